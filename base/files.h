@@ -1,0 +1,49 @@
+// Files that survive being killed: append + fsync, replacement by rename, one writer per directory, bounded reading.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace graft::base {
+
+// Whole file, plain or gzip (by its first two bytes). Throws UserError if it is missing, unreadable, or larger than
+// `limit_bytes` once unpacked.
+std::string read_file(const std::filesystem::path& path, std::int64_t limit_bytes = std::int64_t(1) << 30);
+
+// Writes beside `path`, fsyncs, renames over it, fsyncs the directory. Throws Failure.
+void replace_file(const std::filesystem::path& path, std::string_view content);
+// The same in two halves, for libraries that write files themselves: write to `temporary_beside(path)`, then `commit`.
+std::filesystem::path temporary_beside(const std::filesystem::path& path);
+void commit_file(const std::filesystem::path& temporary, const std::filesystem::path& path);
+
+// Appends whole records; each `append` returns after write + fdatasync. When the disk is full it throws Failure and
+// takes back what was written of the record.
+class AppendFile {
+ public:
+  explicit AppendFile(const std::filesystem::path& path);  // created if missing; throws Failure
+  ~AppendFile();
+  AppendFile(AppendFile&& other) noexcept;
+  AppendFile& operator=(AppendFile&& other) noexcept;
+  void append(std::string_view record);
+  void truncate(std::int64_t bytes);  // drops what lies behind (a torn last line)
+
+ private:
+  int descriptor_ = -1;
+};
+
+// An advisory lock (flock) that dies with its process. Throws UserError "<path>: in use by process N" if it is held (by
+// this process, too). The file stays behind.
+class FileLock {
+ public:
+  explicit FileLock(const std::filesystem::path& path);
+  ~FileLock();
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace graft::base

@@ -1,0 +1,15 @@
+// An ordered parallel-for: results depend on the index only, never on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace graft::base {
+
+int hardware_threads();
+
+// Calls body(i) for i in 0 .. count-1 on up to `threads` threads (the caller's among them). The first exception thrown,
+// by index, is rethrown after all threads ended.
+void parallel_for(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body);
+
+}  // namespace graft::base

@@ -1,0 +1,349 @@
+#include "base/process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <climits>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "base/posix.h"
+
+namespace graft::base {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+[[noreturn]] void fail(std::string_view action, int error) {
+  throw Failure(fmt::format("cannot {}: {}", action, system_message(error)));
+}
+
+std::pair<Descriptor, Descriptor> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail("make a pipe", errno);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+// Clock::now() plus milliseconds::max() would lie in the past.
+Clock::time_point after(std::chrono::milliseconds wait) {
+  return Clock::now() + std::min<std::chrono::milliseconds>(wait, std::chrono::hours(24 * 365));
+}
+
+// The time left for poll: rounded up, so that a wait does not end just before its deadline and spin.
+int milliseconds_until(Clock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return int(std::clamp<std::int64_t>(left, 0, INT_MAX));
+}
+
+// PR_SET_PDEATHSIG fires when the *thread* that forked ends, not its process. A partner may be started by a thread that
+// ends long before the partner shall, so all children are forked by one thread that never ends.
+class Forker {
+ public:
+  static void run(const std::function<void()>& job) {
+    // Never destroyed: the thread waits in it until the process ends.
+    static Forker& forker = *new Forker;
+    bool done = false;
+    std::unique_lock lock(forker.mutex_);
+    forker.jobs_.push_back({&job, &done});
+    forker.changed_.notify_all();
+    forker.changed_.wait(lock, [&] { return done; });
+  }
+
+ private:
+  struct Job {
+    const std::function<void()>* call;
+    bool* done;
+  };
+
+  Forker() {
+    // Signals belong to the program's own threads: a handler shall interrupt their calls, not this one's.
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::thread([this] { serve(); }).detach();
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return !jobs_.empty(); });
+      const Job job = jobs_.front();
+      jobs_.pop_front();
+      (*job.call)();
+      *job.done = true;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+};
+
+struct Wiring {
+  std::array<int, 4> descriptors;  // of ours, to become 0, 1, 2, 3 in the child; -1 is closed there
+  std::int64_t address_space_bytes = 0;
+};
+
+// Between fork and exec, in a copy of a process with other threads: only async-signal-safe calls, no allocation.
+[[noreturn]] void become(char* const* argv, const Wiring& wiring, int error_pipe, pid_t parent) {
+  const auto give_up = [](int pipe) {
+    const int error = errno;
+    [[maybe_unused]] const ssize_t written = ::write(pipe, &error, sizeof error);
+    ::_exit(127);
+  };
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // it ended before the line above
+
+  // First away from the numbers that are to be given.
+  const int report = ::fcntl(error_pipe, F_DUPFD_CLOEXEC, 16);
+  if (report < 0) give_up(error_pipe);
+  std::array<int, 4> sources = wiring.descriptors;
+  for (int& source : sources) {
+    if (source >= 0 && (source = ::fcntl(source, F_DUPFD_CLOEXEC, 16)) < 0) give_up(report);
+  }
+  for (int i = 0; i < 4; ++i) {
+    if (sources[std::size_t(i)] < 0) {
+      ::close(i);
+    } else if (::dup2(sources[std::size_t(i)], i) < 0) {
+      give_up(report);
+    }
+  }
+  if (::dup3(report, 4, O_CLOEXEC) < 0) give_up(report);
+  ::close_range(5, UINT_MAX, 0);
+
+  if (wiring.address_space_bytes > 0) {
+    const rlimit limit{rlim_t(wiring.address_space_bytes), rlim_t(wiring.address_space_bytes)};
+    if (::setrlimit(RLIMIT_AS, &limit) != 0) give_up(4);
+  }
+  const rlimit no_core{0, 0};  // a crashing candidate is daily business
+  ::setrlimit(RLIMIT_CORE, &no_core);
+
+  // What is ignored or blocked here would stay so in the new program.
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number) ::sigaction(number, &standard, nullptr);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+
+  ::execvp(argv[0], argv);
+  give_up(4);
+  ::_exit(127);
+}
+
+// The process number of the new program, which leads its own process group.
+pid_t start(const std::vector<std::string>& argv, const Wiring& wiring) {
+  assert(!argv.empty());
+  std::vector<char*> arguments;
+  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  auto [error_in, error_out] = make_pipe();
+
+  pid_t process = -1;
+  int error = 0;
+  const pid_t parent = ::getpid();
+  const int error_pipe = error_out.get();
+  Forker::run([&] {
+    process = ::fork();
+    if (process == 0) become(arguments.data(), wiring, error_pipe, parent);
+    if (process < 0) error = errno;
+  });
+  if (process < 0) fail(fmt::format("start '{}'", argv[0]), error);
+  // Also here, for the child may not have come that far when the group is needed.
+  ::setpgid(process, process);
+  error_out.reset();
+  ssize_t got;
+  do {
+    got = ::read(error_in.get(), &error, sizeof error);  // ends empty at the exec
+  } while (got < 0 && errno == EINTR);
+  if (got == ssize_t(sizeof error)) {
+    ::waitpid(process, nullptr, 0);
+    fail(fmt::format("start '{}'", argv[0]), error);
+  }
+  return process;
+}
+
+int wait_for(pid_t process) {
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+// Reads what there is. False at the end of the stream.
+bool drain(int descriptor, std::string& collected, std::int64_t limit_bytes) {
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t got = ::read(descriptor, buffer, sizeof buffer);
+    if (got == 0) return false;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno == EAGAIN;
+    const std::int64_t room = limit_bytes - std::int64_t(collected.size());
+    collected.append(buffer, std::size_t(std::clamp<std::int64_t>(room, 0, got)));
+  }
+}
+
+}  // namespace
+
+Finished run_process(const std::vector<std::string>& argv, std::chrono::milliseconds deadline,
+                     std::int64_t limit_bytes) {
+  const Clock::time_point end = after(deadline);
+  const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (nothing.get() < 0) fail("open /dev/null", errno);
+  auto [out, child_out] = make_pipe();
+  auto [err, child_err] = make_pipe();
+  ::fcntl(out.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(err.get(), F_SETFL, O_NONBLOCK);
+
+  const pid_t process = start(argv, {.descriptors = {nothing.get(), child_out.get(), child_err.get(), -1}});
+  child_out.reset();
+  child_err.reset();
+  // Readable at the process's end. (glibc 2.36 declares pidfd_open without extern "C".)
+  const Descriptor watch(int(::syscall(SYS_pidfd_open, process, 0)));
+  if (watch.get() < 0) {
+    const int error = errno;
+    ::kill(-process, SIGKILL);
+    wait_for(process);
+    fail("watch a process", error);
+  }
+
+  Finished finished;
+  for (bool ended = false; !ended;) {
+    pollfd waits[] = {{watch.get(), POLLIN, 0}, {out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}};
+    const int ready = ::poll(waits, 3, milliseconds_until(end));
+    if (ready < 0 && errno != EINTR) fail("wait for a process", errno);
+    if (ready == 0) finished.timed_out = true;
+    // The program has ended or must end. What it started shall not outlive it, and is killed while its number, still
+    // unreaped, cannot belong to another group.
+    ended = finished.timed_out || (ready > 0 && waits[0].revents != 0);
+    if (ended) ::kill(-process, SIGKILL);
+    if (out.get() >= 0 && !drain(out.get(), finished.out, limit_bytes)) out.reset();
+    if (err.get() >= 0 && !drain(err.get(), finished.err, limit_bytes)) err.reset();
+  }
+  const int status = wait_for(process);
+  if (WIFEXITED(status)) finished.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) finished.signal = WTERMSIG(status);
+  return finished;
+}
+
+Partner::Partner(const std::vector<std::string>& argv, std::int64_t address_space_bytes) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail("make a socket", errno);
+  Descriptor ours(ends[0]);
+  const Descriptor theirs(ends[1]);
+  const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (nothing.get() < 0) fail("open /dev/null", errno);
+  // Its standard output is our standard error: ours carries results only.
+  process_ = start(argv, {.descriptors = {nothing.get(), STDERR_FILENO, STDERR_FILENO, theirs.get()},
+                          .address_space_bytes = address_space_bytes});
+  socket_ = ours.release();
+}
+
+Partner::~Partner() {
+  kill();
+  ::close(socket_);
+}
+
+bool Partner::alive() {
+  if (process_ < 0) return false;
+  siginfo_t ended{};
+  // Looks without reaping, so that `kill` can still reach the rest of the group.
+  if (::waitid(P_PID, id_t(process_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0) return true;
+  kill();
+  return false;
+}
+
+bool Partner::send(const void* bytes, std::size_t count, const std::vector<int>& descriptors) {
+  assert(count > 0 || descriptors.empty());  // descriptors travel with the first byte
+  // A partner that takes nothing for so long is lost, and is made so.
+  const Clock::time_point end = after(std::chrono::seconds(60));
+  std::vector<char> control(descriptors.empty() ? 0 : CMSG_SPACE(sizeof(int) * descriptors.size()));
+  const char* next = static_cast<const char*>(bytes);
+  while (count > 0) {
+    pollfd wait{socket_, POLLOUT, 0};
+    const int ready = ::poll(&wait, 1, milliseconds_until(end));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) {
+      kill();
+      return false;
+    }
+    iovec piece{const_cast<char*>(next), count};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    if (!control.empty()) {
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+      cmsghdr* const header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(sizeof(int) * descriptors.size());
+      std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof(int) * descriptors.size());
+    }
+    const ssize_t sent = ::sendmsg(socket_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (sent < 0) {
+      if (errno == EPIPE || errno == ECONNRESET) return false;
+      fail("send to a partner", errno);
+    }
+    control.clear();
+    next += sent;
+    count -= std::size_t(sent);
+  }
+  return true;
+}
+
+Partner::Received Partner::receive(void* bytes, std::size_t count, std::chrono::milliseconds deadline) {
+  const Clock::time_point end = after(deadline);
+  char* next = static_cast<char*>(bytes);
+  while (count > 0) {
+    pollfd wait{socket_, POLLIN, 0};
+    const int ready = ::poll(&wait, 1, milliseconds_until(end));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) fail("receive from a partner", errno);
+    if (ready == 0) return Received::timed_out;
+    const ssize_t got = ::recv(socket_, next, count, MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got < 0 && errno != ECONNRESET) fail("receive from a partner", errno);
+    if (got <= 0) return Received::gone;
+    next += got;
+    count -= std::size_t(got);
+  }
+  return Received::all;
+}
+
+void Partner::kill() {
+  if (process_ < 0) return;
+  ::kill(-process_, SIGKILL);
+  wait_for(process_);
+  process_ = -1;
+  // What it started may hold the other end a moment longer. What has already arrived can still be received.
+  ::shutdown(socket_, SHUT_RDWR);
+}
+
+std::filesystem::path program_folder() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
+
+}  // namespace graft::base

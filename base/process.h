@@ -1,0 +1,53 @@
+// Child processes with a deadline: run to the end and collect, or keep as a partner behind a socket.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace graft::base {
+
+struct Finished {
+  int exit_code = -1;  // -1 when a signal ended it
+  int signal = 0;
+  bool timed_out = false;  // killed at the deadline
+  std::string out, err;    // at most `limit_bytes` of each, the rest is read and dropped
+};
+
+// Runs argv[0] (searched in PATH) to its end in a process group of its own, which is killed at the deadline, and also
+// when the program has ended: what it left running does not outlive it. Standard input is empty. Throws Failure if the
+// program cannot be started.
+Finished run_process(const std::vector<std::string>& argv, std::chrono::milliseconds deadline,
+                     std::int64_t limit_bytes = 64 << 20);
+
+// A persistent child that talks over a Unix stream socket, which it finds as descriptor 3; 0 is empty, 1 and 2 are our
+// standard error, all others are closed. It dies with its parent process (PR_SET_PDEATHSIG), whatever becomes of the
+// thread that made it. `address_space_bytes` = 0 means no limit (RLIMIT_AS). One thread at a time. Throws Failure if
+// the program cannot be started.
+class Partner {
+ public:
+  Partner(const std::vector<std::string>& argv, std::int64_t address_space_bytes);
+  ~Partner();  // kills and reaps
+  Partner(const Partner&) = delete;
+  Partner& operator=(const Partner&) = delete;
+
+  bool alive();  // false once it has ended
+  // Whole messages of raw bytes; `descriptors` go along with the first byte by SCM_RIGHTS. False when the partner is
+  // gone; one that takes nothing for a minute is killed.
+  bool send(const void* bytes, std::size_t count, const std::vector<int>& descriptors = {});
+  enum class Received { all, gone, timed_out };
+  // After `timed_out` or `gone` a part of the message may have been taken: the partner is of no more use.
+  Received receive(void* bytes, std::size_t count, std::chrono::milliseconds deadline);
+  void kill();  // its whole process group
+
+ private:
+  int process_ = -1;
+  int socket_ = -1;
+};
+
+// The folder of the running program (for programs and plug-ins that lie beside it).
+std::filesystem::path program_folder();
+
+}  // namespace graft::base

@@ -1,0 +1,28 @@
+// Statistics with their definitions: rank correlation, quantiles, bootstrap intervals.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace graft::base {
+
+double mean(std::span<const double> values);                            // NaN when empty
+double geometric_mean(std::span<const double> values);                  // values > 0; NaN when empty
+double median(std::span<const double> values);                          // NaN when empty
+double quantile(std::span<const double> values, double p);              // linear interpolation (type 7); NaN when empty
+std::vector<double> ranks(std::span<const double> values);              // 1-based, ties share their mean rank
+double pearson(std::span<const double> a, std::span<const double> b);   // 0 when either is constant; sizes equal
+double spearman(std::span<const double> a, std::span<const double> b);  // Pearson of the ranks (mid-ranks for ties)
+double kendall(std::span<const double> a, std::span<const double> b);   // tau-b in O(n log n)
+
+struct Interval {
+  double mean = 0, low = 0, high = 0;
+};
+// Percentile bootstrap interval of the mean (2,000 resamples, seeded): `level` = .95 gives the 2.5 and 97.5 % points.
+Interval bootstrap_mean(std::span<const double> values, double level, std::uint64_t seed);
+// The same of the mean difference a[i] - b[i] of paired values.
+Interval bootstrap_paired_difference(std::span<const double> a, std::span<const double> b, double level,
+                                     std::uint64_t seed);
+
+}  // namespace graft::base

@@ -1,0 +1,33 @@
+# One static library per room (codegen has one per part). A room names what it may use, so that the layering is here to
+# read: PUBLIC edges may appear in its headers, PRIVATE ones only in its .cpp files. tests/layers holds every #include
+# against the same table.
+#
+#   graft_room(NAME DIRECTORIES dir... USES target... USES_PRIVATELY target...)
+function(graft_room name)
+  cmake_parse_arguments(ARG "" "" "DIRECTORIES;USES;USES_PRIVATELY" ${ARGN})
+  set(sources)
+  foreach(directory IN LISTS ARG_DIRECTORIES)
+    file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${directory}/*.cpp)
+    list(APPEND sources ${found})
+  endforeach()
+  if(NOT sources)  # a room that holds headers only
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${name} INTERFACE ${ARG_USES})
+    return()
+  endif()
+  add_library(${name} STATIC ${sources})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_USES} PRIVATE ${ARG_USES_PRIVATELY})
+  graft_warnings(${name})
+endfunction()
+
+# Warnings are errors in our own code, and only there (packages come in as SYSTEM includes). g++ 12 sees overlapping
+# copies in `"text" + std::string` where there are none (its bug 105651), hence -Wno-restrict.
+function(graft_warnings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wno-restrict -Werror)
+  if(GRAFT_SANITIZE)
+    target_compile_options(${target} PUBLIC -fsanitize=address,undefined -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+  endif()
+endfunction()

@@ -1,0 +1,90 @@
+#include "base/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "tests/base/support.h"
+
+namespace graft::base {
+namespace {
+
+TEST(Parallel, there_is_a_thread) {
+  EXPECT_GE(hardware_threads(), 1);
+}
+
+TEST(Parallel, calls_each_index_once) {
+  for (const int threads : {0, 1, 2, 7, 64}) {
+    std::vector<std::atomic<int>> calls(1000);
+    parallel_for(1000, threads, [&](std::int64_t i) { ++calls[std::size_t(i)]; });
+    for (const auto& count : calls) ASSERT_EQ(count, 1) << threads << " threads";
+  }
+  parallel_for(0, 4, [](std::int64_t) { FAIL(); });
+  parallel_for(-3, 4, [](std::int64_t) { FAIL(); });
+}
+
+TEST(Parallel, uses_the_threads_that_it_may) {
+  std::mutex guard;
+  std::set<std::thread::id> seen;
+  std::atomic<int> inside = 0;
+  parallel_for(3, 3, [&](std::int64_t) {
+    ++inside;
+    while (inside < 3) std::this_thread::yield();  // ends only if three are at work at once
+    const std::lock_guard lock(guard);
+    seen.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(seen.size(), 3u);
+  EXPECT_TRUE(seen.contains(std::this_thread::get_id()));
+  const std::thread::id caller = std::this_thread::get_id();
+  parallel_for(5, 1, [&](std::int64_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
+}
+
+TEST(Parallel, throws_the_first_exception_by_index) {
+  const std::string alone = refusal<std::runtime_error>([] {
+    parallel_for(100, 1, [](std::int64_t i) {
+      if (i >= 13) throw std::runtime_error(std::to_string(i));
+    });
+  });
+  EXPECT_EQ(alone, "13");
+  // Whichever comes first in time.
+  for (const int first : {0, 1}) {
+    std::atomic<int> begun = 0;
+    std::atomic<bool> thrown = false;
+    const std::string message = refusal<std::runtime_error>([&] {
+      parallel_for(2, 2, [&](std::int64_t i) {
+        ++begun;
+        while (begun < 2 || (i != first && !thrown)) std::this_thread::yield();
+        if (i != first) std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the other's is on its way out
+        thrown = true;
+        throw std::runtime_error(std::to_string(i));
+      });
+    });
+    EXPECT_EQ(message, "0") << first << " first";
+  }
+}
+
+TEST(Parallel, stops_after_an_exception) {
+  std::atomic<int> calls = 0;
+  EXPECT_THROW(parallel_for(1'000'000, 2,
+                            [&](std::int64_t) {
+                              ++calls;
+                              throw Failure("no");
+                            }),
+               Failure);
+  EXPECT_LT(calls, 1000);
+}
+
+TEST(Parallel, nests) {
+  std::atomic<int> calls = 0;
+  parallel_for(4, 2, [&](std::int64_t) { parallel_for(8, 2, [&](std::int64_t) { ++calls; }); });
+  EXPECT_EQ(calls, 32);
+}
+
+}  // namespace
+}  // namespace graft::base
