@@ -1,0 +1,215 @@
+#include "codegen/expression/computation.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "base/error.h"
+#include "codegen/expression/check.h"
+
+namespace graft::codegen {
+
+namespace {
+
+// Bounds that keep every product of extents and every index inside 64 bits, far above what can be run.
+constexpr std::int64_t extent_limit = std::numeric_limits<std::int32_t>::max();
+constexpr double elements_limit = 0x1p40, iterations_limit = 0x1p56, index_limit = 0x1p60;
+
+std::optional<std::string> extents_problem(const std::vector<std::int64_t>& extents, double limit) {
+  double product = 1;
+  for (std::int64_t extent : extents) {
+    if (extent < 1) return fmt::format("extent {} must be at least 1", extent);
+    if (extent > extent_limit) return fmt::format("extent {} must be at most {}", extent, extent_limit);
+    product *= double(extent);
+  }
+  if (product > limit) return fmt::format("{:.3g} elements are too many", product);
+  return std::nullopt;
+}
+
+std::optional<std::string> access_problem(const Computation& computation, const Stage& stage, const Access& access) {
+  const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
+  if (access.index.size() != tensor.shape.size())
+    return fmt::format("{} has {} dimensions, got {} indices", tensor.name, tensor.shape.size(), access.index.size());
+  std::vector<Interval> ranges;
+  for (const Axis& axis : stage.axes) ranges.push_back({0, axis.extent - 1});
+  for (std::size_t d = 0; d < access.index.size(); ++d) {
+    const Affine& form = access.index[d];
+    double size = std::abs(double(form.constant));
+    for (const Term& term : form.terms) {
+      if (term.variable < 0 || term.variable >= int(stage.axes.size())) return "an index names no axis";
+      size += std::abs(double(term.coefficient)) * double(stage.axes[std::size_t(term.variable)].extent);
+    }
+    if (size > index_limit) return fmt::format("index {} of {} is too large", d, tensor.name);
+    const Interval runs = range(form, ranges);
+    if (!access.padded && (runs.low < 0 || runs.high >= tensor.shape[d]))
+      return fmt::format("index {} of {} runs through {}..{}, outside of 0..{}; use pad(...) for zeros outside", d,
+                         tensor.name, runs.low, runs.high, tensor.shape[d] - 1);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> value_problem(const Computation& computation, const Stage& stage, DType type,
+                                         const std::set<int>& known) {
+  const Value& value = stage.value;
+  if (value.nodes.empty()) return "has no value";
+  for (std::size_t i = 0; i < value.nodes.size(); ++i) {
+    const ValueNode& node = value.nodes[i];
+    const int operands = operands_of(node.op);
+    if ((operands >= 1) != (node.a >= 0) || (operands >= 2) != (node.b >= 0) || node.a >= int(i) || node.b >= int(i) ||
+        (node.op == Op::load) != (node.load >= 0) || node.load >= int(value.loads.size()))
+      return fmt::format("node {} of the value is not well formed", i);
+    if (node.op == Op::constant && !std::isfinite(node.number)) return "a constant must be finite";
+    if (is_floating(type)) continue;
+    if (node.op == Op::constant && node.number != std::round(node.number))
+      return fmt::format("{} is not an integer, as {} is", node.number, name_of(type));
+    if (node.op == Op::div || node.op == Op::exp || node.op == Op::sqrt)
+      return fmt::format("{} needs a floating-point type, not {}", name_of(node.op), name_of(type));
+  }
+  for (const Access& access : value.loads) {
+    if (access.tensor < 0 || access.tensor >= int(computation.tensors.size())) return "a load names no tensor";
+    const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
+    if (!known.contains(access.tensor)) return fmt::format("reads {} before it is written", tensor.name);
+    if (is_floating(tensor.dtype) && !is_floating(type))
+      return fmt::format("reads {} of type {} into {}", tensor.name, name_of(tensor.dtype), name_of(type));
+    if (auto problem = access_problem(computation, stage, access)) return problem;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> stage_problem(const Computation& computation, const Stage& stage,
+                                         const std::set<int>& known) {
+  const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
+  if (tensor.role == Role::input || tensor.role == Role::constant)
+    return fmt::format("an {} cannot be written", tensor.role == Role::input ? "input" : "operand known before run");
+  if (known.contains(stage.tensor)) return "is written twice";
+  const std::size_t spatial = tensor.shape.size();
+  if (stage.axes.size() < spatial) return fmt::format("has {} dimensions, got {} axes", spatial, stage.axes.size());
+  std::vector<std::int64_t> extents;
+  std::set<std::string> names;
+  for (std::size_t a = 0; a < stage.axes.size(); ++a) {
+    const Axis& axis = stage.axes[a];
+    if (!names.insert(axis.name).second) return fmt::format("axis {} appears twice", axis.name);
+    if (axis.extent < 1) return fmt::format("axis {}: extent {} must be at least 1", axis.name, axis.extent);
+    if (a < spatial && axis.extent != tensor.shape[a])
+      return fmt::format("axis {} runs through {} elements of a dimension of {}", axis.name, axis.extent,
+                         tensor.shape[a]);
+    extents.push_back(axis.extent);
+  }
+  if (auto problem = extents_problem(extents, iterations_limit)) return problem;
+  const bool reduces = stage.axes.size() > spatial;
+  if (stage.combine == Combine::none && reduces)
+    return fmt::format("axis {} is not on the left of '='; to reduce over it write '+=', 'max=' or 'min='",
+                       stage.axes[spatial].name);
+  if (stage.combine != Combine::none && !reduces)
+    return fmt::format("'{}' has no axis to reduce over; write '='", name_of(stage.combine));
+  return value_problem(computation, stage, tensor.dtype, known);
+}
+
+}  // namespace
+
+std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::input:
+      return "input";
+    case Role::constant:
+      return "constant";
+    case Role::output:
+      return "output";
+    case Role::temporary:
+      return "temporary";
+  }
+  return "";
+}
+
+std::string_view name_of(Combine combine) {
+  switch (combine) {
+    case Combine::none:
+      return "=";
+    case Combine::sum:
+      return "+=";
+    case Combine::max:
+      return "max=";
+    case Combine::min:
+      return "min=";
+  }
+  return "";
+}
+
+double identity_of(Combine combine) {
+  switch (combine) {
+    case Combine::none:
+    case Combine::sum:
+      return 0;
+    case Combine::max:
+      return -std::numeric_limits<double>::infinity();
+    case Combine::min:
+      return std::numeric_limits<double>::infinity();
+  }
+  return 0;
+}
+
+std::int64_t Tensor::elements() const {
+  std::int64_t product = 1;
+  for (std::int64_t extent : shape) product *= extent;
+  return product;
+}
+
+int Computation::tensor_named(std::string_view name) const {
+  for (std::size_t t = 0; t < tensors.size(); ++t)
+    if (tensors[t].name == name) return int(t);
+  return -1;
+}
+
+int Computation::stage_writing(int tensor) const {
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    if (stages[s].tensor == tensor) return int(s);
+  return -1;
+}
+
+std::optional<Problem> problem_of(const Computation& computation) {
+  std::set<std::string> names;
+  std::set<int> known;  // tensors that may be read
+  bool writes_output = false;
+  for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
+    const Tensor& tensor = computation.tensors[t];
+    if (!names.insert(tensor.name).second) return Problem{int(t), "appears twice"};
+    if (auto problem = extents_problem(tensor.shape, elements_limit)) return Problem{int(t), *problem};
+    if (tensor.role == Role::input || tensor.role == Role::constant) known.insert(int(t));
+    if (tensor.role == Role::output) writes_output = true;
+  }
+  for (const Stage& stage : computation.stages) {
+    if (stage.tensor < 0 || stage.tensor >= int(computation.tensors.size()))
+      return Problem{-1, "a stage writes no tensor"};
+    if (auto problem = stage_problem(computation, stage, known)) return Problem{stage.tensor, *problem};
+    known.insert(stage.tensor);
+  }
+  for (std::size_t t = 0; t < computation.tensors.size(); ++t)
+    if (!known.contains(int(t))) return Problem{int(t), "is never written"};
+  if (!writes_output) return Problem{-1, "there is no output; write 'output' before the stage that computes it"};
+  return std::nullopt;
+}
+
+Computation checked(Computation computation, std::string_view place) {
+  if (const auto problem = problem_of(computation)) {
+    if (problem->tensor < 0) throw base::UserError(place, problem->text);
+    const std::string& name = computation.tensors[std::size_t(problem->tensor)].name;
+    throw base::UserError(place, fmt::format("{}: {}", name, problem->text));
+  }
+  return computation;
+}
+
+std::int64_t flops(const Computation& computation) {
+  std::int64_t total = 0;
+  for (const Stage& stage : computation.stages) {
+    const ArithmeticCounts counts = arithmetic(stage.value);
+    std::int64_t points = 1;
+    for (const Axis& axis : stage.axes) points *= axis.extent;
+    total += points * (counts.add + counts.mul + counts.div + counts.compare + counts.special +
+                       (stage.combine == Combine::none ? 0 : 1));
+  }
+  return total;
+}
+
+}  // namespace graft::codegen

@@ -1,0 +1,67 @@
+// An operator as index expressions: tensors, and stages that each fill one tensor. What an operator computes, never
+// how.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/expression/value.h"
+
+namespace graft::codegen {
+
+// name of a tensor's part in the operator; `constant` = known before run (weights), so `prepare` may repack it.
+enum class Role { input, constant, output, temporary };
+std::string_view name_of(Role role);
+
+struct Tensor {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+  Role role = Role::temporary;
+  bool operator==(const Tensor&) const = default;
+  std::int64_t elements() const;
+  std::int64_t bytes() const { return elements() * bytes_of(dtype); }
+};
+
+enum class Combine { none, sum, max, min };
+std::string_view name_of(Combine combine);  // "=", "+=", "max=", "min="
+double identity_of(Combine combine);        // what a reduction starts from: 0, -inf, +inf (integers: their ends)
+
+struct Axis {
+  std::string name;
+  std::int64_t extent = 1;
+  bool operator==(const Axis&) const = default;
+};
+
+// T[x0, x1, ...] combine= value. The first rank(T) axes are spatial, axis d runs over dimension d of T; the axes behind
+// them are reduced. combine == none has no reduction axes.
+struct Stage {
+  int tensor = 0;
+  std::vector<Axis> axes;
+  Combine combine = Combine::none;
+  Value value;
+  bool operator==(const Stage&) const = default;
+};
+
+struct Computation {
+  std::vector<Tensor> tensors;
+  std::vector<Stage> stages;  // in order of execution; every temporary and output is written by exactly one stage
+  bool operator==(const Computation&) const = default;
+
+  int tensor_named(std::string_view name) const;  // -1 if there is none
+  int stage_writing(int tensor) const;            // -1 for inputs and constants
+  int spatial_axes(const Stage& stage) const { return int(tensors[std::size_t(stage.tensor)].shape.size()); }
+  bool is_reduction(const Stage& stage) const { return int(stage.axes.size()) > spatial_axes(stage); }
+};
+
+// Throws UserError at what is not well formed: an index outside its tensor (unless padded), a tensor written twice or
+// read before it is written, an extent <= 0, a name twice. Returns its argument.
+Computation checked(Computation computation, std::string_view place);
+
+// Arithmetic operations of all stages (adds, multiplies, divisions, compares, specials; a reduction's combine counts as
+// one): 2mnk for a matmul. Copies count nothing.
+std::int64_t flops(const Computation& computation);
+
+}  // namespace graft::codegen

@@ -1,0 +1,578 @@
+#include "codegen/expression/parse.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "codegen/expression/check.h"
+
+namespace graft::codegen {
+
+namespace {
+
+using base::Cursor;
+
+// Deeper nesting is a mistake or an attack; the parser is recursive.
+constexpr int depth_limit = 200;
+
+// An operation is written infix or as a call.
+char infix_of(Op op) {
+  switch (op) {
+    case Op::add:
+      return '+';
+    case Op::sub:
+      return '-';
+    case Op::mul:
+      return '*';
+    case Op::div:
+      return '/';
+    default:
+      return 0;
+  }
+}
+
+const std::vector<std::pair<std::string, Op>>& functions() {
+  static const std::vector<std::pair<std::string, Op>> list = [] {
+    std::vector<std::pair<std::string, Op>> found;
+#define X(name, operands) \
+  if (operands > 0 && infix_of(Op::name) == 0) found.emplace_back(#name, Op::name);
+    GRAFT_OPS(X)
+#undef X
+    return found;
+  }();
+  return list;
+}
+
+std::string known_functions(std::string_view name) {
+  std::vector<std::string> names{"pad"};
+  for (const auto& [function, op] : functions()) names.push_back(function);
+  return base::did_you_mean(name, names);
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, const Parameters& parameters, DType dtype, std::string_view place)
+      : text_(text), cursor_(text, place), parameters_(parameters), dtype_(dtype) {}
+
+  Computation computation() {
+    while (!cursor_.at_end()) {
+      statement();
+      if (cursor_.at_end()) break;
+      cursor_.expect(";");
+    }
+    if (pending_ < computation_.stages.size()) {
+      const Start& axis = stages_[pending_].axes.front();
+      axis.cursor.fail(fmt::format("axis '{}' has no extent; add 'where {}=...'", axis.name, axis.name));
+    }
+    if (const auto problem = problem_of(computation_)) {
+      if (problem->tensor < 0) cursor_.fail(problem->text);
+      const Start& tensor = tensors_[std::size_t(problem->tensor)];
+      tensor.cursor.fail(fmt::format("{}: {}", tensor.name, problem->text));
+    }
+    return std::move(computation_);
+  }
+
+ private:
+  // A name and where it was first written.
+  struct Start {
+    std::string name;
+    Cursor cursor;
+  };
+  struct StageNames {
+    std::vector<Start> axes;
+    std::size_t spatial = 0;
+    bool closed = false;  // no further axes may appear: nothing is reduced, or the reduced ones were listed
+  };
+
+  void statement() {
+    const Cursor start = here();
+    std::string word = cursor_.identifier();
+    if (word == "input" || word == "constant") {
+      operand(word == "input" ? Role::input : Role::constant);
+    } else if (word == "output") {
+      const Cursor at = here();
+      stage(Role::output, {cursor_.identifier(), at});
+    } else {
+      stage(Role::temporary, {std::move(word), start});
+    }
+  }
+
+  void operand(Role role) {
+    const Cursor start = here();
+    Tensor tensor{.name = cursor_.identifier(), .dtype = dtype_, .shape = {}, .role = role};
+    cursor_.expect("[");
+    if (!cursor_.accept("]")) {
+      do tensor.shape.push_back(extent());
+      while (cursor_.accept(","));
+      cursor_.expect("]");
+    }
+    type(tensor);
+    declare(std::move(tensor), start);
+  }
+
+  void type(Tensor& tensor) {
+    if (!cursor_.accept(":")) return;
+    const Cursor start = here();
+    const std::string name = cursor_.identifier();
+    const auto found = dtype_of(name);
+    if (!found) start.fail(unknown_dtype(name));
+    tensor.dtype = *found;
+  }
+
+  void declare(Tensor tensor, const Cursor& start) {
+    if (const int earlier = computation_.tensor_named(tensor.name); earlier >= 0) {
+      const bool twice = computation_.stage_writing(earlier) >= 0;
+      start.fail(fmt::format("tensor '{}' is {}", tensor.name, twice ? "written twice" : "named twice"));
+    }
+    tensors_.push_back({tensor.name, start});
+    computation_.tensors.push_back(std::move(tensor));
+  }
+
+  void stage(Role role, Start name) {
+    Tensor tensor{.name = name.name, .dtype = dtype_, .shape = {}, .role = role};
+    StageNames names;
+    cursor_.expect("[");
+    if (!cursor_.accept("]")) {
+      if (cursor_.peek() != '|') new_axes(names);
+      names.spatial = names.axes.size();
+      if (cursor_.accept("|")) new_axes(names), names.closed = true;
+      cursor_.expect("]");
+    }
+    type(tensor);
+    Stage stage;
+    const auto combine = combination();
+    if (!combine) cursor_.fail("expected '=', '+=', 'max=' or 'min='");
+    stage.combine = *combine;
+    if (stage.combine == Combine::none) names.closed = true;
+    names_ = &names;
+    stage.value = sum(0);
+    names_ = nullptr;
+    // Extents, and with them the shape, follow in `where`.
+    tensor.shape.assign(names.spatial, 1);
+    for (const Start& axis : names.axes) stage.axes.push_back({axis.name, 1});
+    stage.tensor = int(computation_.tensors.size());
+    declare(std::move(tensor), name.cursor);
+    computation_.stages.push_back(std::move(stage));
+    if (names.axes.empty() && pending_ + 1 == computation_.stages.size()) ++pending_;
+    stages_.push_back(std::move(names));
+    where();
+  }
+
+  std::optional<Combine> combination() {
+    for (const Combine combine : {Combine::none, Combine::sum, Combine::max, Combine::min})
+      if (cursor_.accept(name_of(combine))) return combine;
+    return std::nullopt;
+  }
+
+  void new_axes(StageNames& names) {
+    do {
+      const Cursor start = here();
+      std::string name = cursor_.identifier();
+      if (parameters_.contains(name)) start.fail(fmt::format("'{}' is a parameter and cannot be an axis", name));
+      if (axis_named(names, name) >= 0) start.fail(fmt::format("axis '{}' appears twice", name));
+      names.axes.push_back({std::move(name), start});
+    } while (cursor_.accept(","));
+  }
+
+  // Extents for the axes of all stages since the last `where`.
+  void where() {
+    if (!cursor_.at_identifier()) return;
+    const Cursor start = here();
+    if (cursor_.identifier() != "where") start.fail("expected ';' or 'where'");
+    std::vector<std::pair<Start, std::int64_t>> extents;
+    do {
+      const Cursor at = here();
+      std::string name = cursor_.identifier();
+      for (const auto& [earlier, extent] : extents)
+        if (earlier.name == name) at.fail(fmt::format("axis '{}' has two extents", name));
+      cursor_.expect("=");
+      const std::int64_t value = extent();
+      if (value < 1) at.fail(fmt::format("axis '{}': extent {} must be at least 1", name, value));
+      extents.push_back({{std::move(name), at}, value});
+    } while (cursor_.accept(","));
+    std::vector<bool> used(extents.size());
+    for (; pending_ < computation_.stages.size(); ++pending_) {
+      Stage& stage = computation_.stages[pending_];
+      Tensor& tensor = computation_.tensors[std::size_t(stage.tensor)];
+      for (std::size_t a = 0; a < stage.axes.size(); ++a) {
+        Axis& axis = stage.axes[a];
+        const auto found =
+            std::find_if(extents.begin(), extents.end(), [&](const auto& e) { return e.first.name == axis.name; });
+        if (found == extents.end())
+          stages_[pending_].axes[a].cursor.fail(
+              fmt::format("axis '{}' has no extent; add 'where {}=...'", axis.name, axis.name));
+        used[std::size_t(found - extents.begin())] = true;
+        axis.extent = found->second;
+        if (a < tensor.shape.size()) tensor.shape[a] = axis.extent;
+      }
+    }
+    for (std::size_t e = 0; e < extents.size(); ++e)
+      if (!used[e]) extents[e].first.cursor.fail(fmt::format("no stage has an axis '{}'", extents[e].first.name));
+  }
+
+  // Values
+
+  Value sum(int depth) {
+    Value value = product(depth);
+    for (;;) {
+      if (cursor_.accept("+"))
+        value = Value::apply(Op::add, std::move(value), product(depth));
+      else if (cursor_.accept("-"))
+        value = Value::apply(Op::sub, std::move(value), product(depth));
+      else
+        return value;
+    }
+  }
+
+  Value product(int depth) {
+    Value value = factor(depth);
+    for (;;) {
+      if (cursor_.accept("*"))
+        value = Value::apply(Op::mul, std::move(value), factor(depth));
+      else if (cursor_.accept("/"))
+        value = Value::apply(Op::div, std::move(value), factor(depth));
+      else
+        return value;
+    }
+  }
+
+  Value factor(int depth) {
+    guard(depth);
+    if (cursor_.accept("(")) {
+      Value value = sum(depth + 1);
+      cursor_.expect(")");
+      return value;
+    }
+    if (at_digit()) return Value::constant(cursor_.number());
+    if (cursor_.accept("-")) {
+      if (at_digit()) return Value::constant(-cursor_.number());
+      return Value::apply(Op::neg, factor(depth + 1));
+    }
+    const Cursor start = here();
+    const std::string name = cursor_.identifier();
+    if (cursor_.accept("(")) return call(name, start, depth + 1);
+    if (cursor_.accept("[")) return Value::load(load(name, start, depth + 1));
+    if (const auto parameter = parameters_.find(name); parameter != parameters_.end())
+      return Value::constant(double(parameter->second));
+    start.fail(fmt::format("'{}' is neither a number nor a load '{}[...]'", name, name));
+  }
+
+  Value call(const std::string& name, const Cursor& start, int depth) {
+    if (name == "pad") {
+      const Cursor at = here();
+      const std::string tensor = cursor_.identifier();
+      cursor_.expect("[");
+      Access access = load(tensor, at, depth);
+      access.padded = true;
+      cursor_.expect(")");
+      return Value::load(std::move(access));
+    }
+    for (const auto& [function, op] : functions()) {
+      if (function != name) continue;
+      Value value = sum(depth);
+      if (operands_of(op) == 2) {
+        cursor_.expect(",");
+        value = Value::apply(op, std::move(value), sum(depth));
+      } else {
+        value = Value::apply(op, std::move(value));
+      }
+      cursor_.expect(")");
+      return value;
+    }
+    start.fail(fmt::format("unknown function '{}'{}", name, known_functions(name)));
+  }
+
+  Access load(const std::string& name, const Cursor& start, int depth) {
+    Access access;
+    access.tensor = computation_.tensor_named(name);
+    if (access.tensor < 0) {
+      std::vector<std::string> names;
+      for (const Tensor& tensor : computation_.tensors) names.push_back(tensor.name);
+      start.fail(fmt::format("unknown tensor '{}'{}", name, base::did_you_mean(name, names)));
+    }
+    if (cursor_.accept("]")) return access;
+    do access.index.push_back(form_sum(depth));
+    while (cursor_.accept(","));
+    cursor_.expect("]");
+    return access;
+  }
+
+  // Forms
+
+  std::int64_t extent() {
+    const Cursor start = here();
+    const Affine form = form_sum(0);
+    if (!form.is_constant()) start.fail("an extent must be a number");
+    return form.constant;
+  }
+
+  Affine form_sum(int depth) {
+    Affine form = form_product(depth);
+    for (;;) {
+      if (cursor_.accept("+"))
+        form = limited(form + form_product(depth));
+      else if (cursor_.accept("-"))
+        form = limited(form + form_product(depth) * -1);
+      else
+        return form;
+    }
+  }
+
+  Affine form_product(int depth) {
+    Affine form = form_factor(depth);
+    for (;;) {
+      const Cursor start = here();
+      if (cursor_.accept("*")) {
+        const Affine by = form_factor(depth);
+        if (!form.is_constant() && !by.is_constant()) start.fail("a product of two axes is not affine");
+        form = limited(by.is_constant() ? form * by.constant : by * form.constant);
+      } else if (cursor_.accept("/")) {
+        const Affine by = form_factor(depth);
+        if (!form.is_constant() || !by.is_constant())
+          start.fail("an axis cannot be divided; make a tile an axis of its own");
+        form = Affine(floor_division(form.constant, by.constant, start));
+      } else {
+        return form;
+      }
+    }
+  }
+
+  Affine form_factor(int depth) {
+    guard(depth);
+    if (cursor_.accept("(")) {
+      Affine form = form_sum(depth + 1);
+      cursor_.expect(")");
+      return form;
+    }
+    if (cursor_.accept("-")) return form_factor(depth + 1) * -1;
+    if (at_digit()) return limited(Affine(cursor_.integer()));
+    const Cursor start = here();
+    const std::string name = cursor_.identifier();
+    if (name == "exact" && cursor_.accept("(")) return exact_division(depth + 1);
+    if (const auto parameter = parameters_.find(name); parameter != parameters_.end())
+      return limited(Affine(parameter->second));
+    return Affine::variable(axis(name, start));
+  }
+
+  // exact(a, b): a / b where a remainder is the user's mistake.
+  Affine exact_division(int depth) {
+    const Cursor start = here();
+    const Affine a = form_sum(depth);
+    const std::string_view a_text = written_since(start);
+    cursor_.expect(",");
+    const Cursor behind = here();
+    const Affine b = form_sum(depth);
+    const std::string_view b_text = written_since(behind);
+    cursor_.expect(")");
+    if (!a.is_constant() || !b.is_constant()) start.fail("exact(a, b) takes numbers");
+    const std::int64_t quotient = floor_division(a.constant, b.constant, start);
+    if (quotient * b.constant != a.constant)
+      start.fail(fmt::format("{} ({}) is not divisible by {} ({})", a_text, a.constant, b_text, b.constant));
+    return Affine(quotient);
+  }
+
+  std::int64_t floor_division(std::int64_t a, std::int64_t b, const Cursor& start) {
+    if (b == 0) start.fail("division by zero");
+    const std::int64_t quotient = a / b;
+    return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+  }
+
+  // Numbers below 2^31 in size: their products and sums of a few stay inside 64 bits.
+  Affine limited(Affine form) {
+    bool fits = std::abs(form.constant) < std::int64_t(1) << 31;
+    for (const Term& term : form.terms) fits = fits && std::abs(term.coefficient) < std::int64_t(1) << 31;
+    if (!fits) cursor_.fail("a number is too large (2^31 or more)");
+    return form;
+  }
+
+  int axis(const std::string& name, const Cursor& start) {
+    if (!names_) start.fail(fmt::format("unknown parameter '{}'{}", name, known_parameters(name)));
+    if (const int found = axis_named(*names_, name); found >= 0) return found;
+    if (names_->closed) {
+      start.fail(fmt::format("axis '{}' is not on the left; only '+=', 'max=' and 'min=' reduce", name));
+    }
+    names_->axes.push_back({name, start});
+    return int(names_->axes.size()) - 1;
+  }
+
+  static int axis_named(const StageNames& names, std::string_view name) {
+    for (std::size_t a = 0; a < names.axes.size(); ++a)
+      if (names.axes[a].name == name) return int(a);
+    return -1;
+  }
+
+  std::string known_parameters(std::string_view name) const {
+    std::vector<std::string> names;
+    for (const auto& [parameter, value] : parameters_) names.push_back(parameter);
+    return base::did_you_mean(name, names);
+  }
+
+  void guard(int depth) {
+    if (depth > depth_limit) cursor_.fail(fmt::format("nested deeper than {} levels", depth_limit));
+  }
+
+  bool at_digit() {
+    const char c = cursor_.peek();
+    return (c >= '0' && c <= '9') || c == '.';
+  }
+
+  // The present place behind spaces, to point at later.
+  Cursor here() {
+    cursor_.peek();
+    return cursor_;
+  }
+  std::string_view written_since(const Cursor& start) const {
+    return base::trim(text_.substr(start.position(), cursor_.position() - start.position()));
+  }
+
+  std::string_view text_;
+  Cursor cursor_;
+  const Parameters& parameters_;
+  const DType dtype_;
+  Computation computation_;
+  std::vector<Start> tensors_;      // by tensor
+  std::vector<StageNames> stages_;  // by stage
+  std::size_t pending_ = 0;         // stages from here on wait for their extents
+  StageNames* names_ = nullptr;     // of the stage that is being read
+};
+
+}  // namespace
+
+std::string unknown_dtype(std::string_view name) {
+  std::vector<std::string> names;
+#define X(dtype, bytes, floating) names.push_back(#dtype);
+  GRAFT_DTYPES(X)
+#undef X
+  return fmt::format("unknown type '{}'; known: {}", name, fmt::join(names, ", "));
+}
+
+Computation parse_computation(std::string_view text, const Parameters& parameters, DType dtype,
+                              std::string_view place) {
+  return Parser(text, parameters, dtype, place).computation();
+}
+
+namespace {
+
+std::string text_of(const Computation& computation, const Access& access, const std::vector<std::string>& axes) {
+  std::vector<std::string> forms;
+  for (const Affine& form : access.index) forms.push_back(to_text(form, axes));
+  const std::string load =
+      fmt::format("{}[{}]", computation.tensors[std::size_t(access.tensor)].name, fmt::join(forms, ","));
+  return access.padded ? fmt::format("pad({})", load) : load;
+}
+
+// Binding strength: + - 1, * / 2, everything else 3.
+int strength_of(Op op) {
+  switch (op) {
+    case Op::add:
+    case Op::sub:
+      return 1;
+    case Op::mul:
+    case Op::div:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+std::string text_of(const Computation& computation, const Value& value, int node,
+                    const std::vector<std::string>& axes) {
+  const ValueNode& n = value.nodes[std::size_t(node)];
+  if (n.op == Op::constant) return fmt::format("{}", n.number);
+  if (n.op == Op::load) return text_of(computation, value.loads[std::size_t(n.load)], axes);
+  const auto operand = [&](int at, int least) {
+    const std::string text = text_of(computation, value, at, axes);
+    return strength_of(value.nodes[std::size_t(at)].op) < least ? fmt::format("({})", text) : text;
+  };
+  if (const char sign = infix_of(n.op)) {
+    const int strength = strength_of(n.op);
+    return fmt::format("{} {} {}", operand(n.a, strength), sign, operand(n.b, strength + 1));
+  }
+  if (n.b < 0) return fmt::format("{}({})", name_of(n.op), operand(n.a, 0));
+  return fmt::format("{}({},{})", name_of(n.op), operand(n.a, 0), operand(n.b, 0));
+}
+
+// The text of a type, left out where it is the default of texts without parameters.
+std::string type_of(const Tensor& tensor) {
+  return tensor.dtype == DType::f32 ? "" : fmt::format(" : {}", name_of(tensor.dtype));
+}
+
+std::string where_of(std::span<const Stage> stages) {
+  std::vector<std::string> parts;
+  for (const Stage& stage : stages)
+    for (const Axis& axis : stage.axes) {
+      std::string part = fmt::format("{}={}", axis.name, axis.extent);
+      if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(std::move(part));
+    }
+  return parts.empty() ? "" : fmt::format(" where {}", fmt::join(parts, ", "));
+}
+
+std::string text_of(const Computation& computation, const Stage& stage) {
+  const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
+  std::vector<std::string> names;
+  for (const Axis& axis : stage.axes) names.push_back(axis.name);
+  const auto reduced = names.begin() + std::ptrdiff_t(tensor.shape.size());
+  // Reduced axes need not be listed when the value shows them in their order.
+  int next = int(tensor.shape.size());
+  bool in_order = true;
+  for (const Access& access : stage.value.loads)
+    for (const Affine& form : access.index)
+      for (const Term& term : form.terms) {
+        if (term.variable > next) in_order = false;
+        if (term.variable == next) ++next;
+      }
+  std::string listed;
+  if (!in_order || next != int(names.size())) listed = fmt::format(" | {}", fmt::join(reduced, names.end(), ","));
+  return fmt::format("{}{}[{}{}]{} {} {}", tensor.role == Role::output ? "output " : "", tensor.name,
+                     fmt::join(names.begin(), reduced, ","), listed, type_of(tensor), name_of(stage.combine),
+                     text_of(computation, stage.value, int(stage.value.nodes.size()) - 1, names));
+}
+
+}  // namespace
+
+std::string to_text(const Computation& computation) {
+  // One `where` for all stages, unless an axis name stands for different extents in different stages.
+  bool one_where = true;
+  for (const Stage& a : computation.stages)
+    for (const Axis& x : a.axes)
+      for (const Stage& b : computation.stages)
+        for (const Axis& y : b.axes)
+          if (x.name == y.name && x.extent != y.extent) one_where = false;
+
+  // A text numbers its tensors in the order of its statements: an operand stands in front of the first stage that
+  // writes a later tensor.
+  std::vector<std::string> statements;
+  std::size_t operand = 0;
+  const auto operands_before = [&](std::size_t end) {
+    for (; operand < end; ++operand) {
+      const Tensor& tensor = computation.tensors[operand];
+      if (tensor.role == Role::input || tensor.role == Role::constant)
+        statements.push_back(fmt::format("{} {}[{}]{}", name_of(tensor.role), tensor.name, fmt::join(tensor.shape, ","),
+                                         type_of(tensor)));
+    }
+  };
+  for (const Stage& stage : computation.stages) {
+    std::size_t needed = std::size_t(stage.tensor);
+    for (const Access& access : stage.value.loads)
+      if (computation.stage_writing(access.tensor) < 0) needed = std::max(needed, std::size_t(access.tensor) + 1);
+    operands_before(needed);
+    std::string text = text_of(computation, stage);
+    if (!one_where)
+      text += where_of({&stage, 1});
+    else if (&stage == &computation.stages.back())
+      text += where_of(computation.stages);
+    statements.push_back(std::move(text));
+  }
+  operands_before(computation.tensors.size());
+  return fmt::format("{}", fmt::join(statements, "; "));
+}
+
+}  // namespace graft::codegen

@@ -1,0 +1,36 @@
+// Text form of index expressions, both ways.
+//
+//   input A[512,512]; input B[512,512]; output C[i,j] += A[i,l] * B[l,j] where i=512, j=512, l=512
+//
+// Statements, separated by ';':
+//   input|constant NAME[extent, ...] [: dtype]          a tensor from outside
+//   [output] NAME[axis, ...] [: dtype] (=|+=|max=|min=) value [where axis=extent, ...]
+//                                                        a stage; without `output` its tensor is a temporary; the axes
+//                                                        on the left are spatial, further ones in value are reduced, in
+//                                                        order of first appearance, or as listed: C[i,j | l]
+// Values: + - * / ( ) numbers, max(a,b) min(a,b) neg(a) exp(a) sqrt(a), loads NAME[form, ...], pad(NAME[form, ...]) for
+// a load that is zero outside. Forms and extents are affine in axes and may use parameters and integer arithmetic of
+// parameters: `stride*y + u - pad`, `(h + 2*pad - r)/stride + 1` (division rounds down; exact(a, b) refuses a
+// remainder). `where` gives the axes of all stages since the last `where` their extents; the last stage has one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "codegen/expression/computation.h"
+
+namespace graft::codegen {
+
+using Parameters = std::map<std::string, std::int64_t>;
+
+// Checked computation; throws UserError "<place>:<line>:<column>: ..." for anything wrong. `dtype` is the default type.
+Computation parse_computation(std::string_view text, const Parameters& parameters, DType dtype, std::string_view place);
+
+// Text that parses back, without parameters and with default type f32, to an equal computation. Two things are not
+// kept: nodes that one value uses twice are written twice, and tensors are numbered in the order of operands and
+// stages.
+std::string to_text(const Computation& computation);
+
+}  // namespace graft::codegen

@@ -1,0 +1,484 @@
+#include "codegen/expression/reference.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/random.h"
+
+namespace graft::codegen {
+
+namespace {
+
+// What is known of a tensor once it is computed.
+struct Data {
+  std::vector<double> value;
+  std::vector<double> magnitude;  // empty: |value|
+  std::int64_t depth = 0;         // roundings on the longest chain behind an element, in units of eps(dtype)
+};
+
+std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
+// Steps through all points of a box, the last axis fastest, and keeps numbers that are affine in the point.
+class Walk {
+ public:
+  explicit Walk(std::vector<std::int64_t> extents) : extents_(std::move(extents)), at_(extents_.size()) {}
+  // A number that starts at `start` and grows by strides[a] with axis a; returns its position.
+  std::size_t track(std::int64_t start, std::vector<std::int64_t> strides) {
+    assert(strides.size() == extents_.size());
+    numbers_.push_back(start);
+    strides_.push_back(std::move(strides));
+    return numbers_.size() - 1;
+  }
+  std::int64_t operator[](std::size_t number) const { return numbers_[number]; }
+  std::int64_t points() const {
+    std::int64_t product = 1;
+    for (std::int64_t extent : extents_) product *= extent;
+    return product;
+  }
+  // To the next point; from the last one back to the first.
+  void advance() {
+    for (std::size_t a = extents_.size(); a-- > 0;) {
+      const bool wraps = ++at_[a] == extents_[a];
+      const std::int64_t step = wraps ? 1 - extents_[a] : 1;
+      for (std::size_t n = 0; n < numbers_.size(); ++n) numbers_[n] += strides_[n][a] * step;
+      if (!wraps) return;
+      at_[a] = 0;
+    }
+  }
+
+ private:
+  std::vector<std::int64_t> extents_, at_, numbers_;
+  std::vector<std::vector<std::int64_t>> strides_;
+};
+
+// The flat offset of an access: its constant, and its stride along each of `axes` axes.
+std::pair<std::int64_t, std::vector<std::int64_t>> flat(const Access& access, const Tensor& tensor, std::size_t axes) {
+  const std::vector<std::int64_t> strides = strides_of(tensor.shape);
+  std::int64_t start = 0;
+  std::vector<std::int64_t> along(axes, 0);
+  for (std::size_t d = 0; d < strides.size(); ++d) {
+    start += strides[d] * access.index[d].constant;
+    for (const Term& term : access.index[d].terms) along[std::size_t(term.variable)] += strides[d] * term.coefficient;
+  }
+  return {start, along};
+}
+
+// Any stage, one node at a time.
+class Interpreter {
+ public:
+  Interpreter(const Computation& computation, const Stage& stage, const std::vector<Data>& data)
+      : stage_(stage), walk_(extents_of(stage)) {
+    const std::size_t axes = stage.axes.size();
+    for (const Access& access : stage.value.loads) {
+      const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
+      auto [start, along] = flat(access, tensor, axes);
+      Load load{
+          .data = &data[std::size_t(access.tensor)], .offset = walk_.track(start, std::move(along)), .dimensions = {}};
+      for (std::size_t d = 0; access.padded && d < access.index.size(); ++d) {
+        std::vector<std::int64_t> coefficients(axes, 0);
+        for (const Term& term : access.index[d].terms) coefficients[std::size_t(term.variable)] = term.coefficient;
+        load.dimensions.push_back({walk_.track(access.index[d].constant, std::move(coefficients)), tensor.shape[d]});
+      }
+      loads_.push_back(std::move(load));
+    }
+    values_.resize(stage.value.nodes.size());
+    magnitudes_.resize(stage.value.nodes.size());
+  }
+
+  void run(std::int64_t elements, Data& out) {
+    const std::int64_t reduced = walk_.points() / elements;
+    out.value.resize(std::size_t(elements));
+    out.magnitude.resize(std::size_t(elements));
+    for (std::size_t e = 0; e < std::size_t(elements); ++e) {
+      double value = identity_of(stage_.combine), magnitude = 0;
+      for (std::int64_t r = 0; r < reduced; ++r, walk_.advance()) {
+        evaluate();
+        const double v = values_.back(), m = magnitudes_.back();
+        switch (stage_.combine) {
+          case Combine::none:
+            value = v, magnitude = m;
+            break;
+          case Combine::sum:
+            value += v, magnitude += m;
+            break;
+          case Combine::max:
+            value = std::max(value, v), magnitude = std::max(magnitude, m);
+            break;
+          case Combine::min:
+            value = std::min(value, v), magnitude = std::max(magnitude, m);
+            break;
+        }
+      }
+      out.value[e] = value;
+      out.magnitude[e] = magnitude;
+    }
+  }
+
+ private:
+  struct Load {
+    const Data* data;
+    std::size_t offset;                                            // numbers of the walk
+    std::vector<std::pair<std::size_t, std::int64_t>> dimensions;  // padded: index and extent of each dimension
+  };
+
+  static std::vector<std::int64_t> extents_of(const Stage& stage) {
+    std::vector<std::int64_t> extents;
+    for (const Axis& axis : stage.axes) extents.push_back(axis.extent);
+    return extents;
+  }
+
+  // Values of all nodes at the present point, and beside each a magnitude: |error| <= depth * eps * magnitude, to first
+  // order, when every operation rounds once. Sums add magnitudes, products multiply them, functions scale them by their
+  // derivative.
+  void evaluate() {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const ValueNode& node = stage_.value.nodes[i];
+      const double a = node.a < 0 ? 0 : values_[std::size_t(node.a)], b = node.b < 0 ? 0 : values_[std::size_t(node.b)];
+      const double ma = node.a < 0 ? 0 : magnitudes_[std::size_t(node.a)],
+                   mb = node.b < 0 ? 0 : magnitudes_[std::size_t(node.b)];
+      double& v = values_[i];
+      double& m = magnitudes_[i];
+      switch (node.op) {
+        case Op::constant:
+          v = node.number, m = std::abs(v);
+          break;
+        case Op::load:
+          load(loads_[std::size_t(node.load)], v, m);
+          break;
+        case Op::add:
+          v = a + b, m = ma + mb;
+          break;
+        case Op::sub:
+          v = a - b, m = ma + mb;
+          break;
+        case Op::mul:
+          v = a * b, m = ma * mb;
+          break;
+        case Op::div:
+          v = a / b, m = ma * mb / (b * b);
+          break;
+        case Op::max:
+          v = std::max(a, b), m = std::max(ma, mb);
+          break;
+        case Op::min:
+          v = std::min(a, b), m = std::max(ma, mb);
+          break;
+        case Op::neg:
+          v = -a, m = ma;
+          break;
+        case Op::exp:
+          v = std::exp(a), m = v * (1 + ma);
+          break;
+        case Op::sqrt:
+          v = std::sqrt(a), m = v > 0 ? ma / v : std::sqrt(ma);
+          break;
+      }
+    }
+  }
+
+  void load(const Load& from, double& value, double& magnitude) const {
+    value = magnitude = 0;
+    for (const auto& [number, extent] : from.dimensions)
+      if (walk_[number] < 0 || walk_[number] >= extent) return;
+    const std::size_t offset = std::size_t(walk_[from.offset]);
+    value = from.data->value[offset];
+    magnitude = from.data->magnitude.empty() ? std::abs(value) : from.data->magnitude[offset];
+  }
+
+  const Stage& stage_;
+  Walk walk_;
+  std::vector<Load> loads_;
+  std::vector<double> values_, magnitudes_;
+};
+
+// Sums of products of two loads as a blocked matrix product. One spatial axis that only one operand (B) has is the
+// vector axis; the spatial axes that only the other operand (A) has make points; what is left is walked outside. A
+// panel of B is copied, so that its lanes stand side by side whatever their stride in the tensor.
+class ProductSum {
+ public:
+  // Nothing when the stage is of another form, or no axis belongs to one operand alone.
+  static std::optional<ProductSum> match(const Computation& computation, const Stage& stage) {
+    const Value& value = stage.value;
+    if (stage.combine != Combine::sum || value.nodes.size() != 3 || value.loads.size() != 2 || !is_product(value))
+      return std::nullopt;
+    for (const Access& access : value.loads)
+      if (access.padded) return std::nullopt;
+    ProductSum sum;
+    const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
+    const std::size_t axes = stage.axes.size(), spatial = tensor.shape.size();
+    Operand a = operand(computation, value.loads[0], axes), b = operand(computation, value.loads[1], axes);
+    std::size_t lane = spatial;
+    bool lane_in_a = false;
+    for (std::size_t s = 0; s < spatial; ++s) {
+      if (stage.axes[s].extent == 1 || (a.along[s] == 0) == (b.along[s] == 0)) continue;
+      if (lane != spatial && stage.axes[s].extent <= stage.axes[lane].extent) continue;
+      lane = s;
+      lane_in_a = a.along[s] != 0;
+    }
+    if (lane == spatial) return std::nullopt;
+    if (lane_in_a) std::swap(a, b);
+
+    const std::vector<std::int64_t> out = strides_of(tensor.shape);
+    std::vector<std::size_t> points, outer, reduced;
+    for (std::size_t s = 0; s < axes; ++s) {
+      if (s == lane) continue;
+      (s >= spatial ? reduced : b.along[s] == 0 ? points : outer).push_back(s);
+    }
+    const auto walk = [&](const std::vector<std::size_t>& over, std::int64_t a0, std::int64_t b0) {
+      std::vector<std::int64_t> extents, of_a, of_b, of_out;
+      for (std::size_t s : over) {
+        extents.push_back(stage.axes[s].extent);
+        of_a.push_back(a.along[s]);
+        of_b.push_back(b.along[s]);
+        of_out.push_back(s < spatial ? out[s] : 0);
+      }
+      Walk made(std::move(extents));
+      made.track(a0, std::move(of_a));
+      made.track(b0, std::move(of_b));
+      made.track(0, std::move(of_out));
+      return made;
+    };
+    sum.points_ = walk(points, 0, 0);
+    sum.outer_ = walk(outer, a.start, b.start);
+    sum.reduced_ = walk(reduced, 0, 0);
+    sum.lanes_ = stage.axes[lane].extent;
+    sum.lane_of_b_ = b.along[lane];
+    sum.lane_of_out_ = out[lane];
+    sum.a_ = a.tensor;
+    sum.b_ = b.tensor;
+    return sum;
+  }
+
+  void run(std::int64_t elements, const std::vector<Data>& data, Data& out) {
+    const Data& a = data[std::size_t(a_)];
+    const Data& b = data[std::size_t(b_)];
+    out.value.assign(std::size_t(elements), 0);
+    out.magnitude.assign(std::size_t(elements), 0);
+    if (a.magnitude.empty() && b.magnitude.empty()) {
+      multiply<true>(a.value, b.value, out.value, out.magnitude);
+    } else {
+      std::vector<double> none;
+      multiply<false>(a.value, b.value, out.value, none);
+      multiply<false>(magnitude_of(a), magnitude_of(b), out.magnitude, none);
+    }
+  }
+
+ private:
+  struct Operand {
+    int tensor;
+    std::int64_t start;
+    std::vector<std::int64_t> along;
+  };
+  static constexpr std::size_t width = 4;  // lanes of a panel; two points of them keep their sums in SSE registers
+  static constexpr std::size_t depth = 256, block = 64;  // a panel stays in L1, the points of a block in L2
+
+  static Operand operand(const Computation& computation, const Access& access, std::size_t axes) {
+    auto [start, along] = flat(access, computation.tensors[std::size_t(access.tensor)], axes);
+    return {access.tensor, start, std::move(along)};
+  }
+
+  static std::vector<double> magnitude_of(const Data& data) {
+    std::vector<double> magnitude = data.magnitude.empty() ? data.value : data.magnitude;
+    for (double& m : magnitude) m = std::abs(m);
+    return magnitude;
+  }
+
+  template <bool with_magnitude>
+  void multiply(const std::vector<double>& a, const std::vector<double>& b, std::vector<double>& out,
+                std::vector<double>& magnitude) {
+    std::vector<std::int64_t> point_a, point_out;
+    for (std::int64_t p = points_.points(); p-- > 0; points_.advance()) {
+      point_a.push_back(points_[0]);
+      point_out.push_back(points_[2]);
+    }
+    std::array<std::int64_t, depth> step_a, step_b;
+    std::array<double, depth * width> panel;
+    for (std::int64_t o = outer_.points(); o-- > 0; outer_.advance()) {
+      std::int64_t left = reduced_.points();
+      while (left > 0) {
+        const std::size_t steps = std::size_t(std::min<std::int64_t>(left, depth));
+        left -= std::int64_t(steps);
+        for (std::size_t k = 0; k < steps; ++k, reduced_.advance()) {
+          step_a[k] = reduced_[0];
+          step_b[k] = reduced_[1];
+        }
+        for (std::size_t first = 0; first < point_a.size(); first += block) {
+          const std::size_t last = std::min(first + block, point_a.size());
+          for (std::int64_t lane = 0; lane < lanes_; lane += width) {
+            const std::size_t used = std::size_t(std::min<std::int64_t>(width, lanes_ - lane));
+            for (std::size_t k = 0; k < steps; ++k)
+              for (std::size_t l = 0; l < width; ++l)
+                panel[k * width + l] =
+                    l < used ? b[std::size_t(outer_[1] + step_b[k] + (lane + std::int64_t(l)) * lane_of_b_)] : 0;
+            const auto add = [&](std::size_t point, const double* sums, std::vector<double>& to) {
+              for (std::size_t l = 0; l < used; ++l)
+                to[std::size_t(outer_[2] + point_out[point] + (lane + std::int64_t(l)) * lane_of_out_)] += sums[l];
+            };
+            for (std::size_t p = first; p < last; p += 2) {
+              // An odd last point is computed twice and added once.
+              const std::size_t q = std::min(p + 1, last - 1);
+              double sums[2][width] = {}, sizes[2][width] = {};
+              kernel<with_magnitude>(a.data() + outer_[0] + point_a[p], a.data() + outer_[0] + point_a[q],
+                                     step_a.data(), panel.data(), steps, sums, sizes);
+              add(p, sums[0], out);
+              if (q != p) add(q, sums[1], out);
+              if constexpr (with_magnitude) {
+                add(p, sizes[0], magnitude);
+                if (q != p) add(q, sizes[1], magnitude);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  template <bool with_magnitude>
+  static void kernel(const double* a0, const double* a1, const std::int64_t* step, const double* panel,
+                     std::size_t steps, double (&sums)[2][width], double (&sizes)[2][width]) {
+    double s0[width] = {}, s1[width] = {}, m0[width] = {}, m1[width] = {};
+    for (std::size_t k = 0; k < steps; ++k) {
+      const double x0 = a0[step[k]], x1 = a1[step[k]];
+      for (std::size_t l = 0; l < width; ++l) {
+        const double y0 = x0 * panel[k * width + l], y1 = x1 * panel[k * width + l];
+        s0[l] += y0;
+        s1[l] += y1;
+        if constexpr (with_magnitude) {
+          m0[l] += std::abs(y0);
+          m1[l] += std::abs(y1);
+        }
+      }
+    }
+    for (std::size_t l = 0; l < width; ++l) {
+      sums[0][l] = s0[l], sums[1][l] = s1[l];
+      sizes[0][l] = m0[l], sizes[1][l] = m1[l];
+    }
+  }
+
+  // Tracked numbers of each walk: offset in A, in B, in the output.
+  Walk points_{{}}, outer_{{}}, reduced_{{}};
+  std::int64_t lanes_ = 0, lane_of_b_ = 0, lane_of_out_ = 0;
+  int a_ = 0, b_ = 0;
+};
+
+double epsilon_of(DType dtype) {
+  return dtype == DType::f32 ? double(std::numeric_limits<float>::epsilon()) : std::numeric_limits<double>::epsilon();
+}
+
+// Roundings on the longest chain of a stage, in units of eps of its type.
+std::int64_t depth_of(const Computation& computation, const Stage& stage, const std::vector<Data>& data) {
+  // exp is a polynomial of the emitter, accurate to a few units in the last place.
+  constexpr std::int64_t special = 4;
+  const DType type = computation.tensors[std::size_t(stage.tensor)].dtype;
+  std::vector<std::int64_t> depth;
+  for (const ValueNode& node : stage.value.nodes) {
+    const std::int64_t a = node.a < 0 ? 0 : depth[std::size_t(node.a)], b = node.b < 0 ? 0 : depth[std::size_t(node.b)];
+    std::int64_t here = 0;
+    switch (node.op) {
+      case Op::constant:
+        break;
+      case Op::load: {
+        const int tensor = stage.value.loads[std::size_t(node.load)].tensor;
+        const DType from = computation.tensors[std::size_t(tensor)].dtype;
+        here = data[std::size_t(tensor)].depth;
+        if (from != type && is_floating(type)) {
+          const double scale = is_floating(from) ? epsilon_of(from) / epsilon_of(type) : 0;
+          here = std::int64_t(std::ceil(double(here) * scale)) + 1;
+        }
+        break;
+      }
+      case Op::add:
+      case Op::sub:
+        here = std::max(a, b) + 1;
+        break;
+      case Op::mul:
+      case Op::div:
+        here = a + b + 1;
+        break;
+      case Op::max:
+      case Op::min:
+        here = std::max(a, b);
+        break;
+      case Op::neg:
+        here = a;
+        break;
+      case Op::exp:
+      case Op::sqrt:
+        here = a + special;
+        break;
+    }
+    depth.push_back(here);
+  }
+  std::int64_t terms = 1;
+  if (stage.combine == Combine::sum)
+    for (std::size_t a = std::size_t(computation.spatial_axes(stage)); a < stage.axes.size(); ++a)
+      terms *= stage.axes[a].extent;
+  return depth.back() + terms - 1;
+}
+
+void fill(const Tensor& tensor, std::uint64_t seed, std::vector<double>& values) {
+  base::Stream stream(seed, tensor.name);
+  values.resize(std::size_t(tensor.elements()));
+  for (double& value : values) {
+    // Multiples of 2^-20 are exact in f32, and products of two of them are not: rounding is exercised. Integers stay
+    // small, so that sums of products do not overflow.
+    value = is_floating(tensor.dtype) ? double(stream.bits() >> 43) * 0x1p-20 - 1 : double(stream.bits() >> 60) - 8;
+  }
+}
+
+}  // namespace
+
+Reference reference(const Computation& computation, std::uint64_t seed) {
+  const std::size_t count = computation.tensors.size();
+  std::vector<Data> data(count);
+  for (std::size_t t = 0; t < count; ++t) {
+    const Role role = computation.tensors[t].role;
+    if (role == Role::input || role == Role::constant) fill(computation.tensors[t], seed, data[t].value);
+  }
+  for (const Stage& stage : computation.stages) {
+    Data& out = data[std::size_t(stage.tensor)];
+    const std::int64_t elements = computation.tensors[std::size_t(stage.tensor)].elements();
+    if (auto product = ProductSum::match(computation, stage))
+      product->run(elements, data, out);
+    else
+      Interpreter(computation, stage, data).run(elements, out);
+    out.depth = depth_of(computation, stage, data);
+    // A copy of what comes from outside needs no magnitude of its own, and its readers are twice as fast without one.
+    const Value& value = stage.value;
+    if (stage.combine == Combine::none && value.nodes.size() == 1 && value.loads.size() == 1 &&
+        data[std::size_t(value.loads[0].tensor)].magnitude.empty() &&
+        computation.tensors[std::size_t(stage.tensor)].role == Role::temporary)
+      out.magnitude.clear();
+  }
+  Reference result;
+  result.tensors.resize(count);
+  result.magnitude.resize(count);
+  result.reduction_length.resize(count);
+  for (std::size_t t = 0; t < count; ++t) {
+    const Role role = computation.tensors[t].role;
+    if (role == Role::temporary) continue;
+    result.tensors[t] = std::move(data[t].value);
+    if (role != Role::output) continue;
+    result.magnitude[t] = std::move(data[t].magnitude);
+    result.reduction_length[t] = std::max<std::int64_t>(1, data[t].depth);
+  }
+  return result;
+}
+
+double tolerance(DType dtype, std::int64_t reduction_length, double magnitude) {
+  if (!is_floating(dtype)) return 0;
+  const double least =
+      dtype == DType::f32 ? double(std::numeric_limits<float>::min()) : std::numeric_limits<double>::min();
+  return std::max(least, 4 * epsilon_of(dtype) * double(reduction_length) * magnitude);
+}
+
+}  // namespace graft::codegen

@@ -1,0 +1,240 @@
+#include "codegen/expression/workload.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "codegen/expression/check.h"
+#include "codegen/expression/parse.h"
+
+namespace graft::codegen {
+
+namespace {
+
+using Parameter = Operator::Parameter;
+
+Parameter required(std::string name) {
+  return {.name = std::move(name)};
+}
+Parameter optional(std::string name, std::int64_t value, std::int64_t least = 1) {
+  return {.name = std::move(name), .least = least, .has_default = true, .value = value};
+}
+
+// The convolutional layers of ResNet-18 at batch 1, 224x224 (He et al., CVPR 2016), numbered as in Chen et al., NeurIPS
+// 2018, table 1: input channels, height = width, output channels, kernel, stride, padding.
+struct Layer {
+  std::string_view name;
+  std::int64_t c, hw, k, rs, stride, pad;
+};
+constexpr Layer layers[] = {
+    {"resnet18.C1", 3, 224, 64, 7, 2, 3},    {"resnet18.C2", 64, 56, 64, 3, 1, 1},
+    {"resnet18.C3", 64, 56, 64, 1, 1, 0},    {"resnet18.C4", 64, 56, 128, 3, 2, 1},
+    {"resnet18.C5", 64, 56, 128, 1, 2, 0},   {"resnet18.C6", 128, 28, 128, 3, 1, 1},
+    {"resnet18.C7", 128, 28, 256, 3, 2, 1},  {"resnet18.C8", 128, 28, 256, 1, 2, 0},
+    {"resnet18.C9", 256, 14, 256, 3, 1, 1},  {"resnet18.C10", 256, 14, 512, 3, 2, 1},
+    {"resnet18.C11", 256, 14, 512, 1, 2, 0}, {"resnet18.C12", 512, 7, 512, 3, 1, 1},
+};
+
+// What a workload's text says, before its expression is looked at.
+struct Call {
+  const Operator* op = nullptr;
+  Parameters values;
+  DType dtype = DType::f32;
+};
+
+std::string unknown_workload(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Operator& op : operators()) known.push_back(op.name);
+  std::string near = base::did_you_mean(name, known);
+  if (near.starts_with("; did") || !name.starts_with("resnet"))
+    return fmt::format("unknown operator '{}'{}", name, near);
+  std::vector<std::string> names;
+  for (const Layer& layer : layers) names.emplace_back(layer.name);
+  return fmt::format("unknown layer '{}'{}", name, base::did_you_mean(name, names));
+}
+
+std::string canonical(const Call& call) {
+  std::vector<std::string> arguments;
+  for (const Parameter& parameter : call.op->parameters)
+    arguments.push_back(fmt::format("{}={}", parameter.name, call.values.at(parameter.name)));
+  return fmt::format("{}({},dtype={})", call.op->name, fmt::join(arguments, ","), name_of(call.dtype));
+}
+
+// OPERATOR(name=value, ..., dtype=type), or nothing when the text does not begin like that.
+std::optional<Call> parse_call(std::string_view text) {
+  base::Cursor cursor(text, "workload");
+  if (!cursor.at_identifier()) return std::nullopt;
+  const base::Cursor start = cursor;
+  const std::string name = cursor.identifier();
+  const bool arguments = cursor.accept("(");
+  if (!arguments && !cursor.at_end()) return std::nullopt;
+  Call call;
+  for (const Layer& layer : layers)
+    if (!arguments && layer.name == name) {
+      call.values = {{"n", 1},        {"c", layer.c},  {"h", layer.hw},          {"w", layer.hw},   {"k", layer.k},
+                     {"r", layer.rs}, {"s", layer.rs}, {"stride", layer.stride}, {"pad", layer.pad}};
+      call.op = &*std::find_if(operators().begin(), operators().end(),
+                               [](const Operator& op) { return op.name == "conv2d"; });
+      return call;
+    }
+  for (const Operator& op : operators())
+    if (op.name == name) call.op = &op;
+  if (!call.op) start.fail(unknown_workload(name));
+
+  std::vector<std::string> known{"dtype"};
+  for (const Parameter& parameter : call.op->parameters) known.push_back(parameter.name);
+  bool typed = false;
+  while (arguments && !cursor.accept(")")) {
+    if (!call.values.empty() || typed) cursor.expect(",");
+    cursor.peek();
+    const base::Cursor at = cursor;
+    const std::string key = cursor.identifier();
+    cursor.expect("=");
+    if (key == "dtype") {
+      if (typed) at.fail("parameter 'dtype' is given twice");
+      cursor.peek();
+      const base::Cursor value = cursor;
+      const std::string type = cursor.identifier();
+      const auto found = dtype_of(type);
+      if (!found) value.fail(unknown_dtype(type));
+      call.dtype = *found;
+      typed = true;
+      continue;
+    }
+    const auto parameter = std::find_if(call.op->parameters.begin(), call.op->parameters.end(),
+                                        [&](const Parameter& p) { return p.name == key; });
+    if (parameter == call.op->parameters.end())
+      at.fail(fmt::format("{} has no parameter '{}'{}", name, key, base::did_you_mean(key, known)));
+    const std::int64_t value = cursor.integer();
+    if (value < parameter->least) at.fail(fmt::format("{} must be at least {}, got {}", key, parameter->least, value));
+    if (!call.values.emplace(key, value).second) at.fail(fmt::format("parameter '{}' is given twice", key));
+  }
+  if (!cursor.at_end()) cursor.fail("unexpected text behind the workload");
+  for (const Parameter& parameter : call.op->parameters) {
+    if (call.values.contains(parameter.name)) continue;
+    if (!parameter.has_default)
+      start.fail(fmt::format("{} is missing parameter '{}'; write '{}=...'", name, parameter.name, parameter.name));
+    call.values.emplace(parameter.name, parameter.value);
+  }
+  return call;
+}
+
+// Whether every point of the stage copies the element of the same place, all of the tensor read, types alike.
+bool is_identity(const Computation& computation, const Stage& stage) {
+  if (stage.combine != Combine::none || stage.value.root().op != Op::load) return false;
+  const Access& access = stage.value.loads.front();
+  const Tensor& to = computation.tensors[std::size_t(stage.tensor)];
+  const Tensor& from = computation.tensors[std::size_t(access.tensor)];
+  if (to.role != Role::temporary || to.shape != from.shape || to.dtype != from.dtype) return false;
+  for (std::size_t d = 0; d < access.index.size(); ++d)
+    if (access.index[d] != Affine::variable(int(d))) return false;
+  return true;
+}
+
+// A padding of 0 leaves a stage that only copies; its readers read the source instead.
+Computation without_identities(Computation computation) {
+  for (std::size_t s = 0; s < computation.stages.size();) {
+    if (!is_identity(computation, computation.stages[s])) {
+      ++s;
+      continue;
+    }
+    const int gone = computation.stages[s].tensor, source = computation.stages[s].value.loads.front().tensor;
+    computation.stages.erase(computation.stages.begin() + std::ptrdiff_t(s));
+    computation.tensors.erase(computation.tensors.begin() + gone);
+    const auto renumbered = [&](int tensor) {
+      if (tensor == gone) tensor = source;
+      return tensor > gone ? tensor - 1 : tensor;
+    };
+    for (Stage& stage : computation.stages) {
+      stage.tensor = renumbered(stage.tensor);
+      for (Access& access : stage.value.loads) access.tensor = renumbered(access.tensor);
+    }
+  }
+  return computation;
+}
+
+Computation computation_of(const Call& call) {
+  const std::string place = canonical(call);
+  try {
+    return without_identities(parse_computation(call.op->expression, call.values, call.dtype, place));
+  } catch (const base::UserError& error) {
+    // Line and column inside the table's expression would say nothing to who wrote the call.
+    std::string_view message = std::string_view(error.what()).substr(place.size());
+    message.remove_prefix(std::min(message.find(' '), message.size()));
+    throw base::UserError(place, base::trim(message));
+  }
+}
+
+}  // namespace
+
+const std::vector<Operator>& operators() {
+  static const std::vector<Operator> table = {
+      {.name = "matmul",
+       .parameters = {required("m"), required("n"), required("k")},
+       .expression = "input A[m,k]; input B[k,n]; output C[i,j] += A[i,l] * B[l,j] where i=m, j=n, l=k",
+       .description = "matrix product C[m,n] = A[m,k] B[k,n]"},
+      {.name = "dense",
+       .parameters = {required("m"), required("n"), required("k")},
+       .expression = "input X[m,k]; constant W[n,k]; constant bias[n];"
+                     "T[i,j] += X[i,l] * W[j,l];"
+                     "output Y[i,j] = max(T[i,j] + bias[j], 0) where i=m, j=n, l=k",
+       .description = "fully connected layer with bias and ReLU, Y[m,n] = max(X[m,k] W[n,k]' + bias[n], 0)"},
+      {.name = "conv2d",
+       .parameters = {optional("n", 1), required("c"), required("h"), required("w"), required("k"), required("r"),
+                      required("s"), optional("stride", 1), optional("pad", 0, 0)},
+       .expression = "input X[n,c,h,w]; constant W[k,c,r,s];"
+                     "P[b,i,p,q] = pad(X[b,i,p - pad,q - pad]);"
+                     "output Y[b,o,y,x] += P[b,i,stride*y + u,stride*x + v] * W[o,i,u,v]"
+                     "  where b=n, i=c, p=h + 2*pad, q=w + 2*pad, o=k,"
+                     "  y=(h + 2*pad - r)/stride + 1, x=(w + 2*pad - s)/stride + 1, u=r, v=s",
+       .description = "2-d convolution, NCHW activations, KCRS weights"},
+      {.name = "conv2d_nchwc",
+       .parameters = {optional("n", 1), required("c"), required("h"), required("w"), required("k"), required("r"),
+                      required("s"), optional("stride", 1), optional("pad", 0, 0), optional("block", 16)},
+       .expression = "input X[n,exact(c,block),h,w,block];"
+                     "constant W[exact(k,block),exact(c,block),r,s,block,block];"
+                     "P[b,i,p,q,d] = pad(X[b,i,p - pad,q - pad,d]);"
+                     "output Y[b,o,y,x,e] += P[b,i,stride*y + u,stride*x + v,d] * W[o,i,u,v,d,e]"
+                     "  where b=n, i=c/block, p=h + 2*pad, q=w + 2*pad, d=block, o=k/block,"
+                     "  y=(h + 2*pad - r)/stride + 1, x=(w + 2*pad - s)/stride + 1, e=block, u=r, v=s",
+       .description = "2-d convolution with channels in blocks: activations NC/bHWb, weights K/b C/b R S b(c) b(k)"},
+      {.name = "depthwise_conv2d",
+       .parameters = {optional("n", 1), required("c"), required("h"), required("w"), required("r"), required("s"),
+                      optional("stride", 1), optional("pad", 0, 0)},
+       .expression = "input X[n,c,h,w]; constant W[c,r,s];"
+                     "P[b,i,p,q] = pad(X[b,i,p - pad,q - pad]);"
+                     "output Y[b,i,y,x] += P[b,i,stride*y + u,stride*x + v] * W[i,u,v]"
+                     "  where b=n, i=c, p=h + 2*pad, q=w + 2*pad,"
+                     "  y=(h + 2*pad - r)/stride + 1, x=(w + 2*pad - s)/stride + 1, u=r, v=s",
+       .description = "2-d convolution of each channel with its own filter, NCHW activations, CRS weights"},
+  };
+  return table;
+}
+
+Workload parse_workload(std::string_view text) {
+  if (const auto call = parse_call(text)) {
+    (void)computation_of(*call);  // refuses extents that do not fit together
+    return {canonical(*call)};
+  }
+  return {to_text(without_identities(parse_computation(text, {}, DType::f32, "workload")))};
+}
+
+Computation computation(const Workload& workload) {
+  if (const auto call = parse_call(workload.text)) return computation_of(*call);
+  return without_identities(parse_computation(workload.text, {}, DType::f32, "workload"));
+}
+
+std::int64_t flops(const Workload& workload) {
+  return flops(computation(workload));
+}
+
+std::uint64_t hash(const Workload& workload) {
+  return base::hash_bytes(workload.text);
+}
+
+}  // namespace graft::codegen

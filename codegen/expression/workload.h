@@ -1,0 +1,44 @@
+// A workload is one operator with its shapes and type, by its canonical text:
+//   matmul(m=512,n=512,k=512,dtype=f32)
+// or an index expression with extents (parse.h). Operators are a table of parameter names and index expressions; no
+// code anywhere else knows an operator's name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/expression/computation.h"
+
+namespace graft::codegen {
+
+struct Workload {
+  std::string text;  // canonical
+  bool operator==(const Workload&) const = default;
+};
+
+// Reads any spelling (order of parameters, spaces, defaults left out) into the canonical one. Throws UserError for an
+// unknown operator or parameter (did you mean), a missing or repeated one, a value <= 0 (pad may be 0), a type that is
+// not known, an output extent <= 0. ResNet-18's layers may be named: `resnet18.C1` .. `resnet18.C12` (batch 1).
+Workload parse_workload(std::string_view text);
+
+Computation computation(const Workload& workload);
+std::int64_t flops(const Workload& workload);
+std::uint64_t hash(const Workload& workload);
+
+struct Operator {
+  std::string name;
+  struct Parameter {
+    std::string name;
+    std::int64_t least = 1;
+    bool has_default = false;
+    std::int64_t value = 0;  // the default
+  };
+  std::vector<Parameter> parameters;
+  std::string expression;  // over the parameters (parse.h)
+  std::string description;
+};
+const std::vector<Operator>& operators();
+
+}  // namespace graft::codegen

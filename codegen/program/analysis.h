@@ -1,0 +1,48 @@
+// What can be counted in a loop program without running it: trips, touched elements, reuse, strides, footprints. Read
+// by limits, features and the simulator; nothing here depends on a machine.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen/program/program.h"
+
+namespace graft::codegen {
+
+// One access of a store in `run`, seen from one enclosing loop (fixed outer iterations, this loop and all inside run).
+struct Touch {
+  std::int64_t stride = 0;  // elements that the flattened offset moves per step of this loop
+  // Distinct elements touched by this loop and all inside, from above: the product over dimensions of the interval's
+  // width, at most the trips of the loops in that dimension; and no more than the trips of all loops in the index.
+  std::int64_t touched = 1;
+  std::int64_t reuse = 1;  // executions of the access in this loop and inside / touched (rounded down, at least 1)
+  std::int64_t bytes = 0;  // touched * element size
+};
+
+struct AccessSite {
+  int store = 0;  // position in LoopProgram::stores
+  int load = -1;  // position in the store's value.loads, or -1 for the target
+  int buffer = 0;
+  bool writes = false;         // the target; with a combine it is read too
+  std::vector<Touch> touches;  // parallel to StoreContext::loops of its store
+};
+
+// A store of `run` with the loops around it, outermost first.
+struct StoreContext {
+  int store = 0;
+  std::vector<int> loops;               // positions in LoopProgram::loops
+  std::vector<std::int64_t> top_down;   // product of extents from the outermost loop down to and including this one
+  std::vector<std::int64_t> bottom_up;  // product of extents of this loop and those inside, on the path to the store
+  std::int64_t executions = 1;          // how often the store runs
+};
+
+struct Analysis {
+  std::vector<StoreContext> stores;  // in order of `run`
+  std::vector<AccessSite> sites;     // for each store: target first, then loads in order
+};
+Analysis analyse(const LoopProgram& program);
+
+// Arithmetic operations that `run` executes (a combine counts one).
+std::int64_t flops(const LoopProgram& program);
+
+}  // namespace graft::codegen

@@ -1,0 +1,580 @@
+#include "codegen/program/forms.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cassert>
+#include <cstdlib>
+#include <limits>
+#include <span>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "codegen/program/check.h"
+
+namespace graft::codegen {
+namespace {
+
+constexpr std::size_t largest_text = 256 << 10;  // bytes; reading is quadratic in lines (see line_cursor)
+constexpr int deepest_value = 256;               // brackets and calls in each other
+constexpr std::int64_t largest_integer = std::int64_t(1) << 40;  // in an index: sums of them stay inside 64 bits
+
+constexpr std::array combines{Combine::sum, Combine::max, Combine::min, Combine::none};  // "=" last: it begins no other
+
+// --- writing
+
+int precedence_of(Op op) {
+  switch (op) {
+    case Op::add:
+    case Op::sub:
+      return 1;
+    case Op::mul:
+    case Op::div:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+std::string_view infix_of(Op op) {
+  switch (op) {
+    case Op::add:
+      return " + ";
+    case Op::sub:
+      return " - ";
+    case Op::mul:
+      return " * ";
+    case Op::div:
+      return " / ";
+    default:
+      return "";
+  }
+}
+
+class Writer {
+ public:
+  explicit Writer(const LoopProgram& program) : program_(program) {
+    for (const Loop& loop : program.loops) loop_names_.push_back(loop.name);
+  }
+
+  std::string text(const Store& store) const {
+    assert(!store.value.nodes.empty());
+    return fmt::format("{} {} {}", text(store.target), name_of(store.combine),
+                       text(store.value, int(store.value.nodes.size()) - 1));
+  }
+
+ private:
+  std::string text(const Access& access) const {
+    std::vector<std::string> forms;
+    for (const Affine& form : access.index) forms.push_back(to_text(form, loop_names_));
+    return fmt::format("{}[{}]", program_.buffers[std::size_t(access.tensor)].name, fmt::join(forms, ","));
+  }
+
+  std::string text(const Value& value, int position) const {
+    const ValueNode& node = value.nodes[std::size_t(position)];
+    if (node.op == Op::constant) return fmt::format("{}", node.number);
+    if (node.op == Op::load) return text(value.loads[std::size_t(node.load)]);
+    const int precedence = precedence_of(node.op);
+    if (precedence == 3) {
+      std::string call = fmt::format("{}({}", name_of(node.op), text(value, node.a));
+      if (operands_of(node.op) == 2) call += ", " + text(value, node.b);
+      return call + ")";
+    }
+    // Brackets on the right at equal precedence keep the order of the operations, which is part of the program.
+    const auto operand = [&](int at, int least) {
+      const std::string inner = text(value, at);
+      return precedence_of(value.nodes[std::size_t(at)].op) < least ? "(" + inner + ")" : inner;
+    };
+    return operand(node.a, precedence) + std::string(infix_of(node.op)) + operand(node.b, precedence + 1);
+  }
+
+  const LoopProgram& program_;
+  std::vector<std::string> loop_names_;
+};
+
+void write_body(const LoopProgram& program, const Body& body, std::string& text) {
+  const Writer writer(program);
+  std::vector<int> ends;
+  for (int n = 0; n < int(body.size()); ++n) {
+    while (!ends.empty() && ends.back() == n) ends.pop_back();
+    const Node& node = body[std::size_t(n)];
+    text.append(2 * (ends.size() + 1), ' ');
+    if (node.kind == Node::Kind::loop) {
+      const Loop& loop = program.loops[std::size_t(node.item)];
+      text += fmt::format("for {} {}", loop.name, loop.extent);
+      if (loop.kind != LoopKind::serial) text += fmt::format(" {}", name_of(loop.kind));
+      ends.push_back(node.end);
+    } else {
+      text += writer.text(program.stores[std::size_t(node.item)]);
+    }
+    text += '\n';
+  }
+}
+
+// --- reading names
+
+// The value of that name; `fail` throws what it is given.
+template <class Enum, std::size_t N, class Fail>
+Enum named(std::string_view word, const std::array<Enum, N>& all, std::string_view what, Fail fail) {
+  std::vector<std::string> known;
+  for (const Enum one : all) {
+    if (name_of(one) == word) return one;
+    known.emplace_back(name_of(one));
+  }
+  fail(fmt::format("unknown {} '{}'{}", what, word, base::did_you_mean(word, known)));
+  std::abort();  // not reached: fail throws
+}
+
+template <class Enum, std::size_t N>
+Enum named(std::string_view word, const std::array<Enum, N>& all, std::string_view what, const base::Cursor& cursor) {
+  return named(word, all, what, [&](const std::string& message) { cursor.fail(message); });
+}
+
+template <class Enum, std::size_t N>
+Enum named(const base::Document& word, const std::array<Enum, N>& all, std::string_view what) {
+  return named(word.as_string(), all, what,
+               [&](const std::string& message) { throw base::UserError(word.place(), message); });
+}
+
+constexpr std::array loop_kinds{
+#define X(name) LoopKind::name,
+    GRAFT_LOOP_KINDS(X)
+#undef X
+};
+constexpr std::array dtypes{
+#define X(name, bytes, floating) DType::name,
+    GRAFT_DTYPES(X)
+#undef X
+};
+constexpr std::array roles{Role::input, Role::constant, Role::output, Role::temporary};
+constexpr std::array scopes{Scope::memory, Scope::registers};
+
+// --- reading stores
+
+// Reads one store from a cursor that ends with it; `open` are the loops around it.
+class StoreReader {
+ public:
+  StoreReader(base::Cursor& cursor, const LoopProgram& program, std::span<const int> open)
+      : cursor_(cursor), program_(program), open_(open) {}
+
+  Store store() {
+    Store result;
+    result.target = access(cursor_.identifier());
+    result.combine = combine();
+    result.value = sum(0);
+    if (!cursor_.at_end()) cursor_.fail("expected an operation or the end of the store");
+    return result;
+  }
+
+ private:
+  Combine combine() {
+    for (const Combine one : combines)
+      if (cursor_.accept(name_of(one))) return one;
+    cursor_.fail("expected '=', '+=', 'max=' or 'min='");
+  }
+
+  Access access(const std::string& name) {
+    Access result;
+    result.tensor = buffer_named(name);
+    cursor_.expect("[");
+    if (cursor_.accept("]")) return result;
+    do result.index.push_back(form());
+    while (cursor_.accept(","));
+    cursor_.expect("]");
+    return result;
+  }
+
+  int buffer_named(const std::string& name) const {
+    std::vector<std::string> known;
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      if (program_.buffers[b].name == name) return int(b);
+      known.push_back(program_.buffers[b].name);
+    }
+    cursor_.fail(fmt::format("unknown buffer '{}'{}", name, base::did_you_mean(name, known)));
+  }
+
+  int loop_named(const std::string& name) const {
+    std::vector<std::string> known;
+    for (const int loop : open_) {
+      known.push_back(program_.loops[std::size_t(loop)].name);
+      if (known.back() == name) return loop;
+    }
+    cursor_.fail(fmt::format("no loop '{}' around this store{}", name, base::did_you_mean(name, known)));
+  }
+
+  std::int64_t integer() {
+    const std::int64_t value = cursor_.integer();
+    if (value > largest_integer || value < -largest_integer)
+      cursor_.fail(fmt::format("{} is too large for an index", value));
+    return value;
+  }
+
+  // [-] part {(+|-) part}, a part being a number, a loop, or a product of both.
+  Affine form() {
+    Affine result;
+    bool negative = cursor_.accept("-");
+    for (int parts = 1;; ++parts) {
+      if (parts > 1024) cursor_.fail("an index of more than 1024 parts");
+      result += part() * (negative ? -1 : 1);
+      if (cursor_.accept("+"))
+        negative = false;
+      else if (cursor_.accept("-"))
+        negative = true;
+      else
+        return result;
+    }
+  }
+
+  Affine part() {
+    if (cursor_.at_number()) {
+      const std::int64_t factor = integer();
+      return cursor_.accept("*") ? Affine::variable(loop_named(cursor_.identifier()), factor) : Affine(factor);
+    }
+    const int loop = loop_named(cursor_.identifier());
+    return Affine::variable(loop, cursor_.accept("*") ? integer() : 1);
+  }
+
+  Value sum(int depth) {
+    Value left = product(depth);
+    for (;;) {
+      if (cursor_.accept("+"))
+        left = combined(Op::add, std::move(left), product(depth));
+      else if (cursor_.accept("-"))
+        left = combined(Op::sub, std::move(left), product(depth));
+      else
+        return left;
+    }
+  }
+
+  Value product(int depth) {
+    Value left = factor(depth);
+    for (;;) {
+      if (cursor_.accept("*"))
+        left = combined(Op::mul, std::move(left), factor(depth));
+      else if (cursor_.accept("/"))
+        left = combined(Op::div, std::move(left), factor(depth));
+      else
+        return left;
+    }
+  }
+
+  Value combined(Op op, Value a, Value b) const {
+    if (a.nodes.size() + b.nodes.size() >= longest_value)
+      cursor_.fail(fmt::format("a value of more than {} operations", longest_value));
+    return Value::apply(op, std::move(a), std::move(b));
+  }
+
+  Value factor(int depth) {
+    if (depth > deepest_value) cursor_.fail(fmt::format("more than {} brackets in each other", deepest_value));
+    if (cursor_.accept("(")) {
+      Value inner = sum(depth + 1);
+      cursor_.expect(")");
+      return inner;
+    }
+    if (cursor_.at_number()) return Value::constant(cursor_.number());
+    const bool negative = cursor_.accept("-");  // only an infinity is left: neg() is a call
+    const std::string name = cursor_.identifier();
+    if (name == "inf" && cursor_.peek() != '[') {
+      const double infinity = std::numeric_limits<double>::infinity();
+      return Value::constant(negative ? -infinity : infinity);
+    }
+    if (negative) cursor_.fail("a minus sign in front of what is no number; write neg(...)");
+    if (cursor_.peek() != '(') return Value::load(access(name));
+    return call(name, depth);
+  }
+
+  Value call(const std::string& name, int depth) {
+    constexpr std::array calls{Op::max, Op::min, Op::neg, Op::exp, Op::sqrt};
+    const Op op = named(name, calls, "function", cursor_);
+    cursor_.expect("(");
+    Value a = sum(depth + 1);
+    if (operands_of(op) == 2) {
+      cursor_.expect(",");
+      a = combined(op, std::move(a), sum(depth + 1));
+    } else {
+      a = Value::apply(op, std::move(a));
+    }
+    cursor_.expect(")");
+    return a;
+  }
+
+  base::Cursor& cursor_;
+  const LoopProgram& program_;
+  std::span<const int> open_;
+};
+
+// --- building bodies, common to both forms
+
+// Appends nodes to bodies and keeps the places of what was read for the check.
+class Builder {
+ public:
+  explicit Builder(std::string_view place) { places_.whole = place; }
+
+  LoopProgram program;
+
+  void begin(Body& body) { body_ = &body; }
+  bool in_body() const { return body_ != nullptr; }
+  std::size_t depth() const { return nodes_.size(); }
+  std::span<const int> open() const { return open_; }
+
+  void buffer(Buffer buffer, std::string place) {
+    program.buffers.push_back(std::move(buffer));
+    places_.buffers.push_back(std::move(place));
+  }
+  void open_loop(Loop loop, std::string place) {
+    const int item = int(program.loops.size());
+    program.loops.push_back(std::move(loop));
+    places_.loops.push_back(std::move(place));
+    nodes_.push_back(int(body_->size()));
+    body_->push_back({Node::Kind::loop, item, 0});
+    open_.push_back(item);
+  }
+  void close_loop() {
+    (*body_)[std::size_t(nodes_.back())].end = int(body_->size());
+    nodes_.pop_back();
+    open_.pop_back();
+  }
+  void store(Store store, std::string place) {
+    const int item = int(program.stores.size());
+    program.stores.push_back(std::move(store));
+    places_.stores.push_back(std::move(place));
+    body_->push_back({Node::Kind::store, item, int(body_->size()) + 1});
+  }
+  LoopProgram checked() && {
+    check(program, places_);
+    return std::move(program);
+  }
+
+ private:
+  Body* body_ = nullptr;
+  Places places_;
+  std::vector<int> nodes_;  // of open loops, in *body_
+  std::vector<int> open_;
+};
+
+// --- the text form
+
+class TextReader {
+ public:
+  TextReader(std::string_view text, std::string_view place) : text_(text), place_(place), builder_(place) {}
+
+  LoopProgram read() {
+    if (text_.size() > largest_text)
+      throw base::UserError(place_, fmt::format("a program of more than {} KiB", largest_text >> 10));
+    std::size_t begin = 0;
+    for (int number = 1; begin < text_.size(); ++number) {
+      const std::size_t end = std::min(text_.find('\n', begin), text_.size());
+      line(begin, end, fmt::format("{}:{}", place_, number));
+      begin = end + 1;
+    }
+    while (builder_.depth() > 0) builder_.close_loop();
+    return std::move(builder_).checked();
+  }
+
+ private:
+  // A cursor that stands at `begin`, sees nothing behind `end`, and yet tells the right line and column.
+  base::Cursor line_cursor(std::size_t begin, std::size_t end) const {
+    base::Cursor cursor(text_.substr(0, end), place_);
+    cursor.accept(base::trim(text_.substr(0, begin)));
+    cursor.peek();  // moves over the indentation, so that errors point at the line's first word
+    return cursor;
+  }
+
+  void line(std::size_t begin, std::size_t end, const std::string& place) {
+    const std::string_view content = text_.substr(begin, end - begin);
+    if (base::trim(content).empty()) return;
+    const std::size_t indent = content.find_first_not_of(' ');
+    base::Cursor cursor = line_cursor(begin, end);
+    if (indent == 0) {
+      while (builder_.depth() > 0) builder_.close_loop();
+      section(cursor, place);
+      return;
+    }
+    if (!builder_.in_body()) cursor.fail("an indented line outside of 'prepare' and 'run'");
+    const std::size_t level = indent / 2 - 1;  // loops around this line
+    if (indent % 2 != 0 || level > builder_.depth())
+      cursor.fail(fmt::format("{} spaces; two for each level, at most {} here", indent, 2 * (builder_.depth() + 1)));
+    while (builder_.depth() > level) builder_.close_loop();
+    statement(cursor, place);
+  }
+
+  void section(base::Cursor& cursor, const std::string& place) {
+    const std::string word = cursor.identifier();
+    if (word == "buffer") {
+      if (builder_.in_body()) cursor.fail("buffers are declared before 'prepare' and 'run'");
+      buffer(cursor, place);
+    } else if (word == "prepare" || word == "run") {
+      Body& body = word == "run" ? builder_.program.run : builder_.program.prepare;
+      if (!body.empty()) cursor.fail(fmt::format("a second '{}'", word));
+      builder_.begin(body);
+    } else {
+      const std::vector<std::string> known{"buffer", "prepare", "run"};
+      cursor.fail(fmt::format("unknown word '{}'{}", word, base::did_you_mean(word, known)));
+    }
+    if (!cursor.at_end()) cursor.fail("expected the end of the line");
+  }
+
+  void buffer(base::Cursor& cursor, const std::string& place) {
+    Buffer buffer;
+    buffer.name = cursor.identifier();
+    buffer.dtype = named(cursor.identifier(), dtypes, "type", cursor);
+    cursor.expect("[");
+    if (!cursor.accept("]")) {
+      do buffer.shape.push_back(cursor.integer());
+      while (cursor.accept(","));
+      cursor.expect("]");
+    }
+    buffer.role = named(cursor.identifier(), roles, "role", cursor);
+    if (!cursor.at_end()) buffer.scope = named(cursor.identifier(), scopes, "scope", cursor);
+    builder_.buffer(std::move(buffer), place);
+  }
+
+  void statement(base::Cursor& cursor, const std::string& place) {
+    // A buffer may be called "for", but a store of it goes on with a bracket.
+    base::Cursor ahead = cursor;
+    if (ahead.identifier() == "for" && ahead.peek() != '[') {
+      cursor = ahead;
+      Loop loop;
+      loop.name = cursor.identifier();
+      loop.extent = cursor.integer();
+      if (!cursor.at_end()) loop.kind = named(cursor.identifier(), loop_kinds, "kind of loop", cursor);
+      if (!cursor.at_end()) cursor.fail("expected the end of the line");
+      builder_.open_loop(std::move(loop), place);
+    } else {
+      builder_.store(StoreReader(cursor, builder_.program, builder_.open()).store(), place);
+    }
+  }
+
+  std::string_view text_;
+  std::string place_;
+  Builder builder_;
+};
+
+// --- the JSON form
+//
+// {"buffers": [{"name", "dtype", "shape", "role", "scope"}], "prepare": [node], "run": [node]}, a node being
+// {"for": name, "extent": n, "kind": kind, "body": [node]} or {"store": text of the store}.
+
+base::Document to_document(const LoopProgram& program, const Body& body, int begin, int end) {
+  const Writer writer(program);
+  base::Document list = base::Document::list();
+  for (int n = begin; n < end; n = body[std::size_t(n)].end) {
+    const Node& node = body[std::size_t(n)];
+    base::Document entry = base::Document::map();
+    if (node.kind == Node::Kind::loop) {
+      const Loop& loop = program.loops[std::size_t(node.item)];
+      entry.set("for", loop.name);
+      entry.set("extent", loop.extent);
+      entry.set("kind", std::string(name_of(loop.kind)));
+      entry.set("body", to_document(program, body, n + 1, node.end));
+    } else {
+      entry.set("store", writer.text(program.stores[std::size_t(node.item)]));
+    }
+    list.push(std::move(entry));
+  }
+  return list;
+}
+
+class DocumentReader {
+ public:
+  explicit DocumentReader(const base::Document& document) : document_(document), builder_(document.place()) {}
+
+  LoopProgram read() {
+    document_.only_keys({"buffers", "prepare", "run"});
+    for (const base::Document& entry : document_.at("buffers").as_list()) buffer(entry);
+    if (const base::Document* prepare = document_.find("prepare")) {
+      builder_.begin(builder_.program.prepare);
+      nodes(*prepare);
+    }
+    builder_.begin(builder_.program.run);
+    nodes(document_.at("run"));
+    return std::move(builder_).checked();
+  }
+
+ private:
+  void buffer(const base::Document& entry) {
+    entry.only_keys({"name", "dtype", "shape", "role", "scope"});
+    Buffer buffer;
+    buffer.name = entry.at("name").as_string();
+    buffer.dtype = named(entry.at("dtype"), dtypes, "type");
+    for (const base::Document& extent : entry.at("shape").as_list()) buffer.shape.push_back(extent.as_integer());
+    buffer.role = named(entry.at("role"), roles, "role");
+    if (const base::Document* scope = entry.find("scope")) buffer.scope = named(*scope, scopes, "scope");
+    builder_.buffer(std::move(buffer), entry.place());
+  }
+
+  void nodes(const base::Document& list) {
+    // As deep as check() allows; here so that the recursion is bounded too.
+    if (builder_.depth() > deepest_nest)
+      throw base::UserError(list.place(), fmt::format("more than {} loops in each other", deepest_nest));
+    for (const base::Document& entry : list.as_list()) {
+      if (const base::Document* store = entry.find("store")) {
+        entry.only_keys({"store"});
+        base::Cursor cursor(store->as_string(), store->place() + ":store");
+        builder_.store(StoreReader(cursor, builder_.program, builder_.open()).store(), entry.place());
+        continue;
+      }
+      entry.only_keys({"for", "extent", "kind", "body", "store"});
+      Loop loop;
+      loop.name = entry.at("for").as_string();
+      loop.extent = entry.at("extent").as_integer();
+      if (const base::Document* kind = entry.find("kind")) loop.kind = named(*kind, loop_kinds, "kind of loop");
+      builder_.open_loop(std::move(loop), entry.place());
+      nodes(entry.at("body"));
+      builder_.close_loop();
+    }
+  }
+
+  const base::Document& document_;
+  Builder builder_;
+};
+
+}  // namespace
+
+std::string to_text(const LoopProgram& program) {
+  std::string text;
+  for (const Buffer& buffer : program.buffers) {
+    text += fmt::format("buffer {} {} [{}] {}", buffer.name, name_of(buffer.dtype), fmt::join(buffer.shape, ","),
+                        name_of(buffer.role));
+    if (buffer.scope == Scope::registers) text += " registers";
+    text += '\n';
+  }
+  if (!program.prepare.empty()) {
+    text += "prepare\n";
+    write_body(program, program.prepare, text);
+  }
+  text += "run\n";
+  write_body(program, program.run, text);
+  return text;
+}
+
+LoopProgram parse_program(std::string_view text, std::string_view place) {
+  return TextReader(text, place).read();
+}
+
+base::Document to_document(const LoopProgram& program) {
+  base::Document buffers = base::Document::list();
+  for (const Buffer& buffer : program.buffers) {
+    base::Document entry = base::Document::map();
+    entry.set("name", buffer.name);
+    entry.set("dtype", std::string(name_of(buffer.dtype)));
+    base::Document shape = base::Document::list();
+    for (const std::int64_t extent : buffer.shape) shape.push(extent);
+    entry.set("shape", std::move(shape));
+    entry.set("role", std::string(name_of(buffer.role)));
+    entry.set("scope", std::string(name_of(buffer.scope)));
+    buffers.push(std::move(entry));
+  }
+  base::Document document = base::Document::map();
+  document.set("buffers", std::move(buffers));
+  document.set("prepare", to_document(program, program.prepare, 0, int(program.prepare.size())));
+  document.set("run", to_document(program, program.run, 0, int(program.run.size())));
+  return document;
+}
+
+LoopProgram program_from(const base::Document& document) {
+  return DocumentReader(document).read();
+}
+
+}  // namespace graft::codegen

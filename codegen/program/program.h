@@ -1,0 +1,90 @@
+// The loop program (loop AST): exactly what runs. Loops with constant extents, stores with affine accesses; tails,
+// unrolls and vectors are already decided, so features, cache simulation and machine code describe the same loops.
+//
+// A program has two parts: `prepare` does what depends on constants only (once per weights, never timed), `run` is what
+// is timed, encoded and simulated. Nodes stand in pre-order in flat vectors; a loop's variable in an Affine is its
+// position in `loops`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/expression/computation.h"
+
+namespace graft::codegen {
+
+// GPU kinds exist so that imported programs fit; only the first four are ever generated.
+#define GRAFT_LOOP_KINDS(X) \
+  X(serial)                 \
+  X(unrolled)               \
+  X(vector) X(parallel) X(block_x) X(block_y) X(block_z) X(thread_x) X(thread_y) X(thread_z) X(virtual_thread)
+
+enum class LoopKind {
+#define X(name) name,
+  GRAFT_LOOP_KINDS(X)
+#undef X
+};
+std::string_view name_of(LoopKind kind);
+
+// memory: the caller's buffer or the workspace; registers: SSA values, every index constant once unrolled loops are
+// unrolled (but for the vector loop).
+enum class Scope { memory, registers };
+std::string_view name_of(Scope scope);
+
+// Row-major. The first buffers of a program are its computation's inputs, constants and outputs in the computation's
+// order of tensors (the parameters of the kernel); temporaries follow and live in the workspace.
+struct Buffer {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+  Role role = Role::temporary;
+  Scope scope = Scope::memory;
+  std::int64_t elements() const;
+  std::int64_t bytes() const { return elements() * bytes_of(dtype); }
+  std::vector<std::int64_t> strides() const;  // in elements
+};
+
+struct Loop {
+  std::string name;  // "i.0"; no part of identity
+  std::int64_t extent = 1;
+  LoopKind kind = LoopKind::serial;
+};
+
+// target = value (combine none), or target = target combine value.
+struct Store {
+  Access target;
+  Combine combine = Combine::none;
+  Value value;
+};
+
+struct Node {
+  enum class Kind { loop, store };
+  Kind kind = Kind::store;
+  int item = 0;  // position in loops or stores
+  int end = 0;   // one past the node's subtree in the same body
+};
+using Body = std::vector<Node>;
+
+struct LoopProgram {
+  std::vector<Buffer> buffers;
+  std::vector<Loop> loops;
+  std::vector<Store> stores;
+  Body prepare, run;
+};
+
+// Equality and hash of what is computed, in which order and how: names of buffers and loops count nothing.
+bool operator==(const LoopProgram& a, const LoopProgram& b);
+std::uint64_t hash(const LoopProgram& program);
+
+// Flattened element offset of an access over loop variables (row-major strides of its buffer).
+Affine offset(const LoopProgram& program, const Access& access);
+
+// Throws UserError naming `place` for a program from outside that is not well formed: an index that can leave its
+// buffer, a loop variable used outside its loop, a vector loop that contains a loop, a loop without a body, an extent
+// <= 0, register buffers indexed by serial loops, inputs or constants written, `prepare` that depends on inputs, a name
+// twice; and for sizes beyond any real program (2^50 elements or executions, 64 loops in each other).
+void check(const LoopProgram& program, std::string_view place);
+
+}  // namespace graft::codegen

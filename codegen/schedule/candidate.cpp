@@ -1,0 +1,47 @@
+#include "codegen/schedule/candidate.h"
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "base/hash.h"
+#include "codegen/schedule/limits.h"
+#include "codegen/schedule/lower.h"
+
+namespace graft::codegen {
+namespace {
+
+// A search lowers one workload a hundred thousand times: its parsed computation is kept (a pure function of the text).
+std::shared_ptr<const Computation> lowered_form(const Workload& workload) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const Computation>> known;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const Computation>& entry = known[workload.text];
+  if (!entry) entry = std::make_shared<const Computation>(with_padding_stages(computation(workload)));
+  return entry;
+}
+
+}  // namespace
+
+base::Result<Schedule> schedule(const Candidate& candidate) {
+  return fill(*candidate.sketch, candidate.arguments);
+}
+
+base::Result<LoopProgram> program(const Candidate& candidate, const Target& target) {
+  const base::Result<Schedule> filled = schedule(candidate);
+  if (!filled) return filled.reason();
+  const std::shared_ptr<const Computation> computation = lowered_form(candidate.workload);
+  const std::int64_t lanes = target.lanes(bytes_of(computation->tensors[0].dtype));
+  base::Result<LoopProgram> result = lower(*computation, *filled, lanes);
+  if (!result) return result;
+  if (const std::optional<base::Reason> reason = beyond_limits(*result, target)) return *reason;
+  return result;
+}
+
+std::uint64_t hash(const Candidate& candidate) {
+  std::uint64_t value = base::hash_combine(hash(candidate.workload), hash(*candidate.sketch));
+  for (const std::int64_t argument : candidate.arguments) value = base::hash_combine(value, std::uint64_t(argument));
+  return value;
+}
+
+}  // namespace graft::codegen

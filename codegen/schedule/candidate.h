@@ -1,0 +1,28 @@
+// A schedule proposed for a workload: sketch and arguments, by value. What datasets store and measurers take.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "codegen/expression/target.h"
+#include "codegen/expression/workload.h"
+#include "codegen/program/program.h"
+#include "codegen/schedule/sketch.h"
+
+namespace graft::codegen {
+
+struct Candidate {
+  Workload workload;
+  std::shared_ptr<const Sketch> sketch;
+  std::vector<std::int64_t> arguments;
+};
+
+base::Result<Schedule> schedule(const Candidate& candidate);
+// Lowered for the target's vector width, and within limits.
+base::Result<LoopProgram> program(const Candidate& candidate, const Target& target);
+// Of workload, sketch and arguments.
+std::uint64_t hash(const Candidate& candidate);
+
+}  // namespace graft::codegen

@@ -1,0 +1,244 @@
+#include "codegen/schedule/rewrite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace graft::codegen {
+namespace {
+
+// Position of the loop "<axis>.<level>" in the plan, or -1.
+int position_of(const Stage& stage, const StagePlan& plan, std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return -1;
+  int level = -1;
+  std::from_chars(name.data() + dot + 1, name.data() + name.size(), level);
+  for (std::size_t i = 0; i < plan.loops.size(); ++i) {
+    if (plan.loops[i].level == level && stage.axes[std::size_t(plan.loops[i].axis)].name == name.substr(0, dot)) {
+      return int(i);
+    }
+  }
+  return -1;
+}
+
+// Applies one step to the plans; text of the failure, empty if it applied.
+class Rewriter {
+ public:
+  Rewriter(const Computation& computation, std::vector<StagePlan>& plans) : computation_(computation), plans_(plans) {}
+
+  std::string apply(const Step& step) {
+    const int tensor = computation_.tensor_named(step.stage);
+    const int stage = tensor < 0 ? -1 : computation_.stage_writing(tensor);
+    if (stage < 0) return fmt::format("there is no stage {}", step.stage);
+    stage_ = &computation_.stages[std::size_t(stage)];
+    plan_ = &plans_[std::size_t(stage)];
+    plan_->scheduled = true;
+    switch (step.kind) {
+      case StepKind::tile: return tile(step);
+      case StepKind::order: return order(step);
+      case StepKind::vector: return mark(step, LoopKind::vector);
+      case StepKind::unroll: return mark(step, LoopKind::unrolled);
+      case StepKind::parallel: return mark(step, LoopKind::parallel);
+      case StepKind::accumulate: return accumulate(step);
+      case StepKind::pack: return pack(step);
+      case StepKind::fuse: return fuse(step);
+    }
+    return "unknown step";
+  }
+
+ private:
+  std::string tile(const Step& step) {
+    std::vector<LoopPlan>& loops = plan_->loops;
+    std::size_t at = 0;
+    while (at < loops.size() && stage_->axes[std::size_t(loops[at].axis)].name != step.subject) ++at;
+    if (at == loops.size()) return fmt::format("{} has no axis {}", step.stage, step.subject);
+    const int axis = loops[at].axis;
+    if (std::count_if(loops.begin(), loops.end(), [&](const LoopPlan& l) { return l.axis == axis; }) > 1) {
+      return fmt::format("{} is already tiled", step.subject);
+    }
+    for (std::size_t i = 1; i < step.sizes.size(); ++i) {
+      if (step.sizes[i - 1] % step.sizes[i] != 0) {
+        return fmt::format("{} does not divide {}", step.sizes[i], step.sizes[i - 1]);
+      }
+    }
+    loops[at].step = step.sizes[0];
+    for (std::size_t i = 1; i <= step.sizes.size(); ++i) {
+      const std::int64_t inner = i < step.sizes.size() ? step.sizes[i] : 1;
+      loops.insert(loops.begin() + std::ptrdiff_t(at + i), LoopPlan{axis, int(i), inner, LoopKind::serial});
+    }
+    return "";
+  }
+
+  std::string order(const Step& step) {
+    std::vector<LoopPlan> ordered;
+    std::vector<bool> named(plan_->loops.size(), false);
+    for (const std::string& name : step.loops) {
+      const int at = position_of(*stage_, *plan_, name);
+      if (at < 0) return fmt::format("{} has no loop {}", step.stage, name);
+      if (named[std::size_t(at)]) return fmt::format("{} is named twice", name);
+      named[std::size_t(at)] = true;
+      ordered.push_back(plan_->loops[std::size_t(at)]);
+    }
+    // Loops of an axis of extent 1 never exist: they may be left out.
+    std::vector<LoopPlan> trivial;
+    for (std::size_t i = 0; i < named.size(); ++i) {
+      if (named[i]) continue;
+      if (stage_->axes[std::size_t(plan_->loops[i].axis)].extent > 1) {
+        return fmt::format("{} is missing", loop_name(*stage_, plan_->loops[i]));
+      }
+      trivial.push_back(plan_->loops[i]);
+    }
+    trivial.insert(trivial.end(), ordered.begin(), ordered.end());
+    plan_->loops = std::move(trivial);
+    return "";
+  }
+
+  std::string mark(const Step& step, LoopKind kind) {
+    for (const std::string& name : step.loops) {
+      const int at = position_of(*stage_, *plan_, name);
+      if (at < 0) return fmt::format("{} has no loop {}", step.stage, name);
+      LoopPlan& loop = plan_->loops[std::size_t(at)];
+      if (loop.kind != LoopKind::serial) return fmt::format("{} is already {}", name, name_of(loop.kind));
+      const bool reduced = loop.axis >= computation_.spatial_axes(*stage_);
+      if (kind == LoopKind::vector && at + 1 != int(plan_->loops.size())) return fmt::format("{} is not innermost", name);
+      if (kind == LoopKind::parallel && at != 0) return fmt::format("{} is not outermost", name);
+      if (kind != LoopKind::unrolled && reduced) return fmt::format("{} is reduced", name);
+      loop.kind = kind;
+    }
+    return "";
+  }
+
+  // Position of the outermost of the named loops, or -1 with a text in `failure`.
+  int above(const Step& step, std::string& failure) const {
+    int outermost = int(plan_->loops.size());
+    for (const std::string& name : step.loops) {
+      const int at = position_of(*stage_, *plan_, name);
+      if (at < 0) {
+        failure = fmt::format("{} has no loop {}", step.stage, name);
+        return -1;
+      }
+      outermost = std::min(outermost, at);
+    }
+    return outermost;
+  }
+
+  std::string accumulate(const Step& step) {
+    if (!computation_.is_reduction(*stage_)) return fmt::format("{} reduces nothing", step.stage);
+    if (plan_->accumulate >= 0) return fmt::format("{} already accumulates", step.stage);
+    std::string failure;
+    plan_->accumulate = above(step, failure);
+    return failure;
+  }
+
+  std::string pack(const Step& step) {
+    const int tensor = computation_.tensor_named(step.subject);
+    const Access* found = nullptr;
+    for (const Access& access : stage_->value.loads) {
+      if (access.tensor != tensor) continue;
+      if (found != nullptr && !(*found == access)) return fmt::format("{} is read in more than one way", step.subject);
+      found = &access;
+    }
+    if (found == nullptr) return fmt::format("{} does not read {}", step.stage, step.subject);
+    for (const PackPlan& other : plan_->packs) {
+      if (other.tensor == tensor) return fmt::format("{} is already packed", step.subject);
+    }
+    std::string failure;
+    const int at = above(step, failure);
+    if (at >= 0) plan_->packs.push_back({tensor, at});
+    return failure;
+  }
+
+  std::string fuse(const Step& step) {
+    const int tensor = computation_.tensor_named(step.subject);
+    const int consumer = tensor < 0 ? -1 : computation_.stage_writing(tensor);
+    if (consumer < 0) return fmt::format("there is no stage {}", step.subject);
+    const Stage& stage = computation_.stages[std::size_t(consumer)];
+    const int self = int(stage_ - computation_.stages.data());
+    if (computation_.tensors[std::size_t(stage_->tensor)].role != Role::temporary) {
+      return fmt::format("{} is an output itself", step.stage);
+    }
+    if (stage.combine != Combine::none || stage.axes.size() != std::size_t(computation_.spatial_axes(*stage_))) {
+      return fmt::format("{} is not element-wise", step.subject);
+    }
+    bool reads = false;
+    for (const Access& access : stage.value.loads) {
+      if (access.tensor == stage_->tensor) {
+        reads = true;
+        for (std::size_t d = 0; d < access.index.size(); ++d) {
+          if (!(access.index[d] == Affine::variable(int(d)))) return fmt::format("{} is not element-wise", step.subject);
+        }
+        continue;
+      }
+      const int writer = computation_.stage_writing(access.tensor);
+      if (writer >= self) return fmt::format("{} needs a stage behind {}", step.subject, step.stage);
+    }
+    if (!reads) return fmt::format("{} does not read {}", step.subject, step.stage);
+    for (std::size_t other = 0; other < computation_.stages.size(); ++other) {
+      if (int(other) == consumer) continue;
+      for (const Access& access : computation_.stages[other].value.loads) {
+        if (access.tensor == stage_->tensor) return fmt::format("{} is read elsewhere, too", step.stage);
+      }
+    }
+    if (plan_->accumulate < 0) return fmt::format("{} does not accumulate", step.stage);
+    for (int i = 0; i < plan_->accumulate; ++i) {
+      const LoopPlan& loop = plan_->loops[std::size_t(i)];
+      if (loop.axis >= computation_.spatial_axes(*stage_) && loop.step < range_at(i)) {
+        return fmt::format("{} reduces outside of its tile", loop_name(*stage_, loop));
+      }
+    }
+    plan_->fused = consumer;
+    plans_[std::size_t(consumer)].is_fused = true;
+    return "";
+  }
+
+  // What the loop at `position` runs over: the step of the next outer loop of its axis, or the axis.
+  std::int64_t range_at(int position) const {
+    const LoopPlan& loop = plan_->loops[std::size_t(position)];
+    std::int64_t size = stage_->axes[std::size_t(loop.axis)].extent;
+    for (int i = 0; i < position; ++i) {
+      if (plan_->loops[std::size_t(i)].axis == loop.axis) size = std::min(size, plan_->loops[std::size_t(i)].step);
+    }
+    return size;
+  }
+
+  const Computation& computation_;
+  std::vector<StagePlan>& plans_;
+  const Stage* stage_ = nullptr;
+  StagePlan* plan_ = nullptr;
+};
+
+}  // namespace
+
+std::string loop_name(const Stage& stage, const LoopPlan& loop) {
+  return fmt::format("{}.{}", stage.axes[std::size_t(loop.axis)].name, loop.level);
+}
+
+base::Result<std::vector<StagePlan>> apply(const Computation& computation, const Schedule& schedule) {
+  std::vector<StagePlan> plans(computation.stages.size());
+  for (std::size_t s = 0; s < plans.size(); ++s) {
+    for (std::size_t a = 0; a < computation.stages[s].axes.size(); ++a) {
+      plans[s].loops.push_back(LoopPlan{int(a), 0, 1, LoopKind::serial});
+    }
+  }
+  Rewriter rewriter(computation, plans);
+  for (const Step& step : schedule) {
+    const std::string failure = rewriter.apply(step);
+    if (!failure.empty()) return base::Reason{fmt::format("{}: {}", to_text(step), failure)};
+  }
+  // The loops of one axis must keep their order, or a tile would be left before it is entered.
+  for (std::size_t s = 0; s < plans.size(); ++s) {
+    std::vector<int> level(computation.stages[s].axes.size(), -1);
+    for (const LoopPlan& loop : plans[s].loops) {
+      if (loop.level != level[std::size_t(loop.axis)] + 1) {
+        return base::Reason{fmt::format("order {}: {} stands before its outer loop",
+                                        computation.tensors[std::size_t(computation.stages[s].tensor)].name,
+                                        loop_name(computation.stages[s], loop))};
+      }
+      level[std::size_t(loop.axis)] = loop.level;
+    }
+  }
+  return plans;
+}
+
+}  // namespace graft::codegen

@@ -1,0 +1,42 @@
+// Steps applied one by one to a computation: what each stage's nest will look like, before loops are written down. The
+// schedule's meaning is defined here; `lower` only spells it out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "codegen/expression/computation.h"
+#include "codegen/program/program.h"
+#include "codegen/schedule/step.h"
+
+namespace graft::codegen {
+
+struct LoopPlan {
+  int axis = 0;                       // of the stage
+  int level = 0;                      // 0 is outermost
+  std::int64_t step = 1;              // elements of the axis that one iteration covers
+  LoopKind kind = LoopKind::serial;
+};
+
+struct PackPlan {
+  int tensor = 0;
+  int above = 0;                      // position in StagePlan::loops
+};
+
+struct StagePlan {
+  std::vector<LoopPlan> loops;        // outermost first
+  int accumulate = -1;                // position from which results live in a tile of their own; -1: none
+  std::vector<PackPlan> packs;
+  int fused = -1;                     // the stage applied at write-back; -1: none
+  bool is_fused = false;              // this stage is applied at another's write-back
+  bool scheduled = false;             // named by a step
+};
+
+std::string loop_name(const Stage& stage, const LoopPlan& loop);  // "i.0"
+
+// One plan per stage. A Reason names the step that does not apply.
+base::Result<std::vector<StagePlan>> apply(const Computation& computation, const Schedule& schedule);
+
+}  // namespace graft::codegen

@@ -1,0 +1,367 @@
+#include "codegen/schedule/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "codegen/schedule/lower.h"
+
+namespace graft::codegen {
+namespace {
+
+constexpr std::int64_t kLargestRegisterTile = 16;   // of one axis; larger ones exceed any register file
+constexpr std::int64_t kLargestVectorTile = 6;      // vectors side by side
+constexpr std::int64_t kLargestUnroll = 8;          // of one reduction axis
+constexpr std::size_t kMostOrders = 6;              // alternatives for the loops of one group
+
+// ---- what an axis and an operand allow ----
+
+std::int64_t stride_along(const Computation& computation, const Access& access, int axis) {
+  const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
+  std::int64_t stride = 0, size = 1;
+  for (std::size_t d = tensor.shape.size(); d-- > 0;) {
+    stride += access.index[d].coefficient(axis) * size;
+    size *= tensor.shape[d];
+  }
+  return stride;
+}
+
+// Every dimension follows at most one axis of extent > 1, and no axis serves two dimensions: packing copies no element
+// twice.
+bool is_packable(const Stage& stage, const Access& access) {
+  std::set<int> seen;
+  for (const Affine& form : access.index) {
+    int axes = 0;
+    for (const Term& term : form.terms) {
+      if (stage.axes[std::size_t(term.variable)].extent == 1) continue;
+      ++axes;
+      if (!seen.insert(term.variable).second) return false;
+    }
+    if (axes > 1) return false;
+  }
+  return true;
+}
+
+// Tensors that the stage reads in one way only and that packing can copy.
+std::vector<int> packable_tensors(const Computation& computation, const Stage& stage) {
+  std::vector<int> result;
+  for (const Access& access : stage.value.loads) {
+    if (std::find(result.begin(), result.end(), access.tensor) != result.end()) continue;
+    const bool one_way = std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& other) {
+      return other.tensor != access.tensor || other == access;
+    });
+    const Role role = computation.tensors[std::size_t(access.tensor)].role;
+    if (one_way && role != Role::output && is_packable(stage, access)) result.push_back(access.tensor);
+  }
+  return result;
+}
+
+struct VectorAxis {
+  int axis = -1;                       // -1: scalar code
+  std::vector<int> packed;             // constants that must be packed for it
+};
+
+std::vector<VectorAxis> vector_axes(const Computation& computation, const Stage& stage, std::int64_t lanes) {
+  std::vector<VectorAxis> result;
+  if (lanes > 1) {
+    const std::vector<int> packable = packable_tensors(computation, stage);
+    for (int axis = 0; axis < computation.spatial_axes(stage); ++axis) {
+      if (stage.axes[std::size_t(axis)].extent < 4) continue;
+      VectorAxis candidate{axis, {}};
+      bool possible = true, moves_constant = false;
+      for (const Access& access : stage.value.loads) {
+        const std::int64_t stride = stride_along(computation, access, axis);
+        const bool constant = computation.tensors[std::size_t(access.tensor)].role == Role::constant;
+        moves_constant |= constant && stride != 0;
+        if (stride >= 0 && stride <= 2) continue;
+        const bool packs = constant && std::find(packable.begin(), packable.end(), access.tensor) != packable.end();
+        if (packs) candidate.packed.push_back(access.tensor);
+        possible &= packs;
+      }
+      // Results that lie apart are scattered lane by lane: worth it only for what weights vary along.
+      const bool contiguous = axis == computation.spatial_axes(stage) - 1;
+      if (possible && (contiguous || moves_constant)) result.push_back(std::move(candidate));
+    }
+  }
+  if (result.empty()) result.push_back({});
+  return result;
+}
+
+// ---- domains ----
+
+// Multiples of `size` worth trying as the next larger tile of an extent: powers of two, exact divisors, and all of it.
+std::vector<std::int64_t> multiples(std::int64_t size, std::int64_t extent) {
+  std::set<std::int64_t> result;
+  for (std::int64_t factor = 1; size * factor < extent; ++factor) {
+    const bool power = (factor & (factor - 1)) == 0;
+    const bool divides = extent % (size * factor) == 0;
+    if (power || divides) result.insert(size * factor);
+  }
+  result.insert((extent + size - 1) / size * size);
+  return {result.begin(), result.end()};
+}
+
+std::vector<std::int64_t> register_tiles(std::int64_t extent, std::int64_t largest) {
+  std::set<std::int64_t> result;
+  for (std::int64_t size = 1; size <= std::min(extent, largest); ++size) {
+    const bool usual = size <= 4 || size == 6 || size == 8 || size == 12 || size == 16;
+    if (usual || extent % size == 0) result.insert(size);
+  }
+  return {result.begin(), result.end()};
+}
+
+// (s1, s2, s3) or, for the vector axis, (s1, s2, s3, lanes).
+std::vector<std::vector<std::int64_t>> spatial_tiles(std::int64_t extent, std::int64_t lanes) {
+  std::vector<std::vector<std::int64_t>> result;
+  std::vector<std::vector<std::int64_t>> inner;  // (s3) or (s3, lanes)
+  if (lanes <= 1) {
+    for (const std::int64_t size : register_tiles(extent, kLargestRegisterTile)) inner.push_back({size});
+  } else {
+    std::set<std::int64_t> widths = {std::min(lanes, extent)};
+    if (lanes >= 8 && extent >= lanes / 2) widths.insert(lanes / 2);
+    for (const std::int64_t width : widths) {
+      for (std::int64_t count = 1; count <= kLargestVectorTile; ++count) {
+        if (count == 5 || (count > 1 && width * (count - 1) >= extent)) continue;
+        inner.push_back({width * count, width});
+      }
+    }
+  }
+  for (const std::vector<std::int64_t>& last : inner) {
+    for (const std::int64_t s2 : multiples(last[0], extent)) {
+      for (const std::int64_t s1 : multiples(s2, extent)) {
+        std::vector<std::int64_t> row = {s1, s2};
+        row.insert(row.end(), last.begin(), last.end());
+        result.push_back(std::move(row));
+      }
+    }
+  }
+  return result;
+}
+
+// (t1, t2): a tile and an unroll.
+std::vector<std::vector<std::int64_t>> reduction_tiles(std::int64_t extent) {
+  std::vector<std::vector<std::int64_t>> result;
+  for (const std::int64_t t2 : register_tiles(extent, kLargestUnroll)) {
+    for (const std::int64_t t1 : multiples(t2, extent)) result.push_back({t1, t2});
+  }
+  return result;
+}
+
+// ---- the sketch of one stage ----
+
+// Collects lines and the domains of their arguments.
+class Builder {
+ public:
+  void line(std::string text) { text_ += std::move(text) + "\n"; }
+
+  // An argument for each size of a tile step.
+  std::string sizes(const std::string& name, std::vector<std::vector<std::int64_t>> values) {
+    std::string words;
+    Named domain{name, {}, std::move(values)};
+    for (std::size_t i = 0; i < domain.values[0].size(); ++i) {
+      domain.arguments.push_back(fmt::format("{}_{}", name, i + 1));
+      words += " $" + domain.arguments.back();
+    }
+    domains_.push_back(std::move(domain));
+    return words;
+  }
+
+  // An argument that chooses among texts; no argument when there is one only.
+  std::string choice(const std::string& name, const std::vector<std::string>& alternatives) {
+    if (alternatives.size() == 1) return alternatives[0];
+    Named domain{name, {name}, {}};
+    for (std::size_t i = 0; i < alternatives.size(); ++i) domain.values.push_back({std::int64_t(i)});
+    domains_.push_back(std::move(domain));
+    return again(name, alternatives);
+  }
+  // The same argument once more, with other texts.
+  static std::string again(const std::string& name, const std::vector<std::string>& alternatives) {
+    std::string text = "$" + name + "{";
+    for (std::size_t i = 0; i < alternatives.size(); ++i) text += (i > 0 ? "|" : "") + alternatives[i];
+    return text + "}";
+  }
+
+  SketchSpace finish(const std::string& name) const {
+    SketchSpace space;
+    auto sketch = std::make_shared<Sketch>(parse_sketch("sketch " + name + "\n" + text_, name));
+    for (const Named& named : domains_) {
+      Domain domain{named.name, {}, named.values};
+      for (const std::string& argument : named.arguments) {
+        const auto at = std::find_if(sketch->arguments.begin(), sketch->arguments.end(),
+                                     [&](const Sketch::Argument& known) { return known.name == argument; });
+        domain.arguments.push_back(int(at - sketch->arguments.begin()));
+      }
+      space.domains.push_back(std::move(domain));
+    }
+    space.sketch = std::move(sketch);
+    return space;
+  }
+
+ private:
+  struct Named {
+    std::string name;
+    std::vector<std::string> arguments;
+    std::vector<std::vector<std::int64_t>> values;
+  };
+  std::string text_;
+  std::vector<Named> domains_;
+};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// Orders of a group's loops: all of them up to three loops, else the rotations.
+std::vector<std::string> orders(std::vector<std::string> loops) {
+  std::vector<std::string> result;
+  std::vector<std::size_t> index(loops.size());
+  for (std::size_t i = 0; i < index.size(); ++i) index[i] = i;
+  const bool all = loops.size() <= 3;
+  do {
+    std::vector<std::string> ordered;
+    for (const std::size_t i : index) ordered.push_back(loops[i]);
+    result.push_back(joined(ordered));
+    if (!all) std::rotate(index.begin(), index.begin() + 1, index.end());
+  } while ((all ? std::next_permutation(index.begin(), index.end()) : index[0] != 0) && result.size() < kMostOrders);
+  return result;
+}
+
+// The element-wise stage that may be applied at write-back: the only reader of this stage's temporary.
+int fusable_consumer(const Computation& computation, int stage) {
+  const int tensor = computation.stages[std::size_t(stage)].tensor;
+  if (computation.tensors[std::size_t(tensor)].role != Role::temporary) return -1;
+  int consumer = -1;
+  for (std::size_t s = 0; s < computation.stages.size(); ++s) {
+    for (const Access& access : computation.stages[s].value.loads) {
+      if (access.tensor == tensor && int(s) != consumer) {
+        if (consumer >= 0) return -1;
+        consumer = int(s);
+      }
+    }
+  }
+  if (consumer < 0) return -1;
+  const Stage& reader = computation.stages[std::size_t(consumer)];
+  if (reader.combine != Combine::none) return -1;
+  for (const Access& access : reader.value.loads) {
+    if (access.tensor != tensor) {
+      if (computation.stage_writing(access.tensor) >= stage) return -1;
+      continue;
+    }
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      if (!(access.index[d] == Affine::variable(int(d)))) return -1;
+    }
+  }
+  return consumer;
+}
+
+void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes, Builder& builder) {
+  const Stage& stage = computation.stages[std::size_t(number)];
+  const auto name_of_stage = [&](const Stage& s) { return computation.tensors[std::size_t(s.tensor)].name; };
+  const std::string name = name_of_stage(stage);
+  std::vector<std::string> s[4], r[3];
+  std::string vector_loop;
+  for (int a = 0; a < int(stage.axes.size()); ++a) {
+    const Axis& axis = stage.axes[std::size_t(a)];
+    if (axis.extent == 1) continue;
+    const bool spatial = a < computation.spatial_axes(stage);
+    const bool vectorised = a == vector.axis;
+    const auto tiles = spatial ? spatial_tiles(axis.extent, vectorised ? lanes : 1) : reduction_tiles(axis.extent);
+    builder.line(fmt::format("tile {} {}{}", name, axis.name, builder.sizes(name + "_" + axis.name, tiles)));
+    for (int level = 0; level < (spatial ? 4 : 3); ++level) {
+      (spatial ? s[level] : r[level]).push_back(fmt::format("{}.{}", axis.name, level));
+    }
+    if (vectorised) vector_loop = axis.name + ".4";
+  }
+
+  // S0 S1 R0 S2 R1 R2 S3 v
+  std::vector<std::string> order;
+  const auto group = [&](const std::string& label, const std::vector<std::string>& loops) {
+    if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", name, label), orders(loops)));
+  };
+  group("s0", s[0]);
+  group("s1", s[1]);
+  group("r0", r[0]);
+  group("s2", s[2]);
+  group("r1", r[1]);
+  order.push_back(joined(r[2]));
+  order.push_back(joined(s[3]));
+  order.push_back(vector_loop);
+  builder.line(fmt::format("order {} {}", name, joined(order)));
+  if (!vector_loop.empty()) builder.line(fmt::format("vector {} {}", name, vector_loop));
+  std::vector<std::string> unrolled = r[2];
+  unrolled.insert(unrolled.end(), s[3].begin(), s[3].end());
+  if (!unrolled.empty()) builder.line(fmt::format("unroll {} {}", name, joined(unrolled)));
+
+  const std::string from_s1 = joined(s[1]), from_r0 = joined(r[0]);
+  if (!r[0].empty()) {
+    const std::string where = name + "_accumulate";
+    builder.line(fmt::format("accumulate {} above {}", name, builder.choice(where, {from_r0, joined(r[1])})));
+    const int consumer = fusable_consumer(computation, number);
+    if (consumer >= 0) {
+      const std::string fuse = fmt::format("fuse {} {}", name, name_of_stage(computation.stages[std::size_t(consumer)]));
+      builder.line(Builder::again(where, {fuse, ""}));
+    }
+    for (const int tensor : packable_tensors(computation, stage)) {
+      const Tensor& operand = computation.tensors[std::size_t(tensor)];
+      const std::string pack = fmt::format("pack {} {} above ", name, operand.name);
+      const std::string whole = pack + (s[0].empty() ? from_r0 : joined(s[0]));
+      if (std::find(vector.packed.begin(), vector.packed.end(), tensor) != vector.packed.end()) {
+        builder.line(whole);
+        continue;
+      }
+      std::vector<std::string> alternatives = {"", whole};
+      if (operand.role != Role::constant && !s[1].empty()) {
+        alternatives.push_back(pack + from_s1);
+        alternatives.push_back(pack + from_r0);
+      }
+      builder.line(builder.choice(fmt::format("{}_pack_{}", name, operand.name), alternatives));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target) {
+  std::vector<int> main_stages;
+  for (std::size_t i = 0; i < computation.stages.size(); ++i) {
+    if (computation.is_reduction(computation.stages[i])) main_stages.push_back(int(i));
+  }
+  if (main_stages.empty()) main_stages.push_back(int(computation.stages.size()) - 1);
+
+  // One sketch per combination of vector axes.
+  std::vector<SketchSpace> result;
+  std::vector<VectorAxis> chosen(main_stages.size());
+  const std::function<void(std::size_t)> choose = [&](std::size_t at) {
+    if (at < main_stages.size()) {
+      const Stage& stage = computation.stages[std::size_t(main_stages[at])];
+      const std::int64_t lanes = target.lanes(bytes_of(computation.tensors[std::size_t(stage.tensor)].dtype));
+      for (VectorAxis& axis : vector_axes(computation, stage, lanes)) {
+        chosen[at] = std::move(axis);
+        choose(at + 1);
+      }
+      return;
+    }
+    Builder builder;
+    std::string name;
+    for (std::size_t i = 0; i < main_stages.size(); ++i) {
+      const Stage& stage = computation.stages[std::size_t(main_stages[i])];
+      const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
+      add_stage(computation, main_stages[i], chosen[i], target.lanes(bytes_of(tensor.dtype)), builder);
+      name += (i > 0 ? "_" : "") + tensor.name +
+              (chosen[i].axis < 0 ? "_scalar" : "_by_" + stage.axes[std::size_t(chosen[i].axis)].name);
+    }
+    result.push_back(builder.finish(name));
+  };
+  choose(0);
+  return result;
+}
+
+Space derive_space(const Workload& workload, const Target& target) {
+  return Space(workload, target, derive_sketches(with_padding_stages(computation(workload)), target));
+}
+
+}  // namespace graft::codegen

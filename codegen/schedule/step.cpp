@@ -1,0 +1,98 @@
+#include "codegen/schedule/step.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+#include "base/text.h"
+
+namespace graft::codegen {
+namespace {
+
+constexpr std::array kNames = {
+#define X(name) std::string_view(#name),
+    GRAFT_STEPS(X)
+#undef X
+};
+
+std::int64_t size_from(std::string_view word, std::string_view place) {
+  std::int64_t size = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), size);
+  if (error != std::errc() || end != word.data() + word.size() || size < 1) {
+    throw base::UserError(place, fmt::format("expected a tile size >= 1, got '{}'", word));
+  }
+  return size;
+}
+
+}  // namespace
+
+std::string_view name_of(StepKind kind) {
+  return kNames[std::size_t(kind)];
+}
+
+Step step_from_words(const std::vector<std::string_view>& words, std::string_view place) {
+  if (words.empty()) throw base::UserError(place, "expected a step, got an empty line");
+  Step step;
+  std::size_t kind = 0;
+  while (kind < kNames.size() && kNames[kind] != words[0]) ++kind;
+  if (kind == kNames.size()) {
+    const std::vector<std::string> known(kNames.begin(), kNames.end());
+    throw base::UserError(place, fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], known)));
+  }
+  step.kind = StepKind(kind);
+  const bool has_subject =
+      step.kind == StepKind::tile || step.kind == StepKind::pack || step.kind == StepKind::fuse;
+  const bool has_above = step.kind == StepKind::accumulate || step.kind == StepKind::pack;
+  std::size_t next = 1;
+  auto word = [&](std::string_view what) {
+    if (next >= words.size()) throw base::UserError(place, fmt::format("{}: expected {}, got the end", words[0], what));
+    return words[next++];
+  };
+  step.stage = word("a stage");
+  if (has_subject) {
+    step.subject = word(step.kind == StepKind::tile ? "an axis" : step.kind == StepKind::pack ? "a tensor" : "a stage");
+  }
+  if (has_above && word("'above'") != "above") {
+    throw base::UserError(place, fmt::format("{}: expected 'above', got '{}'", words[0], words[next - 1]));
+  }
+  while (next < words.size()) {
+    if (step.kind == StepKind::tile) {
+      step.sizes.push_back(size_from(words[next], place));
+    } else {
+      step.loops.emplace_back(words[next]);
+    }
+    ++next;
+  }
+  if (step.kind == StepKind::fuse) {
+    if (!step.loops.empty()) throw base::UserError(place, fmt::format("fuse: unexpected '{}'", step.loops[0]));
+  } else if (step.loops.empty() && step.sizes.empty()) {
+    throw base::UserError(
+        place, fmt::format("{}: expected {}, got the end", words[0], step.kind == StepKind::tile ? "a size" : "a loop"));
+  }
+  if ((step.kind == StepKind::vector || step.kind == StepKind::parallel) && step.loops.size() != 1) {
+    throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));
+  }
+  return step;
+}
+
+Step parse_step(std::string_view line, std::string_view place) {
+  return step_from_words(base::words(line), place);
+}
+
+std::string to_text(const Step& step) {
+  std::string text = fmt::format("{} {}", name_of(step.kind), step.stage);
+  if (!step.subject.empty()) text += " " + step.subject;
+  if (step.kind == StepKind::accumulate || step.kind == StepKind::pack) text += " above";
+  for (const std::string& loop : step.loops) text += " " + loop;
+  for (const std::int64_t size : step.sizes) text += fmt::format(" {}", size);
+  return text;
+}
+
+std::string to_text(const Schedule& schedule) {
+  std::string text;
+  for (const Step& step : schedule) text += to_text(step) + "\n";
+  return text;
+}
+
+}  // namespace graft::codegen

@@ -1,0 +1,296 @@
+#include "codegen/expression/reference.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "codegen/expression/parse.h"
+#include "codegen/expression/workload.h"
+#include "tests/expression/support.h"
+
+namespace graft::codegen {
+namespace {
+
+// Row-major elements by index, zero outside: naive evaluations below share nothing with the code under test.
+struct View {
+  const std::vector<double>& values;
+  std::vector<std::int64_t> shape;
+  double operator()(std::initializer_list<std::int64_t> index) const {
+    std::int64_t offset = 0;
+    std::size_t d = 0;
+    for (const std::int64_t i : index) {
+      if (i < 0 || i >= shape[d]) return 0;
+      offset = offset * shape[d++] + i;
+    }
+    return values[std::size_t(offset)];
+  }
+};
+
+struct Sum {
+  double value = 0, magnitude = 0;
+  void add(double product) { value += product, magnitude += std::abs(product); }
+};
+
+class Checked {
+ public:
+  explicit Checked(std::string_view text, std::uint64_t seed = 7)
+      : computation_(computation(parse_workload(text))), reference_(reference(computation_, seed)) {}
+  View operator[](std::string_view name) const {
+    const std::size_t t = std::size_t(computation_.tensor_named(name));
+    return {reference_.tensors[t], computation_.tensors[t].shape};
+  }
+  std::int64_t length() const { return reference_.reduction_length[output()]; }
+  // The next element of the output, row-major.
+  void expect(const Sum& sum) {
+    ASSERT_LT(next_, reference_.tensors[output()].size());
+    EXPECT_NEAR(reference_.tensors[output()][next_], sum.value, 1e-9) << "element " << next_;
+    EXPECT_NEAR(reference_.magnitude[output()][next_], sum.magnitude, 1e-9) << "element " << next_;
+    ++next_;
+  }
+  ~Checked() { EXPECT_EQ(next_, reference_.tensors[output()].size()); }
+
+ private:
+  std::size_t output() const { return std::size_t(computation_.stages.back().tensor); }
+  Computation computation_;
+  Reference reference_;
+  std::size_t next_ = 0;
+};
+
+TEST(Reference, matmul_of_awkward_sizes) {
+  for (const auto& [m, n, k] :
+       {std::array{1, 1, 1}, std::array{7, 5, 3}, std::array{1, 9, 300}, std::array{70, 3, 600}}) {
+    Checked check("matmul(m=" + std::to_string(m) + ",n=" + std::to_string(n) + ",k=" + std::to_string(k) + ")");
+    EXPECT_EQ(check.length(), k);
+    for (int i = 0; i < m; ++i)
+      for (int j = 0; j < n; ++j) {
+        Sum sum;
+        for (int l = 0; l < k; ++l) sum.add(check["A"]({i, l}) * check["B"]({l, j}));
+        check.expect(sum);
+      }
+  }
+}
+
+TEST(Reference, dense_adds_the_magnitude_of_the_bias) {
+  Checked check("dense(m=3,n=5,k=4)");
+  EXPECT_EQ(check.length(), 5);
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 5; ++j) {
+      Sum sum;
+      for (int l = 0; l < 4; ++l) sum.add(check["X"]({i, l}) * check["W"]({j, l}));
+      sum.add(check["bias"]({j}));
+      sum.value = std::max(sum.value, 0.0);
+      check.expect(sum);
+    }
+}
+
+TEST(Reference, convolutions_of_every_stride_and_padding) {
+  for (int stride = 1; stride <= 3; ++stride)
+    for (int pad = 0; pad <= 2; ++pad)
+      for (int k : {2, 11}) {  // the vector axis is in the activations once, in the weights once
+        const int c = 3, h = 8, w = 9, r = 3, s = 2, n = 2;
+        Checked check("conv2d(n=2,c=3,h=8,w=9,r=3,s=2,k=" + std::to_string(k) + ",stride=" + std::to_string(stride) +
+                      ",pad=" + std::to_string(pad) + ")");
+        EXPECT_EQ(check.length(), c * r * s);
+        for (int b = 0; b < n; ++b)
+          for (int o = 0; o < k; ++o)
+            for (int y = 0; y < (h + 2 * pad - r) / stride + 1; ++y)
+              for (int x = 0; x < (w + 2 * pad - s) / stride + 1; ++x) {
+                Sum sum;
+                for (int i = 0; i < c; ++i)
+                  for (int u = 0; u < r; ++u)
+                    for (int v = 0; v < s; ++v)
+                      sum.add(check["X"]({b, i, stride * y + u - pad, stride * x + v - pad}) *
+                              check["W"]({o, i, u, v}));
+                check.expect(sum);
+              }
+      }
+}
+
+TEST(Reference, depthwise_convolution) {
+  Checked check("depthwise_conv2d(c=3,h=7,w=8,r=3,s=3,stride=2,pad=1)");
+  for (int i = 0; i < 3; ++i)
+    for (int y = 0; y < 4; ++y)
+      for (int x = 0; x < 4; ++x) {
+        Sum sum;
+        for (int u = 0; u < 3; ++u)
+          for (int v = 0; v < 3; ++v) sum.add(check["X"]({0, i, 2 * y + u - 1, 2 * x + v - 1}) * check["W"]({i, u, v}));
+        check.expect(sum);
+      }
+}
+
+TEST(Reference, blocked_convolution) {
+  Checked check("conv2d_nchwc(c=8,h=5,w=6,k=6,r=3,s=3,pad=1,block=2)");
+  EXPECT_EQ(check.length(), 8 * 9);
+  for (int o = 0; o < 3; ++o)
+    for (int y = 0; y < 5; ++y)
+      for (int x = 0; x < 6; ++x)
+        for (int e = 0; e < 2; ++e) {
+          Sum sum;
+          for (int i = 0; i < 8; ++i)
+            for (int u = 0; u < 3; ++u)
+              for (int v = 0; v < 3; ++v)
+                sum.add(check["X"]({0, i / 2, y + u - 1, x + v - 1, i % 2}) * check["W"]({o, i / 2, u, v, i % 2, e}));
+          check.expect(sum);
+        }
+}
+
+TEST(Reference, sums_of_products_of_temporaries_carry_their_magnitudes) {
+  // D = (A B) C: the magnitude of D is |A| |B| |C|, larger than |A B| |C|.
+  Checked check(
+      "input A[3,6]; input B[6,5]; input C[5,4]; T[i,j] += A[i,l] * B[l,j] where i=3, j=5, l=6;"
+      "output D[i,j] += T[i,l] * C[l,j] where i=3, j=4, l=5");
+  EXPECT_EQ(check.length(), 6 + 5);
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 4; ++j) {
+      Sum sum;
+      for (int l = 0; l < 5; ++l)
+        for (int m = 0; m < 6; ++m) sum.add(check["A"]({i, m}) * check["B"]({m, l}) * check["C"]({l, j}));
+      check.expect(sum);
+    }
+}
+
+TEST(Reference, roundings_of_both_factors_count) {
+  const Computation c =
+      computation(parse_workload("input A[4,8]; S[i] += A[i,l] where i=4, l=8; T[i] += A[i,l] where i=4, l=5; output "
+                                 "Y[i] = S[i] * T[i] where i=4"));
+  const Reference r = reference(c, 3);
+  EXPECT_EQ(r.reduction_length[3], 7 + 4 + 1);
+  double s = 0, t = 0;
+  for (std::size_t l = 0; l < 8; ++l) s += std::abs(r.tensors[0][l]);
+  for (std::size_t l = 0; l < 5; ++l) t += std::abs(r.tensors[0][l]);
+  EXPECT_NEAR(r.magnitude[3][0], s * t, 1e-12);
+}
+
+TEST(Reference, products_without_an_axis_of_one_operand) {
+  Checked check("input A[3,6]; input B[3,6]; output D[i] += A[i,l] * B[i,l] where i=3, l=6");
+  for (int i = 0; i < 3; ++i) {
+    Sum sum;
+    for (int l = 0; l < 6; ++l) sum.add(check["A"]({i, l}) * check["B"]({i, l}));
+    check.expect(sum);
+  }
+}
+
+TEST(Reference, a_batched_transposed_product) {
+  Checked check("input A[2,6,3]; input B[2,5,6]; output D[b,j,i] += B[b,j,-l + 5] * A[b,l,i] where b=2, i=3, j=5, l=6");
+  for (int b = 0; b < 2; ++b)
+    for (int j = 0; j < 5; ++j)
+      for (int i = 0; i < 3; ++i) {
+        Sum sum;
+        for (int l = 0; l < 6; ++l) sum.add(check["B"]({b, j, 5 - l}) * check["A"]({b, l, i}));
+        check.expect(sum);
+      }
+}
+
+TEST(Reference, softmax_through_its_stages) {
+  const Computation c = computation(parse_workload(
+      "input A[4,9]; M[i] max= A[i,l]; E[i,l] = exp(A[i,l] - M[i]); S[i] += E[i,l]; output Y[i,j] = E[i,j] / S[i]"
+      " where i=4, l=9, j=9"));
+  const Reference r = reference(c, 3);
+  const std::vector<double>& a = r.tensors[0];
+  const std::size_t y = std::size_t(c.tensor_named("Y"));
+  for (std::size_t i = 0; i < 4; ++i) {
+    double sum = 0;
+    for (std::size_t j = 0; j < 9; ++j) sum += std::exp(a[i * 9 + j]);
+    for (std::size_t j = 0; j < 9; ++j) {
+      EXPECT_NEAR(r.tensors[y][i * 9 + j], std::exp(a[i * 9 + j]) / sum, 1e-12);
+      EXPECT_GE(r.magnitude[y][i * 9 + j], r.tensors[y][i * 9 + j]);
+      EXPECT_LT(r.magnitude[y][i * 9 + j], 100 * r.tensors[y][i * 9 + j]);
+    }
+  }
+  EXPECT_TRUE(r.tensors[std::size_t(c.tensor_named("E"))].empty());
+  EXPECT_TRUE(r.magnitude[0].empty());
+  EXPECT_EQ(r.reduction_length[0], 0);
+}
+
+TEST(Reference, every_operation_and_every_combine) {
+  const Computation c = computation(parse_workload(
+      "input A[5]; input B[5]; output P[i] = neg(A[i]) + sqrt(max(A[i],0.25)) - min(A[i],B[i]) / (B[i] * B[i] + 1);"
+      "output L[r] min= A[r + q]; output H[r] max= A[r + q] * B[q] where i=5, r=3, q=3"));
+  const Reference r = reference(c, 11);
+  const std::vector<double>&a = r.tensors[0], &b = r.tensors[1];
+  for (std::size_t i = 0; i < 5; ++i)
+    EXPECT_NEAR(r.tensors[2][i], -a[i] + std::sqrt(std::max(a[i], 0.25)) - std::min(a[i], b[i]) / (b[i] * b[i] + 1),
+                1e-14);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(r.tensors[3][i], std::min({a[i], a[i + 1], a[i + 2]}));
+    EXPECT_EQ(r.tensors[4][i], std::max({a[i] * b[0], a[i + 1] * b[1], a[i + 2] * b[2]}));
+  }
+  EXPECT_EQ(r.reduction_length[3], 1);
+}
+
+TEST(Reference, inputs_are_exact_in_f32_within_bounds_and_fixed_by_seed_and_name) {
+  const Computation c = computation(parse_workload("matmul(m=30,n=40,k=50)"));
+  const Reference r = reference(c, 1), again = reference(c, 1), other = reference(c, 2);
+  EXPECT_EQ(r.tensors, again.tensors);
+  EXPECT_NE(r.tensors[0], other.tensors[0]);
+  double sum = 0, squares = 0;
+  for (const double v : r.tensors[0]) {
+    EXPECT_EQ(double(float(v)), v);
+    EXPECT_LE(std::abs(v), 1);
+    sum += v, squares += v * v;
+  }
+  EXPECT_NEAR(sum / 1500, 0, 0.1);
+  EXPECT_NEAR(squares / 1500, 1.0 / 3, 0.05);
+  // Another computation with a tensor of the same name and shape gets the same numbers.
+  const Computation d =
+      computation(parse_workload("input Z[2]; input A[30,50]; output C[i,j] = A[i,j] + Z[0] where i=30, j=50"));
+  EXPECT_EQ(reference(d, 1).tensors[1], r.tensors[0]);
+}
+
+TEST(Reference, integers_are_exact) {
+  const Computation c = computation(parse_workload("matmul(m=4,n=5,k=6,dtype=i32)"));
+  const Reference r = reference(c, 5);
+  bool some = false;
+  for (const auto& tensor : r.tensors)
+    for (const double v : tensor) {
+      EXPECT_EQ(v, std::round(v));
+      some = some || v != 0;
+    }
+  EXPECT_TRUE(some);
+  for (const double v : r.tensors[0]) EXPECT_LE(std::abs(v), 8);
+  EXPECT_EQ(tolerance(DType::i32, r.reduction_length[2], r.magnitude[2][0]), 0);
+}
+
+TEST(Reference, a_float_evaluation_lies_within_the_tolerance_and_a_wrong_one_outside) {
+  const Computation c = computation(parse_workload("dense(m=8,n=8,k=200)"));
+  const Reference r = reference(c, 9);
+  int outside = 0;
+  for (std::size_t i = 0; i < 8; ++i)
+    for (std::size_t j = 0; j < 8; ++j) {
+      float sum = 0, without_last = 0;
+      for (std::size_t l = 0; l < 200; ++l) {
+        without_last = sum;
+        sum += float(r.tensors[0][i * 200 + l]) * float(r.tensors[1][j * 200 + l]);
+      }
+      const auto error = [&](float total) {
+        const double y = std::max(0.0f, total + float(r.tensors[2][j]));
+        return std::abs(y - r.tensors[4][i * 8 + j]);
+      };
+      const double allowed = tolerance(DType::f32, r.reduction_length[4], r.magnitude[4][i * 8 + j]);
+      EXPECT_LE(error(sum), allowed);
+      outside += error(without_last) > allowed;
+    }
+  EXPECT_GT(outside, 20);  // where ReLU does not hide it
+}
+
+TEST(Reference, an_f64_output_of_f32_work_has_the_tolerance_of_f32) {
+  const Computation c =
+      computation(parse_workload("input A[4,8]; T[i] += A[i,l]; output Y[i] : f64 = T[i] * 2 where i=4, l=8"));
+  const Reference r = reference(c, 9);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double allowed = tolerance(DType::f64, r.reduction_length[2], r.magnitude[2][i]);
+    EXPECT_GT(allowed, 4 * std::numeric_limits<float>::epsilon() * r.magnitude[2][i]);
+    EXPECT_LT(allowed, 100 * std::numeric_limits<float>::epsilon() * r.magnitude[2][i]);
+  }
+}
+
+TEST(Tolerance, is_four_eps_k_magnitude_and_never_below_the_smallest_normal) {
+  EXPECT_DOUBLE_EQ(tolerance(DType::f32, 10, 2.0), 80 * 0x1p-23);
+  EXPECT_DOUBLE_EQ(tolerance(DType::f64, 10, 2.0), 80 * 0x1p-52);
+  EXPECT_EQ(tolerance(DType::f32, 10, 0), std::numeric_limits<float>::min());
+  EXPECT_EQ(tolerance(DType::f64, 10, 0), std::numeric_limits<double>::min());
+}
+
+}  // namespace
+}  // namespace graft::codegen

@@ -1,0 +1,84 @@
+#include "codegen/expression/value.h"
+
+#include <gtest/gtest.h>
+
+namespace graft::codegen {
+namespace {
+
+Value load(int tensor, Affine index = 0) {
+  return Value::load({.tensor = tensor, .index = {std::move(index)}});
+}
+
+TEST(DType, names_sizes_and_kinds) {
+  EXPECT_EQ(name_of(DType::f64), "f64");
+  EXPECT_EQ(dtype_of("i32"), DType::i32);
+  EXPECT_EQ(dtype_of("f16"), std::nullopt);
+  EXPECT_EQ(bytes_of(DType::f32), 4);
+  EXPECT_EQ(bytes_of(DType::f64), 8);
+  EXPECT_TRUE(is_floating(DType::f32));
+  EXPECT_FALSE(is_floating(DType::i32));
+}
+
+TEST(Op, names_and_operands) {
+  EXPECT_EQ(name_of(Op::sqrt), "sqrt");
+  EXPECT_EQ(operands_of(Op::load), 0);
+  EXPECT_EQ(operands_of(Op::neg), 1);
+  EXPECT_EQ(operands_of(Op::max), 2);
+}
+
+TEST(Value, apply_puts_operands_before_users_and_the_root_last) {
+  // max(t0 * t1 + 2, t2)
+  const Value value = Value::apply(
+      Op::max, Value::apply(Op::add, Value::apply(Op::mul, load(0), load(1)), Value::constant(2)), load(2));
+  ASSERT_EQ(value.nodes.size(), 7u);
+  EXPECT_EQ(value.root().op, Op::max);
+  EXPECT_EQ(value.nodes[std::size_t(value.root().a)].op, Op::add);
+  for (std::size_t i = 0; i < value.nodes.size(); ++i) {
+    EXPECT_LT(value.nodes[i].a, int(i));
+    EXPECT_LT(value.nodes[i].b, int(i));
+  }
+  ASSERT_EQ(value.loads.size(), 3u);
+  for (int t = 0; t < 3; ++t) EXPECT_EQ(value.loads[std::size_t(t)].tensor, t);
+  EXPECT_EQ(value.loads[std::size_t(value.nodes[std::size_t(value.root().b)].load)].tensor, 2);
+}
+
+TEST(Value, map_accesses_reaches_every_load) {
+  const Value value = Value::apply(Op::add, load(0), load(1));
+  const Value mapped = map_accesses(value, [](Access access) {
+    access.tensor += 10;
+    return access;
+  });
+  EXPECT_EQ(mapped, Value::apply(Op::add, load(10), load(11)));
+}
+
+TEST(Value, replace_loads_equals_building_with_the_replacement) {
+  const Value by = Value::apply(Op::exp, Value::apply(Op::sub, load(5), load(6)));
+  const auto build = [](const Value& part) {
+    return Value::apply(Op::add, Value::apply(Op::mul, part, load(1)), Value::apply(Op::neg, part));
+  };
+  EXPECT_EQ(replace_loads(build(load(0)), 0, by), build(by));
+  EXPECT_EQ(replace_loads(build(load(0)), 9, by), build(load(0)));
+  EXPECT_EQ(replace_loads(load(0), 0, by), by);
+}
+
+TEST(Value, arithmetic_counts_by_kind) {
+  const Value sum = Value::apply(Op::sub, Value::apply(Op::add, load(0), load(1)), Value::apply(Op::neg, load(0)));
+  const Value value = Value::apply(
+      Op::max, Value::apply(Op::div, sum, Value::apply(Op::sqrt, load(2))),
+      Value::apply(Op::min, Value::apply(Op::mul, load(0), load(0)), Value::apply(Op::exp, Value::constant(1))));
+  const ArithmeticCounts counts = arithmetic(value);
+  EXPECT_EQ(counts.add, 3);
+  EXPECT_EQ(counts.mul, 1);
+  EXPECT_EQ(counts.div, 1);
+  EXPECT_EQ(counts.compare, 2);
+  EXPECT_EQ(counts.special, 2);
+}
+
+TEST(Value, product_is_told_by_its_root) {
+  EXPECT_TRUE(is_product(Value::apply(Op::mul, load(0), load(1))));
+  EXPECT_FALSE(is_product(Value::apply(Op::add, load(0), Value::apply(Op::mul, load(0), load(1)))));
+  EXPECT_FALSE(is_product(load(0)));
+}
+
+}  // namespace
+}  // namespace graft::codegen

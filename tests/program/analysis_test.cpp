@@ -1,0 +1,202 @@
+#include "codegen/program/analysis.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "codegen/program/forms.h"
+#include "random_program.h"
+
+namespace graft::codegen {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+Numbers strides(const AccessSite& site) {
+  Numbers result;
+  for (const Touch& touch : site.touches) result.push_back(touch.stride);
+  return result;
+}
+Numbers touched(const AccessSite& site) {
+  Numbers result;
+  for (const Touch& touch : site.touches) result.push_back(touch.touched);
+  return result;
+}
+Numbers reuse(const AccessSite& site) {
+  Numbers result;
+  for (const Touch& touch : site.touches) result.push_back(touch.reuse);
+  return result;
+}
+
+TEST(Analysis, Matmul) {
+  const LoopProgram program = parse_program(R"(buffer A f32 [4,8] input
+buffer B f64 [8,2] input
+buffer C f32 [4,2] output
+run
+  for i 4
+    for j 2
+      for k 8
+        C[i,j] += A[i,k] * B[k,j]
+)",
+                                            "p");
+  const Analysis analysis = analyse(program);
+  ASSERT_EQ(analysis.stores.size(), 1u);
+  const StoreContext& store = analysis.stores[0];
+  EXPECT_EQ(store.loops, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(store.top_down, (Numbers{4, 4 * 2, 4 * 2 * 8}));
+  EXPECT_EQ(store.bottom_up, (Numbers{4 * 2 * 8, 2 * 8, 8}));
+  EXPECT_EQ(store.executions, 64);
+
+  ASSERT_EQ(analysis.sites.size(), 3u);
+  const AccessSite &c = analysis.sites[0], &a = analysis.sites[1], &b = analysis.sites[2];
+  EXPECT_EQ(c.buffer, 2);
+  EXPECT_TRUE(c.writes);
+  EXPECT_EQ(c.load, -1);
+  EXPECT_EQ(strides(c), (Numbers{2, 1, 0}));
+  EXPECT_EQ(touched(c), (Numbers{8, 2, 1}));  // i: all of C; j: a row; k: one element
+  EXPECT_EQ(reuse(c), (Numbers{64 / 8, 16 / 2, 8}));
+  EXPECT_EQ(a.buffer, 0);
+  EXPECT_FALSE(a.writes);
+  EXPECT_EQ(a.load, 0);
+  EXPECT_EQ(strides(a), (Numbers{8, 0, 1}));
+  EXPECT_EQ(touched(a), (Numbers{32, 8, 8}));  // i: all of A; j and k: a row
+  EXPECT_EQ(reuse(a), (Numbers{64 / 32, 16 / 8, 1}));
+  EXPECT_EQ(b.load, 1);
+  EXPECT_EQ(strides(b), (Numbers{0, 1, 2}));
+  EXPECT_EQ(touched(b), (Numbers{16, 16, 8}));  // i and j: all of B; k: a column
+  EXPECT_EQ(reuse(b), (Numbers{64 / 16, 1, 1}));
+  EXPECT_EQ(b.touches[2].bytes, 8 * 8);  // f64
+  EXPECT_EQ(flops(program), 64 * 2);     // a multiplication and the combine
+}
+
+TEST(Analysis, ConvolutionWindowsOverlap) {
+  const LoopProgram program = parse_program(R"(buffer I f32 [2,9] input
+buffer W f32 [3,2,3] constant
+buffer O f32 [3,7] output
+run
+  for k 3
+    for x 7
+      for c 2
+        for r 3
+          O[k,x] += I[c,x + r] * W[k,c,r]
+)",
+                                            "p");
+  const Analysis analysis = analyse(program);
+  EXPECT_EQ(analysis.stores[0].top_down, (Numbers{3, 21, 42, 126}));
+  EXPECT_EQ(analysis.stores[0].bottom_up, (Numbers{126, 42, 6, 3}));
+  const AccessSite &o = analysis.sites[0], &i = analysis.sites[1], &w = analysis.sites[2];
+  // I seen from x: 2 channels of 7 + 3 - 1 = 9 positions, although the loops run 7 * 2 * 3 = 42 times: 42 / 18 = 2.33.
+  EXPECT_EQ(strides(i), (Numbers{0, 1, 9, 1}));
+  EXPECT_EQ(touched(i), (Numbers{18, 18, 6, 3}));
+  EXPECT_EQ(reuse(i), (Numbers{126 / 18, 2, 1, 1}));
+  EXPECT_EQ(strides(w), (Numbers{6, 0, 3, 1}));
+  EXPECT_EQ(touched(w), (Numbers{18, 6, 6, 3}));
+  EXPECT_EQ(reuse(w), (Numbers{7, 7, 1, 1}));
+  EXPECT_EQ(strides(o), (Numbers{7, 1, 0, 0}));
+  EXPECT_EQ(touched(o), (Numbers{21, 7, 1, 1}));
+  EXPECT_EQ(reuse(o), (Numbers{6, 6, 6, 3}));
+}
+
+TEST(Analysis, TouchedIsBoundedByTripsOfTheLoopsInTheIndex) {
+  const LoopProgram program = parse_program(R"(buffer I f32 [9] input
+buffer D f32 [5,5] input
+buffer O f32 [4] output
+buffer P f32 [] output
+run
+  for r 3
+    for x 4
+      O[x] += I[2*x + r]
+  for i 5
+    P[] max= D[i,4 - i]
+)",
+                                            "p");
+  const Analysis analysis = analyse(program);
+  ASSERT_EQ(analysis.sites.size(), 4u);
+  // From x the window is 7 wide with 4 elements in it; from r on it is 9 wide, and 12 trips fill it.
+  EXPECT_EQ(touched(analysis.sites[1]), (Numbers{9, 4}));
+  EXPECT_EQ(reuse(analysis.sites[1]), (Numbers{1, 1}));
+  // A diagonal: the box is 25, the loop runs 5 times.
+  EXPECT_EQ(touched(analysis.sites[3]), (Numbers{5}));
+  EXPECT_EQ(strides(analysis.sites[3]), (Numbers{5 - 1}));
+  EXPECT_EQ(flops(program), 12 + 5);
+}
+
+TEST(Analysis, PrepareAndCopiesCountNothing) {
+  const LoopProgram program = parse_program(R"(buffer W f32 [4] constant
+buffer O f32 [4] output
+buffer T f32 [4] temporary
+prepare
+  for i 4
+    T[i] = W[i] * 2
+run
+  for i 4
+    O[i] = T[3 - i]
+  O[0] = 1
+)",
+                                            "p");
+  EXPECT_EQ(flops(program), 0);
+  const Analysis analysis = analyse(program);
+  ASSERT_EQ(analysis.stores.size(), 2u);
+  EXPECT_EQ(analysis.stores[0].store, 1);
+  EXPECT_TRUE(analysis.stores[1].loops.empty());
+  EXPECT_EQ(analysis.stores[1].executions, 1);
+  ASSERT_EQ(analysis.sites.size(), 3u);
+  EXPECT_EQ(strides(analysis.sites[1]), (Numbers{-1}));
+  EXPECT_TRUE(analysis.sites[2].touches.empty());
+}
+
+// Offsets that an access takes when the loops from `level` inwards run and those outside stand at their first
+// iteration.
+std::multiset<std::int64_t> offsets(const LoopProgram& program, const Access& access, const std::vector<int>& loops,
+                                    std::size_t level) {
+  const Affine form = offset(program, access);
+  std::multiset<std::int64_t> result;
+  std::vector<std::int64_t> at(program.loops.size(), 0);
+  for (;;) {
+    result.insert(evaluate(form, at));
+    std::size_t inner = loops.size();
+    while (inner > level && ++at[std::size_t(loops[inner - 1])] == program.loops[std::size_t(loops[inner - 1])].extent)
+      at[std::size_t(loops[--inner])] = 0;
+    if (inner == level) return result;
+  }
+}
+
+TEST(Analysis, AgreesWithRunningTheLoops) {
+  int exact = 0, all = 0;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    const LoopProgram program = random_program(seed);
+    const Analysis analysis = analyse(program);
+    std::size_t s = 0;
+    for (const StoreContext& context : analysis.stores) {
+      for (; s < analysis.sites.size() && analysis.sites[s].store == context.store; ++s) {
+        const AccessSite& site = analysis.sites[s];
+        const Store& store = program.stores[std::size_t(site.store)];
+        const Access& access = site.load < 0 ? store.target : store.value.loads[std::size_t(site.load)];
+        EXPECT_EQ(site.buffer, access.tensor);
+        ASSERT_EQ(site.touches.size(), context.loops.size());
+        for (std::size_t level = 0; level < context.loops.size(); ++level) {
+          const Touch& touch = site.touches[level];
+          const auto run = offsets(program, access, context.loops, level);
+          const std::int64_t distinct = std::int64_t(std::set(run.begin(), run.end()).size());
+          const std::int64_t executions = std::int64_t(run.size());
+          EXPECT_EQ(executions, context.bottom_up[level]) << "seed " << seed;
+          EXPECT_GE(touch.touched, distinct) << "seed " << seed;
+          EXPECT_LE(touch.touched, executions) << "seed " << seed;
+          EXPECT_EQ(touch.reuse, executions / touch.touched) << "seed " << seed;
+          EXPECT_EQ(touch.stride, offset(program, access).coefficient(context.loops[level])) << "seed " << seed;
+          EXPECT_EQ(touch.bytes, touch.touched * bytes_of(program.buffers[std::size_t(site.buffer)].dtype));
+          exact += touch.touched == distinct;
+          ++all;
+        }
+      }
+    }
+    EXPECT_EQ(s, analysis.sites.size()) << "seed " << seed;
+  }
+  // A bound, but one that is mostly tight.
+  EXPECT_GT(all, 1000);
+  EXPECT_GT(exact, all * 8 / 10) << exact << " of " << all;
+}
+
+}  // namespace
+}  // namespace graft::codegen

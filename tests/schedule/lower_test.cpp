@@ -1,0 +1,186 @@
+#include "codegen/schedule/lower.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/expression/workload.h"
+#include "codegen/program/forms.h"
+#include "codegen/schedule/space.h"
+#include "tests/schedule/interpreter.h"
+
+namespace graft::codegen {
+namespace {
+
+Schedule steps(std::string_view text) {
+  Schedule schedule;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = text.find('\n', at);
+    schedule.push_back(parse_step(text.substr(at, end - at), "test"));
+    at = end + 1;
+  }
+  return schedule;
+}
+
+Computation computed(const char* workload) { return with_padding_stages(computation(parse_workload(workload))); }
+
+Target target_with(std::int64_t vector_bits, std::int64_t registers) {
+  Target target;
+  target.triple = "x86_64-unknown-linux-gnu";
+  target.cpu = "x86-64-v3";
+  target.vector_bits = vector_bits;
+  target.vector_registers = registers;
+  return target;
+}
+
+TEST(Lower, EmptyScheduleOfEveryOperatorComputesTheReference) {
+  for (const char* workload :
+       {"matmul(m=5,n=7,k=3)", "dense(m=4,n=6,k=5)", "conv2d(c=3,h=8,w=7,k=4,r=3,s=3,stride=2,pad=1)",
+        "conv2d(c=3,h=5,w=5,k=2,r=1,s=1)", "conv2d_nchwc(c=8,h=6,w=6,k=8,r=3,s=3,pad=1,block=4)",
+        "depthwise_conv2d(c=3,h=9,w=9,r=3,s=3,stride=2,pad=1)"}) {
+    const Computation c = computation(parse_workload(workload));
+    EXPECT_LE(worst_excess(c, naive_program(c), 1), 0) << workload;
+  }
+}
+
+TEST(Lower, APaddedLoadInsideAReductionBecomesAStageOfItsOwn) {
+  const Computation c = computation(parse_workload(
+      "input X[9]; constant W[3]; output Y[i] += pad(X[i+u-1]) * W[u] where i=9, u=3"));
+  const Computation padded = with_padding_stages(c);
+  ASSERT_EQ(padded.stages.size(), 2u);
+  EXPECT_EQ(padded.tensors.back().name, "X.pad");
+  EXPECT_EQ(padded.tensors.back().shape, std::vector<std::int64_t>{11});
+  EXPECT_EQ(with_padding_stages(padded), padded);
+  EXPECT_LE(worst_excess(c, naive_program(c), 3), 0);
+}
+
+TEST(Lower, RegisterTileOfAMatmulIsTheExpectedProgram) {
+  const auto program = lower(computed("matmul(m=8,n=32,k=6)"), steps("tile C i 4 4 2\n"
+                                                                     "tile C j 16 16 16 8\n"
+                                                                     "tile C l 6 2\n"
+                                                                     "order C i.0 j.0 i.1 j.1 l.0 i.2 j.2 l.1 l.2 i.3 j.3 j.4\n"
+                                                                     "vector C j.4\n"
+                                                                     "unroll C l.2 i.3 j.3\n"
+                                                                     "accumulate C above l.1\n"),
+                             8);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_EQ(to_text(*program),
+            "buffer A f32 [8,6] input\n"
+            "buffer B f32 [6,32] input\n"
+            "buffer C f32 [8,32] output\n"
+            "buffer C.tile f32 [2,2,8] temporary registers\n"
+            "run\n"
+            "  for i.0 2\n"
+            "    for j.0 2\n"
+            "      for i.2 2\n"
+            "        for i.3 2 unrolled\n"
+            "          for j.3 2 unrolled\n"
+            "            for j.4 8 vector\n"
+            "              C.tile[i.3,j.3,j.4] = 0\n"
+            "        for l.1 3\n"
+            "          for l.2 2 unrolled\n"
+            "            for i.3 2 unrolled\n"
+            "              for j.3 2 unrolled\n"
+            "                for j.4 8 vector\n"
+            "                  C.tile[i.3,j.3,j.4] += A[4*i.0 + 2*i.2 + i.3,2*l.1 + l.2] * B[2*l.1 + l.2,16*j.0 + 8*j.3 + j.4]\n"
+            "        for i.3 2 unrolled\n"
+            "          for j.3 2 unrolled\n"
+            "            for j.4 8 vector\n"
+            "              C[4*i.0 + 2*i.2 + i.3,16*j.0 + 8*j.3 + j.4] = C.tile[i.3,j.3,j.4]\n");
+}
+
+TEST(Lower, TailsOfEveryLevelComputeTheReference) {
+  const char* schedule =
+      "tile C i 6 3\n"
+      "tile C j 16 8 4\n"
+      "tile C l 4 2\n"
+      "order C i.0 j.0 l.0 i.1 j.1 l.1 l.2 i.2 j.2 j.3\n"
+      "vector C j.3\n"
+      "unroll C l.2 i.2\n"
+      "accumulate C above l.1\n"
+      "pack C B above j.0\n"
+      "pack C A above l.0\n";
+  for (const char* workload : {"matmul(m=13,n=17,k=7)", "matmul(m=6,n=16,k=4)", "matmul(m=1,n=1,k=1)", "matmul(m=7,n=3,k=9)"}) {
+    const Computation c = computed(workload);
+    const auto program = lower(c, steps(schedule), 4);
+    ASSERT_TRUE(program.ok()) << program.reason().text;
+    EXPECT_LE(worst_excess(c, *program, 5), 0) << workload << "\n" << to_text(*program);
+    check(*program, "test");
+  }
+}
+
+TEST(Lower, ConstantsPackedAboveEverythingGoToPrepare) {
+  const Computation c = computed("dense(m=5,n=12,k=7)");
+  const auto program = lower(c, steps("tile T j 4\norder T j.0 i.0 l.0 j.1\nvector T j.1\n"
+                                      "accumulate T above i.0\npack T W above j.0\n"), 4);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_FALSE(program->prepare.empty());
+  EXPECT_LE(worst_excess(c, *program, 2), 0);
+}
+
+TEST(Lower, FusedConsumerNeedsNoTemporary) {
+  const Computation c = computed("dense(m=5,n=12,k=7)");
+  const auto program = lower(c, steps("order T i.0 j.0 l.0\naccumulate T above l.0\nfuse T Y\n"), 4);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  for (const Buffer& buffer : program->buffers) EXPECT_NE(buffer.name, "T");
+  EXPECT_LE(worst_excess(c, *program, 2), 0);
+}
+
+struct Refusal {
+  const char* steps;
+  const char* words;
+};
+
+TEST(Lower, WhatDoesNotApplyHasAReason) {
+  for (const Refusal& refusal : std::initializer_list<Refusal>{
+           {"tile Z i 4\n", "there is no stage Z"},
+           {"tile C q 4\n", "C has no axis q"},
+           {"tile C i 8 3\n", "3 does not divide 8"},
+           {"tile C i 4\ntile C i 2\n", "i is already tiled"},
+           {"order C i.0 j.0\n", "l.0 is missing"},
+           {"order C i.0 i.0 j.0 l.0\n", "i.0 is named twice"},
+           {"tile C i 4\norder C i.1 i.0 j.0 l.0\n", "i.1 stands before its outer loop"},
+           {"vector C i.0\n", "i.0 is not innermost"},
+           {"vector C l.0\n", "l.0 is reduced"},
+           {"parallel C j.0\n", "j.0 is not outermost"},
+           {"unroll C i.0\nunroll C i.0\n", "i.0 is already unrolled"},
+           {"pack C C above i.0\n", "C does not read C"},
+           {"fuse C C\n", "C is an output itself"},
+           {"accumulate C above l.3\n", "C has no loop l.3"}}) {
+    const auto program = lower(computed("matmul(m=8,n=8,k=8)"), steps(refusal.steps), 1);
+    ASSERT_FALSE(program.ok()) << refusal.steps;
+    EXPECT_NE(program.reason().text.find(refusal.words), std::string::npos) << program.reason().text;
+  }
+}
+
+TEST(Lower, FusingOutsideOfTheReductionIsRefused) {
+  const auto program = lower(computed("dense(m=8,n=8,k=8)"),
+                             steps("tile T l 2\norder T l.0 i.0 j.0 l.1\naccumulate T above l.1\nfuse T Y\n"), 1);
+  ASSERT_FALSE(program.ok());
+  EXPECT_NE(program.reason().text.find("l.0 reduces outside of its tile"), std::string::npos) << program.reason().text;
+}
+
+TEST(Space, SampledProgramsComputeTheReference) {
+  for (const char* text :
+       {"matmul(m=20,n=37,k=11)", "dense(m=9,n=24,k=10)", "conv2d(c=6,h=9,w=9,k=20,r=3,s=3,stride=2,pad=1)",
+        "conv2d(c=5,h=7,w=7,k=18,r=3,s=3,pad=1)", "conv2d_nchwc(c=16,h=6,w=6,k=32,r=3,s=3,pad=1,block=16)",
+        "depthwise_conv2d(c=4,h=12,w=12,r=3,s=3,pad=1)", "matmul(m=4,n=4,k=4)"}) {
+    const Workload workload = parse_workload(text);
+    const Computation c = computation(workload);
+    for (const Target& target : {target_with(0, 32), target_with(128, 16), target_with(256, 16), target_with(512, 32)}) {
+      const Space space = derive_space(workload, target);
+      base::Stream stream(7, text, std::uint64_t(target.vector_bits));
+      Candidate candidate = space.sample(stream);
+      for (int i = 0; i < 12; ++i) {
+        const auto program = codegen::program(candidate, target);
+        ASSERT_TRUE(program.ok()) << program.reason().text;
+        ASSERT_LE(worst_excess(c, *program, 11), 0) << text << " bits " << target.vector_bits << " draw " << i << "\n"
+                                                    << to_text(*schedule(candidate)) << to_text(*program);
+        check(*program, "sample");
+        candidate = i % 2 ? space.sample(stream) : space.mutate(candidate, stream);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace graft::codegen
