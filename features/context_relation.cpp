@@ -1,0 +1,469 @@
+#include "features/context_relation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"
+#include "codegen/program/analysis.h"
+
+namespace graft::features {
+namespace {
+
+using codegen::AccessSite;
+using codegen::Analysis;
+using codegen::LoopKind;
+using codegen::LoopProgram;
+using codegen::StoreContext;
+using codegen::Touch;
+
+constexpr int version = 1;  // raised when values change though the list below does not
+
+// --- the declared lists: identifier, name, unit, definition; columns stand in this order
+
+struct Relation {
+  std::string_view name, from_text, to_text;
+  Quantity from, to;
+};
+constexpr std::string_view touched_text = "elements touched", reuse_text = "reuse", top_down_text = "top-down product";
+constexpr std::array relations{
+    Relation{"touched>reuse", touched_text, reuse_text, &ContextPoint::touched, &ContextPoint::reuse},
+    Relation{"reuse>touched", reuse_text, touched_text, &ContextPoint::reuse, &ContextPoint::touched},
+    Relation{"touched>topdown", touched_text, top_down_text, &ContextPoint::touched, &ContextPoint::top_down},
+    Relation{"topdown>touched", top_down_text, touched_text, &ContextPoint::top_down, &ContextPoint::touched},
+};
+
+#define GRAFT_BUFFER_FEATURES(X)                                                                                       \
+  X(bytes_touched, "log2", "bytes of the buffer that run touches: the box around all accesses, at most their sum")     \
+  X(element_bytes, "bytes", "size of an element")                                                                      \
+  X(written, "1", "1 if run writes the buffer")                                                                        \
+  X(executions, "log2", "executions of all its accesses")                                                              \
+  X(vector_stride_0, "share", "share of its executions whose vector loop does not move the access")                    \
+  X(vector_stride_1, "share", "share of its executions whose vector loop moves the access by one element")             \
+  X(vector_stride_other, "share", "share of its executions whose vector loop moves the access by anything else")       \
+  X(vector_none, "share", "share of its executions without a vector loop")                                             \
+  X(inner_stride_0, "share", "share of its executions that the innermost loop but vector loops does not move")         \
+  X(inner_stride_1, "share", "share of its executions that the innermost loop but vector loops moves by one element")  \
+  X(inner_stride_other, "share", "share of its executions that the innermost loop but vector loops moves otherwise")   \
+  X(vector_reuse, "log2", "product of extents of vector loops that do not move the access, largest over accesses")     \
+  X(vector_touched, "log2", "product of extents of vector loops that move the access, largest over accesses")          \
+  X(unrolled_reuse, "log2", "product of extents of unrolled loops that do not move the access, largest over accesses") \
+  X(unrolled_touched, "log2", "product of extents of unrolled loops that move the access, largest over accesses")      \
+  X(parallel_reuse, "log2", "product of extents of parallel loops that do not move the access, largest over accesses") \
+  X(parallel_touched, "log2", "product of extents of parallel loops that move the access, largest over accesses")
+
+#define GRAFT_PROGRAM_FEATURES(X)                                                                                   \
+  X(add, "log2", "executed additions, subtractions and negations, combines by sum counted")                         \
+  X(mul, "log2", "executed multiplications")                                                                        \
+  X(div, "log2", "executed divisions")                                                                              \
+  X(compare, "log2", "executed maxima and minima, combines counted")                                                \
+  X(special, "log2", "executed exponentials and square roots")                                                      \
+  X(vector_extent, "log2", "largest extent of a vector loop, 1 without")                                            \
+  X(unrolled_extent, "log2", "largest product of extents of unrolled loops next to a store, a vector loop between") \
+  X(parallel_extent, "log2", "largest product of extents of parallel loops around a store")                         \
+  X(executions, "log2", "executions of all stores")                                                                 \
+  X(statements, "log2", "stores in the text of run once unrolled loops are unrolled")                               \
+  X(flops_per_access, "log2",                                                                                       \
+    "operations per executed load or store of memory, a vector loop's accesses as one and "                         \
+    "those that the unrolled loops next to the store do not move as one")                                           \
+  X(depth, "loops", "loops around the most deeply nested store")                                                    \
+  X(buffers, "log2", "buffers in memory that run uses")                                                             \
+  X(register_elements, "log2", "elements of register buffers that are alive together, at most")                     \
+  X(register_vectors, "log2", "the same in vector registers: elements over the vector loop's extent")
+
+struct Declared {
+  std::string_view name, unit, definition;
+};
+#define X(name, unit, definition) name,
+struct OfBuffer {
+  enum { GRAFT_BUFFER_FEATURES(X) count };
+};
+struct OfProgram {
+  enum { GRAFT_PROGRAM_FEATURES(X) count };
+};
+struct OfKind {  // number of loops of each kind
+#define K(name) name,
+  enum { GRAFT_LOOP_KINDS(K) count };
+#undef K
+};
+#undef X
+#define X(name, unit, definition) Declared{#name, unit, definition},
+constexpr Declared buffer_features[] = {GRAFT_BUFFER_FEATURES(X)};
+constexpr Declared program_features[] = {GRAFT_PROGRAM_FEATURES(X)};
+#undef X
+
+constexpr int curve_columns = int(relations.size()) * thresholds;
+constexpr int slot_columns = curve_columns + OfBuffer::count;
+constexpr int slot_begin(int slot) {
+  return slot * slot_columns;
+}
+constexpr int program_begin = slot_begin(buffer_slots + 1);
+constexpr int kinds_begin = program_begin + OfProgram::count;
+constexpr int columns = kinds_begin + OfKind::count;
+
+std::vector<Feature> declared_features() {
+  std::vector<Feature> list;
+  for (int slot = 0; slot <= buffer_slots; ++slot) {
+    const std::string prefix = slot < buffer_slots ? fmt::format("b{}.", slot) : "rest.";
+    for (const Relation& relation : relations)
+      for (int t = 0; t < thresholds; ++t)
+        list.push_back({fmt::format("{}{}.t{:02}", prefix, relation.name, t), "log2",
+                        fmt::format("largest {} of the loops whose {} is below 2^{}; 0 if there is none",
+                                    relation.to_text, relation.from_text, t)});
+    for (const Declared& one : buffer_features)
+      list.push_back({prefix + std::string(one.name), std::string(one.unit), std::string(one.definition)});
+  }
+  for (const Declared& one : program_features)
+    list.push_back({std::string(one.name), std::string(one.unit), std::string(one.definition)});
+#define X(name) list.push_back({"loops." #name, "log2", "number of " #name " loops"});
+  GRAFT_LOOP_KINDS(X)
+#undef X
+  assert(int(list.size()) == columns);
+  return list;
+}
+
+float log_count(double count) {
+  return float(std::log2(1 + count));
+}
+
+// --- buffers
+
+// What run does to one buffer, all its accesses together.
+struct BufferContext {
+  int buffer = 0;
+  std::vector<ContextPoint> points;  // one per loop around an access, in order of first use
+  double bytes_touched = 0;
+  double executions = 0;
+  bool written = false;
+  std::array<double, 4> vector_strides{};  // executions by stride of the vector loop: 0, 1, other, no vector loop
+  std::array<double, 3> inner_strides{};   // executions by stride of the innermost other loop: 0, 1, other
+  std::array<double, 3> carried_reuse{}, carried_touched{};  // by vector, unrolled, parallel
+};
+
+std::size_t stride_class(std::int64_t stride) {
+  return stride == 0 ? 0 : stride == 1 ? 1 : 2;
+}
+
+// Collects the contexts of the buffers in memory, one access site after the other.
+class Contexts {
+ public:
+  Contexts(const LoopProgram& program, const Analysis& analysis)
+      : program_(program), context_of_(program.buffers.size(), -1), point_of_(program.loops.size()) {
+    std::size_t site = 0;
+    for (const StoreContext& store : analysis.stores)
+      for (; site < analysis.sites.size() && analysis.sites[site].store == store.store; ++site)
+        add(store, analysis.sites[site]);
+    for (std::size_t c = 0; c < contexts_.size(); ++c) finish(contexts_[c], boxes_[c]);
+  }
+
+  // Largest first.
+  std::vector<BufferContext> sorted() && {
+    std::stable_sort(contexts_.begin(), contexts_.end(),
+                     [](const BufferContext& a, const BufferContext& b) { return a.bytes_touched > b.bytes_touched; });
+    return std::move(contexts_);
+  }
+
+ private:
+  struct Box {
+    std::vector<codegen::Interval> sides;  // by dimension, around all accesses
+    double sum = 0;                        // elements touched by each access site, added up
+  };
+
+  void add(const StoreContext& store, const AccessSite& site) {
+    if (program_.buffers[std::size_t(site.buffer)].scope != codegen::Scope::memory) return;
+    int& context_number = context_of_[std::size_t(site.buffer)];
+    if (context_number < 0) {
+      context_number = int(contexts_.size());
+      contexts_.emplace_back().buffer = site.buffer;
+      boxes_.emplace_back();
+    }
+    BufferContext& context = contexts_[std::size_t(context_number)];
+    add_points(context, context_number, store, site);
+    add_strides(context, store, site);
+    add_box(boxes_[std::size_t(context_number)], site);
+    context.written = context.written || site.writes;
+    context.executions += double(store.executions);
+  }
+
+  void add_points(BufferContext& context, int context_number, const StoreContext& store, const AccessSite& site) {
+    for (std::size_t level = 0; level < store.loops.size(); ++level) {
+      const Touch& touch = site.touches[level];
+      // A loop holds few buffers: its points are found by looking through them.
+      std::vector<PointOf>& of_loop = point_of_[std::size_t(store.loops[level])];
+      const auto found = std::find_if(of_loop.begin(), of_loop.end(),
+                                      [&](const PointOf& one) { return one.context == context_number; });
+      if (found == of_loop.end()) {
+        of_loop.push_back({context_number, int(context.points.size())});
+        context.points.push_back({touch.touched, touch.reuse, store.top_down[level]});
+      } else {
+        ContextPoint& point = context.points[std::size_t(found->point)];
+        point.touched = std::max(point.touched, touch.touched);
+        point.reuse = std::max(point.reuse, touch.reuse);
+      }
+    }
+  }
+
+  void add_strides(BufferContext& context, const StoreContext& store, const AccessSite& site) const {
+    constexpr std::array carriers{LoopKind::vector, LoopKind::unrolled, LoopKind::parallel};
+    std::array<double, 3> reuse{1, 1, 1}, touched{1, 1, 1};
+    std::size_t vector_class = 3, inner_class = 0;
+    for (std::size_t level = 0; level < store.loops.size(); ++level) {
+      const codegen::Loop& loop = program_.loops[std::size_t(store.loops[level])];
+      const std::int64_t stride = site.touches[level].stride;
+      (loop.kind == LoopKind::vector ? vector_class : inner_class) = stride_class(stride);
+      for (std::size_t c = 0; c < carriers.size(); ++c)
+        if (loop.kind == carriers[c]) (stride == 0 ? reuse : touched)[c] *= double(loop.extent);
+    }
+    context.vector_strides[vector_class] += double(store.executions);
+    context.inner_strides[inner_class] += double(store.executions);
+    for (std::size_t c = 0; c < carriers.size(); ++c) {
+      context.carried_reuse[c] = std::max(context.carried_reuse[c], reuse[c]);
+      context.carried_touched[c] = std::max(context.carried_touched[c], touched[c]);
+    }
+  }
+
+  void add_box(Box& box, const AccessSite& site) const {
+    const codegen::Store& store = program_.stores[std::size_t(site.store)];
+    const codegen::Access& access = site.load < 0 ? store.target : store.value.loads[std::size_t(site.load)];
+    const bool first = box.sum == 0;
+    box.sides.resize(access.index.size());
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      codegen::Interval side{access.index[d].constant, access.index[d].constant};
+      for (const codegen::Term& term : access.index[d].terms) {
+        const std::int64_t reach = term.coefficient * (program_.loops[std::size_t(term.variable)].extent - 1);
+        (reach < 0 ? side.low : side.high) += reach;
+      }
+      codegen::Interval& all = box.sides[d];
+      all = first ? side : codegen::Interval{std::min(all.low, side.low), std::max(all.high, side.high)};
+    }
+    box.sum += site.touches.empty() ? 1 : double(site.touches.front().touched);
+  }
+
+  void finish(BufferContext& context, const Box& box) const {
+    double volume = 1;
+    for (const codegen::Interval& side : box.sides) volume *= double(side.width());
+    const codegen::Buffer& buffer = program_.buffers[std::size_t(context.buffer)];
+    context.bytes_touched = std::min(volume, box.sum) * double(codegen::bytes_of(buffer.dtype));
+  }
+
+  struct PointOf {
+    int context, point;
+  };
+  const LoopProgram& program_;
+  std::vector<BufferContext> contexts_;
+  std::vector<Box> boxes_;                      // parallel to contexts_
+  std::vector<int> context_of_;                 // by buffer
+  std::vector<std::vector<PointOf>> point_of_;  // by loop
+};
+
+// Adds the buffer's columns to a slot's.
+void add_to_slot(const LoopProgram& program, const BufferContext& context, std::span<float> slot) {
+  for (std::size_t r = 0; r < relations.size(); ++r) {
+    const auto values = relation(context.points, relations[r].from, relations[r].to);
+    // A curve has few steps: a logarithm for each.
+    std::int64_t previous = 0;
+    float logarithm = 0;
+    for (std::size_t t = 0; t < std::size_t(thresholds); ++t) {
+      if (values[t] != previous) logarithm = log_count(double(previous = values[t]));
+      slot[r * std::size_t(thresholds) + t] += logarithm;
+    }
+  }
+  const std::span<float> scalars = slot.subspan(curve_columns);
+  const double executions = std::max(context.executions, 1.0);
+  scalars[OfBuffer::bytes_touched] += log_count(context.bytes_touched);
+  scalars[OfBuffer::element_bytes] += float(codegen::bytes_of(program.buffers[std::size_t(context.buffer)].dtype));
+  scalars[OfBuffer::written] += context.written ? 1.0f : 0.0f;
+  scalars[OfBuffer::executions] += log_count(context.executions);
+  for (std::size_t c = 0; c < context.vector_strides.size(); ++c)
+    scalars[OfBuffer::vector_stride_0 + c] += float(context.vector_strides[c] / executions);
+  for (std::size_t c = 0; c < context.inner_strides.size(); ++c)
+    scalars[OfBuffer::inner_stride_0 + c] += float(context.inner_strides[c] / executions);
+  for (std::size_t c = 0; c < context.carried_reuse.size(); ++c) {
+    scalars[OfBuffer::vector_reuse + 2 * c] += log_count(context.carried_reuse[c]);
+    scalars[OfBuffer::vector_touched + 2 * c] += log_count(context.carried_touched[c]);
+  }
+}
+
+// --- the program as a whole
+
+// Register buffers that are alive together: from the first store of run that uses one to the last.
+struct RegisterUse {
+  std::size_t first = 0, last = 0;  // positions in run's order of stores
+  double elements = 0, vectors = 0;
+};
+
+struct Registers {
+  double elements = 0, vectors = 0;
+};
+
+Registers most_registers(const LoopProgram& program, const Analysis& analysis) {
+  std::vector<int> use_of(program.buffers.size(), -1);
+  std::vector<RegisterUse> uses;
+  std::vector<std::int64_t> lanes;  // parallel to uses
+  std::size_t site = 0;
+  for (std::size_t position = 0; position < analysis.stores.size(); ++position) {
+    const StoreContext& store = analysis.stores[position];
+    for (; site < analysis.sites.size() && analysis.sites[site].store == store.store; ++site) {
+      const AccessSite& access = analysis.sites[site];
+      const codegen::Buffer& buffer = program.buffers[std::size_t(access.buffer)];
+      if (buffer.scope != codegen::Scope::registers) continue;
+      int& use = use_of[std::size_t(access.buffer)];
+      if (use < 0) {
+        use = int(uses.size());
+        uses.push_back({.first = position, .elements = double(buffer.elements())});
+        lanes.push_back(1);
+      }
+      uses[std::size_t(use)].last = position;
+      for (std::size_t level = 0; level < store.loops.size(); ++level) {
+        const codegen::Loop& loop = program.loops[std::size_t(store.loops[level])];
+        if (loop.kind == LoopKind::vector && access.touches[level].stride != 0)
+          lanes[std::size_t(use)] = std::max(lanes[std::size_t(use)], loop.extent);
+      }
+    }
+  }
+  for (std::size_t u = 0; u < uses.size(); ++u) uses[u].vectors = std::ceil(uses[u].elements / double(lanes[u]));
+
+  Registers most;
+  for (const RegisterUse& at : uses) {  // the most are alive where one begins
+    Registers alive;
+    for (const RegisterUse& use : uses) {
+      if (use.first > at.first || use.last < at.first) continue;
+      alive.elements += use.elements;
+      alive.vectors += use.vectors;
+    }
+    most.elements = std::max(most.elements, alive.elements);
+    most.vectors = std::max(most.vectors, alive.vectors);
+  }
+  return most;
+}
+
+// Executed memory operations of one access: a vector loop is one, and so are copies by the unrolled loops next to the
+// store that do not move the access (`neighbours`: the first level of these loops).
+double memory_operations(const LoopProgram& program, const StoreContext& store, const AccessSite& site,
+                         std::size_t neighbours) {
+  double operations = double(store.executions);
+  for (std::size_t level = neighbours; level < store.loops.size(); ++level) {
+    const codegen::Loop& loop = program.loops[std::size_t(store.loops[level])];
+    if (loop.kind == LoopKind::vector || site.touches[level].stride == 0) operations /= double(loop.extent);
+  }
+  return operations;
+}
+
+void write_program(const LoopProgram& program, const Analysis& analysis, std::size_t buffers, std::span<float> row) {
+  double add = 0, mul = 0, div = 0, compare = 0, special = 0;
+  double vector_extent = 1, unrolled_extent = 1, parallel_extent = 1, executions = 0, statements = 0, accesses = 0;
+  std::size_t depth = 0;
+  std::size_t site = 0;
+  for (const StoreContext& context : analysis.stores) {
+    const codegen::Store& store = program.stores[std::size_t(context.store)];
+    const codegen::ArithmeticCounts counts = codegen::arithmetic(store.value);
+    const double times = double(context.executions);
+    add += times * double(counts.add + (store.combine == codegen::Combine::sum));
+    mul += times * double(counts.mul);
+    div += times * double(counts.div);
+    compare += times * double(counts.compare +
+                              (store.combine == codegen::Combine::max || store.combine == codegen::Combine::min));
+    special += times * double(counts.special);
+
+    // The loops next to the store that are unrolled or the vector loop: its straight-line code.
+    std::size_t neighbours = context.loops.size();
+    double unrolled_here = 1, unrolled = 1, parallel = 1;
+    bool adjacent = true;
+    for (std::size_t level = context.loops.size(); level-- > 0;) {
+      const codegen::Loop& loop = program.loops[std::size_t(context.loops[level])];
+      const double extent = double(loop.extent);
+      adjacent = adjacent && (loop.kind == LoopKind::vector || loop.kind == LoopKind::unrolled);
+      if (adjacent) neighbours = level;
+      if (loop.kind == LoopKind::vector) vector_extent = std::max(vector_extent, extent);
+      if (loop.kind == LoopKind::unrolled) {
+        unrolled *= extent;
+        if (adjacent) unrolled_here *= extent;
+      }
+      if (loop.kind == LoopKind::parallel) parallel *= extent;
+    }
+    unrolled_extent = std::max(unrolled_extent, unrolled_here);
+    parallel_extent = std::max(parallel_extent, parallel);
+    executions += times;
+    statements += unrolled;
+    depth = std::max(depth, context.loops.size());
+
+    for (; site < analysis.sites.size() && analysis.sites[site].store == context.store; ++site) {
+      const AccessSite& access = analysis.sites[site];
+      if (program.buffers[std::size_t(access.buffer)].scope != codegen::Scope::memory) continue;
+      const bool twice = access.writes && store.combine != codegen::Combine::none;  // read and written
+      accesses += (twice ? 2 : 1) * memory_operations(program, context, access, neighbours);
+    }
+  }
+  const Registers registers = most_registers(program, analysis);
+
+  const std::span<float> out = row.subspan(program_begin, OfProgram::count);
+  const double operations = add + mul + div + compare + special;
+  out[OfProgram::add] = log_count(add);
+  out[OfProgram::mul] = log_count(mul);
+  out[OfProgram::div] = log_count(div);
+  out[OfProgram::compare] = log_count(compare);
+  out[OfProgram::special] = log_count(special);
+  out[OfProgram::vector_extent] = log_count(vector_extent);
+  out[OfProgram::unrolled_extent] = log_count(unrolled_extent);
+  out[OfProgram::parallel_extent] = log_count(parallel_extent);
+  out[OfProgram::executions] = log_count(executions);
+  out[OfProgram::statements] = log_count(statements);
+  out[OfProgram::flops_per_access] = accesses > 0 ? log_count(operations / accesses) : 0;
+  out[OfProgram::depth] = float(depth);
+  out[OfProgram::buffers] = log_count(double(buffers));
+  out[OfProgram::register_elements] = log_count(registers.elements);
+  out[OfProgram::register_vectors] = log_count(registers.vectors);
+
+  std::array<int, OfKind::count> kinds{};
+  for (const codegen::Node& node : program.run)
+    if (node.kind == codegen::Node::Kind::loop) ++kinds[std::size_t(program.loops[std::size_t(node.item)].kind)];
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) row[std::size_t(kinds_begin) + kind] = log_count(kinds[kind]);
+}
+
+void encode_program(const LoopProgram& program, std::span<float> row) {
+  assert(int(row.size()) == columns);
+  std::fill(row.begin(), row.end(), 0.0f);
+  const Analysis analysis = codegen::analyse(program);
+  const std::vector<BufferContext> contexts = Contexts(program, analysis).sorted();
+  for (std::size_t c = 0; c < contexts.size(); ++c) {
+    const int slot = std::min(int(c), buffer_slots);
+    add_to_slot(program, contexts[c], row.subspan(std::size_t(slot_begin(slot)), slot_columns));
+  }
+  write_program(program, analysis, contexts.size(), row);
+}
+
+}  // namespace
+
+std::array<std::int64_t, thresholds> relation(std::span<const ContextPoint> points, Quantity from, Quantity to) {
+  std::array<std::int64_t, thresholds> largest{};
+  for (const ContextPoint& point : points) {
+    // z < 2^t exactly for t >= bit_width(z).
+    const std::size_t t = std::size_t(std::bit_width(std::uint64_t(point.*from)));
+    if (t < largest.size()) largest[t] = std::max(largest[t], point.*to);
+  }
+  for (std::size_t t = 1; t < largest.size(); ++t) largest[t] = std::max(largest[t], largest[t - 1]);
+  return largest;
+}
+
+Encoding context_relation() {
+  Encoding encoding;
+  encoding.name = "context_relation";
+  encoding.description =
+      "relations of touched elements, reuse and top-down products of each buffer; strides, kinds of loops, arithmetic; "
+      "log2 stands for log2(1 + count)";
+  encoding.features = declared_features();
+  encoding.hash = base::hash_combine(base::hash_bytes(encoding.name), version);
+  for (const Feature& feature : encoding.features)
+    for (const std::string* text : {&feature.name, &feature.unit, &feature.definition})
+      encoding.hash = base::hash_combine(encoding.hash, base::hash_bytes(*text));
+  encoding.encode = encode_program;
+  return encoding;
+}
+
+}  // namespace graft::features
