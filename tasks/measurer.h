@@ -1,0 +1,45 @@
+// Measuring candidates: lower, compile, check, time. Each result is handed over as soon as it exists, so that a journal
+// has it before anyone else; a candidate that fails costs itself only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "base/monitor.h"
+#include "codegen/schedule/candidate.h"
+#include "datasets/trial.h"
+#include "tasks/platform.h"
+
+namespace graft::tasks {
+
+struct Measured {
+  std::int64_t position = 0;       // in the batch
+  std::uint64_t program_hash = 0;  // 0 when it did not lower
+  datasets::Measurement measurement;
+};
+
+struct MeasureSettings {
+  int repetitions = 3;  // timed repetitions, at most 64; each is `run` called until minimum_seconds are over; fewer
+                        // where timeout_seconds allows no more; 0 only checks (not over a remote prefix)
+  double minimum_seconds = 1e-3;  // of one repetition
+  double timeout_seconds = 10;    // of one candidate in all: CPU time in the worker, wall time elsewhere
+  double abort_factor = 0;        // > 0: a first run slower than this times the best so far of its workload ends as
+                                  // slower_than_limit; 0 aborts nothing (collect)
+  std::int64_t memory_limit_bytes = std::int64_t(4) << 30;  // of the worker's address space
+  std::uint64_t input_seed = 1;
+};
+
+class Measurer {
+ public:
+  virtual ~Measurer() = default;
+  // Calls on_trial once per candidate, in the order of the batch, from the calling thread. Returns early (having
+  // reported fewer) only when the monitor asks to stop.
+  virtual void measure(std::span<const codegen::Candidate> candidates,
+                       const std::function<void(const Measured&)>& on_trial, base::Monitor& monitor) = 0;
+};
+
+std::unique_ptr<Measurer> make_measurer(const Platform& platform, const MeasureSettings& settings);
+
+}  // namespace graft::tasks

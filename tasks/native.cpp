@@ -1,0 +1,500 @@
+#include "tasks/native.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "base/process.h"
+#include "codegen/expression/reference.h"
+#include "codegen/machine/link.h"
+#include "tasks/memory_file.h"
+#include "tasks/worker/wire.h"
+
+namespace graft::tasks {
+namespace {
+
+using datasets::Measurement;
+using datasets::Status;
+
+constexpr std::size_t workloads_kept = 4;
+
+std::filesystem::path worker_program() {
+  const std::filesystem::path here = base::program_folder();
+  for (const char* const place : {"graft-worker", "../bin/graft-worker"}) {
+    const std::filesystem::path program = here / place;
+    if (std::filesystem::exists(program)) return program;
+  }
+  throw base::Failure(
+      fmt::format("graft-worker is neither in '{}' nor in '../bin' beside it; install it there", here.string()));
+}
+
+wire::Element element_of(codegen::DType type) {
+  switch (type) {
+    case codegen::DType::f32:
+      return wire::Element::f32;
+    case codegen::DType::f64:
+      return wire::Element::f64;
+    case codegen::DType::i32:
+      return wire::Element::i32;
+  }
+  assert(false);
+  return wire::Element::f32;
+}
+
+Status status_of(wire::Outcome outcome) {
+  switch (outcome) {
+    case wire::Outcome::ok:
+      return Status::ok;
+    case wire::Outcome::wrong_result:
+      return Status::wrong_result;
+    case wire::Outcome::timed_out:
+      return Status::timed_out;
+    case wire::Outcome::out_of_memory:
+      return Status::out_of_memory;
+    case wire::Outcome::slower_than_limit:
+      return Status::slower_than_limit;
+    case wire::Outcome::crashed:
+      break;
+  }
+  return Status::crashed;  // also for a number that is no outcome: the candidate has written over it
+}
+
+template <class T>
+void append_elements(std::string& bytes, const std::vector<double>& values) {
+  const std::size_t at = bytes.size();
+  bytes.resize(at + values.size() * sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const T value = T(values[i]);
+    std::memcpy(bytes.data() + at + i * sizeof(T), &value, sizeof(T));
+  }
+}
+
+std::string as_bytes(const std::vector<double>& values, codegen::DType type) {
+  std::string bytes;
+  switch (type) {
+    case codegen::DType::f32:
+      append_elements<float>(bytes, values);
+      break;
+    case codegen::DType::f64:
+      append_elements<double>(bytes, values);
+      break;
+    case codegen::DType::i32:
+      append_elements<std::int32_t>(bytes, values);
+      break;
+  }
+  return bytes;
+}
+
+// A workload as the worker takes it.
+struct Prepared {
+  std::string text;
+  std::vector<wire::Part> parts;
+  MemoryFile file;
+};
+
+Prepared prepare(const codegen::Workload& workload, std::uint64_t seed) {
+  const codegen::Computation computation = codegen::computation(workload);
+  const codegen::Reference reference = codegen::reference(computation, seed);
+
+  std::vector<wire::Part> parts;
+  std::int64_t end = 0;
+  const auto place = [&end](std::int64_t bytes) {
+    const std::int64_t begin = end;
+    end = (begin + bytes + 63) / 64 * 64;
+    return std::uint64_t(begin);
+  };
+  const auto count = std::count_if(computation.tensors.begin(), computation.tensors.end(),
+                                   [](const auto& tensor) { return tensor.role != codegen::Role::temporary; });
+  if (count > wire::most_parameters) {
+    throw base::UserError(workload.text,
+                          fmt::format("{} inputs and outputs are too many; at most {}", count, wire::most_parameters));
+  }
+  place(count * std::int64_t(sizeof(wire::Part)));
+  std::vector<std::size_t> tensor_of;
+  for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
+    const codegen::Tensor& tensor = computation.tensors[t];
+    if (tensor.role == codegen::Role::temporary) continue;
+    wire::Part part;
+    tensor.name.copy(part.name, sizeof part.name - 1);
+    part.element = element_of(tensor.dtype);
+    part.written = tensor.role == codegen::Role::output;
+    part.elements = std::uint64_t(tensor.elements());
+    part.bytes = std::uint64_t(tensor.bytes());
+    if (part.written != 0) {
+      part.expected = place(tensor.elements() * 8);
+      part.tolerance = place(tensor.elements() * 8);
+    } else {
+      part.data = place(tensor.bytes());
+    }
+    parts.push_back(part);
+    tensor_of.push_back(t);
+  }
+
+  MemoryFile file(end);
+  file.write(0, parts.data(), std::int64_t(parts.size() * sizeof(wire::Part)));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t t = tensor_of[i];
+    const codegen::DType type = computation.tensors[t].dtype;
+    const std::vector<double>& values = reference.tensors[t];
+    if (parts[i].written == 0) {
+      const std::string bytes = as_bytes(values, type);
+      file.write(std::int64_t(parts[i].data), bytes.data(), std::int64_t(bytes.size()));
+      continue;
+    }
+    std::vector<double> allowed(values.size());
+    for (std::size_t e = 0; e < values.size(); ++e) {
+      allowed[e] = codegen::tolerance(type, reference.reduction_length[t], reference.magnitude[t][e]);
+    }
+    file.write(std::int64_t(parts[i].expected), values.data(), std::int64_t(values.size() * 8));
+    file.write(std::int64_t(parts[i].tolerance), allowed.data(), std::int64_t(allowed.size() * 8));
+  }
+  return {workload.text, std::move(parts), std::move(file)};
+}
+
+void require(bool holds, std::string_view setting, std::string_view message) {
+  if (!holds) throw base::UserError(setting, message);
+}
+
+}  // namespace
+
+base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target) {
+  auto object = codegen::compile(program, target);
+  if (!object) return object.reason();
+  auto linked = codegen::link_shared({&*object});
+  if (!linked) return linked.reason();
+  return HostBinary{std::move(linked).value(), std::move(object->signature), object->symbol};
+}
+
+class HostRunner::State {
+ public:
+  explicit State(const MeasureSettings& settings) : settings_(settings) {}
+
+  Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds) {
+    Measurement measurement;
+    measurement.clock = "thread_cpu";
+    measurement.check = "none";
+    const Prepared& inputs = prepared(workload);
+    assert(inputs.parts.size() == binary.signature.parameters.size());
+    const MemoryFile file(binary.bytes);
+
+    wire::Request request;
+    request.kind = wire::Kind::candidate;
+    assert(binary.symbol.size() < sizeof request.symbol);
+    binary.symbol.copy(request.symbol, sizeof request.symbol - 1);
+    request.workspace_bytes = std::uint64_t(binary.signature.workspace_bytes);
+    request.repetitions = settings_.repetitions;
+    request.minimum_seconds = settings_.minimum_seconds;
+    request.timeout_seconds = settings_.timeout_seconds;
+    request.abort_seconds = abort_seconds;
+
+    // The worker ends the candidate by CPU time. When it is not heard of for much longer, it is stuck itself.
+    const double patience = 2 * settings_.timeout_seconds + 5;
+    wire::Answer answer;
+    auto received = base::Partner::Received::gone;
+    // A worker that ends may have been killed by others; one that ends twice was ended by the candidate.
+    for (int tries = 0; tries < 2 && received == base::Partner::Received::gone; ++tries) {
+      if (!hand_over(inputs, measurement)) return measurement;
+      received = ask(request, file, patience, answer);
+      if (received != base::Partner::Received::all) lose_worker();
+    }
+    if (received == base::Partner::Received::gone) {
+      measurement.status = Status::crashed;
+      measurement.reason = "the worker process ended";
+      return measurement;
+    }
+    if (received == base::Partner::Received::timed_out) {
+      measurement.status = Status::timed_out;
+      measurement.reason = fmt::format("no answer within {:g} s", patience);
+      return measurement;
+    }
+    answer.message[sizeof answer.message - 1] = 0;
+    measurement.status = status_of(answer.outcome);
+    measurement.reason = answer.message;
+    const int count = std::clamp(answer.count, 0, wire::most_seconds);
+    measurement.seconds.assign(answer.seconds, answer.seconds + count);
+    if (reference_start_ > 0 && answer.reference_seconds > 0) {
+      measurement.reference_ratio = reference_start_ / answer.reference_seconds;
+    }
+    if (measurement.status == Status::ok || measurement.status == Status::wrong_result) measurement.check = "host";
+    // It may have written anywhere before it was caught.
+    if (measurement.status == Status::crashed) lose_worker();
+    return measurement;
+  }
+
+ private:
+  const Prepared& prepared(const codegen::Workload& workload) {
+    const auto found = std::find_if(prepared_.begin(), prepared_.end(),
+                                    [&](const auto& known) { return known.text == workload.text; });
+    if (found != prepared_.end()) {
+      prepared_.splice(prepared_.begin(), prepared_, found);
+    } else {
+      prepared_.push_front(prepare(workload, settings_.input_seed));
+      if (prepared_.size() > workloads_kept) prepared_.pop_back();
+    }
+    return prepared_.front();
+  }
+
+  base::Partner::Received ask(const wire::Request& request, const MemoryFile& file, double seconds,
+                              wire::Answer& answer) {
+    if (!worker_->send(&request, sizeof request, {file.descriptor()})) return base::Partner::Received::gone;
+    return worker_->receive(&answer, sizeof answer, std::chrono::milliseconds(std::int64_t(seconds * 1e3)));
+  }
+
+  // A living worker that has the workload; false when it has no room for it, and then the measurement says so.
+  bool hand_over(const Prepared& workload, Measurement& measurement) {
+    // A worker may have been killed while it waited; one that ends again at once cannot work at all.
+    for (int tries = 0; tries < 2; ++tries) {
+      if (worker_ != nullptr && worker_->alive() && in_force_ == workload.text) return true;
+      if (worker_ == nullptr || !worker_->alive()) {
+        lose_worker();
+        worker_ = std::make_unique<base::Partner>(std::vector<std::string>{worker_program().string()},
+                                                  settings_.memory_limit_bytes);
+      }
+      wire::Request request;
+      request.kind = wire::Kind::workload;
+      request.parts = std::uint32_t(workload.parts.size());
+      request.file_bytes = std::uint64_t(workload.file.bytes());
+      wire::Answer answer;
+      constexpr double patience = 60;  // it copies the inputs, no more
+      in_force_.clear();
+      if (ask(request, workload.file, patience, answer) == base::Partner::Received::all) {
+        if (reference_start_ == 0) reference_start_ = answer.reference_seconds;
+        if (answer.outcome == wire::Outcome::ok) {
+          in_force_ = workload.text;
+          return true;
+        }
+        measurement.status = status_of(answer.outcome);
+        measurement.reason = answer.message;
+        return false;
+      }
+      lose_worker();
+    }
+    throw base::Failure(
+        fmt::format("graft-worker ends as soon as it starts; is a memory limit of {} bytes enough for '{}'?",
+                    settings_.memory_limit_bytes, workload.text));
+  }
+
+  void lose_worker() {
+    worker_.reset();
+    in_force_.clear();
+  }
+
+  MeasureSettings settings_;
+  std::unique_ptr<base::Partner> worker_;
+  std::string in_force_;          // the workload that the worker has
+  std::list<Prepared> prepared_;  // latest first
+  double reference_start_ = 0;    // what the reference kernel took when this run began
+};
+
+HostRunner::HostRunner(const MeasureSettings& settings) : state_(std::make_unique<State>(settings)) {
+  require(settings.repetitions >= 0 && settings.repetitions <= wire::most_seconds, "repetitions",
+          fmt::format("{} is not within 0 and {}", settings.repetitions, wire::most_seconds));
+  require(settings.minimum_seconds >= 0, "minimum_seconds", fmt::format("{:g} is negative", settings.minimum_seconds));
+  require(settings.timeout_seconds > 0, "timeout_seconds",
+          fmt::format("{:g} is not positive", settings.timeout_seconds));
+  require(settings.memory_limit_bytes > 0, "memory_limit_bytes",
+          fmt::format("{} is not positive", settings.memory_limit_bytes));
+}
+
+HostRunner::~HostRunner() = default;
+
+Measurement HostRunner::run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds) {
+  return state_->run(workload, binary, abort_seconds);
+}
+
+Measurement HostRunner::run(const codegen::Workload& workload, const codegen::LoopProgram& program,
+                            const codegen::Target& target) {
+  const auto binary = compile_for_host(program, target);
+  if (binary) return run(workload, *binary);
+  Measurement measurement;
+  measurement.status = Status::does_not_compile;
+  measurement.reason = binary.reason().text;
+  measurement.check = "none";
+  return measurement;
+}
+
+namespace {
+
+// Identity of what is measured: programs of different workloads may be equal (their inputs are not).
+std::uint64_t identity(const codegen::Workload& workload, std::uint64_t program_hash) {
+  return base::hash_combine(codegen::hash(workload), program_hash);
+}
+
+// One candidate of a batch on its way to the worker.
+struct Slot {
+  bool done = false;
+  std::optional<base::Reason> does_not_lower;
+  std::uint64_t program_hash = 0;
+  std::optional<codegen::LoopProgram> program;  // without a binary: an equal program came before
+  std::optional<base::Result<HostBinary>> binary;
+  std::exception_ptr error;
+};
+
+// Compiles a batch on threads of its own, a few candidates ahead of the one that is taken.
+class CompileAhead {
+ public:
+  CompileAhead(std::span<const codegen::Candidate> candidates, const codegen::Target& target,
+               std::set<std::uint64_t> known)
+      : candidates_(candidates), target_(target), claimed_(std::move(known)), slots_(candidates.size()) {
+    // One core is left to the worker; more compilers than the worker can empty are of no use.
+    const int threads = std::clamp(base::hardware_threads() - 1, 1, 4);
+    window_ = 4 * std::size_t(threads);
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  }
+  ~CompileAhead() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  // Waits for a candidate; asked for in order. Rethrows what its compilation threw.
+  Slot take(std::size_t position) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return slots_[position].done; });
+    taken_ = position + 1;
+    Slot slot = std::move(slots_[position]);
+    lock.unlock();
+    changed_.notify_all();
+    if (slot.error) std::rethrow_exception(slot.error);
+    return slot;
+  }
+
+ private:
+  void work() {
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stop_ || next_ >= slots_.size() || next_ < taken_ + window_; });
+      if (stop_ || next_ >= slots_.size()) return;
+      const std::size_t position = next_++;
+      lock.unlock();
+      Slot slot = make(candidates_[position]);
+      slot.done = true;
+      lock.lock();
+      slots_[position] = std::move(slot);
+      lock.unlock();
+      changed_.notify_all();
+    }
+  }
+
+  Slot make(const codegen::Candidate& candidate) {
+    Slot slot;
+    try {
+      auto program = codegen::program(candidate, target_);
+      if (!program) {
+        slot.does_not_lower = program.reason();
+        return slot;
+      }
+      slot.program_hash = codegen::hash(*program);
+      bool first = false;
+      {
+        const std::lock_guard lock(mutex_);
+        first = claimed_.insert(identity(candidate.workload, slot.program_hash)).second;
+      }
+      if (first) slot.binary = compile_for_host(*program, target_);
+      if (!first) slot.program = std::move(program).value();
+    } catch (...) {
+      slot.error = std::current_exception();
+    }
+    return slot;
+  }
+
+  std::span<const codegen::Candidate> candidates_;
+  const codegen::Target& target_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::uint64_t> claimed_;
+  std::vector<Slot> slots_;
+  std::size_t next_ = 0, taken_ = 0, window_ = 1;
+  bool stop_ = false;
+  std::vector<std::jthread> threads_;  // last: joined before the rest goes
+};
+
+class NativeMeasurer : public Measurer {
+ public:
+  NativeMeasurer(const Platform& platform, const MeasureSettings& settings)
+      : target_(platform.target), settings_(settings), runner_(settings) {
+    require(settings.abort_factor >= 0, "abort_factor", fmt::format("{:g} is negative", settings.abort_factor));
+  }
+
+  void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
+               base::Monitor& monitor) override {
+    std::set<std::uint64_t> known;
+    for (const auto& [key, measurement] : measured_) known.insert(key);
+    CompileAhead ahead(candidates, target_, std::move(known));
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (monitor.stop_requested()) return;
+      Slot slot = ahead.take(i);
+      Measured result{std::int64_t(i), slot.program_hash, {}};
+      if (slot.does_not_lower) {
+        result.measurement = failed(Status::does_not_lower, *slot.does_not_lower);
+      } else {
+        result.measurement = measure_one(candidates[i].workload, slot);
+      }
+      on_trial(result);
+    }
+  }
+
+ private:
+  static Measurement failed(Status status, const base::Reason& reason) {
+    Measurement measurement;
+    measurement.status = status;
+    measurement.reason = reason.text;
+    measurement.check = "none";
+    return measurement;
+  }
+
+  const Measurement& measure_one(const codegen::Workload& workload, Slot& slot) {
+    const std::uint64_t key = identity(workload, slot.program_hash);
+    const auto found = measured_.find(key);
+    if (found != measured_.end()) return found->second;
+    // The equal program whose compilation was begun first may stand later in the batch.
+    if (!slot.binary) slot.binary = compile_for_host(*slot.program, target_);
+    return measured_.emplace(key, run(workload, *slot.binary)).first->second;
+  }
+
+  Measurement run(const codegen::Workload& workload, const base::Result<HostBinary>& binary) {
+    if (!binary) return failed(Status::does_not_compile, binary.reason());
+    const auto best = best_.find(workload.text);
+    const double limit = best == best_.end() ? 0 : settings_.abort_factor * best->second;
+    Measurement measurement = runner_.run(workload, *binary, limit);
+    if (measurement.status == Status::ok && !measurement.seconds.empty()) {
+      const double seconds = datasets::seconds_of(measurement);
+      const auto [entry, fresh] = best_.emplace(workload.text, seconds);
+      if (!fresh) entry->second = std::min(entry->second, seconds);
+    }
+    return measurement;
+  }
+
+  codegen::Target target_;
+  MeasureSettings settings_;
+  HostRunner runner_;
+  std::map<std::uint64_t, Measurement> measured_;  // each distinct program once
+  std::map<std::string, double> best_;             // seconds, by workload
+};
+
+}  // namespace
+
+std::unique_ptr<Measurer> make_native_measurer(const Platform& platform, const MeasureSettings& settings) {
+  return std::make_unique<NativeMeasurer>(platform, settings);
+}
+
+}  // namespace graft::tasks

@@ -1,0 +1,248 @@
+#include "tasks/platform.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "codegen/machine/compile.h"
+
+namespace graft::tasks {
+namespace {
+
+using base::Document;
+using base::UserError;
+
+// Levels of the x86-64 psABI: what `native:<name>` compiles for, and what this host must have to run it.
+struct Level {
+  std::string_view name;
+  const char* cpu;
+  std::int64_t vector_bits;
+  std::int64_t vector_registers;
+  bool (*runs_here)();
+};
+#if defined(__x86_64__)
+#define GRAFT_HOST_SUPPORTS(level) [] { return __builtin_cpu_supports(level) != 0; }
+#else
+#define GRAFT_HOST_SUPPORTS(level) [] { return false; }
+#endif
+constexpr std::array levels{
+    Level{"v2", "x86-64-v2", 128, 16, GRAFT_HOST_SUPPORTS("x86-64-v2")},
+    Level{"v3", "x86-64-v3", 256, 16, GRAFT_HOST_SUPPORTS("x86-64-v3")},
+    Level{"v4", "x86-64-v4", 512, 32, GRAFT_HOST_SUPPORTS("x86-64-v4")},
+};
+#undef GRAFT_HOST_SUPPORTS
+
+std::string_view architecture(std::string_view triple) {
+  return triple.substr(0, triple.find('-'));
+}
+
+double number_within(const Document& map, std::string_view key, double least, double greatest) {
+  const Document& node = map.at(key);
+  const double value = node.as_number();
+  if (value >= least && value <= greatest) return value;
+  throw UserError(node.place(), fmt::format("{} must be {:g} to {:g}, got {:g}", key, least, greatest, value));
+}
+
+std::vector<std::string> command_from(const Document& list) {
+  std::vector<std::string> words;
+  for (const Document& word : list.as_list()) words.push_back(word.as_string());
+  if (words.empty()) throw UserError(list.place(), "expected a command as a list of words, got an empty list");
+  return words;
+}
+
+// The latency of a cache level, given exactly when the target has that level.
+std::optional<double> latency_from(const Document& map, std::string_view key, std::string_view level,
+                                   const std::optional<std::int64_t>& bytes) {
+  const Document* const node = map.find(key);
+  if (node == nullptr && !bytes) return std::nullopt;
+  if (node == nullptr) {
+    throw UserError(map.place(), fmt::format("missing key '{}'; the target has {}_bytes", key, level));
+  }
+  if (!bytes)
+    throw UserError(node->place(), fmt::format("{} without {}_bytes in the target; add it there", key, level));
+  return number_within(map, key, 1, 10000);
+}
+
+Native native_from(const Document& map, const Document& target_node, const codegen::Target& target) {
+  map.only_keys({"threads"});
+  const std::int64_t threads = map.at("threads").as_integer();
+  if (threads != 1) {
+    throw UserError(map.at("threads").place(),
+                    fmt::format("threads must be 1, got {}; kernels on several threads are not measured yet", threads));
+  }
+  const std::string host = codegen::host_target().triple;
+  if (architecture(host) != architecture(target.triple)) {
+    throw UserError(target_node.at("triple").place(),
+                    fmt::format("this host is {} and cannot run code for '{}'; use remote or modelled",
+                                architecture(host), target.triple));
+  }
+  return Native{int(threads)};
+}
+
+Modelled modelled_from(const Document& map, const Document& target_node, const codegen::Target& target) {
+  map.only_keys({"gigahertz", "out_of_order", "mispredict_cycles", "memory_parallelism", "l2_latency_cycles",
+                 "l3_latency_cycles", "memory_nanoseconds", "qemu"});
+  for (const std::string_view key : {"l1_bytes", "line_bytes"}) target_node.at(key);
+  Profile profile;
+  profile.gigahertz = number_within(map, "gigahertz", 0.01, 20);
+  profile.out_of_order = map.at("out_of_order").as_bool();
+  profile.mispredict_cycles = number_within(map, "mispredict_cycles", 0, 1000);
+  profile.memory_parallelism = number_within(map, "memory_parallelism", 1, 1000);
+  profile.l2_latency_cycles = latency_from(map, "l2_latency_cycles", "l2", target.l2_bytes);
+  profile.l3_latency_cycles = latency_from(map, "l3_latency_cycles", "l3", target.l3_bytes);
+  profile.memory_nanoseconds = number_within(map, "memory_nanoseconds", 1, 100000);
+  if (const Document* qemu = map.find("qemu")) profile.qemu = command_from(*qemu);
+  return Modelled{std::move(profile)};
+}
+
+std::string name_from(const Document& node) {
+  const std::string& name = node.as_string();
+  const bool good = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view(":@._-").find(c) != std::string_view::npos;
+  });
+  if (good) return name;
+  throw UserError(node.place(), fmt::format("'{}' is no name of a platform; use letters, digits and : @ . _ -", name));
+}
+
+// The code of this machine as YAML; JSON scalars are YAML scalars.
+std::string native_yaml(std::string_view name, std::string_view description, const codegen::Target& target) {
+  std::string yaml = fmt::format("name: {}\ndescription: {}\ntarget:\n", Document(std::string(name)).to_json(),
+                                 Document(std::string(description)).to_json());
+  const Document fields = codegen::to_document(target);
+  for (const auto& [key, value] : fields.as_map()) yaml += fmt::format("  {}: {}\n", key, value.to_json());
+  return yaml + "native:\n  threads: 1\n";
+}
+
+std::vector<std::string> native_ids() {
+  std::vector<std::string> ids{"native"};
+  for (const Level& level : levels) {
+    if (level.runs_here()) ids.push_back(fmt::format("native:{}", level.name));
+  }
+  return ids;
+}
+
+// `native[:level][,threads=n]`, already known to begin with "native".
+Platform native_platform(const std::string& id) {
+  const std::vector<std::string_view> parts = base::split(id, ',');
+  const std::string name(parts[0]);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (parts[i] == "threads=1") continue;
+    throw UserError(id, parts[i].starts_with("threads=")
+                            ? "kernels on several threads are not measured yet; use threads=1"
+                            : fmt::format("unknown suffix '{}'; known: threads=1", parts[i]));
+  }
+  codegen::Target target = codegen::host_target();
+  if (name == "native") return parse_platform(native_yaml(name, "this host, all that its cpu can do", target), name);
+
+  const std::string_view wanted = std::string_view(name).substr(std::string_view("native:").size());
+  const auto level =
+      std::find_if(levels.begin(), levels.end(), [&](const Level& known) { return known.name == wanted; });
+  if (level == levels.end())
+    throw UserError(id, fmt::format("unknown platform{}", base::did_you_mean(name, native_ids())));
+  if (!level->runs_here()) {
+    throw UserError(id,
+                    fmt::format("this host ({}, {}) cannot run {} code; use one of: {}", architecture(target.triple),
+                                target.cpu, level->cpu, base::join(native_ids(), ", ")));
+  }
+  target.cpu = level->cpu;
+  target.features.clear();
+  target.vector_bits = level->vector_bits;
+  target.vector_registers = level->vector_registers;
+  return parse_platform(native_yaml(name, fmt::format("this host, {} code", level->cpu), target), name);
+}
+
+struct Catalogued {
+  std::string name, long_name;
+  std::filesystem::path file;
+};
+
+// The shipped platforms: installed beside the program's folder, and in a build folder linked to the source tree's.
+std::vector<Catalogued> catalogue() {
+  const std::filesystem::path folder = base::program_folder() / ".." / "share" / "graft" / "platforms";
+  std::vector<Catalogued> known;
+  std::error_code missing;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
+    if (entry.path().extension() != ".yaml") continue;
+    const Document document = base::parse_yaml(base::read_file(entry.path()), entry.path().string());
+    const Document* const long_name = document.find("long_name");
+    const std::string& name = document.at("name").as_string();
+    known.push_back({name, long_name == nullptr ? name : long_name->as_string(), entry.path()});
+  }
+  std::sort(known.begin(), known.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return known;
+}
+
+Platform read_platform(const std::filesystem::path& file) {
+  return parse_platform(base::read_file(file), file.string());
+}
+
+}  // namespace
+
+std::string source_of(const Platform& platform) {
+  if (std::holds_alternative<Native>(platform.how)) return "native";
+  if (std::holds_alternative<Remote>(platform.how)) return "remote";
+  return "modelled";
+}
+
+Platform parse_platform(const std::string& yaml, const std::string& file) {
+  const Document document = base::parse_yaml(yaml, file);
+  document.only_keys({"name", "long_name", "description", "target", "native", "remote", "modelled"});
+  Platform platform;
+  platform.yaml = yaml;
+  platform.name = name_from(document.at("name"));
+  const Document* const long_name = document.find("long_name");
+  platform.long_name = long_name == nullptr ? platform.name : name_from(*long_name);
+  if (const Document* description = document.find("description")) platform.description = description->as_string();
+
+  const Document& target = document.at("target");
+  platform.target = codegen::target_from(target);
+  try {
+    codegen::check_target(platform.target);
+  } catch (const UserError& error) {
+    throw UserError(target.at("cpu").place(), error.what());
+  }
+
+  const Document* const native = document.find("native");
+  const Document* const remote = document.find("remote");
+  const Document* const modelled = document.find("modelled");
+  if ((native != nullptr) + (remote != nullptr) + (modelled != nullptr) != 1) {
+    throw UserError(document.place(), "expected exactly one of the keys 'native', 'remote' and 'modelled'");
+  }
+  if (native != nullptr) {
+    platform.how = native_from(*native, target, platform.target);
+  } else if (remote != nullptr) {
+    remote->only_keys({"prefix"});
+    platform.how = Remote{command_from(remote->at("prefix"))};
+  } else {
+    platform.how = modelled_from(*modelled, target, platform.target);
+  }
+  return platform;
+}
+
+std::vector<std::string> platform_ids() {
+  std::vector<std::string> ids = native_ids();
+  for (Catalogued& known : catalogue()) ids.push_back(std::move(known.name));
+  return ids;
+}
+
+Platform platform_named(const std::string& id) {
+  if (id.ends_with(".yaml") || id.ends_with(".yml") || id.find('/') != std::string::npos) return read_platform(id);
+  if (id == "native" || id.starts_with("native:") || id.starts_with("native,")) return native_platform(id);
+  std::vector<std::string> names = native_ids();
+  for (Catalogued& known : catalogue()) {
+    if (id == known.name || id == known.long_name) return read_platform(known.file);
+    names.push_back(std::move(known.name));
+  }
+  throw UserError(id, fmt::format("unknown platform{}", base::did_you_mean(id, names)));
+}
+
+}  // namespace graft::tasks

@@ -1,0 +1,301 @@
+#include "tasks/remote.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/document.h"
+#include "base/error.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "codegen/machine/compile.h"
+#include "codegen/machine/link.h"
+#include "tasks/worker/wire.h"
+
+namespace graft::tasks {
+namespace {
+
+using datasets::Measurement;
+using datasets::Status;
+
+// An executable file that is gone with this value.
+class TemporaryProgram {
+ public:
+  explicit TemporaryProgram(std::string_view content)
+      : path_((std::filesystem::temp_directory_path() / "graft-XXXXXX").string()) {
+    const int file = ::mkostemp(path_.data(), O_CLOEXEC);
+    if (file < 0) fail("create");
+    while (!content.empty()) {
+      const ssize_t written = ::write(file, content.data(), content.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) break;
+      content.remove_prefix(std::size_t(written));
+    }
+    const bool whole = content.empty() && ::fchmod(file, 0700) == 0;
+    const int error = errno;
+    ::close(file);
+    if (whole) return;
+    ::unlink(path_.c_str());
+    errno = error;
+    fail("write");
+  }
+  ~TemporaryProgram() { ::unlink(path_.c_str()); }
+  TemporaryProgram(const TemporaryProgram&) = delete;
+  TemporaryProgram& operator=(const TemporaryProgram&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  [[noreturn]] void fail(std::string_view action) const {
+    throw base::Failure(fmt::format("cannot {} '{}': {}", action, path_, std::strerror(errno)));
+  }
+  std::string path_;
+};
+
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+template <class T>
+double element(std::string_view bytes, std::size_t position) {
+  T value;
+  std::memcpy(&value, bytes.data() + position * sizeof(T), sizeof(T));
+  return double(value);
+}
+
+double element(std::string_view bytes, codegen::DType type, std::size_t position) {
+  switch (type) {
+    case codegen::DType::f32:
+      return element<float>(bytes, position);
+    case codegen::DType::f64:
+      return element<double>(bytes, position);
+    case codegen::DType::i32:
+      break;
+  }
+  return element<std::int32_t>(bytes, position);
+}
+
+// Empty when every element is within its tolerance.
+std::string difference(const codegen::Tensor& tensor, const std::vector<double>& expected,
+                       const std::vector<double>& magnitude, std::int64_t reduction_length, std::string_view bytes) {
+  for (std::size_t e = 0; e < expected.size(); ++e) {
+    const double got = element(bytes, tensor.dtype, e);
+    const double allowed = codegen::tolerance(tensor.dtype, reduction_length, magnitude[e]);
+    if (!wire::within(got, expected[e], allowed)) {
+      return fmt::format("{}: element {} is {:.9g} instead of {:.9g} (allowed error {:.3g})", tensor.name, e, got,
+                         expected[e], allowed);
+    }
+  }
+  return {};
+}
+
+// What the executable wrote: the JSON line, then the outputs' bytes.
+void read_answer(const std::string& out, const codegen::Computation& computation, const codegen::Reference& reference,
+                 Measurement& measurement) {
+  const std::size_t line = out.find('\n');
+  if (line == std::string::npos) {
+    measurement.status = Status::crashed;
+    measurement.reason = "no answer on its standard output";
+    return;
+  }
+  std::string_view rest = std::string_view(out).substr(line + 1);
+  std::vector<double> seconds;
+  try {
+    const base::Document answer = base::parse_json(std::string_view(out).substr(0, line), "answer");
+    for (const base::Document& time : answer.at("seconds").as_list()) seconds.push_back(time.as_number());
+    const base::Document::List& outputs = answer.at("outputs").as_list();
+    std::size_t next = 0;
+    for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
+      const codegen::Tensor& tensor = computation.tensors[t];
+      if (tensor.role != codegen::Role::output) continue;
+      const std::size_t bytes = std::size_t(tensor.bytes());
+      if (next >= outputs.size() || outputs[next].at("bytes").as_integer() != tensor.bytes() || rest.size() < bytes) {
+        measurement.status = Status::crashed;
+        measurement.reason = fmt::format("the answer lacks output '{}'", tensor.name);
+        return;
+      }
+      measurement.reason = difference(tensor, reference.tensors[t], reference.magnitude[t],
+                                      reference.reduction_length[t], rest.substr(0, bytes));
+      if (!measurement.reason.empty()) {
+        measurement.status = Status::wrong_result;
+        return;
+      }
+      rest.remove_prefix(bytes);
+      ++next;
+    }
+  } catch (const base::UserError& error) {  // a line that is none of ours, as a shell on the way would write
+    measurement.status = Status::crashed;
+    measurement.reason = error.what();
+    return;
+  }
+  measurement.status = Status::ok;
+  measurement.seconds = std::move(seconds);
+}
+
+Measurement failed(Status status, std::string reason) {
+  Measurement measurement;
+  measurement.status = status;
+  measurement.reason = std::move(reason);
+  measurement.clock = "wall";
+  measurement.check = "none";
+  return measurement;
+}
+
+}  // namespace
+
+Measurement run_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
+                      const codegen::Target& target, const codegen::Computation& computation,
+                      const codegen::Reference& reference, int repetitions, std::chrono::milliseconds deadline) {
+  const auto object = codegen::compile(program, target);
+  if (!object) return failed(Status::does_not_compile, object.reason().text);
+  const auto executable = codegen::link_executable(*object, target, computation, reference, repetitions);
+  if (!executable) return failed(Status::unsupported, executable.reason().text);
+
+  std::int64_t output_bytes = 0;
+  for (const codegen::Tensor& tensor : computation.tensors) {
+    if (tensor.role == codegen::Role::output) output_bytes += tensor.bytes();
+  }
+  const TemporaryProgram file(*executable);
+  std::vector<std::string> command = prefix;
+  command.push_back(file.path());
+  constexpr std::int64_t line_bytes = 1 << 20;
+  const base::Finished finished = base::run_process(command, deadline, output_bytes + line_bytes);
+
+  if (finished.timed_out) {
+    return failed(Status::timed_out, fmt::format("no end within {:g} s", double(deadline.count()) * 1e-3));
+  }
+  if (finished.signal != 0) {
+    return failed(Status::crashed,
+                  fmt::format("ended by signal {} ({})", finished.signal, ::strsignal(finished.signal)));
+  }
+  if (finished.exit_code != 0) {
+    return failed(Status::crashed,
+                  fmt::format("ended with exit code {}: {}", finished.exit_code, first_line(finished.err)));
+  }
+  Measurement measurement = failed(Status::ok, "");
+  read_answer(finished.out, computation, reference, measurement);
+  if (measurement.status != Status::crashed) {
+    const bool emulated =
+        std::filesystem::path(prefix.empty() ? "" : prefix[0]).filename().string().starts_with("qemu");
+    measurement.check = emulated ? "qemu" : "remote";
+  }
+  return measurement;
+}
+
+Measurement check_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
+                        const codegen::Target& target, const codegen::Workload& workload, std::uint64_t seed,
+                        std::chrono::milliseconds deadline) {
+  const codegen::Computation computation = codegen::computation(workload);
+  Measurement measurement =
+      run_under(prefix, program, target, computation, codegen::reference(computation, seed), 1, deadline);
+  measurement.seconds.clear();
+  return measurement;
+}
+
+namespace {
+
+class RemoteMeasurer : public Measurer {
+ public:
+  RemoteMeasurer(const Platform& platform, const MeasureSettings& settings)
+      : target_(platform.target), prefix_(std::get<Remote>(platform.how).prefix), settings_(settings) {
+    if (settings.repetitions < 1) {
+      throw base::UserError("repetitions", fmt::format("{} is less than 1", settings.repetitions));
+    }
+    if (!(settings.timeout_seconds > 0)) {
+      throw base::UserError("timeout_seconds", fmt::format("{:g} is not positive", settings.timeout_seconds));
+    }
+  }
+
+  void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
+               base::Monitor& monitor) override {
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (monitor.stop_requested()) return;
+      const auto program = codegen::program(candidates[i], target_);
+      Measured result{std::int64_t(i), 0, {}};
+      if (!program) {
+        result.measurement = failed(Status::does_not_lower, program.reason().text);
+      } else {
+        result.program_hash = codegen::hash(*program);
+        result.measurement = measure_one(candidates[i].workload, *program, result.program_hash);
+      }
+      on_trial(result);
+    }
+  }
+
+ private:
+  struct Expected {
+    codegen::Computation computation;
+    codegen::Reference reference;
+  };
+
+  const Measurement& measure_one(const codegen::Workload& workload, const codegen::LoopProgram& program,
+                                 std::uint64_t program_hash) {
+    const std::pair<std::string, std::uint64_t> key{workload.text, program_hash};
+    const auto found = measured_.find(key);
+    if (found != measured_.end()) return found->second;
+    if (expected_workload_ != workload.text) {
+      expected_.computation = codegen::computation(workload);
+      expected_.reference = codegen::reference(expected_.computation, settings_.input_seed);
+      expected_workload_ = workload.text;
+    }
+    return measured_.emplace(key, execute(workload, program)).first->second;
+  }
+
+  // A first execution checks and tells how many runs make a repetition of minimum_seconds; a second one times them.
+  Measurement execute(const codegen::Workload& workload, const codegen::LoopProgram& program) {
+    Measurement first = under(program, 1);
+    if (first.status != Status::ok || first.seconds.empty()) return first;
+    const double one_run = std::max(first.seconds[0], 1e-9);
+    double& best = best_.emplace(workload.text, one_run).first->second;
+    if (settings_.abort_factor > 0 && one_run > settings_.abort_factor * best) {
+      first.status = Status::slower_than_limit;
+      first.reason =
+          fmt::format("first run took {:.3g} s, the limit is {:.3g} s", one_run, settings_.abort_factor * best);
+      return first;
+    }
+    const double runs_wanted = std::ceil(settings_.minimum_seconds / one_run);
+    const double runs_affordable = settings_.timeout_seconds / one_run / settings_.repetitions;
+    const int runs = int(std::clamp(std::min(runs_wanted, runs_affordable), 1.0, 1000.0));
+    Measurement timed = under(program, runs * settings_.repetitions);
+    if (timed.status != Status::ok) return timed;
+    std::vector<double> means;
+    for (std::size_t at = 0; at + std::size_t(runs) <= timed.seconds.size(); at += std::size_t(runs)) {
+      double sum = 0;
+      for (std::size_t i = at; i < at + std::size_t(runs); ++i) sum += timed.seconds[i];
+      means.push_back(sum / runs);
+    }
+    timed.seconds = std::move(means);
+    for (const double seconds : timed.seconds) best = std::min(best, seconds);
+    return timed;
+  }
+
+  Measurement under(const codegen::LoopProgram& program, int repetitions) {
+    return run_under(prefix_, program, target_, expected_.computation, expected_.reference, repetitions,
+                     std::chrono::milliseconds(std::int64_t(settings_.timeout_seconds * 1e3)));
+  }
+
+  codegen::Target target_;
+  std::vector<std::string> prefix_;
+  MeasureSettings settings_;
+  std::string expected_workload_;
+  Expected expected_;                                                      // of expected_workload_
+  std::map<std::pair<std::string, std::uint64_t>, Measurement> measured_;  // each distinct program once
+  std::map<std::string, double> best_;                                     // seconds, by workload
+};
+
+}  // namespace
+
+std::unique_ptr<Measurer> make_remote_measurer(const Platform& platform, const MeasureSettings& settings) {
+  return std::make_unique<RemoteMeasurer>(platform, settings);
+}
+
+}  // namespace graft::tasks

@@ -1,0 +1,69 @@
+// What graft and graft-worker say to each other over descriptor 3: fixed-size requests (with one memory file each) and
+// fixed-size answers. The worker includes nothing else of ours, so this header includes nothing of ours either. Both
+// sides are built together; there are no versions.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace graft::tasks::wire {
+
+inline constexpr int most_seconds = 64;
+inline constexpr int most_parameters = 64;
+
+enum class Element : std::uint32_t { f32, f64, i32 };
+
+// One parameter of the kernel. Offsets are into the workload's memory file, multiples of 64.
+struct Part {
+  char name[32] = {};  // for messages
+  Element element = Element::f32;
+  std::uint32_t written = 0;  // 1: an output
+  std::uint64_t elements = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t data = 0;       // inputs: the elements
+  std::uint64_t expected = 0;   // outputs: one double per element
+  std::uint64_t tolerance = 0;  // outputs: one double per element, the |error| allowed
+};
+
+enum class Kind : std::uint32_t { workload, candidate };
+
+struct Request {
+  Kind kind = Kind::workload;
+
+  // workload; its memory file begins with this many Parts. Stays in force until the next one.
+  std::uint32_t parts = 0;
+  std::uint64_t file_bytes = 0;
+
+  // candidate; its memory file is a shared object.
+  char symbol[64] = {};
+  std::uint64_t workspace_bytes = 0;
+  std::int32_t repetitions = 0;  // 0: check only
+  double minimum_seconds = 0;    // of a repetition
+  double timeout_seconds = 0;    // of everything
+  double abort_seconds = 0;      // a first run beyond it ends the candidate; 0: no limit
+};
+
+enum class Outcome : std::uint32_t {
+  ok,
+  wrong_result,
+  crashed,
+  timed_out,
+  out_of_memory,
+  slower_than_limit,
+};
+
+struct Answer {
+  Outcome outcome = Outcome::ok;
+  std::int32_t count = 0;  // of seconds
+  double seconds[most_seconds] =
+      {};                        // of one call, per repetition; for slower_than_limit the one time that was too long
+  double reference_seconds = 0;  // the latest time of the reference kernel
+  char message[256] = {};        // empty when ok
+};
+
+// What passes for the expected value, here and everywhere. NaN never does.
+inline bool within(double value, double expected, double tolerance) {
+  return value == expected || std::fabs(value - expected) <= tolerance;
+}
+
+}  // namespace graft::tasks::wire

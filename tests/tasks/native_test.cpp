@@ -1,0 +1,338 @@
+#include "tasks/native.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cmath>
+#include <set>
+
+#include "base/monitor.h"
+#include "codegen/machine/compile.h"
+#include "codegen/schedule/space.h"
+#include "tests/tasks/support.h"
+
+namespace graft::tasks {
+namespace {
+
+using datasets::Measurement;
+using datasets::Status;
+using test::candidate;
+using test::expect_contains;
+using test::good_matmul;
+using test::message_of;
+using test::parsed;
+using test::small_matmul;
+using test::small_matmul_text;
+
+MeasureSettings quick() {
+  MeasureSettings settings;
+  settings.minimum_seconds = 1e-4;
+  settings.timeout_seconds = 1;
+  return settings;
+}
+
+class Runner : public testing::Test {
+ protected:
+  Measurement run(const codegen::LoopProgram& program) { return runner_.run(small_matmul(), program, target_); }
+  // Whatever came before, the next good program is measured.
+  void expect_good() {
+    const Measurement good = run(good_matmul());
+    EXPECT_EQ(good.status, Status::ok) << good.reason;
+    EXPECT_EQ(good.seconds.size(), 3u);
+  }
+
+  codegen::Target target_ = codegen::host_target();
+  HostRunner runner_{quick()};
+};
+
+TEST_F(Runner, TimesARightProgram) {
+  const Measurement good = run(good_matmul());
+  ASSERT_EQ(good.status, Status::ok) << good.reason;
+  EXPECT_EQ(good.reason, "");
+  EXPECT_EQ(good.clock, "thread_cpu");
+  EXPECT_EQ(good.check, "host");
+  ASSERT_EQ(good.seconds.size(), 3u);
+  for (const double seconds : good.seconds) {
+    EXPECT_GT(seconds, 1e-8);  // 1,024 operations cannot be faster than this, nor are they as slow as that
+    EXPECT_LT(seconds, 1e-2);
+  }
+  EXPECT_GT(good.reference_ratio, 0.05);
+  EXPECT_LT(good.reference_ratio, 20);
+}
+
+TEST_F(Runner, SeesAWrongResult) {
+  const Measurement wrong = run(parsed(small_matmul_text("C[i,j] += A[i,k] + B[k,j]")));
+  EXPECT_EQ(wrong.status, Status::wrong_result);
+  expect_contains(wrong.reason, "C: element 0 is ");
+  EXPECT_TRUE(wrong.seconds.empty());
+  expect_good();
+}
+
+TEST_F(Runner, SeesAnElementThatIsNotWrittenEvenWhenItWasRightBefore) {
+  expect_good();
+  codegen::LoopProgram lazy = good_matmul();
+  for (codegen::Loop& loop : lazy.loops) {
+    if (loop.name == "i" || loop.name == "i0") loop.extent = 7;
+  }
+  const Measurement wrong = run(lazy);
+  EXPECT_EQ(wrong.status, Status::wrong_result);
+  expect_contains(wrong.reason, "C: element 56 is ");
+  expect_contains(wrong.reason, "nan instead of");
+}
+
+TEST_F(Runner, SeesAStoreJustBehindAnOutput) {
+  // 3 x 3 floats end within a line of 64 bytes; the store goes to the padding behind them.
+  codegen::LoopProgram program = parsed(
+      "buffer A f32 [3,3] input\nbuffer B f32 [3,3] input\nbuffer C f32 [3,3] output\nrun\n"
+      "  for i0 3\n    for j0 3\n      C[i0,j0] = 0\n"
+      "  for i 3\n    for j 3\n      for k 3\n        C[i,j] += A[i,k] * B[k,j]\n"
+      "  for e 1\n    C[2,2] = C[2,2]\n");
+  const codegen::Workload workload = codegen::parse_workload("matmul(m=3,n=3,k=3)");
+  EXPECT_EQ(runner_.run(workload, program, target_).status, Status::ok);
+  program.stores.back().target.index[1].constant += 1;
+  const Measurement wrong = runner_.run(workload, program, target_);
+  EXPECT_EQ(wrong.status, Status::wrong_result);
+  EXPECT_EQ(wrong.reason, "C: a store behind its end");
+}
+
+TEST_F(Runner, SurvivesACrash) {
+  codegen::LoopProgram wild = good_matmul();
+  wild.stores.back().target.index[0].constant += std::int64_t(1) << 40;
+  const Measurement crashed = run(wild);
+  EXPECT_EQ(crashed.status, Status::crashed);
+  expect_contains(crashed.reason, "run: segmentation fault");
+  expect_good();
+}
+
+TEST_F(Runner, AStoreRightBehindTheLastPageIsACrash) {
+  codegen::LoopProgram wild = good_matmul();
+  wild.stores.back().target.index[0].constant += 8;  // C ends with its page, and the next cannot be touched
+  EXPECT_EQ(run(wild).status, Status::crashed);
+  expect_good();
+}
+
+TEST_F(Runner, AStoreToAnInputIsACrash) {
+  codegen::LoopProgram thief = good_matmul();
+  codegen::Store& store = thief.stores.back();
+  store.target.tensor = 0;
+  EXPECT_EQ(run(thief).status, Status::crashed);
+  expect_good();
+}
+
+TEST_F(Runner, EndsAHang) {
+  const Measurement hung = run(parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j]", "  for z 1000000000000\n")));
+  EXPECT_EQ(hung.status, Status::timed_out);
+  expect_contains(hung.reason, "run: out of time");
+  EXPECT_TRUE(hung.seconds.empty());
+  expect_good();
+}
+
+TEST_F(Runner, SaysWhatHasNoRoom) {
+  codegen::LoopProgram greedy = parsed(
+      "buffer A f32 [8,8] input\nbuffer B f32 [8,8] input\nbuffer C f32 [8,8] output\n"
+      "buffer big f32 [2048,1048576] temporary\nrun\n"
+      "  for i0 8\n    for j0 8\n      C[i0,j0] = 0\n"
+      "  for i 8\n    for j 8\n      for k 8\n        big[i,j] = A[i,k] * B[k,j]\n        C[i,j] += big[i,j]\n");
+  const Measurement measurement = run(greedy);
+  EXPECT_EQ(measurement.status, Status::out_of_memory);
+  expect_contains(measurement.reason, "no room for a workspace of 8589934592 bytes");
+  expect_good();
+}
+
+TEST_F(Runner, AWorkloadWithoutRoomCostsItselfOnly) {
+  MeasureSettings settings = quick();
+  settings.memory_limit_bytes = 24 << 20;
+  HostRunner runner(settings);
+  const codegen::Workload large = codegen::parse_workload("matmul(m=4,n=1048576,k=4)");
+  const Measurement measurement = runner.run(large, codegen::naive_program(codegen::computation(large)), target_);
+  EXPECT_EQ(measurement.status, Status::out_of_memory);
+  expect_contains(measurement.reason, "no room for the workload");
+  EXPECT_EQ(runner.run(small_matmul(), good_matmul(), target_).status, Status::ok);
+}
+
+TEST_F(Runner, AMemoryLimitThatIsTooSmallForTheWorkerItselfIsAFailure) {
+  MeasureSettings settings = quick();
+  settings.memory_limit_bytes = 1 << 20;
+  HostRunner runner(settings);
+  expect_contains(message_of<base::Failure>([&] { runner.run(small_matmul(), good_matmul(), target_); }),
+                  "memory limit of 1048576 bytes");
+}
+
+TEST_F(Runner, AKilledWorkerIsReplaced) {
+  expect_good();
+  const pid_t first = test::worker_process();
+  ASSERT_GT(first, 0);
+  ::kill(first, SIGKILL);
+  expect_good();
+  const pid_t second = test::worker_process();
+  EXPECT_GT(second, 0);
+  EXPECT_NE(second, first);
+}
+
+TEST_F(Runner, AStoppedWorkerIsGivenUpAndReplaced) {
+  MeasureSettings settings = quick();
+  settings.timeout_seconds = 0.05;
+  HostRunner runner(settings);
+  EXPECT_EQ(runner.run(small_matmul(), good_matmul(), target_).status, Status::ok);
+  const pid_t worker = test::worker_process();
+  ASSERT_GT(worker, 0);
+  ::kill(worker, SIGSTOP);
+  const Measurement measurement = runner.run(small_matmul(), good_matmul(), target_);
+  EXPECT_EQ(measurement.status, Status::timed_out);
+  expect_contains(measurement.reason, "no answer within 5.1 s");
+  EXPECT_EQ(runner.run(small_matmul(), good_matmul(), target_).status, Status::ok);
+}
+
+TEST_F(Runner, ZeroRepetitionsCheckOnly) {
+  MeasureSettings settings = quick();
+  settings.repetitions = 0;
+  HostRunner checker(settings);
+  const Measurement good = checker.run(small_matmul(), good_matmul(), target_);
+  EXPECT_EQ(good.status, Status::ok) << good.reason;
+  EXPECT_TRUE(good.seconds.empty());
+  EXPECT_EQ(good.check, "host");
+  EXPECT_EQ(checker.run(small_matmul(), parsed(small_matmul_text("C[i,j] += A[i,k]")), target_).status,
+            Status::wrong_result);
+}
+
+TEST_F(Runner, EndsWhatIsSlowerThanTheLimit) {
+  const auto binary = compile_for_host(good_matmul(), target_);
+  ASSERT_TRUE(binary);
+  const Measurement slow = runner_.run(small_matmul(), *binary, 1e-9);
+  EXPECT_EQ(slow.status, Status::slower_than_limit);
+  ASSERT_EQ(slow.seconds.size(), 1u);
+  EXPECT_GT(slow.seconds[0], 1e-9);
+  EXPECT_EQ(runner_.run(small_matmul(), *binary, 1).status, Status::ok);
+
+  // One that would take for ever is cut off, long before its time is out.
+  const auto endless =
+      compile_for_host(parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j]", "  for z 1000000000000\n")), target_);
+  ASSERT_TRUE(endless);
+  const Measurement cut = runner_.run(small_matmul(), *endless, 1e-3);
+  EXPECT_EQ(cut.status, Status::slower_than_limit);
+  ASSERT_EQ(cut.seconds.size(), 1u);
+  EXPECT_LT(cut.seconds[0], 0.5);
+}
+
+TEST_F(Runner, RunsOtherTypesAndConstantsAndPrepare) {
+  for (const char* text : {"matmul(m=5,n=6,k=7,dtype=f64)", "matmul(m=5,n=6,k=7,dtype=i32)",
+                           "conv2d(c=3,h=6,w=6,k=4,r=3,s=3,pad=1)", "dense(m=4,n=6,k=5)"}) {
+    const codegen::Workload workload = codegen::parse_workload(text);
+    const Measurement measurement =
+        runner_.run(workload, codegen::naive_program(codegen::computation(workload)), target_);
+    EXPECT_EQ(measurement.status, Status::ok) << text << ": " << measurement.reason;
+  }
+}
+
+TEST_F(Runner, RefusesSettingsThatMakeNoSense) {
+  const auto refused = [](auto change) {
+    MeasureSettings settings;
+    change(settings);
+    return message_of<base::UserError>([&] { HostRunner runner(settings); });
+  };
+  EXPECT_EQ(refused([](auto& s) { s.repetitions = -1; }), "repetitions: -1 is not within 0 and 64");
+  EXPECT_EQ(refused([](auto& s) { s.repetitions = 65; }), "repetitions: 65 is not within 0 and 64");
+  EXPECT_EQ(refused([](auto& s) { s.timeout_seconds = 0; }), "timeout_seconds: 0 is not positive");
+  EXPECT_EQ(refused([](auto& s) { s.memory_limit_bytes = 0; }), "memory_limit_bytes: 0 is not positive");
+}
+
+// ---- the measurer
+
+class Quiet : public base::Monitor {};
+
+class StopAfter : public base::Monitor {
+ public:
+  explicit StopAfter(int asked) : left_(asked) {}
+  bool stop_requested() override { return left_-- <= 0; }
+
+ private:
+  int left_;
+};
+
+std::vector<Measured> measured(Measurer& measurer, const std::vector<codegen::Candidate>& batch) {
+  std::vector<Measured> results;
+  Quiet quiet;
+  measurer.measure(
+      batch, [&](const Measured& one) { results.push_back(one); }, quiet);
+  return results;
+}
+
+TEST(NativeMeasurer, MeasuresABatchInItsOrderAndEachDistinctProgramOnce) {
+  const codegen::Workload workload = codegen::parse_workload("matmul(m=64,n=64,k=64)");
+  const Platform platform = platform_named("native");
+  const codegen::Space space = codegen::derive_space(workload, platform.target);
+  base::Stream stream(1, "native_test");
+  std::vector<codegen::Candidate> batch;
+  for (int i = 0; i < 6; ++i) batch.push_back(space.sample(stream));
+  batch.push_back(batch[0]);
+  batch.push_back(batch[3]);
+  const auto measurer = make_measurer(platform, quick());
+  const std::vector<Measured> results = measured(*measurer, batch);
+  ASSERT_EQ(results.size(), batch.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].position, std::int64_t(i));
+    EXPECT_NE(results[i].program_hash, 0u);
+    EXPECT_EQ(results[i].measurement.status, Status::ok) << results[i].measurement.reason;
+    EXPECT_EQ(results[i].measurement.check, "host");
+  }
+  // Two timings of one program never agree to the last bit; a repeated one is the same measurement.
+  EXPECT_EQ(results[6].measurement.seconds, results[0].measurement.seconds);
+  EXPECT_EQ(results[7].measurement.seconds, results[3].measurement.seconds);
+  const std::vector<Measured> again = measured(*measurer, {batch[3]});
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].measurement.seconds, results[3].measurement.seconds);
+}
+
+TEST(NativeMeasurer, ACandidateThatDoesNotLowerIsAReason) {
+  const auto measurer = make_measurer(platform_named("native"), quick());
+  const std::vector<Measured> results = measured(
+      *measurer,
+      {candidate(small_matmul(), "sketch bad\ntile C nowhere 4\n"), candidate(small_matmul(), "sketch plain\n")});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0].measurement.status, Status::does_not_lower);
+  EXPECT_EQ(results[0].program_hash, 0u);
+  expect_contains(results[0].measurement.reason, "nowhere");
+  EXPECT_EQ(results[1].measurement.status, Status::ok) << results[1].measurement.reason;
+}
+
+TEST(NativeMeasurer, StopsWhenAskedHavingReportedFewer) {
+  const auto measurer = make_measurer(platform_named("native"), quick());
+  const std::vector<codegen::Candidate> batch(20, candidate(small_matmul(), "sketch plain\n"));
+  StopAfter monitor(2);
+  int reported = 0;
+  measurer->measure(
+      batch, [&](const Measured&) { ++reported; }, monitor);
+  EXPECT_EQ(reported, 2);
+}
+
+TEST(NativeMeasurer, AnExceptionOfTheListenerEndsTheBatchCleanly) {
+  const auto measurer = make_measurer(platform_named("native"), quick());
+  const std::vector<codegen::Candidate> batch(20, candidate(small_matmul(), "sketch plain\n"));
+  Quiet quiet_monitor;
+  EXPECT_THROW(measurer->measure(
+                   batch, [](const Measured&) { throw base::Failure("disk full"); }, quiet_monitor),
+               base::Failure);
+  EXPECT_EQ(measured(*measurer, {batch[0]}).size(), 1u);
+}
+
+TEST(NativeMeasurer, AbortsByTheBestOfTheSameWorkload) {
+  const codegen::Workload workload = codegen::parse_workload("matmul(m=256,n=256,k=256)");
+  const Platform platform = platform_named("native");
+  MeasureSettings settings = quick();
+  settings.abort_factor = 1.5;
+  const codegen::Candidate plain = candidate(workload, "sketch plain\n");
+  const codegen::Space space = codegen::derive_space(workload, platform.target);
+  base::Stream stream(3, "abort");
+  std::vector<codegen::Candidate> batch;
+  for (int i = 0; i < 8; ++i) batch.push_back(space.sample(stream));
+  batch.push_back(plain);  // scalar, tens of times slower than the best of eight
+  const auto measurer = make_measurer(platform, settings);
+  const std::vector<Measured> results = measured(*measurer, batch);
+  ASSERT_EQ(results.size(), 9u);
+  EXPECT_EQ(results[8].measurement.status, Status::slower_than_limit) << results[8].measurement.reason;
+  EXPECT_EQ(results[8].measurement.seconds.size(), 1u);
+  EXPECT_TRUE(std::isnan(datasets::seconds_of(results[8].measurement)));
+}
+
+}  // namespace
+}  // namespace graft::tasks

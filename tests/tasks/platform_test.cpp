@@ -1,0 +1,171 @@
+#include "tasks/platform.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "codegen/machine/compile.h"
+#include "tests/tasks/support.h"
+
+namespace graft::tasks {
+namespace {
+
+using base::UserError;
+using test::expect_contains;
+using test::message_of;
+
+const char* const board =
+    "name: board\n"
+    "target:\n"
+    "  triple: riscv64-unknown-linux-gnu\n"
+    "  cpu: sifive-p450\n"
+    "  vector_bits: 0\n"
+    "  vector_registers: 32\n"
+    "  l1_bytes: 32768\n"
+    "  l2_bytes: 262144\n"
+    "  line_bytes: 64\n"
+    "modelled:\n"
+    "  gigahertz: 1.5\n"
+    "  out_of_order: false\n"
+    "  mispredict_cycles: 3\n"
+    "  memory_parallelism: 2\n"
+    "  l2_latency_cycles: 20\n"
+    "  memory_nanoseconds: 120\n";
+
+// `board` with one piece of its text replaced.
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text = board;
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+std::string refusal(const std::string& yaml) {
+  return message_of<UserError>([&] { parse_platform(yaml, "board.yaml"); });
+}
+
+TEST(Platform, ReadsEveryField) {
+  const Platform platform = parse_platform(board, "board.yaml");
+  EXPECT_EQ(platform.name, "board");
+  EXPECT_EQ(platform.long_name, "board");
+  EXPECT_EQ(platform.yaml, board);
+  EXPECT_EQ(platform.target.cpu, "sifive-p450");
+  EXPECT_EQ(platform.target.l2_bytes, 262144);
+  EXPECT_FALSE(platform.target.l3_bytes);
+  EXPECT_EQ(source_of(platform), "modelled");
+  const Profile& profile = std::get<Modelled>(platform.how).profile;
+  EXPECT_EQ(profile.gigahertz, 1.5);
+  EXPECT_FALSE(profile.out_of_order);
+  EXPECT_EQ(profile.mispredict_cycles, 3);
+  EXPECT_EQ(profile.memory_parallelism, 2);
+  EXPECT_EQ(profile.l2_latency_cycles, 20);
+  EXPECT_FALSE(profile.l3_latency_cycles);
+  EXPECT_EQ(profile.memory_nanoseconds, 120);
+  EXPECT_TRUE(profile.qemu.empty());
+}
+
+TEST(Platform, ReadsARemoteOne) {
+  std::string yaml = board;
+  yaml = yaml.substr(0, yaml.find("modelled:")) + "remote:\n  prefix: [qemu-riscv64, -cpu, rv64]\n";
+  const Platform platform = parse_platform(yaml, "board.yaml");
+  EXPECT_EQ(source_of(platform), "remote");
+  EXPECT_EQ(std::get<Remote>(platform.how).prefix, (std::vector<std::string>{"qemu-riscv64", "-cpu", "rv64"}));
+}
+
+TEST(Platform, RefusesWithPlaceValueAndRemedy) {
+  EXPECT_EQ(refusal(changed("vector_bits", "vectr_bits")),
+            "board.yaml:5:3: unknown key 'vectr_bits'; did you mean 'vector_bits'?");
+  expect_contains(refusal(changed("name: board", "nam: board")), "board.yaml:1:1: unknown key 'nam'");
+  expect_contains(refusal(changed("name: board", "name: my board")), "board.yaml:1:1: 'my board' is no name");
+  expect_contains(refusal(changed("gigahertz: 1.5", "gigahertz: 0")), "board.yaml:11:3: gigahertz must be 0.01 to 20");
+  expect_contains(refusal(changed("gigahertz: 1.5", "gigahertz: fast")), "board.yaml:11:3: ");
+  expect_contains(refusal(changed("  gigahertz: 1.5\n", "")), "missing key 'gigahertz'");
+  expect_contains(refusal(changed("  gigahertz: 1.5\n", "  gigahertz: 1.5\n  gigahertz: 2\n")), "board.yaml:12:3: ");
+  expect_contains(refusal(changed("out_of_order: false", "out_of_order: 1")), "board.yaml:12:3: ");
+  expect_contains(refusal(changed("  l2_latency_cycles: 20\n", "")), "missing key 'l2_latency_cycles'");
+  expect_contains(refusal(changed("  l2_bytes: 262144\n", "")), "l2_latency_cycles without l2_bytes");
+  expect_contains(refusal(changed("  line_bytes: 64\n", "")), "missing key 'line_bytes'");
+  expect_contains(refusal(std::string(board) + "native:\n  threads: 1\n"), "exactly one of");
+  expect_contains(refusal(std::string(board).substr(0, std::string(board).find("modelled:"))), "exactly one of");
+  expect_contains(
+      refusal(std::string(board).substr(0, std::string(board).find("modelled:")) + "remote:\n  prefix: []\n"),
+      "board.yaml:11:3: expected a command");
+}
+
+TEST(Platform, RefusesATargetThatLlvmDoesNotKnow) {
+  const std::string cpu = refusal(changed("cpu: sifive-p450", "cpu: sifive-p45"));
+  expect_contains(cpu, "board.yaml:4:3: ");
+  expect_contains(cpu, "'sifive-p45'");
+  expect_contains(cpu, "did you mean 'sifive-p450'?");
+  expect_contains(refusal(changed("riscv64-unknown", "riscy-unknown")), "riscy-unknown-linux-gnu");
+}
+
+TEST(Platform, RefusesNativeCodeOfAnotherArchitectureAndSeveralThreads) {
+  const std::string target = std::string(board).substr(0, std::string(board).find("modelled:"));
+  if (!codegen::host_target().triple.starts_with("riscv64")) {
+    expect_contains(refusal(target + "native:\n  threads: 1\n"), "board.yaml:3:3: this host is ");
+  }
+  expect_contains(refusal(target + "native:\n  threads: 2\n"), "board.yaml:11:3: threads must be 1, got 2");
+}
+
+TEST(Platform, NativeIsThisHost) {
+  const Platform platform = platform_named("native");
+  EXPECT_EQ(platform.name, "native");
+  EXPECT_EQ(platform.target, codegen::host_target());
+  EXPECT_EQ(source_of(platform), "native");
+  EXPECT_EQ(platform_named("native,threads=1").name, "native");
+  EXPECT_EQ(parse_platform(platform.yaml, "again").target, platform.target);
+}
+
+TEST(Platform, NativeLevelsCompileForTheLevel) {
+  const std::vector<std::string> ids = platform_ids();
+  EXPECT_EQ(ids.front(), "native");
+  for (const std::string level : {"v2", "v3", "v4"}) {
+    const std::string id = "native:" + level;
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) {
+      const std::string message = message_of<UserError>([&] { platform_named(id); });
+      expect_contains(message, id + ": this host (");
+      expect_contains(message, "use one of: native");
+      continue;
+    }
+    const Platform platform = platform_named(id);
+    EXPECT_EQ(platform.name, id);
+    EXPECT_EQ(platform.target.cpu, "x86-64-" + level);
+    EXPECT_EQ(platform.target.vector_bits, level == "v2" ? 128 : level == "v3" ? 256 : 512);
+    EXPECT_EQ(platform.target.vector_registers, level == "v4" ? 32 : 16);
+    EXPECT_EQ(platform_named(id + ",threads=1").name, id);
+  }
+}
+
+TEST(Platform, RefusesIdsThatAreNotKnown) {
+  const auto refused = [](const std::string& id) { return message_of<UserError>([&] { platform_named(id); }); };
+  expect_contains(refused("native:v9"), "native:v9: unknown platform");
+  expect_contains(refused("native,threads=4"), "use threads=1");
+  expect_contains(refused("native,thread=1"), "unknown suffix 'thread=1'");
+  expect_contains(refused("model:sifive-p45"), "did you mean 'model:sifive-p450'?");
+  expect_contains(refused("nowhere/board.yaml"), "nowhere/board.yaml");
+}
+
+TEST(Platform, ShippedOnesCanBeReadByShortAndLongIdAndByFile) {
+  const Platform p450 = platform_named("model:sifive-p450");
+  EXPECT_EQ(p450.long_name, "model:sifive-p450@p450-like");
+  EXPECT_EQ(platform_named(p450.long_name).name, p450.name);
+  EXPECT_EQ(p450.target.vector_bits, 0);
+  int shipped = 0;
+  for (const std::string& id : platform_ids()) {
+    const Platform platform = platform_named(id);
+    EXPECT_EQ(platform.name, id);
+    EXPECT_FALSE(platform.description.empty()) << id;
+    shipped += source_of(platform) == "modelled";
+  }
+  EXPECT_GE(shipped, 1);
+
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "graft_platform_test.yaml";
+  base::replace_file(file, board);
+  EXPECT_EQ(platform_named(file.string()).name, "board");
+  std::filesystem::remove(file);
+}
+
+}  // namespace
+}  // namespace graft::tasks

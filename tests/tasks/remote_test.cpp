@@ -1,0 +1,112 @@
+#include "tasks/remote.h"
+
+#include <gtest/gtest.h>
+
+#include "base/monitor.h"
+#include "codegen/machine/compile.h"
+#include "tests/tasks/support.h"
+
+namespace graft::tasks {
+namespace {
+
+using datasets::Measurement;
+using datasets::Status;
+using test::candidate;
+using test::expect_contains;
+using test::good_matmul;
+using test::parsed;
+using test::small_matmul;
+using test::small_matmul_text;
+
+constexpr std::chrono::milliseconds patience{10000};
+
+// Without any prefix the executable runs on this host.
+Measurement check_here(const codegen::LoopProgram& program, std::chrono::milliseconds deadline = patience,
+                       const std::vector<std::string>& prefix = {}) {
+  return check_under(prefix, program, codegen::host_target(), small_matmul(), 1, deadline);
+}
+
+TEST(Remote, ChecksAProgramThroughItsExecutable) {
+  const Measurement good = check_here(good_matmul());
+  EXPECT_EQ(good.status, Status::ok) << good.reason;
+  EXPECT_EQ(good.check, "remote");
+  EXPECT_TRUE(good.seconds.empty());
+  const Measurement wrong = check_here(parsed(small_matmul_text("C[i,j] += A[i,k] + B[k,j]")));
+  EXPECT_EQ(wrong.status, Status::wrong_result);
+  expect_contains(wrong.reason, "C: element 0 is ");
+}
+
+TEST(Remote, ACrashAHangAndAForeignAnswerAreStatuses) {
+  codegen::LoopProgram wild = good_matmul();
+  wild.stores.back().target.index[0].constant += std::int64_t(1) << 40;
+  const Measurement crashed = check_here(wild);
+  EXPECT_EQ(crashed.status, Status::crashed);
+  expect_contains(crashed.reason, "signal 11");
+
+  const Measurement hung = check_here(parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j]", "  for z 1000000000000\n")),
+                                      std::chrono::milliseconds(300));
+  EXPECT_EQ(hung.status, Status::timed_out);
+  expect_contains(hung.reason, "no end within 0.3 s");
+
+  const Measurement foreign = check_here(good_matmul(), patience, {"echo", "hello"});
+  EXPECT_EQ(foreign.status, Status::crashed);
+  const Measurement silent = check_here(good_matmul(), patience, {"true"});
+  EXPECT_EQ(silent.status, Status::crashed);
+  expect_contains(silent.reason, "no answer");
+  const Measurement refused = check_here(good_matmul(), patience, {"sh", "-c", "echo no board >&2; exit 3"});
+  EXPECT_EQ(refused.status, Status::crashed);
+  EXPECT_EQ(refused.reason, "ended with exit code 3: no board");
+
+  EXPECT_THROW(check_here(good_matmul(), patience, {"graft-no-such-program"}), base::Failure);
+}
+
+TEST(Remote, ChecksCrossCompiledCodeUnderQemu) {
+  if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
+  const Platform p450 = platform_named("model:sifive-p450");
+  const std::vector<std::string>& qemu = std::get<Modelled>(p450.how).profile.qemu;
+  const Measurement good = check_under(qemu, good_matmul(), p450.target, small_matmul(), 1, patience);
+  EXPECT_EQ(good.status, Status::ok) << good.reason;
+  EXPECT_EQ(good.check, "qemu");
+  const Measurement wrong =
+      check_under(qemu, parsed(small_matmul_text("C[i,j] += A[i,k]")), p450.target, small_matmul(), 1, patience);
+  EXPECT_EQ(wrong.status, Status::wrong_result);
+}
+
+Platform here() {
+  Platform platform = platform_named("native");
+  platform.how = Remote{{"env"}};
+  return platform;
+}
+
+TEST(RemoteMeasurer, TimesEveryRepetition) {
+  MeasureSettings settings;
+  settings.minimum_seconds = 1e-4;
+  const auto measurer = make_measurer(here(), settings);
+  const std::vector<codegen::Candidate> batch{candidate(small_matmul(), "sketch plain\n"),
+                                              candidate(small_matmul(), "sketch bad\ntile C nowhere 4\n"),
+                                              candidate(small_matmul(), "sketch plain\n")};
+  std::vector<Measured> results;
+  base::Monitor monitor;
+  measurer->measure(
+      batch, [&](const Measured& one) { results.push_back(one); }, monitor);
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0].measurement.status, Status::ok) << results[0].measurement.reason;
+  EXPECT_EQ(results[0].measurement.clock, "wall");
+  ASSERT_EQ(results[0].measurement.seconds.size(), 3u);
+  for (const double seconds : results[0].measurement.seconds) {
+    EXPECT_GT(seconds, 1e-8);
+    EXPECT_LT(seconds, 1);
+  }
+  EXPECT_EQ(results[1].measurement.status, Status::does_not_lower);
+  EXPECT_EQ(results[2].measurement.seconds, results[0].measurement.seconds);
+}
+
+TEST(RemoteMeasurer, RefusesSettingsThatMakeNoSense) {
+  MeasureSettings settings;
+  settings.repetitions = 0;
+  EXPECT_EQ(test::message_of<base::UserError>([&] { make_measurer(here(), settings); }),
+            "repetitions: 0 is less than 1");
+}
+
+}  // namespace
+}  // namespace graft::tasks

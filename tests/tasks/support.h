@@ -1,0 +1,84 @@
+// Programs and settings that the tests of this room share.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "codegen/program/forms.h"
+#include "codegen/schedule/candidate.h"
+#include "codegen/schedule/lower.h"
+#include "tasks/measurer.h"
+#include "tasks/native.h"
+#include "tasks/platform.h"
+
+namespace graft::tasks::test {
+
+// The message of the exception that `call` throws; empty, and a failed test, when it throws none.
+template <class Error>
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+inline void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << text << "' does not contain '" << part << "'";
+}
+
+inline codegen::LoopProgram parsed(const std::string& text) {
+  return codegen::parse_program(text, "test");
+}
+
+inline codegen::Workload small_matmul() {
+  return codegen::parse_workload("matmul(m=8,n=8,k=8)");
+}
+
+// matmul(m=8,n=8,k=8) by hand, with `update` as its innermost statement.
+inline std::string small_matmul_text(const std::string& update, const std::string& outer = "") {
+  return "buffer A f32 [8,8] input\nbuffer B f32 [8,8] input\nbuffer C f32 [8,8] output\nrun\n"
+         "  for i0 8\n    for j0 8\n      C[i0,j0] = 0\n" +
+         (outer.empty() ? std::string("  for z 1\n") : outer) +
+         "    for i 8\n      for j 8\n        for k 8\n          " + update + "\n";
+}
+inline codegen::LoopProgram good_matmul() {
+  return parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j]"));
+}
+
+// A candidate of a sketch given as text.
+inline codegen::Candidate candidate(const codegen::Workload& workload, const std::string& sketch,
+                                    std::vector<std::int64_t> arguments = {}) {
+  return {workload, std::make_shared<const codegen::Sketch>(codegen::parse_sketch(sketch, "test")),
+          std::move(arguments)};
+}
+
+// The process number of this process's worker; -1 without one.
+inline pid_t worker_process() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    pid_t number = -1;
+    if (std::from_chars(name.data(), name.data() + name.size(), number).ec != std::errc()) continue;
+    std::ifstream file(entry.path() / "stat");
+    std::string id, program, state;
+    pid_t parent = -1;
+    if (file >> id >> program >> state >> parent && parent == ::getpid() && program == "(graft-worker)" &&
+        state != "Z") {
+      return number;
+    }
+  }
+  return -1;
+}
+
+}  // namespace graft::tasks::test
