@@ -1,0 +1,39 @@
+#include "search/explorer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "search/explorers/annealing.h"
+#include "search/explorers/sampling.h"
+#include "search/explorers/support.h"
+
+namespace graft::search {
+
+const std::vector<ExplorerEntry>& explorers() {
+  static const std::vector<ExplorerEntry> table = {
+      {"random", "uniform over the space",
+       [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
+         return std::make_unique<Sampling>(space, seed);
+       }},
+      {"annealing", "parallel simulated annealing on the cost model, with a random share",
+       [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
+         return std::make_unique<Annealing>(space, seed, AnnealingSettings{});
+       }},
+      {"support", "few programs that stand for the space: spread evenly over what the model predicts",
+       [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
+         return std::make_unique<Support>(space, seed);
+       }},
+  };
+  return table;
+}
+
+std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space, std::uint64_t seed) {
+  std::vector<std::string> known;
+  for (const ExplorerEntry& entry : explorers()) {
+    if (entry.name == name) return entry.make(space, seed);
+    known.push_back(entry.name);
+  }
+  throw base::UserError("unknown explorer '" + std::string(name) + "'" + base::did_you_mean(name, known));
+}
+
+}  // namespace graft::search

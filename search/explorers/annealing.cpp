@@ -1,0 +1,122 @@
+#include "search/explorers/annealing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/parallel.h"
+#include "base/statistics.h"
+
+namespace graft::search {
+namespace {
+
+// The best distinct candidates seen in a round that were not proposed before.
+class Best {
+ public:
+  explicit Best(std::size_t most) : most_(most) {}
+
+  // True if the candidate got in.
+  bool offer(float score, std::uint64_t hash, const codegen::Candidate& candidate) {
+    if (seen_.count(hash) != 0 || !std::isfinite(score)) return false;
+    if (held_.size() == most_ && score <= held_.begin()->first) return false;
+    seen_.insert(hash);
+    held_.emplace(score, candidate);
+    if (held_.size() > most_) held_.erase(held_.begin());
+    return true;
+  }
+
+  // Best first.
+  std::vector<codegen::Candidate> candidates() const {
+    std::vector<codegen::Candidate> result;
+    for (auto at = held_.rbegin(); at != held_.rend(); ++at) result.push_back(at->second);
+    return result;
+  }
+
+ private:
+  std::size_t most_;
+  std::multimap<float, codegen::Candidate> held_;
+  std::unordered_set<std::uint64_t> seen_;
+};
+
+// Score differences are measured in standard deviations of the first population: models differ in scale.
+double scale_of(const std::vector<float>& scores) {
+  std::vector<double> finite;
+  for (const float score : scores) {
+    if (std::isfinite(score)) finite.push_back(double(score));
+  }
+  const double mean = base::mean(finite);
+  double sum = 0;
+  for (const double score : finite) sum += (score - mean) * (score - mean);
+  const double deviation = finite.empty() ? 0 : std::sqrt(sum / double(finite.size()));
+  return deviation > 0 ? deviation : 1;
+}
+
+}  // namespace
+
+Annealing::Annealing(const codegen::Space& space, std::uint64_t seed, const AnnealingSettings& settings)
+    : space_(space), seed_(seed), settings_(settings), stream_(seed, "annealing") {}
+
+std::vector<codegen::Candidate> Annealing::propose(int count, Scorer& scorer) {
+  const std::size_t chains = std::size_t(settings_.chains);
+  if (chains_.empty()) {
+    for (std::size_t i = 0; i < chains; ++i) chains_.push_back(space_.sample(stream_));
+  }
+  // Half of the chains start over from the fastest programs measured so far.
+  for (std::size_t i = 0; i < best_measured_.size() && i < chains / 2; ++i) {
+    chains_[chains - 1 - i] = best_measured_[i].candidate;
+  }
+  const int random = std::clamp(int(std::lround(settings_.random_share * count)), count > 1 ? 1 : 0, count);
+  Best best{std::size_t(count)};
+  const auto offer = [&](const codegen::Candidate& candidate, float score) {
+    const std::uint64_t hash = codegen::hash(candidate);
+    return proposed_.count(hash) == 0 && best.offer(score, hash, candidate);
+  };
+
+  std::vector<float> scores = scorer.scores(chains_);
+  const double scale = scale_of(scores);
+  for (std::size_t i = 0; i < chains; ++i) offer(chains_[i], scores[i]);
+  int unchanged = 0;
+  for (int step = 0; step < settings_.steps && unchanged < settings_.patience; ++step) {
+    const double temperature = 1.0 - double(step) / settings_.steps;
+    std::vector<codegen::Candidate> moved(chains);
+    base::parallel_for(std::int64_t(chains), base::hardware_threads(), [&](std::int64_t chain) {
+      base::Stream stream(seed_, "annealing.mutate", std::uint64_t(mutations_ + chain));
+      moved[std::size_t(chain)] = space_.mutate(chains_[std::size_t(chain)], stream);
+    });
+    mutations_ += std::int64_t(chains);
+    const std::vector<float> moved_scores = scorer.scores(moved);
+    bool changed = false;
+    for (std::size_t i = 0; i < chains; ++i) {
+      changed |= offer(moved[i], moved_scores[i]);
+      const double gain = double(moved_scores[i] - scores[i]) / scale;
+      const double chance = std::exp(std::min(gain / (temperature + 1e-5), 1.0));
+      if (stream_.uniform() < chance) {
+        chains_[i] = std::move(moved[i]);
+        scores[i] = moved_scores[i];
+      }
+    }
+    unchanged = changed ? 0 : unchanged + 1;
+  }
+
+  std::vector<codegen::Candidate> batch = best.candidates();
+  if (int(batch.size()) > count - random) batch.resize(std::size_t(count - random));
+  for (const codegen::Candidate& candidate : batch) proposed_.insert(codegen::hash(candidate));
+  for (int draws = 0; int(batch.size()) < count && draws < 100 * count; ++draws) {
+    codegen::Candidate candidate = space_.sample(stream_);
+    if (proposed_.insert(codegen::hash(candidate)).second) batch.push_back(std::move(candidate));
+  }
+  return batch;
+}
+
+void Annealing::told(std::span<const datasets::Trial> trials) {
+  for (const datasets::Trial& trial : trials) {
+    proposed_.insert(codegen::hash(trial.candidate));
+    if (trial.measurement.status == datasets::Status::ok) best_measured_.push_back(trial);
+  }
+  std::stable_sort(best_measured_.begin(), best_measured_.end(), [](const datasets::Trial& a, const datasets::Trial& b) {
+    return datasets::seconds_of(a.measurement) < datasets::seconds_of(b.measurement);
+  });
+  if (best_measured_.size() > std::size_t(settings_.chains) / 2) best_measured_.resize(std::size_t(settings_.chains) / 2);
+}
+
+}  // namespace graft::search

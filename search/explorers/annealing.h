@@ -1,0 +1,36 @@
+// Parallel simulated annealing on the cost model (AutoTVM's explorer): many chains mutate at once, their state persists
+// between rounds, the best distinct candidates seen become the batch, and a share of it is random (epsilon-greedy).
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "search/explorer.h"
+
+namespace graft::search {
+
+struct AnnealingSettings {
+  int chains = 64;
+  int steps = 60;                // per round; the temperature falls from 1 to 0 linearly
+  int patience = 20;             // steps without a change among the best before a round ends early
+  double random_share = 0.05;    // epsilon
+};
+
+class Annealing : public Explorer {
+ public:
+  Annealing(const codegen::Space& space, std::uint64_t seed, const AnnealingSettings& settings);
+  std::vector<codegen::Candidate> propose(int count, Scorer& scorer) override;
+  void told(std::span<const datasets::Trial> trials) override;
+
+ private:
+  const codegen::Space& space_;
+  std::uint64_t seed_;
+  AnnealingSettings settings_;
+  base::Stream stream_;
+  std::int64_t mutations_ = 0;                   // numbers the streams of the chains
+  std::vector<codegen::Candidate> chains_;
+  std::vector<datasets::Trial> best_measured_;   // fastest first, at most one per two chains: new chains start there
+  std::unordered_set<std::uint64_t> proposed_;
+};
+
+}  // namespace graft::search

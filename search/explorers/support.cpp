@@ -1,0 +1,42 @@
+#include "search/explorers/support.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace graft::search {
+namespace {
+
+constexpr int kPoolPerCandidate = 16;
+
+}  // namespace
+
+std::vector<codegen::Candidate> Support::propose(int count, Scorer& scorer) {
+  std::vector<codegen::Candidate> pool;
+  std::unordered_set<std::uint64_t> known = proposed_;
+  const int wanted = scorer.has_model() ? count * kPoolPerCandidate : count;
+  for (int draws = 0; int(pool.size()) < wanted && draws < 4 * wanted; ++draws) {
+    codegen::Candidate candidate = space_.sample(stream_);
+    if (known.insert(codegen::hash(candidate)).second) pool.push_back(std::move(candidate));
+  }
+  std::vector<codegen::Candidate> batch;
+  if (scorer.has_model()) {
+    const std::vector<float> scores = scorer.scores(pool);
+    std::vector<std::size_t> order(pool.size());
+    std::iota(order.begin(), order.end(), std::size_t(0));
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+    const std::size_t take = std::min(order.size(), std::size_t(count));
+    for (std::size_t i = 0; i < take; ++i) {
+      batch.push_back(pool[order[take == 1 ? 0 : i * (order.size() - 1) / (take - 1)]]);
+    }
+  } else {
+    batch = std::move(pool);
+  }
+  for (const codegen::Candidate& candidate : batch) proposed_.insert(codegen::hash(candidate));
+  return batch;
+}
+
+void Support::told(std::span<const datasets::Trial> trials) {
+  for (const datasets::Trial& trial : trials) proposed_.insert(codegen::hash(trial.candidate));
+}
+
+}  // namespace graft::search

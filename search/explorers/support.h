@@ -1,0 +1,23 @@
+// What to measure first on a new platform: candidates whose predicted ranks are spread evenly over a random pool, so that
+// a few measurements show the model both ends of the space. Without a model: random.
+#pragma once
+
+#include <unordered_set>
+
+#include "search/explorer.h"
+
+namespace graft::search {
+
+class Support : public Explorer {
+ public:
+  Support(const codegen::Space& space, std::uint64_t seed) : space_(space), stream_(seed, "support") {}
+  std::vector<codegen::Candidate> propose(int count, Scorer& scorer) override;
+  void told(std::span<const datasets::Trial> trials) override;
+
+ private:
+  const codegen::Space& space_;
+  base::Stream stream_;
+  std::unordered_set<std::uint64_t> proposed_;
+};
+
+}  // namespace graft::search

@@ -1,0 +1,81 @@
+#include "search/run_directory.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace graft::search {
+namespace {
+
+const char* const kRequest = "run.json";
+const char* const kJournal = "journal.jsonl";
+
+std::filesystem::path prepared(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw base::Failure(fmt::format("{}: cannot make the folder: {}", path.string(), error.message()));
+  return path;
+}
+
+base::Document head_of(const std::filesystem::path& path, const base::Document& request, const base::Document& context) {
+  const std::filesystem::path file = path / kRequest;
+  if (std::filesystem::exists(file)) {
+    const base::Document known = base::parse_json(base::read_file(file), file.string());
+    const base::Document& asked = known.at("request");
+    for (const auto& [key, value] : request.as_map()) {
+      const base::Document* before = asked.find(key);
+      const std::string was = before == nullptr ? "absent" : before->to_json();
+      if (was != value.to_json()) {
+        throw base::UserError(path.string(), fmt::format("this run was made with {} {}, not {}; give the same again or choose "
+                                                         "another folder with --out", key, was, value.to_json()));
+      }
+    }
+    return known;
+  }
+  base::Document head = base::Document::map();
+  head.set("request", request).set("context", context);
+  base::replace_file(file, head.to_pretty_json() + "\n");
+  return head;
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(const std::filesystem::path& path, const base::Document& request, const base::Document& context)
+    : path_(prepared(path)), lock_(path_ / "lock"), journal_(path_ / kJournal, head_of(path_, request, context)) {
+  for (std::size_t i = 0; i < journal_.trials().size(); ++i) {
+    by_candidate_.emplace(codegen::hash(journal_.trials()[i].candidate), i);
+  }
+}
+
+const datasets::Trial* RunDirectory::recorded(std::uint64_t candidate_hash) const {
+  const auto known = by_candidate_.find(candidate_hash);
+  return known == by_candidate_.end() ? nullptr : &journal_.trials()[known->second];
+}
+
+void RunDirectory::append(datasets::Trial trial) {
+  trial.index = std::int64_t(journal_.trials().size());
+  by_candidate_.emplace(codegen::hash(trial.candidate), journal_.trials().size());
+  journal_.append(trial);
+}
+
+RunContent read_run(const std::filesystem::path& path) {
+  const std::filesystem::path file = path / kRequest;
+  if (!std::filesystem::exists(file)) {
+    throw base::UserError(path.string(), "no run of graft (run.json is missing); give a folder that graft tune or collect wrote");
+  }
+  RunContent content;
+  content.request = base::parse_json(base::read_file(file), file.string()).at("request");
+  content.journal = datasets::read_journal(path / kJournal);
+  return content;
+}
+
+std::optional<datasets::Trial> best_trial(const std::vector<datasets::Trial>& trials, const codegen::Workload& workload) {
+  const datasets::Trial* best = nullptr;
+  for (const datasets::Trial& trial : trials) {
+    if (trial.measurement.status != datasets::Status::ok || !(trial.candidate.workload == workload)) continue;
+    if (best == nullptr || datasets::seconds_of(trial.measurement) < datasets::seconds_of(best->measurement)) best = &trial;
+  }
+  return best == nullptr ? std::nullopt : std::optional<datasets::Trial>(*best);
+}
+
+}  // namespace graft::search

@@ -1,0 +1,43 @@
+// Candidates -> scores: lower, encode, score, in batches and on several threads, with encodings remembered by candidate.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/arrays.h"
+#include "codegen/schedule/candidate.h"
+#include "codegen/expression/target.h"
+#include "features/encoding.h"
+#include "meta/cost_model.h"
+
+namespace graft::search {
+
+class Scorer {
+ public:
+  // `model` may be null: then every score is 0 and `has_model` false.
+  Scorer(const features::Encoding& encoding, codegen::Target target, int threads);
+  void use(const meta::CostModel* model) { model_ = model; }
+  bool has_model() const { return model_ != nullptr; }
+
+  // Higher is faster; -infinity for a candidate that does not lower. Rows in the candidates' order.
+  std::vector<float> scores(std::span<const codegen::Candidate> candidates);
+  // The encoded rows (zero rows for candidates that do not lower).
+  base::Matrix encoded(std::span<const codegen::Candidate> candidates);
+
+ private:
+  struct Remembered {
+    bool lowers = false;
+    std::vector<float> row;
+  };
+  void remember(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys);
+
+  const features::Encoding& encoding_;
+  codegen::Target target_;
+  int threads_;
+  const meta::CostModel* model_ = nullptr;
+  std::unordered_map<std::uint64_t, Remembered> remembered_;  // by candidate hash; dropped as a whole when it grows large
+};
+
+}  // namespace graft::search

@@ -1,0 +1,109 @@
+#include "search/tuning.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace graft::search {
+
+Tuning::Tuning(const codegen::Space& space, const features::Encoding& encoding, const meta::CostModel* prior,
+               tasks::Measurer& measurer, RunDirectory& run, const TuningSettings& settings)
+    : space_(space),
+      prior_(prior),
+      measurer_(measurer),
+      run_(run),
+      settings_(settings),
+      scorer_(encoding, space.target(), settings.threads),
+      explorer_(make_explorer(settings.explorer, space, settings.seed)),
+      random_(make_explorer("random", space, settings.seed)) {
+  if (prior_ != nullptr && settings_.prior_is_trained) scorer_.use(prior_);
+}
+
+bool Tuning::step(base::Monitor& monitor) {
+  const std::int64_t left = settings_.trials - std::int64_t(trials_.size());
+  if (left <= 0 || monitor.stop_requested()) return false;
+  const int count = int(std::min<std::int64_t>(left, settings_.batch));
+  const bool guided = scorer_.has_model() || prior_ == nullptr;
+  const std::vector<codegen::Candidate> batch = (guided ? *explorer_ : *random_).propose(count, scorer_);
+  if (batch.empty()) return false;
+
+  // Recorded trials answer; the others are measured, journaled one by one, and all are told in the order of the batch.
+  std::vector<std::optional<datasets::Trial>> answers(batch.size());
+  std::vector<codegen::Candidate> unknown;
+  std::vector<std::size_t> position;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (const datasets::Trial* known = run_.recorded(codegen::hash(batch[i]))) {
+      answers[i] = *known;
+    } else {
+      position.push_back(i);
+      unknown.push_back(batch[i]);
+    }
+  }
+  const std::int64_t before = std::int64_t(trials_.size());
+  std::int64_t done = before + std::int64_t(batch.size() - unknown.size());
+  if (!unknown.empty()) {
+    measurer_.measure(unknown, [&](const tasks::Measured& measured) {
+      const std::size_t at = position[std::size_t(measured.position)];
+      datasets::Trial trial{0, batch[at], measured.program_hash, measured.measurement};
+      run_.append(trial);
+      answers[at] = std::move(trial);
+      monitor.progress(space_.workload().text, ++done, settings_.trials);
+    }, monitor);
+  }
+  std::vector<datasets::Trial> told;
+  bool complete = true;
+  for (std::optional<datasets::Trial>& answer : answers) {
+    if (!answer) {
+      complete = false;  // stopped in between
+      continue;
+    }
+    answer->index = std::int64_t(trials_.size());
+    told.push_back(*answer);
+    trials_.push_back(std::move(*answer));
+  }
+  explorer_->told(told);
+  random_->told(told);
+  if (!complete) return false;
+  if (prior_ != nullptr && std::int64_t(trials_.size()) < settings_.trials) {
+    const meta::Examples support = examples();
+    if (support.size() > 1) {
+      model_ = prior_->adapted(std::span(&support, 1));
+      scorer_.use(model_.get());
+    }
+  }
+  return true;
+}
+
+std::optional<datasets::Trial> Tuning::best() const {
+  return best_trial(trials_, space_.workload());
+}
+
+std::vector<std::pair<std::int64_t, double>> Tuning::curve() const {
+  std::vector<std::pair<std::int64_t, double>> points;
+  double best = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < trials_.size(); ++i) {
+    const datasets::Measurement& measurement = trials_[i].measurement;
+    const bool improves = measurement.status == datasets::Status::ok && datasets::seconds_of(measurement) < best;
+    if (improves) best = datasets::seconds_of(measurement);
+    const bool last = i + 1 == trials_.size() && std::isfinite(best);
+    if (improves || (last && points.back().first != std::int64_t(i) + 1)) points.emplace_back(std::int64_t(i) + 1, best);
+  }
+  return points;
+}
+
+meta::Examples Tuning::examples() {
+  std::vector<codegen::Candidate> candidates;
+  meta::Examples examples;
+  examples.platform = platform;
+  examples.workload = space_.workload();
+  for (const datasets::Trial& trial : trials_) {
+    if (trial.measurement.status != datasets::Status::ok) continue;
+    candidates.push_back(trial.candidate);
+    examples.log_seconds.push_back(std::log(datasets::seconds_of(trial.measurement)));
+    examples.program_hashes.push_back(trial.program_hash);
+  }
+  examples.features = scorer_.encoded(candidates);
+  return examples;
+}
+
+}  // namespace graft::search

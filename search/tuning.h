@@ -1,0 +1,63 @@
+// The one loop that measures: propose, measure, journal, learn (Algorithm 1 of "Learning to Optimize Tensor Programs").
+// collect, adapt and tune differ in explorer, prior and budget only. Resuming is running again: recorded trials answer in
+// place of the measurer until they are used up.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/monitor.h"
+#include "codegen/schedule/space.h"
+#include "datasets/trial.h"
+#include "meta/cost_model.h"
+#include "search/explorer.h"
+#include "search/run_directory.h"
+#include "tasks/measurer.h"
+
+namespace graft::search {
+
+struct TuningSettings {
+  std::string explorer = "annealing";
+  std::int64_t trials = 64;     // budget in all
+  int batch = 32;               // trials a round
+  std::uint64_t seed = 1;
+  int threads = 1;
+  // false: the prior knows nothing yet, so the first round is drawn at random.
+  bool prior_is_trained = false;
+};
+
+class Tuning {
+ public:
+  // `prior` may be null (no model: random search, or annealing without one). References must outlive the tuning.
+  Tuning(const codegen::Space& space, const features::Encoding& encoding, const meta::CostModel* prior,
+         tasks::Measurer& measurer, RunDirectory& run, const TuningSettings& settings);
+
+  // One round; false when the budget is spent, the space has no more candidates, or a stop was asked for.
+  bool step(base::Monitor& monitor);
+
+  const std::vector<datasets::Trial>& trials() const { return trials_; }  // of this workload, recorded ones included
+  std::optional<datasets::Trial> best() const;
+  // (number of trials, best seconds so far), one point per improvement and one at the end.
+  std::vector<std::pair<std::int64_t, double>> curve() const;
+  // All `ok` trials, encoded: the support for `adapted`.
+  meta::Examples examples();
+  std::string platform;  // put into the examples
+
+ private:
+  const codegen::Space& space_;
+  const meta::CostModel* prior_;
+  std::unique_ptr<meta::CostModel> model_;
+  tasks::Measurer& measurer_;
+  RunDirectory& run_;
+  TuningSettings settings_;
+  Scorer scorer_;
+  std::unique_ptr<Explorer> explorer_;
+  std::unique_ptr<Explorer> random_;
+  std::vector<datasets::Trial> trials_;
+};
+
+}  // namespace graft::search
