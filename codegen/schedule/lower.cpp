@@ -299,7 +299,7 @@ class Lowerer {
     StagePlan* const saved = plan_;
     StagePlan plain;
     for (std::size_t d = 0; d < shape.size(); ++d) plain.loops.push_back({int(d), 0, 1, LoopKind::serial});
-    if (lanes_ > 1) {
+    if (lanes_ > 1 && !shape.empty()) {
       plain.loops.back().step = lanes_;
       plain.loops.push_back({int(shape.size()) - 1, 1, 1, LoopKind::vector});
     }

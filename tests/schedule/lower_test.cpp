@@ -36,9 +36,13 @@ TEST(Lower, EmptyScheduleOfEveryOperatorComputesTheReference) {
   for (const char* workload :
        {"matmul(m=5,n=7,k=3)", "dense(m=4,n=6,k=5)", "conv2d(c=3,h=8,w=7,k=4,r=3,s=3,stride=2,pad=1)",
         "conv2d(c=3,h=5,w=5,k=2,r=1,s=1)", "conv2d_nchwc(c=8,h=6,w=6,k=8,r=3,s=3,pad=1,block=4)",
-        "depthwise_conv2d(c=3,h=9,w=9,r=3,s=3,stride=2,pad=1)"}) {
+        "depthwise_conv2d(c=3,h=9,w=9,r=3,s=3,stride=2,pad=1)", "input A[9]; output S[] += A[i] where i=9",
+        "input A[9]; output S[] max= A[i] where i=9"}) {
     const Computation c = computation(parse_workload(workload));
     EXPECT_LE(worst_excess(c, naive_program(c), 1), 0) << workload;
+    const auto wide = lower(with_padding_stages(c), {}, 4);
+    ASSERT_TRUE(wide.ok()) << wide.reason().text;
+    EXPECT_LE(worst_excess(c, *wide, 1), 0) << workload;
   }
 }
 
@@ -163,7 +167,8 @@ TEST(Space, SampledProgramsComputeTheReference) {
   for (const char* text :
        {"matmul(m=20,n=37,k=11)", "dense(m=9,n=24,k=10)", "conv2d(c=6,h=9,w=9,k=20,r=3,s=3,stride=2,pad=1)",
         "conv2d(c=5,h=7,w=7,k=18,r=3,s=3,pad=1)", "conv2d_nchwc(c=16,h=6,w=6,k=32,r=3,s=3,pad=1,block=16)",
-        "depthwise_conv2d(c=4,h=12,w=12,r=3,s=3,pad=1)", "matmul(m=4,n=4,k=4)"}) {
+        "depthwise_conv2d(c=4,h=12,w=12,r=3,s=3,pad=1)", "matmul(m=4,n=4,k=4)",
+        "input A[40]; output S[] += A[i] * A[i] where i=40", "input A[9,30]; output B[i,j] = exp(A[i,j]) where i=9, j=30"}) {
     const Workload workload = parse_workload(text);
     const Computation c = computation(workload);
     for (const Target& target : {target_with(0, 32), target_with(128, 16), target_with(256, 16), target_with(512, 32)}) {

@@ -1,0 +1,143 @@
+// Holds every #include of the project against the table of rooms: with one include root any file could include any other,
+// and link edges alone would not stop it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kRoot = GRAFT_SOURCE_DIR;
+
+// A part of the project (the longest matching folder counts) and the parts that it may include.
+const std::map<std::string, std::set<std::string>> kMayInclude = {
+    {"base", {}},
+    {"codegen/expression", {"base"}},
+    {"codegen/program", {"base", "codegen/expression"}},
+    {"codegen/schedule", {"base", "codegen/expression", "codegen/program"}},
+    {"codegen/machine", {"base", "codegen/expression", "codegen/program"}},
+    {"features", {"base", "codegen/expression", "codegen/program", "codegen/schedule"}},
+    {"datasets", {"base", "codegen/expression", "codegen/program", "codegen/schedule"}},
+    {"tasks", {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets"}},
+    {"tasks/worker", {}},
+    {"meta", {"base", "codegen/expression", "codegen/program", "codegen/schedule", "datasets", "features"}},
+    {"search",
+     {"base", "codegen/expression", "codegen/program", "codegen/schedule", "datasets", "features", "tasks", "meta"}},
+    {"cli",
+     {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features", "tasks",
+      "meta", "search"}},
+    {"bench",
+     {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features", "tasks",
+      "meta", "search", "cli"}},
+};
+
+// Exceptions, with their reasons: the parent and its worker share one file that describes their messages.
+const std::set<std::pair<std::string, std::string>> kAlsoAllowed = {{"tasks", "tasks/worker/wire.h"}};
+
+// Heavy packages: include prefix, and where it may stand (folder prefix, and `.cpp` files only).
+const std::vector<std::pair<std::string, std::vector<std::string>>> kHeavy = {
+    {"nlohmann/", {"base"}},
+    {"yaml-cpp/", {"base"}},
+    {"zlib.h", {"base"}},
+    {"llvm/", {"codegen/machine"}},
+    {"lld/", {"codegen/machine"}},
+    {"hdf5", {"datasets"}},
+    {"Eigen/", {"meta", "features"}},
+    {"dnnl", {"meta", "bench"}},
+    {"oneapi/", {"meta", "bench"}},
+    {"torch/", {"meta/networks/torch"}},
+    {"ATen/", {"meta/networks/torch"}},
+    {"CLI/", {"cli", "bench"}},
+    {"cblas.h", {"bench"}},
+};
+
+std::string part_of(const std::string& file) {
+  std::string best;
+  for (const auto& [part, allowed] : kMayInclude) {
+    if (file.rfind(part + "/", 0) == 0 && part.size() > best.size()) best = part;
+  }
+  return best;
+}
+
+struct Include {
+  std::string file, header;
+  int line = 0;
+};
+
+std::vector<Include> includes() {
+  std::vector<Include> found;
+  for (const auto& [part, allowed] : kMayInclude) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kRoot / part)) {
+      const std::string extension = entry.path().extension();
+      if (extension != ".h" && extension != ".cpp") continue;
+      const std::string file = fs::relative(entry.path(), kRoot);
+      if (part_of(file) != part) continue;
+      std::ifstream stream(entry.path());
+      std::string line;
+      for (int number = 1; std::getline(stream, line); ++number) {
+        if (line.rfind("#include ", 0) != 0 || line.size() < 12) continue;
+        const std::size_t end = line.find_first_of("\">", 10);
+        found.push_back({file, line.substr(10, end - 10), number});
+      }
+    }
+  }
+  return found;
+}
+
+TEST(Layers, EveryFileIsInARoom) {
+  const auto all = includes();
+  EXPECT_GT(all.size(), 300u) << "the walk found too few includes to mean anything";
+}
+
+TEST(Layers, RoomsIncludeOnlyWhatTheTableAllows) {
+  for (const Include& include : includes()) {
+    const std::string from = part_of(include.file), to = part_of(include.header);
+    if (to.empty() || from == to) continue;
+    const bool allowed = kMayInclude.at(from).count(to) != 0 || kAlsoAllowed.count({from, include.header}) != 0;
+    EXPECT_TRUE(allowed) << include.file << ":" << include.line << " includes " << include.header << ", but " << from
+                         << " may not use " << to;
+  }
+}
+
+TEST(Layers, HeavyPackagesStayInTheSourceFilesOfTheirRoom) {
+  for (const Include& include : includes()) {
+    for (const auto& [prefix, places] : kHeavy) {
+      if (include.header.rfind(prefix, 0) != 0) continue;
+      const bool right_place = std::any_of(places.begin(), places.end(), [&](const std::string& place) {
+        return include.file.rfind(place + "/", 0) == 0;
+      });
+      // Private headers of one part may hold them; a header that another part includes may not.
+      EXPECT_TRUE(right_place) << include.file << ":" << include.line << " includes " << include.header;
+    }
+  }
+}
+
+TEST(Layers, HeadersThatOtherPartsIncludeHoldNoHeavyPackage) {
+  const auto all = includes();
+  std::set<std::string> shared;
+  for (const Include& include : all) {
+    const std::string to = part_of(include.header);
+    if (!to.empty() && to != part_of(include.file)) shared.insert(include.header);
+  }
+  for (bool grown = true; grown;) {  // and what those include in turn
+    grown = false;
+    for (const Include& include : all) {
+      if (shared.count(include.file) != 0 && !part_of(include.header).empty()) grown |= shared.insert(include.header).second;
+    }
+  }
+  for (const Include& include : all) {
+    if (shared.count(include.file) == 0) continue;
+    for (const auto& [prefix, places] : kHeavy) {
+      EXPECT_NE(include.header.rfind(prefix, 0), 0u)
+          << include.file << ":" << include.line << " is included by other rooms and must not include " << include.header;
+    }
+  }
+}
+
+}  // namespace

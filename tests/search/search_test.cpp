@@ -1,0 +1,284 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "search/explorer.h"
+#include "search/run_directory.h"
+#include "search/tuning.h"
+
+namespace graft::search {
+namespace {
+
+codegen::Target small_target() {
+  codegen::Target target;
+  target.triple = "x86_64-unknown-linux-gnu";
+  target.cpu = "x86-64-v3";
+  target.vector_bits = 256;
+  target.vector_registers = 16;
+  return target;
+}
+
+const features::Encoding& encoding() { return features::encoding_named("context_relation"); }
+
+// A platform without noise: log seconds are a fixed linear function of the features.
+float log_seconds_of(std::span<const float> row) {
+  base::Stream weights(9, "truth");
+  double sum = 0;
+  for (const float value : row) sum += 0.01 * weights.normal() * double(value);
+  return float(sum);
+}
+
+double seconds_of_program(const codegen::Candidate& candidate) {
+  std::vector<float> row(encoding().features.size());
+  encoding().encode(*codegen::program(candidate, small_target()), row);
+  return std::exp(double(log_seconds_of(row)));
+}
+
+class FakeMeasurer : public tasks::Measurer {
+ public:
+  void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const tasks::Measured&)>& on_trial,
+               base::Monitor&) override {
+    for (std::size_t i = 0; i < candidates.size() && measured < stop_after; ++i) {
+      datasets::Measurement measurement;
+      measurement.seconds = {seconds_of_program(candidates[i])};
+      measurement.clock = "wall";
+      measurement.check = "none";
+      if (fail_every > 0 && measured % fail_every == 0) {
+        measurement.status = datasets::Status::crashed;
+        measurement.reason = "a test";
+        measurement.seconds.clear();
+      }
+      ++measured;
+      on_trial({std::int64_t(i), codegen::hash(*codegen::program(candidates[i], small_target())), measurement});
+    }
+  }
+  std::int64_t measured = 0, stop_after = 1 << 30, fail_every = 0;
+};
+
+// Scores a program by the nearest program that it was adapted on.
+class NearestRow : public meta::CostModel {
+ public:
+  meta::Scores score(const base::Matrix& features) const override {
+    meta::Scores scores{std::vector<float>(std::size_t(features.rows)), std::vector<float>(std::size_t(features.rows))};
+    for (std::int64_t r = 0; r < features.rows; ++r) {
+      double best = INFINITY;
+      for (const meta::Examples& group : support) {
+        for (std::int64_t s = 0; s < group.size(); ++s) {
+          double distance = 0;
+          for (std::int64_t c = 0; c < features.columns; ++c) distance += std::pow(features.at(r, c) - group.features.at(s, c), 2);
+          if (distance < best) {
+            best = distance;
+            scores.mean[std::size_t(r)] = float(-group.log_seconds[std::size_t(s)]);
+          }
+        }
+      }
+    }
+    return scores;
+  }
+  std::unique_ptr<meta::CostModel> adapted(std::span<const meta::Examples> examples) const override {
+    auto model = std::make_unique<NearestRow>();
+    model->support.assign(examples.begin(), examples.end());
+    return model;
+  }
+  std::string_view kind() const override { return "nearest_row"; }
+  base::Arrays state() const override { return {}; }
+  std::vector<meta::Examples> support;
+};
+
+// Knows the platform.
+class Oracle : public meta::CostModel {
+ public:
+  meta::Scores score(const base::Matrix& features) const override {
+    meta::Scores scores{{}, std::vector<float>(std::size_t(features.rows))};
+    for (std::int64_t r = 0; r < features.rows; ++r) scores.mean.push_back(-log_seconds_of(features.row(r)));
+    return scores;
+  }
+  std::unique_ptr<meta::CostModel> adapted(std::span<const meta::Examples>) const override {
+    return std::make_unique<Oracle>();
+  }
+  std::string_view kind() const override { return "oracle"; }
+  base::Arrays state() const override { return {}; }
+};
+
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "graft-search-XXXXXX").string();
+    path = mkdtemp(pattern.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::filesystem::path path;
+};
+
+base::Document request(int seed) {
+  base::Document document = base::Document::map();
+  document.set("command", "test").set("seed", seed);
+  return document;
+}
+
+const codegen::Space& space() {
+  static const codegen::Space known =
+      codegen::derive_space(codegen::parse_workload("matmul(m=64,n=64,k=64)"), small_target());
+  return known;
+}
+
+TEST(Explorers, ProposeDistinctCandidatesThatWereNotProposedBefore) {
+  for (const ExplorerEntry& entry : explorers()) {
+    const auto explorer = entry.make(space(), 3);
+    Scorer scorer(encoding(), small_target(), 1);
+    NearestRow model;
+    scorer.use(entry.name == "random" ? nullptr : &model);
+    std::set<std::uint64_t> seen;
+    for (int round = 0; round < 3; ++round) {
+      const auto batch = explorer->propose(10, scorer);
+      EXPECT_EQ(batch.size(), 10u) << entry.name;
+      for (const codegen::Candidate& candidate : batch) {
+        EXPECT_TRUE(seen.insert(codegen::hash(candidate)).second) << entry.name << " round " << round;
+        EXPECT_TRUE(space().valid(candidate)) << entry.name;
+      }
+    }
+  }
+}
+
+TEST(Explorers, EqualSeedsProposeEqualBatches) {
+  for (const ExplorerEntry& entry : explorers()) {
+    std::vector<std::uint64_t> hashes[2];
+    for (auto& list : hashes) {
+      const auto explorer = entry.make(space(), 5);
+      Scorer scorer(encoding(), small_target(), 2);
+      for (const codegen::Candidate& candidate : explorer->propose(8, scorer)) list.push_back(codegen::hash(candidate));
+    }
+    EXPECT_EQ(hashes[0], hashes[1]) << entry.name;
+  }
+}
+
+TEST(Explorers, AnUnknownNameIsRefused) {
+  try {
+    make_explorer("aneling", space(), 1);
+    FAIL();
+  } catch (const base::UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean 'annealing'"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Explorers, TheSmallestSpaceIsUsedUpWithoutEnd) {
+  const codegen::Space tiny = codegen::derive_space(codegen::parse_workload("matmul(m=1,n=2,k=1)"), small_target());
+  const auto explorer = make_explorer("random", tiny, 1);
+  Scorer scorer(encoding(), small_target(), 1);
+  std::size_t total = 0;
+  for (int round = 0; round < 50; ++round) total += explorer->propose(20, scorer).size();
+  EXPECT_GT(total, 0u);
+  EXPECT_LE(double(total), tiny.size());
+}
+
+struct Outcome {
+  std::vector<std::uint64_t> candidates;
+  double best = 0;
+};
+
+Outcome tune(const std::filesystem::path& path, FakeMeasurer& measurer, const std::string& explorer, const meta::CostModel* prior,
+             std::int64_t trials) {
+  RunDirectory run(path, request(1), base::Document::map());
+  TuningSettings settings;
+  settings.explorer = explorer;
+  settings.trials = trials;
+  settings.batch = 12;
+  Tuning tuning(space(), encoding(), prior, measurer, run, settings);
+  base::Monitor monitor;
+  while (tuning.step(monitor)) {
+  }
+  Outcome outcome;
+  for (const datasets::Trial& trial : tuning.trials()) outcome.candidates.push_back(codegen::hash(trial.candidate));
+  if (tuning.best()) outcome.best = datasets::seconds_of(tuning.best()->measurement);
+  const auto curve = tuning.curve();
+  EXPECT_FALSE(curve.empty());
+  for (std::size_t i = 1; i < curve.size(); ++i) {
+    EXPECT_LT(curve[i - 1].first, curve[i].first);
+    EXPECT_GE(curve[i - 1].second, curve[i].second);
+  }
+  if (!curve.empty()) {
+    EXPECT_EQ(curve.back().second, outcome.best);
+  }
+  return outcome;
+}
+
+TEST(Tuning, GuidedSearchBeatsRandomSearchOnAPlatformWithoutNoise) {
+  Folder folder;
+  FakeMeasurer a, b;
+  Oracle prior;
+  const Outcome random = tune(folder.path / "random", a, "random", nullptr, 72);
+  const Outcome guided = tune(folder.path / "guided", b, "annealing", &prior, 72);
+  EXPECT_EQ(guided.candidates.size(), 72u);
+  EXPECT_LT(guided.best, 0.9 * random.best);
+}
+
+TEST(Tuning, ARunThatWasInterruptedAnywhereContinuesToTheSameEnd) {
+  Folder folder;
+  NearestRow prior;
+  FakeMeasurer whole;
+  const Outcome expected = tune(folder.path / "whole", whole, "annealing", &prior, 40);
+  for (const std::int64_t stop : {1, 11, 12, 13, 25, 39}) {
+    const auto path = folder.path / std::to_string(stop);
+    FakeMeasurer first;
+    first.stop_after = stop;
+    tune(path, first, "annealing", &prior, 40);
+    EXPECT_EQ(first.measured, stop);
+    FakeMeasurer second;
+    const Outcome outcome = tune(path, second, "annealing", &prior, 40);
+    EXPECT_EQ(outcome.candidates, expected.candidates) << "stopped after " << stop;
+    EXPECT_EQ(first.measured + second.measured, 40) << "stopped after " << stop;
+  }
+}
+
+TEST(Tuning, FailedTrialsCountButAreNeitherBestNorLearntFrom) {
+  Folder folder;
+  FakeMeasurer measurer;
+  measurer.fail_every = 2;
+  NearestRow prior;
+  const Outcome outcome = tune(folder.path / "run", measurer, "annealing", &prior, 24);
+  EXPECT_EQ(outcome.candidates.size(), 24u);
+  EXPECT_GT(outcome.best, 0);
+}
+
+TEST(RunDirectory, AnotherRequestIsRefusedWithKeyAndRemedy) {
+  Folder folder;
+  { RunDirectory run(folder.path / "run", request(1), base::Document::map()); }
+  try {
+    RunDirectory run(folder.path / "run", request(2), base::Document::map());
+    FAIL();
+  } catch (const base::UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("seed 1, not 2"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("--out"), std::string::npos) << error.what();
+  }
+}
+
+TEST(RunDirectory, IsLockedWhileItIsOpen) {
+  Folder folder;
+  RunDirectory run(folder.path / "run", request(1), base::Document::map());
+  EXPECT_THROW(RunDirectory(folder.path / "run", request(1), base::Document::map()), base::UserError);
+}
+
+TEST(RunDirectory, ReadsBackWhatWasAppended) {
+  Folder folder;
+  base::Stream stream(1, "test");
+  const codegen::Candidate candidate = space().sample(stream);
+  datasets::Measurement measurement;
+  measurement.seconds = {0.5, 0.25};
+  {
+    RunDirectory run(folder.path / "run", request(1), base::Document::map());
+    run.append({0, candidate, 77, measurement});
+  }
+  const RunContent content = read_run(folder.path / "run");
+  ASSERT_EQ(content.journal.trials.size(), 1u);
+  EXPECT_EQ(codegen::hash(content.journal.trials[0].candidate), codegen::hash(candidate));
+  const auto best = best_trial(content.journal.trials, candidate.workload);
+  ASSERT_TRUE(best.has_value());
+  EXPECT_EQ(datasets::seconds_of(best->measurement), 0.25);
+  EXPECT_THROW(read_run(folder.path), base::UserError);
+}
+
+}  // namespace
+}  // namespace graft::search
