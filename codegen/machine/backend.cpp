@@ -1,0 +1,272 @@
+#include "codegen/machine/backend.h"
+
+#include <fmt/format.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetOptions.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <mutex>
+
+#include "base/parallel.h"
+#include "base/text.h"
+
+namespace graft::codegen {
+
+void initialise_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    llvm::InitializeAllAsmParsers();
+  });
+}
+
+namespace {
+
+std::string this_llvm() {
+  return fmt::format("this LLVM ({})", LLVM_VERSION_STRING);
+}
+
+// "generic" says no more about a cpu than no name, and every back end takes the empty one.
+std::string cpu_name(const Target& target) {
+  return target.cpu == "generic" ? "" : target.cpu;
+}
+
+const llvm::Target& lookup(const Target& target) {
+  initialise_llvm();
+  std::string message;
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(target.triple, message);
+  if (!found)
+    throw base::UserError(
+        fmt::format("{} does not know the triple '{}'; known architectures: x86_64, riscv64, aarch64, "
+                    "powerpc64le, arm (as in riscv64-unknown-linux-gnu)",
+                    this_llvm(), target.triple));
+  return *found;
+}
+
+std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const llvm::Target& llvm_target, const std::string& triple,
+                                                 const std::string& cpu, const std::string& features) {
+  return std::unique_ptr<llvm::MCSubtargetInfo>(llvm_target.createMCSubtargetInfo(triple, cpu, features));
+}
+
+template <class Table>
+std::vector<std::string> keys(const Table& table) {
+  std::vector<std::string> names;
+  for (const auto& entry : table) names.emplace_back(entry.Key);
+  return names;
+}
+
+// The target's subtarget after all of it was found to be known.
+std::unique_ptr<llvm::MCSubtargetInfo> checked_subtarget(const Target& target) {
+  const llvm::Target& llvm_target = lookup(target);
+  const llvm::Triple triple(target.triple);
+  const std::string architecture = triple.getArchName().str();
+  // LLVM prints a warning for a cpu or feature that it does not know, so ask without them first.
+  const auto plain = subtarget(llvm_target, target.triple, "", "");
+  const std::string cpu = cpu_name(target);
+  if (!cpu.empty() && !plain->isCPUStringValid(cpu))
+    throw base::UserError(fmt::format("{} does not know the cpu '{}' for {}{}", this_llvm(), target.cpu, architecture,
+                                      base::did_you_mean(target.cpu, keys(plain->getAllProcessorDescriptions()))));
+  const std::vector<std::string> known = keys(plain->getAllProcessorFeatures());
+  for (std::string_view feature : base::split(target.features, ',')) {
+    feature = base::trim(feature);
+    if (feature.empty()) continue;
+    if (feature.front() != '+' && feature.front() != '-')
+      throw base::UserError(fmt::format("feature '{}' for {} must begin with + or -", feature, architecture));
+    const std::string name(feature.substr(1));
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw base::UserError(fmt::format("{} does not know the feature '{}' for {}{}", this_llvm(), name, architecture,
+                                        base::did_you_mean(name, known)));
+  }
+  auto full = subtarget(llvm_target, target.triple, cpu, target.features);
+  const bool has_width = triple.getArch() == llvm::Triple::x86_64 || triple.getArch() == llvm::Triple::riscv64;
+  if (has_width && !cpu.empty() && !full->checkFeatures("+64bit"))
+    throw base::UserError(fmt::format("the cpu '{}' is no 64-bit cpu, as {} needs", target.cpu, target.triple));
+  return full;
+}
+
+std::string abi(const Target& target, const llvm::MCSubtargetInfo& machine) {
+  if (llvm::Triple(target.triple).getArch() != llvm::Triple::riscv64) return "";
+  return machine.checkFeatures("+d") ? "lp64d" : machine.checkFeatures("+f") ? "lp64f" : "lp64";
+}
+
+std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int codegen_level) {
+  const auto machine = checked_subtarget(target);
+  const llvm::Triple triple(target.triple);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  options.MCOptions.ABIName = abi(target, *machine);
+  std::optional<llvm::CodeModel::Model> model;
+  if (triple.isRISCV64()) model = llvm::CodeModel::Medium;
+  const auto level = llvm::CodeGenOpt::getLevel(codegen_level);
+  assert(level);
+  return std::unique_ptr<llvm::TargetMachine>(lookup(target).createTargetMachine(
+      target.triple, cpu_name(target), target.features, options, llvm::Reloc::PIC_, model, *level));
+}
+
+}  // namespace
+
+llvm::TargetMachine& target_machine(const Target& target, int codegen_level) {
+  thread_local std::map<std::string, std::unique_ptr<llvm::TargetMachine>> machines;
+  const std::string key = fmt::format("{}|{}|{}|{}", target.triple, target.cpu, target.features, codegen_level);
+  auto known = machines.find(key);
+  if (known == machines.end()) known = machines.emplace(key, make_machine(target, codegen_level)).first;
+  return *known->second;
+}
+
+CodeAttributes code_attributes(const Target& target) {
+  const auto machine = checked_subtarget(target);
+  const llvm::Triple triple(target.triple);
+  CodeAttributes attributes;
+  attributes.cpu = cpu_name(target);
+  attributes.features = target.features;
+  attributes.prefer_vector_bits = target.vector_bits;
+  if (triple.isX86()) attributes.prefer_vector_bits = std::max<std::int64_t>(128, target.vector_bits);
+  // Scalable units are told the least length, so that code for 128 bits also runs on a longer one.
+  if (triple.isRISCV() && target.vector_bits >= 64 && machine->checkFeatures("+zve32x"))
+    attributes.vscale_least = unsigned(target.vector_bits / 64);
+  if (triple.isAArch64() && target.vector_bits > 128 && machine->checkFeatures("+sve"))
+    attributes.vscale_least = unsigned(target.vector_bits / 128);
+  return attributes;
+}
+
+std::unique_ptr<llvm::Module> empty_module(llvm::LLVMContext& context, llvm::TargetMachine& machine) {
+  context.setDiscardValueNames(true);
+  auto module = std::make_unique<llvm::Module>("graft", context);
+  module->setDataLayout(machine.createDataLayout());
+  module->setTargetTriple(machine.getTargetTriple().str());
+  module->setPICLevel(llvm::PICLevel::BigPIC);
+  return module;
+}
+
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::ModulePassManager passes;
+  if (auto error = builder.parsePassPipeline(passes, pipeline.passes))
+    throw base::UserError(fmt::format("pipeline '{}': {}", pipeline.name, llvm::toString(std::move(error))));
+  passes.run(module, modules);
+}
+
+base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
+  std::string problem;
+  llvm::LLVMContext& context = module.getContext();
+  // Without a handler LLVM would print and end the process.
+  context.setDiagnosticHandlerCallBack(
+      [](const llvm::DiagnosticInfo* info, void* text) {
+        if (info->getSeverity() != llvm::DS_Error) return;
+        llvm::raw_string_ostream stream(*static_cast<std::string*>(text));
+        llvm::DiagnosticPrinterRawOStream printer(stream);
+        info->print(printer);
+      },
+      &problem);
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  const bool cannot = machine.addPassesToEmitFile(passes, stream, nullptr, type);
+  if (!cannot) passes.run(module);
+  context.setDiagnosticHandlerCallBack(nullptr, nullptr);
+  if (cannot) return base::Reason{fmt::format("code generation: no such output for {}", module.getTargetTriple())};
+  if (!problem.empty()) return base::Reason{fmt::format("code generation: {}", problem)};
+  return std::string(bytes.data(), bytes.size());
+}
+
+void check_target(const Target& target) {
+  checked_subtarget(target);
+}
+
+namespace {
+
+// First line of a file under /sys, or nothing.
+std::optional<std::string> system_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  return line;
+}
+
+// "32K" and the like.
+std::optional<std::int64_t> size_in_bytes(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  const char unit = end < text.data() + text.size() ? *end : ' ';
+  return value * (unit == 'K' ? 1 << 10 : unit == 'M' ? 1 << 20 : 1);
+}
+
+void find_caches(Target& target) {
+  for (int i = 0;; ++i) {
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", i);
+    const auto level = system_line(folder + "level"), type = system_line(folder + "type");
+    if (!level || !type) return;
+    if (*type == "Instruction") continue;
+    const auto size = system_line(folder + "size"), line = system_line(folder + "coherency_line_size");
+    if (size && *level == "1") target.l1_bytes = size_in_bytes(*size);
+    if (size && *level == "2") target.l2_bytes = size_in_bytes(*size);
+    if (size && *level == "3") target.l3_bytes = size_in_bytes(*size);
+    if (line && *level == "1") target.line_bytes = size_in_bytes(*line);
+  }
+}
+
+}  // namespace
+
+Target host_target() {
+  Target target;
+  target.triple = llvm::sys::getProcessTriple();
+  target.cpu = llvm::sys::getHostCPUName().str();
+  target.cores = base::hardware_threads();
+  find_caches(target);
+
+  // Only what the cpu's name does not say already; switched-off features matter on virtual machines.
+  const llvm::Target& llvm_target = lookup(target);
+  const auto known = keys(subtarget(llvm_target, target.triple, "", "")->getAllProcessorFeatures());
+  const auto named = subtarget(llvm_target, target.triple, cpu_name(target), "");
+  std::map<std::string, bool> found;
+  for (const auto& feature : llvm::sys::getHostCPUFeatures()) found[feature.first().str()] = feature.second;
+  std::vector<std::string> words;
+  for (const auto& [name, present] : found)
+    if (std::find(known.begin(), known.end(), name) != known.end() && named->checkFeatures("+" + name) != present)
+      words.push_back((present ? "+" : "-") + name);
+  target.features = base::join(words, ",");
+
+  const auto full = subtarget(llvm_target, target.triple, cpu_name(target), target.features);
+  const llvm::Triple triple(target.triple);
+  if (triple.isX86()) {
+    const bool wide = full->checkFeatures("+avx512f,+avx512vl");
+    target.vector_bits = wide ? 512 : full->checkFeatures("+avx2") ? 256 : 128;
+    target.vector_registers = wide ? 32 : 16;
+  } else if (triple.isRISCV()) {
+    // The length beyond what the features promise cannot be seen from here.
+    target.vector_bits = full->checkFeatures("+v") ? 128 : 0;
+    target.vector_registers = 32;
+  } else {
+    target.vector_bits = 128;
+    target.vector_registers = 32;
+  }
+  return target;
+}
+
+}  // namespace graft::codegen

@@ -1,0 +1,37 @@
+// Private to this folder: LLVM's target machines and passes behind a few calls. Knows nothing of loop programs.
+#pragma once
+
+#include <llvm/IR/Module.h>
+#include <llvm/Support/CodeGen.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <string>
+
+#include "base/error.h"
+#include "codegen/expression/target.h"
+#include "codegen/machine/compile.h"
+#include "codegen/machine/emitter.h"
+
+namespace graft::codegen {
+
+// Registers all targets, once. lld does the same without a lock, so it must find them registered when it starts while
+// another thread compiles.
+void initialise_llvm();
+
+// The target machine of the calling thread for a target; valid until that thread ends. Position-independent code, fused
+// multiply-add allowed. Throws the UserError of check_target.
+llvm::TargetMachine& target_machine(const Target& target, int codegen_level);
+
+// Throws as target_machine.
+CodeAttributes code_attributes(const Target& target);
+
+// A module of this triple and data layout, ready to be filled.
+std::unique_ptr<llvm::Module> empty_module(llvm::LLVMContext& context, llvm::TargetMachine& machine);
+
+// Throws UserError for passes that LLVM cannot parse.
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline);
+
+// Code of a module, as an object file or as assembly text; a Reason when the back end reports an error.
+base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type);
+
+}  // namespace graft::codegen

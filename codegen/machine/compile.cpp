@@ -1,0 +1,140 @@
+#include "codegen/machine/compile.h"
+
+#include <fmt/format.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include "base/hash.h"
+#include "codegen/machine/backend.h"
+#include "codegen/machine/emitter.h"
+
+namespace graft::codegen {
+namespace {
+
+// Module of a program after the pipeline's passes, or why there is none.
+base::Result<std::unique_ptr<llvm::Module>> optimised_module(llvm::LLVMContext& context, const LoopProgram& program,
+                                                             const Target& target, const Pipeline& pipeline,
+                                                             const std::string& symbol) {
+  llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
+  auto module = empty_module(context, machine);
+  if (auto refused = emit(*module, program, code_attributes(target), symbol)) return *refused;
+  assert(!llvm::verifyModule(*module, &llvm::errs()));
+  optimise(*module, machine, pipeline);
+  return module;
+}
+
+struct CodeFacts {
+  std::uint64_t hash = 0;
+  std::string undefined;  // a symbol that the code needs from elsewhere
+};
+
+// Hash of code, constants and what they refer to; not of names.
+CodeFacts facts(const std::string& bytes) {
+  CodeFacts result;
+  auto parsed = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "graft"));
+  if (!parsed) throw base::Failure("LLVM wrote an object that it cannot read: " + llvm::toString(parsed.takeError()));
+  const auto& file = llvm::cast<llvm::object::ELFObjectFileBase>(**parsed);
+  std::uint64_t hash = base::hash_bytes(file.getFileFormatName().str());
+  for (const llvm::object::SectionRef& section : file.sections()) {
+    const bool loaded = llvm::object::ELFSectionRef(section).getFlags() & llvm::ELF::SHF_ALLOC;
+    if (!loaded) continue;
+    llvm::Expected<llvm::StringRef> contents = section.getContents();
+    if (!contents) {
+      llvm::consumeError(contents.takeError());
+      continue;
+    }
+    hash = base::hash_combine(hash, base::hash_bytes(std::string_view(contents->data(), contents->size())));
+  }
+  for (const llvm::object::SectionRef& section : file.sections()) {
+    for (const llvm::object::RelocationRef& relocation : section.relocations()) {
+      hash = base::hash_combine(hash, relocation.getOffset());
+      hash = base::hash_combine(hash, relocation.getType());
+      auto addend = llvm::object::ELFRelocationRef(relocation).getAddend();
+      if (addend)
+        hash = base::hash_combine(hash, std::uint64_t(*addend));
+      else
+        llvm::consumeError(addend.takeError());
+      const llvm::object::symbol_iterator symbol = relocation.getSymbol();
+      if (symbol == file.symbol_end()) continue;
+      if (auto value = symbol->getValue())
+        hash = base::hash_combine(hash, *value);
+      else
+        llvm::consumeError(value.takeError());
+    }
+  }
+  for (const llvm::object::SymbolRef& symbol : file.symbols()) {
+    auto flags = symbol.getFlags();
+    auto name = symbol.getName();
+    const bool undefined = flags && name && (*flags & llvm::object::SymbolRef::SF_Undefined);
+    // Tables that every linker makes itself are not asked of anyone.
+    if (undefined && !name->empty() && *name != ".TOC." && *name != "_GLOBAL_OFFSET_TABLE_")
+      result.undefined = name->str();
+    if (!flags) llvm::consumeError(flags.takeError());
+    if (!name) llvm::consumeError(name.takeError());
+  }
+  result.hash = hash;
+  return result;
+}
+
+}  // namespace
+
+Signature signature(const LoopProgram& program) {
+  Signature result;
+  for (const Buffer& buffer : program.buffers)
+    if (buffer.role != Role::temporary)
+      result.parameters.push_back({buffer.name, buffer.role, buffer.dtype, buffer.shape, buffer.bytes()});
+  result.workspace_bytes = homes(program).workspace_bytes;
+  return result;
+}
+
+const std::vector<Pipeline>& pipelines() {
+  // LICM matters where no tile is held in registers; anything that makes loops anew would undo the schedule.
+  static const std::vector<Pipeline> all = {
+      {"search", "function(sroa,early-cse<memssa>,loop-mssa(licm),simplifycfg)", 1},
+      {"O3", "default<O3>", 3},
+  };
+  return all;
+}
+
+const Pipeline& search_pipeline() {
+  return pipelines().front();
+}
+
+base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
+                             const std::string& symbol) {
+  llvm::LLVMContext context;
+  auto module = optimised_module(context, program, target, pipeline, symbol);
+  if (!module) return module.reason();
+  Object object;
+  object.ir_instructions = (*module)->getInstructionCount();
+  auto bytes = generate(**module, target_machine(target, pipeline.codegen_level), llvm::CodeGenFileType::ObjectFile);
+  if (!bytes) return bytes.reason();
+  object.bytes = std::move(*bytes);
+  const CodeFacts found = facts(object.bytes);
+  if (!found.undefined.empty())
+    return base::Reason{fmt::format("code generation: {} has no instructions for '{}'",
+                                    target.cpu.empty() ? target.triple : target.cpu, found.undefined)};
+  object.hash = found.hash;
+  object.signature = signature(program);
+  object.symbol = symbol;
+  return object;
+}
+
+base::Result<std::string> assembly(const LoopProgram& program, const Target& target, const Pipeline& pipeline) {
+  llvm::LLVMContext context;
+  auto module = optimised_module(context, program, target, pipeline, "graft");
+  if (!module) return module.reason();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  (*module)->print(stream, nullptr);
+  auto machine_text =
+      generate(**module, target_machine(target, pipeline.codegen_level), llvm::CodeGenFileType::AssemblyFile);
+  if (!machine_text) return machine_text.reason();
+  return text + "\n" + *machine_text;
+}
+
+}  // namespace graft::codegen

@@ -1,0 +1,56 @@
+#include "codegen/machine/core_timing.h"
+
+#include <fmt/format.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include "codegen/machine/backend.h"
+#include "codegen/machine/compile.h"
+#include "codegen/machine/emitter.h"
+#include "codegen/machine/recording.h"
+#include "codegen/machine/simulation.h"
+
+namespace graft::codegen {
+namespace {
+
+// `run` as one core does it, in one function: nothing before it, and parallel loops one iteration after the other.
+LoopProgram timed_part(LoopProgram program) {
+  program.prepare.clear();
+  for (Loop& loop : program.loops)
+    if (loop.kind == LoopKind::parallel) loop.kind = LoopKind::serial;
+  return program;
+}
+
+// The code that is measured elsewhere, hence the same pipeline.
+llvm::TargetMachine& timed_machine(const Target& target) {
+  llvm::TargetMachine& machine = target_machine(target, search_pipeline().codegen_level);
+  if (!has_scheduling_model(machine))
+    throw base::UserError(
+        fmt::format("the cpu '{}' has no scheduling model in this LLVM ({}), so its time cannot be "
+                    "modelled; take a cpu that has one, such as sifive-p450 or cortex-a72",
+                    target.cpu, LLVM_VERSION_STRING));
+  return machine;
+}
+
+}  // namespace
+
+base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& target,
+                                     const CoreTimingSettings& settings) {
+  llvm::TargetMachine& machine = timed_machine(target);
+  llvm::LLVMContext context;
+  const auto module = empty_module(context, machine);
+  const std::string symbol = "timed";
+  if (auto refused = emit(*module, timed_part(program), code_attributes(target), symbol)) return *refused;
+  optimise(*module, machine, search_pipeline());
+  // All of a serial `run` stands in the emitter's first part.
+  const base::Result<Recording> recording = record(*module, machine, symbol + "_run.0");
+  if (!recording) return recording.reason();
+  return simulate(*recording, machine, settings);
+}
+
+void check_core_timing(const Target& target) {
+  timed_machine(target);
+}
+
+}  // namespace graft::codegen

@@ -1,0 +1,37 @@
+// How long a core takes for a program's machine code when every access hits the first cache: LLVM's own scheduling
+// model (the llvm-mca library) on the instructions that code generation really emits, with loop nests expanded. Not a
+// measurement: what caches add is the tasks room's business.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/error.h"
+#include "codegen/expression/target.h"
+#include "codegen/program/program.h"
+
+namespace graft::codegen {
+
+struct CoreTiming {
+  double cycles = 0;                       // of one `run`
+  double instructions = 0;                 // executed by the loops; the exported wrapper's few are left out
+  std::map<std::string, int> unsupported;  // opcodes that the cpu's model lacks, with how many static occurrences
+};
+
+struct CoreTimingSettings {
+  int expansion_limit = 600;     // instructions to which an inner nest is expanded before it is simulated
+  bool out_of_order = true;      // how much of a loop's fill and drain counts: 0.5, in order 1
+  double mispredict_cycles = 8;  // per exit of a loop with more than 32 trips
+};
+
+// Of the code that search_pipeline makes of `run`; parallel loops run on one core. Thread-safe, deterministic. Counts
+// are exact while no loop has more than 40,000 trips, and wrong by one part in 2^32 / trips at most beyond. UserError
+// for a cpu without a scheduling model; a Reason for a program that the back end cannot emit.
+base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& target,
+                                     const CoreTimingSettings& settings);
+
+// Throws the UserError that core_timing would for this target.
+void check_core_timing(const Target& target);
+
+}  // namespace graft::codegen

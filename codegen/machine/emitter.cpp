@@ -1,0 +1,890 @@
+#include "codegen/machine/emitter.h"
+
+#include <fmt/format.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace graft::codegen {
+namespace {
+
+constexpr std::int64_t alignment_bytes = 64;
+// Beyond these, code generation would take seconds: no schedule worth measuring comes near.
+constexpr std::int64_t most_statements = 1 << 15;
+constexpr std::int64_t most_lanes = 1024;
+
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+}
+
+bool is_parallel(const LoopProgram& program, const Node& node) {
+  if (node.kind != Node::Kind::loop) return false;
+  const Loop& loop = program.loops[std::size_t(node.item)];
+  return loop.kind == LoopKind::parallel && loop.extent > 1;
+}
+
+bool is_parameter(const Buffer& buffer) {
+  return buffer.role != Role::temporary;
+}
+
+// Calls visit(buffer, access, writes) for every access of the stores in body[begin, end).
+template <class Visit>
+void for_each_access(const LoopProgram& program, const Body& body, int begin, int end, Visit visit) {
+  for (int n = begin; n < end; ++n) {
+    const Node& node = body[std::size_t(n)];
+    if (node.kind != Node::Kind::store) continue;
+    const Store& store = program.stores[std::size_t(node.item)];
+    visit(store.target.tensor, store.target, true);
+    for (const Access& load : store.value.loads) visit(load.tensor, load, false);
+  }
+}
+
+// Temporaries that the iterations of the parallel loop at run[n] would otherwise all write at the same place, and that
+// nothing outside of the loop touches.
+std::set<int> private_buffers(const LoopProgram& program, int n) {
+  const Node& node = program.run[std::size_t(n)];
+  std::set<int> shared;
+  for_each_access(program, program.run, n, node.end, [&](int buffer, const Access& access, bool writes) {
+    const Buffer& b = program.buffers[std::size_t(buffer)];
+    if (writes && !is_parameter(b) && b.scope == Scope::memory && offset(program, access).coefficient(node.item) == 0)
+      shared.insert(buffer);
+  });
+  const auto outside = [&](int buffer, const Access&, bool) { shared.erase(buffer); };
+  for_each_access(program, program.prepare, 0, int(program.prepare.size()), outside);
+  for_each_access(program, program.run, 0, n, outside);
+  for_each_access(program, program.run, node.end, int(program.run.size()), outside);
+  return shared;
+}
+
+// Adds IR for one program to a module. Refusals are remembered, and emission goes on with poison until the nearest
+// loop.
+class Emitter {
+ public:
+  Emitter(llvm::Module& module, const LoopProgram& program, const CodeAttributes& attributes, const std::string& symbol)
+      : module_(module),
+        context_(module.getContext()),
+        program_(program),
+        attributes_(attributes),
+        symbol_(symbol),
+        homes_(homes(program)),
+        builder_(context_),
+        variables_(program.loops.size()) {
+    llvm::FastMathFlags flags;
+    flags.setAllowContract(true);
+    builder_.setFastMathFlags(flags);
+    for (const Store& store : program.stores) {
+      target_offsets_.push_back(offset(program, store.target));
+      load_offsets_.emplace_back();
+      for (const Access& load : store.value.loads) load_offsets_.back().push_back(offset(program, load));
+    }
+  }
+
+  std::optional<base::Reason> emit() {
+    emit_prepare();
+    emit_run();
+    if (refused_.empty()) return std::nullopt;
+    return base::Reason{refused_};
+  }
+
+ private:
+  // A loop variable: a number in unrolled loops, an induction variable in serial ones, a lane number in the vector
+  // loop.
+  struct Variable {
+    std::int64_t value = 0;
+    llvm::Value* induction = nullptr;
+    llvm::BasicBlock* header = nullptr;  // where pointers for this loop are advanced
+  };
+  // Part of a register buffer held in one SSA value: `lanes` elements from an offset on.
+  struct Piece {
+    llvm::Value* value = nullptr;
+    std::int64_t lanes = 1;
+  };
+  using RegisterKey = std::pair<int, std::int64_t>;  // buffer, offset of the first element
+  // An access under the present loop variables.
+  struct Place {
+    int buffer = 0;
+    llvm::Value* pointer = nullptr;  // memory only; lane 0 is `constant` elements behind it
+    std::int64_t constant = 0;
+    std::int64_t lane_stride = 0;
+    bool inbounds = false;
+  };
+  using LoadKey = std::tuple<int, llvm::Value*, std::int64_t, std::int64_t, std::int64_t, DType>;
+
+  void refuse(std::string text) {
+    if (refused_.empty()) refused_ = std::move(text);
+  }
+  const Buffer& buffer(int b) const { return program_.buffers[std::size_t(b)]; }
+  const Loop& loop(int l) const { return program_.loops[std::size_t(l)]; }
+  Variable& variable(int l) { return variables_[std::size_t(l)]; }
+
+  llvm::Type* type_of(DType type) {
+    switch (type) {
+      case DType::f32:
+        return builder_.getFloatTy();
+      case DType::f64:
+        return builder_.getDoubleTy();
+      case DType::i32:
+        return builder_.getInt32Ty();
+    }
+    return nullptr;
+  }
+  llvm::Value* number(std::int64_t value) { return builder_.getInt64(std::uint64_t(value)); }
+  static std::int64_t lanes_of(const llvm::Value* value) {
+    const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+    return type ? std::int64_t(type->getNumElements()) : 0;
+  }
+  // The type of `value` with its elements replaced.
+  static llvm::Type* with_element(const llvm::Value* value, llvm::Type* element) {
+    const std::int64_t lanes = lanes_of(value);
+    return lanes ? llvm::FixedVectorType::get(element, unsigned(lanes)) : element;
+  }
+
+  // ---- functions
+
+  llvm::Function* function(llvm::ArrayRef<llvm::Type*> parameters, const std::string& name, bool exported,
+                           std::uint64_t calls) {
+    auto* type = llvm::FunctionType::get(builder_.getVoidTy(), parameters, false);
+    auto* f = llvm::Function::Create(type, exported ? llvm::Function::ExternalLinkage : llvm::Function::InternalLinkage,
+                                     name, module_);
+    f->addFnAttr(llvm::Attribute::NoUnwind);
+    f->addFnAttr(llvm::Attribute::NoRecurse);
+    f->addFnAttr("no-builtins");
+    if (!attributes_.cpu.empty()) f->addFnAttr("target-cpu", attributes_.cpu);
+    if (!attributes_.features.empty()) f->addFnAttr("target-features", attributes_.features);
+    if (attributes_.prefer_vector_bits > 0)
+      f->addFnAttr("prefer-vector-width", std::to_string(attributes_.prefer_vector_bits));
+    if (attributes_.vscale_least > 0)
+      f->addFnAttr(llvm::Attribute::getWithVScaleRangeArgs(context_, attributes_.vscale_least, 0));
+    f->setEntryCount(calls);
+    builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", f));
+    return f;
+  }
+
+  // Buffers of memory that body[begin, end) touches, in order.
+  std::vector<int> buffers_of(const Body& body, int begin, int end, std::set<int>* written) {
+    std::set<int> touched;
+    for_each_access(program_, body, begin, end, [&](int b, const Access&, bool writes) {
+      if (buffer(b).scope != Scope::memory) return;
+      touched.insert(b);
+      if (writes) written->insert(b);
+    });
+    return {touched.begin(), touched.end()};
+  }
+
+  // The internal function that does body[begin, end); of a parallel loop one iteration, whose number is parameter 0.
+  llvm::Function* part(const Body& body, int begin, int end, const std::string& name, bool of_parallel) {
+    std::set<int> written;
+    const std::vector<int> used = buffers_of(body, begin, end, &written);
+    const int first = of_parallel ? 1 : 0;
+    std::vector<llvm::Type*> parameters(used.size() + std::size_t(first), builder_.getPtrTy());
+    const Node& node = body[std::size_t(begin)];
+    if (of_parallel) parameters[0] = builder_.getInt64Ty();
+    const std::uint64_t calls = of_parallel ? std::uint64_t(loop(node.item).extent) : 1;
+    llvm::Function* f = function(parameters, name, false, calls);
+    f->addFnAttr(llvm::Attribute::NoInline);
+    f->addFnAttr(llvm::Attribute::MustProgress);
+    f->addFnAttr(llvm::Attribute::WillReturn);
+    f->addFnAttr(llvm::Attribute::NoSync);
+    f->addFnAttr(llvm::Attribute::NoFree);
+    pointers_.assign(program_.buffers.size(), nullptr);
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      const unsigned p = unsigned(i) + unsigned(first);
+      const int b = used[i];
+      f->addParamAttr(p, llvm::Attribute::NoAlias);
+      f->addParamAttr(p, llvm::Attribute::NoCapture);
+      if (!written.count(b)) f->addParamAttr(p, llvm::Attribute::ReadOnly);
+      f->addParamAttr(p, llvm::Attribute::getWithAlignment(context_, llvm::Align(alignment_bytes)));
+      f->addDereferenceableParamAttr(p, std::uint64_t(buffer(b).bytes()));
+      pointers_[std::size_t(b)] = f->getArg(p);
+    }
+    registers_.clear();
+    addresses_.clear();
+    serial_loops_.clear();
+    forget_block();
+    if (of_parallel) {
+      enter(node.item, f->getArg(0), builder_.GetInsertBlock());
+      nodes(body, begin + 1, end);
+      leave();
+    } else {
+      nodes(body, begin, end);
+    }
+    builder_.CreateRetVoid();
+    return f;
+  }
+
+  // Calls a part with the pointers of its buffers.
+  void call_part(llvm::Function* f, const Body& body, int begin, int end, llvm::Value* buffers, llvm::Value* workspace,
+                 llvm::Value* index) {
+    std::set<int> written;
+    std::vector<llvm::Value*> arguments;
+    if (index) arguments.push_back(index);
+    for (int b : buffers_of(body, begin, end, &written)) {
+      const Home& home = homes_.buffers[std::size_t(b)];
+      if (home.parameter >= 0) {
+        llvm::Value* slot = builder_.CreateConstInBoundsGEP1_64(builder_.getPtrTy(), buffers, unsigned(home.parameter));
+        arguments.push_back(builder_.CreateLoad(builder_.getPtrTy(), slot));
+        continue;
+      }
+      llvm::Value* pointer = byte_offset(workspace, number(home.offset));
+      if (index && home.copy_bytes > 0)
+        pointer = byte_offset(pointer, builder_.CreateNSWMul(index, number(home.copy_bytes)));
+      arguments.push_back(pointer);
+    }
+    builder_.CreateCall(f, arguments);
+  }
+  llvm::Value* byte_offset(llvm::Value* pointer, llvm::Value* bytes) {
+    return builder_.CreateInBoundsGEP(builder_.getInt8Ty(), pointer, bytes);
+  }
+
+  void emit_prepare() {
+    // prepare has no threads to run on: its parallel loops are serial.
+    in_prepare_ = true;
+    llvm::Type* pointer = builder_.getPtrTy();
+    const int end = int(program_.prepare.size());
+    llvm::Function* loops = end ? part(program_.prepare, 0, end, symbol_ + "_prepare.0", false) : nullptr;
+    llvm::Function* wrapper = function({pointer, pointer}, symbol_ + "_prepare", true, 1);
+    if (loops) call_part(loops, program_.prepare, 0, end, wrapper->getArg(0), wrapper->getArg(1), nullptr);
+    builder_.CreateRetVoid();
+    in_prepare_ = false;
+  }
+
+  void emit_run() {
+    llvm::Type* pointer = builder_.getPtrTy();
+    const Body& body = program_.run;
+    struct Section {
+      int begin, end;
+      bool parallel;
+      llvm::Function* f;
+    };
+    std::vector<Section> sections;
+    for (int n = 0; n < int(body.size()); n = body[std::size_t(n)].end) {
+      const bool parallel = is_parallel(program_, body[std::size_t(n)]);
+      if (!parallel && !sections.empty() && !sections.back().parallel)
+        sections.back().end = body[std::size_t(n)].end;
+      else
+        sections.push_back({n, body[std::size_t(n)].end, parallel, nullptr});
+    }
+    for (std::size_t s = 0; s < sections.size(); ++s) {
+      Section& section = sections[s];
+      const std::string name = fmt::format("{}_run.{}", symbol_, s);
+      section.f = part(body, section.begin, section.end, name, section.parallel);
+      if (section.parallel) {
+        refuse_races(section.begin);
+        section.f = task(section.f, body, section.begin, section.end, name + ".task");
+      }
+    }
+
+    llvm::Function* wrapper = function({pointer, pointer, pointer, pointer}, symbol_ + "_run", true, 1);
+    llvm::Value* buffers = wrapper->getArg(0);
+    llvm::Value* workspace = wrapper->getArg(1);
+    llvm::Value* closure = nullptr;
+    auto* parallel_for =
+        llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, pointer, builder_.getInt64Ty()}, false);
+    for (const Section& section : sections) {
+      if (!section.parallel) {
+        call_part(section.f, body, section.begin, section.end, buffers, workspace, nullptr);
+        continue;
+      }
+      if (!closure) {
+        auto* closure_type = llvm::ArrayType::get(pointer, 2);
+        closure = builder_.CreateAlloca(closure_type);
+        builder_.CreateStore(buffers, closure);
+        builder_.CreateStore(workspace, builder_.CreateConstInBoundsGEP1_64(pointer, closure, 1));
+      }
+      const std::int64_t trips = loop(body[std::size_t(section.begin)].item).extent;
+      builder_.CreateCall(parallel_for, wrapper->getArg(2), {wrapper->getArg(3), section.f, closure, number(trips)});
+    }
+    builder_.CreateRetVoid();
+  }
+
+  // What parallel_for calls: unpacks the closure (buffers, workspace).
+  llvm::Function* task(llvm::Function* iteration, const Body& body, int begin, int end, const std::string& name) {
+    llvm::Type* pointer = builder_.getPtrTy();
+    llvm::Function* f = function({pointer, builder_.getInt64Ty()}, name, false, iteration->getEntryCount()->getCount());
+    llvm::Value* buffers = builder_.CreateLoad(pointer, f->getArg(0));
+    llvm::Value* workspace =
+        builder_.CreateLoad(pointer, builder_.CreateConstInBoundsGEP1_64(pointer, f->getArg(0), 1));
+    call_part(iteration, body, begin, end, buffers, workspace, f->getArg(1));
+    builder_.CreateRetVoid();
+    return f;
+  }
+
+  void refuse_races(int n) {
+    const int l = program_.run[std::size_t(n)].item;
+    for_each_access(program_, program_.run, n, program_.run[std::size_t(n)].end,
+                    [&](int b, const Access& access, bool writes) {
+                      if (!writes || buffer(b).scope != Scope::memory) return;
+                      if (homes_.buffers[std::size_t(b)].copy_bytes > 0) return;
+                      if (offset(program_, access).coefficient(l) == 0)
+                        refuse(fmt::format("parallel: all iterations of '{}' write the same elements of '{}'",
+                                           loop(l).name, buffer(b).name));
+                    });
+  }
+
+  // ---- loops
+
+  void nodes(const Body& body, int begin, int end) {
+    for (int n = begin; n < end && refused_.empty(); n = body[std::size_t(n)].end) {
+      const Node& node = body[std::size_t(n)];
+      if (node.kind == Node::Kind::store)
+        statement(node.item);
+      else
+        loop_node(body, n, node);
+    }
+  }
+
+  void loop_node(const Body& body, int n, const Node& node) {
+    const int l = node.item;
+    const Loop& here = loop(l);
+    if (here.extent == 1) {
+      variable(l) = {};
+      return nodes(body, n + 1, node.end);
+    }
+    switch (here.kind) {
+      case LoopKind::serial:
+        return serial(body, n, node);
+      case LoopKind::unrolled:
+        variable(l) = {};
+        for (std::int64_t i = 0; i < here.extent && refused_.empty(); ++i) {
+          variable(l).value = i;
+          nodes(body, n + 1, node.end);
+        }
+        return;
+      case LoopKind::vector:
+        return vector(body, n, node);
+      case LoopKind::parallel:
+        if (in_prepare_) return serial(body, n, node);
+        return refuse(fmt::format("parallel: loop '{}' is not outermost", here.name));
+      case LoopKind::block_x:
+      case LoopKind::block_y:
+      case LoopKind::block_z:
+      case LoopKind::thread_x:
+      case LoopKind::thread_y:
+      case LoopKind::thread_z:
+      case LoopKind::virtual_thread:
+        return refuse(fmt::format("{}: loop '{}' is for a GPU, which this back end does not generate code for",
+                                  name_of(here.kind), here.name));
+    }
+  }
+
+  void vector(const Body& body, int n, const Node& node) {
+    const Loop& here = loop(node.item);
+    for (int inner = n + 1; inner < node.end; ++inner)
+      if (body[std::size_t(inner)].kind == Node::Kind::loop)
+        return refuse(fmt::format("vector: loop '{}' contains a loop", here.name));
+    if (here.extent > most_lanes)
+      return refuse(fmt::format("vector: loop '{}' has {} lanes, more than {}", here.name, here.extent, most_lanes));
+    variable(node.item) = {};
+    lane_loop_ = node.item;
+    lanes_ = here.extent;
+    nodes(body, n + 1, node.end);
+    lane_loop_ = -1;
+    lanes_ = 1;
+  }
+
+  void enter(int l, llvm::Value* induction, llvm::BasicBlock* header) {
+    variable(l) = {0, induction, header};
+    serial_loops_.push_back(l);
+  }
+  void leave() { serial_loops_.pop_back(); }
+
+  void serial(const Body& body, int n, const Node& node) {
+    const Loop& here = loop(node.item);
+    llvm::BasicBlock* before = builder_.GetInsertBlock();
+    llvm::Function* f = before->getParent();
+    auto* header = llvm::BasicBlock::Create(context_, here.name, f);
+    auto* exit = llvm::BasicBlock::Create(context_, "exit", f);
+    builder_.CreateBr(header);
+    builder_.SetInsertPoint(header);
+    llvm::PHINode* induction = builder_.CreatePHI(builder_.getInt64Ty(), 2, here.name);
+    induction->addIncoming(number(0), before);
+
+    struct Carried {
+      RegisterKey key;
+      std::int64_t lanes;
+      llvm::PHINode* phi;
+      llvm::Value* initial;
+    };
+    std::vector<Carried> carried;
+    std::set<int> stored;
+    for_each_access(program_, body, n + 1, node.end, [&](int b, const Access&, bool writes) {
+      if (writes && buffer(b).scope == Scope::registers) stored.insert(b);
+    });
+    for (auto& [key, piece] : registers_) {
+      if (!stored.count(key.first)) continue;
+      llvm::PHINode* phi = builder_.CreatePHI(piece.value->getType(), 2);
+      phi->addIncoming(piece.value, before);
+      carried.push_back({key, piece.lanes, phi, piece.value});
+      piece.value = phi;
+    }
+
+    enter(node.item, induction, header);
+    forget_block();
+    nodes(body, n + 1, node.end);
+    leave();
+
+    for (const Carried& c : carried) {
+      llvm::Value* last = read_register(c.key.first, c.key.second, c.lanes);
+      c.phi->addIncoming(last, builder_.GetInsertBlock());
+    }
+    llvm::Value* next = builder_.CreateAdd(induction, number(1), "", true, true);
+    induction->addIncoming(next, builder_.GetInsertBlock());
+    const std::uint32_t back =
+        std::uint32_t(std::min<std::int64_t>(here.extent - 1, std::numeric_limits<std::int32_t>::max()));
+    builder_.CreateCondBr(builder_.CreateICmpULT(next, number(here.extent)), header, exit,
+                          llvm::MDBuilder(context_).createBranchWeights(back, 1));
+    builder_.SetInsertPoint(exit);
+    for (const Carried& c : carried) drop_idle_phi(c.phi, c.initial);
+    forget_block();
+  }
+
+  // A phi that hands on its first value, or that nobody reads, would only cost instructions.
+  void drop_idle_phi(llvm::PHINode* phi, llvm::Value* initial) {
+    const bool constant = phi->getIncomingValue(1) == phi;
+    if (constant) {
+      phi->replaceAllUsesWith(initial);
+      for (auto& [key, piece] : registers_)
+        if (piece.value == phi) piece.value = initial;
+    }
+    const bool held =
+        std::any_of(registers_.begin(), registers_.end(), [&](const auto& entry) { return entry.second.value == phi; });
+    if (phi->use_empty() && !held) phi->eraseFromParent();
+  }
+
+  // ---- accesses
+
+  Place place(const Access& access, const Affine& form) {
+    Place p;
+    p.buffer = access.tensor;
+    p.constant = form.constant;
+    p.inbounds = form.constant >= 0;
+    for (const Term& term : form.terms) {
+      if (term.variable == lane_loop_) {
+        p.lane_stride = term.coefficient;
+      } else if (!variable(term.variable).induction) {
+        p.constant += term.coefficient * variable(term.variable).value;
+      }
+      // Part sums stay inside of the buffer only where nothing is subtracted.
+      if (term.coefficient < 0) p.inbounds = false;
+    }
+    const bool in_memory = buffer(access.tensor).scope == Scope::memory;
+    if (in_memory) p.pointer = pointers_[std::size_t(access.tensor)];
+    for (int l : serial_loops_) {
+      const std::int64_t coefficient = form.coefficient(l);
+      if (coefficient == 0) continue;
+      if (!in_memory) {
+        refuse(fmt::format("registers: '{}' is indexed by the loop '{}', which is not unrolled",
+                           buffer(access.tensor).name, loop(l).name));
+        return p;
+      }
+      p.pointer = advance(p.pointer, l, coefficient, p.inbounds, type_of(buffer(access.tensor).dtype));
+    }
+    return p;
+  }
+
+  // pointer + induction variable * coefficient, once per loop, at the loop's head.
+  llvm::Value* advance(llvm::Value* pointer, int l, std::int64_t coefficient, bool inbounds, llvm::Type* element) {
+    const Variable& v = variable(l);
+    llvm::Value*& known = addresses_[{pointer, v.induction, coefficient, inbounds}];
+    if (known) return known;
+    llvm::IRBuilderBase::InsertPointGuard guard(builder_);
+    builder_.SetInsertPoint(v.header, v.header->getFirstInsertionPt());
+    llvm::Value* distance = builder_.CreateNSWMul(v.induction, number(coefficient));
+    known = builder_.CreateGEP(element, pointer, distance, "", inbounds);
+    return known;
+  }
+
+  llvm::Value* address(const Place& p, std::int64_t extra) {
+    const std::int64_t elements = p.constant + extra;
+    if (elements == 0) return p.pointer;
+    return builder_.CreateGEP(type_of(buffer(p.buffer).dtype), p.pointer, number(elements), "", p.inbounds);
+  }
+
+  void forget_block() {
+    loads_.clear();
+    splats_.clear();
+  }
+
+  llvm::Value* memory_load(const Place& p, std::int64_t element, std::int64_t lanes) {
+    const DType type = buffer(p.buffer).dtype;
+    llvm::Type* of = type_of(type);
+    if (lanes > 1) of = llvm::FixedVectorType::get(of, unsigned(lanes));
+    return builder_.CreateAlignedLoad(of, address(p, element), llvm::Align(std::uint64_t(bytes_of(type))));
+  }
+
+  // The value of an access in type `as`: a scalar where it is the same in all lanes, else a vector.
+  llvm::Value* load(const Access& access, const Affine& form, DType as) {
+    const Place p = place(access, form);
+    const DType type = buffer(p.buffer).dtype;
+    const std::int64_t lanes = p.lane_stride ? lanes_ : 1;
+    if (buffer(p.buffer).scope == Scope::registers) {
+      if (lanes == 1 || p.lane_stride == 1) return converted(read_register(p.buffer, p.constant, lanes), type, as);
+      llvm::Value* gathered = llvm::PoisonValue::get(llvm::FixedVectorType::get(type_of(type), unsigned(lanes)));
+      for (std::int64_t i = 0; i < lanes; ++i)
+        gathered = builder_.CreateInsertElement(gathered, read_register(p.buffer, p.constant + i * p.lane_stride, 1),
+                                                std::uint64_t(i));
+      return converted(gathered, type, as);
+    }
+    llvm::Value*& known = loads_[LoadKey{p.buffer, p.pointer, p.constant, p.lane_stride, lanes, as}];
+    if (!known) known = converted(lanes == 1 ? memory_load(p, 0, 1) : load_lanes(p, lanes), type, as);
+    return known;
+  }
+
+  llvm::Value* load_lanes(const Place& p, std::int64_t lanes) {
+    if (p.lane_stride == 1) return memory_load(p, 0, lanes);
+    if (p.lane_stride == 2) {
+      // Two overlapping vectors, so that nothing behind the last element is read: [0, N) and [N-1, 2N-1).
+      llvm::Value* low = memory_load(p, 0, lanes);
+      llvm::Value* high = memory_load(p, lanes - 1, lanes);
+      std::vector<int> even(std::size_t(lanes), 0);
+      for (int i = 0; i < int(lanes); ++i)
+        even[std::size_t(i)] = 2 * i < int(lanes) ? 2 * i : int(lanes) + 2 * i - (int(lanes) - 1);
+      return builder_.CreateShuffleVector(low, high, even);
+    }
+    llvm::Type* element = type_of(buffer(p.buffer).dtype);
+    llvm::Value* gathered = llvm::PoisonValue::get(llvm::FixedVectorType::get(element, unsigned(lanes)));
+    for (std::int64_t i = 0; i < lanes; ++i)
+      gathered = builder_.CreateInsertElement(gathered, memory_load(p, i * p.lane_stride, 1), std::uint64_t(i));
+    return gathered;
+  }
+
+  void save(const Place& p, llvm::Value* value) {
+    const std::int64_t lanes = p.lane_stride ? lanes_ : 1;
+    const Buffer& to = buffer(p.buffer);
+    if (to.scope == Scope::registers) {
+      if (lanes == 1 || p.lane_stride == 1) return write_register(p.buffer, p.constant, lanes, value);
+      for (std::int64_t i = 0; i < lanes; ++i)
+        write_register(p.buffer, p.constant + i * p.lane_stride, 1,
+                       builder_.CreateExtractElement(value, std::uint64_t(i)));
+      return;
+    }
+    const llvm::Align align{std::uint64_t(bytes_of(to.dtype))};
+    if (lanes == 1 || p.lane_stride == 1) {
+      builder_.CreateAlignedStore(value, address(p, 0), align);
+    } else {
+      for (std::int64_t i = 0; i < lanes; ++i)
+        builder_.CreateAlignedStore(builder_.CreateExtractElement(value, std::uint64_t(i)),
+                                    address(p, i * p.lane_stride), align);
+    }
+    // Only the same buffer can have changed: buffers do not overlap.
+    const auto first =
+        loads_.lower_bound(LoadKey{p.buffer, nullptr, std::numeric_limits<std::int64_t>::min(), 0, 0, DType::f32});
+    auto last = first;
+    while (last != loads_.end() && std::get<0>(last->first) == p.buffer) ++last;
+    loads_.erase(first, last);
+  }
+
+  // ---- register buffers
+
+  // The piece that holds an element, or the end.
+  std::map<RegisterKey, Piece>::iterator piece_with(int b, std::int64_t element) {
+    auto it = registers_.upper_bound({b, element});
+    if (it == registers_.begin()) return registers_.end();
+    --it;
+    const bool holds = it->first.first == b && element < it->first.second + it->second.lanes;
+    return holds ? it : registers_.end();
+  }
+
+  llvm::Value* lane_of(const RegisterKey& key, const Piece& piece, std::int64_t element) {
+    if (piece.lanes == 1) return piece.value;
+    return builder_.CreateExtractElement(piece.value, std::uint64_t(element - key.second));
+  }
+
+  llvm::Value* read_register(int b, std::int64_t element, std::int64_t lanes) {
+    const auto exact = registers_.find({b, element});
+    if (exact != registers_.end() && exact->second.lanes == lanes) return exact->second.value;
+    llvm::Type* type = type_of(buffer(b).dtype);
+    llvm::Value* gathered =
+        llvm::PoisonValue::get(lanes == 1 ? type : llvm::FixedVectorType::get(type, unsigned(lanes)));
+    for (std::int64_t i = 0; i < lanes; ++i) {
+      const auto it = piece_with(b, element + i);
+      if (it == registers_.end()) {
+        refuse(fmt::format("registers: '{}' is read before it is written", buffer(b).name));
+        return gathered;
+      }
+      llvm::Value* lane = lane_of(it->first, it->second, element + i);
+      if (lanes == 1) return lane;
+      gathered = builder_.CreateInsertElement(gathered, lane, std::uint64_t(i));
+    }
+    return gathered;
+  }
+
+  void write_register(int b, std::int64_t element, std::int64_t lanes, llvm::Value* value) {
+    const auto exact = registers_.find({b, element});
+    if (exact != registers_.end() && exact->second.lanes == lanes) {
+      exact->second.value = value;
+      return;
+    }
+    // Pieces that overlap fall apart into single elements.
+    for (std::int64_t i = 0; i < lanes; ++i) {
+      const auto it = piece_with(b, element + i);
+      if (it == registers_.end()) continue;
+      const RegisterKey key = it->first;
+      const Piece piece = it->second;
+      registers_.erase(it);
+      for (std::int64_t e = key.second; e < key.second + piece.lanes; ++e)
+        if (e < element || e >= element + lanes) registers_[{b, e}] = {lane_of(key, piece, e), 1};
+    }
+    registers_[{b, element}] = {value, lanes};
+  }
+
+  // ---- values
+
+  llvm::Value* converted(llvm::Value* value, DType from, DType to) {
+    if (from == to) return value;
+    llvm::Type* type = with_element(value, type_of(to));
+    if (is_floating(from) && is_floating(to)) return builder_.CreateFPCast(value, type);
+    return is_floating(to) ? builder_.CreateSIToFP(value, type) : builder_.CreateFPToSI(value, type);
+  }
+
+  llvm::Value* splat(llvm::Value* value) {
+    if (lanes_of(value)) return value;
+    if (llvm::isa<llvm::Constant>(value)) return builder_.CreateVectorSplat(unsigned(lanes_), value);
+    llvm::Value*& known = splats_[{value, lanes_}];
+    if (!known) known = builder_.CreateVectorSplat(unsigned(lanes_), value);
+    return known;
+  }
+  // Brings both to vectors if one is.
+  void match(llvm::Value*& a, llvm::Value*& b) {
+    if (lanes_of(a)) b = splat(b);
+    if (lanes_of(b)) a = splat(a);
+  }
+
+  llvm::Value* constant(DType type, double value) {
+    if (is_floating(type)) return llvm::ConstantFP::get(type_of(type), value);
+    const double low = std::numeric_limits<std::int32_t>::min(), high = std::numeric_limits<std::int32_t>::max();
+    return builder_.getInt32(std::uint32_t(std::int32_t(std::clamp(value, low, high))));
+  }
+
+  llvm::Value* extreme(bool greatest, llvm::Value* a, llvm::Value* b, DType type) {
+    match(a, b);
+    if (!is_floating(type))
+      return builder_.CreateBinaryIntrinsic(greatest ? llvm::Intrinsic::smax : llvm::Intrinsic::smin, a, b);
+    // Values are numbers: without NaN and signed zeros every target has one instruction for it.
+    llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
+    llvm::FastMathFlags flags = builder_.getFastMathFlags();
+    flags.setNoNaNs();
+    flags.setNoSignedZeros();
+    builder_.setFastMathFlags(flags);
+    return greatest ? builder_.CreateMaxNum(a, b) : builder_.CreateMinNum(a, b);
+  }
+
+  llvm::Value* applied(Op op, llvm::Value* a, llvm::Value* b, DType type) {
+    const bool floating = is_floating(type);
+    if (b) match(a, b);
+    switch (op) {
+      case Op::constant:
+      case Op::load:
+        break;
+      case Op::add:
+        return floating ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b);
+      case Op::sub:
+        return floating ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b);
+      case Op::mul:
+        return floating ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
+      case Op::div:
+        return floating ? builder_.CreateFDiv(a, b) : builder_.CreateSDiv(a, b);
+      case Op::max:
+        return extreme(true, a, b, type);
+      case Op::min:
+        return extreme(false, a, b, type);
+      case Op::neg:
+        return floating ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
+      case Op::exp:
+        return exponential(a, type);
+      case Op::sqrt:
+        return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
+    }
+    return a;
+  }
+
+  // e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln 2 / 2, e^r by Taylor's series to below half an ulp; 2^n in two
+  // factors, so that results beyond the normal numbers overflow to infinity and underflow gradually.
+  llvm::Value* exponential(llvm::Value* x, DType type) {
+    const bool single = type == DType::f32;
+    const int mantissa_bits = single ? 23 : 52;
+    const int bias = single ? 127 : 1023;
+    const int degree = single ? 7 : 13;
+    const auto c = [&](double value) -> llvm::Constant* { return llvm::ConstantFP::get(x->getType(), value); };
+    x = extreme(false, x, c(single ? 89.0 : 710.0), type);
+    x = extreme(true, x, c(single ? -104.0 : -746.0), type);
+    // Adding 1.5 * 2^mantissa rounds to an integer, which then stands in the low bits.
+    const double magic = 1.5 * double(std::int64_t(1) << mantissa_bits);
+    llvm::Value* shifted = fused(x, c(1.4426950408889634), c(magic));
+    llvm::Value* n = builder_.CreateFSub(shifted, c(magic));
+    // ln 2 in two parts, the first short enough for n * ln2_high to be exact.
+    const double ln2_high = single ? 0.693359375 : 0.693147180369123816490;
+    const double ln2_low = single ? -2.12194440054690583e-4 : 1.90821492927058770002e-10;
+    llvm::Value* r = fused(n, c(-ln2_high), x);
+    r = fused(n, c(-ln2_low), r);
+    double inverse_factorial = 1;
+    std::vector<double> terms{1};
+    for (int k = 1; k <= degree; ++k) terms.push_back(inverse_factorial /= k);
+    llvm::Value* sum = c(terms[std::size_t(degree)]);
+    for (int k = degree - 1; k >= 0; --k) sum = fused(sum, r, c(terms[std::size_t(k)]));
+
+    llvm::Type* integer = with_element(x, single ? builder_.getInt32Ty() : builder_.getInt64Ty());
+    const auto i = [&](std::int64_t value) { return llvm::ConstantInt::get(integer, std::uint64_t(value), true); };
+    llvm::Value* exponent =
+        builder_.CreateSub(builder_.CreateBitCast(shifted, integer), builder_.CreateBitCast(c(magic), integer));
+    llvm::Value* half = builder_.CreateAShr(exponent, i(1));
+    llvm::Value* rest = builder_.CreateSub(exponent, half);
+    for (llvm::Value* part : {half, rest}) {
+      llvm::Value* bits = builder_.CreateShl(builder_.CreateAdd(part, i(bias)), i(mantissa_bits));
+      sum = builder_.CreateFMul(sum, builder_.CreateBitCast(bits, x->getType()));
+    }
+    return sum;
+  }
+
+  llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+    return builder_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
+  }
+
+  // ---- stores
+
+  void statement(int s) {
+    if (++statements_ > most_statements)
+      return refuse(fmt::format("unrolled: more than {} statements", most_statements));
+    const Store& store = program_.stores[std::size_t(s)];
+    const DType type = buffer(store.target.tensor).dtype;
+    std::vector<llvm::Value*> values;
+    const ValueNode& root = store.value.root();
+    const bool fuse = store.combine == Combine::sum && root.op == Op::mul && is_floating(type);
+    for (const ValueNode& node : store.value.nodes) {
+      if (fuse && &node == &root) break;
+      llvm::Value* a = node.a >= 0 ? values[std::size_t(node.a)] : nullptr;
+      llvm::Value* b = node.b >= 0 ? values[std::size_t(node.b)] : nullptr;
+      if (node.op == Op::constant) {
+        values.push_back(constant(type, node.number));
+      } else if (node.op == Op::load) {
+        values.push_back(load(store.value.loads[std::size_t(node.load)],
+                              load_offsets_[std::size_t(s)][std::size_t(node.load)], type));
+      } else {
+        if ((node.op == Op::exp || node.op == Op::sqrt) && !is_floating(type))
+          return refuse(fmt::format("{}: '{}' holds integers", name_of(node.op), buffer(store.target.tensor).name));
+        values.push_back(applied(node.op, a, b, type));
+      }
+    }
+
+    const Place to = place(store.target, target_offsets_[std::size_t(s)]);
+    if (!refused_.empty()) return;
+    const bool across_lanes = lane_loop_ >= 0 && to.lane_stride == 0;
+    llvm::Value* result = nullptr;
+    if (store.combine == Combine::none) {
+      result = values.back();
+      // Lanes that write one element leave the last one's value there.
+      if (across_lanes && lanes_of(result)) result = builder_.CreateExtractElement(result, std::uint64_t(lanes_ - 1));
+    } else {
+      llvm::Value* before = load(store.target, target_offsets_[std::size_t(s)], type);
+      if (across_lanes) {
+        llvm::Value* value =
+            fuse ? applied(Op::mul, values[std::size_t(root.a)], values[std::size_t(root.b)], type) : values.back();
+        result = combined(store.combine, before, reduced(store.combine, splat(value), type), type);
+      } else if (fuse) {
+        llvm::Value* a = values[std::size_t(root.a)];
+        llvm::Value* b = values[std::size_t(root.b)];
+        if (lane_loop_ >= 0) a = splat(a), b = splat(b);
+        result = fused(a, b, before);
+      } else {
+        result = combined(store.combine, before, values.back(), type);
+      }
+    }
+    if (lane_loop_ >= 0 && to.lane_stride != 0) result = splat(result);
+    save(to, result);
+  }
+
+  llvm::Value* combined(Combine combine, llvm::Value* before, llvm::Value* value, DType type) {
+    switch (combine) {
+      case Combine::none:
+        return value;
+      case Combine::sum:
+        return applied(Op::add, before, value, type);
+      case Combine::max:
+        return extreme(true, before, value, type);
+      case Combine::min:
+        return extreme(false, before, value, type);
+    }
+    return value;
+  }
+
+  // All lanes of a vector combined into one number, in whatever order the target does best.
+  llvm::Value* reduced(Combine combine, llvm::Value* value, DType type) {
+    if (!is_floating(type)) {
+      if (combine == Combine::sum) return builder_.CreateAddReduce(value);
+      return combine == Combine::max ? builder_.CreateIntMaxReduce(value, true)
+                                     : builder_.CreateIntMinReduce(value, true);
+    }
+    llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
+    llvm::FastMathFlags flags = builder_.getFastMathFlags();
+    flags.setAllowReassoc();
+    flags.setNoNaNs();
+    flags.setNoSignedZeros();
+    builder_.setFastMathFlags(flags);
+    if (combine == Combine::sum)
+      return builder_.CreateFAddReduce(llvm::ConstantFP::getNegativeZero(type_of(type)), value);
+    return combine == Combine::max ? builder_.CreateFPMaxReduce(value) : builder_.CreateFPMinReduce(value);
+  }
+
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  const LoopProgram& program_;
+  const CodeAttributes& attributes_;
+  const std::string& symbol_;
+  const Homes homes_;
+  llvm::IRBuilder<> builder_;
+  std::string refused_;
+
+  std::vector<Affine> target_offsets_;             // by store
+  std::vector<std::vector<Affine>> load_offsets_;  // by store and load
+  std::vector<Variable> variables_;                // by loop
+  std::vector<int> serial_loops_;                  // with an induction variable, outermost first
+  int lane_loop_ = -1;
+  std::int64_t lanes_ = 1;
+  bool in_prepare_ = false;
+  std::int64_t statements_ = 0;
+  std::vector<llvm::Value*> pointers_;  // by buffer, of the function at hand
+  std::map<RegisterKey, Piece> registers_;
+  std::map<std::tuple<llvm::Value*, llvm::Value*, std::int64_t, bool>, llvm::Value*> addresses_;
+  std::map<LoadKey, llvm::Value*> loads_;                                 // of the block at hand
+  std::map<std::pair<llvm::Value*, std::int64_t>, llvm::Value*> splats_;  // of the block at hand, by lanes
+};
+
+}  // namespace
+
+Homes homes(const LoopProgram& program) {
+  Homes all;
+  std::map<int, std::int64_t> copies;
+  for (int n = 0; n < int(program.run.size()); n = program.run[std::size_t(n)].end) {
+    const Node& node = program.run[std::size_t(n)];
+    if (!is_parallel(program, node)) continue;
+    for (int b : private_buffers(program, n)) copies[b] = program.loops[std::size_t(node.item)].extent;
+  }
+  int parameters = 0;
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    const Buffer& buffer = program.buffers[b];
+    Home home;
+    if (is_parameter(buffer)) {
+      home.parameter = parameters++;
+    } else if (buffer.scope == Scope::memory) {
+      home.offset = all.workspace_bytes;
+      const auto copied = copies.find(int(b));
+      if (copied != copies.end()) home.copy_bytes = aligned(buffer.bytes());
+      all.workspace_bytes += aligned(buffer.bytes()) * (copied != copies.end() ? copied->second : 1);
+    }
+    all.buffers.push_back(home);
+  }
+  return all;
+}
+
+std::optional<base::Reason> emit(llvm::Module& module, const LoopProgram& program, const CodeAttributes& attributes,
+                                 const std::string& symbol) {
+  return Emitter(module, program, attributes, symbol).emit();
+}
+
+}  // namespace graft::codegen

@@ -1,0 +1,51 @@
+// Private to this folder: loop program -> LLVM IR, loop by loop as the program says; nothing is tiled, unrolled or
+// vectorised here that the program does not name. The shape that LLVM makes fast code of: one function per part with
+// noalias pointers, pointers advanced once per loop level, loads and splats kept per block, register buffers as SSA
+// values carried by phis. Knows nothing of target machines beyond the attributes handed in.
+//
+// Functions made for a symbol S (all nounwind, with an entry count, exact branch weights on every loop):
+//   S_prepare, S_run      exported wrappers that load the pointers (compile.h gives their types)
+//   S_prepare.0, S_run.N  internal: the loops themselves; entry count = how often one call of the wrapper calls it
+//   S_run.N.task          internal: body of a parallel loop as parallel_for calls it
+#pragma once
+
+#include <llvm/IR/Module.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "codegen/program/program.h"
+
+namespace graft::codegen {
+
+// Where a buffer of memory lies while the code runs.
+struct Home {
+  int parameter = -1;        // position among the parameters, or -1
+  std::int64_t offset = -1;  // bytes into the workspace, or -1
+  // Bytes from one copy to the next of a temporary that each iteration of a parallel loop needs for itself; 0: one
+  // copy.
+  std::int64_t copy_bytes = 0;
+};
+struct Homes {
+  std::vector<Home> buffers;  // parallel to LoopProgram::buffers
+  std::int64_t workspace_bytes = 0;
+};
+// Temporaries stand one behind the other, at multiples of 64 bytes.
+Homes homes(const LoopProgram& program);
+
+// What every function is told about the machine.
+struct CodeAttributes {
+  std::string cpu, features;
+  std::int64_t prefer_vector_bits = 0;  // 0: no word about it
+  unsigned vscale_least = 0;            // of scalable vector units; 0: no word about it
+};
+
+// Adds the functions to `module`, whose triple and data layout are set. A Reason, and a module to throw away, for a
+// program that this back end cannot express.
+std::optional<base::Reason> emit(llvm::Module& module, const LoopProgram& program, const CodeAttributes& attributes,
+                                 const std::string& symbol);
+
+}  // namespace graft::codegen

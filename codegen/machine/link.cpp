@@ -1,0 +1,142 @@
+#include "codegen/machine/link.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <lld/Common/Driver.h>
+#include <llvm/Support/raw_ostream.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <utility>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "codegen/machine/backend.h"
+#include "codegen/machine/harness.h"
+
+LLD_HAS_DRIVER(elf)
+
+namespace graft::codegen {
+namespace {
+
+// A file in memory only, which lld can open by its path.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view content) : descriptor_(memfd_create("graft", MFD_CLOEXEC)) {
+    if (descriptor_ < 0) throw base::Failure(fmt::format("cannot make a file in memory: {}", std::strerror(errno)));
+    while (!content.empty()) {
+      const ssize_t written = ::write(descriptor_, content.data(), content.size());
+      if (written < 0) {
+        const int error = errno;
+        close(descriptor_);
+        throw base::Failure(fmt::format("cannot write a file in memory: {}", std::strerror(error)));
+      }
+      content.remove_prefix(std::size_t(written));
+    }
+  }
+  MemoryFile(MemoryFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  MemoryFile& operator=(MemoryFile&&) = delete;
+  ~MemoryFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+// A folder of our own for lld's output, which it writes beside and renames; in memory where the system has such a
+// place.
+class Folder {
+ public:
+  Folder() {
+    for (const char* pattern : {"/dev/shm/graft-link-XXXXXX", "/tmp/graft-link-XXXXXX"}) {
+      path_ = pattern;
+      if (mkdtemp(path_.data())) return;
+    }
+    throw base::Failure(fmt::format("cannot make a folder for linking: {}", std::strerror(errno)));
+  }
+  Folder(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string file(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+std::string content_of(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat status;
+  if (descriptor < 0 || fstat(descriptor, &status) != 0) {
+    if (descriptor >= 0) close(descriptor);
+    throw base::Failure(fmt::format("cannot read what the linker wrote: {}", std::strerror(errno)));
+  }
+  std::string bytes(std::size_t(status.st_size), '\0');
+  std::size_t got = 0;
+  while (got < bytes.size()) {
+    const ssize_t n = ::read(descriptor, bytes.data() + got, bytes.size() - got);
+    if (n <= 0) break;
+    got += std::size_t(n);
+  }
+  close(descriptor);
+  if (got < bytes.size()) throw base::Failure("cannot read what the linker wrote: it is cut short");
+  return bytes;
+}
+
+// lld keeps its state in globals: one link at a time. After a crash inside it (canRunAgain is false) it must not be
+// called again in this process.
+base::Result<std::string> link(const std::vector<std::string_view>& objects, std::vector<std::string> options) {
+  static std::mutex one_at_a_time;
+  static bool usable = true;
+  std::vector<MemoryFile> files;
+  for (std::string_view object : objects) files.emplace_back(object);
+  const Folder folder;
+  const std::string output = folder.file("out");
+  std::vector<std::string> words = {"ld.lld", "--threads=1", "--build-id=none", "-z", "norelro", "-o", output};
+  words.insert(words.end(), options.begin(), options.end());
+  for (const MemoryFile& file : files) words.push_back(file.path());
+  std::vector<const char*> arguments;
+  for (const std::string& word : words) arguments.push_back(word.c_str());
+  std::string messages;
+  initialise_llvm();
+  {
+    const std::lock_guard guard(one_at_a_time);
+    if (!usable) throw base::Failure("the linker crashed earlier in this process and cannot be used again");
+    llvm::raw_string_ostream stream(messages);
+    const lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
+    usable = result.canRunAgain;
+    if (result.retCode != 0)
+      return base::Reason{
+          fmt::format("link: {}", base::trim(std::string_view(messages).substr(0, messages.find('\n'))))};
+  }
+  return content_of(output);
+}
+
+}  // namespace
+
+base::Result<std::string> link_shared(const std::vector<const Object*>& objects) {
+  assert(!objects.empty());
+  std::vector<std::string_view> bytes;
+  for (const Object* object : objects) bytes.push_back(object->bytes);
+  return link(bytes, {"-shared", "--hash-style=gnu"});
+}
+
+base::Result<std::string> link_executable(const Object& object, const Target& target, const Computation& computation,
+                                          const Reference& reference, int repetitions) {
+  auto around = harness(object, target, computation, reference, repetitions);
+  if (!around) return around.reason();
+  // Without relaxation nothing is addressed by the global pointer.
+  return link({object.bytes, *around}, {"-static", "--no-relax", "-e", "_start"});
+}
+
+}  // namespace graft::codegen

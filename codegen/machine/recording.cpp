@@ -1,0 +1,205 @@
+#include "codegen/machine/recording.h"
+
+#include <llvm/CodeGen/AsmPrinter.h>
+#include <llvm/CodeGen/MachineBlockFrequencyInfo.h>
+#include <llvm/CodeGen/MachineBranchProbabilityInfo.h>
+#include <llvm/CodeGen/MachineDominators.h>
+#include <llvm/CodeGen/MachineFunctionPass.h>
+#include <llvm/CodeGen/MachineInstrBuilder.h>
+#include <llvm/CodeGen/MachineLoopInfo.h>
+#include <llvm/CodeGen/MachineModuleInfo.h>
+#include <llvm/CodeGen/Passes.h>
+#include <llvm/CodeGen/TargetInstrInfo.h>
+#include <llvm/CodeGen/TargetPassConfig.h>
+#include <llvm/CodeGen/TargetSubtargetInfo.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/MCContext.h>
+#include <llvm/MC/MCStreamer.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+namespace graft::codegen {
+namespace {
+
+constexpr int elsewhere = -1;
+using BlockOfSymbol = std::unordered_map<const llvm::MCSymbol*, int>;
+
+double whole_if_near(double value) {
+  const double whole = std::round(value);
+  return whole >= 1 && std::abs(value - whole) <= 1e-3 * whole ? whole : value;
+}
+
+// The last pass before printing: notes counts and loops, and puts a label at the head of every block, so that the
+// streamer knows where an instruction belongs. Labels are no code: what is recorded is what would be assembled.
+class NoteBlocks : public llvm::MachineFunctionPass {
+ public:
+  static char ID;  // LLVM's name for the pass is its address
+  NoteBlocks(std::string function, Recording& recording, BlockOfSymbol& block_of)
+      : MachineFunctionPass(ID), function_(std::move(function)), recording_(recording), block_of_(block_of) {}
+
+  void getAnalysisUsage(llvm::AnalysisUsage& usage) const override {
+    usage.addRequired<llvm::MachineBlockFrequencyInfoWrapperPass>();
+    usage.addRequired<llvm::MachineLoopInfoWrapperPass>();
+    usage.addRequired<llvm::MachineDominatorTreeWrapperPass>();
+    usage.setPreservesAll();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+
+  bool runOnMachineFunction(llvm::MachineFunction& function) override {
+    const bool wanted = function.getName() == function_;
+    if (wanted) note(function);
+    const llvm::TargetInstrInfo& instructions = *function.getSubtarget().getInstrInfo();
+    int position = 0;
+    for (llvm::MachineBasicBlock& block : function) {
+      llvm::MCSymbol* const label = function.getContext().createTempSymbol("block", true);
+      block_of_[label] = wanted ? position++ : elsewhere;
+      llvm::BuildMI(block, block.begin(), llvm::DebugLoc(), instructions.get(llvm::TargetOpcode::ANNOTATION_LABEL))
+          .addSym(label);
+    }
+    return true;
+  }
+
+ private:
+  void note(llvm::MachineFunction& function) {
+    auto& frequency = getAnalysis<llvm::MachineBlockFrequencyInfoWrapperPass>().getMBFI();
+    auto& loop_info = getAnalysis<llvm::MachineLoopInfoWrapperPass>().getLI();
+    auto& dominators = getAnalysis<llvm::MachineDominatorTreeWrapperPass>().getDomTree();
+    const auto of_entry = [&](const llvm::MachineBasicBlock* block) {
+      return frequency.getBlockFreqRelativeToEntryBlock(block);
+    };
+
+    std::map<const llvm::MachineBasicBlock*, int> position;
+    for (const llvm::MachineBasicBlock& block : function) position.emplace(&block, int(position.size()));
+
+    // Counts relative to one iteration of the loop outside are small numbers that can be rounded safely; their products
+    // are then exact however deep the nest is.
+    std::map<const llvm::MachineLoop*, int> number;
+    for (const llvm::MachineLoop* loop : loop_info.getLoopsInPreorder()) {
+      const llvm::MachineLoop* const outside = loop->getParentLoop();
+      const llvm::MachineBasicBlock* const header = loop->getHeader();
+      double entering = 0;
+      for (const llvm::MachineBasicBlock* before : header->predecessors()) {
+        if (loop->contains(before)) continue;
+        const llvm::BranchProbability edge = frequency.getMBPI()->getEdgeProbability(before, header);
+        entering += of_entry(before) * double(edge.getNumerator()) / double(llvm::BranchProbability::getDenominator());
+      }
+      RecordedLoop noted;
+      noted.parent = outside ? number.at(outside) : -1;
+      noted.header = position.at(header);
+      noted.trips = entering > 0 ? whole_if_near(of_entry(header) / entering) : 1;
+      const double around = outside ? of_entry(outside->getHeader()) : 1;
+      const double around_exactly = outside ? header_count(noted.parent) : 1;
+      noted.entries = around > 0 ? whole_if_near(entering / around) * around_exactly : 0;
+      number.emplace(loop, int(recording_.loops.size()));
+      recording_.loops.push_back(noted);
+    }
+
+    for (const llvm::MachineBasicBlock& block : function) {
+      RecordedBlock noted;
+      const llvm::MachineLoop* const loop = loop_info.getLoopFor(&block);
+      noted.loop = loop ? number.at(loop) : -1;
+      const double around = loop ? of_entry(loop->getHeader()) : 1;
+      const double around_exactly = loop ? header_count(noted.loop) : 1;
+      noted.count = around > 0 ? whole_if_near(of_entry(&block) / around) * around_exactly : 0;
+      const auto* node = dominators.getNode(const_cast<llvm::MachineBasicBlock*>(&block));
+      if (node && node->getIDom()) noted.dominator = position.at(node->getIDom()->getBlock());
+      recording_.blocks.push_back(std::move(noted));
+    }
+  }
+
+  double header_count(int loop) const {
+    const RecordedLoop& noted = recording_.loops[std::size_t(loop)];
+    return noted.entries * noted.trips;
+  }
+
+  std::string function_;
+  Recording& recording_;
+  BlockOfSymbol& block_of_;
+};
+char NoteBlocks::ID = 0;
+
+// Takes the place of assembler and object writer.
+class Recorder : public llvm::MCStreamer {
+ public:
+  Recorder(llvm::MCContext& context, Recording& recording, const BlockOfSymbol& block_of)
+      : MCStreamer(context), recording_(recording), block_of_(block_of) {}
+
+  // Without this, printers of some targets insist on an assembler behind the streamer.
+  bool hasRawTextSupport() const override { return true; }
+  void emitRawTextImpl(llvm::StringRef) override {}
+  bool emitSymbolAttribute(llvm::MCSymbol*, llvm::MCSymbolAttr) override { return true; }
+  void emitCommonSymbol(llvm::MCSymbol*, std::uint64_t, llvm::Align) override {}
+  void emitZerofill(llvm::MCSection*, llvm::MCSymbol*, std::uint64_t, llvm::Align, llvm::SMLoc) override {}
+
+  void emitLabel(llvm::MCSymbol* symbol, llvm::SMLoc) override {
+    if (const auto found = block_of_.find(symbol); found != block_of_.end()) block_ = found->second;
+  }
+  void emitInstruction(const llvm::MCInst& instruction, const llvm::MCSubtargetInfo&) override {
+    if (block_ == elsewhere) return;
+    llvm::MCInst& kept = recording_.blocks[std::size_t(block_)].instructions.emplace_back(instruction);
+    for (llvm::MCOperand& operand : kept)
+      if (operand.isExpr()) operand = llvm::MCOperand::createImm(0);
+  }
+
+ private:
+  Recording& recording_;
+  const BlockOfSymbol& block_of_;
+  int block_ = elsewhere;
+};
+
+// Runs the function; what LLVM reports as errors meanwhile. Without a handler LLVM would print and end the process.
+template <class Function>
+std::string errors_while(llvm::LLVMContext& context, Function function) {
+  std::string errors;
+  context.setDiagnosticHandlerCallBack(
+      [](const llvm::DiagnosticInfo* diagnostic, void* text) {
+        if (diagnostic->getSeverity() != llvm::DS_Error) return;
+        llvm::raw_string_ostream stream(*static_cast<std::string*>(text));
+        llvm::DiagnosticPrinterRawOStream printer(stream);
+        diagnostic->print(printer);
+      },
+      &errors);
+  function();
+  context.setDiagnosticHandlerCallBack(nullptr, nullptr);
+  return errors;
+}
+
+}  // namespace
+
+base::Result<Recording> record(llvm::Module& module, llvm::TargetMachine& machine, const std::string& function) {
+  Recording recording;
+  BlockOfSymbol block_of;
+  auto& code_generator = static_cast<llvm::LLVMTargetMachine&>(machine);
+  // What addPassesToEmitFile would do, but for our pass and streamer at its end.
+  llvm::legacy::PassManager passes;
+  auto* const module_info = new llvm::MachineModuleInfoWrapperPass(&code_generator);
+  llvm::TargetPassConfig* const configuration = code_generator.createPassConfig(passes);
+  configuration->setDisableVerify(true);
+  passes.add(configuration);
+  passes.add(module_info);
+  if (configuration->addISelPasses()) return base::Reason{"code generation: no instruction selection for this target"};
+  configuration->addMachinePasses();
+  configuration->setInitialized();
+  passes.add(new NoteBlocks(function, recording, block_of));
+  auto recorder = std::make_unique<Recorder>(module_info->getMMI().getContext(), recording, block_of);
+  machine.getTarget().createNullTargetStreamer(*recorder);
+  llvm::FunctionPass* const printer = machine.getTarget().createAsmPrinter(machine, std::move(recorder));
+  if (!printer) return base::Reason{"code generation: no assembly printer for this target"};
+  passes.add(printer);
+  passes.add(llvm::createFreeMachineFunctionPass());
+  const std::string errors = errors_while(module.getContext(), [&] { passes.run(module); });
+  if (!errors.empty()) return base::Reason{"code generation: " + errors};
+  if (recording.blocks.empty()) return base::Reason{"code generation: no code for '" + function + "'"};
+  return recording;
+}
+
+}  // namespace graft::codegen

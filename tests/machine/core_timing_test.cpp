@@ -1,0 +1,266 @@
+#include "codegen/machine/core_timing.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/parallel.h"
+#include "codegen/machine/compile.h"
+#include "codegen/program/forms.h"
+
+namespace graft::codegen {
+namespace {
+
+Target riscv(const std::string& cpu) {
+  Target target;
+  target.triple = "riscv64-unknown-linux-gnu";
+  target.cpu = cpu;
+  target.vector_registers = 32;
+  if (cpu == "sifive-x280") target.vector_bits = 512;
+  return target;
+}
+
+LoopProgram matmul(int m, int n, int k) {
+  return parse_program(fmt::format(R"(buffer A f32 [{0},{2}] input
+buffer B f32 [{2},{1}] input
+buffer C f32 [{0},{1}] output
+run
+  for i {0}
+    for j {1}
+      C[i,j] = 0
+  for i {0}
+    for k {2}
+      for j {1}
+        C[i,j] += A[i,k] * B[k,j]
+)",
+                                   m, n, k),
+                       "test");
+}
+
+LoopProgram addition(int n) {
+  return parse_program(fmt::format(R"(buffer A f32 [{0}] input
+buffer B f32 [{0}] input
+buffer C f32 [{0}] output
+run
+  for i {0}
+    C[i] = A[i] + B[i]
+)",
+                                   n),
+                       "test");
+}
+
+CoreTiming timing_of(const LoopProgram& program, const Target& target, const CoreTimingSettings& settings = {}) {
+  const base::Result<CoreTiming> timing = core_timing(program, target, settings);
+  if (!timing) throw std::runtime_error(timing.reason().text);
+  return *timing;
+}
+
+TEST(CoreTiming, CountsTheInstructionsOfALoopExactly) {
+  const Target target = riscv("sifive-p450");
+  const double thousand = timing_of(addition(1000), target).instructions;
+  const double two_thousand = timing_of(addition(2000), target).instructions;
+  const double per_iteration = (two_thousand - thousand) / 1000;
+  // Two loads, an addition, a store, a branch, and one to three moving pointers.
+  EXPECT_GE(per_iteration, 6);
+  EXPECT_LE(per_iteration, 8);
+  // What stands before and after the loop is the same but for the constant that is its end.
+  EXPECT_NEAR(per_iteration, std::round(per_iteration), 2e-3);
+  EXPECT_LE(thousand - 1000 * std::round(per_iteration), 20);
+}
+
+TEST(CoreTiming, CountsWhatTheAssemblySays) {
+  for (const char* cpu : {"sifive-p450", "sifive-x280"}) {
+    const LoopProgram straight = parse_program(R"(buffer A f32 [8] input
+buffer B f32 [8] input
+buffer C f32 [8] output
+run
+  for i 8 unrolled
+    C[i] = A[i] * B[i] + 2.5
+)",
+                                               "test");
+    const std::string text = *assembly(straight, riscv(cpu));
+    std::istringstream lines(text.substr(text.find("\ngraft_run.0:\n") + 1));
+    std::string line;
+    std::getline(lines, line);
+    int instructions = 0;
+    while (std::getline(lines, line) && line.rfind(".Lfunc_end", 0) != 0)
+      instructions += line.size() > 1 && line[0] == '\t' && line[1] != '.' && line[1] != '#';
+    EXPECT_GT(instructions, 20) << text;
+    EXPECT_EQ(timing_of(straight, riscv(cpu)).instructions, instructions) << text;
+  }
+}
+
+TEST(CoreTiming, CountsScaleWithTheOutermostLoop) {
+  for (const char* cpu : {"sifive-p450", "sifive-u74"}) {
+    const Target target = riscv(cpu);
+    const double one = timing_of(matmul(100, 40, 30), target).instructions;
+    const double two = timing_of(matmul(200, 40, 30), target).instructions;
+    const double four = timing_of(matmul(400, 40, 30), target).instructions;
+    EXPECT_GT(one, 100. * 40 * 30 * 6) << cpu;
+    EXPECT_NEAR(four - two, 2 * (two - one), 8) << cpu;
+    EXPECT_NEAR(one, two - one, 40) << cpu;
+  }
+}
+
+TEST(CoreTiming, CountsAreExactInDeepNests) {
+  // Six loops deep, no trip a power of two: the innermost block runs 3*5*7*11*13*17 times.
+  const LoopProgram program = parse_program(R"(buffer A f32 [3,5,7,11,13,17] input
+buffer C f32 [3,5,7,11,13,17] output
+run
+  for a 3
+    for b 5
+      for c 7
+        for d 11
+          for e 13
+            for f 17
+              C[a,b,c,d,e,f] = A[a,b,c,d,e,f] * 3
+)",
+                                            "test");
+  const double instructions = timing_of(program, riscv("sifive-p450")).instructions;
+  EXPECT_EQ(instructions, std::round(instructions));
+  EXPECT_GT(instructions, 255255. * 4);
+}
+
+TEST(CoreTiming, CyclesGrowWithWork) {
+  for (const char* cpu : {"sifive-u54", "sifive-u74", "sifive-p450", "xiangshan-nanhu"}) {
+    double before = 0;
+    for (int size : {8, 16, 32, 64, 128}) {
+      const double cycles = timing_of(matmul(size, size, size), riscv(cpu)).cycles;
+      EXPECT_GT(cycles, 3 * before) << cpu << " " << size;
+      before = cycles;
+    }
+  }
+}
+
+TEST(CoreTiming, MatmulOnAThreeWideCoreIsPlausible) {
+  const CoreTiming timing = timing_of(matmul(64, 64, 64), riscv("sifive-p450"));
+  EXPECT_TRUE(timing.unsupported.empty());
+  EXPECT_GT(timing.cycles, 0.3 * timing.instructions / 3);
+  EXPECT_LT(timing.cycles, 3 * timing.instructions / 3);
+}
+
+TEST(CoreTiming, VectorCodeIsTimedAndFaster) {
+  const LoopProgram vectors = parse_program(R"(buffer A f32 [64,64] input
+buffer B f32 [64,64] input
+buffer C f32 [64,64] output
+buffer acc f32 [4,16] temporary registers
+run
+  for i 16
+    for j 4
+      for u 4 unrolled
+        for v 16 vector
+          acc[u,v] = 0
+      for k 64
+        for u 4 unrolled
+          for v 16 vector
+            acc[u,v] += A[4*i + u,k] * B[k,16*j + v]
+      for u 4 unrolled
+        for v 16 vector
+          C[4*i + u,16*j + v] = acc[u,v]
+)",
+                                            "test");
+  const Target target = riscv("sifive-x280");
+  const CoreTimingSettings in_order{.out_of_order = false};
+  const CoreTiming fast = timing_of(vectors, target, in_order);
+  const CoreTiming slow = timing_of(matmul(64, 64, 64), target, in_order);
+  EXPECT_TRUE(fast.unsupported.empty()) << fast.unsupported.begin()->first;
+  EXPECT_TRUE(slow.unsupported.empty());
+  EXPECT_LT(fast.instructions, slow.instructions / 4);
+  EXPECT_LT(fast.cycles, slow.cycles / 2);
+  // 64*64*64/16 vector multiply-adds of 512 bits, two cycles each on the 256-bit data path.
+  EXPECT_GT(fast.cycles, 64. * 64 * 64 / 16);
+}
+
+TEST(CoreTiming, EveryExitOfALongLoopMayBeMispredicted) {
+  const LoopProgram program = matmul(50, 100, 20);
+  const Target target = riscv("sifive-p450");
+  CoreTimingSettings none, hundred;
+  none.mispredict_cycles = 0;
+  hundred.mispredict_cycles = 100;
+  const double added = timing_of(program, target, hundred).cycles - timing_of(program, target, none).cycles;
+  // Filling: i once, j 50 times. Multiplying: i once, j 50*20 times; k has only 20 trips.
+  EXPECT_NEAR(added, 100 * (1 + 50 + 1 + 50 * 20), 1e-3);
+}
+
+TEST(CoreTiming, AnInOrderCoreIsChargedAllOfFillAndDrain) {
+  const LoopProgram program = matmul(16, 40, 16);
+  CoreTimingSettings settings;
+  const double out_of_order = timing_of(program, riscv("sifive-p450"), settings).cycles;
+  settings.out_of_order = false;
+  EXPECT_GT(timing_of(program, riscv("sifive-p450"), settings).cycles, out_of_order);
+}
+
+TEST(CoreTiming, ParallelLoopsAreTimedOnOneCoreAndPrepareNotAtAll) {
+  const auto program = [](const std::string& kind, const std::string& prepare) {
+    return parse_program(fmt::format(R"(buffer A f32 [64,64] constant
+buffer C f32 [64,64] output
+buffer P f32 [64,64] temporary
+{}run
+  for i 64{}
+    for j 64
+      C[i,j] = P[i,j] * 2
+)",
+                                     prepare, kind),
+                         "test");
+  };
+  const std::string prepare = "prepare\n  for i 64\n    for j 64\n      P[i,j] = A[j,i]\n";
+  const Target target = riscv("sifive-p450");
+  const CoreTiming serial = timing_of(program("", prepare), target);
+  const CoreTiming parallel = timing_of(program(" parallel", prepare), target);
+  const CoreTiming bare = timing_of(program("", ""), target);
+  EXPECT_EQ(serial.cycles, parallel.cycles);
+  EXPECT_EQ(serial.instructions, parallel.instructions);
+  EXPECT_EQ(serial.cycles, bare.cycles);
+  EXPECT_EQ(serial.instructions, bare.instructions);
+}
+
+TEST(CoreTiming, ACpuWithoutASchedulingModelIsRefused) {
+  for (const char* cpu : {"spacemit-x60", "generic-rv64"}) {
+    try {
+      (void)core_timing(addition(8), riscv(cpu), {});
+      FAIL() << cpu;
+    } catch (const base::UserError& error) {
+      EXPECT_NE(std::string(error.what()).find(cpu), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("scheduling model"), std::string::npos);
+    }
+  }
+}
+
+TEST(CoreTiming, OpcodesThatTheModelLacksAreNamed) {
+  // The model of this core was made without floating point.
+  Target target = riscv("syntacore-scr3-rv64");
+  target.features = "+f,+d";
+  const auto unsupported = timing_of(addition(100), target).unsupported;
+  // Two loads, an addition, a store.
+  EXPECT_EQ(unsupported, (std::map<std::string, int>{{"FADD_S", 1}, {"FLW", 2}, {"FSW", 1}}));
+}
+
+TEST(CoreTiming, SameNumbersOnEveryCallAndThread) {
+  struct Case {
+    LoopProgram program;
+    Target target;
+  };
+  std::vector<Case> cases;
+  for (const char* cpu : {"sifive-p450", "sifive-u74", "sifive-x280"})
+    for (int size : {8, 24, 60}) cases.push_back({matmul(size, size, size), riscv(cpu)});
+  std::vector<CoreTiming> alone;
+  for (const Case& one : cases) alone.push_back(timing_of(one.program, one.target));
+  std::vector<CoreTiming> together(2 * cases.size());
+  base::parallel_for(std::int64_t(together.size()), 2, [&](std::int64_t i) {
+    const Case& one = cases[std::size_t(i) % cases.size()];
+    together[std::size_t(i)] = timing_of(one.program, one.target);
+  });
+  for (std::size_t i = 0; i < together.size(); ++i) {
+    EXPECT_EQ(together[i].cycles, alone[i % cases.size()].cycles) << i;
+    EXPECT_EQ(together[i].instructions, alone[i % cases.size()].instructions) << i;
+  }
+}
+
+}  // namespace
+}  // namespace graft::codegen

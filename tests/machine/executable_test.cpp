@@ -1,0 +1,165 @@
+// Cross-compiled kernels with their freestanding runtime, run by qemu-user, compared with the reference.
+#include <filesystem>
+#include <fstream>
+
+#include "base/document.h"
+#include "base/process.h"
+#include "codegen/expression/reference.h"
+#include "codegen/expression/workload.h"
+#include "tests/machine/support.h"
+
+namespace graft::codegen {
+namespace {
+
+using namespace test;
+
+constexpr const char* tiled_matmul = R"(buffer A f32 [12,20] input
+buffer B f32 [20,45] input
+buffer C f32 [12,45] output
+buffer acc f32 [4,16] temporary registers
+buffer edge f32 [13] temporary registers
+buffer packed f32 [20,16] temporary
+run
+  for j.0 2
+    for k 20
+      for v 16 vector
+        packed[k,v] = B[k,16*j.0+v]
+    for i.0 3
+      for i.1 4 unrolled
+        for v 16 vector
+          acc[i.1,v] = 0
+      for k 20
+        for i.1 4 unrolled
+          for v 16 vector
+            acc[i.1,v] += A[4*i.0+i.1,k] * packed[k,v]
+      for i.1 4 unrolled
+        for v 16 vector
+          C[4*i.0+i.1,16*j.0+v] = acc[i.1,v]
+  for i 12 parallel
+    for v 13 vector
+      edge[v] = 0
+    for k 20
+      for v 13 vector
+        edge[v] += A[i,k] * B[k,v+32]
+    for v 13 vector
+      C[i,v+32] = edge[v]
+)";
+
+Target board(const std::string& triple, const std::string& cpu, const std::string& features, std::int64_t bits) {
+  Target target;
+  target.triple = triple, target.cpu = cpu, target.features = features;
+  target.vector_bits = bits, target.vector_registers = 32;
+  return target;
+}
+
+bool starts(const std::string& program) {
+  try {
+    return base::run_process({program, "--version"}, std::chrono::seconds(20)).exit_code == 0;
+  } catch (const base::Failure&) {
+    return false;
+  }
+}
+
+struct Answer {
+  std::vector<double> seconds;
+  Numbers outputs;
+};
+
+// Runs an executable (behind `prefix`) and takes its answer apart.
+Answer answer_of(const std::string& executable, std::vector<std::string> prefix, DType type) {
+  const auto path = std::filesystem::temp_directory_path() / ("graft-executable-" + std::to_string(getpid()));
+  std::ofstream(path, std::ios::binary) << executable;
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  prefix.push_back(path.string());
+  const base::Finished finished = base::run_process(prefix, std::chrono::seconds(60));
+  std::filesystem::remove(path);
+  EXPECT_EQ(finished.exit_code, 0) << "signal " << finished.signal << " " << finished.err;
+  Answer answer;
+  const std::size_t line_end = finished.out.find('\n');
+  if (line_end == std::string::npos) {
+    ADD_FAILURE() << "no line in " << finished.out.substr(0, 200);
+    return answer;
+  }
+  const base::Document line = base::parse_json(finished.out.substr(0, line_end), "answer");
+  for (const base::Document& s : line.at("seconds").as_list()) answer.seconds.push_back(s.as_number());
+  std::size_t at = line_end + 1;
+  for (const base::Document& output : line.at("outputs").as_list()) {
+    const std::size_t bytes = std::size_t(output.at("bytes").as_integer());
+    answer.outputs.push_back(numbers_from(std::string_view(finished.out).substr(at, bytes), type));
+    at += bytes;
+  }
+  EXPECT_EQ(at, finished.out.size());
+  return answer;
+}
+
+void expect_right_on(const Target& target, const std::vector<std::string>& prefix) {
+  if (!prefix.empty() && !starts(prefix.front())) GTEST_SKIP() << prefix.front() << " is not installed";
+  for (const char* type : {"f32", "f64", "i32"}) {
+    SCOPED_TRACE(std::string(type) + " on " + target.cpu + " " + target.features);
+    std::string text = tiled_matmul;
+    for (std::size_t at = 0; (at = text.find("f32", at)) != std::string::npos; at += 3) text.replace(at, 3, type);
+    const LoopProgram program = parse_program(text, "test");
+    const Computation what = computation(parse_workload(std::string("matmul(m=12,n=45,k=20,dtype=") + type + ")"));
+    const Reference expected = reference(what, 7);
+    for (const Pipeline& pipeline : pipelines()) {
+      const auto object = compile(program, target, pipeline);
+      ASSERT_TRUE(object.ok()) << object.reason().text;
+      const auto executable = link_executable(*object, target, what, expected, 3);
+      ASSERT_TRUE(executable.ok()) << executable.reason().text;
+      const DType dtype = *dtype_of(type);
+      const Answer answer = answer_of(*executable, prefix, dtype);
+      ASSERT_EQ(answer.seconds.size(), 3u);
+      for (double s : answer.seconds) {
+        EXPECT_GT(s, 0);
+        EXPECT_LT(s, 10);
+      }
+      ASSERT_EQ(answer.outputs.size(), 1u);
+      const std::size_t c = std::size_t(what.tensor_named("C"));
+      ASSERT_EQ(answer.outputs[0].size(), expected.tensors[c].size());
+      for (std::size_t i = 0; i < expected.tensors[c].size(); ++i)
+        ASSERT_LE(std::abs(answer.outputs[0][i] - expected.tensors[c][i]),
+                  tolerance(dtype, expected.reduction_length[c], expected.magnitude[c][i]))
+            << i;
+    }
+  }
+}
+
+TEST(Executable, Riscv64Scalar) {
+  expect_right_on(board("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", 0), {"qemu-riscv64"});
+}
+TEST(Executable, Riscv64Vector128) {
+  expect_right_on(board("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c,+v", 128),
+                  {"qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=128"});
+}
+TEST(Executable, Riscv64Vector256) {
+  expect_right_on(board("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c,+v,+zvl256b", 256),
+                  {"qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256"});
+}
+TEST(Executable, Riscv64CodeForShortVectorsRunsOnLongOnes) {
+  expect_right_on(board("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c,+v", 128),
+                  {"qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=512"});
+}
+TEST(Executable, Aarch64) {
+  expect_right_on(board("aarch64-unknown-linux-gnu", "cortex-a72", "", 128), {"qemu-aarch64"});
+}
+TEST(Executable, Aarch64WithLongScalableVectors) {
+  expect_right_on(board("aarch64-unknown-linux-gnu", "a64fx", "", 512), {"qemu-aarch64", "-cpu", "max,sve512=on"});
+}
+#ifdef __x86_64__
+TEST(Executable, X86OnThisMachine) {
+  expect_right_on(board("x86_64-unknown-linux-gnu", "x86-64", "", 128), {});
+}
+#endif
+
+TEST(Executable, IsRefusedWhereSystemCallsAreNotKnown) {
+  const Target target = board("powerpc64le-unknown-linux-gnu", "pwr9", "", 128);
+  const auto object = compile(parse_program(tiled_matmul, "test"), target);
+  ASSERT_TRUE(object.ok()) << object.reason().text;
+  const Computation what = computation(parse_workload("matmul(m=12,n=45,k=20,dtype=f32)"));
+  const auto executable = link_executable(*object, target, what, reference(what, 1), 1);
+  ASSERT_FALSE(executable.ok());
+  EXPECT_NE(executable.reason().text.find("no system calls known for powerpc64le"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace graft::codegen

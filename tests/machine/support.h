@@ -1,0 +1,287 @@
+// An oracle for machine code: a loop program interpreted in double, statement by statement; and a way to run the same
+// program as this host's code.
+#pragma once
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/machine/compile.h"
+#include "codegen/machine/link.h"
+#include "codegen/program/forms.h"
+
+namespace graft::codegen::test {
+
+using Numbers = std::vector<std::vector<double>>;  // by buffer of the program
+
+inline LoopProgram parsed(const std::string& text) {
+  return parse_program(text, "test");
+}
+
+// Small multiples of 1/64 for floats, small integers for i32: exact in every type.
+inline Numbers inputs_of(const LoopProgram& program, std::uint64_t seed) {
+  Numbers numbers;
+  std::uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+  for (const Buffer& buffer : program.buffers) {
+    std::vector<double> values(std::size_t(buffer.elements()), 0.0);
+    const bool given = buffer.role == Role::input || buffer.role == Role::constant;
+    for (double& value : values) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      if (given) value = double(std::int64_t(state >> 58) - 32) / (is_floating(buffer.dtype) ? 64 : 1);
+    }
+    numbers.push_back(std::move(values));
+  }
+  return numbers;
+}
+
+class Interpreter {
+ public:
+  Interpreter(const LoopProgram& program, Numbers& numbers)
+      : program_(program), numbers_(numbers), values_(program.loops.size(), 0) {}
+  void run() {
+    walk(program_.prepare, 0, int(program_.prepare.size()));
+    walk(program_.run, 0, int(program_.run.size()));
+  }
+
+ private:
+  void walk(const Body& body, int begin, int end) {
+    for (int n = begin; n < end; n = body[std::size_t(n)].end) {
+      const Node& node = body[std::size_t(n)];
+      if (node.kind == Node::Kind::store) {
+        store(program_.stores[std::size_t(node.item)]);
+        continue;
+      }
+      for (std::int64_t i = 0; i < program_.loops[std::size_t(node.item)].extent; ++i) {
+        values_[std::size_t(node.item)] = i;
+        walk(body, n + 1, node.end);
+      }
+    }
+  }
+  double& at(const Access& access) {
+    return numbers_[std::size_t(access.tensor)].at(std::size_t(evaluate(offset(program_, access), values_)));
+  }
+  void store(const Store& s) {
+    std::vector<double> v;
+    const bool integers = !is_floating(program_.buffers[std::size_t(s.target.tensor)].dtype);
+    for (const ValueNode& node : s.value.nodes) {
+      const double a = node.a >= 0 ? v[std::size_t(node.a)] : 0, b = node.b >= 0 ? v[std::size_t(node.b)] : 0;
+      switch (node.op) {
+        case Op::constant:
+          v.push_back(node.number);
+          break;
+        case Op::load:
+          v.push_back(integers ? std::trunc(at(s.value.loads[std::size_t(node.load)]))
+                               : at(s.value.loads[std::size_t(node.load)]));
+          break;
+        case Op::add:
+          v.push_back(a + b);
+          break;
+        case Op::sub:
+          v.push_back(a - b);
+          break;
+        case Op::mul:
+          v.push_back(a * b);
+          break;
+        case Op::div:
+          v.push_back(a / b);
+          break;
+        case Op::max:
+          v.push_back(std::max(a, b));
+          break;
+        case Op::min:
+          v.push_back(std::min(a, b));
+          break;
+        case Op::neg:
+          v.push_back(-a);
+          break;
+        case Op::exp:
+          v.push_back(std::exp(a));
+          break;
+        case Op::sqrt:
+          v.push_back(std::sqrt(a));
+          break;
+      }
+    }
+    double& target = at(s.target);
+    switch (s.combine) {
+      case Combine::none:
+        target = v.back();
+        break;
+      case Combine::sum:
+        target += v.back();
+        break;
+      case Combine::max:
+        target = std::max(target, v.back());
+        break;
+      case Combine::min:
+        target = std::min(target, v.back());
+        break;
+    }
+  }
+  const LoopProgram& program_;
+  Numbers& numbers_;
+  std::vector<std::int64_t> values_;
+};
+
+inline Numbers interpreted(const LoopProgram& program, Numbers numbers) {
+  Interpreter(program, numbers).run();
+  return numbers;
+}
+
+inline std::string raw(const std::vector<double>& values, DType type) {
+  std::string bytes;
+  const auto put = [&](auto value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  for (double value : values) {
+    if (type == DType::f32) put(float(value));
+    if (type == DType::f64) put(value);
+    if (type == DType::i32) put(std::int32_t(value));
+  }
+  return bytes;
+}
+inline std::vector<double> numbers_from(std::string_view bytes, DType type) {
+  std::vector<double> values;
+  const auto take = [&](auto value) {
+    for (std::size_t i = 0; i + sizeof value <= bytes.size(); i += sizeof value) {
+      std::memcpy(&value, bytes.data() + i, sizeof value);
+      values.push_back(double(value));
+    }
+  };
+  if (type == DType::f32) take(float());
+  if (type == DType::f64) take(double());
+  if (type == DType::i32) take(std::int32_t());
+  return values;
+}
+
+// A shared object loaded from memory.
+class Library {
+ public:
+  explicit Library(const std::string& bytes) {
+    const int file = memfd_create("kernel", MFD_CLOEXEC);
+    if (::write(file, bytes.data(), bytes.size()) != ssize_t(bytes.size())) ADD_FAILURE() << "memfd";
+    handle_ = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle_) ADD_FAILURE() << dlerror();
+    close(file);
+  }
+  Library(const Library&) = delete;
+  ~Library() {
+    if (handle_) dlclose(handle_);
+  }
+  template <class Function>
+  Function* find(const std::string& name) const {
+    void* address = handle_ ? dlsym(handle_, name.c_str()) : nullptr;
+    EXPECT_NE(address, nullptr) << name;
+    return reinterpret_cast<Function*>(address);
+  }
+
+ private:
+  void* handle_ = nullptr;
+};
+
+using Task = void(void* closure, std::int64_t index);
+using ParallelFor = void(void* context, Task* body, void* closure, std::int64_t n);
+using Prepare = void(void* const* buffers, void* workspace);
+using Run = void(void* const* buffers, void* workspace, ParallelFor* parallel_for, void* context);
+
+// Iterations from the last to the first, counted: none may depend on another.
+inline void backwards(void* context, Task* body, void* closure, std::int64_t n) {
+  for (std::int64_t i = n; i-- > 0; ++*static_cast<std::int64_t*>(context)) body(closure, i);
+}
+
+// Memory aligned to 64 bytes that ends `bytes` behind its start at a page that cannot be touched (to within alignment),
+// so that reading beyond a buffer by a vector is noticed.
+class Guarded {
+ public:
+  explicit Guarded(std::int64_t bytes) {
+    const std::size_t page = 4096;
+    const std::size_t body = (std::size_t(bytes) + 63) / 64 * 64;
+    mapped_ = (body + page - 1) / page * page + page;
+    start_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char* guard = static_cast<char*>(start_) + mapped_ - page;
+    mprotect(guard, page, PROT_NONE);
+    data_ = guard - body;
+  }
+  Guarded(const Guarded&) = delete;
+  ~Guarded() { munmap(start_, mapped_); }
+  char* data() const { return data_; }
+
+ private:
+  void* start_ = nullptr;
+  std::size_t mapped_ = 0;
+  char* data_ = nullptr;
+};
+
+// Parameters after prepare and run as machine code of this host; `tasks` counts parallel iterations.
+inline Numbers executed(const LoopProgram& program, const Object& object, const std::string& library_bytes,
+                        const Numbers& inputs, std::int64_t* tasks = nullptr) {
+  const Library library(library_bytes);
+  auto* prepare = library.find<Prepare>(object.symbol + "_prepare");
+  auto* run = library.find<Run>(object.symbol + "_run");
+  std::vector<std::unique_ptr<Guarded>> memory;
+  std::vector<void*> pointers;
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    const Buffer& buffer = program.buffers[b];
+    if (buffer.role == Role::temporary) continue;
+    memory.push_back(std::make_unique<Guarded>(buffer.bytes()));
+    pointers.push_back(memory.back()->data());
+    const std::string bytes = raw(inputs[b], buffer.dtype);
+    std::memcpy(pointers.back(), bytes.data(), bytes.size());
+  }
+  const Guarded workspace(object.signature.workspace_bytes);
+  std::int64_t count = 0;
+  if (prepare && run) {
+    prepare(pointers.data(), workspace.data());
+    run(pointers.data(), workspace.data(), backwards, &count);
+  }
+  if (tasks) *tasks = count;
+  Numbers outputs;
+  for (std::size_t b = 0, p = 0; b < program.buffers.size(); ++b) {
+    const Buffer& buffer = program.buffers[b];
+    outputs.emplace_back();
+    if (buffer.role == Role::temporary) continue;
+    outputs.back() = numbers_from({static_cast<char*>(pointers[p++]), std::size_t(buffer.bytes())}, buffer.dtype);
+  }
+  return outputs;
+}
+
+inline void expect_near(const LoopProgram& program, const Numbers& got, const Numbers& expected, double relative) {
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    const Buffer& buffer = program.buffers[b];
+    if (buffer.role != Role::output) continue;
+    ASSERT_EQ(got[b].size(), expected[b].size());
+    for (std::size_t i = 0; i < got[b].size(); ++i) {
+      const double allowed = is_floating(buffer.dtype) ? relative * std::max(1.0, std::abs(expected[b][i])) : 0;
+      ASSERT_LE(std::abs(got[b][i] - expected[b][i]), allowed)
+          << buffer.name << "[" << i << "]: " << got[b][i] << " instead of " << expected[b][i] << "\n"
+          << to_text(program);
+    }
+  }
+}
+
+// Compiles for this host with every pipeline, runs, compares with the interpreter.
+inline void expect_right(const std::string& text, double relative = 1e-5, std::int64_t expected_tasks = 0) {
+  const LoopProgram program = parsed(text);
+  const Numbers inputs = inputs_of(program, 1);
+  const Numbers expected = interpreted(program, inputs);
+  static const Target host = host_target();
+  for (const Pipeline& pipeline : pipelines()) {
+    SCOPED_TRACE(pipeline.name);
+    const auto object = compile(program, host, pipeline);
+    ASSERT_TRUE(object.ok()) << object.reason().text;
+    const auto library = link_shared({&*object});
+    ASSERT_TRUE(library.ok()) << library.reason().text;
+    std::int64_t tasks = 0;
+    expect_near(program, executed(program, *object, *library, inputs, &tasks), expected, relative);
+    EXPECT_EQ(tasks, expected_tasks);
+  }
+}
+
+}  // namespace graft::codegen::test
