@@ -1,0 +1,50 @@
+// The measurements of one platform in columns, as one HDF5 file holds them: workloads, sketches, arguments, program
+// hashes, all repetitions, status, provenance, the platform's YAML. Rows name programs; features are derived from them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "codegen/expression/target.h"
+#include "datasets/trial.h"
+
+namespace graft::datasets {
+
+struct Dataset {
+  std::string platform;       // id: "native:v3", "model:sifive-p450"
+  std::string source;         // "native", "remote", "imported", "modelled"
+  std::string platform_yaml;  // verbatim
+  codegen::Target target;
+  base::Document provenance;  // who made it, how, when, with which versions
+
+  std::vector<codegen::Workload> workloads;
+  std::vector<std::shared_ptr<const codegen::Sketch>> sketches;
+
+  struct Row {
+    int workload = 0, sketch = 0;  // positions above
+    std::vector<std::int64_t> arguments;
+    std::uint64_t program_hash = 0;
+    Measurement measurement;
+  };
+  std::vector<Row> rows;
+
+  codegen::Candidate candidate(const Row& row) const;
+  // Adds the workload and sketch if they are new.
+  void add(const Trial& trial);
+};
+
+// Replaces the file as a whole (temporary file, fsync, rename). Equal datasets give equal files. Throws Failure, also
+// for a contradictory measurement (trial.h).
+void write_dataset(const Dataset& dataset, const std::filesystem::path& path);
+// Throws UserError for a file that is missing, truncated, no HDF5, of a newer schema, or inconsistent ("<file>: ...").
+Dataset read_dataset(const std::filesystem::path& path);
+
+// Rows of both (same platform and equal YAML, or UserError), rows that name the same candidate once (the later one
+// wins).
+Dataset merged(const Dataset& a, const Dataset& b);
+
+}  // namespace graft::datasets

@@ -1,0 +1,433 @@
+#include "datasets/h5.h"
+
+#include <fmt/format.h>
+#include <hdf5.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+
+namespace graft::datasets::h5 {
+namespace {
+
+using base::Failure;
+using base::UserError;
+
+constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
+constexpr std::string_view seal_begin = "graft-seal ";
+constexpr std::size_t seal_length = seal_begin.size() + 16 + 1;
+constexpr std::int64_t largest_file = std::int64_t(1) << 34;
+// Deflate cannot do better than 1 : 1032, so a file that promises more than that lies.
+constexpr std::uint64_t best_compression = 1100;
+
+class Id {
+ public:
+  using Close = herr_t (*)(hid_t);
+  Id() = default;
+  Id(hid_t number, Close close) : number_(number), close_(close) {}
+  ~Id() {
+    if (number_ >= 0) close_(number_);
+  }
+  Id(Id&& other) noexcept : number_(std::exchange(other.number_, -1)), close_(other.close_) {}
+  Id& operator=(Id&& other) noexcept {
+    std::swap(number_, other.number_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  operator hid_t() const { return number_; }
+  bool ok() const { return number_ >= 0; }
+
+ private:
+  hid_t number_ = -1;
+  Close close_ = nullptr;
+};
+
+// The library prints its error stack by itself unless it is told not to, once per thread.
+void be_quiet() {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+// The in-memory driver takes two open files of one name for one file, and looks for an existing file of that name:
+// hence a name that is used once and that no file can have.
+std::string image_name() {
+  static std::atomic<std::uint64_t> counter = 0;
+  return fmt::format("/dev/null/{}", counter++);
+}
+
+Id in_memory() {
+  Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_fapl_core(access, std::size_t(1) << 20, false);
+  return access;
+}
+
+Id string_type() {
+  Id type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type, H5T_VARIABLE);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  return type;
+}
+
+std::string_view without_seal(std::string_view image) {
+  if (image.size() < seal_length || image.back() != '\n') return {};
+  if (image.substr(image.size() - seal_length, seal_begin.size()) != seal_begin) return {};
+  return image.substr(0, image.size() - seal_length);
+}
+
+std::string seal_of(std::string_view content) {
+  return fmt::format("{}{}\n", seal_begin, base::to_hex(base::hash_bytes(content)));
+}
+
+// A file read by others' programs may lack the seal; ours may not.
+std::string checked_image(const std::filesystem::path& path, bool needs_seal) {
+  const std::string place = path.string();
+  std::string image = base::read_file(path, largest_file);
+  if (!image.starts_with(signature)) throw UserError(place, "is no HDF5 file");
+  const std::string_view content = without_seal(image);
+  if (content.empty()) {
+    if (!needs_seal) return image;
+    throw UserError(place,
+                    "is truncated or was changed by another program: its seal is missing; restore it or make it again");
+  }
+  if (std::string_view(image).substr(content.size()) != seal_of(content)) {
+    throw UserError(place, "is damaged: its content does not match its seal; restore it or make it again");
+  }
+  return image;
+}
+
+Id open_image(const std::string& image, const std::string& place) {
+  be_quiet();
+  const Id access = in_memory();
+  // The library copies the bytes although it takes a pointer to non-const.
+  H5Pset_file_image(access, const_cast<char*>(image.data()), image.size());
+  Id file(H5Fopen(image_name().c_str(), H5F_ACC_RDONLY, access), H5Fclose);
+  if (!file.ok()) throw UserError(place, "is no readable HDF5 file: truncated or damaged");
+  return file;
+}
+
+// Strings that the library allocated, given back whatever happens.
+class Strings {
+ public:
+  Strings(hid_t type, hid_t space, std::size_t count) : type_(type), space_(space), pointers_(count) {}
+  ~Strings() { H5Dvlen_reclaim(type_, space_, H5P_DEFAULT, pointers_.data()); }
+  Strings(const Strings&) = delete;
+  Strings& operator=(const Strings&) = delete;
+  char** data() { return pointers_.data(); }
+  std::vector<std::string> values() const {
+    std::vector<std::string> result;
+    result.reserve(pointers_.size());
+    for (const char* pointer : pointers_) result.emplace_back(pointer == nullptr ? "" : pointer);
+    return result;
+  }
+
+ private:
+  hid_t type_, space_;
+  std::vector<char*> pointers_;
+};
+
+bool is_variable_string(hid_t type) {
+  return H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) > 0;
+}
+
+std::string root_text(hid_t file, const char* name) {
+  if (H5Aexists(file, name) <= 0) return "";
+  const Id attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
+  if (!attribute.ok()) return "";
+  const Id stored(H5Aget_type(attribute), H5Tclose), space(H5Aget_space(attribute), H5Sclose);
+  if (!stored.ok() || !space.ok() || !is_variable_string(stored)) return "";
+  if (H5Sget_simple_extent_npoints(space) != 1) return "";
+  const Id type = string_type();
+  Strings strings(type, space, 1);
+  if (H5Aread(attribute, type, strings.data()) < 0) return "";
+  return strings.values().front();
+}
+
+// 0 if there is none.
+std::int64_t root_schema(hid_t file) {
+  if (H5Aexists(file, "graft_schema") <= 0) return 0;
+  const Id attribute(H5Aopen(file, "graft_schema", H5P_DEFAULT), H5Aclose);
+  if (!attribute.ok()) return 0;
+  const Id stored(H5Aget_type(attribute), H5Tclose), space(H5Aget_space(attribute), H5Sclose);
+  if (!stored.ok() || !space.ok() || H5Tget_class(stored) != H5T_INTEGER) return 0;
+  if (H5Sget_simple_extent_npoints(space) != 1) return 0;
+  std::int64_t value = 0;
+  return H5Aread(attribute, H5T_NATIVE_INT64, &value) < 0 ? 0 : value;
+}
+
+}  // namespace
+
+std::string sealed(std::string image) {
+  if (const std::string_view content = without_seal(image); !content.empty()) image.resize(content.size());
+  image += seal_of(image);
+  return image;
+}
+
+std::string kind_of(const std::filesystem::path& path) {
+  const Id file = open_image(checked_image(path, false), path.string());
+  return root_schema(file) == 0 ? "" : root_text(file, "kind");
+}
+
+struct Writer::Handles {
+  Id file, links, strings;
+
+  static hid_t checked(hid_t result, std::string_view name) {
+    if (result < 0) throw Failure(fmt::format("HDF5 cannot write '{}'", name));
+    return result;
+  }
+
+  // chunk 0: contiguous, as scalars and empty columns must be.
+  void write(const std::string& name, hid_t stored, hid_t in_memory_type, const std::vector<hsize_t>& shape,
+             const void* data, std::int64_t chunk) {
+    const Id space(
+        checked(shape.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(int(shape.size()), shape.data(), nullptr),
+                name),
+        H5Sclose);
+    const Id creation(checked(H5Pcreate(H5P_DATASET_CREATE), name), H5Pclose);
+    H5Pset_obj_track_times(creation, false);  // equal content gives equal files
+    const bool any = std::find(shape.begin(), shape.end(), hsize_t(0)) == shape.end();
+    if (chunk > 0 && any) {
+      const hsize_t size = std::min(shape.front(), hsize_t(chunk));
+      checked(H5Pset_chunk(creation, 1, &size), name);
+      checked(H5Pset_deflate(creation, 1), name);
+    }
+    const Id dataset(checked(H5Dcreate2(file, name.c_str(), stored, space, links, creation, H5P_DEFAULT), name),
+                     H5Dclose);
+    if (any) checked(H5Dwrite(dataset, in_memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), name);
+  }
+
+  template <class T>
+  void column(const std::string& name, hid_t stored, hid_t in_memory_type, std::span<const T> values,
+              std::int64_t chunk) {
+    write(name, stored, in_memory_type, {hsize_t(values.size())}, values.data(), chunk);
+  }
+
+  void strings_at(const std::string& name, std::span<const std::string> values, const std::vector<hsize_t>& shape) {
+    std::vector<const char*> pointers;
+    for (const std::string& value : values) {
+      if (value.find('\0') != std::string::npos) throw Failure(fmt::format("'{}' holds a zero byte", name));
+      pointers.push_back(value.c_str());
+    }
+    write(name, strings, strings, shape, pointers.data(), 0);
+  }
+
+  void attribute(const char* name, hid_t type, hid_t in_memory_type, const void* value) {
+    const Id space(checked(H5Screate(H5S_SCALAR), name), H5Sclose);
+    const Id made(checked(H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT), name), H5Aclose);
+    checked(H5Awrite(made, in_memory_type, value), name);
+  }
+};
+
+Writer::Writer(std::string_view kind) : handles_(std::make_unique<Handles>()) {
+  be_quiet();
+  handles_->file = Id(H5Fcreate(image_name().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, in_memory()), H5Fclose);
+  if (!handles_->file.ok()) throw Failure("HDF5 cannot make a file in memory");
+  handles_->links = Id(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(handles_->links, 1);
+  H5Pset_char_encoding(handles_->links, H5T_CSET_UTF8);
+  handles_->strings = string_type();
+  handles_->attribute("graft_schema", H5T_STD_I32LE, H5T_NATIVE_INT64, &schema);
+  const std::string kind_text(kind);
+  const char* const pointer = kind_text.c_str();
+  handles_->attribute("kind", handles_->strings, handles_->strings, &pointer);
+}
+
+Writer::~Writer() = default;
+
+void Writer::text(const std::string& name, const std::string& value) {
+  handles_->strings_at(name, {&value, 1}, {});
+}
+
+void Writer::texts(const std::string& name, std::span<const std::string> values) {
+  handles_->strings_at(name, values, {hsize_t(values.size())});
+}
+
+void Writer::integers(const std::string& name, std::span<const std::int64_t> values, std::int64_t chunk) {
+  const bool narrow =
+      std::all_of(values.begin(), values.end(), [](std::int64_t value) { return std::in_range<std::int32_t>(value); });
+  handles_->column(name, narrow ? H5T_STD_I32LE : H5T_STD_I64LE, H5T_NATIVE_INT64, values, chunk);
+}
+
+void Writer::bytes(const std::string& name, std::span<const std::uint8_t> values, std::int64_t chunk) {
+  handles_->column(name, H5T_STD_U8LE, H5T_NATIVE_UINT8, values, chunk);
+}
+
+void Writer::hashes(const std::string& name, std::span<const std::uint64_t> values, std::int64_t chunk) {
+  handles_->column(name, H5T_STD_U64LE, H5T_NATIVE_UINT64, values, chunk);
+}
+
+void Writer::numbers(const std::string& name, std::span<const double> values, std::int64_t chunk) {
+  handles_->column(name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values, chunk);
+}
+
+void Writer::array(const std::string& name, const base::Array& array) {
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : array.shape) elements *= extent;
+  assert(elements == std::int64_t(array.values.size()));
+  handles_->write(name, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {array.shape.begin(), array.shape.end()}, array.values.data(),
+                  0);
+}
+
+void Writer::group(const std::string& name) {
+  const Id made(
+      Handles::checked(H5Gcreate2(handles_->file, name.c_str(), handles_->links, H5P_DEFAULT, H5P_DEFAULT), name),
+      H5Gclose);
+}
+
+void Writer::commit(const std::filesystem::path& path) {
+  const auto check = [&](auto result) {
+    if (result < 0) throw Failure(fmt::format("{}: HDF5 cannot finish the file", path.string()));
+    return result;
+  };
+  check(H5Fflush(handles_->file, H5F_SCOPE_GLOBAL));
+  std::string image(std::size_t(check(H5Fget_file_image(handles_->file, nullptr, 0))), '\0');
+  check(H5Fget_file_image(handles_->file, image.data(), image.size()));
+  base::replace_file(path, sealed(std::move(image)));
+}
+
+struct Reader::Handles {
+  std::string place;
+  std::uint64_t file_bytes = 0;
+  Id file;
+
+  [[noreturn]] void refuse(std::string_view why) const { throw UserError(place, why); }
+
+  struct Opened {
+    Id dataset, type, space;
+    std::vector<std::int64_t> shape;
+    std::size_t elements = 1;
+  };
+
+  // Every group on the way must be there: H5Lexists answers for the last part of a path only.
+  bool exists(const std::string& name) const {
+    for (std::size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
+      if (H5Lexists(file, name.substr(0, slash).c_str(), H5P_DEFAULT) <= 0) return false;
+    }
+    return H5Lexists(file, name.c_str(), H5P_DEFAULT) > 0;
+  }
+
+  Opened open(const std::string& name, H5T_class_t type_class, std::string_view of_what) const {
+    if (!exists(name)) refuse(fmt::format("'{}' is missing", name));
+    Opened opened;
+    opened.dataset = Id(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
+    if (!opened.dataset.ok()) refuse(fmt::format("'{}' cannot be read", name));
+    opened.type = Id(H5Dget_type(opened.dataset), H5Tclose);
+    opened.space = Id(H5Dget_space(opened.dataset), H5Sclose);
+    if (!opened.type.ok() || !opened.space.ok()) refuse(fmt::format("'{}' cannot be read", name));
+    if (H5Tget_class(opened.type) != type_class || (type_class == H5T_STRING && !is_variable_string(opened.type))) {
+      refuse(fmt::format("'{}' does not hold {}", name, of_what));
+    }
+    const int rank = H5Sget_simple_extent_ndims(opened.space);
+    const H5S_class_t space_class = H5Sget_simple_extent_type(opened.space);
+    if (rank < 0 || (space_class != H5S_SIMPLE && space_class != H5S_SCALAR)) {
+      refuse(fmt::format("'{}' cannot be read", name));
+    }
+    std::vector<hsize_t> extents(std::size_t(rank), 0);
+    if (rank > 0) H5Sget_simple_extent_dims(opened.space, extents.data(), nullptr);
+    opened.shape.assign(extents.begin(), extents.end());
+    const std::uint64_t most = file_bytes * best_compression / std::max<std::size_t>(H5Tget_size(opened.type), 1);
+    const bool any = std::find(extents.begin(), extents.end(), hsize_t(0)) == extents.end();
+    for (const hsize_t extent : extents) {
+      if (any && extent > most / opened.elements) {
+        refuse(fmt::format("'{}' promises more than the file can hold", name));
+      }
+      opened.elements = any ? opened.elements * extent : 0;
+    }
+    return opened;
+  }
+
+  void read(const Opened& opened, hid_t type, void* into, const std::string& name) const {
+    if (opened.elements == 0) return;
+    // Space that was never written reads as zeros; our files have none.
+    if (H5Dget_storage_size(opened.dataset) == 0 ||
+        H5Dread(opened.dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, into) < 0) {
+      refuse(fmt::format("'{}' cannot be read", name));
+    }
+  }
+
+  template <class T>
+  std::vector<T> column(const std::string& name, H5T_class_t type_class, hid_t type, std::string_view of_what) const {
+    const Opened opened = open(name, type_class, of_what);
+    if (opened.shape.size() != 1) refuse(fmt::format("'{}' is no column", name));
+    std::vector<T> values(opened.elements);
+    read(opened, type, values.data(), name);
+    return values;
+  }
+
+  std::vector<std::string> strings(const std::string& name, std::size_t rank) const {
+    const Opened opened = open(name, H5T_STRING, "texts");
+    if (opened.shape.size() != rank) refuse(fmt::format("'{}' is no {}", name, rank == 0 ? "single text" : "column"));
+    const Id type = string_type();
+    Strings read_strings(type, opened.space, opened.elements);
+    read(opened, type, read_strings.data(), name);
+    return read_strings.values();
+  }
+};
+
+Reader::Reader(const std::filesystem::path& path, std::string_view kind) : handles_(std::make_unique<Handles>()) {
+  handles_->place = path.string();
+  const std::string image = checked_image(path, true);
+  handles_->file_bytes = image.size();
+  handles_->file = open_image(image, handles_->place);
+  const std::int64_t found = root_schema(handles_->file);
+  const std::string found_kind = root_text(handles_->file, "kind");
+  if (found == 0 || found_kind != kind) {
+    refuse(fmt::format("is of kind '{}'; expected a file of kind '{}'", found == 0 ? "" : found_kind, kind));
+  }
+  if (found != schema) {
+    refuse(fmt::format("has schema {}, but this graft reads schema {}; use the graft that wrote it", found, schema));
+  }
+}
+
+Reader::~Reader() = default;
+
+void Reader::refuse(std::string_view why) const {
+  handles_->refuse(why);
+}
+
+std::string Reader::text(const std::string& name) const {
+  return handles_->strings(name, 0).front();
+}
+
+std::vector<std::string> Reader::texts(const std::string& name) const {
+  return handles_->strings(name, 1);
+}
+
+std::vector<std::int64_t> Reader::integers(const std::string& name) const {
+  return handles_->column<std::int64_t>(name, H5T_INTEGER, H5T_NATIVE_INT64, "integers");
+}
+
+std::vector<std::uint64_t> Reader::hashes(const std::string& name) const {
+  return handles_->column<std::uint64_t>(name, H5T_INTEGER, H5T_NATIVE_UINT64, "integers");
+}
+
+std::vector<double> Reader::numbers(const std::string& name) const {
+  return handles_->column<double>(name, H5T_FLOAT, H5T_NATIVE_DOUBLE, "numbers");
+}
+
+base::Array Reader::array(const std::string& name) const {
+  const Handles::Opened opened = handles_->open(name, H5T_FLOAT, "numbers");
+  base::Array array{opened.shape, std::vector<float>(opened.elements)};
+  handles_->read(opened, H5T_NATIVE_FLOAT, array.values.data(), name);
+  return array;
+}
+
+std::vector<std::string> Reader::names_in(const std::string& group) const {
+  if (!handles_->exists(group)) refuse(fmt::format("'{}' is missing", group));
+  std::vector<std::string> names;
+  const auto collect = [](hid_t, const char* name, const H5L_info_t*, void* into) -> herr_t {
+    static_cast<std::vector<std::string>*>(into)->emplace_back(name);
+    return 0;
+  };
+  const Id opened(H5Gopen2(handles_->file, group.c_str(), H5P_DEFAULT), H5Gclose);
+  if (!opened.ok() || H5Literate(opened, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect, &names) < 0) {
+    refuse(fmt::format("'{}' cannot be read", group));
+  }
+  return names;
+}
+
+}  // namespace graft::datasets::h5

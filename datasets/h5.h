@@ -1,0 +1,85 @@
+// Private to this room: HDF5 behind RAII, as far as our files need it. A file is made and read as one image in memory:
+// the library never sees a full disk or a half-written file, and base::replace_file makes it appear as a whole.
+//
+// After the last byte that HDF5 knows comes a seal, one line with the hash of everything before it. It is checked
+// before the library gets to see a byte, because HDF5 1.10 can crash on damaged files. Other HDF5 programs read our
+// files and ignore the seal; if they change a file, it is refused here from then on.
+//
+// Root attributes of every file: "graft_schema" (this version) and "kind".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/arrays.h"
+
+namespace graft::datasets::h5 {
+
+constexpr std::int64_t schema = 1;
+
+// Adds (or replaces) the seal. Public for tests, which damage files below it.
+std::string sealed(std::string image);
+
+// Names are paths of groups, "rows/seconds"; groups come into being by themselves.
+class Writer {
+ public:
+  explicit Writer(std::string_view kind);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  // Texts are UTF-8 strings of variable length; Failure if one holds a zero byte, which they cannot.
+  void text(const std::string& name, const std::string& value);
+  void texts(const std::string& name, std::span<const std::string> values);
+  // Columns are chunked (`chunk` elements, or whole if shorter) and deflated. Integers are stored as i32 where all of
+  // them fit, else as i64.
+  void integers(const std::string& name, std::span<const std::int64_t> values, std::int64_t chunk = 1024);
+  void bytes(const std::string& name, std::span<const std::uint8_t> values, std::int64_t chunk = 1024);
+  void hashes(const std::string& name, std::span<const std::uint64_t> values, std::int64_t chunk = 1024);
+  void numbers(const std::string& name, std::span<const double> values, std::int64_t chunk = 1024);
+  // Any shape; neither chunked nor deflated: trained weights do not get smaller.
+  void array(const std::string& name, const base::Array& array);
+  void group(const std::string& name);  // for one that may stay empty
+
+  // Throws Failure.
+  void commit(const std::filesystem::path& path);
+
+ private:
+  struct Handles;
+  std::unique_ptr<Handles> handles_;
+};
+
+// All methods throw UserError "<file>: ..." for what is missing or of another type, and for extents that the file is
+// too small to hold.
+class Reader {
+ public:
+  // A sealed file of our schema and of this kind.
+  Reader(const std::filesystem::path& path, std::string_view kind);
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  std::string text(const std::string& name) const;
+  std::vector<std::string> texts(const std::string& name) const;
+  std::vector<std::int64_t> integers(const std::string& name) const;
+  std::vector<std::uint64_t> hashes(const std::string& name) const;
+  std::vector<double> numbers(const std::string& name) const;
+  base::Array array(const std::string& name) const;
+  std::vector<std::string> names_in(const std::string& group) const;  // sorted
+
+  [[noreturn]] void refuse(std::string_view why) const;
+
+ private:
+  struct Handles;
+  std::unique_ptr<Handles> handles_;
+};
+
+// What the file says it is: "" if it is an HDF5 file of somebody else. UserError if it is no readable HDF5 file.
+std::string kind_of(const std::filesystem::path& path);
+
+}  // namespace graft::datasets::h5

@@ -1,0 +1,64 @@
+// One measured candidate. Everything later stages know about it, in one value with one JSON form.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/document.h"
+#include "codegen/schedule/candidate.h"
+
+namespace graft::datasets {
+
+// By name everywhere, never by number.
+#define GRAFT_STATUSES(X)                                                                                 \
+  X(ok)                                                                                                   \
+  X(does_not_lower) /* the schedule gave a reason, or is beyond limits */                                 \
+  X(does_not_compile)                                                                                     \
+  X(wrong_result)                                                                                         \
+  X(crashed)                                                                                              \
+  X(timed_out)                                                                                            \
+  X(out_of_memory)                                                                                        \
+  X(slower_than_limit) /* stopped early: seconds hold the lower bound; never best, left out of metrics */ \
+  X(unsupported)       /* this platform cannot run it */
+
+enum class Status {
+#define X(name) name,
+  GRAFT_STATUSES(X)
+#undef X
+};
+std::string_view name_of(Status status);
+std::optional<Status> status_of(std::string_view name);
+
+struct Measurement {
+  Status status = Status::ok;
+  std::string reason;           // empty when ok
+  std::vector<double> seconds;  // every repetition, in order
+  std::string clock;            // "thread_cpu", "wall", "modelled"
+  double reference_ratio = 1;   // speed of the reference kernel now / at the start of the run (drift); 1 if not taken
+  std::string check;            // which check the result had: "host", "qemu", "none"
+};
+
+// The estimator of a measurement: minimum of its repetitions. NaN unless ok.
+double seconds_of(const Measurement& measurement);
+
+// What a measurement may not be, in words; empty if there is nothing. Journals and datasets hold and accept no other
+// measurements: ok has at least one time and no reason, slower_than_limit has its lower bound, times and the ratio are
+// finite and positive.
+std::string contradiction(const Measurement& measurement);
+
+struct Trial {
+  std::int64_t index = 0;  // position in its run
+  codegen::Candidate candidate;
+  std::uint64_t program_hash = 0;  // 0 when it did not lower
+  Measurement measurement;
+};
+
+// {"status":"ok","seconds":[...],"clock":"thread_cpu","check":"host"}; what is empty, or a ratio of 1, is left out.
+// Reading is strict: UserError with the place for unknown keys and statuses, and for contradictions.
+base::Document to_document(const Measurement& measurement);
+Measurement measurement_from(const base::Document& document);
+
+}  // namespace graft::datasets
