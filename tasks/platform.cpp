@@ -40,6 +40,12 @@ constexpr std::array levels{
 };
 #undef GRAFT_HOST_SUPPORTS
 
+// Asked once: the hundred CPUID instructions behind it are slow in virtual machines.
+const codegen::Target& host() {
+  static const codegen::Target target = codegen::host_target();
+  return target;
+}
+
 std::string_view architecture(std::string_view triple) {
   return triple.substr(0, triple.find('-'));
 }
@@ -78,11 +84,10 @@ Native native_from(const Document& map, const Document& target_node, const codeg
     throw UserError(map.at("threads").place(),
                     fmt::format("threads must be 1, got {}; kernels on several threads are not measured yet", threads));
   }
-  const std::string host = codegen::host_target().triple;
-  if (architecture(host) != architecture(target.triple)) {
+  if (architecture(host().triple) != architecture(target.triple)) {
     throw UserError(target_node.at("triple").place(),
                     fmt::format("this host is {} and cannot run code for '{}'; use remote or modelled",
-                                architecture(host), target.triple));
+                                architecture(host().triple), target.triple));
   }
   return Native{int(threads)};
 }
@@ -130,6 +135,8 @@ std::vector<std::string> native_ids() {
   return ids;
 }
 
+Platform unchecked_platform(const std::string& yaml, const std::string& file);
+
 // `native[:level][,threads=n]`, already known to begin with "native".
 Platform native_platform(const std::string& id) {
   const std::vector<std::string_view> parts = base::split(id, ',');
@@ -140,8 +147,9 @@ Platform native_platform(const std::string& id) {
                             ? "kernels on several threads are not measured yet; use threads=1"
                             : fmt::format("unknown suffix '{}'; known: threads=1", parts[i]));
   }
-  codegen::Target target = codegen::host_target();
-  if (name == "native") return parse_platform(native_yaml(name, "this host, all that its cpu can do", target), name);
+  codegen::Target target = host();
+  if (name == "native")
+    return unchecked_platform(native_yaml(name, "this host, all that its cpu can do", target), name);
 
   const std::string_view wanted = std::string_view(name).substr(std::string_view("native:").size());
   const auto level =
@@ -157,7 +165,7 @@ Platform native_platform(const std::string& id) {
   target.features.clear();
   target.vector_bits = level->vector_bits;
   target.vector_registers = level->vector_registers;
-  return parse_platform(native_yaml(name, fmt::format("this host, {} code", level->cpu), target), name);
+  return unchecked_platform(native_yaml(name, fmt::format("this host, {} code", level->cpu), target), name);
 }
 
 struct Catalogued {
@@ -185,15 +193,8 @@ Platform read_platform(const std::filesystem::path& file) {
   return parse_platform(base::read_file(file), file.string());
 }
 
-}  // namespace
-
-std::string source_of(const Platform& platform) {
-  if (std::holds_alternative<Native>(platform.how)) return "native";
-  if (std::holds_alternative<Remote>(platform.how)) return "remote";
-  return "modelled";
-}
-
-Platform parse_platform(const std::string& yaml, const std::string& file) {
+// All but whether LLVM knows the cpu.
+Platform unchecked_platform(const std::string& yaml, const std::string& file) {
   const Document document = base::parse_yaml(yaml, file);
   document.only_keys({"name", "long_name", "description", "target", "native", "remote", "modelled"});
   Platform platform;
@@ -205,11 +206,6 @@ Platform parse_platform(const std::string& yaml, const std::string& file) {
 
   const Document& target = document.at("target");
   platform.target = codegen::target_from(target);
-  try {
-    codegen::check_target(platform.target);
-  } catch (const UserError& error) {
-    throw UserError(target.at("cpu").place(), error.what());
-  }
 
   const Document* const native = document.find("native");
   const Document* const remote = document.find("remote");
@@ -226,6 +222,33 @@ Platform parse_platform(const std::string& yaml, const std::string& file) {
     platform.how = modelled_from(*modelled, target, platform.target);
   }
   return platform;
+}
+
+}  // namespace
+
+std::string source_of(const Platform& platform) {
+  if (std::holds_alternative<Native>(platform.how)) return "native";
+  if (std::holds_alternative<Remote>(platform.how)) return "remote";
+  return "modelled";
+}
+
+Platform parse_platform(const std::string& yaml, const std::string& file) {
+  Platform platform = unchecked_platform(yaml, file);
+  try {
+    codegen::check_target(platform.target);
+  } catch (const UserError& error) {
+    throw UserError(base::parse_yaml(yaml, file).at("target").at("cpu").place(), error.what());
+  }
+  return platform;
+}
+
+std::vector<Platform> known_platforms() {
+  std::vector<Platform> known;
+  for (const std::string& id : native_ids()) known.push_back(native_platform(id));
+  for (const Catalogued& shipped : catalogue()) {
+    known.push_back(unchecked_platform(base::read_file(shipped.file), shipped.file.string()));
+  }
+  return known;
 }
 
 std::vector<std::string> platform_ids() {

@@ -51,6 +51,9 @@ Platform parse_platform(const std::string& yaml, const std::string& file);
 // Ids that are known: `native`, `native:v2|v3|v4` (those that this host can run), and the name of every *.yaml in
 // ../share/graft/platforms as seen from the program.
 std::vector<std::string> platform_ids();
+// The same platforms with all that their YAML says. LLVM is not asked whether it knows their cpus (platform_named does
+// that): asking takes longer than all the rest of a list.
+std::vector<Platform> known_platforms();
 // By id (short or long; `native` ones may end in ",threads=1", the only number so far), or by the path of a YAML file.
 // UserError with did-you-mean, or with why this host cannot run it.
 Platform platform_named(const std::string& id);

@@ -1,0 +1,302 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/text.h"
+
+namespace graft::cli {
+namespace {
+
+using base::UserError;
+
+template <class T>
+T number_from(const std::string& flag, const std::string& text, const char* expected, T least) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range) throw UserError(flag, fmt::format("{} is out of range", text));
+  if (error != std::errc() || end != text.data() + text.size() || value != value) {
+    throw UserError(flag, fmt::format("expected {}, got '{}'", expected, text));
+  }
+  if (value < least) throw UserError(flag, fmt::format("must be at least {}, got {}", least, text));
+  return value;
+}
+
+// CLI11 sees texts only; what they mean, and what is said when they mean nothing, is decided here.
+class Flags final : public Options {
+ public:
+  explicit Flags(CLI::App& app) : app_(app) {}
+
+  void flag(const std::string& name, bool& value, const std::string& help) override {
+    app_.add_flag("--" + name, value, help)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    known_.push_back("--" + name);
+  }
+  void integer(const std::string& name, std::int64_t& value, std::int64_t least, const std::string& help) override {
+    add(name, "INTEGER", help, std::to_string(value), optional,
+        [&value, least, flag = "--" + name](const std::string& text) {
+          value = number_from<std::int64_t>(flag, text, "an integer", least);
+        });
+  }
+  void number(const std::string& name, double& value, double least, const std::string& help) override {
+    add(name, "NUMBER", help, fmt::format("{}", value), optional,
+        [&value, least, flag = "--" + name](const std::string& text) {
+          value = number_from<double>(flag, text, "a number", least);
+        });
+  }
+  void text(const std::string& name, std::string& value, const std::string& help, Need need) override {
+    add(name, "TEXT", help, value, need, [&value, flag = "--" + name](const std::string& text) {
+      if (text.empty()) throw UserError(flag, "expected a text, got nothing");
+      value = text;
+    });
+  }
+  void list(const std::string& name, std::vector<std::string>& value, const std::string& help, Need need) override {
+    add(name, "A,B,...", help, base::join(value, ","), need, [&value, flag = "--" + name](const std::string& text) {
+      value = split_list(text);
+      if (std::find(value.begin(), value.end(), "") != value.end()) {
+        throw UserError(flag, fmt::format("expected words separated by commas, got '{}'", text));
+      }
+    });
+  }
+  void positional(const std::string& name, std::string& value, const std::string& help, Need need) override {
+    app_.add_option(name, value, help)->required(need == required)->type_name("");
+  }
+  void positionals(const std::string& name, std::vector<std::string>& value, const std::string& help,
+                   Need need) override {
+    app_.add_option(name, value, help)
+        ->required(need == required)
+        ->expected(need == required ? 1 : 0, 1 << 20)
+        ->type_name("");
+  }
+
+  const std::vector<std::string>& known() const { return known_; }
+
+ private:
+  void add(const std::string& name, const char* type, const std::string& help, const std::string& standard, Need need,
+           std::function<void(const std::string&)> take) {
+    CLI::Option* const added = app_.add_option_function<std::string>("--" + name, std::move(take), help);
+    added->required(need == required)->type_name(type)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    if (!standard.empty() && need == optional) added->default_str(standard);
+    known_.push_back("--" + name);
+  }
+
+  CLI::App& app_;
+  std::vector<std::string> known_;
+};
+
+std::vector<std::string> names_of(const std::vector<Command>& all) {
+  std::vector<std::string> names;
+  for (const Command& command : all) names.push_back(command.name);
+  return names;
+}
+
+void print_overview() {
+  std::size_t widest = 0;
+  for (const Command& command : commands()) widest = std::max(widest, command.name.size());
+  fmt::print(
+      "graft {}: tunes tensor programs with a cost model that moves to new hardware\n\nusage: graft COMMAND "
+      "[FLAGS]\n\n",
+      GRAFT_VERSION);
+  for (const Command& command : commands()) fmt::print("  {:<{}}  {}\n", command.name, widest, command.help);
+  fmt::print(
+      "\nEvery command has --help (also: graft help COMMAND), --json, --seed, --threads and --quiet.\n"
+      "Results go to standard output, everything else to standard error.\n"
+      "Exit codes: 0 done, 1 failed, 2 flags or files, 3 a gate was not met, 130 interrupted and safe to repeat.\n");
+}
+
+// The command whose name the first one or two words are, and how many words that is.
+std::pair<const Command*, int> find_command(const std::vector<std::string>& words) {
+  for (const Command& command : commands()) {
+    const std::vector<std::string_view> name = base::words(command.name);
+    if (words.size() >= name.size() && std::equal(name.begin(), name.end(), words.begin())) {
+      return {&command, int(name.size())};
+    }
+  }
+  std::vector<std::string> second;  // of a group that was named
+  for (const Command& command : commands()) {
+    const std::vector<std::string_view> name = base::words(command.name);
+    if (name.size() == 2 && name[0] == words[0]) second.emplace_back(name[1]);
+  }
+  if (!second.empty() && words.size() > 1 && !words[1].starts_with("-")) {
+    throw UserError(words[0], fmt::format("unknown command '{}'{}", words[1], base::did_you_mean(words[1], second)));
+  }
+  if (!second.empty()) {
+    throw UserError(words[0], fmt::format("which one? use graft {} {}", words[0], base::join(second, "|")));
+  }
+  if (words[0].starts_with("-"))
+    throw UserError(words[0], "the command comes first: graft COMMAND FLAGS; see graft --help");
+  std::vector<std::string> all = names_of(commands());
+  all.push_back("help");
+  throw UserError(fmt::format("unknown command '{}'{}", words[0], base::did_you_mean(words[0], all)));
+}
+
+std::string typed(const std::vector<std::string>& words) {
+  std::string out = "graft";
+  for (const std::string& word : words) {
+    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"()[]*?$;&|<>\\`!#~") == std::string::npos;
+    std::string quoted;
+    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    out += plain ? " " + word : " '" + quoted + "'";
+  }
+  return out;
+}
+
+// CLI11's complaints in our words.
+[[noreturn]] void refuse(const CLI::ParseError& error, const std::vector<std::string>& rest) {
+  std::string message = error.what();
+  if (const auto* required = dynamic_cast<const CLI::RequiredError*>(&error)) {
+    message = required->what();
+    if (const std::size_t cut = message.find(" is required"); cut != std::string::npos) {
+      const std::string name = message.substr(0, cut);
+      throw UserError(name.starts_with("-") ? fmt::format("{} is missing", name) : fmt::format("missing {}", name));
+    }
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const std::size_t colon = message.find(':');
+    const std::string name = message.substr(0, colon);
+    if (colon != std::string::npos && name.starts_with("--")) {
+      const bool twice = std::count_if(rest.begin(), rest.end(), [&](const std::string& word) {
+                           return word == name || word.starts_with(name + "=");
+                         }) > 1;
+      throw UserError(name, twice ? "given more than once" : "needs a value");
+    }
+  }
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  if (!message.empty() && std::isupper(static_cast<unsigned char>(message[0])) != 0) {
+    message[0] = char(std::tolower(static_cast<unsigned char>(message[0])));
+  }
+  throw UserError(message);
+}
+
+int run_command(const Command& command, const std::vector<std::string>& words, int name_words) {
+  CLI::App app(command.help, "graft " + command.name);
+  app.allow_extras();
+  Flags flags(app);
+  const Action action = command.declare(flags);
+  bool json = false, quiet = false;
+  std::int64_t seed = 1, threads = base::hardware_threads();
+  flags.flag("json", json, "print one JSON object");
+  flags.flag("quiet", quiet, "no progress and no notes");
+  flags.integer("seed", seed, 0, "fixes every random choice");
+  flags.integer("threads", threads, 1, "of this program; results do not depend on it");
+  std::string examples;
+  for (const std::string& example : command.examples) examples += "  " + example + "\n";
+  if (!examples.empty()) app.footer("Examples:\n" + examples);
+
+  const std::vector<std::string> rest(words.begin() + name_words, words.end());
+  try {
+    app.parse(std::vector<std::string>(rest.rbegin(), rest.rend()));  // CLI11 wants them from the back
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return done;
+  } catch (const CLI::ParseError& error) {
+    for (const std::string& word : app.remaining()) {  // a misspelt flag is the reason for what is missing
+      if (word.starts_with("--")) {
+        const std::string name = word.substr(0, word.find('='));
+        if (const std::string near = base::did_you_mean(name, flags.known()); near.starts_with("; did")) {
+          throw UserError(fmt::format("unknown flag '{}'{}", name, near));
+        }
+      }
+    }
+    refuse(error, rest);
+  }
+  if (!app.remaining().empty()) {
+    const std::vector<std::string> extra = app.remaining();
+    const auto dashed =
+        std::find_if(extra.begin(), extra.end(), [](const std::string& w) { return w.starts_with("-"); });
+    if (dashed == extra.end())
+      throw UserError(extra[0],
+                      fmt::format("graft {} does not take this; see graft help {}", command.name, command.name));
+    const std::string name = dashed->substr(0, dashed->find('='));
+    throw UserError(fmt::format("unknown flag '{}'{}", name, base::did_you_mean(name, flags.known())));
+  }
+
+  if (command.stops) catch_signals();
+  Output output(json);
+  Progress progress(quiet);
+  Session session{std::uint64_t(seed), int(std::min<std::int64_t>(threads, 1024)), typed(words), output, progress};
+  const int code = action(session);
+  output.finish();
+  return code;
+}
+
+int run_words(const std::vector<std::string>& words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || (words[0] == "help" && words.size() == 1)) {
+    print_overview();
+    return words.empty() ? wrong_use : done;
+  }
+  if (words[0] == "--version") {
+    fmt::print("graft {}\n", GRAFT_VERSION);
+    return done;
+  }
+  if (words[0] == "help") {
+    const std::vector<std::string> asked(words.begin() + 1, words.end());
+    const auto [command, count] = find_command(asked);
+    std::vector<std::string> again(asked.begin(), asked.begin() + count);
+    again.push_back("--help");
+    return run_command(*command, again, count);
+  }
+  const auto [command, count] = find_command(words);
+  return run_command(*command, words, count);
+}
+
+void complain(std::string_view message) {
+  std::string line(message);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  fmt::print(stderr, "error: {}\n", line);
+}
+
+}  // namespace
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> parts{""};
+  int depth = 0;
+  for (const char c : text) {
+    depth += (c == '(' || c == '[') - (c == ')' || c == ']');
+    if (c == ',' && depth == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  for (std::string& part : parts) part = base::trim(part);
+  return parts;
+}
+
+std::vector<std::int64_t> integers_of(const std::string& flag, const std::vector<std::string>& words,
+                                      std::int64_t least) {
+  std::vector<std::int64_t> values;
+  for (const std::string& word : words) values.push_back(number_from<std::int64_t>(flag, word, "an integer", least));
+  return values;
+}
+
+int run_program(int count, const char* const* arguments) {
+  try {
+    const int code = run_words({arguments + 1, arguments + count});
+    if (std::fflush(stdout) != 0) throw base::Failure("standard output cannot be written");
+    return code;
+  } catch (const UserError& error) {
+    complain(error.what());
+    return wrong_use;
+  } catch (const std::filesystem::filesystem_error& error) {
+    complain(fmt::format("{}: {}", error.path1().string(), error.code().message()));
+    return failed;
+  } catch (const std::exception& error) {
+    if (stop_was_requested()) {
+      complain("interrupted; run the same command again to continue");
+      return interrupted;
+    }
+    complain(error.what());
+    return failed;
+  }
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,239 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "base/statistics.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/common.h"
+#include "codegen/schedule/space.h"
+#include "meta/metrics.h"
+#include "meta/model_file.h"
+
+namespace graft::cli {
+namespace {
+
+struct Flags {
+  std::string model, platform = "native", out, run;
+  std::vector<std::string> workloads;
+  std::int64_t shots = 20;
+  MeasureFlags measure;
+};
+
+constexpr std::int64_t kFolds = 5;
+
+// Spearman of predicted speed and measured speed, with the percentile interval over resampled programs.
+struct Quality {
+  double spearman = 0, low = 0, high = 0;
+};
+
+double correlation(const std::vector<double>& predicted, const std::vector<double>& log_seconds) {
+  std::vector<double> speed;
+  for (const double value : log_seconds) speed.push_back(-value);
+  return base::spearman(predicted, speed);
+}
+
+Quality quality_of(const std::vector<double>& predicted, const std::vector<double>& log_seconds, std::uint64_t seed) {
+  constexpr int resamples = 1000;
+  const std::int64_t count = std::int64_t(predicted.size());
+  base::Stream stream(seed, "adapt: bootstrap");
+  std::vector<double> values;
+  for (int r = 0; r < resamples; ++r) {
+    std::vector<double> p, t;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::size_t at = std::size_t(stream.below(count));
+      p.push_back(predicted[at]);
+      t.push_back(log_seconds[at]);
+    }
+    values.push_back(correlation(p, t));
+  }
+  return {correlation(predicted, log_seconds), base::quantile(values, 0.025), base::quantile(values, 0.975)};
+}
+
+std::vector<double> scores_of(const meta::CostModel& model, const meta::Examples& examples) {
+  const std::vector<float> mean = model.score(examples.features).mean;
+  return {mean.begin(), mean.end()};
+}
+
+// For every support program its place (rank over count) in its workload, as seen by a model that was adapted without
+// it. Places, unlike scores, are comparable between the models of the folds. Empty when a workload has too few
+// programs.
+std::vector<std::vector<double>> cross_validated(const meta::CostModel& prior,
+                                                 const std::vector<meta::Examples>& supports, std::uint64_t seed,
+                                                 Progress& progress) {
+  std::vector<std::vector<double>> places(supports.size());
+  std::vector<std::vector<std::int64_t>> fold_of(supports.size());
+  for (std::size_t w = 0; w < supports.size(); ++w) {
+    if (supports[w].size() < kFolds) return {};
+    base::Stream stream(seed, "adapt: folds", w);
+    const std::vector<std::int64_t> order = stream.choose(supports[w].size(), supports[w].size());
+    fold_of[w].resize(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) fold_of[w][std::size_t(order[i])] = std::int64_t(i) % kFolds;
+    places[w].resize(order.size());
+  }
+  for (std::int64_t fold = 0; fold < kFolds; ++fold) {
+    progress.progress("cross-validation", fold, kFolds);
+    std::vector<meta::Examples> kept;
+    for (std::size_t w = 0; w < supports.size(); ++w) {
+      std::vector<std::int64_t> rows;
+      for (std::int64_t i = 0; i < supports[w].size(); ++i) {
+        if (fold_of[w][std::size_t(i)] != fold) rows.push_back(i);
+      }
+      kept.push_back(meta::rows_of(supports[w], rows));
+    }
+    const auto model = prior.adapted(kept);
+    for (std::size_t w = 0; w < supports.size(); ++w) {
+      const std::vector<double> ranks = base::ranks(scores_of(*model, supports[w]));
+      for (std::size_t i = 0; i < ranks.size(); ++i) {
+        if (fold_of[w][i] == fold) places[w][i] = ranks[i] / double(ranks.size());
+      }
+    }
+  }
+  progress.progress("cross-validation", kFolds, kFolds);
+  return places;
+}
+
+base::Document document_of(const Quality& quality) {
+  base::Document out = base::Document::map();
+  return out.set("mean", quality.spearman).set("low", quality.low).set("high", quality.high);
+}
+
+std::string text_of(const Quality& quality) {
+  return fmt::format("{:.3f} [{:.3f}, {:.3f}]", quality.spearman, quality.low, quality.high);
+}
+
+int adapt(const Flags& flags, Session& session) {
+  check_output_folder(flags.out);
+  const meta::ModelFile file = meta::load_model(flags.model);
+  const features::Encoding& encoding = features::encoding_named(file.encoding);
+  const tasks::Platform platform = tasks::platform_named(flags.platform);
+  std::vector<codegen::Workload> workloads;
+  std::vector<codegen::Space> spaces;
+  base::Document names = base::Document::list();
+  for (const std::string& text : flags.workloads) {
+    workloads.push_back(codegen::parse_workload(text));
+    if (std::count(workloads.begin(), workloads.end(), workloads.back()) > 1) {
+      throw base::UserError("--workloads", fmt::format("{} is given twice", text));
+    }
+    spaces.push_back(codegen::derive_space(workloads.back(), platform.target));
+    names.push(workloads.back().text);
+  }
+  const auto measurer = tasks::make_measurer(platform, flags.measure.settings(0));
+
+  // The support is chosen for its number: another number of shots is another run.
+  base::Document request = base::Document::map();
+  request.set("command", "adapt")
+      .set("workloads", std::move(names))
+      .set("platform", platform.name)
+      .set("source", tasks::source_of(platform))
+      .set("platform_hash", base::to_hex(base::hash_bytes(platform.yaml)))
+      .set("shots", flags.shots)
+      .set("model", file_hash(flags.model))
+      .set("seed", std::int64_t(session.seed));
+  flags.measure.put(request);
+  const std::filesystem::path folder = flags.run.empty() ? flags.out + ".run" : flags.run;
+  search::RunDirectory run(folder, request, context_of(session));
+
+  std::vector<meta::Examples> supports;
+  std::int64_t trials = 0;
+  for (std::size_t w = 0; w < workloads.size(); ++w) {
+    search::TuningSettings settings;
+    settings.explorer = "support";
+    settings.trials = flags.shots;
+    settings.batch = int(flags.shots);
+    settings.seed = base::hash_combine(session.seed, codegen::hash(workloads[w]));
+    settings.threads = session.threads;
+    settings.prior_is_trained = file.model->kind() != "scratch";
+    search::Tuning tuning(spaces[w], encoding, file.model.get(), *measurer, run, settings);
+    tuning.platform = platform.name;
+    const bool complete = run_rounds(tuning, flags.shots, session.progress);
+    if (!complete) throw base::Failure("interrupted");
+    trials += std::int64_t(tuning.trials().size());
+    supports.push_back(tuning.examples());
+    if (supports.back().size() == 0) {
+      throw base::Failure(fmt::format("{}: none of {} trials was ok ({}); see graft inspect {}", workloads[w].text,
+                                      tuning.trials().size(), status_line(status_counts(tuning.trials())),
+                                      folder.string()));
+    }
+  }
+
+  const auto adapted = file.model->adapted(supports);
+  base::Document provenance = context_of(session);
+  provenance.set("adapted_from", flags.model)
+      .set("adapted_from_hash", file_hash(flags.model))
+      .set("platform", platform.name)
+      .set("source", tasks::source_of(platform))
+      .set("workloads", request.at("workloads"))
+      .set("shots", flags.shots)
+      .set("measurements", trials)
+      .set("seed", std::int64_t(session.seed))
+      .set("prior", file.provenance);
+  const std::string card = fmt::format(
+      "{}\n## Adapted\n\nTo {} ({}) with {} measurements of {} workloads, {} each, by graft {}.\n", file.card,
+      platform.name, tasks::source_of(platform), trials, workloads.size(), flags.shots, graft_version());
+
+  const std::vector<std::vector<double>> places =
+      cross_validated(*file.model, supports, session.seed, session.progress);
+  if (session.progress.stop_requested()) throw base::Failure("interrupted");
+  meta::save_model(*adapted, encoding, provenance, card, flags.out);
+
+  Table table({"workload", "programs", "zero-shot spearman", "adapted, cross-validated"});
+  base::Document rows = base::Document::list();
+  for (std::size_t w = 0; w < workloads.size(); ++w) {
+    const Quality zero = quality_of(scores_of(*file.model, supports[w]), supports[w].log_seconds, session.seed);
+    std::optional<Quality> after;
+    if (!places.empty()) after = quality_of(places[w], supports[w].log_seconds, session.seed);
+    table.row({workloads[w].text, std::to_string(supports[w].size()), text_of(zero), after ? text_of(*after) : "-"});
+    base::Document row = base::Document::map();
+    row.set("workload", workloads[w].text)
+        .set("programs", supports[w].size())
+        .set("zero_shot", document_of(zero))
+        .set("cross_validated", after ? document_of(*after) : base::Document());
+    rows.push(std::move(row));
+  }
+  session.output.json()
+      .set("model", flags.model)
+      .set("platform", platform.name)
+      .set("source", tasks::source_of(platform))
+      .set("shots", flags.shots)
+      .set("measurements", trials)
+      .set("seed", std::int64_t(session.seed))
+      .set("rows", std::move(rows))
+      .set("out", flags.out)
+      .set("run", folder.string());
+  session.output.line(
+      fmt::format("{}: {} adapted to {} with {} {} ({} a workload)", flags.out, flags.model, platform.name, trials,
+                  tasks::source_of(platform) == "modelled" ? "modelled times" : "measurements", flags.shots));
+  session.output.table(table);
+  if (places.empty()) session.output.line(fmt::format("cross-validation needs {} programs of every workload", kFolds));
+  return done;
+}
+
+}  // namespace
+
+Command adapt_command() {
+  return {.name = "adapt",
+          .help = "adapt a model to a platform with a few measurements there",
+          .examples = {"graft adapt model.h5 --platform native --workloads 'matmul(m=512,n=512,k=512),resnet18.C2' "
+                       "--shots 20 --out here.h5"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.positional("MODEL.h5", flags->model, "from graft train");
+            options.text("platform", flags->platform, "id or YAML file (graft platform list)");
+            options.list("workloads", flags->workloads, "what to measure", Options::required);
+            options.integer("shots", flags->shots, 1, "measurements of each workload");
+            options.text("out", flags->out, "adapted model to write", Options::required);
+            options.text("run", flags->run, "the run's folder (default: <out>.run)");
+            flags->measure.declare(options);
+            return [flags](Session& session) { return adapt(*flags, session); };
+          },
+          .stops = true};
+}
+
+}  // namespace graft::cli

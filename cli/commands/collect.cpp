@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/statistics.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/common.h"
+#include "codegen/schedule/space.h"
+#include "search/explorer.h"
+
+namespace graft::cli {
+namespace {
+
+struct Flags {
+  std::vector<std::string> workloads;
+  std::string platform = "native", explorer = "random", out;
+  std::int64_t samples = 300;
+  MeasureFlags measure;
+};
+
+base::Document request_of(const Flags& flags, const Session& session, const std::vector<codegen::Workload>& workloads,
+                          const tasks::Platform& platform) {
+  base::Document names = base::Document::list();
+  for (const codegen::Workload& workload : workloads) names.push(workload.text);
+  base::Document request = base::Document::map();
+  request.set("command", "collect")
+      .set("workloads", std::move(names))
+      .set("platform", platform.name)
+      .set("source", tasks::source_of(platform))
+      .set("platform_hash", base::to_hex(base::hash_bytes(platform.yaml)))
+      .set("explorer", flags.explorer)
+      .set("seed", std::int64_t(session.seed));
+  flags.measure.put(request);
+  return request;
+}
+
+// The journal as a dataset. What is said about the making is the run's first command: running it again changes no byte.
+void write(const Flags& flags, const tasks::Platform& platform, const search::RunDirectory& run,
+           const base::Document& request, const base::Document& context) {
+  datasets::Dataset dataset;
+  dataset.platform = platform.name;
+  dataset.source = tasks::source_of(platform);
+  dataset.platform_yaml = platform.yaml;
+  dataset.target = platform.target;
+  dataset.provenance = context;
+  dataset.provenance.set("request", request);
+  for (const datasets::Trial& trial : run.journal().trials()) dataset.add(trial);
+  datasets::write_dataset(dataset, flags.out);
+}
+
+int collect(const Flags& flags, Session& session) {
+  const std::filesystem::path out = flags.out;
+  check_output_folder(out);
+  const std::filesystem::path folder = out.string() + ".run";
+  if (std::filesystem::exists(out) && !std::filesystem::exists(folder)) {
+    throw base::UserError("--out", fmt::format("{} exists, but not its run folder {}; choose another name",
+                                               out.string(), folder.string()));
+  }
+  const tasks::Platform platform = tasks::platform_named(flags.platform);
+  std::vector<codegen::Workload> workloads;
+  std::vector<codegen::Space> spaces;
+  for (const std::string& text : flags.workloads) {
+    const codegen::Workload workload = codegen::parse_workload(text);
+    if (std::find(workloads.begin(), workloads.end(), workload) != workloads.end()) {
+      throw base::UserError(text, "this workload is given twice");
+    }
+    workloads.push_back(workload);
+    spaces.push_back(codegen::derive_space(workload, platform.target));
+  }
+  search::make_explorer(flags.explorer, spaces.front(),
+                        session.seed);  // refuses an unknown name before there is a folder
+  const auto measurer = tasks::make_measurer(platform, flags.measure.settings(0));
+  const base::Document request = request_of(flags, session, workloads, platform);
+  search::RunDirectory run(folder, request, context_of(session));
+  if (!run.journal().trials().empty()) {
+    session.progress.note(
+        fmt::format("{}: continues, {} trials are recorded", folder.string(), run.journal().trials().size()));
+  }
+
+  bool complete = true;
+  Table table({"workload", "trials", "ok", fmt::format("best {}", seconds_word(tasks::source_of(platform))), "median",
+               "max/min"});
+  base::Document rows = base::Document::list();
+  for (std::size_t w = 0; w < spaces.size() && complete; ++w) {
+    search::TuningSettings settings;
+    settings.explorer = flags.explorer;
+    settings.trials = flags.samples;
+    settings.batch = int(std::min<std::int64_t>(flags.samples, 64));
+    settings.seed = base::hash_combine(session.seed, codegen::hash(workloads[w]));
+    settings.threads = session.threads;
+    search::Tuning tuning(spaces[w], features::encodings().front(), nullptr, *measurer, run, settings);
+    tuning.platform = platform.name;
+    complete = run_rounds(tuning, flags.samples, session.progress);
+    std::vector<double> seconds;
+    for (const datasets::Trial& trial : tuning.trials()) {
+      if (trial.measurement.status == datasets::Status::ok) seconds.push_back(datasets::seconds_of(trial.measurement));
+    }
+    const bool any = !seconds.empty();
+    const double best = any ? *std::min_element(seconds.begin(), seconds.end()) : 0;
+    const double worst = any ? *std::max_element(seconds.begin(), seconds.end()) : 0;
+    table.row({workloads[w].text, std::to_string(tuning.trials().size()), std::to_string(seconds.size()),
+               any ? seconds_text(best) : "-", any ? seconds_text(base::median(seconds)) : "-",
+               any ? number_text(worst / best, 1) : "-"});
+    base::Document row = base::Document::map();
+    row.set("workload", workloads[w].text).set("trials", tuning.trials().size()).set("ok", seconds.size());
+    if (any) row.set("best_seconds", best).set("median_seconds", base::median(seconds)).set("worst_seconds", worst);
+    row.set("statuses", status_counts(tuning.trials()));
+    rows.push(std::move(row));
+  }
+  if (!run.journal().trials().empty())
+    write(flags, platform, run, request, search::read_run(folder).journal.head.at("context"));
+
+  session.output.json()
+      .set("platform", platform.name)
+      .set("source", tasks::source_of(platform))
+      .set("seed", std::int64_t(session.seed))
+      .set("trials", run.journal().trials().size())
+      .set("workloads", std::move(rows))
+      .set("complete", complete)
+      .set("out", out.string());
+  session.output.line(fmt::format("{} ({}): {} trials in {}", platform.name, tasks::source_of(platform),
+                                  run.journal().trials().size(), out.string()));
+  session.output.table(table);
+  if (!complete) session.progress.note("interrupted: run the same command again to continue");
+  return complete ? done : interrupted;
+}
+
+}  // namespace
+
+Command collect_command() {
+  return {.name = "collect",
+          .help = "measure sampled schedules of workloads on a platform into a dataset",
+          .examples =
+              {"graft collect 'matmul(m=512,n=512,k=512)' resnet18.C2 --platform native:v3 --samples 300 --out v3.h5"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.positionals("WORKLOAD", flags->workloads, "operators with their shapes, or index expressions");
+            options.text("platform", flags->platform, "id or YAML file (graft platform list)");
+            options.integer("samples", flags->samples, 1, "schedules to measure of each workload");
+            options.text("explorer", flags->explorer, "random, or another explorer (which then works without a model)");
+            options.text("out", flags->out, "the dataset (HDF5); its journal lies in <out>.run", Options::required);
+            flags->measure.declare(options);
+            return [flags](Session& session) { return collect(*flags, session); };
+          },
+          .stops = true};
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,20 @@
+// The commands, one file each. Their order in the help is that of table.cpp.
+#pragma once
+
+#include "cli/command.h"
+
+namespace graft::cli {
+
+Command doctor_command();
+Command platform_list_command();
+Command platform_show_command();
+Command platform_probe_command();
+Command collect_command();
+Command train_command();
+Command adapt_command();
+Command evaluate_command();
+Command tune_command();
+Command inspect_command();
+Command report_command();
+
+}  // namespace graft::cli

@@ -1,0 +1,72 @@
+// What several commands need: how to measure, where a result comes from, names of files, tables that more than one
+// prints.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/document.h"
+#include "cli/command.h"
+#include "datasets/dataset.h"
+#include "features/encoding.h"
+#include "meta/cost_model.h"
+#include "search/run_directory.h"
+#include "search/tuning.h"
+#include "tasks/measurer.h"
+#include "tasks/platform.h"
+
+namespace graft::cli {
+
+std::string_view graft_version();
+std::string host_cpu();  // model name of this machine's processor
+
+// {"graft":"0.1.0","date":"2025-01-31T12:00:00Z","host":{"cpu":...,"system":...},"command":"graft ..."}
+base::Document context_of(const Session& session);
+
+// Hash of a file's bytes, 16 hex digits.
+std::string file_hash(const std::filesystem::path& path);
+
+// Letters, digits and dashes, for names of folders: "matmul-m-64-n-64-k-64". At most 60 characters; longer ones end in
+// a hash.
+std::string short_name(std::string_view text);
+
+// "modelled seconds" for modelled platforms: such a time is never called a measurement.
+std::string seconds_word(std::string_view source);
+
+// --repetitions, --minimum-ms, --timeout: how long a candidate is timed.
+struct MeasureFlags {
+  std::int64_t repetitions = 3;
+  double minimum_ms = 1, timeout = 10;
+  void declare(Options& options);
+  tasks::MeasureSettings settings(double abort_factor) const;
+  void put(base::Document& request) const;  // what identifies a run
+};
+
+// Rounds until the budget is spent or a stop is asked for; false in the latter case. Notes when the space had no more
+// candidates.
+bool run_rounds(search::Tuning& tuning, std::int64_t trials, Progress& progress);
+
+// {"ok":40,"wrong_result":1}, in the order of the list of statuses, without those that did not occur.
+base::Document status_counts(std::span<const datasets::Trial> trials);
+std::string status_line(const base::Document& counts);  // "40 ok, 1 wrong_result"
+
+// The place behind an unreadable --out is checked before hours of work: UserError when its folder does not exist.
+void check_output_folder(const std::filesystem::path& out);
+
+// UserError for anything but "mlp": the one kind of network so far.
+void check_model_kind(const std::string& model);
+// Of --hidden 128,64 and --backend native|torch.
+std::vector<std::int64_t> hidden_of(const std::vector<std::string>& words);
+void check_backend(const std::string& backend);
+
+std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files);
+
+// The steps of a candidate, a line each.
+base::Document schedule_document(const codegen::Candidate& candidate);
+
+}  // namespace graft::cli

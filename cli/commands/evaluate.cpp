@@ -1,0 +1,263 @@
+#include "meta/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/common.h"
+
+namespace graft::cli {
+namespace {
+
+struct Flags {
+  std::vector<std::string> datasets, methods{"zero-shot", "scratch", "finetune", "ridge", "reptile"},
+      shots{"0", "5", "10", "20"}, hidden{"128", "64"};
+  std::string target = "all", regime = "seen", encoding = "context_relation", backend = "native", out;
+  std::int64_t draws = 20, steps = 0;
+};
+
+base::Document interval(const base::Interval& value) {
+  base::Document out = base::Document::map();
+  return out.set("mean", value.mean).set("low", value.low).set("high", value.high);
+}
+
+base::Document row_document(const meta::EvaluationRow& row, const std::string& source) {
+  base::Document out = base::Document::map();
+  return out.set("target", row.target)
+      .set("source", source)
+      .set("method", row.method)
+      .set("shots", row.shots)
+      .set("measurements", row.measurements)
+      .set("draws", row.draws)
+      .set("spearman", interval(row.spearman))
+      .set("top1", interval(row.top1))
+      .set("top5", interval(row.top5))
+      .set("spearman_best30", row.spearman_best30);
+}
+
+// What decides every number: results of an equal request are taken over from --out when the command is run again.
+base::Document request_of(const Flags& flags, const Session& session) {
+  base::Document files = base::Document::list();
+  for (const std::string& file : flags.datasets) files.push(file_hash(file));
+  const auto words = [](const std::vector<std::string>& values) { return base::join(values, ","); };
+  base::Document request = base::Document::map();
+  return request.set("command", "evaluate")
+      .set("datasets", std::move(files))
+      .set("methods", words(flags.methods))
+      .set("shots", words(flags.shots))
+      .set("draws", flags.draws)
+      .set("regime", flags.regime)
+      .set("encoding", flags.encoding)
+      .set("backend", flags.backend)
+      .set("hidden", words(flags.hidden))
+      .set("steps", flags.steps)
+      .set("seed", std::int64_t(session.seed));
+}
+
+// Rows of an earlier, interrupted run of the same request, by target.
+base::Document::List known_rows(const std::string& out, const base::Document& request) {
+  if (out.empty() || !std::filesystem::exists(out)) return {};
+  try {
+    const base::Document earlier = base::parse_json(base::read_file(out), out);
+    const base::Document* asked = earlier.find("request");
+    if (asked == nullptr || asked->to_json() != request.to_json()) return {};
+    return earlier.at("rows").as_list();
+  } catch (const base::UserError&) {
+    return {};  // some other file: it is replaced
+  }
+}
+
+struct Metric {
+  const char* key;
+  const char* title;
+};
+constexpr Metric kMetrics[] = {{"spearman", "Spearman (1 is a perfect ranking)"},
+                               {"top1", "top-1 (best time / time of the program predicted fastest; 1 is perfect)"},
+                               {"top5", "top-5 (best time / best time among the 5 predicted fastest)"}};
+
+const base::Document* row_of(const base::Document::List& rows, const std::string& target, const std::string& method,
+                             std::int64_t shots) {
+  for (const base::Document& row : rows) {
+    if (row.at("target").as_string() == target && row.at("method").as_string() == method &&
+        row.at("shots").as_integer() == shots)
+      return &row;
+  }
+  return nullptr;
+}
+
+double mean_of(const base::Document& row, const char* metric) {
+  const base::Document& value = row.at(metric).at("mean");
+  return value.is_null() ? -2 : value.as_number();
+}
+
+// Method with the best mean at this number of shots.
+std::string winner(const base::Document::List& rows, const std::string& target, const Flags& flags, std::int64_t shots,
+                   const char* metric) {
+  std::string best;
+  double most = -3;
+  for (const std::string& method : flags.methods) {
+    const base::Document* row = row_of(rows, target, method, shots);
+    if (row == nullptr || mean_of(*row, metric) <= most) continue;
+    most = mean_of(*row, metric);
+    best = method;
+  }
+  return best;
+}
+
+void print_target(const std::string& target, const std::string& source, const base::Document::List& rows,
+                  const Flags& flags, const std::vector<std::int64_t>& shots, Output& out) {
+  out.line(fmt::format("\n{} ({}), trained on the other platforms; {} draws, 95 % intervals, {} workloads", target,
+                       source, flags.draws, flags.regime));
+  std::vector<std::string> totals;
+  for (const std::int64_t k : shots) {
+    std::int64_t most = 0;
+    for (const base::Document& row : rows) {
+      if (row.at("target").as_string() == target && row.at("shots").as_integer() == k)
+        most = std::max(most, row.at("measurements").as_integer());
+    }
+    totals.push_back(fmt::format("{} at {} shots", most, k));
+  }
+  out.line("target measurements in all: " + base::join(totals, ", "));
+  for (const Metric& metric : kMetrics) {
+    std::vector<std::string> head{"method"};
+    for (const std::int64_t k : shots) head.push_back(fmt::format("{} shots", k));
+    Table table(head);
+    for (const std::string& method : flags.methods) {
+      std::vector<std::string> cells{method};
+      for (const std::int64_t k : shots) {
+        const base::Document* row = row_of(rows, target, method, k);
+        if (row == nullptr) {
+          cells.push_back("-");
+          continue;
+        }
+        const base::Document& value = row->at(metric.key);
+        const double mean = mean_of(*row, metric.key);
+        const double half =
+            value.at("low").is_null() ? 0 : (value.at("high").as_number() - value.at("low").as_number()) / 2;
+        cells.push_back(fmt::format("{} ±{:.3f}", number_text(mean), half));
+      }
+      table.row(std::move(cells));
+    }
+    out.line(fmt::format("\n{}", metric.title));
+    out.table(table);
+  }
+  Table best({"winner by", "shots", "method"});
+  for (const char* metric : {"spearman", "top1"}) {
+    for (const std::int64_t k : shots) best.row({metric, std::to_string(k), winner(rows, target, flags, k, metric)});
+  }
+  out.line("");
+  out.table(best);
+}
+
+int evaluate(const Flags& flags, Session& session) {
+  if (!flags.out.empty()) check_output_folder(flags.out);
+  check_backend(flags.backend);
+  meta::EvaluationSettings settings;
+  settings.methods = flags.methods;
+  for (const std::string& method : flags.methods) meta::method_named(method);
+  const std::vector<std::int64_t> shots = integers_of("--shots", flags.shots, 0);
+  for (const std::int64_t k : shots) settings.shots.push_back(int(std::min<std::int64_t>(k, 1 << 30)));
+  settings.draws = int(flags.draws);
+  if (flags.regime != "seen" && flags.regime != "unseen") {
+    throw base::UserError("--regime", fmt::format("expected seen or unseen, got '{}'", flags.regime));
+  }
+  settings.regime = flags.regime == "seen" ? meta::Regime::seen : meta::Regime::unseen;
+  settings.learner.hidden = hidden_of(flags.hidden);
+  settings.learner.backend = flags.backend;
+  settings.learner.steps = flags.steps;
+  settings.learner.seed = session.seed;
+  settings.learner.threads = session.threads;
+
+  const meta::TaskSet tasks =
+      meta::make_task_set(read_datasets(flags.datasets), features::encoding_named(flags.encoding), session.threads);
+  if (tasks.stale_rows > 0) session.progress.note(fmt::format("{} rows are stale and left out", tasks.stale_rows));
+  const std::vector<std::string> platforms = meta::platforms(tasks);
+  if (platforms.size() < 2) {
+    throw base::UserError(
+        base::join(flags.datasets, ", "),
+        fmt::format("only platform {}; training needs datasets of at least one other platform", platforms[0]));
+  }
+  std::vector<std::string> targets = platforms;
+  if (flags.target != "all") {
+    meta::only_platforms(tasks, {flags.target});  // refuses an unknown one
+    targets = {flags.target};
+  }
+
+  const base::Document request = request_of(flags, session);
+  const base::Document::List earlier = known_rows(flags.out, request);
+  base::Document::List rows;
+  base::Document& json = session.output.json();
+  json.set("request", request).set("context", context_of(session));
+  const auto save = [&](bool complete) {
+    json.set("rows", base::Document(rows)).set("complete", complete);
+    if (!flags.out.empty()) base::replace_file(flags.out, json.to_pretty_json() + "\n");
+  };
+  for (const std::string& target : targets) {
+    base::Document::List own;
+    for (const base::Document& row : earlier) {
+      if (row.at("target").as_string() == target) own.push_back(row);
+    }
+    if (own.size() != flags.methods.size() * shots.size()) {
+      own.clear();
+      for (const meta::EvaluationRow& row : meta::evaluate(tasks, target, settings, session.progress)) {
+        own.push_back(row_document(row, tasks.sources.at(target)));
+      }
+    }
+    rows.insert(rows.end(), own.begin(), own.end());
+    save(target == targets.back());
+    print_target(target, tasks.sources.at(target), rows, flags, shots, session.output);
+  }
+
+  base::Document winners = base::Document::list();
+  for (const std::string& target : targets) {
+    for (const std::int64_t k : shots) {
+      base::Document entry = base::Document::map();
+      winners.push(entry.set("target", target)
+                       .set("shots", k)
+                       .set("by_spearman", winner(rows, target, flags, k, "spearman"))
+                       .set("by_top1", winner(rows, target, flags, k, "top1")));
+    }
+  }
+  json.set("winners", std::move(winners));
+  save(true);
+  return done;
+}
+
+std::string method_names() {
+  std::vector<std::string> names;
+  for (const meta::Method& method : meta::methods()) names.push_back(method.name);
+  return base::join(names, " ");
+}
+
+}  // namespace
+
+Command evaluate_command() {
+  return {.name = "evaluate",
+          .help = "leave-one-platform-out tables: methods, shots, metrics, with intervals",
+          .examples = {"graft evaluate data/*.h5 --methods zero-shot,scratch,ridge,maml --shots 0,10,50 --draws 20",
+                       "graft evaluate data/*.h5 --target model:sifive-p450 --out p450.json"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.positionals("DATA.h5", flags->datasets, "datasets of at least two platforms");
+            options.text("target", flags->target, "platform to judge on, or all: each in turn");
+            options.list("methods", flags->methods, method_names());
+            options.list("shots", flags->shots, "support programs per workload");
+            options.integer("draws", flags->draws, 1, "support draws, the same for all methods");
+            options.text("regime", flags->regime, "seen: support from the judged workloads; unseen: from others only");
+            options.text("encoding", flags->encoding, "feature list");
+            options.integer("steps", flags->steps, 0, "outer steps of the learners; 0: their own number");
+            options.text("backend", flags->backend, "native or torch");
+            options.list("hidden", flags->hidden, "widths of the hidden layers");
+            options.text("out", flags->out, "also save the JSON there; run again to continue");
+            return [flags](Session& session) { return evaluate(*flags, session); };
+          },
+          .stops = true};
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,362 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/statistics.h"
+#include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/common.h"
+#include "codegen/expression/parse.h"
+#include "codegen/machine/compile.h"
+#include "codegen/program/forms.h"
+#include "codegen/schedule/space.h"
+#include "datasets/hdf5.h"
+#include "datasets/journal.h"
+#include "meta/model_file.h"
+
+namespace graft::cli {
+namespace {
+
+struct Flags {
+  std::string what, platform, workload, encoding = "context_relation";
+  bool program = false, assembly = false, features = false;
+  bool wants_program() const { return program || assembly || features; }
+};
+
+// Rows of a dataset or trials of a journal, by workload.
+struct Times {
+  std::int64_t rows = 0;
+  std::vector<double> seconds;  // of those that are ok
+};
+struct Summary {
+  std::vector<codegen::Workload> workloads;
+  std::vector<Times> times;
+
+  void add(const codegen::Workload& workload, const datasets::Measurement& measurement) {
+    auto found = std::find(workloads.begin(), workloads.end(), workload);
+    if (found == workloads.end()) {
+      workloads.push_back(workload);
+      times.emplace_back();
+      found = workloads.end() - 1;
+    }
+    Times& own = times[std::size_t(found - workloads.begin())];
+    ++own.rows;
+    if (measurement.status == datasets::Status::ok) own.seconds.push_back(datasets::seconds_of(measurement));
+  }
+};
+
+void print_summary(const Summary& summary, std::string_view source, Output& out) {
+  Table table({"workload", "rows", "ok", fmt::format("best {}", seconds_word(source)), "median", "max/min"});
+  base::Document rows = base::Document::list();
+  for (std::size_t w = 0; w < summary.workloads.size(); ++w) {
+    const Times& times = summary.times[w];
+    base::Document row = base::Document::map();
+    row.set("workload", summary.workloads[w].text).set("rows", times.rows).set("ok", times.seconds.size());
+    if (times.seconds.empty()) {
+      table.row({summary.workloads[w].text, std::to_string(times.rows), "0", "-", "-", "-"});
+    } else {
+      const auto [best, worst] = std::minmax_element(times.seconds.begin(), times.seconds.end());
+      const double median = base::median(times.seconds);
+      table.row({summary.workloads[w].text, std::to_string(times.rows), std::to_string(times.seconds.size()),
+                 seconds_text(*best), seconds_text(median), number_text(*worst / *best, 1)});
+      row.set("best_seconds", *best).set("median_seconds", median).set("worst_seconds", *worst);
+    }
+    rows.push(std::move(row));
+  }
+  out.table(table);
+  out.json().set("workloads", std::move(rows));
+}
+
+// A map as lines of text, nested keys with dots.
+void print_fields(const base::Document& map, const std::string& prefix, Table& table) {
+  for (const auto& [key, value] : map.as_map()) {
+    if (value.is_map()) {
+      print_fields(value, prefix + key + ".", table);
+    } else {
+      table.row({prefix + key, value.is_string() ? value.as_string() : value.to_json()});
+    }
+  }
+}
+
+void print_fields(const base::Document& map, Output& out) {
+  Table table({"field", "value"});
+  print_fields(map, "", table);
+  if (!table.empty()) out.table(table);
+}
+
+// What is asked about one program.
+void print_program(const codegen::Candidate& candidate, const codegen::Target& target, const Flags& flags,
+                   Session& session) {
+  Output& out = session.output;
+  const auto program = codegen::program(candidate, target);
+  if (!program) throw base::Failure(fmt::format("this candidate does not lower: {}", program.reason().text));
+  out.line(fmt::format("schedule of sketch {}:", candidate.sketch->name));
+  const base::Document schedule = schedule_document(candidate);
+  for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
+  out.json().set("schedule", schedule).set("program_hash", base::to_hex(codegen::hash(*program)));
+  if (flags.program) {
+    out.line("\nprogram " + base::to_hex(codegen::hash(*program)) + ":");
+    out.text(codegen::to_text(*program));
+    out.json().set("program", codegen::to_document(*program)).set("program_text", codegen::to_text(*program));
+  }
+  if (flags.features) {
+    const features::Encoding& encoding = features::encoding_named(flags.encoding);
+    const base::Matrix row = features::encode(encoding, std::span(&*program, 1));
+    Table table({"feature", "value", "unit", "definition"});
+    base::Document values = base::Document::map();
+    for (std::size_t f = 0; f < encoding.features.size(); ++f) {
+      const features::Feature& feature = encoding.features[f];
+      table.row({feature.name, fmt::format("{:.6g}", row.values[f]), feature.unit, feature.definition});
+      values.set(feature.name, double(row.values[f]));
+    }
+    out.line(fmt::format("\nfeatures ({}):", encoding.name));
+    out.table(table);
+    out.json().set("features", std::move(values));
+  }
+  if (flags.assembly) {
+    const auto text = codegen::assembly(*program, target);
+    if (!text) throw base::Failure(fmt::format("no assembly: {}", text.reason().text));
+    out.line("\nassembly for " + target.cpu + ":");
+    out.text(*text);
+    out.json().set("assembly", *text);
+  }
+}
+
+int inspect_workload(const Flags& flags, Session& session) {
+  const codegen::Workload workload = codegen::parse_workload(flags.what);
+  const tasks::Platform platform = tasks::platform_named(flags.platform.empty() ? "native" : flags.platform);
+  const codegen::Computation computation = codegen::computation(workload);
+  const codegen::Space space = codegen::derive_space(workload, platform.target);
+  Output& out = session.output;
+  out.json()
+      .set("kind", "workload")
+      .set("workload", workload.text)
+      .set("computation", codegen::to_text(computation))
+      .set("flops", codegen::flops(workload))
+      .set("platform", platform.name)
+      .set("space_size", space.size());
+  if (flags.wants_program()) {
+    base::Stream stream(session.seed, "inspect");
+    out.line(fmt::format("a random candidate of {} for {} (--seed {})", workload.text, platform.name, session.seed));
+    print_program(space.sample(stream), platform.target, flags, session);
+    return done;
+  }
+  out.line(fmt::format("workload {}\n\n{}\n", workload.text, codegen::to_text(computation)));
+  out.line(fmt::format("arithmetic operations: {}", codegen::flops(workload)));
+  out.line(fmt::format("space for {}: {:.4g} points in {} sketches\n", platform.name, space.size(),
+                       space.sketches().size()));
+  base::Document sketches = base::Document::list();
+  for (const codegen::SketchSpace& sketch : space.sketches()) {
+    out.text(codegen::to_text(*sketch.sketch));
+    Table table({"domain", "values"});
+    for (const codegen::Domain& domain : sketch.domains) table.row({domain.name, std::to_string(domain.values.size())});
+    out.table(table);
+    out.line("");
+    sketches.push(codegen::to_text(*sketch.sketch));
+  }
+  out.json().set("sketches", std::move(sketches));
+  return done;
+}
+
+int inspect_dataset(const Flags& flags, Session& session) {
+  const datasets::Dataset dataset = datasets::read_dataset(flags.what);
+  Summary summary;
+  for (const codegen::Workload& workload : dataset.workloads) {
+    summary.workloads.push_back(workload);
+    summary.times.emplace_back();
+  }
+  for (const datasets::Dataset::Row& row : dataset.rows)
+    summary.add(dataset.workloads[std::size_t(row.workload)], row.measurement);
+  Output& out = session.output;
+  out.line(fmt::format("{}: dataset of {} ({}), {} rows, {} workloads, {} sketches\n", flags.what, dataset.platform,
+                       dataset.source, dataset.rows.size(), dataset.workloads.size(), dataset.sketches.size()));
+  out.json()
+      .set("kind", "dataset")
+      .set("platform", dataset.platform)
+      .set("source", dataset.source)
+      .set("rows", dataset.rows.size())
+      .set("provenance", dataset.provenance)
+      .set("target", codegen::to_document(dataset.target));
+  print_summary(summary, dataset.source, out);
+  out.line("");
+  print_fields(dataset.provenance, out);
+  return done;
+}
+
+int inspect_model(const Flags& flags, Session& session) {
+  const meta::ModelFile file = meta::load_model(flags.what);
+  const features::Encoding& encoding = features::encoding_named(file.encoding);
+  Output& out = session.output;
+  out.line(fmt::format("{}: model of kind {}, encoding {} {} ({} features)\n", flags.what, file.model->kind(),
+                       file.encoding, base::to_hex(encoding.hash), encoding.features.size()));
+  out.json()
+      .set("kind", "model")
+      .set("model", std::string(file.model->kind()))
+      .set("encoding", file.encoding)
+      .set("encoding_hash", base::to_hex(encoding.hash))
+      .set("provenance", file.provenance)
+      .set("card", file.card);
+  out.text(file.card);
+  out.line("");
+  print_fields(file.provenance, out);
+  return done;
+}
+
+Summary summary_of(const std::vector<datasets::Trial>& trials) {
+  Summary summary;
+  for (const datasets::Trial& trial : trials) summary.add(trial.candidate.workload, trial.measurement);
+  return summary;
+}
+
+int inspect_journal(const Flags& flags, Session& session) {
+  const datasets::JournalContent journal = datasets::read_journal(flags.what);
+  Output& out = session.output;
+  out.line(fmt::format("{}: journal, {} trials ({})\n", flags.what, journal.trials.size(),
+                       status_line(status_counts(journal.trials))));
+  out.json()
+      .set("kind", "journal")
+      .set("head", journal.head)
+      .set("trials", journal.trials.size())
+      .set("statuses", status_counts(journal.trials));
+  const base::Document* request = journal.head.find("request");
+  const base::Document* source = request == nullptr ? nullptr : request->find("source");
+  print_summary(summary_of(journal.trials), source == nullptr ? "" : source->as_string(), out);
+  out.line("");
+  print_fields(journal.head, out);
+  return done;
+}
+
+int inspect_run(const Flags& flags, Session& session) {
+  const search::RunContent run = search::read_run(flags.what);
+  const Summary summary = summary_of(run.journal.trials);
+  const std::string source = run.request.at("source").as_string();
+  Output& out = session.output;
+  out.json()
+      .set("kind", "run")
+      .set("request", run.request)
+      .set("trials", run.journal.trials.size())
+      .set("statuses", status_counts(run.journal.trials));
+  if (flags.wants_program()) {
+    if (summary.workloads.empty()) throw base::UserError(flags.what, "no trial is recorded yet");
+    const codegen::Workload workload =
+        flags.workload.empty() ? summary.workloads.front() : codegen::parse_workload(flags.workload);
+    const std::optional<datasets::Trial> best = search::best_trial(run.journal.trials, workload);
+    if (!best) throw base::UserError(flags.what, fmt::format("no trial of {} is ok", workload.text));
+    const tasks::Platform platform =
+        tasks::platform_named(flags.platform.empty() ? run.request.at("platform").as_string() : flags.platform);
+    if (base::to_hex(base::hash_bytes(platform.yaml)) != run.request.at("platform_hash").as_string()) {
+      session.progress.note(
+          fmt::format("{} is described differently today than when this run was made", platform.name));
+    }
+    out.line(fmt::format("best of {} on {}: {} {}", workload.text, platform.name,
+                         seconds_text(datasets::seconds_of(best->measurement)),
+                         source == "modelled" ? "(modelled)" : ""));
+    out.json().set("workload", workload.text).set("seconds", datasets::seconds_of(best->measurement));
+    print_program(best->candidate, platform.target, flags, session);
+    return done;
+  }
+  out.line(fmt::format("{}: run of graft {}, {} trials ({})\n", flags.what, run.request.at("command").as_string(),
+                       run.journal.trials.size(), status_line(status_counts(run.journal.trials))));
+  print_fields(run.request, out);
+  out.line("");
+  print_summary(summary, source, out);
+  base::Document best = base::Document::list();
+  for (const codegen::Workload& workload : summary.workloads) {
+    const std::optional<datasets::Trial> trial = search::best_trial(run.journal.trials, workload);
+    if (!trial) continue;
+    out.line(fmt::format("\nbest of {}: {}{}", workload.text, seconds_text(datasets::seconds_of(trial->measurement)),
+                         source == "modelled" ? " (modelled)" : ""));
+    const base::Document schedule = schedule_document(trial->candidate);
+    for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
+    base::Document entry = base::Document::map();
+    best.push(entry.set("workload", workload.text)
+                  .set("seconds", datasets::seconds_of(trial->measurement))
+                  .set("schedule", schedule));
+  }
+  out.json().set("best", std::move(best));
+  return done;
+}
+
+int inspect_platform(const Flags& flags, Session& session) {
+  const tasks::Platform platform = tasks::platform_named(flags.what);
+  session.output.line(fmt::format("{}: platform {} ({}), {}\n", flags.what, platform.name, tasks::source_of(platform),
+                                  platform.description));
+  print_fields(codegen::to_document(platform.target), session.output);
+  session.output.json()
+      .set("kind", "platform")
+      .set("platform", platform.name)
+      .set("source", tasks::source_of(platform))
+      .set("target", codegen::to_document(platform.target));
+  return done;
+}
+
+// What graft tune, evaluate and others print with --json.
+int inspect_result(const Flags& flags, Session& session) {
+  const base::Document document = base::parse_json(base::read_file(flags.what), flags.what);
+  if (document.find("schema") == nullptr)
+    throw base::UserError(flags.what, "JSON, but no result of graft (key 'schema' is missing)");
+  const bool evaluation = document.find("rows") != nullptr;
+  session.output.line(
+      fmt::format("{}: {}; graft report makes a page of it\n", flags.what,
+                  evaluation ? fmt::format("evaluation, {} rows", document.at("rows").as_list().size()) : "result"));
+  base::Document head = base::Document::map();
+  for (const auto& [key, value] : document.as_map()) {
+    if (!value.is_list()) head.set(key, value);
+  }
+  print_fields(head, session.output);
+  session.output.json().set("kind", evaluation ? "evaluation" : "result").set("head", head);
+  return done;
+}
+
+int inspect(const Flags& flags, Session& session) {
+  const std::filesystem::path path = flags.what;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return inspect_run(flags, session);
+  if (std::filesystem::exists(path, error)) {
+    if (flags.wants_program()) {
+      throw base::UserError(flags.what, "--program, --assembly and --features need a run or a workload");
+    }
+    const std::string extension = path.extension().string();
+    if (extension == ".yaml" || extension == ".yml") return inspect_platform(flags, session);
+    if (extension == ".jsonl") return inspect_journal(flags, session);
+    if (extension == ".json") return inspect_result(flags, session);
+    return datasets::kind_of_file(path) == "dataset" ? inspect_dataset(flags, session) : inspect_model(flags, session);
+  }
+  const bool looks_like_path =
+      flags.what.find_first_of("([=") == std::string::npos && !flags.what.starts_with("resnet18.");
+  if (looks_like_path) {
+    throw base::UserError(flags.what,
+                          "no such file or run, and no workload (which looks like 'matmul(m=64,n=64,k=64)')");
+  }
+  return inspect_workload(flags, session);
+}
+
+}  // namespace
+
+Command inspect_command() {
+  return {.name = "inspect",
+          .help = "what is this dataset, model, run, journal, platform or workload",
+          .examples = {"graft inspect data.h5", "graft inspect 'matmul(m=64,n=64,k=64)' --platform model:sifive-p450",
+                       "graft inspect runs/c2 --program --assembly"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.positional("WHAT", flags->what, "a file, a run's folder, or a workload");
+            options.text("platform", flags->platform,
+                         "of a workload: whose space (default: native); of a run: its platform's YAML");
+            options.text("workload", flags->workload, "of a run with several: whose best program");
+            options.flag("program", flags->program,
+                         "the loop program: the run's best, or a random one of the workload");
+            options.flag("assembly", flags->assembly, "its machine code");
+            options.flag("features", flags->features, "what a cost model sees of it");
+            options.text("encoding", flags->encoding, "feature list");
+            return [flags](Session& session) { return inspect(*flags, session); };
+          }};
+}
+
+}  // namespace graft::cli

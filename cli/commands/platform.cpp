@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/parallel.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/common.h"
+
+namespace graft::cli {
+namespace {
+
+int list(Session& session) {
+  Table table({"id", "source", "triple", "vector bits", "description"});
+  base::Document rows = base::Document::list();
+  for (const tasks::Platform& platform : tasks::known_platforms()) {
+    table.row({platform.name, tasks::source_of(platform), platform.target.triple,
+               std::to_string(platform.target.vector_bits), platform.description});
+    base::Document row = base::Document::map();
+    row.set("id", platform.name)
+        .set("long_name", platform.long_name)
+        .set("source", tasks::source_of(platform))
+        .set("target", codegen::to_document(platform.target))
+        .set("description", platform.description);
+    rows.push(std::move(row));
+  }
+  session.output.table(table);
+  session.output.json().set("platforms", std::move(rows));
+  return done;
+}
+
+int show(const std::string& name, Session& session) {
+  const tasks::Platform platform = tasks::platform_named(name);
+  session.output.text(platform.yaml.ends_with('\n') ? platform.yaml : platform.yaml + "\n");
+  session.output.json()
+      .set("id", platform.name)
+      .set("long_name", platform.long_name)
+      .set("source", tasks::source_of(platform))
+      .set("description", platform.description)
+      .set("target", codegen::to_document(platform.target))
+      .set("yaml", platform.yaml);
+  return done;
+}
+
+int probe(const std::string& out, Session& session) {
+  if (!out.empty()) check_output_folder(out);
+  const tasks::Platform platform = tasks::platform_named("native");
+  const std::string yaml = fmt::format("# {}, {} threads\n{}", host_cpu(), base::hardware_threads(), platform.yaml);
+  session.output.json().set("yaml", yaml).set("target", codegen::to_document(platform.target)).set("cpu", host_cpu());
+  if (out.empty()) {
+    session.output.text(yaml);
+  } else {
+    base::replace_file(out, yaml);
+    session.output.line(fmt::format("{}: {}", out, host_cpu()));
+    session.output.json().set("out", out);
+  }
+  return done;
+}
+
+}  // namespace
+
+Command platform_list_command() {
+  return {.name = "platform list", .help = "the platforms that are known", .declare = [](Options&) -> Action {
+            return list;
+          }};
+}
+
+Command platform_show_command() {
+  return {.name = "platform show",
+          .help = "the YAML of a platform",
+          .examples = {"graft platform show model:sifive-p450 > board.yaml"},
+          .declare = [](Options& options) -> Action {
+            const auto name = std::make_shared<std::string>();
+            options.positional("PLATFORM", *name, "id or YAML file");
+            return [name](Session& session) { return show(*name, session); };
+          }};
+}
+
+Command platform_probe_command() {
+  return {.name = "platform probe",
+          .help = "write the YAML of this machine",
+          .examples = {"graft platform probe --out here.yaml"},
+          .declare = [](Options& options) -> Action {
+            const auto out = std::make_shared<std::string>();
+            options.text("out", *out, "file to write; standard output without it");
+            return [out](Session& session) { return probe(*out, session); };
+          }};
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/common.h"
+#include "meta/learner.h"
+#include "meta/model_file.h"
+#include "meta/task_set.h"
+
+namespace graft::cli {
+namespace {
+
+struct Flags {
+  std::vector<std::string> datasets, hidden{"128", "64"};
+  std::string out, learner = "pooled", model = "mlp", hold_out, backend = "native", encoding = "context_relation";
+  std::int64_t steps = 0;
+};
+
+base::Document strings(const std::vector<std::string>& values) {
+  base::Document list = base::Document::list();
+  for (const std::string& value : values) list.push(value);
+  return list;
+}
+
+// Workloads, each once.
+std::vector<std::string> workloads_of(const meta::TaskSet& tasks) {
+  std::vector<std::string> names;
+  for (const meta::Examples& group : tasks.groups) {
+    if (std::find(names.begin(), names.end(), group.workload.text) == names.end()) names.push_back(group.workload.text);
+  }
+  return names;
+}
+
+std::string card_of(const Flags& flags, const meta::TaskSet& tasks, std::int64_t rows, std::int64_t seed,
+                    const base::Document& context) {
+  std::string card = fmt::format(
+      "# A cost model for tensor programs\n\n"
+      "Scores loop programs by predicted speed (higher is faster), comparable within one workload on one platform "
+      "only.\n\n"
+      "* learner: {} ({}), seed {}\n* encoding: {}\n* trained by graft {} on {}\n* {} measured programs of {} "
+      "workloads:\n\n"
+      "| platform | source | workloads | programs |\n|---|---|---|---|\n",
+      flags.learner, flags.model, seed, flags.encoding, graft_version(), context.at("date").as_string(), rows,
+      workloads_of(tasks).size());
+  for (const std::string& platform : meta::platforms(tasks)) {
+    std::int64_t groups = 0, programs = 0;
+    for (const meta::Examples& group : tasks.groups) {
+      if (group.platform != platform) continue;
+      ++groups;
+      programs += group.size();
+    }
+    card += fmt::format("| {} | {} | {} | {} |\n", platform, tasks.sources.at(platform), groups, programs);
+  }
+  if (!flags.hold_out.empty()) card += fmt::format("\nHeld out, never seen in training: {}.\n", flags.hold_out);
+  card += "\nBefore use on a new platform, adapt it with a few measurements there (graft adapt).\n";
+  return card;
+}
+
+int train(const Flags& flags, Session& session) {
+  check_output_folder(flags.out);
+  check_model_kind(flags.model);
+  check_backend(flags.backend);
+  const auto learner = meta::make_learner(flags.learner);
+  const features::Encoding& encoding = features::encoding_named(flags.encoding);
+  meta::LearnerSettings settings;
+  settings.hidden = hidden_of(flags.hidden);
+  settings.backend = flags.backend;
+  settings.steps = flags.steps;
+  settings.seed = session.seed;
+  settings.threads = session.threads;
+
+  meta::TaskSet tasks = meta::make_task_set(read_datasets(flags.datasets), encoding, session.threads);
+  if (!flags.hold_out.empty()) {
+    tasks = meta::without_platform(tasks, flags.hold_out);
+    if (tasks.groups.empty())
+      throw base::UserError("--hold-out", fmt::format("nothing is left to train on without {}", flags.hold_out));
+  }
+  if (tasks.stale_rows > 0) {
+    session.progress.note(
+        fmt::format("{} rows are stale (their programs lower to something else today) and left out", tasks.stale_rows));
+  }
+  const auto model = learner->train(tasks, settings, session.progress);
+  if (session.progress.stop_requested()) throw base::Failure("interrupted");
+
+  std::int64_t rows = 0;
+  for (const meta::Examples& group : tasks.groups) rows += group.size();
+  const base::Document context = context_of(session);
+  base::Document files = base::Document::list();
+  for (const std::string& file : flags.datasets) {
+    base::Document entry = base::Document::map();
+    files.push(entry.set("file", file).set("hash", file_hash(file)));
+  }
+  base::Document hidden = base::Document::list();
+  for (const std::int64_t units : settings.hidden) hidden.push(units);
+  base::Document provenance = context;
+  provenance.set("learner", flags.learner)
+      .set("model", flags.model)
+      .set("hidden", std::move(hidden))
+      .set("backend", flags.backend)
+      .set("steps", flags.steps)
+      .set("seed", std::int64_t(session.seed))
+      .set("hold_out", flags.hold_out)
+      .set("datasets", std::move(files))
+      .set("platforms", strings(meta::platforms(tasks)))
+      .set("workloads", strings(workloads_of(tasks)))
+      .set("rows", rows)
+      .set("stale_rows", tasks.stale_rows);
+  meta::save_model(*model, encoding, provenance, card_of(flags, tasks, rows, std::int64_t(session.seed), context),
+                   flags.out);
+
+  base::Document& json = session.output.json();
+  json.set("out", flags.out).set("kind", std::string(model->kind())).set("provenance", provenance);
+  session.output.line(fmt::format("{}: {} trained on {} programs of {} platforms ({})", flags.out, flags.learner, rows,
+                                  meta::platforms(tasks).size(), base::join(meta::platforms(tasks), ", ")));
+  return done;
+}
+
+std::string learner_names() {
+  std::vector<std::string> names;
+  for (const meta::LearnerEntry& entry : meta::learners()) names.push_back(entry.name);
+  return base::join(names, ", ");
+}
+
+}  // namespace
+
+Command train_command() {
+  return {.name = "train",
+          .help = "meta-train a cost model on datasets",
+          .examples = {"graft train data/*.h5 --out model.h5 --learner reptile --hold-out model:sifive-p450"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.positionals("DATA.h5", flags->datasets, "datasets, one or several per platform");
+            options.text("out", flags->out, "model file to write", Options::required);
+            options.text("learner", flags->learner, learner_names());
+            options.text("model", flags->model, "kind of network: mlp");
+            options.text("hold-out", flags->hold_out, "platform to leave out");
+            options.integer("steps", flags->steps, 0, "outer steps; 0: the learner's own number");
+            options.text("backend", flags->backend, "native or torch");
+            options.list("hidden", flags->hidden, "widths of the hidden layers");
+            options.text("encoding", flags->encoding, "feature list");
+            return [flags](Session& session) { return train(*flags, session); };
+          },
+          .stops = true};
+}
+
+}  // namespace graft::cli

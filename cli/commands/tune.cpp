@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/common.h"
+#include "codegen/schedule/space.h"
+#include "datasets/trial.h"
+#include "meta/learner.h"
+#include "meta/model_file.h"
+#include "search/explorer.h"
+
+namespace graft::cli {
+namespace {
+
+struct Flags {
+  std::string workload, platform = "native", model, explorer = "annealing", out;
+  std::int64_t trials = 256, batch = 32;
+  MeasureFlags measure;
+};
+
+struct Prior {
+  std::unique_ptr<meta::CostModel> model;
+  const features::Encoding* encoding = nullptr;
+  bool trained = false;
+  std::string hash;  // of the model file; "" without one
+};
+
+Prior prior_of(const Flags& flags, Session& session) {
+  Prior prior;
+  if (!flags.model.empty()) {
+    meta::ModelFile file = meta::load_model(flags.model);
+    prior.encoding = &features::encoding_named(file.encoding);
+    prior.model = std::move(file.model);
+    prior.trained = prior.model->kind() != "scratch";
+    prior.hash = file_hash(flags.model);
+    return prior;
+  }
+  prior.encoding = &features::encodings().front();
+  if (flags.explorer == "random") return prior;  // asks no model
+  meta::TaskSet none;
+  none.encoding = prior.encoding;
+  meta::LearnerSettings settings;
+  settings.seed = session.seed;
+  settings.threads = session.threads;
+  prior.model = meta::make_learner("scratch")->train(none, settings, session.progress);
+  return prior;
+}
+
+// The same candidates for the same request, so all of this identifies the run; how many trials there are may grow.
+base::Document request_of(const Flags& flags, const Session& session, const codegen::Workload& workload,
+                          const tasks::Platform& platform, const Prior& prior) {
+  base::Document request = base::Document::map();
+  request.set("command", "tune")
+      .set("workload", workload.text)
+      .set("platform", platform.name)
+      .set("source", tasks::source_of(platform))
+      .set("platform_hash", base::to_hex(base::hash_bytes(platform.yaml)))
+      .set("explorer", flags.explorer)
+      .set("batch", flags.batch)
+      .set("model", prior.hash)
+      .set("seed", std::int64_t(session.seed));
+  flags.measure.put(request);
+  return request;
+}
+
+base::Document best_document(const datasets::Trial& best, std::int64_t flops) {
+  const double seconds = datasets::seconds_of(best.measurement);
+  base::Document out = base::Document::map();
+  out.set("seconds", seconds)
+      .set("gflops", double(flops) / seconds * 1e-9)
+      .set("schedule", schedule_document(best.candidate))
+      .set("sketch", codegen::to_text(*best.candidate.sketch));
+  base::Document arguments = base::Document::list();
+  for (const std::int64_t argument : best.candidate.arguments) arguments.push(argument);
+  out.set("arguments", std::move(arguments))
+      .set("program", base::to_hex(best.program_hash))
+      .set("measurement", datasets::to_document(best.measurement));
+  return out;
+}
+
+void print_summary(const Flags& flags, Session& session, const base::Document& result,
+                   const std::filesystem::path& folder) {
+  Output& out = session.output;
+  const std::string source = result.at("source").as_string();
+  out.line(fmt::format("{} on {} ({})", result.at("workload").as_string(), result.at("platform").as_string(), source));
+  Table table({"", "value"});
+  const base::Document& best = result.at("best");
+  if (!best.is_null()) {
+    table.row({fmt::format("best {}", seconds_word(source)), seconds_text(best.at("seconds").as_number())});
+    table.row({source == "modelled" ? "modelled GFLOP/s" : "GFLOP/s", number_text(best.at("gflops").as_number(), 2)});
+  }
+  table.row({"trials", std::to_string(result.at("trials").as_integer())});
+  table.row({"of them", status_line(result.at("statuses"))});
+  table.row({"improvements", std::to_string(result.at("improvements").as_integer())});
+  table.row({"model", flags.model.empty() ? "from scratch" : flags.model});
+  table.row({"run", folder.string()});
+  out.table(table);
+  if (best.is_null()) return;
+  out.line("\nbest schedule:");
+  for (const base::Document& step : best.at("schedule").as_list()) out.line("  " + step.as_string());
+}
+
+int tune(const Flags& flags, Session& session) {
+  const codegen::Workload workload = codegen::parse_workload(flags.workload);
+  const tasks::Platform platform = tasks::platform_named(flags.platform);
+  const codegen::Space space = codegen::derive_space(workload, platform.target);
+  search::make_explorer(flags.explorer, space, session.seed);  // refuses an unknown name before there is a folder
+  const tasks::MeasureSettings measure = flags.measure.settings(3);
+  const Prior prior = prior_of(flags, session);
+  const std::filesystem::path folder =
+      flags.out.empty() ? std::filesystem::path("runs") / fmt::format("tune-{}-{}-s{}", short_name(workload.text),
+                                                                      short_name(platform.name), session.seed)
+                        : std::filesystem::path(flags.out);
+  search::RunDirectory run(folder, request_of(flags, session, workload, platform, prior), context_of(session));
+  if (!run.journal().trials().empty()) {
+    session.progress.note(
+        fmt::format("{}: continues, {} trials are recorded", folder.string(), run.journal().trials().size()));
+  }
+
+  const auto measurer = tasks::make_measurer(platform, measure);
+  search::TuningSettings settings;
+  settings.explorer = flags.explorer;
+  settings.trials = flags.trials;
+  settings.batch = int(flags.batch);
+  settings.seed = session.seed;
+  settings.threads = session.threads;
+  settings.prior_is_trained = prior.trained;
+  search::Tuning tuning(space, *prior.encoding, prior.model.get(), *measurer, run, settings);
+  tuning.platform = platform.name;
+  const bool complete = run_rounds(tuning, flags.trials, session.progress);
+
+  const auto curve = tuning.curve();
+  // Of all that is recorded: an earlier run with more trials may have found a better one.
+  const std::optional<datasets::Trial> best = search::best_trial(run.journal().trials(), workload);
+  base::Document& result = session.output.json();
+  base::Document points = base::Document::list();
+  std::int64_t improvements = 0;
+  double last = 0;
+  for (const auto& [trial, seconds] : curve) {
+    points.push(base::Document(base::Document::List{trial, seconds}));
+    if (seconds != last) ++improvements;
+    last = seconds;
+  }
+  result.set("workload", workload.text)
+      .set("platform", platform.name)
+      .set("source", tasks::source_of(platform))
+      .set("trials", tuning.trials().size())
+      .set("seed", std::int64_t(session.seed))
+      .set("best", best ? best_document(*best, codegen::flops(workload)) : base::Document())
+      .set("curve", std::move(points))
+      .set("statuses", status_counts(tuning.trials()))
+      .set("improvements", improvements)
+      .set("complete", complete)
+      .set("run", folder.string());
+  if (best && tasks::source_of(platform) == "modelled") {
+    result.set("modelled_seconds", datasets::seconds_of(best->measurement));
+  }
+  base::replace_file(folder / "best.json", result.to_pretty_json() + "\n");
+  print_summary(flags, session, result, folder);
+  if (!complete) {
+    session.progress.note("interrupted: run the same command again to continue");
+    return interrupted;
+  }
+  if (!best)
+    session.progress.note(
+        fmt::format("no candidate of {} trials was ok; see graft inspect {}", tuning.trials().size(), folder.string()));
+  return best ? done : failed;
+}
+
+}  // namespace
+
+Command tune_command() {
+  return {
+      .name = "tune",
+      .help = "search schedules of a workload on a platform",
+      .examples = {"graft tune 'matmul(m=512,n=512,k=512)' --platform native --trials 256",
+                   "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2"},
+      .declare = [](Options& options) -> Action {
+        const auto flags = std::make_shared<Flags>();
+        options.positional("WORKLOAD", flags->workload, "operator with its shapes, or an index expression");
+        options.text("platform", flags->platform, "id or YAML file (graft platform list)");
+        options.text("model", flags->model, "model file that guides the search; without one it learns from scratch");
+        options.integer("trials", flags->trials, 1, "candidates to measure in all");
+        options.text("explorer", flags->explorer, "annealing or random");
+        options.integer("batch", flags->batch, 1, "candidates a round");
+        options.text("out", flags->out, "the run's folder; run again to continue (default: runs/tune-...)");
+        flags->measure.declare(options);
+        return [flags](Session& session) { return tune(*flags, session); };
+      },
+      .stops = true};
+}
+
+}  // namespace graft::cli

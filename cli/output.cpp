@@ -1,0 +1,189 @@
+#include "cli/output.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstdio>
+
+#include "base/error.h"
+
+namespace graft::cli {
+namespace {
+
+volatile sig_atomic_t signals_seen = 0;
+
+void on_signal(int signal) {
+  if (signals_seen == 0) {
+    signals_seen = 1;
+    return;
+  }
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+// Characters, not bytes: multiplication signs and dashes are one column wide.
+std::size_t width(std::string_view text) {
+  return std::size_t(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && (text == "-" || text.find_first_of("0123456789") == 0 ||
+                           ((text[0] == '-' || text[0] == '+') && text.size() > 1 && text[1] >= '0' && text[1] <= '9'));
+}
+
+std::string padded(const std::string& cell, std::size_t columns, bool right) {
+  const std::string space(columns - std::min(columns, width(cell)), ' ');
+  return right ? space + cell : cell + space;
+}
+
+}  // namespace
+
+void Table::row(std::vector<std::string> cells) {
+  assert(cells.size() == head_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::text() const {
+  std::vector<std::size_t> columns;
+  std::vector<bool> right;
+  for (std::size_t c = 0; c < head_.size(); ++c) {
+    std::size_t widest = width(head_[c]);
+    bool numbers = !rows_.empty();
+    for (const auto& cells : rows_) {
+      widest = std::max(widest, width(cells[c]));
+      numbers = numbers && is_number(cells[c]);
+    }
+    columns.push_back(widest);
+    right.push_back(numbers);
+  }
+  std::string out;
+  const auto add = [&](const std::vector<std::string>& cells) {
+    std::string line;
+    for (std::size_t c = 0; c < cells.size(); ++c) line += (c ? "  " : "") + padded(cells[c], columns[c], right[c]);
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  };
+  add(head_);
+  std::vector<std::string> rule;
+  for (const std::size_t c : columns) rule.emplace_back(c, '-');
+  add(rule);
+  for (const auto& cells : rows_) add(cells);
+  return out;
+}
+
+void Output::write(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    throw base::Failure("standard output cannot be written");
+  }
+}
+
+void Output::text(std::string_view text) {
+  if (!as_json_) write(text);
+}
+
+void Output::line(std::string_view text) {
+  if (!as_json_) write(fmt::format("{}\n", text));
+}
+
+void Output::table(const Table& table) {
+  text(table.text());
+}
+
+void Output::finish() {
+  if (as_json_) write(json_.to_json() + "\n");
+}
+
+Progress::Progress(bool quiet) : quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+  clear();
+}
+
+void Progress::clear() {
+  if (drawn_) fmt::print(stderr, "\r\x1b[K");
+  drawn_ = false;
+}
+
+void Progress::progress(std::string_view what, std::int64_t done, std::int64_t total) {
+  if (quiet_) return;
+  const std::lock_guard lock(mutex_);
+  const Clock::time_point now = Clock::now();
+  const bool fresh = what != what_ || done < first_done_;
+  if (fresh) {
+    what_ = what;
+    first_done_ = done;
+    first_ = last_ = now;
+  }
+  const bool finished = done >= total;
+  const std::chrono::milliseconds pause(terminal_ ? 100 : 10000);
+  if (!finished && !(fresh && terminal_) && now - last_ < pause) return;
+  last_ = now;
+  const double passed = std::chrono::duration<double>(now - first_).count();
+  std::string rest;
+  if (finished) {
+    rest = passed >= 1 ? fmt::format(", {}", seconds_text(passed)) : "";
+  } else if (done > first_done_) {
+    rest = fmt::format(", {} left", seconds_text(passed / double(done - first_done_) * double(total - done)));
+  }
+  if (!terminal_) {
+    fmt::print(stderr, "{}: {} of {}{}\n", what, done, total, rest);
+    return;
+  }
+  winsize size{};
+  const std::size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 40 ? size.ws_col : 80;
+  const std::string count = fmt::format(" {}/{}{}", done, total, rest);
+  constexpr std::size_t bar = 20;
+  const std::size_t filled = total > 0 ? std::min(bar, std::size_t(double(bar) * double(done) / double(total))) : bar;
+  const std::size_t room = columns - 1 - std::min(columns - 1, bar + 3 + width(count));
+  std::string label(what);
+  if (label.size() > room) label = label.substr(0, room > 1 ? room - 1 : 0) + (room > 0 ? "~" : "");
+  fmt::print(stderr, "\r\x1b[K{} [{}{}]{}", label, std::string(filled, '#'), std::string(bar - filled, '.'), count);
+  drawn_ = true;
+  if (finished) {
+    fmt::print(stderr, "\n");
+    drawn_ = false;
+  }
+}
+
+void Progress::note(std::string_view line) {
+  if (quiet_) return;
+  const std::lock_guard lock(mutex_);
+  clear();
+  fmt::print(stderr, "{}\n", line);
+}
+
+bool Progress::stop_requested() {
+  return stop_was_requested();
+}
+
+void catch_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+bool stop_was_requested() {
+  return signals_seen != 0;
+}
+
+std::string number_text(double value, int digits) {
+  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "-";
+}
+
+std::string seconds_text(double seconds) {
+  if (!std::isfinite(seconds)) return "-";
+  if (seconds < 1e-6) return fmt::format("{:.4g} ns", seconds * 1e9);
+  if (seconds < 1e-3) return fmt::format("{:.4g} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.4g} ms", seconds * 1e3);
+  if (seconds < 120) return fmt::format("{:.3g} s", seconds);
+  if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,85 @@
+// The only place that prints. Results go to standard output, as text for people or as one JSON object; everything else
+// - progress, notes, errors - goes to standard error.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/document.h"
+#include "base/monitor.h"
+
+namespace graft::cli {
+
+// Exit codes.
+enum Exit { done = 0, failed = 1, wrong_use = 2, gate_not_met = 3, interrupted = 130 };
+
+// Columns of text: numbers (as their text says) to the right, words to the left.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> head) : head_(std::move(head)) {}
+  void row(std::vector<std::string> cells);  // as many as the head has
+  std::string text() const;
+  bool empty() const { return rows_.empty(); }
+  const std::vector<std::string>& head() const { return head_; }
+  const std::vector<std::vector<std::string>>& rows() const { return rows_; }
+
+ private:
+  std::vector<std::string> head_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// A command says its result twice: in text, and in `json()`. Only the asked one is printed.
+class Output {
+ public:
+  explicit Output(bool as_json) : as_json_(as_json) { json_.set("schema", 1); }
+  bool is_json() const { return as_json_; }
+  // Failure when standard output cannot be written.
+  void line(std::string_view text);
+  void table(const Table& table);
+  void text(std::string_view text);  // as it is
+  base::Document& json() { return json_; }
+  // Prints the object if it was asked for.
+  void finish();
+
+ private:
+  void write(std::string_view text);
+  bool as_json_;
+  base::Document json_ = base::Document::map();
+};
+
+// A bar with the remaining time on a terminal; elsewhere a line now and then. Asks to stop after SIGINT or SIGTERM (a
+// second one kills). Thread-safe.
+class Progress : public base::Monitor {
+ public:
+  explicit Progress(bool quiet);
+  ~Progress() override;
+  void progress(std::string_view what, std::int64_t done, std::int64_t total) override;
+  void note(std::string_view line) override;
+  bool stop_requested() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void clear();
+
+  std::mutex mutex_;
+  bool quiet_, terminal_;
+  bool drawn_ = false;  // a bar stands on the line
+  std::string what_;    // of the last report
+  std::int64_t first_done_ = 0;
+  Clock::time_point first_, last_;
+};
+
+// From now on SIGINT and SIGTERM ask to stop instead of ending the program.
+void catch_signals();
+bool stop_was_requested();
+
+// "1.23 ms", "45 min"
+std::string seconds_text(double seconds);
+// Six significant digits at most; "-" for what is not finite.
+std::string number_text(double value, int digits = 3);
+
+}  // namespace graft::cli

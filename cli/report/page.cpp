@@ -1,0 +1,338 @@
+#include "cli/report/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands/common.h"
+#include "cli/output.h"
+#include "cli/report/plot.h"
+#include "codegen/expression/workload.h"
+
+namespace graft::cli {
+namespace {
+
+// Okabe and Ito's palette, which colour-blind readers can tell apart, a little lighter on dark ground.
+constexpr int kColours = 8;
+constexpr const char* kStyle = R"(
+:root{--ground:#fdfdfc;--card:#fff;--ink:#1c2430;--soft:#5d6877;--line:#dfe3e8;
+--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#b4478d;--c4:#b8860b;--c5:#3f88c5;--c6:#6b4fa0;--c7:#777}
+@media (prefers-color-scheme:dark){:root{--ground:#12161c;--card:#1a2029;--ink:#e6e9ee;--soft:#9aa5b3;--line:#303946;
+--c0:#5ab4e8;--c1:#ff8a4c;--c2:#3fd0a5;--c3:#e58cc4;--c4:#e8bf45;--c5:#8fc1ff;--c6:#b79cf0;--c7:#aaa}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
+main{max-width:860px;margin:0 auto;padding:32px 20px 60px}
+h1{font-size:1.7rem;margin:0 0 4px}h2{font-size:1.25rem;margin:40px 0 8px;overflow-wrap:anywhere}h3{font-size:1rem;margin:24px 0 6px}
+p,figcaption{color:var(--soft);margin:4px 0 12px}
+figure{margin:12px 0 20px;padding:14px;background:var(--card);border:1px solid var(--line);border-radius:10px}
+figcaption{font-size:.86rem;margin:8px 0 0}
+svg{width:100%;height:auto;display:block}
+.grid{stroke:var(--line)}.mark{stroke:var(--soft)}
+.tick{fill:var(--soft);font-size:12px}.label{fill:var(--ink);font-size:13px}
+.line{fill:none;stroke-width:2.2;stroke-linejoin:round}.band{opacity:.13}.faint{opacity:.35}
+.legend{list-style:none;display:flex;flex-wrap:wrap;gap:4px 18px;margin:8px 0 0;padding:0;font-size:.9rem}
+.legend span{display:inline-block;width:18px;height:4px;border-radius:2px;margin-right:7px;vertical-align:middle}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
+th,td{padding:5px 14px 5px 0;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:600}
+pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 14px;overflow-x:auto;font-size:.85rem}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 18px;margin:8px 0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+)";
+
+std::string html_table(const Table& table) {
+  std::string out = "<div class=\"scroll\"><table><thead><tr>";
+  for (const std::string& cell : table.head()) out += fmt::format("<th>{}</th>", escaped(cell));
+  out += "</tr></thead><tbody>\n";
+  for (const auto& row : table.rows()) {
+    out += "<tr>";
+    for (const std::string& cell : row) out += fmt::format("<td>{}</td>", escaped(cell));
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+// The unit in which times of this size read well.
+std::pair<double, const char*> unit_of(double seconds) {
+  if (seconds < 1e-6) return {1e-9, "ns"};
+  if (seconds < 1e-3) return {1e-6, "µs"};
+  if (seconds < 1) return {1e-3, "ms"};
+  return {1, "s"};
+}
+
+// One search of one workload.
+struct Search {
+  std::string name, workload, platform, source;
+  std::vector<std::pair<std::int64_t, double>> best;  // trial, best seconds so far: at each improvement, and at the end
+  std::vector<std::pair<std::int64_t, double>> measured;  // trial, seconds; ok ones
+  std::int64_t trials = 0;
+  std::string statuses;
+  std::vector<std::string> schedule;
+};
+
+std::vector<Search> searches_of(const ReportedRun& run) {
+  std::vector<Search> out;
+  std::vector<std::vector<datasets::Trial>> own;
+  for (const datasets::Trial& trial : run.trials) {
+    const std::string& text = trial.candidate.workload.text;
+    auto found = std::find_if(out.begin(), out.end(), [&](const Search& search) { return search.workload == text; });
+    if (found == out.end()) {
+      out.push_back({run.name,
+                     text,
+                     run.request.at("platform").as_string(),
+                     run.request.at("source").as_string(),
+                     {},
+                     {},
+                     0,
+                     "",
+                     {}});
+      own.emplace_back();
+      found = out.end() - 1;
+    }
+    own[std::size_t(found - out.begin())].push_back(trial);
+    ++found->trials;
+    if (trial.measurement.status != datasets::Status::ok) continue;
+    const double seconds = datasets::seconds_of(trial.measurement);
+    found->measured.emplace_back(found->trials, seconds);
+    if (found->best.empty() || seconds < found->best.back().second) {
+      found->best.emplace_back(found->trials, seconds);
+      found->schedule.clear();
+      const base::Document schedule = schedule_document(trial.candidate);
+      for (const base::Document& step : schedule.as_list()) found->schedule.push_back(step.as_string());
+    }
+  }
+  for (std::size_t s = 0; s < out.size(); ++s) {
+    out[s].statuses = status_line(status_counts(own[s]));
+    if (!out[s].best.empty() && out[s].best.back().first != out[s].trials) {
+      out[s].best.emplace_back(out[s].trials, out[s].best.back().second);
+    }
+  }
+  return out;
+}
+
+Search search_of(const ReportedResult& given) {
+  const base::Document& result = given.result;
+  Search search;
+  search.name = given.name;
+  search.workload = result.at("workload").as_string();
+  search.platform = result.at("platform").as_string();
+  if (const base::Document* source = result.find("source")) search.source = source->as_string();
+  search.trials = result.at("trials").as_integer();
+  if (const base::Document* statuses = result.find("statuses")) search.statuses = status_line(*statuses);
+  for (const base::Document& point : result.at("curve").as_list()) {
+    const base::Document::List& pair = point.as_list();
+    if (pair.size() != 2) throw base::UserError(point.place(), "expected [trial, seconds]");
+    search.best.emplace_back(pair[0].as_integer(), pair[1].as_number());
+  }
+  if (!result.at("best").is_null()) {
+    for (const base::Document& step : result.at("best").at("schedule").as_list())
+      search.schedule.push_back(step.as_string());
+  }
+  return search;
+}
+
+// All searches of one workload on one platform.
+std::string search_section(const std::vector<Search>& searches) {
+  const Search& first = searches.front();
+  const bool modelled = first.source == "modelled";
+  std::string out = fmt::format("<h2>{}</h2>\n<p>on {}{}</p>\n", escaped(first.workload), escaped(first.platform),
+                                modelled ? ": modelled times, not measurements of a device" : "");
+  double best = std::numeric_limits<double>::infinity(), worst = 0;
+  for (const Search& search : searches) {
+    for (const auto& points : {search.best, search.measured}) {
+      for (const auto& [trial, seconds] : points) {
+        best = std::min(best, seconds);
+        worst = std::max(worst, seconds);
+      }
+    }
+  }
+  if (worst > 0) {
+    const auto [unit, unit_name] = unit_of(best);
+    Plot plot{.x_label = "trials",
+              .y_label = fmt::format("{} of one run, {}{}", modelled ? "modelled time" : "time", unit_name,
+                                     worst / best > 5 ? " (log)" : ""),
+              .log_y = worst / best > 5,
+              .series = {}};
+    const auto points = [unit = unit](const std::vector<std::pair<std::int64_t, double>>& pairs) {
+      std::vector<Point> list;
+      for (const auto& [trial, seconds] : pairs) list.push_back({.x = double(trial), .y = seconds / unit});
+      return list;
+    };
+    for (std::size_t s = 0; s < searches.size(); ++s) {
+      const int colour = int(s) % kColours;
+      plot.series.push_back({.name = searches[s].name + ", single trials",
+                             .colour = colour,
+                             .dots_only = true,
+                             .points = points(searches[s].measured)});
+    }
+    for (std::size_t s = 0; s < searches.size(); ++s) {
+      const int colour = int(s) % kColours;
+      plot.series.push_back(
+          {.name = searches[s].name, .colour = colour, .steps = true, .points = points(searches[s].best)});
+    }
+    out += figure(plot, "Best time so far over the number of trials; faint dots are single trials.");
+  }
+  const double operations = double(codegen::flops(codegen::parse_workload(first.workload)));
+  Table table({"run", "trials", fmt::format("best {}", seconds_word(first.source)),
+               modelled ? "modelled GFLOP/s" : "GFLOP/s", "status"});
+  for (const Search& search : searches) {
+    const bool any = !search.best.empty();
+    table.row({search.name, std::to_string(search.trials), any ? seconds_text(search.best.back().second) : "-",
+               any ? number_text(operations / search.best.back().second * 1e-9, 2) : "-", search.statuses});
+  }
+  out += html_table(table);
+  for (const Search& search : searches) {
+    if (search.schedule.empty()) continue;
+    out += fmt::format("<h3>Best schedule of {}</h3>\n<pre>{}</pre>\n", escaped(search.name),
+                       escaped(base::join(search.schedule, "\n")));
+  }
+  return out;
+}
+
+struct Metric {
+  const char* key;
+  const char* title;
+  const char* axis;
+  const char* caption;
+};
+constexpr Metric kMetrics[] = {
+    {"spearman", "Rank correlation", "Spearman correlation",
+     "Spearman correlation of predicted and true speed on programs outside of the support; 1 is a perfect ranking. "
+     "Mean over workloads and draws, band: 95 % interval over draws."},
+    {"top1", "The program predicted fastest", "top-1: best time / its time",
+     "How near the program predicted fastest comes to the best one; 1 is perfect. Geometric mean over workloads, band: "
+     "95 % interval over draws."},
+    {"top5", "The five predicted fastest", "top-5: best time / best of five",
+     "The same for the best of the five programs predicted fastest."}};
+
+double value_of(const base::Document& interval, const char* key) {
+  const base::Document& value = interval.at(key);
+  return value.is_null() ? 0 : value.as_number();
+}
+
+std::string evaluation_section(const ReportedResult& given) {
+  const base::Document::List& rows = given.result.at("rows").as_list();
+  std::vector<std::string> targets, methods;
+  std::vector<std::int64_t> shots;
+  const auto once = [](auto& list, const auto& value) {
+    if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+  };
+  for (const base::Document& row : rows) {
+    once(targets, row.at("target").as_string());
+    once(methods, row.at("method").as_string());
+    once(shots, row.at("shots").as_integer());
+  }
+  std::sort(shots.begin(), shots.end());
+  std::string out = fmt::format("<h2>Evaluation {}</h2>\n", escaped(given.name));
+  if (const base::Document* request = given.result.find("request")) {
+    out += "<dl>";
+    for (const char* key : {"regime", "draws", "encoding", "hidden", "seed"}) {
+      const base::Document* value = request->find(key);
+      if (value != nullptr)
+        out += fmt::format("<dt>{}</dt><dd>{}</dd>", key,
+                           escaped(value->is_string() ? value->as_string() : value->to_json()));
+    }
+    out += "</dl>\n";
+  }
+  for (const std::string& target : targets) {
+    std::string source;
+    std::map<std::int64_t, std::int64_t> measurements;
+    for (const base::Document& row : rows) {
+      if (row.at("target").as_string() != target) continue;
+      if (const base::Document* found = row.find("source")) source = found->as_string();
+      if (const base::Document* found = row.find("measurements")) {
+        std::int64_t& most = measurements[row.at("shots").as_integer()];
+        most = std::max(most, found->as_integer());
+      }
+    }
+    out += fmt::format(
+        "<h2>{}{}</h2>\n<p>Trained on the other platforms, adapted with the given number of programs per "
+        "workload.</p>\n",
+        escaped(target), source == "modelled" ? " (modelled)" : "");
+    for (const Metric& metric : kMetrics) {
+      Plot plot{.x_label = "support programs per workload (shots)", .y_label = metric.axis, .series = {}};
+      std::vector<std::string> head{"method"};
+      for (const std::int64_t k : shots) {
+        head.push_back(measurements.contains(k) ? fmt::format("{} ({} in all)", k, measurements[k])
+                                                : std::to_string(k));
+      }
+      Table table(head);
+      for (std::size_t m = 0; m < methods.size(); ++m) {
+        Series series{.name = methods[m], .colour = int(m) % kColours, .band = true, .points = {}};
+        std::vector<std::string> cells{methods[m]};
+        for (const std::int64_t k : shots) {
+          const auto row = std::find_if(rows.begin(), rows.end(), [&](const base::Document& r) {
+            return r.at("target").as_string() == target && r.at("method").as_string() == methods[m] &&
+                   r.at("shots").as_integer() == k;
+          });
+          if (row == rows.end()) {
+            cells.push_back("-");
+            continue;
+          }
+          const base::Document& interval = row->at(metric.key);
+          const Point point{double(k), value_of(interval, "mean"), value_of(interval, "low"),
+                            value_of(interval, "high")};
+          series.points.push_back(point);
+          cells.push_back(fmt::format("{:.3f} [{:.3f}, {:.3f}]", point.y, point.low, point.high));
+        }
+        plot.series.push_back(std::move(series));
+        table.row(std::move(cells));
+      }
+      out += fmt::format("<h3>{}</h3>\n", metric.title) + figure(plot, metric.caption) + html_table(table);
+    }
+    Table winners({"shots", "winner by Spearman", "winner by top-1"});
+    if (const base::Document* all = given.result.find("winners")) {
+      for (const base::Document& entry : all->as_list()) {
+        if (entry.at("target").as_string() != target) continue;
+        winners.row({std::to_string(entry.at("shots").as_integer()), entry.at("by_spearman").as_string(),
+                     entry.at("by_top1").as_string()});
+      }
+    }
+    if (!winners.empty()) out += "<h3>Winners</h3>\n" + html_table(winners);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string page(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results,
+                 const std::string& about) {
+  std::vector<std::vector<Search>> searches;  // one list per workload and platform
+  const auto add = [&](Search search) {
+    const auto same = std::find_if(searches.begin(), searches.end(), [&](const std::vector<Search>& list) {
+      return list.front().workload == search.workload && list.front().platform == search.platform;
+    });
+    if (same == searches.end()) {
+      searches.push_back({std::move(search)});
+    } else {
+      same->push_back(std::move(search));
+    }
+  };
+  for (const ReportedRun& run : runs) {
+    for (Search& search : searches_of(run)) add(std::move(search));
+  }
+  std::string evaluations;
+  for (const ReportedResult& result : results) {
+    if (result.result.find("rows") != nullptr) {
+      evaluations += evaluation_section(result);
+    } else if (result.result.find("curve") != nullptr) {
+      add(search_of(result));
+    } else {
+      throw base::UserError(result.name, "neither an evaluation nor a tuning result of graft");
+    }
+  }
+  std::string out = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width,initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<title>graft report</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n<h1>graft report</h1>\n<p>{}</p>\n",
+      kStyle, escaped(about));
+  for (const std::vector<Search>& group : searches) out += search_section(group);
+  return out + evaluations + "</main>\n</body>\n</html>\n";
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,30 @@
+// The page of `graft report`: one HTML file without scripts or anything from outside, for runs and evaluations. It says
+// what the results say and no more; it reads no files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "datasets/trial.h"
+
+namespace graft::cli {
+
+// A run's folder, already read.
+struct ReportedRun {
+  std::string name;  // as given
+  base::Document request;
+  std::vector<datasets::Trial> trials;
+};
+
+// The result of `graft evaluate --json` or of `graft tune --json`.
+struct ReportedResult {
+  std::string name;
+  base::Document result;
+};
+
+// Runs of one workload on one platform share a plot. Throws UserError for a result that is neither of the two.
+std::string page(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results,
+                 const std::string& about);
+
+}  // namespace graft::cli

@@ -1,0 +1,205 @@
+#include "cli/report/plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace graft::cli {
+namespace {
+
+constexpr double kWidth = 720, kHeight = 340;
+constexpr double kLeft = 68, kRight = 16, kTop = 12, kBottom = 52;
+
+// Data to pixels.
+class Scale {
+ public:
+  Scale(double low, double high, double from, double to, bool logarithmic)
+      : low_(logarithmic ? std::log10(low) : low),
+        high_(logarithmic ? std::log10(high) : high),
+        from_(from),
+        to_(to),
+        logarithmic_(logarithmic) {}
+  double operator()(double value) const {
+    const double v = logarithmic_ ? std::log10(value) : value;
+    return from_ + (v - low_) / (high_ - low_) * (to_ - from_);
+  }
+
+ private:
+  double low_, high_, from_, to_;
+  bool logarithmic_;
+};
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
+  void take(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+};
+
+std::string tick_text(double value) {
+  return fmt::format("{:.6g}", std::abs(value) < 1e-12 ? 0.0 : value);
+}
+
+std::string path_of(const Series& series, const Scale& x, const Scale& y) {
+  std::string path;
+  double before = 0;
+  for (const Point& point : series.points) {
+    if (path.empty()) {
+      path = fmt::format("M{:.1f} {:.1f}", x(point.x), y(point.y));
+    } else {
+      if (series.steps) path += fmt::format("L{:.1f} {:.1f}", x(point.x), y(before));
+      path += fmt::format("L{:.1f} {:.1f}", x(point.x), y(point.y));
+    }
+    before = point.y;
+  }
+  return path;
+}
+
+std::string band_of(const Series& series, const Scale& x, const Scale& y) {
+  std::string path;
+  for (const Point& point : series.points) {
+    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(point.x), y(point.high));
+  }
+  for (auto point = series.points.rbegin(); point != series.points.rend(); ++point) {
+    path += fmt::format("L{:.1f} {:.1f}", x(point->x), y(point->low));
+  }
+  return path + "Z";
+}
+
+}  // namespace
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::vector<double> linear_ticks(double low, double high, int count) {
+  const double raw = (high - low) / count;
+  const double power = std::pow(10, std::floor(std::log10(raw)));
+  double step = 10 * power;
+  for (const double nice : {1.0, 2.0, 5.0}) {
+    if (nice * power >= raw) {
+      step = nice * power;
+      break;
+    }
+  }
+  std::vector<double> ticks;
+  for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k) ticks.push_back(k * step);
+  return ticks;
+}
+
+std::vector<double> log_ticks(double low, double high) {
+  const bool few = std::log10(high / low) < 2.5;
+  std::vector<double> ticks;
+  for (double decade = std::floor(std::log10(low)); decade <= std::ceil(std::log10(high)); ++decade) {
+    for (const double nice : {1.0, 2.0, 5.0}) {
+      const double value = nice * std::pow(10, decade);
+      if ((few || nice == 1.0) && value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9)) ticks.push_back(value);
+    }
+  }
+  return ticks;
+}
+
+std::string figure(const Plot& plot, const std::string& caption) {
+  Range xs, ys;
+  for (const Series& series : plot.series) {
+    for (const Point& point : series.points) {
+      xs.take(point.x);
+      ys.take(point.y);
+      if (series.band) {
+        ys.take(point.low);
+        ys.take(point.high);
+      }
+    }
+  }
+  if (xs.low > xs.high) return "";
+  if (plot.x_from_zero) xs.take(0);
+  if (xs.low == xs.high) xs.high += 1;
+  if (plot.log_y) {
+    const double margin = std::pow(std::max(ys.high / ys.low, 1.2), 0.05);
+    ys.low /= margin;
+    ys.high *= margin;
+  } else {
+    const double margin = ys.high > ys.low ? 0.06 * (ys.high - ys.low) : std::max(0.1 * std::abs(ys.high), 1e-3);
+    ys.low -= margin;
+    ys.high += margin;
+  }
+  const Scale x(xs.low, xs.high, kLeft, kWidth - kRight, false);
+  const Scale y(ys.low, ys.high, kHeight - kBottom, kTop, plot.log_y);
+
+  std::string out = fmt::format("<figure>\n<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
+                                kHeight, escaped(caption));
+  for (const double tick : plot.log_y ? log_ticks(ys.low, ys.high) : linear_ticks(ys.low, ys.high, 6)) {
+    out += fmt::format("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kWidth - kRight,
+                       y(tick), y(tick));
+    out += fmt::format("<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>\n", kLeft - 8,
+                       y(tick) + 4, tick_text(tick));
+  }
+  for (const double tick : linear_ticks(xs.low, xs.high, 8)) {
+    out += fmt::format("<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", x(tick),
+                       kHeight - kBottom, kHeight - kBottom + 5);
+    out += fmt::format("<text class=\"tick\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", x(tick),
+                       kHeight - kBottom + 19, tick_text(tick));
+  }
+  out += fmt::format("<line class=\"mark\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\n", kLeft, kWidth - kRight,
+                     kHeight - kBottom, kHeight - kBottom);
+  out += fmt::format("<text class=\"label\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n",
+                     (kLeft + kWidth - kRight) / 2, kHeight - 10, escaped(plot.x_label));
+  out += fmt::format(
+      "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(16 {:.1f}) rotate(-90)\">{}</text>\n",
+      (kTop + kHeight - kBottom) / 2, escaped(plot.y_label));
+
+  for (const Series& series : plot.series) {
+    if (series.band)
+      out += fmt::format("<path class=\"band\" style=\"fill:var(--c{})\" d=\"{}\"/>\n", series.colour,
+                         band_of(series, x, y));
+  }
+  for (const Series& series : plot.series) {
+    if (!series.dots_only)
+      out += fmt::format("<path class=\"line\" style=\"stroke:var(--c{})\" d=\"{}\"/>\n", series.colour,
+                         path_of(series, x, y));
+    for (const Point& point : series.points) {
+      out += fmt::format(
+          "<circle class=\"{}\" style=\"fill:var(--c{})\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {:.6g} at "
+          "{:.6g}</title></circle>\n",
+          series.dots_only ? "faint" : "dot", series.colour, x(point.x), y(point.y), series.dots_only ? 2.5 : 3.5,
+          escaped(series.name), point.y, point.x);
+    }
+  }
+  out += "</svg>\n";
+  const auto shown =
+      std::count_if(plot.series.begin(), plot.series.end(), [](const Series& s) { return !s.dots_only; });
+  if (shown > 1) {
+    out += "<ul class=\"legend\">";
+    for (const Series& series : plot.series) {
+      if (!series.dots_only)
+        out += fmt::format("<li><span style=\"background:var(--c{})\"></span>{}</li>", series.colour,
+                           escaped(series.name));
+    }
+    out += "</ul>\n";
+  }
+  return out + fmt::format("<figcaption>{}</figcaption>\n</figure>\n", escaped(caption));
+}
+
+}  // namespace graft::cli

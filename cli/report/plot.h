@@ -1,0 +1,40 @@
+// Line plots as SVG text for the page: axes with units and round ticks, bands for intervals, dots with tooltips.
+// Colours are the page's CSS variables, so a plot follows the reader's light or dark mode. No scripts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace graft::cli {
+
+struct Point {
+  double x = 0, y = 0;
+  double low = 0, high = 0;  // of the band, where the series has one
+};
+
+struct Series {
+  std::string name;
+  int colour = 0;      // position in the page's palette
+  bool steps = false;  // holds its value until the next point
+  bool band = false;
+  bool dots_only = false;  // scattered, faint, not in the legend
+  std::vector<Point> points;
+};
+
+struct Plot {
+  std::string x_label, y_label;  // with units
+  bool log_y = false;
+  bool x_from_zero = true;
+  std::vector<Series> series;
+};
+
+// A figure: the SVG and, for more than one series, a legend below. Empty text for a plot without points.
+std::string figure(const Plot& plot, const std::string& caption);
+
+std::string escaped(const std::string& text);  // for HTML and SVG
+
+// Round numbers that cover low .. high, about `count` of them.
+std::vector<double> linear_ticks(double low, double high, int count);
+std::vector<double> log_ticks(double low, double high);
+
+}  // namespace graft::cli

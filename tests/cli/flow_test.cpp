@@ -1,0 +1,220 @@
+// The whole way on tiny workloads: collect, train, adapt, evaluate, tune, inspect, report.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/cli/support.h"
+
+namespace graft::cli {
+namespace {
+
+class Flow : public ::testing::Test {
+ protected:
+  // Two datasets and a model, made once for all tests.
+  static void SetUpTestSuite() {
+    folder_ = new base::Folder;
+    for (const std::string level : {"v2", "v3"}) {
+      const base::Document result = json_of(quick(
+          {"collect", small, other, "--platform", "native:" + level, "--samples", "24", "--out", file(level + ".h5")}));
+      EXPECT_EQ(result.at("trials").as_integer(), 48);
+      EXPECT_TRUE(result.at("complete").as_bool());
+    }
+    EXPECT_EQ(
+        graft({"train", file("v2.h5"), file("v3.h5"), "--out", file("model.h5"), "--steps", "20", "--hidden", "16"})
+            .exit_code,
+        0);
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static std::string file(const std::string& name) { return (*folder_ / name).string(); }
+
+ private:
+  static base::Folder* folder_;
+};
+base::Folder* Flow::folder_ = nullptr;
+
+TEST_F(Flow, CollectAgainMeasuresNothingAndWritesTheSameFile) {
+  const std::string before = base::read_file(file("v2.h5"));
+  const std::string journal = base::read_file(file("v2.h5.run/journal.jsonl"));
+  const base::Finished again =
+      graft(quick({"collect", small, other, "--platform", "native:v2", "--samples", "24", "--out", file("v2.h5")}));
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_NE(again.err.find("48 trials are recorded"), std::string::npos) << again.err;
+  EXPECT_EQ(base::read_file(file("v2.h5")), before);
+  EXPECT_EQ(base::read_file(file("v2.h5.run/journal.jsonl")), journal);
+}
+
+TEST_F(Flow, CollectRefusesAnotherRequestInTheSameRun) {
+  const base::Finished finished = graft(quick(
+      {"collect", small, other, "--platform", "native:v2", "--samples", "24", "--seed", "2", "--out", file("v2.h5")}));
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("seed 1, not 2"), std::string::npos) << finished.err;
+}
+
+TEST_F(Flow, CollectNeverReplacesAFileThatIsNotItsOwn) {
+  base::replace_file(file("precious.h5"), "something");
+  const base::Finished finished =
+      graft(quick({"collect", small, "--platform", "native:v2", "--samples", "2", "--out", file("precious.h5")}));
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_EQ(base::read_file(file("precious.h5")), "something");
+}
+
+TEST_F(Flow, Adapt) {
+  const base::Document result = json_of(quick({"adapt", file("model.h5"), "--platform", "native:v3", "--workloads",
+                                               small + "," + other, "--shots", "10", "--out", file("adapted.h5")}));
+  ASSERT_EQ(result.at("rows").as_list().size(), 2u);
+  EXPECT_EQ(result.at("measurements").as_integer(), 20);
+  for (const base::Document& row : result.at("rows").as_list()) {
+    for (const char* key : {"zero_shot", "cross_validated"}) {
+      const base::Document& interval = row.at(key);
+      EXPECT_LE(interval.at("low").as_number(), interval.at("high").as_number());
+      EXPECT_LE(std::abs(interval.at("mean").as_number()), 1.0);
+    }
+  }
+  const base::Document model = json_of({"inspect", file("adapted.h5")});
+  EXPECT_EQ(model.at("kind").as_string(), "model");
+  EXPECT_NE(model.at("card").as_string().find("native:v3"), std::string::npos);
+}
+
+TEST_F(Flow, EvaluateKeepsItsShape) {
+  const std::vector<std::string> command{
+      "evaluate", file("v2.h5"), file("v3.h5"), "--methods", "zero-shot,ridge,random",
+      "--shots",  "0,5",         "--draws",     "3",         "--steps",
+      "10",       "--hidden",    "16",          "--out",     file("evaluation.json")};
+  const base::Document result = json_of(command);
+  EXPECT_EQ(result.at("schema").as_integer(), 1);
+  const auto& rows = result.at("rows").as_list();
+  ASSERT_EQ(rows.size(), 2u * 3 * 2);
+  for (const base::Document& row : rows) {
+    for (const char* key : {"target", "method"}) EXPECT_TRUE(row.at(key).is_string());
+    EXPECT_EQ(row.at("draws").as_integer(), 3);
+    for (const char* key : {"spearman", "top1", "top5"}) {
+      EXPECT_LE(row.at(key).at("low").as_number(), row.at(key).at("mean").as_number() + 1e-9) << key;
+      EXPECT_GE(row.at(key).at("high").as_number(), row.at(key).at("mean").as_number() - 1e-9) << key;
+    }
+    EXPECT_EQ(row.at("measurements").as_integer(),
+              row.at("method").as_string() == "ridge" ? 2 * row.at("shots").as_integer() : 0);
+  }
+  EXPECT_EQ(result.at("winners").as_list().size(), 4u);
+  const base::Document saved = base::parse_json(base::read_file(file("evaluation.json")), "evaluation.json");
+  EXPECT_EQ(saved.at("rows"), result.at("rows"));
+  // Run again, it takes the rows over; seeded, it would find the same ones.
+  EXPECT_EQ(json_of(command).at("rows"), result.at("rows"));
+}
+
+TEST_F(Flow, EvaluateRefusesMoreShotsThanThereArePrograms) {
+  const base::Finished finished =
+      graft({"evaluate", file("v2.h5"), file("v3.h5"), "--methods", "ridge", "--shots", "500"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("shots 500"), std::string::npos) << finished.err;
+}
+
+TEST_F(Flow, EvaluateNeedsASecondPlatform) {
+  const base::Finished finished = graft({"evaluate", file("v2.h5"), "--methods", "ridge", "--shots", "5"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("at least one other platform"), std::string::npos) << finished.err;
+}
+
+TEST_F(Flow, EvaluateNamesUnknownTargets) {
+  const base::Finished finished = graft({"evaluate", file("v2.h5"), file("v3.h5"), "--target", "native:v9"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("did you mean"), std::string::npos) << finished.err;
+}
+
+TEST_F(Flow, TruncatedDatasetIsRefused) {
+  const std::string whole = base::read_file(file("v2.h5"));
+  base::replace_file(file("half.h5"), whole.substr(0, whole.size() / 2));
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"inspect", file("half.h5")}, {"train", file("half.h5"), "--out", file("never.h5")}}) {
+    const base::Finished finished = graft(command);
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_NE(finished.err.find("half.h5"), std::string::npos) << finished.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(file("never.h5")));
+}
+
+TEST_F(Flow, TuneWithAndWithoutAModel) {
+  for (const bool with_model : {false, true}) {
+    const std::string folder = file(with_model ? "tuned" : "scratch");
+    std::vector<std::string> command =
+        quick({"tune", small, "--platform", "native:v3", "--trials", "16", "--batch", "8", "--out", folder});
+    if (with_model) command.insert(command.end(), {"--model", file("model.h5")});
+    const base::Document result = json_of(command);
+    EXPECT_EQ(result.at("workload").as_string(), "matmul(m=24,n=32,k=16,dtype=f32)");
+    EXPECT_EQ(result.at("platform").as_string(), "native:v3");
+    EXPECT_EQ(result.at("trials").as_integer(), 16);
+    EXPECT_EQ(result.at("seed").as_integer(), 1);
+    const double seconds = result.at("best").at("seconds").as_number();
+    EXPECT_GT(seconds, 0);
+    EXPECT_NEAR(result.at("best").at("gflops").as_number(), 2.0 * 24 * 32 * 16 / seconds * 1e-9, 1e-6);
+    EXPECT_FALSE(result.at("best").at("schedule").as_list().empty());
+    const auto& curve = result.at("curve").as_list();
+    ASSERT_FALSE(curve.empty());
+    EXPECT_EQ(curve.back().as_list()[0].as_integer(), 16);
+    EXPECT_EQ(curve.back().as_list()[1].as_number(), seconds);
+    EXPECT_EQ(base::parse_json(base::read_file(folder + "/best.json"), "best.json").at("best"), result.at("best"));
+    // Again: everything is recorded.
+    EXPECT_EQ(json_of(command).at("curve"), result.at("curve"));
+  }
+}
+
+TEST_F(Flow, TuneCallsModelledTimesModelled) {
+  const std::vector<std::string> command{"tune",     small, "--platform", "model:sifive-p450", "--explorer", "random",
+                                         "--trials", "4",   "--out",      file("modelled")};
+  const base::Document result = json_of(command);
+  EXPECT_EQ(result.at("source").as_string(), "modelled");
+  EXPECT_GT(result.at("modelled_seconds").as_number(), 0);
+  const std::string text = graft(command).out;
+  EXPECT_NE(text.find("best modelled seconds"), std::string::npos) << text;
+  EXPECT_EQ(text.find("best seconds"), std::string::npos) << text;
+}
+
+TEST_F(Flow, InspectKnowsEveryFile) {
+  const base::Document dataset = json_of({"inspect", file("v2.h5")});
+  EXPECT_EQ(dataset.at("kind").as_string(), "dataset");
+  EXPECT_EQ(dataset.at("rows").as_integer(), 48);
+  EXPECT_EQ(dataset.at("workloads").as_list().size(), 2u);
+  EXPECT_NE(dataset.at("provenance").at("command").as_string().find("graft collect"), std::string::npos);
+  EXPECT_EQ(json_of({"inspect", file("model.h5")}).at("kind").as_string(), "model");
+  EXPECT_EQ(json_of({"inspect", file("v2.h5.run")}).at("kind").as_string(), "run");
+  EXPECT_EQ(json_of({"inspect", file("v2.h5.run/journal.jsonl")}).at("kind").as_string(), "journal");
+  for (const char* name : {"v2.h5", "model.h5", "v2.h5.run", "v2.h5.run/journal.jsonl"}) {
+    const base::Finished text = graft({"inspect", file(name)});
+    EXPECT_EQ(text.exit_code, 0);
+    EXPECT_EQ(text.err, "");
+    EXPECT_GT(lines_in(text.out), 3u) << name;
+  }
+}
+
+TEST_F(Flow, InspectShowsPrograms) {
+  const base::Document run =
+      json_of({"inspect", file("v3.h5.run"), "--workload", other, "--program", "--features", "--assembly"});
+  EXPECT_NE(run.at("program_text").as_string().find("buffer C f32"), std::string::npos);
+  EXPECT_GT(run.at("features").as_map().size(), 100u);
+  EXPECT_NE(run.at("assembly").as_string().find("ret"), std::string::npos);
+
+  const base::Document workload = json_of({"inspect", small, "--platform", "native:v3"});
+  EXPECT_EQ(workload.at("flops").as_integer(), 2 * 24 * 32 * 16);
+  EXPECT_GT(workload.at("space_size").as_number(), 1000);
+  EXPECT_TRUE(json_of({"inspect", small, "--program"}).at("program").is_map());
+}
+
+TEST_F(Flow, ReportIsOnePageWithoutScripts) {
+  const std::string evaluation = file("reported.json");
+  EXPECT_EQ(graft({"evaluate", file("v2.h5"), file("v3.h5"), "--target", "native:v3", "--methods", "ridge,random",
+                   "--shots", "0,5", "--draws", "2", "--steps", "5", "--hidden", "8", "--out", evaluation})
+                .exit_code,
+            0);
+  EXPECT_EQ(graft({"report", file("v2.h5.run"), evaluation, "--out", file("page.html")}).exit_code, 0);
+  const std::string page = base::read_file(file("page.html"));
+  for (const char* part : {"<!DOCTYPE html>", "prefers-color-scheme:dark", "<svg", "matmul(m=24,n=32,k=16,dtype=f32)",
+                           "Spearman correlation", "support programs per workload (shots)", "trials", "native:v3"}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  }
+  for (const char* part : {"<script", "http:", "https:", "nan", "inf"})
+    EXPECT_EQ(page.find(part), std::string::npos) << part;
+}
+
+}  // namespace
+}  // namespace graft::cli

@@ -1,0 +1,156 @@
+// Whatever is long can be killed and run again: nothing measured is lost, nothing is measured twice.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <set>
+#include <thread>
+
+#include "base/random.h"
+#include "datasets/dataset.h"
+#include "datasets/journal.h"
+#include "tests/cli/support.h"
+
+namespace graft::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Starts graft and sends the signal after a while. Its wait status.
+int signalled(std::vector<std::string> arguments, int signal, std::chrono::milliseconds after) {
+  arguments.insert(arguments.begin(), GRAFT_PROGRAM);
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int nothing = ::open("/dev/null", O_RDWR);
+    for (const int descriptor : {0, 1, 2}) ::dup2(nothing, descriptor);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  std::this_thread::sleep_for(after);
+  ::kill(child, signal);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+
+// What identifies a trial: the candidate and what was measured of it.
+using Recorded = std::pair<std::uint64_t, std::vector<double>>;
+
+std::vector<Recorded> recorded(const std::filesystem::path& journal) {
+  std::vector<Recorded> all;
+  if (!std::filesystem::exists(journal) || base::read_file(journal).find('\n') == std::string::npos) return all;
+  for (const datasets::Trial& trial : datasets::read_journal(journal).trials) {
+    all.emplace_back(codegen::hash(trial.candidate), trial.measurement.seconds);
+  }
+  return all;
+}
+
+void expect_distinct(const std::vector<Recorded>& trials) {
+  std::set<std::uint64_t> candidates;
+  for (const Recorded& trial : trials) candidates.insert(trial.first);
+  EXPECT_EQ(candidates.size(), trials.size()) << "a candidate was measured twice";
+}
+
+// Kills the command at random moments, at least `kills` times, and holds after each that the journal only grew. `more`
+// makes the command longer when it ended by itself.
+template <class Command>
+std::vector<Recorded> killed_often(const std::filesystem::path& journal, int kills, int longest_ms, std::uint64_t seed,
+                                   Command command) {
+  base::Stream stream(seed, "kill test");
+  std::vector<Recorded> before;
+  std::int64_t size = 60;
+  for (int killed = 0; killed < kills;) {
+    const auto after = std::chrono::milliseconds(20 + stream.below(longest_ms));
+    const int status = signalled(command(size), SIGKILL, after);
+    if (WIFSIGNALED(status)) {
+      ++killed;
+    } else {
+      EXPECT_EQ(WEXITSTATUS(status), 0);
+      size += 40;
+    }
+    const std::vector<Recorded> now = recorded(journal);
+    EXPECT_GE(now.size(), before.size()) << "seed " << seed << ", kill " << killed;
+    EXPECT_TRUE(now.size() >= before.size() && std::equal(before.begin(), before.end(), now.begin()))
+        << "a recorded trial changed; seed " << seed << ", kill " << killed;
+    if (::testing::Test::HasFailure()) return now;
+    before = now;
+  }
+  const base::Finished finished = graft(command(size));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const std::vector<Recorded> all = recorded(journal);
+  EXPECT_TRUE(all.size() >= before.size() && std::equal(before.begin(), before.end(), all.begin())) << "seed " << seed;
+  return all;
+}
+
+TEST(Kill, CollectLosesNothingAndMeasuresNothingTwice) {
+  const base::Folder folder;
+  std::int64_t samples = 0;
+  const auto command = [&](const std::string& out) {
+    return [&samples, out = (folder / out).string()](std::int64_t size) {
+      samples = size;
+      return std::vector<std::string>{
+          "collect",      small, other,   "--platform", "native:v2", "--samples", std::to_string(size),
+          "--minimum-ms", "0.5", "--out", out};
+    };
+  };
+  const std::vector<Recorded> all =
+      killed_often(folder / "killed.h5.run/journal.jsonl", 20, 250, 7, command("killed.h5"));
+  expect_distinct(all);
+  EXPECT_EQ(std::int64_t(all.size()), 2 * samples);
+  EXPECT_EQ(datasets::read_dataset(folder / "killed.h5").rows.size(), all.size());
+
+  // Left alone, the same command measures the same candidates.
+  EXPECT_EQ(graft(command("alone.h5")(samples)).exit_code, 0);
+  std::set<std::uint64_t> killed, alone;
+  for (const Recorded& trial : all) killed.insert(trial.first);
+  for (const Recorded& trial : recorded(folder / "alone.h5.run/journal.jsonl")) alone.insert(trial.first);
+  EXPECT_EQ(killed, alone);
+}
+
+TEST(Kill, TuneLosesNothingAndMeasuresNothingTwice) {
+  const base::Folder folder;
+  const std::string run = (folder / "run").string();
+  std::int64_t trials = 0;
+  const std::vector<Recorded> all = killed_often(folder / "run/journal.jsonl", 20, 700, 8, [&](std::int64_t size) {
+    trials = size - size % 20;  // whole rounds: a longer run continues a shorter one
+    return std::vector<std::string>{"tune",    small, "--platform",   "native:v2", "--trials", std::to_string(trials),
+                                    "--batch", "20",  "--minimum-ms", "0.5",       "--out",    run};
+  });
+  expect_distinct(all);
+  EXPECT_EQ(std::int64_t(all.size()), trials);
+}
+
+TEST(Interrupt, EndsWith130AndCanBeContinued) {
+  const base::Folder folder;
+  const std::string out = (folder / "data.h5").string();
+  const std::vector<std::string> command{"collect", small,          "--platform", "native:v2", "--samples",
+                                         "400",     "--minimum-ms", "2",          "--out",     out};
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const int status = signalled(command, signal, 600ms);
+    ASSERT_TRUE(WIFEXITED(status)) << "signal " << signal << " ended it by " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 130);
+  }
+  const std::vector<Recorded> before = recorded(folder / "data.h5.run/journal.jsonl");
+  EXPECT_FALSE(before.empty());
+  EXPECT_EQ(datasets::read_dataset(out).rows.size(), before.size());
+  std::vector<std::string> shorter = command;
+  shorter[5] = std::to_string(before.size() + 5);
+  EXPECT_EQ(graft(shorter).exit_code, 0);
+  EXPECT_EQ(recorded(folder / "data.h5.run/journal.jsonl").size(), before.size() + 5);
+}
+
+TEST(Lock, TwoRunsNeverWriteOneFolder) {
+  const base::Folder folder;
+  std::filesystem::create_directories(folder / "run");
+  const base::FileLock lock(folder / "run/lock");
+  const base::Finished finished = graft({"tune", small, "--trials", "2", "--out", (folder / "run").string()});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("in use by process"), std::string::npos) << finished.err;
+}
+
+}  // namespace
+}  // namespace graft::cli

@@ -1,0 +1,179 @@
+// Help, exit codes, and refusals: one line on standard error that names place, value and remedy; nothing on standard
+// output.
+#include <algorithm>
+
+#include "tests/cli/support.h"
+
+namespace graft::cli {
+namespace {
+
+TEST(Help, ListsEveryCommand) {
+  const base::Finished finished = graft({"--help"});
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(finished.err, "");
+  for (const char* name : {"doctor", "platform list", "platform show", "platform probe", "collect", "train", "adapt",
+                           "evaluate", "tune", "inspect", "report"}) {
+    EXPECT_NE(finished.out.find(name), std::string::npos) << name;
+    const base::Finished own = graft({"help", std::string(name).substr(0, std::string(name).find(' '))});
+    if (std::string(name).find(' ') == std::string::npos) {
+      EXPECT_EQ(own.exit_code, 0) << name << own.err;
+      for (const char* flag : {"--json", "--seed", "--threads", "--quiet"})
+        EXPECT_NE(own.out.find(flag), std::string::npos) << name;
+    }
+  }
+  EXPECT_EQ(graft({"platform", "list", "--help"}).exit_code, 0);
+}
+
+TEST(Help, WithoutACommandIsWrongUse) {
+  EXPECT_EQ(graft({}).exit_code, 2);
+}
+
+TEST(Help, ShowsDefaultsAndExamples) {
+  const std::string out = graft({"tune", "--help"}).out;
+  EXPECT_NE(out.find("256"), std::string::npos);
+  EXPECT_NE(out.find("graft tune 'matmul"), std::string::npos);
+}
+
+TEST(Version, ComesFromTheBuild) {
+  EXPECT_EQ(graft({"--version"}).out, std::string("graft ") + GRAFT_VERSION + "\n");
+}
+
+struct Refused {
+  std::vector<std::string> arguments;
+  std::vector<std::string> words;  // that the line must contain
+};
+
+class Refusal : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(Refusal, IsOneLineThatSaysWhereWhatAndHow) {
+  const base::Finished finished = graft(GetParam().arguments);
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_EQ(finished.out, "");
+  EXPECT_EQ(lines_in(finished.err), 1u) << finished.err;
+  EXPECT_TRUE(finished.err.starts_with("error: ")) << finished.err;
+  for (const std::string& word : GetParam().words)
+    EXPECT_NE(finished.err.find(word), std::string::npos) << word << " in " << finished.err;
+}
+
+const std::vector<Refused> kRefused = {
+    {{"tunne"}, {"unknown command 'tunne'", "did you mean 'tune'"}},
+    {{"platform", "lst"}, {"unknown command 'lst'", "did you mean 'list'"}},
+    {{"platform"}, {"list|show|probe"}},
+    {{"--json", "tune"}, {"the command comes first"}},
+    {{"tune", small, "--trails", "5"}, {"unknown flag '--trails'", "did you mean '--trials'"}},
+    {{"tune", small, "--trials", "five"}, {"--trials", "expected an integer", "'five'"}},
+    {{"tune", small, "--trials", "1.5"}, {"--trials", "expected an integer", "'1.5'"}},
+    {{"tune", small, "--trials", "0"}, {"--trials", "at least 1", "got 0"}},
+    {{"tune", small, "--trials", "-3"}, {"--trials", "at least 1", "got -3"}},
+    {{"tune", small, "--trials", "99999999999999999999"}, {"--trials", "out of range"}},
+    {{"tune", small, "--trials", "5", "--trials", "6"}, {"--trials", "more than once"}},
+    {{"tune", small, "--trials"}, {"--trials", "needs a value"}},
+    {{"tune", small, "--minimum-ms", "nan"}, {"--minimum-ms", "expected a number", "'nan'"}},
+    {{"tune", small, "--repetitions", "65"}, {"--repetitions", "at most 64"}},
+    {{"tune"}, {"missing WORKLOAD"}},
+    {{"tune", small, "another"}, {"another", "graft tune does not take this"}},
+    {{"collect", small}, {"--out is missing"}},
+    {{"tune", "matmull(m=1,n=1,k=1)"}, {"unknown operator 'matmull'", "did you mean 'matmul'"}},
+    {{"tune", "matmul(m=1,n=1,q=1)"}, {"no parameter 'q'"}},
+    {{"tune", "matmul(m=0,n=1,k=1)"}, {"m must be at least 1", "got 0"}},
+    {{"tune", "matmul(m=1,n=1)"}, {"missing parameter 'k'"}},
+    {{"tune", "resnet18.C13"}, {"resnet18.C1"}},
+    {{"tune", small, "--platform", "native:v33"}, {"native:v33", "did you mean 'native:v3'"}},
+    {{"tune", small, "--platform", "nothing.yaml"}, {"nothing.yaml"}},
+    {{"tune", small, "--explorer", "anealing"}, {"unknown explorer 'anealing'", "did you mean 'annealing'"}},
+    {{"tune", small, "--model", "nothing.h5"}, {"nothing.h5"}},
+    {{"collect", small, small, "--out", "twice.h5"}, {"twice"}},
+    {{"collect", small, "--out", "no/such/folder/x.h5"}, {"--out", "no/such/folder", "does not exist"}},
+    {{"train", "nothing.h5", "--out", "m.h5", "--learner", "mamml"},
+     {"unknown learner 'mamml'", "did you mean 'maml'"}},
+    {{"train", "nothing.h5", "--out", "m.h5", "--encoding", "context_relatoin"},
+     {"unknown encoding", "did you mean 'context_relation'"}},
+    {{"train", "nothing.h5", "--out", "m.h5", "--backend", "troch"}, {"--backend", "did you mean 'torch'"}},
+    {{"train", "nothing.h5", "--out", "m.h5", "--model", "mpl"}, {"--model", "did you mean 'mlp'"}},
+    {{"train", "nothing.h5", "--out", "m.h5", "--hidden", "64,0"}, {"--hidden", "at least 1", "got 0"}},
+    {{"train", "nothing.h5", "--out", "m.h5"}, {"nothing.h5"}},
+    {{"evaluate", "nothing.h5", "--methods", "riddge"}, {"unknown method 'riddge'", "did you mean 'ridge'"}},
+    {{"evaluate", "nothing.h5", "--shots", "0,,5"}, {"--shots", "separated by commas"}},
+    {{"evaluate", "nothing.h5", "--regime", "sen"}, {"--regime", "seen or unseen", "'sen'"}},
+    {{"inspect", "nothing"}, {"nothing", "no such file"}},
+    {{"report", "nothing.json", "--out", "x.html"}, {"nothing.json"}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Cli, Refusal, ::testing::ValuesIn(kRefused));
+
+TEST(RefusedFiles, NameFilePlaceAndRemedy) {
+  const base::Folder folder;
+  const auto refused = [&](const std::string& name, const std::string& content, std::vector<std::string> arguments) {
+    const std::string path = (folder / name).string();
+    base::replace_file(path, content);
+    for (std::string& argument : arguments) {
+      if (argument == "FILE") argument = path;
+    }
+    const base::Finished finished = graft(arguments);
+    EXPECT_EQ(finished.exit_code, 2) << finished.err;
+    EXPECT_EQ(finished.out, "");
+    EXPECT_EQ(lines_in(finished.err), 1u) << finished.err;
+    EXPECT_NE(finished.err.find(name), std::string::npos) << finished.err;
+    return finished.err;
+  };
+  refused("text.h5", "this is no HDF5 file", {"inspect", "FILE"});
+  refused("text.h5", "this is no HDF5 file", {"train", "FILE", "--out", (folder / "m.h5").string()});
+  refused("text.h5", "this is no HDF5 file", {"tune", small, "--model", "FILE", "--out", (folder / "run").string()});
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+  EXPECT_NE(
+      refused("broken.json", "{\"schema\": 1,\n", {"report", "FILE", "--out", (folder / "x.html").string()}).find(":"),
+      std::string::npos);
+  refused("strange.json", "{\"schema\": 1, \"colour\": 2}", {"report", "FILE", "--out", (folder / "x.html").string()});
+  refused("foreign.json", "{\"a\": 2}", {"report", "FILE", "--out", (folder / "x.html").string()});
+  const std::string yaml = graft({"platform", "show", "native"}).out;
+  EXPECT_NE(refused("board.yaml", yaml + "colour: red\n", {"inspect", "FILE"}).find("unknown key 'colour'"),
+            std::string::npos);
+  EXPECT_NE(
+      refused("broken.jsonl", "{\"journal\":1,\"request\":{}}\n{\"trial\":0,\n{}\n", {"inspect", "FILE"}).find(":2"),
+      std::string::npos);
+}
+
+TEST(Platforms, AreListedShownAndProbed) {
+  const base::Folder folder;
+  const base::Document list = json_of({"platform", "list"});
+  std::vector<std::string> ids;
+  for (const base::Document& platform : list.at("platforms").as_list()) ids.push_back(platform.at("id").as_string());
+  EXPECT_EQ(ids.front(), "native");
+  EXPECT_NE(std::find(ids.begin(), ids.end(), "model:sifive-p450"), ids.end());
+  const std::string text = graft({"platform", "list"}).out;
+  for (const std::string& id : ids) EXPECT_NE(text.find(id), std::string::npos) << id;
+
+  // What probe writes is a platform.
+  const std::string file = (folder / "here.yaml").string();
+  EXPECT_EQ(graft({"platform", "probe", "--out", file}).exit_code, 0);
+  EXPECT_EQ(json_of({"inspect", file}).at("platform").as_string(), "native");
+}
+
+TEST(Doctor, FindsThisBuildWell) {
+  const base::Document result = json_of({"doctor"});
+  EXPECT_TRUE(result.at("ok").as_bool());
+  EXPECT_GE(result.at("checks").as_list().size(), 10u);
+}
+
+// A copy of the program alone has neither worker nor platforms beside it.
+TEST(Doctor, SaysWhatIsMissing) {
+  const base::Folder folder;
+  const std::string copy = (folder / "graft").string();
+  std::filesystem::copy_file(GRAFT_PROGRAM, copy);
+  const base::Finished finished = base::run_process({copy, "doctor"}, std::chrono::minutes(1));
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_NE(finished.out.find("FAILS"), std::string::npos) << finished.out;
+  EXPECT_NE(finished.out.find("graft-worker"), std::string::npos) << finished.out;
+}
+
+TEST(Output, AFullDiskIsAFailure) {
+  for (const std::string command : {"platform list", "platform list --json", "--help"}) {
+    const base::Finished finished = base::run_process(
+        {"sh", "-c", std::string(GRAFT_PROGRAM) + " " + command + " > /dev/full"}, std::chrono::minutes(1));
+    EXPECT_EQ(finished.exit_code, 1) << command;
+    EXPECT_EQ(finished.err, "error: standard output cannot be written\n") << command;
+  }
+}
+
+}  // namespace
+}  // namespace graft::cli
