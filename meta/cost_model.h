@@ -1,0 +1,39 @@
+// A cost model scores programs of a platform, higher is faster, and has two verbs: `score` and `adapted`. Fitting,
+// updating, fine-tuning and few-shot adaptation are all `adapted`, always from the prior: a model is a function of
+// (model file, trials). Zero-shot is the empty support; scratch is an untrained prior.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/arrays.h"
+#include "meta/task_set.h"
+
+namespace graft::meta {
+
+struct Scores {
+  std::vector<float> mean;    // higher is faster; comparable within one workload only
+  std::vector<float> spread;  // standard deviation of the model's belief; 0 where it has none
+};
+
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  // `features`: rows of the encoding that the model was made for. Thread-safe.
+  virtual Scores score(const base::Matrix& features) const = 0;
+  // A model for the platform that the support was measured on (one Examples per workload). Deterministic. An empty
+  // support gives an equal model.
+  virtual std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const = 0;
+  // Kind and all numbers, for the model file; `load_model` of model_file.h is the way back.
+  virtual std::string_view kind() const = 0;
+  virtual base::Arrays state() const = 0;
+};
+
+// kind "random": scores are a hash of the features; the floor of every table.
+std::unique_ptr<CostModel> make_random_model(std::uint64_t seed);
+
+}  // namespace graft::meta

@@ -1,0 +1,231 @@
+#include "meta/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/random.h"
+#include "meta/metrics.h"
+
+namespace graft::meta {
+namespace {
+
+// Lets several threads report to a monitor that need not expect that.
+class Shared final : public base::Monitor {
+ public:
+  explicit Shared(base::Monitor& to) : to_(to) {}
+  void progress(std::string_view what, std::int64_t done, std::int64_t total) override {
+    const std::lock_guard lock(mutex_);
+    to_.progress(what, done, total);
+  }
+  void note(std::string_view line) override {
+    const std::lock_guard lock(mutex_);
+    to_.note(line);
+  }
+  bool stop_requested() override {
+    const std::lock_guard lock(mutex_);
+    return to_.stop_requested();
+  }
+
+ private:
+  base::Monitor& to_;
+  std::mutex mutex_;
+};
+
+// Stops with the whole, but leaves progress to it: methods train side by side.
+class Quiet final : public base::Monitor {
+ public:
+  explicit Quiet(base::Monitor& to) : to_(to) {}
+  bool stop_requested() override { return to_.stop_requested(); }
+
+ private:
+  base::Monitor& to_;
+};
+
+// What all methods are given and judged on in one draw.
+struct Draw {
+  std::vector<Examples> support;                 // none for 0 shots
+  std::vector<std::size_t> judged;               // positions of groups
+  std::vector<std::vector<std::int64_t>> query;  // rows of each judged group
+};
+
+Draw draw_support(const std::vector<Examples>& groups, Regime regime, int shots, int number, std::uint64_t seed) {
+  Draw out;
+  std::vector<std::size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  base::Stream(seed, "judged workloads", std::uint64_t(number)).shuffle(order);
+  const std::size_t judged = regime == Regime::seen ? groups.size() : groups.size() / 2;
+  std::vector<char> is_judged(groups.size(), regime == Regime::seen ? 1 : 0);
+  for (std::size_t i = 0; i < judged; ++i) is_judged[order[i]] = 1;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    // One permutation for all shots: a larger support contains the smaller ones.
+    base::Stream stream(seed, fmt::format("support {}", g), std::uint64_t(number));
+    const std::vector<std::int64_t> rows = stream.choose(groups[g].size(), groups[g].size());
+    const bool supports = regime == Regime::seen || is_judged[g] == 0;
+    const std::ptrdiff_t cut = supports ? shots : 0;
+    if (cut > 0) out.support.push_back(rows_of(groups[g], {rows.begin(), rows.begin() + cut}));
+    if (is_judged[g] != 0) {
+      out.judged.push_back(g);
+      std::vector<std::int64_t> rest(rows.begin() + cut, rows.end());
+      std::sort(rest.begin(), rest.end());
+      out.query.push_back(std::move(rest));
+    }
+  }
+  return out;
+}
+
+// Means over the judged workloads of one draw.
+struct Quality {
+  double spearman = 0, spearman_best30 = 0, top1 = 0, top5 = 0;
+  std::int64_t measurements = 0;
+};
+
+Quality judge(const CostModel& model, const std::vector<Examples>& groups, const Draw& draw) {
+  Quality out;
+  const double share = 1.0 / double(draw.judged.size());
+  double log_top1 = 0, log_top5 = 0;
+  for (std::size_t i = 0; i < draw.judged.size(); ++i) {
+    const Examples query = rows_of(groups[draw.judged[i]], draw.query[i]);
+    const std::vector<float> scores = model.score(query.features).mean;
+    out.spearman += share * rank_correlation(scores, query.log_seconds);
+    log_top1 += share * std::log(top_k(scores, query.log_seconds, 1));
+    log_top5 += share * std::log(top_k(scores, query.log_seconds, 5));
+
+    std::vector<std::size_t> fastest(scores.size());
+    std::iota(fastest.begin(), fastest.end(), std::size_t(0));
+    std::stable_sort(fastest.begin(), fastest.end(),
+                     [&](std::size_t a, std::size_t b) { return query.log_seconds[a] < query.log_seconds[b]; });
+    fastest.resize(std::max<std::size_t>(2, fastest.size() * 3 / 10));
+    std::vector<float> best_scores;
+    std::vector<double> best_times;
+    for (const std::size_t r : fastest) {
+      best_scores.push_back(scores[r]);
+      best_times.push_back(query.log_seconds[r]);
+    }
+    out.spearman_best30 += share * rank_correlation(best_scores, best_times);
+  }
+  out.top1 = std::exp(log_top1);
+  out.top5 = std::exp(log_top5);
+  for (const Examples& group : draw.support) out.measurements += group.size();
+  return out;
+}
+
+void check(const TaskSet& own, const std::string& target, const EvaluationSettings& settings) {
+  if (settings.draws < 1) throw base::UserError("draws: at least 1 is needed");
+  if (settings.regime == Regime::unseen && own.groups.size() < 2) {
+    throw base::UserError(fmt::format("{}: one workload only; unseen workloads need at least two", target));
+  }
+  for (const int shots : settings.shots) {
+    if (shots < 0) throw base::UserError(fmt::format("shots {}: expected 0 or more", shots));
+    for (const Examples& group : own.groups) {
+      if (group.size() < shots + 2) {
+        throw base::UserError(
+            fmt::format("shots {}: {} on {} has {} rows, which leaves fewer than two to judge on; measure more "
+                        "or ask for fewer shots",
+                        shots, group.workload.text, target, group.size()));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<Method>& methods() {
+  static const std::vector<Method> table = {{"zero-shot", "pooled", false},
+                                            {"scratch", "scratch"},
+                                            {"finetune", "pooled"},
+                                            {"nearest", "nearest"},
+                                            {"ridge", "ridge"},
+                                            {"residual", "residual"},
+                                            {"maml", "maml"},
+                                            {"fomaml", "fomaml"},
+                                            {"reptile", "reptile"},
+                                            {"anil", "anil"},
+                                            {"random", "random", false}};
+  return table;
+}
+
+const Method& method_named(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Method& method : methods()) {
+    if (method.name == name) return method;
+    names.push_back(method.name);
+  }
+  throw base::UserError(fmt::format("unknown method '{}'{}", name, base::did_you_mean(name, names)));
+}
+
+std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
+                                    base::Monitor& monitor) {
+  const TaskSet sources = without_platform(tasks, target);
+  const TaskSet own = only_platforms(tasks, {target});
+  check(own, target, settings);
+  std::vector<Method> chosen;
+  std::vector<std::string> names;  // of the learners, each once
+  for (const std::string& name : settings.methods) {
+    chosen.push_back(method_named(name));
+    if (std::find(names.begin(), names.end(), chosen.back().learner) == names.end())
+      names.push_back(chosen.back().learner);
+  }
+
+  Shared shared(monitor);
+  Quiet quiet(shared);
+  LearnerSettings alone = settings.learner;
+  alone.threads = 1;  // learners run side by side instead
+  std::vector<std::unique_ptr<CostModel>> priors(names.size());
+  std::atomic<std::int64_t> done = 0;
+  base::parallel_for(std::int64_t(names.size()), settings.learner.threads, [&](std::int64_t l) {
+    priors[std::size_t(l)] = make_learner(names[std::size_t(l)])->train(sources, alone, quiet);
+    shared.progress(fmt::format("{}: training", target), ++done, std::int64_t(names.size()));
+  });
+
+  // One piece of work is one draw for all methods, so that they see the same support.
+  const std::int64_t draws = settings.draws, pieces = draws * std::int64_t(settings.shots.size());
+  std::vector<std::vector<Quality>> qualities(std::size_t(pieces), std::vector<Quality>(chosen.size()));
+  done = 0;
+  base::parallel_for(pieces, settings.learner.threads, [&](std::int64_t piece) {
+    if (shared.stop_requested()) throw base::Failure("stopped by request");
+    const int shots = settings.shots[std::size_t(piece / draws)];
+    const Draw draw = draw_support(own.groups, settings.regime, shots, int(piece % draws), settings.learner.seed);
+    for (std::size_t m = 0; m < chosen.size(); ++m) {
+      const auto learner = std::find(names.begin(), names.end(), chosen[m].learner) - names.begin();
+      const CostModel& prior = *priors[std::size_t(learner)];
+      Quality& quality = qualities[std::size_t(piece)][m];
+      if (chosen[m].adapts && !draw.support.empty()) {
+        quality = judge(*prior.adapted(draw.support), own.groups, draw);
+      } else {
+        quality = judge(prior, own.groups, draw);
+        quality.measurements = 0;
+      }
+    }
+    shared.progress(fmt::format("{}: judging", target), ++done, pieces);
+  });
+
+  std::vector<EvaluationRow> rows;
+  for (std::size_t m = 0; m < chosen.size(); ++m) {
+    for (std::size_t s = 0; s < settings.shots.size(); ++s) {
+      EvaluationRow row{target, chosen[m].name, settings.shots[s], 0, settings.draws, {}, {}, {}, 0};
+      std::vector<double> spearman, top1, top5;
+      for (std::int64_t d = 0; d < draws; ++d) {
+        const Quality& quality = qualities[s * std::size_t(draws) + std::size_t(d)][m];
+        spearman.push_back(quality.spearman);
+        top1.push_back(quality.top1);
+        top5.push_back(quality.top5);
+        row.spearman_best30 += quality.spearman_best30 / double(draws);
+        row.measurements = std::max(row.measurements, quality.measurements);
+      }
+      row.spearman = base::bootstrap_mean(spearman, 0.95, settings.learner.seed);
+      row.top1 = base::bootstrap_mean(top1, 0.95, settings.learner.seed);
+      row.top5 = base::bootstrap_mean(top5, 0.95, settings.learner.seed);
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace graft::meta

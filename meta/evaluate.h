@@ -1,0 +1,48 @@
+// Leave-one-platform-out tables: methods x shots x metrics over the same support draws for all methods, with intervals.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/monitor.h"
+#include "base/statistics.h"
+#include "meta/learner.h"
+#include "meta/task_set.h"
+
+namespace graft::meta {
+
+// A method of the table: a learner and how it is used. `adapts` false: scored with the empty support at every K.
+struct Method {
+  std::string name;     // "zero-shot", "finetune", "maml", ...
+  std::string learner;  // of learners()
+  bool adapts = true;
+};
+const std::vector<Method>& methods();                 // zero-shot scratch finetune nearest ridge residual maml ...
+const Method& method_named(const std::string& name);  // UserError (did you mean)
+
+enum class Regime { seen, unseen };  // support from the judged workloads / from other workloads only
+
+struct EvaluationSettings {
+  std::vector<std::string> methods;
+  std::vector<int> shots;
+  int draws = 20;
+  Regime regime = Regime::seen;
+  LearnerSettings learner;
+};
+
+struct EvaluationRow {
+  std::string target, method;
+  int shots = 0;                  // per (platform, workload)
+  std::int64_t measurements = 0;  // support trials in all
+  int draws = 0;
+  base::Interval spearman, top1, top5;  // means over workloads (top-k: geometric) per draw; intervals over draws (95 %)
+  double spearman_best30 = 0;           // Spearman within the fastest 30 % of the query set, mean
+};
+
+// Every method trained on all platforms but `target`, adapted to each draw's support, judged on the query rows. Rows
+// for which a method cannot work (0 shots for scratch) are reported at the value of its untrained prior.
+std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
+                                    base::Monitor& monitor);
+
+}  // namespace graft::meta

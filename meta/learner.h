@@ -1,0 +1,42 @@
+// A meta-learner makes, from many tasks, a cost model that adapts to a new one. By name from one table.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/monitor.h"
+#include "meta/cost_model.h"
+#include "meta/network.h"
+#include "meta/task_set.h"
+
+namespace graft::meta {
+
+struct LearnerSettings {
+  std::vector<std::int64_t> hidden = {128, 64};
+  std::string backend = "native";  // or "torch"
+  std::int64_t steps = 0;          // outer steps; 0: the learner's default
+  std::uint64_t seed = 1;
+  int threads = 1;
+};
+
+class Learner {
+ public:
+  virtual ~Learner() = default;
+  virtual std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
+                                           base::Monitor& monitor) const = 0;
+};
+
+struct LearnerEntry {
+  std::string name;
+  std::string description;
+  std::unique_ptr<Learner> (*make)() = nullptr;
+};
+// scratch (an untrained prior: needs no tasks but the encoding), pooled (zero-shot and fine-tune), nearest, ridge,
+// residual, maml, fomaml, reptile, anil, random (the floor).
+const std::vector<LearnerEntry>& learners();
+std::unique_ptr<Learner> make_learner(std::string_view name);  // UserError (did you mean)
+
+}  // namespace graft::meta

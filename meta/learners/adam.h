@@ -1,0 +1,33 @@
+// Adam (Kingma and Ba 2015) on a flat parameter vector, beta 0.9 and 0.999.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace graft::meta {
+
+class Adam {
+ public:
+  explicit Adam(std::size_t parameters) : first_(parameters, 0.0f), second_(parameters, 0.0f) {}
+
+  // theta -= rate * (m / (sqrt(v) + epsilon)), with m and v corrected for their start at zero.
+  void step(std::span<float> theta, std::span<const float> gradient, double rate) {
+    ++steps_;
+    const float bias1 = float(1 / (1 - std::pow(0.9, double(steps_)))),
+                bias2 = float(1 / (1 - std::pow(0.999, double(steps_))));
+    const float scaled = float(rate) * bias1;
+    for (std::size_t i = 0; i < theta.size(); ++i) {
+      first_[i] = 0.9f * first_[i] + 0.1f * gradient[i];
+      second_[i] = 0.999f * second_[i] + 0.001f * gradient[i] * gradient[i];
+      theta[i] -= scaled * first_[i] / (std::sqrt(second_[i] * bias2) + 1e-8f);
+    }
+  }
+
+ private:
+  std::vector<float> first_, second_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace graft::meta

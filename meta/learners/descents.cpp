@@ -1,0 +1,104 @@
+#include "meta/learners/descents.h"
+
+#include <algorithm>
+#include <array>
+
+#include "meta/metrics.h"
+
+namespace graft::meta {
+namespace {
+
+// The grid that fine-tuning is chosen from, and what is used when there is no second platform to choose on.
+constexpr std::array<double, 3> descent_rates = {3e-4, 1e-3, 3e-3};
+constexpr std::array<std::int64_t, 6> descent_steps = {0, 3, 6, 12, 24, 40};
+constexpr std::array<std::int64_t, 3> descent_shots = {5, 20, 64};
+constexpr Adaptation::Descent default_descent = {20, 12, 1e-3f};
+
+// Mean rank correlation over groups of the network's scores on some rows.
+double quality(const Network& network, std::span<const float> theta, std::span<const Selection> query) {
+  double sum = 0;
+  for (const Selection& selection : query) {
+    std::vector<float> x;
+    std::vector<double> log_seconds;
+    for (const std::int64_t r : selection.rows) {
+      const auto row = selection.group->x.row(r);
+      x.insert(x.end(), row.begin(), row.end());
+      log_seconds.push_back(selection.group->log_seconds[std::size_t(r)]);
+    }
+    std::vector<float> scores(selection.rows.size());
+    network.forward(theta, x, std::int64_t(scores.size()), scores);
+    sum += rank_correlation(scores, log_seconds);
+  }
+  return sum / double(query.size());
+}
+
+using Table =
+    std::array<std::array<std::array<double, descent_steps.size()>, descent_rates.size()>, descent_shots.size()>;
+
+// Fine-tunes on draws of support from one platform that was not seen in training; adds up the quality on other rows.
+void try_descents(const Network& network, const Trained& trained, std::span<const PreparedGroup> held_out,
+                  std::uint64_t seed, Table& quality_sums) {
+  constexpr std::int64_t draws = 2, query_rows = 100;
+  for (std::size_t s = 0; s < descent_shots.size(); ++s) {
+    for (std::int64_t draw = 0; draw < draws; ++draw) {
+      base::Stream stream(seed, "fine-tuning trial", std::uint64_t(draw));
+      std::vector<Selection> support, query;
+      for (const PreparedGroup& group : held_out) {
+        std::vector<std::int64_t> rows = stream.choose(group.x.rows, group.x.rows);
+        const auto cut = std::min<std::ptrdiff_t>(descent_shots[s], std::ptrdiff_t(rows.size()) / 2);
+        const auto end = std::min<std::ptrdiff_t>(cut + query_rows, std::ptrdiff_t(rows.size()));
+        support.push_back({&group, {rows.begin(), rows.begin() + cut}});
+        query.push_back({&group, {rows.begin() + cut, rows.begin() + end}});
+      }
+      const Batch<float> batch = batch_of(Loss::rank, support);
+      const std::vector<float> start = adapt<float>(network, trained.rates, trained.theta, batch);
+      const double before = quality(network, start, query);
+      for (std::size_t r = 0; r < descent_rates.size(); ++r) {
+        quality_sums[s][r][0] += before;
+        std::vector<float> moved = start;
+        std::size_t next = 1;
+        descend(network, moved, batch, descent_steps.back(), descent_rates[r], [&](std::int64_t k) {
+          if (next < descent_steps.size() && k == descent_steps[next])
+            quality_sums[s][r][next++] += quality(network, moved, query);
+        });
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Adaptation::Descent> chosen_descents(
+    const Network& network, std::span<const PreparedGroup> groups, std::size_t folds, std::uint64_t seed,
+    const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train) {
+  std::vector<std::string> names;
+  for (const PreparedGroup& group : groups) {
+    if (std::find(names.begin(), names.end(), group.platform) == names.end()) names.push_back(group.platform);
+  }
+  if (names.size() < 2) return {default_descent};
+  base::Stream(seed, "left-out platforms").shuffle(names);
+  names.resize(std::min(names.size(), folds));
+  Table sums{};
+  for (const std::string& name : names) {
+    std::vector<PreparedGroup> held_out, others;
+    for (const PreparedGroup& group : groups) (group.platform == name ? held_out : others).push_back(group);
+    try_descents(network, train(others, "choosing fine-tuning without " + name), held_out, seed, sums);
+  }
+  std::vector<Adaptation::Descent> chosen;
+  for (std::size_t s = 0; s < descent_shots.size(); ++s) {
+    Adaptation::Descent best{descent_shots[s], 0, float(descent_rates[0])};
+    double most = sums[s][0][0];
+    for (std::size_t r = 0; r < descent_rates.size(); ++r) {
+      for (std::size_t k = 0; k < descent_steps.size(); ++k) {
+        if (sums[s][r][k] > most) {
+          most = sums[s][r][k];
+          best = {descent_shots[s], descent_steps[k], float(descent_rates[r])};
+        }
+      }
+    }
+    chosen.push_back(best);
+  }
+  return chosen;
+}
+
+}  // namespace graft::meta

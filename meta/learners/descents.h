@@ -1,0 +1,27 @@
+// How many Adam steps, and at which rate, take a trained network to a new platform: chosen on source platforms that
+// were left out of a shorter training, never on the platform that the model is made for.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "meta/learners/training.h"
+
+namespace graft::meta {
+
+// What a training leaves: parameters and the gradient steps (Adaptation::rates) that come before Adam's, if any.
+struct Trained {
+  std::vector<float> theta;
+  std::vector<float> rates;
+};
+
+// Calls `train(groups without one platform, name of the trial)` for up to `folds` platforms, fine-tunes the result on
+// draws of support from the platform left out, and returns for some numbers of shots what ranked its other rows best (0
+// steps included). With a single platform there is nothing to choose on: a default.
+std::vector<Adaptation::Descent> chosen_descents(
+    const Network& network, std::span<const PreparedGroup> groups, std::size_t folds, std::uint64_t seed,
+    const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train);
+
+}  // namespace graft::meta

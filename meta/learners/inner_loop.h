@@ -1,0 +1,59 @@
+// The one recursion behind gradient-based meta-learning: adapt parameters to a support set by a few gradient steps, and
+// differentiate the adapted parameters' loss on a query set by the parameters they started from.
+//
+//   theta_{k+1} = theta_k - rates_k * g_k,     g_k = d support(theta_k) / d theta_k       (rates per step and layer
+//   block) d query(theta_K) / d theta_0 = (I - H_0 rates_0) ... (I - H_{K-1} rates_{K-1}) d query(theta_K) / d theta_K
+//
+// MAML (Finn et al. 2017) takes the product as it is, by exact Hessian-vector products; FOMAML drops the H_k; ANIL
+// (Raghu et al. 2020) has rates of 0 for all blocks but the head's; Reptile (Nichol et al. 2018) moves towards theta_K;
+// learned rates (Meta-SGD, MAML++) follow the gradient by the rates. It knows no framework and no data set.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "meta/network.h"
+#include "meta/objectives.h"
+
+namespace graft::meta {
+
+// Rows with their loss, ready for a network.
+template <class T>
+struct Batch {
+  std::vector<T> x;  // row-major, objective.rows() rows
+  Objective objective;
+};
+
+enum class OuterRule {
+  second_order,  // MAML
+  first_order,   // FOMAML
+  towards,       // Reptile: the "gradient" is theta_0 - theta_K, and the query is not looked at
+};
+
+template <class T>
+struct MetaGradient {
+  T query_loss = 0;      // of the adapted parameters (0 for OuterRule::towards)
+  std::vector<T> theta;  // by the parameters before adaptation
+  std::vector<T> rates;  // by each rate; zeros for OuterRule::towards
+};
+
+// Gradient of the batch's loss by theta, and its value where one is asked for.
+template <class T>
+void loss_gradient(const NetworkOf<T>& network, std::span<const T> theta, const Batch<T>& batch, std::span<T> gradient,
+                   T* value = nullptr);
+// (d2 loss / d theta2) v.
+template <class T>
+void loss_hessian_product(const NetworkOf<T>& network, std::span<const T> theta, const Batch<T>& batch,
+                          std::span<const T> v, std::span<T> product);
+
+// rates: steps x network.layout().size(), step after step. An empty support objective leaves theta as it is.
+template <class T>
+std::vector<T> adapt(const NetworkOf<T>& network, std::span<const T> rates, std::span<const T> theta,
+                     const Batch<T>& support);
+
+template <class T>
+MetaGradient<T> meta_gradient(const NetworkOf<T>& network, OuterRule rule, std::span<const T> rates,
+                              std::span<const T> theta, const Batch<T>& support, const Batch<T>& query);
+
+}  // namespace graft::meta

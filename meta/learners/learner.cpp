@@ -1,0 +1,62 @@
+#include "meta/learner.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "meta/learners/learners.h"
+#include "meta/models/models.h"
+
+namespace graft::meta {
+namespace {
+
+// Learners that learn nothing before they see the target.
+class ScratchLearner final : public Learner {
+ public:
+  std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings&, base::Monitor&) const override {
+    return make_scratch_model(std::int64_t(tasks.encoding->features.size()));
+  }
+};
+
+class RandomLearner final : public Learner {
+ public:
+  std::unique_ptr<CostModel> train(const TaskSet&, const LearnerSettings& settings, base::Monitor&) const override {
+    return make_random_model(settings.seed);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Learner> make_scratch_learner() {
+  return std::make_unique<ScratchLearner>();
+}
+std::unique_ptr<Learner> make_random_learner() {
+  return std::make_unique<RandomLearner>();
+}
+
+const std::vector<LearnerEntry>& learners() {
+  static const std::vector<LearnerEntry> table = {
+      {"scratch", "knows nothing before the target's support; then kernel ridge on it alone", make_scratch_learner},
+      {"pooled", "one network on all platforms alike; adapts by fine-tuning", make_pooled_learner},
+      {"nearest", "one network per platform; adapts by choosing the one that ranks the support best",
+       make_nearest_learner},
+      {"ridge", "one network per platform; adapts by ridge regression on their scores", make_ridge_learner},
+      {"residual", "one network per platform; adapts by kernel ridge on the features and their scores",
+       make_residual_learner},
+      {"maml", "a network meta-trained through its adaptation, exact second order", make_maml_learner},
+      {"fomaml", "the same to first order", make_fomaml_learner},
+      {"reptile", "a network moved towards its adapted versions", make_reptile_learner},
+      {"anil", "MAML that adapts the last layer only", make_anil_learner},
+      {"random", "scores that mean nothing: the floor of every table", make_random_learner}};
+  return table;
+}
+
+std::unique_ptr<Learner> make_learner(std::string_view name) {
+  std::vector<std::string> names;
+  for (const LearnerEntry& entry : learners()) {
+    if (entry.name == name) return entry.make();
+    names.push_back(entry.name);
+  }
+  throw base::UserError(fmt::format("unknown learner '{}'{}", name, base::did_you_mean(name, names)));
+}
+
+}  // namespace graft::meta

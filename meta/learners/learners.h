@@ -1,0 +1,21 @@
+// Makers of the learners; the table of learner.h lists them.
+#pragma once
+
+#include <memory>
+
+#include "meta/learner.h"
+
+namespace graft::meta {
+
+std::unique_ptr<Learner> make_random_learner();
+std::unique_ptr<Learner> make_scratch_learner();
+std::unique_ptr<Learner> make_pooled_learner();
+std::unique_ptr<Learner> make_ridge_learner();
+std::unique_ptr<Learner> make_residual_learner();
+std::unique_ptr<Learner> make_nearest_learner();
+std::unique_ptr<Learner> make_maml_learner();
+std::unique_ptr<Learner> make_fomaml_learner();
+std::unique_ptr<Learner> make_reptile_learner();
+std::unique_ptr<Learner> make_anil_learner();
+
+}  // namespace graft::meta

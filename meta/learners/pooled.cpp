@@ -1,0 +1,44 @@
+// One network on all source platforms alike: zero-shot as it is, fine-tuned by Adam on a support.
+#include "meta/learners/descents.h"
+#include "meta/learners/learners.h"
+#include "meta/models/models.h"
+
+namespace graft::meta {
+namespace {
+
+constexpr std::int64_t default_steps = 800;
+
+class PooledLearner final : public Learner {
+ public:
+  std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
+                                   base::Monitor& monitor) const override {
+    require_groups(tasks);
+    NetworkState state;
+    state.normalisation = fit_normalisation(tasks.groups);
+    state.shape = {state.normalisation.features(), settings.hidden};
+    state.theta = initial_parameters(state.shape, settings.seed);
+    const auto network = make_mlp(state.shape, settings.backend);
+    const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
+    PooledSettings pooled;
+    pooled.steps = settings.steps > 0 ? settings.steps : default_steps;
+    state.adaptation.loss = Loss::rank;
+    state.adaptation.descents = chosen_descents(
+        *network, groups, 2, settings.seed, [&](std::span<const PreparedGroup> others, const std::string& name) {
+          PooledSettings shorter = pooled;
+          shorter.steps = (pooled.steps + 1) / 2;
+          Trained trained{state.theta, {}};
+          train_pooled(*network, trained.theta, others, shorter, settings.seed, name, monitor);
+          return trained;
+        });
+    train_pooled(*network, state.theta, groups, pooled, settings.seed, "pooled training", monitor);
+    return make_network_model(std::move(state));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Learner> make_pooled_learner() {
+  return std::make_unique<PooledLearner>();
+}
+
+}  // namespace graft::meta

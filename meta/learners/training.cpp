@@ -1,0 +1,66 @@
+#include "meta/learners/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+#include "meta/learners/adam.h"
+
+namespace graft::meta {
+
+std::vector<PreparedGroup> prepared(const Normalisation& normalisation, std::span<const Examples> groups) {
+  std::vector<PreparedGroup> out;
+  for (const Examples& group : groups) {
+    out.push_back({group.platform, normalisation.apply(group.features), group.log_seconds});
+  }
+  return out;
+}
+
+Batch<float> batch_of(Loss loss, std::span<const Selection> selections) {
+  Batch<float> batch;
+  std::vector<double> log_seconds;
+  std::vector<std::int64_t> sizes;
+  for (const Selection& selection : selections) {
+    for (const std::int64_t r : selection.rows) {
+      const auto row = selection.group->x.row(r);
+      batch.x.insert(batch.x.end(), row.begin(), row.end());
+      log_seconds.push_back(selection.group->log_seconds[std::size_t(r)]);
+    }
+    sizes.push_back(std::int64_t(selection.rows.size()));
+  }
+  batch.objective = Objective(loss, log_seconds, sizes);
+  return batch;
+}
+
+void train_pooled(const Network& network, std::vector<float>& theta, std::span<const PreparedGroup> groups,
+                  const PooledSettings& settings, std::uint64_t seed, std::string_view name, base::Monitor& monitor) {
+  base::Stream stream(seed, name);
+  Adam adam(theta.size());
+  std::vector<float> gradient(theta.size());
+  for (std::int64_t step = 0; step < settings.steps; ++step) {
+    check_stop(monitor);
+    std::vector<Selection> selections;
+    const std::vector<std::int64_t> drawn = stream.choose(std::int64_t(groups.size()), settings.groups_per_step);
+    for (const std::int64_t g : drawn) {
+      const PreparedGroup& group = groups[std::size_t(g)];
+      selections.push_back({&group, stream.choose(group.x.rows, settings.rows_per_step / std::int64_t(drawn.size()))});
+    }
+    loss_gradient<float>(network, theta, batch_of(settings.loss, selections), gradient);
+    const double rate = settings.rate * 0.5 * (1 + std::cos(std::numbers::pi * double(step) / double(settings.steps)));
+    for (float& value : theta) value *= float(1 - rate * settings.decay);
+    adam.step(theta, gradient, rate);
+    monitor.progress(name, step + 1, settings.steps);
+  }
+}
+
+void check_stop(base::Monitor& monitor) {
+  if (monitor.stop_requested()) throw base::Failure("stopped by request");
+}
+
+void require_groups(const TaskSet& tasks) {
+  if (tasks.groups.empty())
+    throw base::UserError("nothing to train on: no platform is left; give at least one dataset more");
+}
+
+}  // namespace graft::meta

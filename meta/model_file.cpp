@@ -1,0 +1,62 @@
+#include "meta/model_file.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "datasets/hdf5.h"
+#include "meta/models/models.h"
+#include "meta/models/state.h"
+
+namespace graft::meta {
+namespace {
+
+constexpr const char* schema = "1";
+// The file's own attributes; everything else is the model's state.
+constexpr const char* own = "model/";
+
+std::string own_attribute(const char* name) {
+  return std::string(own) + name;
+}
+
+}  // namespace
+
+void save_model(const CostModel& model, const features::Encoding& encoding, const base::Document& provenance,
+                const std::string& card, const std::filesystem::path& path) {
+  base::Arrays file = model.state();
+  file.attributes[own_attribute("schema")] = schema;
+  file.attributes[own_attribute("kind")] = model.kind();
+  file.attributes[own_attribute("encoding")] = encoding.name;
+  file.attributes[own_attribute("encoding_hash")] = base::to_hex(encoding.hash);
+  file.attributes[own_attribute("provenance")] = provenance.to_json();
+  file.attributes[own_attribute("card")] = card;
+  datasets::write_arrays(file, path);
+}
+
+ModelFile load_model(const std::filesystem::path& path) {
+  base::Arrays file = datasets::read_arrays(path);
+  try {
+    if (!file.attributes.contains(own_attribute("kind"))) throw base::UserError("not a model; graft train writes them");
+    if (const std::string& found = attribute_of(file, own_attribute("schema")); found != schema) {
+      throw base::UserError(fmt::format("schema {} of models; this graft reads {}", found, schema));
+    }
+    ModelFile out;
+    out.encoding = attribute_of(file, own_attribute("encoding"));
+    const std::string made_with = attribute_of(file, own_attribute("encoding_hash"));
+    const std::string now = base::to_hex(features::encoding_named(out.encoding).hash);
+    if (made_with != now) {
+      throw base::UserError(
+          fmt::format("made with encoding {} {}; this graft has {}; train again", out.encoding, made_with, now));
+    }
+    out.provenance = base::parse_json(attribute_of(file, own_attribute("provenance")), "provenance");
+    out.card = attribute_of(file, own_attribute("card"));
+    const std::string kind = attribute_of(file, own_attribute("kind"));
+    std::erase_if(file.attributes, [](const auto& entry) { return entry.first.starts_with(own); });
+    out.model = model_from(kind, file);
+    return out;
+  } catch (const base::UserError& error) {
+    throw base::UserError(path.string(), error.what());
+  }
+}
+
+}  // namespace graft::meta

@@ -1,0 +1,28 @@
+// Model files: HDF5 with a cost model's numbers, its encoding's name and hash, where it was trained, and a card for
+// people.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/document.h"
+#include "features/encoding.h"
+#include "meta/cost_model.h"
+
+namespace graft::meta {
+
+struct ModelFile {
+  std::unique_ptr<CostModel> model;
+  std::string encoding;       // name
+  base::Document provenance;  // datasets, platforms, learner, settings, seed, versions
+  std::string card;           // Markdown
+};
+
+void save_model(const CostModel& model, const features::Encoding& encoding, const base::Document& provenance,
+                const std::string& card, const std::filesystem::path& path);
+// UserError when the file is no model, of an unknown kind, or was made with another encoding ("<file>: made with
+// encoding context_relation 0123...; this graft has 4567...; train again").
+ModelFile load_model(const std::filesystem::path& path);
+
+}  // namespace graft::meta

@@ -1,0 +1,94 @@
+#include "meta/models/adaptation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/error.h"
+#include "meta/learners/adam.h"
+#include "meta/models/state.h"
+
+namespace graft::meta {
+
+const Adaptation::Descent* Adaptation::descent_for(double shots_per_workload) const {
+  const Descent* best = nullptr;
+  double nearest = 0;
+  for (const Descent& descent : descents) {
+    const double distance = std::abs(std::log(shots_per_workload / double(descent.shots)));
+    if (best == nullptr || distance < nearest) {
+      best = &descent;
+      nearest = distance;
+    }
+  }
+  return best;
+}
+
+Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<const Examples> groups) {
+  Batch<float> batch;
+  std::vector<double> log_seconds;
+  std::vector<std::int64_t> sizes;
+  for (const Examples& group : groups) {
+    const base::Matrix x = normalisation.apply(group.features);
+    batch.x.insert(batch.x.end(), x.values.begin(), x.values.end());
+    log_seconds.insert(log_seconds.end(), group.log_seconds.begin(), group.log_seconds.end());
+    sizes.push_back(group.size());
+  }
+  batch.objective = Objective(loss, log_seconds, sizes);
+  return batch;
+}
+
+void descend(const Network& network, std::vector<float>& theta, const Batch<float>& support, std::int64_t steps,
+             double rate, const std::function<void(std::int64_t)>& on_step) {
+  Adam adam(theta.size());
+  std::vector<float> gradient(theta.size());
+  for (std::int64_t k = 1; k <= steps; ++k) {
+    loss_gradient<float>(network, theta, support, gradient);
+    adam.step(theta, gradient, rate);
+    if (on_step) on_step(k);
+  }
+}
+
+std::vector<float> adapted_parameters(const Network& network, const Adaptation& adaptation,
+                                      std::span<const float> theta, const Batch<float>& support,
+                                      double shots_per_workload) {
+  const auto finite = [](const std::vector<float>& values) {
+    return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+  };
+  std::vector<float> current = adapt<float>(network, adaptation.rates, theta, support);
+  if (!finite(current)) current.assign(theta.begin(), theta.end());
+  const Adaptation::Descent* const descent = adaptation.descent_for(shots_per_workload);
+  if (support.objective.empty() || descent == nullptr) return current;
+  const std::vector<float> before = current;
+  descend(network, current, support, descent->steps, double(descent->rate));
+  return finite(current) ? current : before;
+}
+
+void put(const Adaptation& adaptation, base::Arrays& arrays) {
+  arrays.attributes["loss"] = name_of(adaptation.loss);
+  put_values(arrays, "inner_rates", adaptation.rates);
+  std::vector<std::int64_t> shots, steps;
+  std::vector<float> rates;
+  for (const Adaptation::Descent& descent : adaptation.descents) {
+    shots.push_back(descent.shots);
+    steps.push_back(descent.steps);
+    rates.push_back(descent.rate);
+  }
+  put_integers(arrays, "descent_shots", shots);
+  put_integers(arrays, "descent_steps", steps);
+  put_values(arrays, "descent_rates", rates);
+}
+
+Adaptation adaptation_from(const base::Arrays& arrays) {
+  Adaptation out;
+  out.loss = loss_named(attribute_of(arrays, "loss"));
+  out.rates = values_of(arrays, "inner_rates");
+  const std::vector<std::int64_t> shots = integers_of(arrays, "descent_shots", 1);
+  const std::vector<std::int64_t> steps = integers_of(arrays, "descent_steps", 0);
+  const std::vector<float>& rates = values_of(arrays, "descent_rates", std::int64_t(shots.size()));
+  if (steps.size() != shots.size())
+    throw base::UserError("attribute 'descent_steps': as many as descent_shots expected");
+  for (std::size_t i = 0; i < shots.size(); ++i) out.descents.push_back({shots[i], steps[i], rates[i]});
+  return out;
+}
+
+}  // namespace graft::meta

@@ -1,0 +1,49 @@
+// How the parameters of a trained network move to a new platform: gradient steps with meta-learned rates (the inner
+// loop that the network was trained for), then Adam steps on the same support. Chosen inside the training sources and
+// stored with the model; how many Adam steps are right depends on how much support there is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/arrays.h"
+#include "meta/learners/inner_loop.h"
+#include "meta/models/normalisation.h"
+
+namespace graft::meta {
+
+struct Adaptation {
+  // One choice of Adam's rate and number of steps, right for about `shots` support rows per workload.
+  struct Descent {
+    std::int64_t shots = 0, steps = 0;
+    float rate = 0;
+    bool operator==(const Descent&) const = default;
+  };
+
+  Loss loss = Loss::rank;
+  std::vector<float> rates;       // gradient steps x layer blocks (inner_loop.h); empty: none
+  std::vector<Descent> descents;  // empty: none
+  bool operator==(const Adaptation&) const = default;
+
+  // The descent whose shots are nearest on a logarithmic scale (the first of equals); nullptr when there is none.
+  const Descent* descent_for(double shots_per_workload) const;
+};
+
+// The groups as one batch, features normalised.
+Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<const Examples> groups);
+
+// Full-batch Adam from `theta` on; `on_step(k)` is told after each of the steps (k = 1 .. steps), if given.
+void descend(const Network& network, std::vector<float>& theta, const Batch<float>& support, std::int64_t steps,
+             double rate, const std::function<void(std::int64_t)>& on_step = {});
+
+// `theta` adapted to the support. Parameters that ran away (not finite) are taken back to what they were.
+std::vector<float> adapted_parameters(const Network& network, const Adaptation& adaptation,
+                                      std::span<const float> theta, const Batch<float>& support,
+                                      double shots_per_workload);
+
+void put(const Adaptation& adaptation, base::Arrays& arrays);
+Adaptation adaptation_from(const base::Arrays& arrays);
+
+}  // namespace graft::meta

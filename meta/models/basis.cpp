@@ -1,0 +1,199 @@
+// The two models on a basis of source platforms: ridge and nearest.
+#include <fmt/format.h>
+
+#include <Eigen/Cholesky>
+#include <cassert>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "meta/metrics.h"
+#include "meta/models/models.h"
+#include "meta/models/state.h"
+#include "meta/networks/mlp.h"
+
+namespace graft::meta {
+namespace {
+
+std::vector<float> combined(const base::Matrix& basis, const std::vector<double>& weights) {
+  std::vector<float> out(std::size_t(basis.rows));
+  for (std::int64_t r = 0; r < basis.rows; ++r) {
+    double sum = 0;
+    for (std::int64_t s = 0; s < basis.columns; ++s) sum += weights[std::size_t(s)] * double(basis.at(r, s));
+    out[std::size_t(r)] = float(sum);
+  }
+  return out;
+}
+
+Scores certain(std::vector<float> scores) {
+  std::vector<float> spread(scores.size(), 0.0f);
+  return {std::move(scores), std::move(spread)};
+}
+
+std::vector<double> weights_from(const base::Arrays& arrays, const SourceBasis& basis) {
+  const std::vector<float>& weights = values_of(arrays, "weights", std::int64_t(basis.platforms.size()));
+  return {weights.begin(), weights.end()};
+}
+
+std::vector<double> equal_shares(const SourceBasis& basis) {
+  return std::vector<double>(basis.thetas.size(), 1.0 / double(basis.thetas.size()));
+}
+
+// Copies of an adapted model share the sources' networks: only the weights differ.
+class BasisModel : public CostModel {
+ public:
+  BasisModel(std::shared_ptr<const SourceBasis> basis, std::vector<double> weights)
+      : basis_(std::move(basis)), weights_(std::move(weights)) {
+    assert(!basis_->thetas.empty() && weights_.size() == basis_->thetas.size());
+  }
+  Scores score(const base::Matrix& features) const override {
+    return certain(combined(basis_->predict(features), weights_));
+  }
+  base::Arrays state() const override {
+    base::Arrays out;
+    put(*basis_, out);
+    put_values(out, "weights", std::vector<float>(weights_.begin(), weights_.end()));
+    return out;
+  }
+
+ protected:
+  std::shared_ptr<const SourceBasis> basis_;
+  std::vector<double> weights_;
+};
+
+class RidgeModel final : public BasisModel {
+ public:
+  RidgeModel(std::shared_ptr<const SourceBasis> basis, std::vector<double> weights, double lambda)
+      : BasisModel(std::move(basis), std::move(weights)), lambda_(lambda) {}
+
+  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
+    std::vector<BasisGroup> groups;
+    for (const Examples& group : support) groups.push_back({basis_->predict(group.features), group.log_seconds});
+    return std::make_unique<RidgeModel>(basis_, ridge_weights(groups, weights_, lambda_), lambda_);
+  }
+  std::string_view kind() const override { return "ridge"; }
+  base::Arrays state() const override {
+    base::Arrays out = BasisModel::state();
+    out.attributes["lambda"] = fmt::format("{}", lambda_);
+    return out;
+  }
+
+ private:
+  double lambda_;
+};
+
+class NearestModel final : public BasisModel {
+ public:
+  using BasisModel::BasisModel;
+
+  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
+    const std::size_t sources = basis_->thetas.size();
+    std::vector<double> agreement(sources, 0.0);
+    bool informed = false;
+    for (const Examples& group : support) {
+      if (group.size() < 2) continue;
+      informed = true;
+      const base::Matrix predicted = basis_->predict(group.features);
+      for (std::size_t s = 0; s < sources; ++s) {
+        std::vector<double> alone(sources, 0.0);
+        alone[s] = 1;
+        agreement[s] += rank_correlation(combined(predicted, alone), group.log_seconds);
+      }
+    }
+    if (!informed) return std::make_unique<NearestModel>(basis_, weights_);
+    std::size_t best = 0;
+    for (std::size_t s = 1; s < sources; ++s) {
+      if (agreement[s] > agreement[best]) best = s;
+    }
+    std::vector<double> weights(sources, 0.0);
+    weights[best] = 1;
+    return std::make_unique<NearestModel>(basis_, std::move(weights));
+  }
+  std::string_view kind() const override { return "nearest"; }
+};
+
+}  // namespace
+
+base::Matrix SourceBasis::predict(const base::Matrix& features) const {
+  const base::Matrix x = normalisation.apply(features);
+  base::Matrix out(x.rows, std::int64_t(thetas.size()));
+  if (x.rows == 0) return out;
+  const auto network = make_native_mlp<float>(shape);
+  std::vector<float> scores(std::size_t(x.rows), 0.0f);
+  for (std::size_t s = 0; s < thetas.size(); ++s) {
+    network->forward(thetas[s], x.values, x.rows, scores);
+    for (std::int64_t r = 0; r < x.rows; ++r) out.at(r, std::int64_t(s)) = scores[std::size_t(r)];
+  }
+  return out;
+}
+
+void put(const SourceBasis& basis, base::Arrays& arrays) {
+  put(basis.normalisation, arrays);
+  put_integers(arrays, "hidden", basis.shape.hidden);
+  arrays.attributes["platforms"] = base::join(basis.platforms, "\n");
+  for (std::size_t s = 0; s < basis.thetas.size(); ++s) put_values(arrays, fmt::format("theta/{}", s), basis.thetas[s]);
+}
+
+SourceBasis basis_from(const base::Arrays& arrays) {
+  SourceBasis basis;
+  basis.normalisation = normalisation_from(arrays);
+  basis.shape = {basis.normalisation.features(), integers_of(arrays, "hidden", 1)};
+  for (const std::string_view name : base::split(attribute_of(arrays, "platforms"), '\n'))
+    basis.platforms.emplace_back(name);
+  for (std::size_t s = 0; s < basis.platforms.size(); ++s) {
+    basis.thetas.push_back(values_of(arrays, fmt::format("theta/{}", s), parameter_count(basis.shape)));
+  }
+  return basis;
+}
+
+std::vector<double> ridge_weights(const std::vector<BasisGroup>& groups, const std::vector<double>& prior,
+                                  double lambda) {
+  const auto sources = std::int64_t(prior.size());
+  const Eigen::Map<const Eigen::VectorXd> from(prior.data(), sources);
+  Eigen::MatrixXd squares = Eigen::MatrixXd::Zero(sources, sources);
+  Eigen::VectorXd moments = Eigen::VectorXd::Zero(sources);
+  std::int64_t rows = 0;
+  for (const BasisGroup& group : groups) {
+    if (group.basis.rows < 2) continue;
+    using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    Eigen::MatrixXd basis =
+        Eigen::Map<const Floats>(group.basis.values.data(), group.basis.rows, group.basis.columns).cast<double>();
+    basis.rowwise() -= basis.colwise().mean().eval();
+    Eigen::VectorXd speed = -Eigen::Map<const Eigen::VectorXd>(group.log_seconds.data(), group.basis.rows);
+    speed.array() -= speed.mean();
+    squares += basis.transpose() * basis;
+    moments += basis.transpose() * (speed - basis * from);
+    rows += group.basis.rows;
+  }
+  if (rows == 0) return prior;
+  squares.diagonal().array() += lambda * double(rows);
+  const Eigen::VectorXd weights = from + squares.ldlt().solve(moments);
+  return {weights.data(), weights.data() + sources};
+}
+
+std::unique_ptr<CostModel> make_ridge_model(SourceBasis basis, std::vector<double> weights, double lambda) {
+  if (weights.empty()) weights = equal_shares(basis);
+  return std::make_unique<RidgeModel>(std::make_shared<const SourceBasis>(std::move(basis)), std::move(weights),
+                                      lambda);
+}
+
+std::unique_ptr<CostModel> make_nearest_model(SourceBasis basis) {
+  std::vector<double> weights = equal_shares(basis);
+  return std::make_unique<NearestModel>(std::make_shared<const SourceBasis>(std::move(basis)), std::move(weights));
+}
+
+std::unique_ptr<CostModel> ridge_model_from(const base::Arrays& state) {
+  SourceBasis basis = basis_from(state);
+  std::vector<double> weights = weights_from(state, basis);
+  const double lambda = number_of(state, "lambda");
+  if (!(lambda > 0)) throw base::UserError("attribute 'lambda': expected a positive number");
+  return make_ridge_model(std::move(basis), std::move(weights), lambda);
+}
+
+std::unique_ptr<CostModel> nearest_model_from(const base::Arrays& state) {
+  SourceBasis basis = basis_from(state);
+  std::vector<double> weights = weights_from(state, basis);
+  return std::make_unique<NearestModel>(std::make_shared<const SourceBasis>(std::move(basis)), std::move(weights));
+}
+
+}  // namespace graft::meta

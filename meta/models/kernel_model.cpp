@@ -1,0 +1,326 @@
+// The two models by kernel ridge regression: scratch (no sources) and residual (sources as inputs and as prior mean).
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "meta/models/models.h"
+#include "meta/models/state.h"
+#include "meta/networks/gemm.h"
+
+namespace graft::meta {
+namespace {
+
+using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector = Eigen::VectorXf;
+
+// k(a, b) = (1 - trust) ((1 - share) <a, b> / d + share exp(-|a - b|^2 / (2 width^2 d))) + trust <s(a), s(b)> / p
+// a, b: normalised features, d of which vary in the support; s: scores of the p sources, scaled to variance 1 in it.
+struct Kernel {
+  float share = 0.5f, width = 1, trust = 0;
+  float from_mean = 0;  // 1: regress from the mean of the sources, 0: from nothing
+};
+
+// Rows as the kernel sees them.
+struct Inputs {
+  base::Matrix features;  // normalised
+  base::Matrix sources;   // scaled scores; no columns where there are no sources
+  Vector norms;           // squared, of the features
+};
+
+Matrix products(const base::Matrix& a, const base::Matrix& b) {
+  Matrix out(a.rows, b.rows);
+  gemm(Transposed::no, Transposed::yes, a.rows, b.rows, a.columns, a.values.data(), b.values.data(), 0.0f, out.data());
+  return out;
+}
+
+// Everything the kernel needs that does not depend on its parameters.
+struct Similarity {
+  Matrix dots, distances, agreement;  // agreement: of the sources; empty where there are none
+
+  Similarity(const Inputs& left, const Inputs& right, float varying) : dots(products(left.features, right.features)) {
+    distances.resize(dots.rows(), dots.cols());
+    for (Eigen::Index i = 0; i < dots.rows(); ++i) {
+      distances.row(i) =
+          (left.norms[i] + right.norms.transpose().array() - 2 * dots.row(i).array()).max(0.0f) / varying;
+    }
+    dots /= varying;
+    if (left.sources.columns > 0) agreement = products(left.sources, right.sources) / float(left.sources.columns);
+  }
+  Matrix kernel(const Kernel& k) const {
+    Matrix out = (1 - k.share) * dots.array() + k.share * (distances.array() / (-2 * k.width * k.width)).exp();
+    if (k.trust > 0) out = (1 - k.trust) * out + k.trust * agreement;
+    return out;
+  }
+  Similarity leading(Eigen::Index rows) const {
+    Similarity out = *this;
+    out.dots = dots.topLeftCorner(rows, rows);
+    out.distances = distances.topLeftCorner(rows, rows);
+    if (agreement.size() > 0) out.agreement = agreement.topLeftCorner(rows, rows);
+    return out;
+  }
+};
+
+// Mean variance that the kernel gives to rows within a group.
+float variance_within(const Matrix& kernel, const std::vector<std::int64_t>& sizes) {
+  float sum = 0;
+  std::int64_t begin = 0;
+  for (const std::int64_t size : sizes) {
+    const auto block = kernel.block(begin, begin, size, size);
+    sum += float(size) * (block.diagonal().mean() - block.mean());
+    begin += size;
+  }
+  return std::max(sum / float(begin), 1e-6f);
+}
+
+void centre(Eigen::Ref<Vector> values, const std::vector<std::int64_t>& sizes) {
+  std::int64_t begin = 0;
+  for (const std::int64_t size : sizes) {
+    values.segment(begin, size).array() -= values.segment(begin, size).mean();
+    begin += size;
+  }
+}
+
+// The covariance of the measured speeds: the kernel, an offset of each group about which next to nothing is known, and
+// noise (relative to the kernel's variance within groups). Removing the groups' means instead would spoil leave-one-out
+// errors: each row is what the others of its group leave over to zero.
+Eigen::LLT<Matrix> covariance(Matrix kernel, float noise, const std::vector<std::int64_t>& sizes) {
+  const float variance = variance_within(kernel, sizes);
+  std::int64_t begin = 0;
+  for (const std::int64_t size : sizes) {
+    kernel.block(begin, begin, size, size).array() += 30 * variance;
+    begin += size;
+  }
+  kernel.diagonal().array() += noise * variance;
+  return Eigen::LLT<Matrix>(kernel);
+}
+
+struct Choice {
+  Kernel kernel;
+  float noise = 1;  // relative to the kernel's variance within groups
+};
+
+// The kernel of a small grid with the least leave-one-out error, whose residuals are alpha_i / (A^-1)_ii for the
+// covariance A (Rasmussen and Williams 2006, section 5.4.2). With few rows that error says little, hence a handicap for
+// setting the sources aside. Looks at the leading groups of at most about 128 rows: the cost is
+// cubic and the choice is not that delicate.
+Choice choose(const Similarity& similarity, const Vector& speed, const Vector& mean_score,
+              const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> kept;
+  std::int64_t rows = 0;
+  for (const std::int64_t size : sizes) {
+    if (rows > 0 && rows + size > 128) break;
+    kept.push_back(size);
+    rows += size;
+  }
+  const Similarity few = similarity.leading(rows);
+  const bool has_sources = few.agreement.size() > 0;
+  // From the most to the least trust in the sources: the first of equals is taken.
+  const std::vector<float> trusts = has_sources ? std::vector<float>{1.0f, 0.9f, 0.5f, 0.0f} : std::vector<float>{0.0f};
+  const std::vector<float> starts = has_sources ? std::vector<float>{1.0f, 0.0f} : std::vector<float>{0.0f};
+  constexpr std::array<std::pair<float, float>, 4> shapes = {{{0.0f, 1.0f}, {0.5f, 1.0f}, {0.9f, 1.0f}, {0.9f, 0.4f}}};
+  Choice best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const float trust : trusts) {
+    for (const auto& [share, width] : shapes) {
+      if (trust == 1 && (share != shapes[0].first || width != shapes[0].second)) continue;  // features do not count
+      const Matrix kernel = few.kernel({share, width, trust, 0});
+      for (const float noise : {0.5f, 0.1f, 0.01f}) {
+        const Eigen::LLT<Matrix> factor = covariance(kernel, noise, kept);
+        if (factor.info() != Eigen::Success) continue;
+        const Matrix inverse = factor.solve(Matrix::Identity(rows, rows));
+        for (const float from_mean : starts) {
+          const Vector alpha = inverse * (speed - from_mean * mean_score).head(rows);
+          double error = double((alpha.array() / inverse.diagonal().array()).square().mean());
+          if (has_sources) error *= 1 + 8 * double(1 - trust) / double(rows);
+          if (error < least) {
+            least = error;
+            best = {{share, width, trust, from_mean}, noise};
+          }
+        }
+      }
+    }
+  }
+  return best;
+}
+
+// What a support leaves behind.
+struct Fit {
+  Normalisation normalisation;  // of the features, by the support
+  Kernel kernel;
+  float varying = 1;                // features that vary in the support
+  std::vector<float> source_scale;  // 1 / standard deviation of each source's scores in the support
+  base::Matrix features, sources;   // of the support, as in Inputs
+  std::vector<float> alpha;
+};
+
+class KernelModel final : public CostModel {
+ public:
+  // A null basis makes it scratch.
+  KernelModel(std::int64_t features, std::shared_ptr<const SourceBasis> basis, std::shared_ptr<const Fit> fit)
+      : features_(features), basis_(std::move(basis)), fit_(std::move(fit)) {
+    if (fit_ != nullptr) support_ = {fit_->features, fit_->sources, squared_norms(fit_->features)};
+  }
+
+  Scores score(const base::Matrix& features) const override {
+    assert(features.columns == features_);
+    Vector mean = Vector::Zero(features.rows);
+    if (features.rows > 0) {
+      const base::Matrix scores = source_scores(features);
+      if (basis_ != nullptr && (fit_ == nullptr || fit_->kernel.from_mean != 0)) mean = mean_of(scores);
+      if (fit_ != nullptr) {
+        const Inputs rows = inputs(fit_->normalisation, fit_->source_scale, features, scores);
+        mean += Similarity(rows, support_, fit_->varying).kernel(fit_->kernel) *
+                Eigen::Map<const Vector>(fit_->alpha.data(), std::int64_t(fit_->alpha.size()));
+      }
+    }
+    return {{mean.data(), mean.data() + mean.size()}, std::vector<float>(std::size_t(features.rows), 0.0f)};
+  }
+
+  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
+    std::vector<Examples> groups;
+    for (const Examples& group : support) {
+      if (group.size() >= 2) groups.push_back(group);
+    }
+    if (groups.empty()) return std::make_unique<KernelModel>(*this);
+
+    base::Matrix raw(0, features_);
+    std::vector<std::int64_t> sizes;
+    std::vector<float> speeds;
+    for (const Examples& group : groups) {
+      raw.rows += group.size();
+      raw.values.insert(raw.values.end(), group.features.values.begin(), group.features.values.end());
+      for (const double value : group.log_seconds) speeds.push_back(float(-value));
+      sizes.push_back(group.size());
+    }
+    Vector speed = Eigen::Map<const Vector>(speeds.data(), raw.rows);
+    centre(speed, sizes);
+
+    auto fit = std::make_shared<Fit>();
+    fit->normalisation = fit_normalisation(groups);
+    fit->varying = float(
+        std::max<std::ptrdiff_t>(1, std::count_if(fit->normalisation.scale.begin(), fit->normalisation.scale.end(),
+                                                  [](float s) { return s != 0; })));
+    const base::Matrix scores = source_scores(raw);
+    Vector mean_score = mean_of(scores);
+    centre(mean_score, sizes);
+    for (std::int64_t s = 0; s < scores.columns; ++s) {
+      Vector column(scores.rows);
+      for (std::int64_t r = 0; r < scores.rows; ++r) column[r] = scores.at(r, s);
+      centre(column, sizes);
+      fit->source_scale.push_back(1 / std::max(1e-6f, std::sqrt(column.squaredNorm() / float(scores.rows))));
+    }
+    Inputs rows = inputs(fit->normalisation, fit->source_scale, raw, scores);
+    const Similarity similarity(rows, rows, fit->varying);
+    const Choice choice = choose(similarity, speed, mean_score, sizes);
+    const Eigen::LLT<Matrix> factor = covariance(similarity.kernel(choice.kernel), choice.noise, sizes);
+    if (factor.info() != Eigen::Success) return std::make_unique<KernelModel>(*this);
+    const Vector alpha = factor.solve(speed - choice.kernel.from_mean * mean_score);
+    fit->kernel = choice.kernel;
+    fit->features = std::move(rows.features);
+    fit->sources = std::move(rows.sources);
+    fit->alpha.assign(alpha.data(), alpha.data() + alpha.size());
+    return std::make_unique<KernelModel>(features_, basis_, std::move(fit));
+  }
+
+  std::string_view kind() const override { return basis_ == nullptr ? "scratch" : "residual"; }
+
+  base::Arrays state() const override {
+    base::Arrays out;
+    if (basis_ != nullptr) put(*basis_, out);
+    put_integers(out, "features", {features_});
+    if (fit_ == nullptr) return out;
+    put_values(out, "fit/mean", fit_->normalisation.mean);
+    put_values(out, "fit/scale", fit_->normalisation.scale);
+    const Kernel& k = fit_->kernel;
+    put_values(out, "fit/kernel", {k.share, k.width, k.trust, k.from_mean, fit_->varying});
+    put_values(out, "fit/source_scale", fit_->source_scale);
+    out.arrays["fit/features"] = {{fit_->features.rows, fit_->features.columns}, fit_->features.values};
+    out.arrays["fit/sources"] = {{fit_->sources.rows, fit_->sources.columns}, fit_->sources.values};
+    put_values(out, "fit/alpha", fit_->alpha);
+    return out;
+  }
+
+ private:
+  static Vector squared_norms(const base::Matrix& x) {
+    Vector out(x.rows);
+    for (std::int64_t r = 0; r < x.rows; ++r)
+      out[r] = Eigen::Map<const Vector>(x.row(r).data(), x.columns).squaredNorm();
+    return out;
+  }
+  static Vector mean_of(const base::Matrix& scores) {
+    Vector out = Vector::Zero(scores.rows);
+    for (std::int64_t r = 0; r < scores.rows; ++r) {
+      for (const float score : scores.row(r)) out[r] += score / float(scores.columns);
+    }
+    return out;
+  }
+  base::Matrix source_scores(const base::Matrix& features) const {
+    return basis_ == nullptr ? base::Matrix(features.rows, 0) : basis_->predict(features);
+  }
+  static Inputs inputs(const Normalisation& normalisation, const std::vector<float>& source_scale,
+                       const base::Matrix& features, const base::Matrix& scores) {
+    Inputs out{normalisation.apply(features), scores, {}};
+    for (std::int64_t r = 0; r < scores.rows; ++r) {
+      for (std::int64_t s = 0; s < scores.columns; ++s) out.sources.at(r, s) *= source_scale[std::size_t(s)];
+    }
+    out.norms = squared_norms(out.features);
+    return out;
+  }
+
+  std::int64_t features_;
+  std::shared_ptr<const SourceBasis> basis_;
+  std::shared_ptr<const Fit> fit_;
+  Inputs support_;
+};
+
+std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> basis, const base::Arrays& state) {
+  const std::int64_t features = integer_of(state, "features", 1);
+  if (basis != nullptr && basis->normalisation.features() != features) {
+    throw base::UserError("attribute 'features': not as many as the sources' networks take");
+  }
+  if (!state.arrays.contains("fit/alpha")) return std::make_unique<KernelModel>(features, std::move(basis), nullptr);
+  const std::int64_t sources = basis == nullptr ? 0 : std::int64_t(basis->platforms.size());
+  auto fit = std::make_shared<Fit>();
+  fit->normalisation.mean = values_of(state, "fit/mean", features);
+  fit->normalisation.scale = values_of(state, "fit/scale", features);
+  const std::vector<float>& kernel = values_of(state, "fit/kernel", 5);
+  fit->kernel = {kernel[0], kernel[1], kernel[2], kernel[3]};
+  fit->varying = kernel[4];
+  if (!(fit->kernel.width > 0) || !(fit->varying > 0) || (sources == 0 && (kernel[2] != 0 || kernel[3] != 0))) {
+    throw base::UserError("array 'fit/kernel': not a kernel of this model");
+  }
+  fit->source_scale = values_of(state, "fit/source_scale", sources);
+  fit->alpha = values_of(state, "fit/alpha");
+  const auto rows = std::int64_t(fit->alpha.size());
+  fit->features = base::Matrix(rows, features);
+  fit->features.values = values_of(state, "fit/features", rows * features);
+  fit->sources = base::Matrix(rows, sources);
+  fit->sources.values = values_of(state, "fit/sources", rows * sources);
+  return std::make_unique<KernelModel>(features, std::move(basis), std::move(fit));
+}
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_scratch_model(std::int64_t features) {
+  return std::make_unique<KernelModel>(features, nullptr, nullptr);
+}
+
+std::unique_ptr<CostModel> make_residual_model(SourceBasis basis) {
+  const std::int64_t features = basis.normalisation.features();
+  return std::make_unique<KernelModel>(features, std::make_shared<const SourceBasis>(std::move(basis)), nullptr);
+}
+
+std::unique_ptr<CostModel> scratch_model_from(const base::Arrays& state) {
+  return kernel_model_from(nullptr, state);
+}
+
+std::unique_ptr<CostModel> residual_model_from(const base::Arrays& state) {
+  return kernel_model_from(std::make_shared<const SourceBasis>(basis_from(state)), state);
+}
+
+}  // namespace graft::meta

@@ -1,0 +1,25 @@
+#include "meta/models/models.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace graft::meta {
+
+std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state) {
+  struct Kind {
+    std::string name;
+    std::unique_ptr<CostModel> (*read)(const base::Arrays& state);
+  };
+  static const std::vector<Kind> kinds = {{"network", network_model_from},   {"ridge", ridge_model_from},
+                                          {"nearest", nearest_model_from},   {"scratch", scratch_model_from},
+                                          {"residual", residual_model_from}, {"random", random_model_from}};
+  std::vector<std::string> names;
+  for (const Kind& known : kinds) {
+    if (known.name == kind) return known.read(state);
+    names.push_back(known.name);
+  }
+  throw base::UserError(fmt::format("unknown kind of model '{}'{}", kind, base::did_you_mean(kind, names)));
+}
+
+}  // namespace graft::meta

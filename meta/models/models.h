@@ -1,0 +1,76 @@
+// The kinds of cost models, each made by a learner or read back from its state. Private to meta: others see
+// cost_model.h.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meta/cost_model.h"
+#include "meta/models/adaptation.h"
+#include "meta/network.h"
+
+namespace graft::meta {
+
+// kind "network": one MLP. adapted = adapted_parameters of adaptation.h; the adapted model can be adapted again.
+struct NetworkState {
+  NetworkShape shape;
+  Normalisation normalisation;
+  std::vector<float> theta;
+  Adaptation adaptation;
+};
+std::unique_ptr<CostModel> make_network_model(NetworkState state);
+
+// One MLP per source platform, trained on -log seconds centred per workload, so that their scores are in one unit.
+struct SourceBasis {
+  std::vector<std::string> platforms;
+  NetworkShape shape;
+  Normalisation normalisation;
+  std::vector<std::vector<float>> thetas;  // one per platform
+
+  // rows x platforms: what each source would score.
+  base::Matrix predict(const base::Matrix& features) const;
+};
+
+void put(const SourceBasis& basis, base::Arrays& arrays);
+SourceBasis basis_from(const base::Arrays& arrays);
+
+// Ridge regression on a basis: minimises sum (y - B w)^2 + lambda n |w - w0|^2 with y and the columns of B centred per
+// group, n = rows. Few coefficients on strong features: with a handful of measurements hard to beat.
+struct BasisGroup {
+  base::Matrix basis;               // rows x sources
+  std::vector<double> log_seconds;  // rows
+};
+std::vector<double> ridge_weights(const std::vector<BasisGroup>& groups, const std::vector<double>& prior,
+                                  double lambda);
+
+// kind "ridge": scores = basis * weights; adapted moves the weights by ridge_weights, shrunk to what they were (at
+// first equal shares: the mean of the sources). spread: 0.
+std::unique_ptr<CostModel> make_ridge_model(SourceBasis basis, std::vector<double> weights, double lambda);
+
+// kind "nearest": the mean of the sources until it has support, then the one source whose scores rank the support best
+// (mean rank correlation over the workloads; the first of equals).
+std::unique_ptr<CostModel> make_nearest_model(SourceBasis basis);
+
+// kind "scratch": knows nothing (all scores equal) until it has support; then kernel ridge regression of -log seconds,
+// centred per workload, on the support alone: a linear plus a Gaussian kernel on normalised features. Mixture, width
+// and noise are chosen by leave-one-out error on the support.
+std::unique_ptr<CostModel> make_scratch_model(std::int64_t features);
+
+// kind "residual": the mean of the sources until it has support; then the same regression with the sources' scores as
+// further inputs and, where that predicts better, their mean as what is regressed from. Contains scratch and (nearly)
+// ridge as choices, so that sources that mislead can be left out.
+std::unique_ptr<CostModel> make_residual_model(SourceBasis basis);
+
+// Any kind, from kind() and state(). UserError for an unknown kind or a state that does not hold together.
+std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state);
+// How each kind is read; model_from picks.
+std::unique_ptr<CostModel> network_model_from(const base::Arrays& state);
+std::unique_ptr<CostModel> ridge_model_from(const base::Arrays& state);
+std::unique_ptr<CostModel> nearest_model_from(const base::Arrays& state);
+std::unique_ptr<CostModel> scratch_model_from(const base::Arrays& state);
+std::unique_ptr<CostModel> residual_model_from(const base::Arrays& state);
+std::unique_ptr<CostModel> random_model_from(const base::Arrays& state);
+
+}  // namespace graft::meta

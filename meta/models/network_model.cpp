@@ -1,0 +1,70 @@
+#include <cassert>
+#include <utility>
+
+#include "base/error.h"
+#include "meta/models/models.h"
+#include "meta/models/state.h"
+#include "meta/networks/mlp.h"
+
+namespace graft::meta {
+namespace {
+
+class NetworkModel final : public CostModel {
+ public:
+  explicit NetworkModel(NetworkState state) : state_(std::move(state)), network_(make_native_mlp<float>(state_.shape)) {
+    assert(network_->parameters() == std::int64_t(state_.theta.size()));
+    assert(state_.normalisation.features() == state_.shape.inputs);
+  }
+
+  Scores score(const base::Matrix& features) const override {
+    const base::Matrix x = state_.normalisation.apply(features);
+    Scores out{std::vector<float>(std::size_t(x.rows)), std::vector<float>(std::size_t(x.rows), 0.0f)};
+    if (x.rows > 0) network_->forward(state_.theta, x.values, x.rows, out.mean);
+    return out;
+  }
+
+  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
+    NetworkState moved = state_;
+    const Batch<float> batch = batch_of(state_.normalisation, state_.adaptation.loss, support);
+    if (!batch.objective.empty()) {
+      const double shots = double(batch.objective.rows()) / double(support.size());
+      moved.theta = adapted_parameters(*network_, state_.adaptation, state_.theta, batch, shots);
+    }
+    return make_network_model(std::move(moved));
+  }
+
+  std::string_view kind() const override { return "network"; }
+
+  base::Arrays state() const override {
+    base::Arrays out;
+    put_integers(out, "hidden", state_.shape.hidden);
+    put(state_.normalisation, out);
+    put(state_.adaptation, out);
+    put_values(out, "theta", state_.theta);
+    return out;
+  }
+
+ private:
+  NetworkState state_;
+  std::unique_ptr<Network> network_;
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_network_model(NetworkState state) {
+  return std::make_unique<NetworkModel>(std::move(state));
+}
+
+std::unique_ptr<CostModel> network_model_from(const base::Arrays& state) {
+  NetworkState out;
+  out.normalisation = normalisation_from(state);
+  out.shape = {out.normalisation.features(), integers_of(state, "hidden", 1)};
+  out.theta = values_of(state, "theta", parameter_count(out.shape));
+  out.adaptation = adaptation_from(state);
+  if (out.adaptation.rates.size() % mlp_layout(out.shape).size() != 0) {
+    throw base::UserError("array 'inner_rates': not a whole number of steps");
+  }
+  return make_network_model(std::move(out));
+}
+
+}  // namespace graft::meta

@@ -1,0 +1,60 @@
+#include "meta/models/state.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace graft::meta {
+
+void put_values(base::Arrays& arrays, const std::string& name, const std::vector<float>& values) {
+  arrays.arrays[name] = {{std::int64_t(values.size())}, values};
+}
+
+const std::vector<float>& values_of(const base::Arrays& arrays, const std::string& name, std::int64_t expected) {
+  const auto found = arrays.arrays.find(name);
+  if (found == arrays.arrays.end()) throw base::UserError(fmt::format("array '{}' is missing", name));
+  const std::vector<float>& values = found->second.values;
+  if (expected >= 0 && std::int64_t(values.size()) != expected) {
+    throw base::UserError(fmt::format("array '{}': {} values, expected {}", name, values.size(), expected));
+  }
+  return values;
+}
+
+const std::string& attribute_of(const base::Arrays& arrays, const std::string& name) {
+  const auto found = arrays.attributes.find(name);
+  if (found == arrays.attributes.end()) throw base::UserError(fmt::format("attribute '{}' is missing", name));
+  return found->second;
+}
+
+std::int64_t integer_of(const base::Arrays& arrays, const std::string& name, std::int64_t least) {
+  const std::vector<std::int64_t> values = integers_of(arrays, name, least);
+  if (values.size() != 1) throw base::UserError(fmt::format("attribute '{}': expected one integer", name));
+  return values.front();
+}
+
+double number_of(const base::Arrays& arrays, const std::string& name) {
+  base::Cursor cursor(attribute_of(arrays, name), fmt::format("attribute '{}'", name));
+  const double value = cursor.number();
+  if (!cursor.at_end()) cursor.fail("expected one number");
+  return value;
+}
+
+void put_integers(base::Arrays& arrays, const std::string& name, const std::vector<std::int64_t>& values) {
+  arrays.attributes[name] = fmt::format("{}", fmt::join(values, ","));
+}
+
+std::vector<std::int64_t> integers_of(const base::Arrays& arrays, const std::string& name, std::int64_t least) {
+  const std::string& text = attribute_of(arrays, name);
+  std::vector<std::int64_t> values;
+  base::Cursor cursor(text, fmt::format("attribute '{}'", name));
+  while (!cursor.at_end()) {
+    if (!values.empty()) cursor.expect(",");
+    values.push_back(cursor.integer());
+    if (values.back() < least) cursor.fail(fmt::format("{} is less than {}", values.back(), least));
+  }
+  return values;
+}
+
+}  // namespace graft::meta

@@ -1,0 +1,21 @@
+// Reading a model's state back: every access checks, because a state may come from a file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/arrays.h"
+
+namespace graft::meta {
+
+void put_values(base::Arrays& arrays, const std::string& name, const std::vector<float>& values);
+// UserError "array 'theta' is missing" / "array 'theta': 10 values, expected 12". expected < 0: any number.
+const std::vector<float>& values_of(const base::Arrays& arrays, const std::string& name, std::int64_t expected = -1);
+const std::string& attribute_of(const base::Arrays& arrays, const std::string& name);
+std::int64_t integer_of(const base::Arrays& arrays, const std::string& name, std::int64_t least);
+double number_of(const base::Arrays& arrays, const std::string& name);
+void put_integers(base::Arrays& arrays, const std::string& name, const std::vector<std::int64_t>& values);
+std::vector<std::int64_t> integers_of(const base::Arrays& arrays, const std::string& name, std::int64_t least);
+
+}  // namespace graft::meta

@@ -1,0 +1,69 @@
+// A network on a flat parameter vector: forward, backward and their derivatives along a direction. That is enough for
+// exact Hessian-vector products, so every gradient-based meta-learner is one recursion that knows no framework. Native
+// code implements it for the MLP; LibTorch (a plug-in, loaded when asked for) for the same and as the oracle.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace graft::meta {
+
+// One named piece of the flat parameter vector.
+struct ParameterBlock {
+  std::string name;  // "layer0.weight"
+  std::vector<std::int64_t> shape;
+  std::int64_t offset = 0;
+  std::int64_t size = 0;
+  bool head = false;  // part of the last layer (what ANIL adapts)
+};
+
+template <class T>  // float for work, double for checks
+class NetworkOf {
+ public:
+  // What backward needs of a forward pass (activations); made by forward, opaque to others.
+  class Tape {
+   public:
+    virtual ~Tape() = default;
+  };
+
+  virtual ~NetworkOf() = default;
+  virtual std::int64_t inputs() const = 0;
+  virtual std::int64_t parameters() const = 0;
+  virtual const std::vector<ParameterBlock>& layout() const = 0;
+
+  // scores[r] for the rows of x (row-major rows x inputs()). The tape refers to x: keep it alive.
+  virtual std::unique_ptr<Tape> forward(std::span<const T> theta, std::span<const T> x, std::int64_t rows,
+                                        std::span<T> scores) const = 0;
+  // gradient = J(theta)^T u, with u[r] = dL/dscore[r].
+  virtual void backward(std::span<const T> theta, const Tape& tape, std::span<const T> u,
+                        std::span<T> gradient) const = 0;
+  // Along direction v: score_tangent = J v.
+  virtual std::unique_ptr<Tape> tangent_forward(std::span<const T> theta, const Tape& tape, std::span<const T> v,
+                                                std::span<T> score_tangent) const = 0;
+  // d/de of backward(theta + e v, u + e du) at e = 0: J^T du + (dJ/de)^T u. With du = (d2L/ds2) J v this is the
+  // Hessian-vector product of L(scores(theta)).
+  virtual void tangent_backward(std::span<const T> theta, const Tape& tape, const Tape& tangent_tape,
+                                std::span<const T> v, std::span<const T> u, std::span<const T> du,
+                                std::span<T> gradient) const = 0;
+};
+using Network = NetworkOf<float>;
+
+struct NetworkShape {
+  std::int64_t inputs = 0;
+  std::vector<std::int64_t> hidden = {128, 64};  // ReLU layers, then one linear output
+  bool operator==(const NetworkShape&) const = default;
+};
+
+// He-normal weights, zero biases.
+std::vector<float> initial_parameters(const NetworkShape& shape, std::uint64_t seed);
+
+// backend: "native", or "torch" (loads the plug-in graft_torch beside the program; Failure with the remedy if it is
+// absent).
+std::unique_ptr<Network> make_mlp(const NetworkShape& shape, std::string_view backend = "native");
+std::unique_ptr<NetworkOf<double>> make_mlp_double(const NetworkShape& shape, std::string_view backend = "native");
+
+}  // namespace graft::meta

@@ -1,0 +1,19 @@
+// Dense row-major matrix products on one thread, for the two number types that networks come in. Floats go to oneDNN,
+// which generates code for the CPU it runs on (graft itself is built for the baseline one); doubles, for checks only,
+// to Eigen.
+#pragma once
+
+#include <cstdint>
+
+namespace graft::meta {
+
+enum class Transposed { no, yes };
+
+// c (m x n) = op(a) (m x k) * op(b) (k x n) + beta * c; all matrices dense. Calls change the number of OpenMP threads
+// of the calling thread to one: parallelism belongs to the tasks around.
+void gemm(Transposed a_form, Transposed b_form, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+          const float* b, float beta, float* c);
+void gemm(Transposed a_form, Transposed b_form, std::int64_t m, std::int64_t n, std::int64_t k, const double* a,
+          const double* b, double beta, double* c);
+
+}  // namespace graft::meta

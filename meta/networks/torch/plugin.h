@@ -1,0 +1,17 @@
+// What graft_meta and the LibTorch plug-in agree on: the name of the library and of its factories. The plug-in is
+// loaded when a network of backend "torch" is asked for, and never otherwise: LibTorch costs 0.4 s and 160 MB.
+#pragma once
+
+#include "meta/network.h"
+
+namespace graft::meta {
+
+inline constexpr const char* torch_plugin_file = "graft_torch.so";
+inline constexpr const char* torch_factory_float = "graft_torch_mlp_float";
+inline constexpr const char* torch_factory_double = "graft_torch_mlp_double";
+
+// A new network that the caller owns. `layout` comes from graft_meta, so that both sides cut the flat vector alike.
+template <class T>
+using TorchFactory = NetworkOf<T>* (*)(const NetworkShape& shape, const std::vector<ParameterBlock>& layout);
+
+}  // namespace graft::meta

@@ -1,0 +1,42 @@
+// Encoded measurements: the only place where a label is made. A label is log seconds; on a new platform nothing else is
+// known, so nothing is normalised by a best time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/arrays.h"
+#include "datasets/dataset.h"
+#include "features/encoding.h"
+
+namespace graft::meta {
+
+// Programs of one workload on one platform with their times; losses and metrics compare only inside a group.
+struct Examples {
+  std::string platform;
+  codegen::Workload workload;
+  base::Matrix features;            // rows x encoding.features.size(), raw (models normalise)
+  std::vector<double> log_seconds;  // natural logarithm
+  std::vector<std::uint64_t> program_hashes;
+  std::int64_t size() const { return features.rows; }
+};
+Examples rows_of(const Examples& examples, const std::vector<std::int64_t>& rows);
+
+struct TaskSet {
+  const features::Encoding* encoding = nullptr;
+  std::vector<Examples> groups;                // by platform, then workload, in order of the datasets
+  std::map<std::string, std::string> sources;  // platform -> native / remote / imported / modelled
+  std::int64_t stale_rows = 0;  // lower to something else today than was measured (or not at all): left out
+};
+
+// Lowers and encodes every `ok` row once per program (datasets::groups). UserError for an emulated source or when
+// nothing is left.
+TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads);
+
+std::vector<std::string> platforms(const TaskSet& tasks);  // in order
+TaskSet only_platforms(const TaskSet& tasks, const std::vector<std::string>& names);
+TaskSet without_platform(const TaskSet& tasks, const std::string& name);  // UserError (did you mean) if unknown
+
+}  // namespace graft::meta

@@ -1,0 +1,154 @@
+#include "meta/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/error.h"
+#include "tests/meta/synthetic.h"
+
+namespace graft::meta {
+namespace {
+
+EvaluationSettings small() {
+  EvaluationSettings out;
+  out.methods = {"zero-shot", "scratch", "finetune", "ridge", "random"};
+  out.shots = {0, 5, 20};
+  out.draws = 4;
+  out.learner.hidden = {16, 8};
+  out.learner.steps = 120;
+  return out;
+}
+
+std::string text_of(const std::vector<EvaluationRow>& rows) {
+  std::string out;
+  for (const EvaluationRow& row : rows) {
+    out += row.method + " " + std::to_string(row.shots) + " " + std::to_string(row.measurements);
+    for (const base::Interval& interval : {row.spearman, row.top1, row.top5}) {
+      for (const double value : {interval.low, interval.mean, interval.high}) out += " " + std::to_string(value);
+    }
+    out += " " + std::to_string(row.spearman_best30) + "\n";
+  }
+  return out;
+}
+
+TEST(Evaluate, RowsAreCompleteOrderedAndSensible) {
+  const TaskSet tasks = synthetic::make({});
+  base::Monitor monitor;
+  const auto rows = evaluate(tasks, "p2", small(), monitor);
+  ASSERT_EQ(rows.size(), 15u);
+  std::map<std::pair<std::string, int>, EvaluationRow> by_name;
+  for (const EvaluationRow& row : rows) {
+    by_name[{row.method, row.shots}] = row;
+    EXPECT_EQ(row.target, "p2");
+    EXPECT_EQ(row.draws, 4);
+    EXPECT_LE(row.spearman.low, row.spearman.mean + 1e-12);
+    EXPECT_LE(row.spearman.mean, row.spearman.high + 1e-12);
+    EXPECT_GT(row.top1.mean, 0);
+    EXPECT_LE(row.top1.mean, row.top5.mean + 1e-12);
+    EXPECT_LE(row.top5.high, 1 + 1e-12);
+    const bool adapts = method_named(row.method).adapts;
+    EXPECT_EQ(row.measurements, adapts ? row.shots * 3 : 0) << row.method;
+  }
+  EXPECT_EQ((by_name[{"scratch", 0}].spearman.mean), 0);
+  EXPECT_EQ((by_name[{"finetune", 0}].spearman.mean), (by_name[{"zero-shot", 0}].spearman.mean));
+  EXPECT_GT((by_name[{"scratch", 20}].spearman.mean), 0.6);
+  EXPECT_GT((by_name[{"ridge", 20}].spearman.mean), (by_name[{"ridge", 0}].spearman.mean));
+  EXPECT_NE((by_name[{"finetune", 20}].spearman.mean), (by_name[{"zero-shot", 20}].spearman.mean));
+  EXPECT_LT(std::abs(by_name[{"random", 5}].spearman.mean), 0.3);
+}
+
+TEST(Evaluate, SeedDecidesAndThreadsDoNot) {
+  const TaskSet tasks = synthetic::make({});
+  base::Monitor monitor;
+  EvaluationSettings settings = small();
+  settings.methods = {"zero-shot", "ridge", "maml", "scratch"};
+  settings.shots = {5};
+  settings.learner.steps = 10;
+  const std::string one = text_of(evaluate(tasks, "p0", settings, monitor));
+  settings.learner.threads = 3;
+  EXPECT_EQ(one, text_of(evaluate(tasks, "p0", settings, monitor)));
+  settings.learner.seed = 2;
+  EXPECT_NE(one, text_of(evaluate(tasks, "p0", settings, monitor)));
+}
+
+// What the target was measured at must not matter before there is support: nothing of it may reach training.
+TEST(Evaluate, TargetIsNotInTheTraining) {
+  TaskSet tasks = synthetic::make({}), changed = tasks;
+  for (Examples& group : changed.groups) {
+    if (group.platform != "p1") continue;
+    for (double& value : group.log_seconds) value = -value;
+  }
+  base::Monitor monitor;
+  EvaluationSettings settings = small();
+  settings.methods = {"zero-shot", "ridge", "maml"};
+  settings.shots = {0};
+  settings.learner.steps = 20;
+  const auto a = evaluate(tasks, "p1", settings, monitor), b = evaluate(changed, "p1", settings, monitor);
+  for (std::size_t r = 0; r < a.size(); ++r) {
+    EXPECT_NEAR(a[r].spearman.mean, -b[r].spearman.mean, 1e-9) << a[r].method;
+    EXPECT_NE(a[r].spearman.mean, 0) << a[r].method;
+  }
+}
+
+TEST(Evaluate, UnseenWorkloadsGetNoSupport) {
+  const TaskSet tasks = synthetic::make({.workloads = 4});
+  base::Monitor monitor;
+  EvaluationSettings settings = small();
+  settings.methods = {"scratch", "ridge"};
+  settings.shots = {10};
+  settings.regime = Regime::unseen;
+  const auto rows = evaluate(tasks, "p0", settings, monitor);
+  for (const EvaluationRow& row : rows)
+    EXPECT_EQ(row.measurements, 2 * 10) << row.method;  // half of the workloads support
+  EXPECT_GT(rows[1].spearman.mean, 0.3);
+}
+
+TEST(Evaluate, RefusesWhatCannotWork) {
+  const TaskSet tasks = synthetic::make({.workloads = 1});
+  base::Monitor monitor;
+  const auto says = [&](const EvaluationSettings& settings, const std::string& target) -> std::string {
+    try {
+      evaluate(tasks, target, settings, monitor);
+    } catch (const base::UserError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_NE(says(small(), "p9").find("no measurements of platform 'p9'"), std::string::npos);
+  EvaluationSettings settings = small();
+  settings.shots = {79};
+  EXPECT_NE(says(settings, "p0").find("fewer than two to judge on"), std::string::npos);
+  settings = small();
+  settings.methods = {"mmal"};
+  EXPECT_NE(says(settings, "p0").find("did you mean 'maml'"), std::string::npos);
+  settings = small();
+  settings.regime = Regime::unseen;
+  EXPECT_NE(says(settings, "p0").find("one workload only"), std::string::npos);
+  settings = small();
+  settings.draws = 0;
+  EXPECT_NE(says(settings, "p0").find("at least 1"), std::string::npos);
+}
+
+TEST(Methods, NameLearnersThatExist) {
+  for (const Method& method : methods()) EXPECT_NO_THROW(make_learner(method.learner)) << method.name;
+}
+
+TEST(TaskSetCuts, ByPlatform) {
+  const TaskSet tasks = synthetic::make({});
+  EXPECT_EQ(platforms(tasks), (std::vector<std::string>{"p0", "p1", "p2", "p3"}));
+  const TaskSet rest = without_platform(tasks, "p1");
+  EXPECT_EQ(platforms(rest), (std::vector<std::string>{"p0", "p2", "p3"}));
+  EXPECT_EQ(rest.groups.size(), 9u);
+  EXPECT_FALSE(rest.sources.contains("p1"));
+  EXPECT_EQ(platforms(only_platforms(tasks, {"p3", "p1"})), (std::vector<std::string>{"p1", "p3"}));
+  EXPECT_THROW(without_platform(tasks, "q1"), base::UserError);
+  const Examples rows = rows_of(tasks.groups[0], {5, 2});
+  EXPECT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows.log_seconds[0], tasks.groups[0].log_seconds[5]);
+  EXPECT_EQ(rows.features.at(1, 3), tasks.groups[0].features.at(2, 3));
+  EXPECT_EQ(rows.program_hashes[1], tasks.groups[0].program_hashes[2]);
+}
+
+}  // namespace
+}  // namespace graft::meta

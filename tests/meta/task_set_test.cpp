@@ -1,0 +1,102 @@
+#include "meta/task_set.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "codegen/schedule/space.h"
+
+namespace graft::meta {
+namespace {
+
+datasets::Dataset measured(const std::string& platform, int rows) {
+  datasets::Dataset out;
+  out.platform = platform;
+  out.source = "modelled";
+  out.target.triple = "x86_64-unknown-linux-gnu";
+  out.target.vector_bits = 256;
+  out.target.vector_registers = 16;
+  const codegen::Space space = codegen::derive_space(codegen::parse_workload("matmul(m=32,n=32,k=32)"), out.target);
+  base::Stream stream(1, "measured " + platform);
+  for (int i = 0; i < rows; ++i) {
+    datasets::Trial trial;
+    trial.candidate = space.sample(stream);
+    trial.program_hash = codegen::hash(*codegen::program(trial.candidate, out.target));
+    trial.measurement.seconds = {0.5 + i, 0.25 + i};
+    out.add(trial);
+  }
+  return out;
+}
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const base::UserError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+const features::Encoding& encoding() {
+  return features::encodings().front();
+}
+
+TEST(TaskSet, EncodesWhatWasMeasured) {
+  const datasets::Dataset a = measured("a", 12), b = measured("b", 9);
+  const TaskSet tasks = make_task_set({a, b}, encoding(), 1);
+  EXPECT_EQ(platforms(tasks), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(tasks.sources.at("b"), "modelled");
+  EXPECT_EQ(tasks.stale_rows, 0);
+  const Examples& group = tasks.groups.front();
+  EXPECT_EQ(group.workload.text, a.workloads.front().text);
+  ASSERT_GE(group.size(), 1);
+  // The first row is the first trial: its label is the minimum of the repetitions, its features those of its program.
+  EXPECT_DOUBLE_EQ(group.log_seconds.front(), std::log(0.25));
+  EXPECT_EQ(group.program_hashes.front(), a.rows.front().program_hash);
+  std::vector<float> expected(encoding().features.size());
+  encoding().encode(*codegen::program(a.candidate(a.rows.front()), a.target), expected);
+  const auto row = group.features.row(0);
+  EXPECT_EQ(std::vector<float>(row.begin(), row.end()), expected);
+
+  const TaskSet same = make_task_set({a, b}, encoding(), 4);
+  ASSERT_EQ(same.groups.size(), tasks.groups.size());
+  for (std::size_t g = 0; g < same.groups.size(); ++g) {
+    EXPECT_EQ(same.groups[g].features, tasks.groups[g].features);
+    EXPECT_EQ(same.groups[g].log_seconds, tasks.groups[g].log_seconds);
+  }
+}
+
+TEST(TaskSet, RowsOfOtherProgramsAreStale) {
+  datasets::Dataset data = measured("a", 12);
+  const std::int64_t all = make_task_set({data}, encoding(), 1).groups.front().size();
+  data.rows.front().program_hash += 1;
+  const TaskSet tasks = make_task_set({data}, encoding(), 1);
+  EXPECT_EQ(tasks.stale_rows, 1);
+  EXPECT_EQ(tasks.groups.front().size(), all - 1);
+  for (datasets::Dataset::Row& row : data.rows) row.program_hash ^= 2;
+  const std::string what = refusal([&] { make_task_set({data}, encoding(), 1); });
+  EXPECT_NE(what.find("no usable measurement"), std::string::npos) << what;
+  EXPECT_NE(what.find("collect again"), std::string::npos) << what;
+}
+
+TEST(TaskSet, DatasetsOfOnePlatformAreOne) {
+  datasets::Dataset first = measured("a", 12), second = first;
+  second.rows.resize(4);
+  const TaskSet tasks = make_task_set({first, second}, encoding(), 1);
+  EXPECT_EQ(tasks.groups.size(), 1u);
+  EXPECT_EQ(tasks.groups.front().size(), make_task_set({first}, encoding(), 1).groups.front().size());
+}
+
+TEST(TaskSet, EmulatedTimesAreRefused) {
+  datasets::Dataset data = measured("q", 3);
+  data.source = "emulated";
+  const std::string what = refusal([&] { make_task_set({data}, encoding(), 1); });
+  EXPECT_NE(what.find("emulator"), std::string::npos) << what;
+  EXPECT_NE(refusal([] { make_task_set({}, encoding(), 1); }).find("no usable measurement"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace graft::meta
