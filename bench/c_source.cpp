@@ -11,9 +11,12 @@ using namespace codegen;
 
 std::string_view c_type(DType type) {
   switch (type) {
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::i32: return "int";
+    case DType::f32:
+      return "float";
+    case DType::f64:
+      return "double";
+    case DType::i32:
+      return "int";
   }
   return "";
 }
@@ -50,17 +53,28 @@ class Printer {
     const auto a = [&] { return this->value(value, node.a); };
     const auto b = [&] { return this->value(value, node.b); };
     switch (node.op) {
-      case Op::constant: return fmt::format("{:#}f", node.number);
-      case Op::load: return element(value.loads[std::size_t(node.load)]);
-      case Op::add: return fmt::format("({} + {})", a(), b());
-      case Op::sub: return fmt::format("({} - {})", a(), b());
-      case Op::mul: return fmt::format("{} * {}", a(), b());
-      case Op::div: return fmt::format("({} / {})", a(), b());
-      case Op::max: return fmt::format("fmaxf({}, {})", a(), b());
-      case Op::min: return fmt::format("fminf({}, {})", a(), b());
-      case Op::neg: return fmt::format("(-{})", a());
-      case Op::exp: return fmt::format("expf({})", a());
-      case Op::sqrt: return fmt::format("sqrtf({})", a());
+      case Op::constant:
+        return fmt::format("{:#}f", node.number);
+      case Op::load:
+        return element(value.loads[std::size_t(node.load)]);
+      case Op::add:
+        return fmt::format("({} + {})", a(), b());
+      case Op::sub:
+        return fmt::format("({} - {})", a(), b());
+      case Op::mul:
+        return fmt::format("{} * {}", a(), b());
+      case Op::div:
+        return fmt::format("({} / {})", a(), b());
+      case Op::max:
+        return fmt::format("fmaxf({}, {})", a(), b());
+      case Op::min:
+        return fmt::format("fminf({}, {})", a(), b());
+      case Op::neg:
+        return fmt::format("(-{})", a());
+      case Op::exp:
+        return fmt::format("expf({})", a());
+      case Op::sqrt:
+        return fmt::format("sqrtf({})", a());
     }
     return "";
   }
@@ -79,10 +93,18 @@ class Printer {
         const std::string target = element(store.target);
         const std::string right = value(store.value, int(store.value.nodes.size()) - 1);
         switch (store.combine) {
-          case Combine::none: text += fmt::format("{}{} = {};\n", indent, target, right); break;
-          case Combine::sum: text += fmt::format("{}{} += {};\n", indent, target, right); break;
-          case Combine::max: text += fmt::format("{0}{1} = fmaxf({1}, {2});\n", indent, target, right); break;
-          case Combine::min: text += fmt::format("{0}{1} = fminf({1}, {2});\n", indent, target, right); break;
+          case Combine::none:
+            text += fmt::format("{}{} = {};\n", indent, target, right);
+            break;
+          case Combine::sum:
+            text += fmt::format("{}{} += {};\n", indent, target, right);
+            break;
+          case Combine::max:
+            text += fmt::format("{0}{1} = fmaxf({1}, {2});\n", indent, target, right);
+            break;
+          case Combine::min:
+            text += fmt::format("{0}{1} = fminf({1}, {2});\n", indent, target, right);
+            break;
         }
       }
       at = node.end;

@@ -95,7 +95,8 @@ Parameters parameters_of(const Computation& computation, const Reference& expect
   for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
     const Tensor& tensor = computation.tensors[t];
     if (tensor.role == Role::temporary) continue;
-    if (tensor.dtype != DType::f32) throw base::UserError(fmt::format("bench compares f32 only; {} is {}", tensor.name, name_of(tensor.dtype)));
+    if (tensor.dtype != DType::f32)
+      throw base::UserError(fmt::format("bench compares f32 only; {} is {}", tensor.name, name_of(tensor.dtype)));
     parameters.memory.push_back(std::make_unique<Memory>(tensor.bytes()));
     if (tensor.role != Role::output) {
       std::copy(expected.tensors[t].begin(), expected.tensors[t].end(), parameters.memory.back()->floats());
@@ -133,7 +134,7 @@ struct Contender {
   std::string name;
   std::function<void()> call;
   Timing timing;
-  int calls = 1;       // in one repetition
+  int calls = 1;  // in one repetition
   int repetitions = 0;
   std::vector<double> seconds;
 };
@@ -162,11 +163,13 @@ void measure_in_turn(std::vector<Contender>& contenders, const KernelSettings& s
 }
 
 // clang-19 on the C text; nullopt where there is no clang.
-std::optional<Library> built_by_clang(const std::string& source, const std::filesystem::path& folder, const std::string& name) {
+std::optional<Library> built_by_clang(const std::string& source, const std::filesystem::path& folder,
+                                      const std::string& name) {
   const std::filesystem::path c = folder / (name + ".c"), so = folder / (name + ".so");
   base::replace_file(c, source);
-  const base::Finished finished = base::run_process(
-      {"clang-19", "-O3", "-march=native", "-shared", "-fPIC", "-o", so.string(), c.string(), "-lm"}, std::chrono::minutes(1));
+  const base::Finished finished =
+      base::run_process({"clang-19", "-O3", "-march=native", "-shared", "-fPIC", "-o", so.string(), c.string(), "-lm"},
+                        std::chrono::minutes(1));
   if (finished.exit_code != 0) throw base::Failure("clang-19: " + finished.err.substr(0, 500));
   return Library(so.string());
 }
@@ -195,10 +198,14 @@ std::vector<std::pair<std::string, LoopProgram>> naive_programs(const Computatio
 // A call with `count` pointers, for C functions whose parameters are only known now.
 std::function<void()> call_with(const Library& library, const std::string& name, const std::vector<void*>& p) {
   switch (p.size()) {
-    case 2: return [f = library.function<void(void*, void*)>(name), p] { f(p[0], p[1]); };
-    case 3: return [f = library.function<void(void*, void*, void*)>(name), p] { f(p[0], p[1], p[2]); };
-    case 4: return [f = library.function<void(void*, void*, void*, void*)>(name), p] { f(p[0], p[1], p[2], p[3]); };
-    default: throw base::UserError(fmt::format("bench compares kernels of 2 to 4 parameters, not {}", p.size()));
+    case 2:
+      return [f = library.function<void(void*, void*)>(name), p] { f(p[0], p[1]); };
+    case 3:
+      return [f = library.function<void(void*, void*, void*)>(name), p] { f(p[0], p[1], p[2]); };
+    case 4:
+      return [f = library.function<void(void*, void*, void*, void*)>(name), p] { f(p[0], p[1], p[2], p[3]); };
+    default:
+      throw base::UserError(fmt::format("bench compares kernels of 2 to 4 parameters, not {}", p.size()));
   }
 }
 
@@ -208,7 +215,8 @@ KernelRow bench_one(const Workload& workload, const datasets::Trial& best, const
   const Reference expected = reference(c, 1);
   const Parameters parameters = parameters_of(c, expected);
   base::Result<LoopProgram> program = codegen::program(best.candidate, platform.target);
-  if (!program) throw base::UserError(workload.text, "the recorded schedule does not lower today: " + program.reason().text);
+  if (!program)
+    throw base::UserError(workload.text, "the recorded schedule does not lower today: " + program.reason().text);
   base::Result<Object> object = compile(*program, platform.target);
   if (!object) throw base::UserError(workload.text, object.reason().text);
   base::Result<std::string> linked = link_shared({&*object});
@@ -223,10 +231,15 @@ KernelRow bench_one(const Workload& workload, const datasets::Trial& best, const
   contenders.push_back({"graft", [&] { run(buffers, workspace.data(), nullptr, nullptr); }, {}, 1, 0, {}});
   if (workload.text.starts_with("matmul(")) {
     const int m = int(c.tensors[0].shape[0]), k = int(c.tensors[0].shape[1]), n = int(c.tensors[1].shape[1]);
-    float *a = parameters.memory[0]->floats(), *b = parameters.memory[1]->floats(), *out = parameters.memory[2]->floats();
-    contenders.push_back({"openblas", [=] {
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1.0f, a, k, b, n, 0.0f, out, n);
-    }, {}, 1, 0, {}});
+    float *a = parameters.memory[0]->floats(), *b = parameters.memory[1]->floats(),
+          *out = parameters.memory[2]->floats();
+    contenders.push_back(
+        {"openblas",
+         [=] { cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1.0f, a, k, b, n, 0.0f, out, n); },
+         {},
+         1,
+         0,
+         {}});
   }
   std::vector<Library> libraries;
   for (const auto& [name, naive] : naive_programs(c)) {
@@ -253,14 +266,16 @@ std::vector<KernelRow> bench_kernels(const std::filesystem::path& run, const Ker
   const search::RunContent content = search::read_run(run);
   const tasks::Platform platform = tasks::platform_named(content.request.at("platform").as_string());
   if (!std::holds_alternative<tasks::Native>(platform.how)) {
-    throw base::UserError(run.string(), fmt::format("{} is not this machine; bench compares kernels of native platforms", platform.name));
+    throw base::UserError(
+        run.string(), fmt::format("{} is not this machine; bench compares kernels of native platforms", platform.name));
   }
   std::string pattern = (std::filesystem::temp_directory_path() / "graft-bench-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) throw base::Failure("cannot make a temporary folder");
   const std::filesystem::path folder = pattern;
   std::vector<Workload> workloads;
   for (const datasets::Trial& trial : content.journal.trials) {
-    if (std::find(workloads.begin(), workloads.end(), trial.candidate.workload) == workloads.end()) workloads.push_back(trial.candidate.workload);
+    if (std::find(workloads.begin(), workloads.end(), trial.candidate.workload) == workloads.end())
+      workloads.push_back(trial.candidate.workload);
   }
   std::vector<KernelRow> rows;
   for (const Workload& workload : workloads) {

@@ -23,14 +23,14 @@ struct KernelRow {
 };
 
 struct KernelSettings {
-  int repetitions = 20;                // of each, taken in turn
-  double minimum_seconds = 0.01;       // of one repetition (calls are repeated within)
-  double slow_seconds = 0.5;           // a baseline slower than this is repeated three times only
+  int repetitions = 20;           // of each, taken in turn
+  double minimum_seconds = 0.01;  // of one repetition (calls are repeated within)
+  double slow_seconds = 0.5;      // a baseline slower than this is repeated three times only
 };
 
 // The best trial of every workload in the run. Baselines: OpenBLAS sgemm on one thread (matmul only), clang-19 -O3
-// -march=native on the plain nest in axis order and with the last reduction loop interchanged with the last spatial one.
-// UserError for a run of another platform than `native...`.
+// -march=native on the plain nest in axis order and with the last reduction loop interchanged with the last spatial
+// one. UserError for a run of another platform than `native...`.
 std::vector<KernelRow> bench_kernels(const std::filesystem::path& run, const KernelSettings& settings);
 
 // {"name","value","unit","baselines"} rows of `graft bench --json`, in GFLOP/s of the best repetition.

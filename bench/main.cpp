@@ -1,7 +1,7 @@
 // graft-bench: `graft bench` starts it, so that `graft` itself loads no peer library.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -37,9 +37,12 @@ int main(int count, char** arguments) {
   bool json = false;
   std::vector<std::string> runs;
   bench::KernelSettings settings;
-  CLI::App* kernels = app.add_subcommand("kernels", "the best kernels of runs that `graft tune` made, beside OpenBLAS and clang -O3");
+  CLI::App* kernels =
+      app.add_subcommand("kernels", "the best kernels of runs that `graft tune` made, beside OpenBLAS and clang -O3");
   kernels->add_option("RUN", runs, "run folders")->required();
-  kernels->add_option("--repetitions", settings.repetitions, "of each kernel, taken in turn")->check(CLI::Range(3, 1000))->capture_default_str();
+  kernels->add_option("--repetitions", settings.repetitions, "of each kernel, taken in turn")
+      ->check(CLI::Range(3, 1000))
+      ->capture_default_str();
   kernels->add_flag("--json", json, "one object on standard output");
   try {
     app.parse(count, arguments);

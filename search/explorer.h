@@ -17,8 +17,8 @@ namespace graft::search {
 class Explorer {
  public:
   virtual ~Explorer() = default;
-  // At most `count` distinct candidates, none of them proposed before; fewer when the space has no more. Deterministic in
-  // (seed, what was told, scores).
+  // At most `count` distinct candidates, none of them proposed before; fewer when the space has no more. Deterministic
+  // in (seed, what was told, scores).
   virtual std::vector<codegen::Candidate> propose(int count, Scorer& scorer) = 0;
   // Trials of this space, in the order of measurement.
   virtual void told(std::span<const datasets::Trial> trials) = 0;
@@ -30,6 +30,7 @@ struct ExplorerEntry {
 };
 // random, annealing, support. The space must outlive the explorer.
 const std::vector<ExplorerEntry>& explorers();
-std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space, std::uint64_t seed);  // UserError
+std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space,
+                                        std::uint64_t seed);  // UserError
 
 }  // namespace graft::search

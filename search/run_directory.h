@@ -1,5 +1,5 @@
-// A run on disk: what was asked for (run.json), what was measured (journal.jsonl), and a lock, so that two runs never write
-// one directory. The same command continues it.
+// A run on disk: what was asked for (run.json), what was measured (journal.jsonl), and a lock, so that two runs never
+// write one directory. The same command continues it.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,8 @@ class RunDirectory {
  public:
   // Opens or makes it. `request` is a flat map of what identifies the run (command, platform, workloads, seed, ...): an
   // existing run must have been made with an equal one, or UserError names the first key that differs, both values, and
-  // the remedy. What may grow (the number of trials) is not part of it. `context` (versions, host) is kept from the first.
+  // the remedy. What may grow (the number of trials) is not part of it. `context` (versions, host) is kept from the
+  // first.
   RunDirectory(const std::filesystem::path& path, const base::Document& request, const base::Document& context);
 
   const std::filesystem::path& path() const { return path_; }
@@ -42,6 +43,7 @@ struct RunContent {
 RunContent read_run(const std::filesystem::path& path);
 
 // The fastest `ok` trial of a workload; nullopt if there is none.
-std::optional<datasets::Trial> best_trial(const std::vector<datasets::Trial>& trials, const codegen::Workload& workload);
+std::optional<datasets::Trial> best_trial(const std::vector<datasets::Trial>& trials,
+                                          const codegen::Workload& workload);
 
 }  // namespace graft::search

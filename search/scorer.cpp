@@ -8,8 +8,15 @@
 namespace graft::search {
 namespace {
 
-constexpr std::size_t kMostRemembered = 65536;  // rows; about 200 MB at 800 features
-constexpr std::int64_t kBlock = 32;             // candidates a thread takes at a time
+constexpr std::size_t most_remembered = 65536;  // rows; about 200 MB at 800 features
+constexpr std::int64_t block_size = 32;         // candidates a thread takes at a time
+
+std::vector<std::uint64_t> hashes(std::span<const codegen::Candidate> candidates) {
+  std::vector<std::uint64_t> result;
+  result.reserve(candidates.size());
+  for (const codegen::Candidate& candidate : candidates) result.push_back(codegen::hash(candidate));
+  return result;
+}
 
 }  // namespace
 
@@ -17,15 +24,15 @@ Scorer::Scorer(const features::Encoding& encoding, codegen::Target target, int t
     : encoding_(encoding), target_(std::move(target)), threads_(threads) {}
 
 void Scorer::remember(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys) {
-  if (remembered_.size() > kMostRemembered) remembered_.clear();
+  if (remembered_.size() > most_remembered) remembered_.clear();
   std::vector<std::size_t> fresh;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (remembered_.try_emplace(keys[i]).second) fresh.push_back(i);
   }
-  const std::int64_t blocks = (std::int64_t(fresh.size()) + kBlock - 1) / kBlock;
+  const std::int64_t blocks = (std::int64_t(fresh.size()) + block_size - 1) / block_size;
   base::parallel_for(blocks, threads_, [&](std::int64_t block) {
-    const std::size_t end = std::min(fresh.size(), std::size_t((block + 1) * kBlock));
-    for (std::size_t f = std::size_t(block * kBlock); f < end; ++f) {
+    const std::size_t end = std::min(fresh.size(), std::size_t((block + 1) * block_size));
+    for (std::size_t f = std::size_t(block * block_size); f < end; ++f) {
       const base::Result<codegen::LoopProgram> program = codegen::program(candidates[fresh[f]], target_);
       if (!program) continue;
       Remembered& entry = remembered_.find(keys[fresh[f]])->second;  // no rehash here: all keys are in
@@ -37,8 +44,10 @@ void Scorer::remember(std::span<const codegen::Candidate> candidates, const std:
 }
 
 base::Matrix Scorer::encoded(std::span<const codegen::Candidate> candidates) {
-  std::vector<std::uint64_t> keys(candidates.size());
-  for (std::size_t i = 0; i < candidates.size(); ++i) keys[i] = codegen::hash(candidates[i]);
+  return encoded(candidates, hashes(candidates));
+}
+
+base::Matrix Scorer::encoded(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys) {
   remember(candidates, keys);
   base::Matrix rows(std::int64_t(candidates.size()), std::int64_t(encoding_.features.size()));
   for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -51,12 +60,10 @@ base::Matrix Scorer::encoded(std::span<const codegen::Candidate> candidates) {
 std::vector<float> Scorer::scores(std::span<const codegen::Candidate> candidates) {
   std::vector<float> result(candidates.size(), 0.0f);
   if (model_ == nullptr || candidates.empty()) return result;
-  const base::Matrix rows = encoded(candidates);
-  result = model_->score(rows).mean;
+  const std::vector<std::uint64_t> keys = hashes(candidates);
+  result = model_->score(encoded(candidates, keys)).mean;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (!remembered_.find(codegen::hash(candidates[i]))->second.lowers) {
-      result[i] = -std::numeric_limits<float>::infinity();
-    }
+    if (!remembered_.find(keys[i])->second.lowers) result[i] = -std::numeric_limits<float>::infinity();
   }
   return result;
 }

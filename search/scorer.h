@@ -1,4 +1,5 @@
-// Candidates -> scores: lower, encode, score, in batches and on several threads, with encodings remembered by candidate.
+// Candidates -> scores: lower, encode, score, in batches and on several threads, with encodings remembered by
+// candidate.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,8 @@
 #include <vector>
 
 #include "base/arrays.h"
-#include "codegen/schedule/candidate.h"
 #include "codegen/expression/target.h"
+#include "codegen/schedule/candidate.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"
 
@@ -32,12 +33,14 @@ class Scorer {
     std::vector<float> row;
   };
   void remember(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys);
+  base::Matrix encoded(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys);
 
   const features::Encoding& encoding_;
   codegen::Target target_;
   int threads_;
   const meta::CostModel* model_ = nullptr;
-  std::unordered_map<std::uint64_t, Remembered> remembered_;  // by candidate hash; dropped as a whole when it grows large
+  std::unordered_map<std::uint64_t, Remembered>
+      remembered_;  // by candidate hash; dropped as a whole when it grows large
 };
 
 }  // namespace graft::search

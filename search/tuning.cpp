@@ -39,16 +39,18 @@ bool Tuning::step(base::Monitor& monitor) {
       unknown.push_back(batch[i]);
     }
   }
-  const std::int64_t before = std::int64_t(trials_.size());
-  std::int64_t done = before + std::int64_t(batch.size() - unknown.size());
+  std::int64_t done = std::int64_t(trials_.size() + batch.size() - unknown.size());
   if (!unknown.empty()) {
-    measurer_.measure(unknown, [&](const tasks::Measured& measured) {
-      const std::size_t at = position[std::size_t(measured.position)];
-      datasets::Trial trial{0, batch[at], measured.program_hash, measured.measurement};
-      run_.append(trial);
-      answers[at] = std::move(trial);
-      monitor.progress(space_.workload().text, ++done, settings_.trials);
-    }, monitor);
+    measurer_.measure(
+        unknown,
+        [&](const tasks::Measured& measured) {
+          const std::size_t at = position[std::size_t(measured.position)];
+          datasets::Trial trial{0, batch[at], measured.program_hash, measured.measurement};
+          run_.append(trial);
+          answers[at] = std::move(trial);
+          monitor.progress(space_.workload().text, ++done, settings_.trials);
+        },
+        monitor);
   }
   std::vector<datasets::Trial> told;
   bool complete = true;
@@ -86,7 +88,8 @@ std::vector<std::pair<std::int64_t, double>> Tuning::curve() const {
     const bool improves = measurement.status == datasets::Status::ok && datasets::seconds_of(measurement) < best;
     if (improves) best = datasets::seconds_of(measurement);
     const bool last = i + 1 == trials_.size() && std::isfinite(best);
-    if (improves || (last && points.back().first != std::int64_t(i) + 1)) points.emplace_back(std::int64_t(i) + 1, best);
+    if (improves || (last && points.back().first != std::int64_t(i) + 1))
+      points.emplace_back(std::int64_t(i) + 1, best);
   }
   return points;
 }

@@ -1,6 +1,6 @@
 // The one loop that measures: propose, measure, journal, learn (Algorithm 1 of "Learning to Optimize Tensor Programs").
-// collect, adapt and tune differ in explorer, prior and budget only. Resuming is running again: recorded trials answer in
-// place of the measurer until they are used up.
+// collect, adapt and tune differ in explorer, prior and budget only. Resuming is running again: recorded trials answer
+// in place of the measurer until they are used up.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace graft::search {
 
 struct TuningSettings {
   std::string explorer = "annealing";
-  std::int64_t trials = 64;     // budget in all
-  int batch = 32;               // trials a round
+  std::int64_t trials = 64;  // budget in all
+  int batch = 32;            // trials a round
   std::uint64_t seed = 1;
   int threads = 1;
   // false: the prior knows nothing yet, so the first round is drawn at random.

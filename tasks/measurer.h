@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "base/monitor.h"
 #include "codegen/schedule/candidate.h"
@@ -25,11 +26,15 @@ struct MeasureSettings {
                         // where timeout_seconds allows no more; 0 only checks (not over a remote prefix)
   double minimum_seconds = 1e-3;  // of one repetition
   double timeout_seconds = 10;    // of one candidate in all: CPU time in the worker, wall time elsewhere
-  double abort_factor = 0;        // > 0: a first run slower than this times the best so far of its workload ends as
+  double abort_factor = 0;        // > 0: a first run slower than this times the best so far of its workload (and than
+                                  // minimum_seconds: shorter ones are mostly cold caches and clock) ends as
                                   // slower_than_limit; 0 aborts nothing (collect)
   std::int64_t memory_limit_bytes = std::int64_t(4) << 30;  // of the worker's address space
   std::uint64_t input_seed = 1;
 };
+
+// A measurement without times and without a check; `clock` is the one that would have timed it, if that is known.
+datasets::Measurement without_times(datasets::Status status, std::string reason, std::string clock = "");
 
 class Measurer {
  public:

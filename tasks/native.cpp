@@ -187,9 +187,7 @@ class HostRunner::State {
   explicit State(const MeasureSettings& settings) : settings_(settings) {}
 
   Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds) {
-    Measurement measurement;
-    measurement.clock = "thread_cpu";
-    measurement.check = "none";
+    Measurement measurement = without_times(Status::ok, "", "thread_cpu");
     const Prepared& inputs = prepared(workload);
     assert(inputs.parts.size() == binary.signature.parameters.size());
     const MemoryFile file(binary.bytes);
@@ -323,11 +321,7 @@ Measurement HostRunner::run(const codegen::Workload& workload, const codegen::Lo
                             const codegen::Target& target) {
   const auto binary = compile_for_host(program, target);
   if (binary) return run(workload, *binary);
-  Measurement measurement;
-  measurement.status = Status::does_not_compile;
-  measurement.reason = binary.reason().text;
-  measurement.check = "none";
-  return measurement;
+  return without_times(Status::does_not_compile, binary.reason().text);
 }
 
 namespace {
@@ -445,7 +439,7 @@ class NativeMeasurer : public Measurer {
       Slot slot = ahead.take(i);
       Measured result{std::int64_t(i), slot.program_hash, {}};
       if (slot.does_not_lower) {
-        result.measurement = failed(Status::does_not_lower, *slot.does_not_lower);
+        result.measurement = without_times(Status::does_not_lower, slot.does_not_lower->text);
       } else {
         result.measurement = measure_one(candidates[i].workload, slot);
       }
@@ -454,14 +448,6 @@ class NativeMeasurer : public Measurer {
   }
 
  private:
-  static Measurement failed(Status status, const base::Reason& reason) {
-    Measurement measurement;
-    measurement.status = status;
-    measurement.reason = reason.text;
-    measurement.check = "none";
-    return measurement;
-  }
-
   const Measurement& measure_one(const codegen::Workload& workload, Slot& slot) {
     const std::uint64_t key = identity(workload, slot.program_hash);
     const auto found = measured_.find(key);
@@ -472,9 +458,12 @@ class NativeMeasurer : public Measurer {
   }
 
   Measurement run(const codegen::Workload& workload, const base::Result<HostBinary>& binary) {
-    if (!binary) return failed(Status::does_not_compile, binary.reason());
+    if (!binary) return without_times(Status::does_not_compile, binary.reason().text);
     const auto best = best_.find(workload.text);
-    const double limit = best == best_.end() ? 0 : settings_.abort_factor * best->second;
+    // A first run of a few microseconds is mostly cold caches and clock: nothing that short is worth stopping.
+    const double limit = best == best_.end() || settings_.abort_factor == 0
+                             ? 0
+                             : std::max(settings_.abort_factor * best->second, settings_.minimum_seconds);
     Measurement measurement = runner_.run(workload, *binary, limit);
     if (measurement.status == Status::ok && !measurement.seconds.empty()) {
       const double seconds = datasets::seconds_of(measurement);

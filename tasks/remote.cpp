@@ -99,8 +99,7 @@ std::string difference(const codegen::Tensor& tensor, const std::vector<double>&
 }
 
 // What the executable wrote: the JSON line, then the outputs' bytes.
-void read_answer(const std::string& out, const codegen::Computation& computation, const codegen::Reference& reference,
-                 Measurement& measurement) {
+void read_answer(const std::string& out, const Expected& expected, Measurement& measurement) {
   const std::size_t line = out.find('\n');
   if (line == std::string::npos) {
     measurement.status = Status::crashed;
@@ -108,14 +107,15 @@ void read_answer(const std::string& out, const codegen::Computation& computation
     return;
   }
   std::string_view rest = std::string_view(out).substr(line + 1);
+  const codegen::Reference& reference = expected.reference;
   std::vector<double> seconds;
   try {
     const base::Document answer = base::parse_json(std::string_view(out).substr(0, line), "answer");
     for (const base::Document& time : answer.at("seconds").as_list()) seconds.push_back(time.as_number());
     const base::Document::List& outputs = answer.at("outputs").as_list();
     std::size_t next = 0;
-    for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
-      const codegen::Tensor& tensor = computation.tensors[t];
+    for (std::size_t t = 0; t < expected.computation.tensors.size(); ++t) {
+      const codegen::Tensor& tensor = expected.computation.tensors[t];
       if (tensor.role != codegen::Role::output) continue;
       const std::size_t bytes = std::size_t(tensor.bytes());
       if (next >= outputs.size() || outputs[next].at("bytes").as_integer() != tensor.bytes() || rest.size() < bytes) {
@@ -141,27 +141,23 @@ void read_answer(const std::string& out, const codegen::Computation& computation
   measurement.seconds = std::move(seconds);
 }
 
-Measurement failed(Status status, std::string reason) {
-  Measurement measurement;
-  measurement.status = status;
-  measurement.reason = std::move(reason);
-  measurement.clock = "wall";
-  measurement.check = "none";
-  return measurement;
+Measurement outcome(Status status, std::string reason) {
+  return without_times(status, std::move(reason), "wall");
 }
 
 }  // namespace
 
 Measurement run_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
-                      const codegen::Target& target, const codegen::Computation& computation,
-                      const codegen::Reference& reference, int repetitions, std::chrono::milliseconds deadline) {
+                      const codegen::Target& target, const Expected& expected, int repetitions,
+                      std::chrono::milliseconds deadline) {
   const auto object = codegen::compile(program, target);
-  if (!object) return failed(Status::does_not_compile, object.reason().text);
-  const auto executable = codegen::link_executable(*object, target, computation, reference, repetitions);
-  if (!executable) return failed(Status::unsupported, executable.reason().text);
+  if (!object) return outcome(Status::does_not_compile, object.reason().text);
+  const auto executable =
+      codegen::link_executable(*object, target, expected.computation, expected.reference, repetitions);
+  if (!executable) return outcome(Status::unsupported, executable.reason().text);
 
   std::int64_t output_bytes = 0;
-  for (const codegen::Tensor& tensor : computation.tensors) {
+  for (const codegen::Tensor& tensor : expected.computation.tensors) {
     if (tensor.role == codegen::Role::output) output_bytes += tensor.bytes();
   }
   const TemporaryProgram file(*executable);
@@ -171,18 +167,18 @@ Measurement run_under(const std::vector<std::string>& prefix, const codegen::Loo
   const base::Finished finished = base::run_process(command, deadline, output_bytes + line_bytes);
 
   if (finished.timed_out) {
-    return failed(Status::timed_out, fmt::format("no end within {:g} s", double(deadline.count()) * 1e-3));
+    return outcome(Status::timed_out, fmt::format("no end within {:g} s", double(deadline.count()) * 1e-3));
   }
   if (finished.signal != 0) {
-    return failed(Status::crashed,
-                  fmt::format("ended by signal {} ({})", finished.signal, ::strsignal(finished.signal)));
+    return outcome(Status::crashed,
+                   fmt::format("ended by signal {} ({})", finished.signal, ::strsignal(finished.signal)));
   }
   if (finished.exit_code != 0) {
-    return failed(Status::crashed,
-                  fmt::format("ended with exit code {}: {}", finished.exit_code, first_line(finished.err)));
+    return outcome(Status::crashed,
+                   fmt::format("ended with exit code {}: {}", finished.exit_code, first_line(finished.err)));
   }
-  Measurement measurement = failed(Status::ok, "");
-  read_answer(finished.out, computation, reference, measurement);
+  Measurement measurement = outcome(Status::ok, "");
+  read_answer(finished.out, expected, measurement);
   if (measurement.status != Status::crashed) {
     const bool emulated =
         std::filesystem::path(prefix.empty() ? "" : prefix[0]).filename().string().starts_with("qemu");
@@ -191,14 +187,13 @@ Measurement run_under(const std::vector<std::string>& prefix, const codegen::Loo
   return measurement;
 }
 
-Measurement check_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
-                        const codegen::Target& target, const codegen::Workload& workload, std::uint64_t seed,
-                        std::chrono::milliseconds deadline) {
-  const codegen::Computation computation = codegen::computation(workload);
-  Measurement measurement =
-      run_under(prefix, program, target, computation, codegen::reference(computation, seed), 1, deadline);
-  measurement.seconds.clear();
-  return measurement;
+const Expected& LatestExpected::of(const codegen::Workload& workload) {
+  if (text_ != workload.text) {
+    expected_.computation = codegen::computation(workload);
+    expected_.reference = codegen::reference(expected_.computation, seed_);
+    text_ = workload.text;
+  }
+  return expected_;
 }
 
 namespace {
@@ -206,7 +201,10 @@ namespace {
 class RemoteMeasurer : public Measurer {
  public:
   RemoteMeasurer(const Platform& platform, const MeasureSettings& settings)
-      : target_(platform.target), prefix_(std::get<Remote>(platform.how).prefix), settings_(settings) {
+      : target_(platform.target),
+        prefix_(std::get<Remote>(platform.how).prefix),
+        settings_(settings),
+        expected_(settings.input_seed) {
     if (settings.repetitions < 1) {
       throw base::UserError("repetitions", fmt::format("{} is less than 1", settings.repetitions));
     }
@@ -222,7 +220,7 @@ class RemoteMeasurer : public Measurer {
       const auto program = codegen::program(candidates[i], target_);
       Measured result{std::int64_t(i), 0, {}};
       if (!program) {
-        result.measurement = failed(Status::does_not_lower, program.reason().text);
+        result.measurement = outcome(Status::does_not_lower, program.reason().text);
       } else {
         result.program_hash = codegen::hash(*program);
         result.measurement = measure_one(candidates[i].workload, *program, result.program_hash);
@@ -232,27 +230,17 @@ class RemoteMeasurer : public Measurer {
   }
 
  private:
-  struct Expected {
-    codegen::Computation computation;
-    codegen::Reference reference;
-  };
-
   const Measurement& measure_one(const codegen::Workload& workload, const codegen::LoopProgram& program,
                                  std::uint64_t program_hash) {
     const std::pair<std::string, std::uint64_t> key{workload.text, program_hash};
     const auto found = measured_.find(key);
     if (found != measured_.end()) return found->second;
-    if (expected_workload_ != workload.text) {
-      expected_.computation = codegen::computation(workload);
-      expected_.reference = codegen::reference(expected_.computation, settings_.input_seed);
-      expected_workload_ = workload.text;
-    }
     return measured_.emplace(key, execute(workload, program)).first->second;
   }
 
   // A first execution checks and tells how many runs make a repetition of minimum_seconds; a second one times them.
   Measurement execute(const codegen::Workload& workload, const codegen::LoopProgram& program) {
-    Measurement first = under(program, 1);
+    Measurement first = under(workload, program, 1);
     if (first.status != Status::ok || first.seconds.empty()) return first;
     const double one_run = std::max(first.seconds[0], 1e-9);
     double& best = best_.emplace(workload.text, one_run).first->second;
@@ -262,10 +250,11 @@ class RemoteMeasurer : public Measurer {
           fmt::format("first run took {:.3g} s, the limit is {:.3g} s", one_run, settings_.abort_factor * best);
       return first;
     }
+    constexpr double most_runs = 1000;  // of one repetition: each writes its time into the answer's line
     const double runs_wanted = std::ceil(settings_.minimum_seconds / one_run);
     const double runs_affordable = settings_.timeout_seconds / one_run / settings_.repetitions;
-    const int runs = int(std::clamp(std::min(runs_wanted, runs_affordable), 1.0, 1000.0));
-    Measurement timed = under(program, runs * settings_.repetitions);
+    const int runs = int(std::clamp(std::min(runs_wanted, runs_affordable), 1.0, most_runs));
+    Measurement timed = under(workload, program, runs * settings_.repetitions);
     if (timed.status != Status::ok) return timed;
     std::vector<double> means;
     for (std::size_t at = 0; at + std::size_t(runs) <= timed.seconds.size(); at += std::size_t(runs)) {
@@ -278,16 +267,15 @@ class RemoteMeasurer : public Measurer {
     return timed;
   }
 
-  Measurement under(const codegen::LoopProgram& program, int repetitions) {
-    return run_under(prefix_, program, target_, expected_.computation, expected_.reference, repetitions,
+  Measurement under(const codegen::Workload& workload, const codegen::LoopProgram& program, int repetitions) {
+    return run_under(prefix_, program, target_, expected_.of(workload), repetitions,
                      std::chrono::milliseconds(std::int64_t(settings_.timeout_seconds * 1e3)));
   }
 
   codegen::Target target_;
   std::vector<std::string> prefix_;
   MeasureSettings settings_;
-  std::string expected_workload_;
-  Expected expected_;                                                      // of expected_workload_
+  LatestExpected expected_;
   std::map<std::pair<std::string, std::uint64_t>, Measurement> measured_;  // each distinct program once
   std::map<std::string, double> best_;                                     // seconds, by workload
 };

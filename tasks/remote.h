@@ -20,20 +20,30 @@
 
 namespace graft::tasks {
 
-// One execution: prepare once, run `repetitions` times (at least 1), each timed on the other side's wall clock. The
-// reference is that of the computation and `seed`. Never throws for what the program does: ok with the seconds,
-// wrong_result, crashed, timed_out, does_not_compile, or unsupported where the freestanding code cannot run it. `check`
-// is "qemu" for a prefix of qemu, else "remote". Throws Failure when the command cannot be started.
-datasets::Measurement run_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
-                                const codegen::Target& target, const codegen::Computation& computation,
-                                const codegen::Reference& reference, int repetitions,
-                                std::chrono::milliseconds deadline);
+// What a workload computes, for inputs of a seed.
+struct Expected {
+  codegen::Computation computation;
+  codegen::Reference reference;
+};
+// Candidates of one workload come in a row: what it computes is evaluated once.
+class LatestExpected {
+ public:
+  explicit LatestExpected(std::uint64_t seed) : seed_(seed) {}
+  const Expected& of(const codegen::Workload& workload);  // valid until the next call
 
-// The check alone: one run, no seconds. Evaluates the reference; a caller with many programs of one workload calls
-// run_under.
-datasets::Measurement check_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
-                                  const codegen::Target& target, const codegen::Workload& workload, std::uint64_t seed,
-                                  std::chrono::milliseconds deadline);
+ private:
+  std::uint64_t seed_;
+  std::string text_;  // of the workload that expected_ is of
+  Expected expected_;
+};
+
+// One execution: prepare once, run `repetitions` times (at least 1), each timed on the other side's wall clock. Never
+// throws for what the program does: ok with the seconds, wrong_result, crashed, timed_out, does_not_compile, or
+// unsupported where the freestanding code cannot run it. `check` is "qemu" for a prefix of qemu, else "remote". Throws
+// Failure when the command cannot be started.
+datasets::Measurement run_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
+                                const codegen::Target& target, const Expected& expected, int repetitions,
+                                std::chrono::milliseconds deadline);
 
 std::unique_ptr<Measurer> make_remote_measurer(const Platform& platform, const MeasureSettings& settings);
 

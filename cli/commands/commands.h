@@ -16,5 +16,6 @@ Command evaluate_command();
 Command tune_command();
 Command inspect_command();
 Command report_command();
+Command bench_command();
 
 }  // namespace graft::cli

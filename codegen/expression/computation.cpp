@@ -168,6 +168,16 @@ int Computation::stage_writing(int tensor) const {
   return -1;
 }
 
+std::int64_t stride_along(const Computation& computation, const Access& access, int axis) {
+  const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
+  std::int64_t stride = 0, size = 1;
+  for (std::size_t d = tensor.shape.size(); d-- > 0;) {
+    stride += access.index[d].coefficient(axis) * size;
+    size *= tensor.shape[d];
+  }
+  return stride;
+}
+
 std::optional<Problem> problem_of(const Computation& computation) {
   std::set<std::string> names;
   std::set<int> known;  // tensors that may be read

@@ -56,6 +56,9 @@ struct Computation {
   bool is_reduction(const Stage& stage) const { return int(stage.axes.size()) > spatial_axes(stage); }
 };
 
+// Elements that an access moves in its (row-major) tensor per step of a stage's axis.
+std::int64_t stride_along(const Computation& computation, const Access& access, int axis);
+
 // Throws UserError at what is not well formed: an index outside its tensor (unless padded), a tensor written twice or
 // read before it is written, an extent <= 0, a name twice. Returns its argument.
 Computation checked(Computation computation, std::string_view place);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "codegen/expression/check.h"
+#include "codegen/expression/value_text.h"
 
 namespace graft::codegen {
 
@@ -20,47 +21,10 @@ namespace {
 
 using base::Cursor;
 
-// Deeper nesting is a mistake or an attack; the parser is recursive.
-constexpr int depth_limit = 200;
-
-// An operation is written infix or as a call.
-char infix_of(Op op) {
-  switch (op) {
-    case Op::add:
-      return '+';
-    case Op::sub:
-      return '-';
-    case Op::mul:
-      return '*';
-    case Op::div:
-      return '/';
-    default:
-      return 0;
-  }
-}
-
-const std::vector<std::pair<std::string, Op>>& functions() {
-  static const std::vector<std::pair<std::string, Op>> list = [] {
-    std::vector<std::pair<std::string, Op>> found;
-#define X(name, operands) \
-  if (operands > 0 && infix_of(Op::name) == 0) found.emplace_back(#name, Op::name);
-    GRAFT_OPS(X)
-#undef X
-    return found;
-  }();
-  return list;
-}
-
-std::string known_functions(std::string_view name) {
-  std::vector<std::string> names{"pad"};
-  for (const auto& [function, op] : functions()) names.push_back(function);
-  return base::did_you_mean(name, names);
-}
-
-class Parser {
+class Parser : private ValueReader {
  public:
   Parser(std::string_view text, const Parameters& parameters, DType dtype, std::string_view place)
-      : text_(text), cursor_(text, place), parameters_(parameters), dtype_(dtype) {}
+      : ValueReader(Cursor(text, place)), text_(text), parameters_(parameters), dtype_(dtype) {}
 
   Computation computation() {
     while (!cursor_.at_end()) {
@@ -220,37 +184,7 @@ class Parser {
 
   // Values
 
-  Value sum(int depth) {
-    Value value = product(depth);
-    for (;;) {
-      if (cursor_.accept("+"))
-        value = Value::apply(Op::add, std::move(value), product(depth));
-      else if (cursor_.accept("-"))
-        value = Value::apply(Op::sub, std::move(value), product(depth));
-      else
-        return value;
-    }
-  }
-
-  Value product(int depth) {
-    Value value = factor(depth);
-    for (;;) {
-      if (cursor_.accept("*"))
-        value = Value::apply(Op::mul, std::move(value), factor(depth));
-      else if (cursor_.accept("/"))
-        value = Value::apply(Op::div, std::move(value), factor(depth));
-      else
-        return value;
-    }
-  }
-
-  Value factor(int depth) {
-    guard(depth);
-    if (cursor_.accept("(")) {
-      Value value = sum(depth + 1);
-      cursor_.expect(")");
-      return value;
-    }
+  Value leaf(int depth) override {
     if (at_digit()) return Value::constant(cursor_.number());
     if (cursor_.accept("-")) {
       if (at_digit()) return Value::constant(-cursor_.number());
@@ -275,19 +209,8 @@ class Parser {
       cursor_.expect(")");
       return Value::load(std::move(access));
     }
-    for (const auto& [function, op] : functions()) {
-      if (function != name) continue;
-      Value value = sum(depth);
-      if (operands_of(op) == 2) {
-        cursor_.expect(",");
-        value = Value::apply(op, std::move(value), sum(depth));
-      } else {
-        value = Value::apply(op, std::move(value));
-      }
-      cursor_.expect(")");
-      return value;
-    }
-    start.fail(fmt::format("unknown function '{}'{}", name, known_functions(name)));
+    if (const Op op = function_named(name); op != Op::load) return operation(op, depth);
+    start.fail(fmt::format("unknown function '{}'{}", name, known_functions(name, {"pad"})));
   }
 
   Access load(const std::string& name, const Cursor& start, int depth) {
@@ -415,10 +338,6 @@ class Parser {
     return base::did_you_mean(name, names);
   }
 
-  void guard(int depth) {
-    if (depth > depth_limit) cursor_.fail(fmt::format("nested deeper than {} levels", depth_limit));
-  }
-
   bool at_digit() {
     const char c = cursor_.peek();
     return (c >= '0' && c <= '9') || c == '.';
@@ -434,7 +353,6 @@ class Parser {
   }
 
   std::string_view text_;
-  Cursor cursor_;
   const Parameters& parameters_;
   const DType dtype_;
   Computation computation_;
@@ -467,37 +385,6 @@ std::string text_of(const Computation& computation, const Access& access, const 
   const std::string load =
       fmt::format("{}[{}]", computation.tensors[std::size_t(access.tensor)].name, fmt::join(forms, ","));
   return access.padded ? fmt::format("pad({})", load) : load;
-}
-
-// Binding strength: + - 1, * / 2, everything else 3.
-int strength_of(Op op) {
-  switch (op) {
-    case Op::add:
-    case Op::sub:
-      return 1;
-    case Op::mul:
-    case Op::div:
-      return 2;
-    default:
-      return 3;
-  }
-}
-
-std::string text_of(const Computation& computation, const Value& value, int node,
-                    const std::vector<std::string>& axes) {
-  const ValueNode& n = value.nodes[std::size_t(node)];
-  if (n.op == Op::constant) return fmt::format("{}", n.number);
-  if (n.op == Op::load) return text_of(computation, value.loads[std::size_t(n.load)], axes);
-  const auto operand = [&](int at, int least) {
-    const std::string text = text_of(computation, value, at, axes);
-    return strength_of(value.nodes[std::size_t(at)].op) < least ? fmt::format("({})", text) : text;
-  };
-  if (const char sign = infix_of(n.op)) {
-    const int strength = strength_of(n.op);
-    return fmt::format("{} {} {}", operand(n.a, strength), sign, operand(n.b, strength + 1));
-  }
-  if (n.b < 0) return fmt::format("{}({})", name_of(n.op), operand(n.a, 0));
-  return fmt::format("{}({},{})", name_of(n.op), operand(n.a, 0), operand(n.b, 0));
 }
 
 // The text of a type, left out where it is the default of texts without parameters.
@@ -533,7 +420,8 @@ std::string text_of(const Computation& computation, const Stage& stage) {
   if (!in_order || next != int(names.size())) listed = fmt::format(" | {}", fmt::join(reduced, names.end(), ","));
   return fmt::format("{}{}[{}{}]{} {} {}", tensor.role == Role::output ? "output " : "", tensor.name,
                      fmt::join(names.begin(), reduced, ","), listed, type_of(tensor), name_of(stage.combine),
-                     text_of(computation, stage.value, int(stage.value.nodes.size()) - 1, names));
+                     to_text(
+                         stage.value, [&](const Access& access) { return text_of(computation, access, names); }, ","));
 }
 
 }  // namespace

@@ -15,10 +15,12 @@
 #include <llvm/TargetParser/Triple.h>
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "base/parallel.h"
 #include "base/text.h"
@@ -171,26 +173,32 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline
   passes.run(module, modules);
 }
 
-base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
-  std::string problem;
-  llvm::LLVMContext& context = module.getContext();
-  // Without a handler LLVM would print and end the process.
+std::string errors_while(llvm::LLVMContext& context, const std::function<void()>& function) {
+  std::string errors;
   context.setDiagnosticHandlerCallBack(
-      [](const llvm::DiagnosticInfo* info, void* text) {
-        if (info->getSeverity() != llvm::DS_Error) return;
+      [](const llvm::DiagnosticInfo* diagnostic, void* text) {
+        if (diagnostic->getSeverity() != llvm::DS_Error) return;
         llvm::raw_string_ostream stream(*static_cast<std::string*>(text));
         llvm::DiagnosticPrinterRawOStream printer(stream);
-        info->print(printer);
+        diagnostic->print(printer);
       },
-      &problem);
+      &errors);
+  function();
+  context.setDiagnosticHandlerCallBack(nullptr, nullptr);
+  return errors;
+}
+
+base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
-  const bool cannot = machine.addPassesToEmitFile(passes, stream, nullptr, type);
-  if (!cannot) passes.run(module);
-  context.setDiagnosticHandlerCallBack(nullptr, nullptr);
+  bool cannot = false;
+  const std::string errors = errors_while(module.getContext(), [&] {
+    cannot = machine.addPassesToEmitFile(passes, stream, nullptr, type);
+    if (!cannot) passes.run(module);
+  });
   if (cannot) return base::Reason{fmt::format("code generation: no such output for {}", module.getTargetTriple())};
-  if (!problem.empty()) return base::Reason{fmt::format("code generation: {}", problem)};
+  if (!errors.empty()) return base::Reason{fmt::format("code generation: {}", errors)};
   return std::string(bytes.data(), bytes.size());
 }
 

@@ -5,6 +5,8 @@
 #include <llvm/Support/CodeGen.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "base/error.h"
@@ -30,6 +32,9 @@ std::unique_ptr<llvm::Module> empty_module(llvm::LLVMContext& context, llvm::Tar
 
 // Throws UserError for passes that LLVM cannot parse.
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline);
+
+// Runs the function; what LLVM reports as errors meanwhile. Without this LLVM would print them and end the process.
+std::string errors_while(llvm::LLVMContext& context, const std::function<void()>& function);
 
 // Code of a module, as an object file or as assembly text; a Reason when the back end reports an error.
 base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type);

@@ -12,20 +12,18 @@
 #include <llvm/CodeGen/TargetInstrInfo.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/CodeGen/TargetSubtargetInfo.h>
-#include <llvm/IR/DiagnosticInfo.h>
-#include <llvm/IR/DiagnosticPrinter.h>
-#include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/MCContext.h>
 #include <llvm/MC/MCStreamer.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/raw_ostream.h>
 
 #include <cmath>
 #include <map>
 #include <memory>
 #include <unordered_map>
 #include <utility>
+
+#include "codegen/machine/backend.h"
 
 namespace graft::codegen {
 namespace {
@@ -155,23 +153,6 @@ class Recorder : public llvm::MCStreamer {
   const BlockOfSymbol& block_of_;
   int block_ = elsewhere;
 };
-
-// Runs the function; what LLVM reports as errors meanwhile. Without a handler LLVM would print and end the process.
-template <class Function>
-std::string errors_while(llvm::LLVMContext& context, Function function) {
-  std::string errors;
-  context.setDiagnosticHandlerCallBack(
-      [](const llvm::DiagnosticInfo* diagnostic, void* text) {
-        if (diagnostic->getSeverity() != llvm::DS_Error) return;
-        llvm::raw_string_ostream stream(*static_cast<std::string*>(text));
-        llvm::DiagnosticPrinterRawOStream printer(stream);
-        diagnostic->print(printer);
-      },
-      &errors);
-  function();
-  context.setDiagnosticHandlerCallBack(nullptr, nullptr);
-  return errors;
-}
 
 }  // namespace
 

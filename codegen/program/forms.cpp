@@ -11,46 +11,18 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "codegen/expression/value_text.h"
 #include "codegen/program/check.h"
 
 namespace graft::codegen {
 namespace {
 
 constexpr std::size_t largest_text = 256 << 10;  // bytes; reading is quadratic in lines (see line_cursor)
-constexpr int deepest_value = 256;               // brackets and calls in each other
 constexpr std::int64_t largest_integer = std::int64_t(1) << 40;  // in an index: sums of them stay inside 64 bits
 
 constexpr std::array combines{Combine::sum, Combine::max, Combine::min, Combine::none};  // "=" last: it begins no other
 
 // --- writing
-
-int precedence_of(Op op) {
-  switch (op) {
-    case Op::add:
-    case Op::sub:
-      return 1;
-    case Op::mul:
-    case Op::div:
-      return 2;
-    default:
-      return 3;
-  }
-}
-
-std::string_view infix_of(Op op) {
-  switch (op) {
-    case Op::add:
-      return " + ";
-    case Op::sub:
-      return " - ";
-    case Op::mul:
-      return " * ";
-    case Op::div:
-      return " / ";
-    default:
-      return "";
-  }
-}
 
 class Writer {
  public:
@@ -61,7 +33,8 @@ class Writer {
   std::string text(const Store& store) const {
     assert(!store.value.nodes.empty());
     return fmt::format("{} {} {}", text(store.target), name_of(store.combine),
-                       text(store.value, int(store.value.nodes.size()) - 1));
+                       to_text(
+                           store.value, [&](const Access& access) { return text(access); }, ", "));
   }
 
  private:
@@ -69,24 +42,6 @@ class Writer {
     std::vector<std::string> forms;
     for (const Affine& form : access.index) forms.push_back(to_text(form, loop_names_));
     return fmt::format("{}[{}]", program_.buffers[std::size_t(access.tensor)].name, fmt::join(forms, ","));
-  }
-
-  std::string text(const Value& value, int position) const {
-    const ValueNode& node = value.nodes[std::size_t(position)];
-    if (node.op == Op::constant) return fmt::format("{}", node.number);
-    if (node.op == Op::load) return text(value.loads[std::size_t(node.load)]);
-    const int precedence = precedence_of(node.op);
-    if (precedence == 3) {
-      std::string call = fmt::format("{}({}", name_of(node.op), text(value, node.a));
-      if (operands_of(node.op) == 2) call += ", " + text(value, node.b);
-      return call + ")";
-    }
-    // Brackets on the right at equal precedence keep the order of the operations, which is part of the program.
-    const auto operand = [&](int at, int least) {
-      const std::string inner = text(value, at);
-      return precedence_of(value.nodes[std::size_t(at)].op) < least ? "(" + inner + ")" : inner;
-    };
-    return operand(node.a, precedence) + std::string(infix_of(node.op)) + operand(node.b, precedence + 1);
   }
 
   const LoopProgram& program_;
@@ -153,10 +108,10 @@ constexpr std::array scopes{Scope::memory, Scope::registers};
 // --- reading stores
 
 // Reads one store from a cursor that ends with it; `open` are the loops around it.
-class StoreReader {
+class StoreReader : private ValueReader {
  public:
-  StoreReader(base::Cursor& cursor, const LoopProgram& program, std::span<const int> open)
-      : cursor_(cursor), program_(program), open_(open) {}
+  StoreReader(base::Cursor cursor, const LoopProgram& program, std::span<const int> open)
+      : ValueReader(std::move(cursor)), program_(program), open_(open) {}
 
   Store store() {
     Store result;
@@ -235,43 +190,7 @@ class StoreReader {
     return Affine::variable(loop, cursor_.accept("*") ? integer() : 1);
   }
 
-  Value sum(int depth) {
-    Value left = product(depth);
-    for (;;) {
-      if (cursor_.accept("+"))
-        left = combined(Op::add, std::move(left), product(depth));
-      else if (cursor_.accept("-"))
-        left = combined(Op::sub, std::move(left), product(depth));
-      else
-        return left;
-    }
-  }
-
-  Value product(int depth) {
-    Value left = factor(depth);
-    for (;;) {
-      if (cursor_.accept("*"))
-        left = combined(Op::mul, std::move(left), factor(depth));
-      else if (cursor_.accept("/"))
-        left = combined(Op::div, std::move(left), factor(depth));
-      else
-        return left;
-    }
-  }
-
-  Value combined(Op op, Value a, Value b) const {
-    if (a.nodes.size() + b.nodes.size() >= longest_value)
-      cursor_.fail(fmt::format("a value of more than {} operations", longest_value));
-    return Value::apply(op, std::move(a), std::move(b));
-  }
-
-  Value factor(int depth) {
-    if (depth > deepest_value) cursor_.fail(fmt::format("more than {} brackets in each other", deepest_value));
-    if (cursor_.accept("(")) {
-      Value inner = sum(depth + 1);
-      cursor_.expect(")");
-      return inner;
-    }
+  Value leaf(int depth) override {
     if (cursor_.at_number()) return Value::constant(cursor_.number());
     const bool negative = cursor_.accept("-");  // only an infinity is left: neg() is a call
     const std::string name = cursor_.identifier();
@@ -281,25 +200,12 @@ class StoreReader {
     }
     if (negative) cursor_.fail("a minus sign in front of what is no number; write neg(...)");
     if (cursor_.peek() != '(') return Value::load(access(name));
-    return call(name, depth);
-  }
-
-  Value call(const std::string& name, int depth) {
-    constexpr std::array calls{Op::max, Op::min, Op::neg, Op::exp, Op::sqrt};
-    const Op op = named(name, calls, "function", cursor_);
+    const Op op = function_named(name);
+    if (op == Op::load) cursor_.fail(fmt::format("unknown function '{}'{}", name, known_functions(name)));
     cursor_.expect("(");
-    Value a = sum(depth + 1);
-    if (operands_of(op) == 2) {
-      cursor_.expect(",");
-      a = combined(op, std::move(a), sum(depth + 1));
-    } else {
-      a = Value::apply(op, std::move(a));
-    }
-    cursor_.expect(")");
-    return a;
+    return operation(op, depth + 1);
   }
 
-  base::Cursor& cursor_;
   const LoopProgram& program_;
   std::span<const int> open_;
 };
@@ -511,7 +417,7 @@ class DocumentReader {
     for (const base::Document& entry : list.as_list()) {
       if (const base::Document* store = entry.find("store")) {
         entry.only_keys({"store"});
-        base::Cursor cursor(store->as_string(), store->place() + ":store");
+        const base::Cursor cursor(store->as_string(), store->place() + ":store");
         builder_.store(StoreReader(cursor, builder_.program, builder_.open()).store(), entry.place());
         continue;
       }

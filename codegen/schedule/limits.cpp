@@ -8,7 +8,7 @@
 namespace graft::codegen {
 namespace {
 
-constexpr std::int64_t kInstructionCap = 1200;
+constexpr std::int64_t instruction_cap = 1200;
 
 struct OpenLoop {
   int loop = 0;
@@ -86,15 +86,17 @@ std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Targ
       }
     }
     if (store.combine != Combine::none) widest_row = std::max(widest_row, std::min(row, copies));
-    instructions += each * copies * registers_of(lanes, program.buffers[std::size_t(store.target.tensor)].dtype, target);
+    instructions +=
+        each * copies * registers_of(lanes, program.buffers[std::size_t(store.target.tensor)].dtype, target);
   }
   const std::int64_t most = *std::max_element(accumulators.begin(), accumulators.end());
   if (most > 1 && most + widest_row + 1 > target.vector_registers) {
     return base::Reason{fmt::format("limits: {} accumulators, {} operands and 1 exceed {} registers", most, widest_row,
                                     target.vector_registers)};
   }
-  if (instructions > kInstructionCap) {
-    return base::Reason{fmt::format("limits: about {} instructions without a loop exceed {}", instructions, kInstructionCap)};
+  if (instructions > instruction_cap) {
+    return base::Reason{
+        fmt::format("limits: about {} instructions without a loop exceed {}", instructions, instruction_cap)};
   }
   return std::nullopt;
 }

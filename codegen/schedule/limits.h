@@ -1,5 +1,5 @@
-// Refuses a program before it is compiled, from analysis alone: what would spill or explode in instructions. LLVM is never
-// asked.
+// Refuses a program before it is compiled, from analysis alone: what would spill or explode in instructions. LLVM is
+// never asked.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace graft::codegen {
 
-// Register budget: accumulators + one row of vector operands + 1 <= target.vector_registers, counted in vector registers.
-// Instruction cap: straight-line instructions of `run` after unrolling <= 1,200. Vector loops: every access moves by 0, 1
-// or 2 elements per lane, or is a store outside of reduction loops.
+// Register budget: accumulators + one row of vector operands + 1 <= target.vector_registers, counted in vector
+// registers. Instruction cap: straight-line instructions of `run` after unrolling <= 1,200. Vector loops: every access
+// moves by 0, 1 or 2 elements per lane, or is a store outside of reduction loops.
 std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Target& target);
 
 }  // namespace graft::codegen

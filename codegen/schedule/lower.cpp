@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <stdexcept>
 
 #include "codegen/schedule/rewrite.h"
@@ -12,16 +13,23 @@ namespace graft::codegen {
 namespace {
 
 // Remainders multiply nests; a program beyond this is no candidate for anything.
-constexpr std::size_t kMostNodes = 4096;
+constexpr std::size_t most_nodes = 4096;
 
 // Thrown inside this file only, becomes the Reason of `lower`.
 struct CannotLower {
   std::string text;
 };
 
+// T[x] = pad(X[x + shift]), with dimensions in any order.
 bool is_padding_copy(const Stage& stage) {
-  return stage.combine == Combine::none && stage.value.nodes.size() == 1 && stage.value.loads.size() == 1 &&
-         stage.value.loads[0].padded;
+  if (stage.combine != Combine::none || stage.value.nodes.size() != 1) return false;
+  if (stage.value.loads.size() != 1 || !stage.value.loads[0].padded) return false;
+  std::set<int> axes;
+  for (const Affine& form : stage.value.loads[0].index) {
+    if (form.terms.size() != 1 || form.terms[0].coefficient != 1) return false;
+    if (!axes.insert(form.terms[0].variable).second) return false;
+  }
+  return true;
 }
 
 // What a loop nest has fixed so far about one axis: where it begins and how much is left.
@@ -68,15 +76,21 @@ class Lowerer {
 
   void close(std::size_t at) { (*body_)[at].end = int(body_->size()); }
 
+  void check_size() const {
+    if (body_->size() > most_nodes) {
+      throw CannotLower{fmt::format("remainders make more than {} loops and stores", most_nodes)};
+    }
+  }
+
   void emit_store(Access target, Combine combine, Value value) {
-    if (body_->size() > kMostNodes) throw CannotLower{"remainders make more than 4096 loops and stores"};
+    check_size();
     body_->push_back({Node::Kind::store, int(program_.stores.size()), int(body_->size()) + 1});
     program_.stores.push_back({std::move(target), combine, std::move(value)});
   }
 
   template <class Inside>
   void emit_loop(const LoopPlan& plan, std::int64_t extent, LoopKind kind, const Inside& inside) {
-    if (body_->size() > kMostNodes) throw CannotLower{"remainders make more than 4096 loops and stores"};
+    check_size();
     const std::size_t at = body_->size();
     const int variable = int(program_.loops.size());
     program_.loops.push_back({loop_name(*stage_, plan), extent, kind});
@@ -85,7 +99,8 @@ class Lowerer {
     close(at);
   }
 
-  // Runs `inside` once for every part of the loop at `position` (main part, remainder), with ranges and coordinates set.
+  // Runs `inside` once for every part of the loop at `position` (main part, remainder), with ranges and coordinates
+  // set.
   template <class Inside>
   void over_parts(int position, LoopKind kind, const Inside& inside) {
     const LoopPlan& plan = plan_->loops[std::size_t(position)];
@@ -174,15 +189,7 @@ class Lowerer {
   }
 
   // Most trips of the loop at `position`, remainders included: what a tile must have room for.
-  std::int64_t most_trips(int position) const {
-    const LoopPlan& loop = plan_->loops[std::size_t(position)];
-    std::int64_t size = stage_->axes[std::size_t(loop.axis)].extent;
-    for (int i = 0; i < position; ++i) {
-      const LoopPlan& outer = plan_->loops[std::size_t(i)];
-      if (outer.axis == loop.axis) size = std::min(size, outer.step);
-    }
-    return (size + loop.step - 1) / loop.step;
-  }
+  std::int64_t most_trips(int position) const { return codegen::most_trips(*stage_, *plan_, position); }
 
   Tile make_tile(std::string name, DType dtype, int from, const std::function<bool(int)>& wanted, bool registers) {
     Tile tile;
@@ -204,17 +211,6 @@ class Lowerer {
                        [&](const Affine& form) { return form.coefficient(axis) != 0; });
   }
 
-  // Elements that the flattened tensor moves per step of the axis.
-  std::int64_t stride_along(const Access& access, int axis) const {
-    const Tensor& tensor = computation_.tensors[std::size_t(access.tensor)];
-    std::int64_t stride = 0, size = 1;
-    for (std::size_t d = tensor.shape.size(); d-- > 0;) {
-      stride += access.index[d].coefficient(axis) * size;
-      size *= tensor.shape[d];
-    }
-    return stride;
-  }
-
   const Access& access_to(int tensor) const {
     return *std::find_if(stage_->value.loads.begin(), stage_->value.loads.end(),
                          [&](const Access& access) { return access.tensor == tensor; });
@@ -227,20 +223,22 @@ class Lowerer {
     const auto wanted = [&](int position) { return indexes(access, position); };
     auto known = std::find_if(packed_.begin(), packed_.end(), [&](const auto& p) { return p.first == plan.tensor; });
     if (known == packed_.end()) {
-      const std::string name = fmt::format("{}.{}.packed", computation_.tensors[std::size_t(stage_->tensor)].name, tensor.name);
+      const std::string name =
+          fmt::format("{}.{}.packed", computation_.tensors[std::size_t(stage_->tensor)].name, tensor.name);
       packed_.emplace_back(plan.tensor, make_tile(name, tensor.dtype, plan.above, wanted, false));
       known = packed_.end() - 1;
     }
     const Tile tile = known->second;
-    const bool ahead = plan.above == 0 && tensor.role == Role::constant;
+    const bool ahead = is_outermost(*stage_, *plan_, plan.above) && tensor.role == Role::constant;
     Body* const outer = body_;
     if (ahead) body_ = &program_.prepare;
     const auto kind = [&](int position) {
       const LoopPlan& loop = plan_->loops[std::size_t(position)];
-      const bool vector = loop.kind == LoopKind::vector && stride_along(access, loop.axis) == 1;
+      const bool vector = loop.kind == LoopKind::vector && stride_along(computation_, access, loop.axis) == 1;
       return vector ? LoopKind::vector : LoopKind::serial;
     };
-    nest(plan.above, wanted, kind, [&] { emit_store(in_tile(tile), Combine::none, Value::load(in_tensor(access, begins()))); });
+    nest(plan.above, wanted, kind,
+         [&] { emit_store(in_tile(tile), Combine::none, Value::load(in_tensor(access, begins()))); });
     body_ = outer;
   }
 
@@ -267,7 +265,7 @@ class Lowerer {
       for (int i = 0; i < plan_->accumulate; ++i) reduced_outside_ |= !is_spatial(i) && most_trips(i) > 1;
     }
     if (reduces && (plan_->accumulate < 0 || reduced_outside_)) {
-      fill(own_index(), Value::constant(identity_of(stage_->combine)));
+      fill(Value::constant(identity_of(stage_->combine)));
       reset_ranges();
     }
     descend(0);
@@ -284,18 +282,16 @@ class Lowerer {
     const int axis = computation_.spatial_axes(*stage_) - 1;
     if (lanes_ <= 1 || axis < 0 || computation_.is_reduction(*stage_)) return;
     for (const Access& access : stage_->value.loads) {
-      const std::int64_t stride = stride_along(access, axis);
+      const std::int64_t stride = stride_along(computation_, access, axis);
       if (stride != 0 && stride != 1) return;
     }
-    if (plan_->loops.back().axis != axis) return;
     plan_->loops.back().step = lanes_;
     plan_->loops.push_back({axis, 1, 1, LoopKind::vector});
   }
 
-  std::vector<std::int64_t> own_index() const { return computation_.tensors[std::size_t(stage_->tensor)].shape; }
-
   // Fills the stage's whole tensor with a constant, in a nest of its own.
-  void fill(const std::vector<std::int64_t>& shape, const Value& value) {
+  void fill(const Value& value) {
+    const std::vector<std::int64_t>& shape = computation_.tensors[std::size_t(stage_->tensor)].shape;
     StagePlan* const saved = plan_;
     StagePlan plain;
     for (std::size_t d = 0; d < shape.size(); ++d) plain.loops.push_back({int(d), 0, 1, LoopKind::serial});
@@ -313,26 +309,27 @@ class Lowerer {
   }
 
   void whole_nest(const std::function<void()>& leaf) {
-    nest(0, [](int) { return true; }, [&](int position) { return plan_->loops[std::size_t(position)].kind; }, leaf);
+    nest(
+        0, [](int) { return true; }, [&](int position) { return plan_->loops[std::size_t(position)].kind; }, leaf);
   }
 
-  // T[x] = pad(X[x + shift]): zeros, then the inside.
+  // Zeros, then the inside.
   void lower_padding_copy() {
     const Access& access = stage_->value.loads[0];
     const Tensor& source = computation_.tensors[std::size_t(access.tensor)];
-    bool whole = true;
+    bool whole = true, nothing = false;
     std::vector<AxisRange> inside = ranges_;
     for (std::size_t d = 0; d < access.index.size(); ++d) {
       const Affine& form = access.index[d];
-      if (form.terms.size() != 1 || form.terms[0].coefficient != 1) throw CannotLower{"a padded load that is no shifted copy"};
       AxisRange& range = inside[std::size_t(form.terms[0].variable)];
       const std::int64_t begin = std::max<std::int64_t>(0, -form.constant);
       const std::int64_t end = std::min(range.size, source.shape[d] - form.constant);
-      if (end <= begin) throw CannotLower{"a padded load that is outside everywhere"};
+      nothing |= end <= begin;
       whole &= begin == 0 && end == range.size;
       range = {Affine(begin), end - begin};
     }
-    if (!whole) fill(own_index(), Value::constant(0));
+    if (!whole) fill(Value::constant(0));
+    if (nothing) return;
     reset_ranges();
     ranges_ = inside;
     whole_nest([&] {
@@ -370,7 +367,8 @@ class Lowerer {
     if (accumulator_.buffer < 0) {
       bool registers = true;
       for (int i = position; i < int(plan_->loops.size()); ++i) {
-        registers &= !is_spatial(i) || most_trips(i) == 1 || kind(i) == LoopKind::unrolled || kind(i) == LoopKind::vector;
+        registers &=
+            !is_spatial(i) || most_trips(i) == 1 || kind(i) == LoopKind::unrolled || kind(i) == LoopKind::vector;
       }
       const Tensor& tensor = computation_.tensors[std::size_t(stage_->tensor)];
       accumulator_ = make_tile(tensor.name + ".tile", tensor.dtype, position, spatial, registers);
@@ -424,8 +422,8 @@ class Lowerer {
   const Stage* stage_ = nullptr;
   StagePlan* plan_ = nullptr;
   Body* body_ = nullptr;
-  std::vector<AxisRange> ranges_;       // by axis
-  std::vector<Affine> coordinates_;     // by loop position: its iteration here
+  std::vector<AxisRange> ranges_;    // by axis
+  std::vector<Affine> coordinates_;  // by loop position: its iteration here
   std::vector<std::pair<int, Tile>> packed_;
   Tile accumulator_;
   bool reduced_outside_ = false;
@@ -445,7 +443,8 @@ Computation with_padding_stages(const Computation& computation) {
         for (const Axis& axis : stage.axes) ranges.push_back({0, axis.extent - 1});
         const Tensor& source = result.tensors[std::size_t(access.tensor)];
         Tensor padded{source.name + ".pad", source.dtype, {}, Role::temporary};
-        for (int copy = 2; result.tensor_named(padded.name) >= 0; ++copy) padded.name = fmt::format("{}.pad{}", source.name, copy);
+        for (int copy = 2; result.tensor_named(padded.name) >= 0; ++copy)
+          padded.name = fmt::format("{}.pad{}", source.name, copy);
         Stage fill;
         fill.tensor = int(result.tensors.size());
         Access shifted{access.tensor, {}, true};

@@ -1,7 +1,9 @@
-// computation + schedule -> loop program. A schedule that does not apply gives a Reason (the step, the place, the value).
+// computation + schedule -> loop program. A schedule that does not apply gives a Reason (the step, the place, the
+// value).
 //
 // Loops whose tile does not divide their range become a main part and a remainder, never a guard; loops of extent 1
-// vanish. A stage that pads becomes a fill and a copy of its inside. A reduction without `accumulate` starts from a fill.
+// vanish. A stage that pads becomes a fill and a copy of its inside. A reduction without `accumulate` starts from a
+// fill.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +15,13 @@
 
 namespace graft::codegen {
 
-// Padded loads pulled out into stages of their own that copy ("X.pad"), unless a stage is such a copy already. Schedules
-// name the stages of this form; everything else in codegen/schedule works on it. Idempotent.
+// Padded loads pulled out into stages of their own that copy ("X.pad"), unless a stage is such a copy already.
+// Schedules name the stages of this form; everything else in codegen/schedule works on it. Idempotent.
 Computation with_padding_stages(const Computation& computation);
 
-// `computation` in the form above. `lanes`: vector width of the simple nests that no step names (fills, copies, epilogues);
-// 1 leaves them scalar. The program's parameters are the computation's inputs, constants and outputs in order of tensors.
+// `computation` in the form above. `lanes`: vector width of the simple nests that no step names (fills, copies,
+// epilogues); 1 leaves them scalar. The program's parameters are the computation's inputs, constants and outputs in
+// order of tensors.
 base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes);
 
 // The program of the empty schedule: plain nests in axis order, scalar. Any computation.

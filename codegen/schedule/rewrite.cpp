@@ -13,7 +13,8 @@ int position_of(const Stage& stage, const StagePlan& plan, std::string_view name
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return -1;
   int level = -1;
-  std::from_chars(name.data() + dot + 1, name.data() + name.size(), level);
+  const char* const end = name.data() + name.size();
+  if (std::from_chars(name.data() + dot + 1, end, level).ptr != end) return -1;
   for (std::size_t i = 0; i < plan.loops.size(); ++i) {
     if (plan.loops[i].level == level && stage.axes[std::size_t(plan.loops[i].axis)].name == name.substr(0, dot)) {
       return int(i);
@@ -35,20 +36,36 @@ class Rewriter {
     plan_ = &plans_[std::size_t(stage)];
     plan_->scheduled = true;
     switch (step.kind) {
-      case StepKind::tile: return tile(step);
-      case StepKind::order: return order(step);
-      case StepKind::vector: return mark(step, LoopKind::vector);
-      case StepKind::unroll: return mark(step, LoopKind::unrolled);
-      case StepKind::parallel: return mark(step, LoopKind::parallel);
-      case StepKind::accumulate: return accumulate(step);
-      case StepKind::pack: return pack(step);
-      case StepKind::fuse: return fuse(step);
+      case StepKind::tile:
+        return tile(step);
+      case StepKind::order:
+        return order(step);
+      case StepKind::vector:
+        return mark(step, LoopKind::vector);
+      case StepKind::unroll:
+        return mark(step, LoopKind::unrolled);
+      case StepKind::parallel:
+        return mark(step, LoopKind::parallel);
+      case StepKind::accumulate:
+        return accumulate(step);
+      case StepKind::pack:
+        return pack(step);
+      case StepKind::fuse:
+        return fuse(step);
     }
     return "unknown step";
   }
 
  private:
+  // Steps other than tile and order name loops by where they stand, so those two must come first.
+  bool is_settled() const {
+    return plan_->accumulate >= 0 || plan_->fused >= 0 || !plan_->packs.empty() ||
+           std::any_of(plan_->loops.begin(), plan_->loops.end(),
+                       [](const LoopPlan& loop) { return loop.kind != LoopKind::serial; });
+  }
+
   std::string tile(const Step& step) {
+    if (is_settled()) return fmt::format("stands behind other steps of {}", step.stage);
     std::vector<LoopPlan>& loops = plan_->loops;
     std::size_t at = 0;
     while (at < loops.size() && stage_->axes[std::size_t(loops[at].axis)].name != step.subject) ++at;
@@ -71,6 +88,7 @@ class Rewriter {
   }
 
   std::string order(const Step& step) {
+    if (is_settled()) return fmt::format("stands behind other steps of {}", step.stage);
     std::vector<LoopPlan> ordered;
     std::vector<bool> named(plan_->loops.size(), false);
     for (const std::string& name : step.loops) {
@@ -101,8 +119,9 @@ class Rewriter {
       LoopPlan& loop = plan_->loops[std::size_t(at)];
       if (loop.kind != LoopKind::serial) return fmt::format("{} is already {}", name, name_of(loop.kind));
       const bool reduced = loop.axis >= computation_.spatial_axes(*stage_);
-      if (kind == LoopKind::vector && at + 1 != int(plan_->loops.size())) return fmt::format("{} is not innermost", name);
-      if (kind == LoopKind::parallel && at != 0) return fmt::format("{} is not outermost", name);
+      if (kind == LoopKind::vector && at + 1 != int(plan_->loops.size()))
+        return fmt::format("{} is not innermost", name);
+      if (kind == LoopKind::parallel && !is_outermost(*stage_, *plan_, at)) return fmt::format("{} is not outermost", name);
       if (kind != LoopKind::unrolled && reduced) return fmt::format("{} is reduced", name);
       loop.kind = kind;
     }
@@ -166,7 +185,8 @@ class Rewriter {
       if (access.tensor == stage_->tensor) {
         reads = true;
         for (std::size_t d = 0; d < access.index.size(); ++d) {
-          if (!(access.index[d] == Affine::variable(int(d)))) return fmt::format("{} is not element-wise", step.subject);
+          if (!(access.index[d] == Affine::variable(int(d))))
+            return fmt::format("{} is not element-wise", step.subject);
         }
         continue;
       }
@@ -183,23 +203,13 @@ class Rewriter {
     if (plan_->accumulate < 0) return fmt::format("{} does not accumulate", step.stage);
     for (int i = 0; i < plan_->accumulate; ++i) {
       const LoopPlan& loop = plan_->loops[std::size_t(i)];
-      if (loop.axis >= computation_.spatial_axes(*stage_) && loop.step < range_at(i)) {
+      if (loop.axis >= computation_.spatial_axes(*stage_) && loop.step < range_of(*stage_, *plan_, i)) {
         return fmt::format("{} reduces outside of its tile", loop_name(*stage_, loop));
       }
     }
     plan_->fused = consumer;
     plans_[std::size_t(consumer)].is_fused = true;
     return "";
-  }
-
-  // What the loop at `position` runs over: the step of the next outer loop of its axis, or the axis.
-  std::int64_t range_at(int position) const {
-    const LoopPlan& loop = plan_->loops[std::size_t(position)];
-    std::int64_t size = stage_->axes[std::size_t(loop.axis)].extent;
-    for (int i = 0; i < position; ++i) {
-      if (plan_->loops[std::size_t(i)].axis == loop.axis) size = std::min(size, plan_->loops[std::size_t(i)].step);
-    }
-    return size;
   }
 
   const Computation& computation_;
@@ -212,6 +222,28 @@ class Rewriter {
 
 std::string loop_name(const Stage& stage, const LoopPlan& loop) {
   return fmt::format("{}.{}", stage.axes[std::size_t(loop.axis)].name, loop.level);
+}
+
+std::int64_t range_of(const Stage& stage, const StagePlan& plan, int position) {
+  const int axis = plan.loops[std::size_t(position)].axis;
+  std::int64_t range = stage.axes[std::size_t(axis)].extent;
+  for (int i = 0; i < position; ++i) {
+    const LoopPlan& outer = plan.loops[std::size_t(i)];
+    if (outer.axis == axis) range = std::min(range, outer.step);
+  }
+  return range;
+}
+
+std::int64_t most_trips(const Stage& stage, const StagePlan& plan, int position) {
+  const std::int64_t step = plan.loops[std::size_t(position)].step;
+  return (range_of(stage, plan, position) + step - 1) / step;
+}
+
+bool is_outermost(const Stage& stage, const StagePlan& plan, int position) {
+  for (int i = 0; i < position; ++i) {
+    if (most_trips(stage, plan, i) > 1) return false;
+  }
+  return true;
 }
 
 base::Result<std::vector<StagePlan>> apply(const Computation& computation, const Schedule& schedule) {

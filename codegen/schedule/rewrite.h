@@ -14,27 +14,34 @@
 namespace graft::codegen {
 
 struct LoopPlan {
-  int axis = 0;                       // of the stage
-  int level = 0;                      // 0 is outermost
-  std::int64_t step = 1;              // elements of the axis that one iteration covers
+  int axis = 0;           // of the stage
+  int level = 0;          // 0 is outermost
+  std::int64_t step = 1;  // elements of the axis that one iteration covers
   LoopKind kind = LoopKind::serial;
 };
 
 struct PackPlan {
   int tensor = 0;
-  int above = 0;                      // position in StagePlan::loops
+  int above = 0;  // position in StagePlan::loops
 };
 
 struct StagePlan {
-  std::vector<LoopPlan> loops;        // outermost first
-  int accumulate = -1;                // position from which results live in a tile of their own; -1: none
+  std::vector<LoopPlan> loops;  // outermost first
+  int accumulate = -1;          // position from which results live in a tile of their own; -1: none
   std::vector<PackPlan> packs;
-  int fused = -1;                     // the stage applied at write-back; -1: none
-  bool is_fused = false;              // this stage is applied at another's write-back
-  bool scheduled = false;             // named by a step
+  int fused = -1;          // the stage applied at write-back; -1: none
+  bool is_fused = false;   // this stage is applied at another's write-back
+  bool scheduled = false;  // named by a step
 };
 
 std::string loop_name(const Stage& stage, const LoopPlan& loop);  // "i.0"
+
+// Most elements of its axis that the loop at `position` runs over: the step of the next outer loop of the axis, or all.
+std::int64_t range_of(const Stage& stage, const StagePlan& plan, int position);
+// Most iterations of the loop at `position`, remainders included.
+std::int64_t most_trips(const Stage& stage, const StagePlan& plan, int position);
+// No loop outside of `position` iterates more than once (loops of one trip may stand there, as those of a batch of one).
+bool is_outermost(const Stage& stage, const StagePlan& plan, int position);
 
 // One plan per stage. A Reason names the step that does not apply.
 base::Result<std::vector<StagePlan>> apply(const Computation& computation, const Schedule& schedule);

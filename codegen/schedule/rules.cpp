@@ -11,22 +11,14 @@
 namespace graft::codegen {
 namespace {
 
-constexpr std::int64_t kLargestRegisterTile = 16;   // of one axis; larger ones exceed any register file
-constexpr std::int64_t kLargestVectorTile = 6;      // vectors side by side
-constexpr std::int64_t kLargestUnroll = 8;          // of one reduction axis
-constexpr std::size_t kMostOrders = 6;              // alternatives for the loops of one group
+constexpr std::int64_t largest_register_tile = 16;  // of one axis; larger ones exceed any register file
+constexpr std::int64_t largest_vector_tile = 6;     // vectors side by side
+constexpr std::int64_t largest_unroll = 8;          // of one reduction axis
+constexpr std::size_t most_orders = 6;              // alternatives for the loops of one group
+constexpr std::int64_t shortest_vector_axis = 4;    // a vector of less is not worth its shuffles
+constexpr std::int64_t least_halved_lanes = 8;      // from here on vectors of half the width are tried, too
 
 // ---- what an axis and an operand allow ----
-
-std::int64_t stride_along(const Computation& computation, const Access& access, int axis) {
-  const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
-  std::int64_t stride = 0, size = 1;
-  for (std::size_t d = tensor.shape.size(); d-- > 0;) {
-    stride += access.index[d].coefficient(axis) * size;
-    size *= tensor.shape[d];
-  }
-  return stride;
-}
 
 // Every dimension follows at most one axis of extent > 1, and no axis serves two dimensions: packing copies no element
 // twice.
@@ -59,8 +51,8 @@ std::vector<int> packable_tensors(const Computation& computation, const Stage& s
 }
 
 struct VectorAxis {
-  int axis = -1;                       // -1: scalar code
-  std::vector<int> packed;             // constants that must be packed for it
+  int axis = -1;            // -1: scalar code
+  std::vector<int> packed;  // constants that must be packed for it
 };
 
 std::vector<VectorAxis> vector_axes(const Computation& computation, const Stage& stage, std::int64_t lanes) {
@@ -68,7 +60,7 @@ std::vector<VectorAxis> vector_axes(const Computation& computation, const Stage&
   if (lanes > 1) {
     const std::vector<int> packable = packable_tensors(computation, stage);
     for (int axis = 0; axis < computation.spatial_axes(stage); ++axis) {
-      if (stage.axes[std::size_t(axis)].extent < 4) continue;
+      if (stage.axes[std::size_t(axis)].extent < shortest_vector_axis) continue;
       VectorAxis candidate{axis, {}};
       bool possible = true, moves_constant = false;
       for (const Access& access : stage.value.loads) {
@@ -117,12 +109,12 @@ std::vector<std::vector<std::int64_t>> spatial_tiles(std::int64_t extent, std::i
   std::vector<std::vector<std::int64_t>> result;
   std::vector<std::vector<std::int64_t>> inner;  // (s3) or (s3, lanes)
   if (lanes <= 1) {
-    for (const std::int64_t size : register_tiles(extent, kLargestRegisterTile)) inner.push_back({size});
+    for (const std::int64_t size : register_tiles(extent, largest_register_tile)) inner.push_back({size});
   } else {
     std::set<std::int64_t> widths = {std::min(lanes, extent)};
-    if (lanes >= 8 && extent >= lanes / 2) widths.insert(lanes / 2);
+    if (lanes >= least_halved_lanes && extent >= lanes / 2) widths.insert(lanes / 2);
     for (const std::int64_t width : widths) {
-      for (std::int64_t count = 1; count <= kLargestVectorTile; ++count) {
+      for (std::int64_t count = 1; count <= largest_vector_tile; ++count) {
         if (count == 5 || (count > 1 && width * (count - 1) >= extent)) continue;
         inner.push_back({width * count, width});
       }
@@ -143,7 +135,7 @@ std::vector<std::vector<std::int64_t>> spatial_tiles(std::int64_t extent, std::i
 // (t1, t2): a tile and an unroll.
 std::vector<std::vector<std::int64_t>> reduction_tiles(std::int64_t extent) {
   std::vector<std::vector<std::int64_t>> result;
-  for (const std::int64_t t2 : register_tiles(extent, kLargestUnroll)) {
+  for (const std::int64_t t2 : register_tiles(extent, largest_unroll)) {
     for (const std::int64_t t1 : multiples(t2, extent)) result.push_back({t1, t2});
   }
   return result;
@@ -226,7 +218,7 @@ std::vector<std::string> orders(std::vector<std::string> loops) {
     for (const std::size_t i : index) ordered.push_back(loops[i]);
     result.push_back(joined(ordered));
     if (!all) std::rotate(index.begin(), index.begin() + 1, index.end());
-  } while ((all ? std::next_permutation(index.begin(), index.end()) : index[0] != 0) && result.size() < kMostOrders);
+  } while ((all ? std::next_permutation(index.begin(), index.end()) : index[0] != 0) && result.size() < most_orders);
   return result;
 }
 
@@ -245,7 +237,8 @@ int fusable_consumer(const Computation& computation, int stage) {
   }
   if (consumer < 0) return -1;
   const Stage& reader = computation.stages[std::size_t(consumer)];
-  if (reader.combine != Combine::none) return -1;
+  const std::size_t rank = computation.tensors[std::size_t(tensor)].shape.size();
+  if (reader.combine != Combine::none || reader.axes.size() != rank) return -1;
   for (const Access& access : reader.value.loads) {
     if (access.tensor != tensor) {
       if (computation.stage_writing(access.tensor) >= stage) return -1;
@@ -258,7 +251,8 @@ int fusable_consumer(const Computation& computation, int stage) {
   return consumer;
 }
 
-void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes, Builder& builder) {
+void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes,
+               Builder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
   const auto name_of_stage = [&](const Stage& s) { return computation.tensors[std::size_t(s.tensor)].name; };
   const std::string name = name_of_stage(stage);
@@ -290,7 +284,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   order.push_back(joined(r[2]));
   order.push_back(joined(s[3]));
   order.push_back(vector_loop);
-  builder.line(fmt::format("order {} {}", name, joined(order)));
+  if (!s[0].empty() || !r[0].empty()) builder.line(fmt::format("order {} {}", name, joined(order)));
   if (!vector_loop.empty()) builder.line(fmt::format("vector {} {}", name, vector_loop));
   std::vector<std::string> unrolled = r[2];
   unrolled.insert(unrolled.end(), s[3].begin(), s[3].end());
@@ -302,7 +296,8 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
     builder.line(fmt::format("accumulate {} above {}", name, builder.choice(where, {from_r0, joined(r[1])})));
     const int consumer = fusable_consumer(computation, number);
     if (consumer >= 0) {
-      const std::string fuse = fmt::format("fuse {} {}", name, name_of_stage(computation.stages[std::size_t(consumer)]));
+      const std::string fuse =
+          fmt::format("fuse {} {}", name, name_of_stage(computation.stages[std::size_t(consumer)]));
       builder.line(Builder::again(where, {fuse, ""}));
     }
     for (const int tensor : packable_tensors(computation, stage)) {

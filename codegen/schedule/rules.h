@@ -9,15 +9,15 @@
 
 namespace graft::codegen {
 
-// One sketch per spatial axis that can be vectorised (one scalar sketch where none can, or the target has no vectors). Each
-// tiles the stage that reduces (the last stage where none does) as
+// One sketch per spatial axis that can be vectorised (one scalar sketch where none can, or the target has no vectors).
+// Each tiles the stage that reduces (the last stage where none does) as
 //
 //   S0 S1 R0 S2 R1 R2 S3 v       S: spatial axes in 4 levels, R: reduction axes in 3, S3 and R2 unrolled, v the vector
 //
-// with the order within S0, S1, R0, S2 and R1 open, results kept from above R0 or from above R1 on, operands packed or not,
-// and an element-wise consumer fused where the whole reduction lies inside. Packing needs every dimension of the operand to
-// follow one axis; constants are packed ahead of time. An axis is vectorised when each operand moves by 0, 1 or 2 elements
-// along it, or is a constant that packing can turn around.
+// with the order within S0, S1, R0, S2 and R1 open, results kept from above R0 or from above R1 on, operands packed or
+// not, and an element-wise consumer fused where the whole reduction lies inside. Packing needs every dimension of the
+// operand to follow one axis; constants are packed ahead of time. An axis is vectorised when each operand moves by 0, 1
+// or 2 elements along it, or is a constant that packing can turn around.
 std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target);
 
 }  // namespace graft::codegen

@@ -57,8 +57,8 @@ std::vector<Sketch::Token> parse_line(std::string_view line, Sketch& sketch, std
     if (known == sketch.arguments.end()) {
       sketch.arguments.push_back({name, alternatives});
     } else if (known->alternatives != alternatives) {
-      throw base::UserError(place, fmt::format("'${}' has {} alternatives here and {} before", name, alternatives,
-                                               known->alternatives));
+      throw base::UserError(
+          place, fmt::format("'${}' has {} alternatives here and {} before", name, alternatives, known->alternatives));
     }
     tokens.push_back(std::move(token));
   }
@@ -113,12 +113,11 @@ std::uint64_t hash(const Sketch& sketch) {
 
 base::Result<Schedule> fill(const Sketch& sketch, std::span<const std::int64_t> arguments) {
   if (arguments.size() != sketch.arguments.size()) {
-    return base::Reason{fmt::format("sketch {}: takes {} arguments, got {}", sketch.name, sketch.arguments.size(),
-                                    arguments.size())};
+    return base::Reason{
+        fmt::format("sketch {}: takes {} arguments, got {}", sketch.name, sketch.arguments.size(), arguments.size())};
   }
   Schedule schedule;
   std::vector<std::string> numbers;  // texts of plain numbers, kept alive for the views
-  numbers.reserve(64);
   for (const std::vector<Sketch::Token>& line : sketch.lines) {
     std::vector<std::string_view> words;
     numbers.clear();

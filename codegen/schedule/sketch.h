@@ -1,5 +1,5 @@
-// A sketch is a list of steps with named open arguments: the one concept behind a space's structure, a user's template and
-// the way a dataset stores programs (workload, sketch, arguments). Text form, one step a line:
+// A sketch is a list of steps with named open arguments: the one concept behind a space's structure, a user's template
+// and the way a dataset stores programs (workload, sketch, arguments). Text form, one step a line:
 //
 //   sketch vector_j
 //   tile C i $i1 $i2 $i3
@@ -30,9 +30,9 @@ struct Sketch {
     bool operator==(const Argument&) const = default;
   };
   struct Token {
-    int argument = -1;                          // -1: literal text
+    int argument = -1;  // -1: literal text
     std::string literal;
-    std::vector<std::string> alternatives;      // of `$name{...}`
+    std::vector<std::string> alternatives;  // of `$name{...}`
     bool operator==(const Token&) const = default;
   };
   std::string name;

@@ -9,8 +9,9 @@
 namespace graft::codegen {
 namespace {
 
-constexpr int kMostDraws = 10000;
-constexpr int kMutations = 32;
+constexpr int most_draws = 10000;
+constexpr int mutation_tries = 32;
+constexpr std::int64_t sketch_every = 16;  // mutations
 
 void put(const Domain& domain, std::size_t row, std::vector<std::int64_t>& arguments) {
   for (std::size_t i = 0; i < domain.arguments.size(); ++i) {
@@ -51,7 +52,7 @@ double Space::size() const {
 }
 
 Candidate Space::sample(base::Stream& stream) const {
-  for (int draw = 0; draw < kMostDraws; ++draw) {
+  for (int draw = 0; draw < most_draws; ++draw) {
     const SketchSpace& chosen = sketches_[std::size_t(stream.below(std::int64_t(sketches_.size())))];
     Candidate candidate{workload_, chosen.sketch, std::vector<std::int64_t>(chosen.sketch->arguments.size())};
     for (const Domain& domain : chosen.domains) {
@@ -59,15 +60,16 @@ Candidate Space::sample(base::Stream& stream) const {
     }
     if (valid(candidate)) return candidate;
   }
-  throw base::UserError(workload_.text, fmt::format("none of {} schedules drawn is within the limits of {}", kMostDraws,
-                                                    target_.cpu));
+  throw base::UserError(workload_.text,
+                        fmt::format("none of {} schedules drawn is within the limits of {}", most_draws, target_.cpu));
 }
 
 Candidate Space::mutate(const Candidate& candidate, base::Stream& stream) const {
-  if (sketches_.size() > 1 && stream.below(16) == 0) return sample(stream);
+  if (sketches_.size() > 1 && stream.below(sketch_every) == 0) return sample(stream);
   for (const SketchSpace& sketch : sketches_) {
     if (!(*sketch.sketch == *candidate.sketch)) continue;
-    for (int attempt = 0; attempt < kMutations; ++attempt) {
+    if (sketch.domains.empty()) return candidate;
+    for (int attempt = 0; attempt < mutation_tries; ++attempt) {
       const Domain& domain = sketch.domains[std::size_t(stream.below(std::int64_t(sketch.domains.size())))];
       const std::size_t row = std::size_t(stream.below(std::int64_t(domain.values.size())));
       if (holds(domain, row, candidate.arguments)) continue;

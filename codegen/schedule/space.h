@@ -1,5 +1,5 @@
-// All schedules of a workload for a target: sketches with a domain for every argument. Derived by rule (rules.h) from any
-// computation, or from a user's sketches.
+// All schedules of a workload for a target: sketches with a domain for every argument. Derived by rule (rules.h) from
+// any computation, or from a user's sketches.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace graft::codegen {
 
-// What `arguments` (positions in the sketch) may be, jointly: each row of `values` fills them all. Tile sizes of one axis
-// are one domain, so that every row is a valid chain.
+// What `arguments` (positions in the sketch) may be, jointly: each row of `values` fills them all. Tile sizes of one
+// axis are one domain, so that every row is a valid chain.
 struct Domain {
   std::string name;
   std::vector<int> arguments;

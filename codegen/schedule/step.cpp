@@ -10,7 +10,7 @@
 namespace graft::codegen {
 namespace {
 
-constexpr std::array kNames = {
+constexpr std::array step_names = {
 #define X(name) std::string_view(#name),
     GRAFT_STEPS(X)
 #undef X
@@ -28,21 +28,20 @@ std::int64_t size_from(std::string_view word, std::string_view place) {
 }  // namespace
 
 std::string_view name_of(StepKind kind) {
-  return kNames[std::size_t(kind)];
+  return step_names[std::size_t(kind)];
 }
 
 Step step_from_words(const std::vector<std::string_view>& words, std::string_view place) {
   if (words.empty()) throw base::UserError(place, "expected a step, got an empty line");
   Step step;
   std::size_t kind = 0;
-  while (kind < kNames.size() && kNames[kind] != words[0]) ++kind;
-  if (kind == kNames.size()) {
-    const std::vector<std::string> known(kNames.begin(), kNames.end());
+  while (kind < step_names.size() && step_names[kind] != words[0]) ++kind;
+  if (kind == step_names.size()) {
+    const std::vector<std::string> known(step_names.begin(), step_names.end());
     throw base::UserError(place, fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], known)));
   }
   step.kind = StepKind(kind);
-  const bool has_subject =
-      step.kind == StepKind::tile || step.kind == StepKind::pack || step.kind == StepKind::fuse;
+  const bool has_subject = step.kind == StepKind::tile || step.kind == StepKind::pack || step.kind == StepKind::fuse;
   const bool has_above = step.kind == StepKind::accumulate || step.kind == StepKind::pack;
   std::size_t next = 1;
   auto word = [&](std::string_view what) {
@@ -67,8 +66,8 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (step.kind == StepKind::fuse) {
     if (!step.loops.empty()) throw base::UserError(place, fmt::format("fuse: unexpected '{}'", step.loops[0]));
   } else if (step.loops.empty() && step.sizes.empty()) {
-    throw base::UserError(
-        place, fmt::format("{}: expected {}, got the end", words[0], step.kind == StepKind::tile ? "a size" : "a loop"));
+    throw base::UserError(place, fmt::format("{}: expected {}, got the end", words[0],
+                                             step.kind == StepKind::tile ? "a size" : "a loop"));
   }
   if ((step.kind == StepKind::vector || step.kind == StepKind::parallel) && step.loops.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));

@@ -11,7 +11,7 @@
 
 namespace graft::codegen {
 
-// Text form of each (STAGE is the name of the tensor that it fills):
+// Text form of each (STAGE is the name of the tensor that it fills); tile and order stand before a stage's other steps:
 //   tile STAGE AXIS s1 s2 ...            splits the axis by tile sizes in elements, each a multiple of the next:
 //                                        AXIS.0 steps by s1, AXIS.1 by s2, ..., the last level steps by 1
 //   order STAGE LOOP LOOP ...            the loops of the stage, outermost first; every loop exactly once
@@ -20,7 +20,8 @@ namespace graft::codegen {
 //   parallel STAGE LOOP                  the outermost loop runs on the target's cores
 //   accumulate STAGE above LOOP ...      from directly above the outermost of the named loops on, results are kept in a
 //                                        tile of their own (registers if all its loops are unrolled or vector)
-//   pack STAGE TENSOR above LOOP ...     what the stage reads of the tensor from there on is first copied into the order
+//   pack STAGE TENSOR above LOOP ...     what the stage reads of the tensor from there on is first copied into the
+//   order
 //                                        in which it is read; above all loops and constant: in prepare
 //   fuse STAGE CONSUMER                  the element-wise stage CONSUMER is applied when STAGE's tile is written back
 #define GRAFT_STEPS(X) X(tile) X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse)
@@ -35,16 +36,16 @@ std::string_view name_of(StepKind kind);
 struct Step {
   StepKind kind = StepKind::tile;
   std::string stage;
-  std::string subject;                  // tile: axis; pack: tensor; fuse: consumer; else empty
-  std::vector<std::string> loops;       // order, vector, unroll, parallel; accumulate, pack: the loops behind "above"
-  std::vector<std::int64_t> sizes;      // tile
+  std::string subject;              // tile: axis; pack: tensor; fuse: consumer; else empty
+  std::vector<std::string> loops;   // order, vector, unroll, parallel; accumulate, pack: the loops behind "above"
+  std::vector<std::int64_t> sizes;  // tile
   bool operator==(const Step&) const = default;
 };
 using Schedule = std::vector<Step>;
 
 std::string to_text(const Step& step);
-Step parse_step(std::string_view line, std::string_view place);  // throws UserError
+Step parse_step(std::string_view line, std::string_view place);                            // throws UserError
 Step step_from_words(const std::vector<std::string_view>& words, std::string_view place);  // the same, already split
-std::string to_text(const Schedule& schedule);                   // a line a step
+std::string to_text(const Schedule& schedule);                                             // a line a step
 
 }  // namespace graft::codegen

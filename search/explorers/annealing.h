@@ -11,9 +11,9 @@ namespace graft::search {
 
 struct AnnealingSettings {
   int chains = 64;
-  int steps = 60;                // per round; the temperature falls from 1 to 0 linearly
-  int patience = 20;             // steps without a change among the best before a round ends early
-  double random_share = 0.05;    // epsilon
+  int steps = 60;              // per round; the temperature falls from 1 to 0 linearly
+  int patience = 20;           // steps without a change among the best before a round ends early
+  double random_share = 0.05;  // epsilon
 };
 
 class Annealing : public Explorer {
@@ -27,9 +27,9 @@ class Annealing : public Explorer {
   std::uint64_t seed_;
   AnnealingSettings settings_;
   base::Stream stream_;
-  std::int64_t mutations_ = 0;                   // numbers the streams of the chains
+  std::int64_t mutations_ = 0;  // numbers the streams of the chains
   std::vector<codegen::Candidate> chains_;
-  std::vector<datasets::Trial> best_measured_;   // fastest first, at most one per two chains: new chains start there
+  std::vector<datasets::Trial> best_measured_;  // fastest first, at most one per two chains: new chains start there
   std::unordered_set<std::uint64_t> proposed_;
 };
 

@@ -3,13 +3,13 @@
 namespace graft::search {
 namespace {
 
-constexpr int kDrawsPerCandidate = 100;  // of known candidates in a row before the space counts as used up
+constexpr int draws_per_candidate = 100;  // of known candidates in a row before the space counts as used up
 
 }  // namespace
 
 std::vector<codegen::Candidate> Sampling::propose(int count, Scorer&) {
   std::vector<codegen::Candidate> batch;
-  for (int failures = 0; int(batch.size()) < count && failures < kDrawsPerCandidate;) {
+  for (int failures = 0; int(batch.size()) < count && failures < draws_per_candidate;) {
     codegen::Candidate candidate = space_.sample(stream_);
     if (proposed_.insert(codegen::hash(candidate)).second) {
       batch.push_back(std::move(candidate));

@@ -6,14 +6,14 @@
 namespace graft::search {
 namespace {
 
-constexpr int kPoolPerCandidate = 16;
+constexpr int pool_per_candidate = 16;
 
 }  // namespace
 
 std::vector<codegen::Candidate> Support::propose(int count, Scorer& scorer) {
   std::vector<codegen::Candidate> pool;
   std::unordered_set<std::uint64_t> known = proposed_;
-  const int wanted = scorer.has_model() ? count * kPoolPerCandidate : count;
+  const int wanted = scorer.has_model() ? count * pool_per_candidate : count;
   for (int draws = 0; int(pool.size()) < wanted && draws < 4 * wanted; ++draws) {
     codegen::Candidate candidate = space_.sample(stream_);
     if (known.insert(codegen::hash(candidate)).second) pool.push_back(std::move(candidate));

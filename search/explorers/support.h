@@ -1,5 +1,5 @@
-// What to measure first on a new platform: candidates whose predicted ranks are spread evenly over a random pool, so that
-// a few measurements show the model both ends of the space. Without a model: random.
+// What to measure first on a new platform: candidates whose predicted ranks are spread evenly over a random pool, so
+// that a few measurements show the model both ends of the space. Without a model: random.
 #pragma once
 
 #include <unordered_set>

@@ -123,12 +123,7 @@ base::Result<ModelledTime> time_of(const codegen::LoopProgram& whole, const code
 }
 
 Measurement outcome(Status status, std::string reason) {
-  Measurement measurement;
-  measurement.status = status;
-  measurement.reason = std::move(reason);
-  measurement.clock = "modelled";
-  measurement.check = "none";
-  return measurement;
+  return without_times(status, std::move(reason), "modelled");
 }
 
 class ModelledMeasurer : public Measurer {
@@ -140,7 +135,8 @@ class ModelledMeasurer : public Measurer {
         host_(codegen::host_target()),
         settings_(settings),
         qemu_every_(std::uint64_t(qemu_every)),
-        runner_(check_only(settings)) {}
+        runner_(check_only(settings)),
+        expected_(settings.input_seed) {}
 
   void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
                base::Monitor& monitor) override {
@@ -247,13 +243,9 @@ class ModelledMeasurer : public Measurer {
   }
 
   Measurement run_under_qemu(const codegen::Workload& workload, const codegen::LoopProgram& program) {
-    if (expected_of_ != workload.text) {
-      computation_ = codegen::computation(workload);
-      reference_ = codegen::reference(computation_, settings_.input_seed);
-      expected_of_ = workload.text;
-    }
+    const Expected& expected = expected_.of(workload);
     const auto deadline = std::chrono::milliseconds(std::int64_t(settings_.timeout_seconds * 1e3));
-    return run_under(profile_.qemu, program, target_, computation_, reference_, 1, deadline);
+    return run_under(profile_.qemu, program, target_, expected, 1, deadline);
   }
 
   void note_once(base::Monitor& monitor, const std::string& line) {
@@ -271,9 +263,7 @@ class ModelledMeasurer : public Measurer {
   std::map<Key, Measurement> known_;  // each distinct program once
   std::optional<bool> qemu_works_;    // unknown until it is needed
   bool noted_ = false;
-  std::string expected_of_;  // the workload that the next two are of
-  codegen::Computation computation_;
-  codegen::Reference reference_;
+  LatestExpected expected_;
 };
 
 }  // namespace

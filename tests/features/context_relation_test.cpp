@@ -11,12 +11,14 @@
 
 #include "base/error.h"
 #include "codegen/program/forms.h"
+#include "tests/support/programs.h"
 
 namespace graft::features {
 namespace {
 
 using codegen::LoopProgram;
 using codegen::parse_program;
+using codegen::test::matmul;
 
 // Values of an encoded program by name.
 std::map<std::string, float> encoded(const LoopProgram& program) {
@@ -50,16 +52,6 @@ std::vector<std::int64_t> curve(const std::map<std::string, float>& values, cons
 }
 
 using Curve = std::vector<std::int64_t>;
-
-const std::string matmul = R"(buffer A f32 [4,8] input
-buffer B f32 [8,2] input
-buffer C f32 [4,2] output
-run
-  for i 4
-    for j 2
-      for k 8
-        C[i,j] += A[i,k] * B[k,j]
-)";
 
 // (touched, reuse, top-down) of loops i, j, k, worked out in tests/program/analysis_test.cpp:
 //   A: i (32,2,4)  j (8,2,8)  k (8,1,64)     128 bytes: slot b0
@@ -104,16 +96,7 @@ TEST(ContextRelation, MatmulByHand) {
 // W: k (18,7,3) x (6,7,21)  c (6,1,42) r (3,1,126)    72 bytes: b2
 // O: k (21,6,3) x (7,6,21)  c (1,6,42) r (1,3,126)    84 bytes: b0
 TEST(ContextRelation, ConvolutionWithOverlappingWindowsByHand) {
-  const auto values = encoded(R"(buffer I f32 [2,9] input
-buffer W f32 [3,2,3] constant
-buffer O f32 [3,7] output
-run
-  for k 3
-    for x 7
-      for c 2
-        for r 3
-          O[k,x] += I[c,x + r] * W[k,c,r]
-)");
+  const auto values = encoded(codegen::test::convolution);
   // Thresholds:                                      1  2  4  8 16 32 64
   // I: below 4 elements is r, below 8 also c, below 32 all.
   EXPECT_EQ(curve(values, "b1.touched>reuse", 7), (Curve{0, 0, 1, 1, 1, 7, 7}));

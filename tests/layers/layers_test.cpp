@@ -1,5 +1,5 @@
-// Holds every #include of the project against the table of rooms: with one include root any file could include any other,
-// and link edges alone would not stop it.
+// Holds every #include of the project against the table of rooms: with one include root any file could include any
+// other, and link edges alone would not stop it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,11 +30,11 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"search",
      {"base", "codegen/expression", "codegen/program", "codegen/schedule", "datasets", "features", "tasks", "meta"}},
     {"cli",
-     {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features", "tasks",
-      "meta", "search"}},
+     {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features",
+      "tasks", "meta", "search"}},
     {"bench",
-     {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features", "tasks",
-      "meta", "search", "cli"}},
+     {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features",
+      "tasks", "meta", "search", "cli"}},
 };
 
 // Exceptions, with their reasons: the parent and its worker share one file that describes their messages.
@@ -128,14 +128,16 @@ TEST(Layers, HeadersThatOtherPartsIncludeHoldNoHeavyPackage) {
   for (bool grown = true; grown;) {  // and what those include in turn
     grown = false;
     for (const Include& include : all) {
-      if (shared.count(include.file) != 0 && !part_of(include.header).empty()) grown |= shared.insert(include.header).second;
+      if (shared.count(include.file) != 0 && !part_of(include.header).empty())
+        grown |= shared.insert(include.header).second;
     }
   }
   for (const Include& include : all) {
     if (shared.count(include.file) == 0) continue;
     for (const auto& [prefix, places] : kHeavy) {
       EXPECT_NE(include.header.rfind(prefix, 0), 0u)
-          << include.file << ":" << include.line << " is included by other rooms and must not include " << include.header;
+          << include.file << ":" << include.line << " is included by other rooms and must not include "
+          << include.header;
     }
   }
 }

@@ -1,5 +1,4 @@
-// An oracle for machine code: a loop program interpreted in double, statement by statement; and a way to run the same
-// program as this host's code.
+// Loop programs run as this host's code and held against the interpreter.
 #pragma once
 
 #include <dlfcn.h>
@@ -18,10 +17,9 @@
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
 #include "codegen/program/forms.h"
+#include "tests/support/interpreter.h"
 
 namespace graft::codegen::test {
-
-using Numbers = std::vector<std::vector<double>>;  // by buffer of the program
 
 inline LoopProgram parsed(const std::string& text) {
   return parse_program(text, "test");
@@ -40,100 +38,6 @@ inline Numbers inputs_of(const LoopProgram& program, std::uint64_t seed) {
     }
     numbers.push_back(std::move(values));
   }
-  return numbers;
-}
-
-class Interpreter {
- public:
-  Interpreter(const LoopProgram& program, Numbers& numbers)
-      : program_(program), numbers_(numbers), values_(program.loops.size(), 0) {}
-  void run() {
-    walk(program_.prepare, 0, int(program_.prepare.size()));
-    walk(program_.run, 0, int(program_.run.size()));
-  }
-
- private:
-  void walk(const Body& body, int begin, int end) {
-    for (int n = begin; n < end; n = body[std::size_t(n)].end) {
-      const Node& node = body[std::size_t(n)];
-      if (node.kind == Node::Kind::store) {
-        store(program_.stores[std::size_t(node.item)]);
-        continue;
-      }
-      for (std::int64_t i = 0; i < program_.loops[std::size_t(node.item)].extent; ++i) {
-        values_[std::size_t(node.item)] = i;
-        walk(body, n + 1, node.end);
-      }
-    }
-  }
-  double& at(const Access& access) {
-    return numbers_[std::size_t(access.tensor)].at(std::size_t(evaluate(offset(program_, access), values_)));
-  }
-  void store(const Store& s) {
-    std::vector<double> v;
-    const bool integers = !is_floating(program_.buffers[std::size_t(s.target.tensor)].dtype);
-    for (const ValueNode& node : s.value.nodes) {
-      const double a = node.a >= 0 ? v[std::size_t(node.a)] : 0, b = node.b >= 0 ? v[std::size_t(node.b)] : 0;
-      switch (node.op) {
-        case Op::constant:
-          v.push_back(node.number);
-          break;
-        case Op::load:
-          v.push_back(integers ? std::trunc(at(s.value.loads[std::size_t(node.load)]))
-                               : at(s.value.loads[std::size_t(node.load)]));
-          break;
-        case Op::add:
-          v.push_back(a + b);
-          break;
-        case Op::sub:
-          v.push_back(a - b);
-          break;
-        case Op::mul:
-          v.push_back(a * b);
-          break;
-        case Op::div:
-          v.push_back(a / b);
-          break;
-        case Op::max:
-          v.push_back(std::max(a, b));
-          break;
-        case Op::min:
-          v.push_back(std::min(a, b));
-          break;
-        case Op::neg:
-          v.push_back(-a);
-          break;
-        case Op::exp:
-          v.push_back(std::exp(a));
-          break;
-        case Op::sqrt:
-          v.push_back(std::sqrt(a));
-          break;
-      }
-    }
-    double& target = at(s.target);
-    switch (s.combine) {
-      case Combine::none:
-        target = v.back();
-        break;
-      case Combine::sum:
-        target += v.back();
-        break;
-      case Combine::max:
-        target = std::max(target, v.back());
-        break;
-      case Combine::min:
-        target = std::min(target, v.back());
-        break;
-    }
-  }
-  const LoopProgram& program_;
-  Numbers& numbers_;
-  std::vector<std::int64_t> values_;
-};
-
-inline Numbers interpreted(const LoopProgram& program, Numbers numbers) {
-  Interpreter(program, numbers).run();
   return numbers;
 }
 

@@ -7,6 +7,7 @@
 
 #include "codegen/program/forms.h"
 #include "random_program.h"
+#include "tests/support/programs.h"
 
 namespace graft::codegen {
 namespace {
@@ -30,16 +31,7 @@ Numbers reuse(const AccessSite& site) {
 }
 
 TEST(Analysis, Matmul) {
-  const LoopProgram program = parse_program(R"(buffer A f32 [4,8] input
-buffer B f64 [8,2] input
-buffer C f32 [4,2] output
-run
-  for i 4
-    for j 2
-      for k 8
-        C[i,j] += A[i,k] * B[k,j]
-)",
-                                            "p");
+  const LoopProgram program = parse_program(test::replaced(test::matmul, "B f32", "B f64"), "p");
   const Analysis analysis = analyse(program);
   ASSERT_EQ(analysis.stores.size(), 1u);
   const StoreContext& store = analysis.stores[0];
@@ -71,17 +63,7 @@ run
 }
 
 TEST(Analysis, ConvolutionWindowsOverlap) {
-  const LoopProgram program = parse_program(R"(buffer I f32 [2,9] input
-buffer W f32 [3,2,3] constant
-buffer O f32 [3,7] output
-run
-  for k 3
-    for x 7
-      for c 2
-        for r 3
-          O[k,x] += I[c,x + r] * W[k,c,r]
-)",
-                                            "p");
+  const LoopProgram program = parse_program(test::convolution, "p");
   const Analysis analysis = analyse(program);
   EXPECT_EQ(analysis.stores[0].top_down, (Numbers{3, 21, 42, 126}));
   EXPECT_EQ(analysis.stores[0].bottom_up, (Numbers{126, 42, 6, 3}));

@@ -142,7 +142,7 @@ TEST(Forms, TextThatDoesNotParseIsRefusedWithLineAndColumn) {
   expect_refused("  C[0] = 1\nrun\n  C[0] = 1\n", "p:7:", "a second 'run'");
   expect_refused("  C[0] = 1\nbuffer D f32 [1] output\n", "p:7:", "buffers are declared before");
   expect_refused("  C[99999999999999] = 1\n", "p:6:", "too large for an index");
-  expect_refused("  C[0] = " + std::string(1000, '(') + "1\n", "p:6:", "brackets in each other");
+  expect_refused("  C[0] = " + std::string(1000, '(') + "1\n", "p:6:", "nested deeper");
   EXPECT_EQ(text_refusal("buffer A f31 [4] input\n"), "p:1:13: unknown type 'f31'; did you mean 'f32'?");
   EXPECT_NE(text_refusal("buffer A f32 [4] inptu\n").find("unknown role 'inptu'; did you mean 'input'?"),
             std::string::npos);

@@ -8,25 +8,13 @@
 #include "base/error.h"
 #include "codegen/program/forms.h"
 #include "random_program.h"
+#include "tests/support/programs.h"
 
 namespace graft::codegen {
 namespace {
 
-const std::string matmul = R"(buffer A f32 [4,8] input
-buffer B f32 [8,2] input
-buffer C f32 [4,2] output
-run
-  for i 4
-    for j 2
-      for k 8
-        C[i,j] += A[i,k] * B[k,j]
-)";
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
+using test::matmul;
+using test::replaced;
 
 TEST(Program, BufferIsRowMajor) {
   const Buffer buffer{.name = "T", .dtype = DType::f64, .shape = {2, 3, 5}};

@@ -5,32 +5,12 @@
 #include "codegen/expression/workload.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/space.h"
-#include "tests/schedule/interpreter.h"
+#include "tests/schedule/support.h"
 
 namespace graft::codegen {
 namespace {
 
-Schedule steps(std::string_view text) {
-  Schedule schedule;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = text.find('\n', at);
-    schedule.push_back(parse_step(text.substr(at, end - at), "test"));
-    at = end + 1;
-  }
-  return schedule;
-}
-
-Computation computed(const char* workload) { return with_padding_stages(computation(parse_workload(workload))); }
-
-Target target_with(std::int64_t vector_bits, std::int64_t registers) {
-  Target target;
-  target.triple = "x86_64-unknown-linux-gnu";
-  target.cpu = "x86-64-v3";
-  target.vector_bits = vector_bits;
-  target.vector_registers = registers;
-  return target;
-}
+using namespace test;
 
 TEST(Lower, EmptyScheduleOfEveryOperatorComputesTheReference) {
   for (const char* workload :
@@ -47,8 +27,8 @@ TEST(Lower, EmptyScheduleOfEveryOperatorComputesTheReference) {
 }
 
 TEST(Lower, APaddedLoadInsideAReductionBecomesAStageOfItsOwn) {
-  const Computation c = computation(parse_workload(
-      "input X[9]; constant W[3]; output Y[i] += pad(X[i+u-1]) * W[u] where i=9, u=3"));
+  const Computation c =
+      computation(parse_workload("input X[9]; constant W[3]; output Y[i] += pad(X[i+u-1]) * W[u] where i=9, u=3"));
   const Computation padded = with_padding_stages(c);
   ASSERT_EQ(padded.stages.size(), 2u);
   EXPECT_EQ(padded.tensors.back().name, "X.pad");
@@ -57,14 +37,28 @@ TEST(Lower, APaddedLoadInsideAReductionBecomesAStageOfItsOwn) {
   EXPECT_LE(worst_excess(c, naive_program(c), 3), 0);
 }
 
+TEST(Lower, EveryPaddedLoadLowers) {
+  for (const char* workload : {"input A[10]; output B[i] = pad(A[2*i - 1]) where i=6",       // strided
+                               "input A[4]; output B[i] = pad(A[i + 50]) where i=6",         // outside everywhere
+                               "input A[4,9]; output B[i] = pad(A[i - 1,i - 2]) where i=8",  // a diagonal
+                               "input A[4,9]; output B[i,j] = pad(A[j - 1,i + 1]) where i=9, j=6",
+                               "input A[4]; output B[i,j] = pad(A[i - 1]) where i=6, j=3",
+                               "input A[4,3]; output B[i] = pad(A[i - 1,2]) where i=6"}) {
+    const Computation c = computation(parse_workload(workload));
+    EXPECT_EQ(with_padding_stages(with_padding_stages(c)), with_padding_stages(c)) << workload;
+    EXPECT_LE(worst_excess(c, naive_program(c), 1), 0) << workload;
+  }
+}
+
 TEST(Lower, RegisterTileOfAMatmulIsTheExpectedProgram) {
-  const auto program = lower(computed("matmul(m=8,n=32,k=6)"), steps("tile C i 4 4 2\n"
-                                                                     "tile C j 16 16 16 8\n"
-                                                                     "tile C l 6 2\n"
-                                                                     "order C i.0 j.0 i.1 j.1 l.0 i.2 j.2 l.1 l.2 i.3 j.3 j.4\n"
-                                                                     "vector C j.4\n"
-                                                                     "unroll C l.2 i.3 j.3\n"
-                                                                     "accumulate C above l.1\n"),
+  const auto program = lower(computed("matmul(m=8,n=32,k=6)"),
+                             steps("tile C i 4 4 2\n"
+                                   "tile C j 16 16 16 8\n"
+                                   "tile C l 6 2\n"
+                                   "order C i.0 j.0 i.1 j.1 l.0 i.2 j.2 l.1 l.2 i.3 j.3 j.4\n"
+                                   "vector C j.4\n"
+                                   "unroll C l.2 i.3 j.3\n"
+                                   "accumulate C above l.1\n"),
                              8);
   ASSERT_TRUE(program.ok()) << program.reason().text;
   EXPECT_EQ(to_text(*program),
@@ -85,7 +79,8 @@ TEST(Lower, RegisterTileOfAMatmulIsTheExpectedProgram) {
             "            for i.3 2 unrolled\n"
             "              for j.3 2 unrolled\n"
             "                for j.4 8 vector\n"
-            "                  C.tile[i.3,j.3,j.4] += A[4*i.0 + 2*i.2 + i.3,2*l.1 + l.2] * B[2*l.1 + l.2,16*j.0 + 8*j.3 + j.4]\n"
+            "                  C.tile[i.3,j.3,j.4] += A[4*i.0 + 2*i.2 + i.3,2*l.1 + l.2] * B[2*l.1 + l.2,16*j.0 + "
+            "8*j.3 + j.4]\n"
             "        for i.3 2 unrolled\n"
             "          for j.3 2 unrolled\n"
             "            for j.4 8 vector\n"
@@ -103,7 +98,8 @@ TEST(Lower, TailsOfEveryLevelComputeTheReference) {
       "accumulate C above l.1\n"
       "pack C B above j.0\n"
       "pack C A above l.0\n";
-  for (const char* workload : {"matmul(m=13,n=17,k=7)", "matmul(m=6,n=16,k=4)", "matmul(m=1,n=1,k=1)", "matmul(m=7,n=3,k=9)"}) {
+  for (const char* workload :
+       {"matmul(m=13,n=17,k=7)", "matmul(m=6,n=16,k=4)", "matmul(m=1,n=1,k=1)", "matmul(m=7,n=3,k=9)"}) {
     const Computation c = computed(workload);
     const auto program = lower(c, steps(schedule), 4);
     ASSERT_TRUE(program.ok()) << program.reason().text;
@@ -114,8 +110,22 @@ TEST(Lower, TailsOfEveryLevelComputeTheReference) {
 
 TEST(Lower, ConstantsPackedAboveEverythingGoToPrepare) {
   const Computation c = computed("dense(m=5,n=12,k=7)");
-  const auto program = lower(c, steps("tile T j 4\norder T j.0 i.0 l.0 j.1\nvector T j.1\n"
-                                      "accumulate T above i.0\npack T W above j.0\n"), 4);
+  const auto program = lower(c,
+                             steps("tile T j 4\norder T j.0 i.0 l.0 j.1\nvector T j.1\n"
+                                   "accumulate T above i.0\npack T W above j.0\n"),
+                             4);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_FALSE(program->prepare.empty());
+  EXPECT_LE(worst_excess(c, *program, 2), 0);
+}
+
+// Loops of extent 1 stand outside of every other: they repeat nothing.
+TEST(Lower, ConstantsOfABatchOfOneGoToPrepareToo) {
+  const Computation c = computed("conv2d(c=8,h=9,w=9,k=16,r=3,s=3)");
+  const auto program = lower(c,
+                             steps("tile Y o 8\norder Y o.0 y.0 x.0 i.0 u.0 v.0 o.1\nvector Y o.1\n"
+                                   "accumulate Y above i.0\npack Y W above o.0 y.0 x.0\n"),
+                             8);
   ASSERT_TRUE(program.ok()) << program.reason().text;
   EXPECT_FALSE(program->prepare.empty());
   EXPECT_LE(worst_excess(c, *program, 2), 0);
@@ -149,7 +159,10 @@ TEST(Lower, WhatDoesNotApplyHasAReason) {
            {"unroll C i.0\nunroll C i.0\n", "i.0 is already unrolled"},
            {"pack C C above i.0\n", "C does not read C"},
            {"fuse C C\n", "C is an output itself"},
-           {"accumulate C above l.3\n", "C has no loop l.3"}}) {
+           {"accumulate C above l.3\n", "C has no loop l.3"},
+           {"unroll C i.0x\n", "C has no loop i.0x"},
+           {"unroll C i.0\ntile C j 4\n", "stands behind other steps of C"},
+           {"accumulate C above l.0\norder C l.0 i.0 j.0\n", "stands behind other steps of C"}}) {
     const auto program = lower(computed("matmul(m=8,n=8,k=8)"), steps(refusal.steps), 1);
     ASSERT_FALSE(program.ok()) << refusal.steps;
     EXPECT_NE(program.reason().text.find(refusal.words), std::string::npos) << program.reason().text;
@@ -168,10 +181,12 @@ TEST(Space, SampledProgramsComputeTheReference) {
        {"matmul(m=20,n=37,k=11)", "dense(m=9,n=24,k=10)", "conv2d(c=6,h=9,w=9,k=20,r=3,s=3,stride=2,pad=1)",
         "conv2d(c=5,h=7,w=7,k=18,r=3,s=3,pad=1)", "conv2d_nchwc(c=16,h=6,w=6,k=32,r=3,s=3,pad=1,block=16)",
         "depthwise_conv2d(c=4,h=12,w=12,r=3,s=3,pad=1)", "matmul(m=4,n=4,k=4)",
-        "input A[40]; output S[] += A[i] * A[i] where i=40", "input A[9,30]; output B[i,j] = exp(A[i,j]) where i=9, j=30"}) {
+        "input A[40]; output S[] += A[i] * A[i] where i=40",
+        "input A[9,30]; output B[i,j] = exp(A[i,j]) where i=9, j=30"}) {
     const Workload workload = parse_workload(text);
     const Computation c = computation(workload);
-    for (const Target& target : {target_with(0, 32), target_with(128, 16), target_with(256, 16), target_with(512, 32)}) {
+    for (const Target& target :
+         {target_with(0, 32), target_with(128, 16), target_with(256, 16), target_with(512, 32)}) {
       const Space space = derive_space(workload, target);
       base::Stream stream(7, text, std::uint64_t(target.vector_bits));
       Candidate candidate = space.sample(stream);

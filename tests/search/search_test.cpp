@@ -21,7 +21,9 @@ codegen::Target small_target() {
   return target;
 }
 
-const features::Encoding& encoding() { return features::encoding_named("context_relation"); }
+const features::Encoding& encoding() {
+  return features::encoding_named("context_relation");
+}
 
 // A platform without noise: log seconds are a fixed linear function of the features.
 float log_seconds_of(std::span<const float> row) {
@@ -39,8 +41,8 @@ double seconds_of_program(const codegen::Candidate& candidate) {
 
 class FakeMeasurer : public tasks::Measurer {
  public:
-  void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const tasks::Measured&)>& on_trial,
-               base::Monitor&) override {
+  void measure(std::span<const codegen::Candidate> candidates,
+               const std::function<void(const tasks::Measured&)>& on_trial, base::Monitor&) override {
     for (std::size_t i = 0; i < candidates.size() && measured < stop_after; ++i) {
       datasets::Measurement measurement;
       measurement.seconds = {seconds_of_program(candidates[i])};
@@ -68,7 +70,8 @@ class NearestRow : public meta::CostModel {
       for (const meta::Examples& group : support) {
         for (std::int64_t s = 0; s < group.size(); ++s) {
           double distance = 0;
-          for (std::int64_t c = 0; c < features.columns; ++c) distance += std::pow(features.at(r, c) - group.features.at(s, c), 2);
+          for (std::int64_t c = 0; c < features.columns; ++c)
+            distance += std::pow(features.at(r, c) - group.features.at(s, c), 2);
           if (distance < best) {
             best = distance;
             scores.mean[std::size_t(r)] = float(-group.log_seconds[std::size_t(s)]);
@@ -179,8 +182,8 @@ struct Outcome {
   double best = 0;
 };
 
-Outcome tune(const std::filesystem::path& path, FakeMeasurer& measurer, const std::string& explorer, const meta::CostModel* prior,
-             std::int64_t trials) {
+Outcome tune(const std::filesystem::path& path, FakeMeasurer& measurer, const std::string& explorer,
+             const meta::CostModel* prior, std::int64_t trials) {
   RunDirectory run(path, request(1), base::Document::map());
   TuningSettings settings;
   settings.explorer = explorer;

@@ -17,12 +17,14 @@ namespace {
 using datasets::Measurement;
 using datasets::Status;
 using test::candidate;
+using test::endless_matmul;
 using test::expect_contains;
 using test::good_matmul;
 using test::message_of;
 using test::parsed;
 using test::small_matmul;
 using test::small_matmul_text;
+using test::wild_matmul;
 
 MeasureSettings quick() {
   MeasureSettings settings;
@@ -96,9 +98,7 @@ TEST_F(Runner, SeesAStoreJustBehindAnOutput) {
 }
 
 TEST_F(Runner, SurvivesACrash) {
-  codegen::LoopProgram wild = good_matmul();
-  wild.stores.back().target.index[0].constant += std::int64_t(1) << 40;
-  const Measurement crashed = run(wild);
+  const Measurement crashed = run(wild_matmul());
   EXPECT_EQ(crashed.status, Status::crashed);
   expect_contains(crashed.reason, "run: segmentation fault");
   expect_good();
@@ -120,7 +120,7 @@ TEST_F(Runner, AStoreToAnInputIsACrash) {
 }
 
 TEST_F(Runner, EndsAHang) {
-  const Measurement hung = run(parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j]", "  for z 1000000000000\n")));
+  const Measurement hung = run(endless_matmul());
   EXPECT_EQ(hung.status, Status::timed_out);
   expect_contains(hung.reason, "run: out of time");
   EXPECT_TRUE(hung.seconds.empty());

@@ -56,6 +56,16 @@ inline std::string small_matmul_text(const std::string& update, const std::strin
 inline codegen::LoopProgram good_matmul() {
   return parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j]"));
 }
+// Stores far outside of its output.
+inline codegen::LoopProgram wild_matmul() {
+  codegen::LoopProgram wild = good_matmul();
+  wild.stores.back().target.index[0].constant += std::int64_t(1) << 40;
+  return wild;
+}
+// Does not end within the patience of any test.
+inline codegen::LoopProgram endless_matmul() {
+  return parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j]", "  for z 1000000000000\n"));
+}
 
 // A candidate of a sketch given as text.
 inline codegen::Candidate candidate(const codegen::Workload& workload, const std::string& sketch,

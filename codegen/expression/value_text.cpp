@@ -1,0 +1,158 @@
+#include "codegen/expression/value_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace graft::codegen {
+
+namespace {
+
+constexpr int deepest = 200;
+constexpr std::size_t longest = 4096;  // nodes
+
+// The sign between two operands; 0: written as a call.
+char infix_of(Op op) {
+  switch (op) {
+    case Op::add:
+      return '+';
+    case Op::sub:
+      return '-';
+    case Op::mul:
+      return '*';
+    case Op::div:
+      return '/';
+    default:
+      return 0;
+  }
+}
+
+// Binding strength: + - 1, * / 2, everything else 3.
+int strength_of(Op op) {
+  switch (op) {
+    case Op::add:
+    case Op::sub:
+      return 1;
+    case Op::mul:
+    case Op::div:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+bool is_function(Op op) {
+  return operands_of(op) > 0 && infix_of(op) == 0;
+}
+
+constexpr Op all_ops[] = {
+#define X(name, operands) Op::name,
+    GRAFT_OPS(X)
+#undef X
+};
+
+class Writer {
+ public:
+  Writer(const Value& value, const std::function<std::string(const Access&)>& load, std::string_view comma)
+      : value_(value), load_(load), comma_(comma) {}
+
+  std::string text(int position) const {
+    const ValueNode& node = value_.nodes[std::size_t(position)];
+    if (node.op == Op::constant) return fmt::format("{}", node.number);
+    if (node.op == Op::load) return load_(value_.loads[std::size_t(node.load)]);
+    if (const char sign = infix_of(node.op)) {
+      // Brackets on the right at equal strength keep the order of the operations, which is part of the value.
+      const int strength = strength_of(node.op);
+      return fmt::format("{} {} {}", operand(node.a, strength), sign, operand(node.b, strength + 1));
+    }
+    if (node.b < 0) return fmt::format("{}({})", name_of(node.op), text(node.a));
+    return fmt::format("{}({}{}{})", name_of(node.op), text(node.a), comma_, text(node.b));
+  }
+
+ private:
+  std::string operand(int position, int least) const {
+    const std::string inner = text(position);
+    return strength_of(value_.nodes[std::size_t(position)].op) < least ? "(" + inner + ")" : inner;
+  }
+
+  const Value& value_;
+  const std::function<std::string(const Access&)>& load_;
+  std::string_view comma_;
+};
+
+}  // namespace
+
+std::string to_text(const Value& value, const std::function<std::string(const Access&)>& load, std::string_view comma) {
+  return Writer(value, load, comma).text(int(value.nodes.size()) - 1);
+}
+
+Value ValueReader::sum(int depth) {
+  Value value = product(depth);
+  for (;;) {
+    if (cursor_.accept("+"))
+      value = joined(Op::add, std::move(value), product(depth));
+    else if (cursor_.accept("-"))
+      value = joined(Op::sub, std::move(value), product(depth));
+    else
+      return value;
+  }
+}
+
+Value ValueReader::product(int depth) {
+  Value value = factor(depth);
+  for (;;) {
+    if (cursor_.accept("*"))
+      value = joined(Op::mul, std::move(value), factor(depth));
+    else if (cursor_.accept("/"))
+      value = joined(Op::div, std::move(value), factor(depth));
+    else
+      return value;
+  }
+}
+
+Value ValueReader::factor(int depth) {
+  guard(depth);
+  if (!cursor_.accept("(")) return leaf(depth);
+  Value value = sum(depth + 1);
+  cursor_.expect(")");
+  return value;
+}
+
+Value ValueReader::operation(Op op, int depth) {
+  Value value = sum(depth);
+  if (operands_of(op) == 2) {
+    cursor_.expect(",");
+    value = joined(op, std::move(value), sum(depth));
+  } else {
+    value = Value::apply(op, std::move(value));
+  }
+  cursor_.expect(")");
+  return value;
+}
+
+Value ValueReader::joined(Op op, Value a, Value b) const {
+  if (a.nodes.size() + b.nodes.size() >= longest)
+    cursor_.fail(fmt::format("a value of more than {} operations", longest));
+  return Value::apply(op, std::move(a), std::move(b));
+}
+
+Op ValueReader::function_named(std::string_view name) {
+  for (const Op op : all_ops)
+    if (is_function(op) && name_of(op) == name) return op;
+  return Op::load;
+}
+
+std::string ValueReader::known_functions(std::string_view name, std::vector<std::string> others) {
+  for (const Op op : all_ops)
+    if (is_function(op)) others.emplace_back(name_of(op));
+  return base::did_you_mean(name, others);
+}
+
+void ValueReader::guard(int depth) const {
+  if (depth > deepest) cursor_.fail(fmt::format("nested deeper than {} levels", deepest));
+}
+
+}  // namespace graft::codegen

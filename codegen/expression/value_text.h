@@ -1,0 +1,47 @@
+// Text of values, both ways: infix + - * / with brackets where the order of operations needs them, all other operations
+// as calls. Index expressions (parse.h) and loop programs (program/forms.h) share it; they differ in what their leaves
+// are, and that is left to them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "codegen/expression/value.h"
+
+namespace graft::codegen {
+
+// `load` gives the text of an access, `comma` separates the operands of a call.
+std::string to_text(const Value& value, const std::function<std::string(const Access&)>& load, std::string_view comma);
+
+// Recursive descent over a cursor of its own. Deeper nesting and longer values than any real one are refused: the text
+// may come from anywhere.
+class ValueReader {
+ protected:
+  explicit ValueReader(base::Cursor cursor) : cursor_(std::move(cursor)) {}
+  ~ValueReader() = default;
+
+  // What is no bracket: a number, a load, a call, whatever else the language has.
+  virtual Value leaf(int depth) = 0;
+
+  Value sum(int depth);
+  Value factor(int depth);  // a leaf, or a sum in brackets
+  // The operation `op` of operands in brackets, the opening one already read.
+  Value operation(Op op, int depth);
+  // The operation called `name`; Op::load (never written as a call) where there is none.
+  static Op function_named(std::string_view name);
+  // "; did you mean ..." or the list of all operations that are called, and `others`.
+  static std::string known_functions(std::string_view name, std::vector<std::string> others = {});
+  void guard(int depth) const;
+
+  base::Cursor cursor_;
+
+ private:
+  Value product(int depth);
+  Value joined(Op op, Value a, Value b) const;
+};
+
+}  // namespace graft::codegen

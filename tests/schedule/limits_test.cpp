@@ -1,0 +1,78 @@
+#include "codegen/schedule/limits.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "codegen/program/forms.h"
+#include "tests/schedule/support.h"
+
+namespace graft::codegen {
+namespace {
+
+using namespace test;
+
+// "" when the program is within limits.
+std::string reason(const std::string& program, const Target& target) {
+  const auto found = beyond_limits(parse_program(program, "test"), target);
+  return found ? found->text : "";
+}
+
+TEST(Limits, AccumulatorsAndOneRowOfOperandsFitTheRegisters) {
+  const std::string tile = R"(buffer A f32 [4,9] input
+buffer B f32 [9,16] input
+buffer C f32 [4,16] output
+buffer T f32 [4,2,8] temporary registers
+run
+  for i 4 unrolled
+    for j 2 unrolled
+      for v 8 vector
+        T[i,j,v] = 0
+  for k 9
+    for i 4 unrolled
+      for j 2 unrolled
+        for v 8 vector
+          T[i,j,v] += A[i,k] * B[k,8*j + v]
+  for i 4 unrolled
+    for j 2 unrolled
+      for v 8 vector
+        C[i,8*j + v] = T[i,j,v]
+)";
+  EXPECT_EQ(reason(tile, target_with(256, 11)), "");
+  EXPECT_EQ(reason(tile, target_with(256, 10)), "limits: 8 accumulators, 2 operands and 1 exceed 10 registers");
+  // Half as wide: twice the registers.
+  EXPECT_EQ(reason(tile, target_with(128, 21)), "");
+  EXPECT_EQ(reason(tile, target_with(128, 20)), "limits: 16 accumulators, 4 operands and 1 exceed 20 registers");
+}
+
+TEST(Limits, UnrolledCodeHasACap) {
+  const auto copy = [](int copies) {
+    return fmt::format(
+        "buffer A f32 [{0}] input\nbuffer C f32 [{0}] output\nrun\n  for i {0} unrolled\n    C[i] = A[i]\n", copies);
+  };
+  // A load, a store and one for the statement each.
+  EXPECT_EQ(reason(copy(400), target_with(256, 16)), "");
+  EXPECT_EQ(reason(copy(401), target_with(256, 16)), "limits: about 1203 instructions without a loop exceed 1200");
+}
+
+TEST(Limits, LaneByLaneReadsInLoopsAreRefused) {
+  const auto sum = [](const char* index) {
+    return fmt::format(
+        "buffer A f32 [9,64] input\nbuffer C f32 [8] output\nrun\n  for v 8 vector\n    C[v] = 0\n"
+        "  for k 9\n    for v 8 vector\n      C[v] += A[{}]\n",
+        index);
+  };
+  const Target target = target_with(256, 16);
+  EXPECT_EQ(reason(sum("k,v"), target), "");
+  EXPECT_EQ(reason(sum("k,2*v"), target), "");
+  EXPECT_EQ(reason(sum("k,3"), target), "");
+  EXPECT_EQ(reason(sum("k,3*v"), target), "limits: A is read lane by lane, 3 elements apart");
+  EXPECT_EQ(reason(sum("k,7 - v"), target), "limits: A is read lane by lane, -1 elements apart");
+  // Scattered results are paid once, behind the reduction.
+  EXPECT_EQ(reason("buffer A f32 [9,8] input\nbuffer C f32 [8,9] output\nrun\n  for k 9\n    for v 8 vector\n"
+                   "      C[v,k] = A[k,v]\n",
+                   target),
+            "");
+}
+
+}  // namespace
+}  // namespace graft::codegen

@@ -1,0 +1,93 @@
+#include "codegen/schedule/rules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/schedule/support.h"
+
+namespace graft::codegen {
+namespace {
+
+using namespace test;
+
+std::vector<SketchSpace> derived(std::string_view workload, std::int64_t vector_bits = 256) {
+  return derive_sketches(computed(workload), target_with(vector_bits, 16));
+}
+
+std::vector<std::string> names(const std::vector<SketchSpace>& sketches) {
+  std::vector<std::string> result;
+  for (const SketchSpace& sketch : sketches) result.push_back(sketch.sketch->name);
+  return result;
+}
+using Names = std::vector<std::string>;
+
+TEST(Rules, OneSketchPerAxisThatCanBeVectorised) {
+  EXPECT_EQ(names(derived("matmul(m=32,n=32,k=32)")), Names{"C_by_j"});
+  // Weights vary along o and, contiguous, the results along x; y would move activations by a whole row.
+  EXPECT_EQ(names(derived("conv2d(c=8,h=18,w=18,k=16,r=3,s=3)")), (Names{"Y_by_o", "Y_by_x"}));
+  EXPECT_EQ(names(derived("conv2d_nchwc(c=16,h=6,w=6,k=32,r=3,s=3,block=16)")), Names{"Y_by_e"});
+  EXPECT_EQ(names(derived("input A[9,30]; output B[i,j] = exp(A[i,j]) where i=9, j=30")), Names{"B_by_j"});
+}
+
+TEST(Rules, WithoutVectorsOrALongEnoughAxisThereIsOneScalarSketch) {
+  EXPECT_EQ(names(derived("conv2d(c=8,h=18,w=18,k=16,r=3,s=3)", 0)), Names{"Y_scalar"});
+  EXPECT_EQ(names(derived("matmul(m=32,n=3,k=32)")), Names{"C_scalar"});
+  for (const SketchSpace& sketch : derived("matmul(m=32,n=3,k=32)")) {
+    EXPECT_FALSE(contains(to_text(*sketch.sketch), "vector C"));
+  }
+}
+
+TEST(Rules, EveryReducingStageIsTiledInEveryCombination) {
+  const auto sketches = derived(
+      "input A[8,16]; input B[16,8]; input D[8,8]; T[i,j] += A[i,l] * B[l,j];"
+      "output U[i,j] += T[i,m] * D[m,j] where i=8, j=8, l=16, m=8");
+  EXPECT_EQ(names(sketches), Names{"T_by_j_U_by_j"});
+  EXPECT_TRUE(contains(to_text(*sketches[0].sketch), "tile T l "));
+  EXPECT_TRUE(contains(to_text(*sketches[0].sketch), "tile U m "));
+}
+
+TEST(Rules, ConstantsThatVectorsNeedPackedAreAlwaysPacked) {
+  const auto sketches = derived("conv2d(n=2,c=8,h=18,w=18,k=16,r=3,s=3)");
+  ASSERT_EQ(sketches.size(), 2u);
+  const std::string by_o = to_text(*sketches[0].sketch), by_x = to_text(*sketches[1].sketch);
+  EXPECT_TRUE(contains(by_o, "\npack Y W above b.0 o.0 y.0 x.0\n")) << by_o;
+  EXPECT_TRUE(contains(by_x, "\n$Y_pack_W{|pack Y W above b.0 o.0 y.0 x.0}\n")) << by_x;
+  EXPECT_FALSE(contains(by_o + by_x, "pack Y X")) << "windows overlap: packing would copy elements twice";
+  base::Stream stream(1, "rules");
+  const Space space(parse_workload("conv2d(n=2,c=8,h=18,w=18,k=16,r=3,s=3)"), target_with(256, 16), {sketches[0]});
+  for (int i = 0; i < 20; ++i) {
+    const auto program = codegen::program(space.sample(stream), space.target());
+    ASSERT_TRUE(program.ok());
+    EXPECT_FALSE(program->prepare.empty());
+  }
+}
+
+TEST(Rules, AnElementwiseConsumerIsFusedWhereTheWholeReductionLiesInside) {
+  const auto sketches = derived("dense(m=16,n=32,k=16)");
+  ASSERT_FALSE(sketches.empty());
+  for (const SketchSpace& sketch : sketches) {
+    const std::string text = to_text(*sketch.sketch);
+    EXPECT_TRUE(contains(text, "\naccumulate T above $T_accumulate{l.0|l.1}\n$T_accumulate{fuse T Y|}\n")) << text;
+  }
+  EXPECT_FALSE(contains(to_text(*derived("matmul(m=16,n=32,k=16)")[0].sketch), "fuse"));
+}
+
+TEST(Rules, EveryArgumentHasOneDomainAndTilesAreChains) {
+  for (const char* workload : {"matmul(m=20,n=37,k=11)", "conv2d(c=3,h=9,w=9,k=20,r=3,s=3,stride=2,pad=1)"}) {
+    for (const SketchSpace& sketch : derived(workload)) {
+      std::vector<int> uses(sketch.sketch->arguments.size(), 0);
+      for (const Domain& domain : sketch.domains) {
+        for (const int argument : domain.arguments) ++uses[std::size_t(argument)];
+        for (const std::vector<std::int64_t>& row : domain.values) {
+          ASSERT_EQ(row.size(), domain.arguments.size());
+          for (std::size_t i = 1; i < row.size(); ++i) EXPECT_EQ(row[i - 1] % row[i], 0) << domain.name;
+        }
+      }
+      EXPECT_EQ(uses, std::vector<int>(uses.size(), 1)) << workload;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace graft::codegen

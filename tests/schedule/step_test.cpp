@@ -1,0 +1,58 @@
+#include "codegen/schedule/step.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/schedule/support.h"
+
+namespace graft::codegen {
+namespace {
+
+using namespace test;
+
+TEST(Step, EveryKindIsReadAndWritten) {
+  const Schedule schedule = steps(
+      "tile C i 64 16 4\n"
+      "order C i.0 j.0 l.0 i.1\n"
+      "vector C j.1\n"
+      "unroll C i.2 l.1\n"
+      "parallel C i.0\n"
+      "accumulate C above l.0 l.1\n"
+      "pack C B above l.0\n"
+      "fuse T Y\n");
+  ASSERT_EQ(schedule.size(), 8u);
+  for (std::size_t i = 0; i < schedule.size(); ++i) {
+    EXPECT_EQ(schedule[i].kind, StepKind(i));
+    EXPECT_EQ(parse_step(to_text(schedule[i]), "again"), schedule[i]) << to_text(schedule[i]);
+  }
+  EXPECT_EQ(steps(to_text(schedule)), schedule);
+  EXPECT_EQ(schedule[0], (Step{StepKind::tile, "C", "i", {}, {64, 16, 4}}));
+  EXPECT_EQ(schedule[6], (Step{StepKind::pack, "C", "B", {"l.0"}, {}}));
+  EXPECT_EQ(to_text(parse_step("  pack  C B   above l.0 ", "test")), "pack C B above l.0");
+}
+
+TEST(Step, RefusalsNamePlaceAndWord) {
+  const std::pair<const char*, const char*> refusals[] = {
+      {"", "expected a step, got an empty line"},
+      {"tiles C i 4", "unknown step 'tiles'; did you mean 'tile'"},
+      {"tile", "tile: expected a stage, got the end"},
+      {"tile C", "tile: expected an axis, got the end"},
+      {"tile C i", "tile: expected a size, got the end"},
+      {"tile C i 0", "expected a tile size >= 1, got '0'"},
+      {"tile C i 4x", "expected a tile size >= 1, got '4x'"},
+      {"order C", "order: expected a loop, got the end"},
+      {"vector C i.0 j.0", "vector: expected one loop, got 2"},
+      {"parallel C i.0 j.0", "parallel: expected one loop, got 2"},
+      {"accumulate C l.0", "accumulate: expected 'above', got 'l.0'"},
+      {"pack C B", "pack: expected 'above', got the end"},
+      {"pack C B above", "pack: expected a loop, got the end"},
+      {"fuse T Y now", "fuse: unexpected 'now'"},
+  };
+  for (const auto& [line, words] : refusals) {
+    const std::string message = refusal([&] { return parse_step(line, "mine:3"); });
+    EXPECT_TRUE(contains(message, words)) << line << ": " << message;
+    EXPECT_TRUE(contains(message, "mine:3")) << message;
+  }
+}
+
+}  // namespace
+}  // namespace graft::codegen

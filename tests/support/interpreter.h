@@ -1,0 +1,129 @@
+// The oracle of lowering and of machine code: a loop program run literally, in double, statement by statement. Indices
+// are held against the shape of every dimension; nothing about speed or rounding is modelled.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "codegen/program/program.h"
+
+namespace graft::codegen::test {
+
+using Numbers = std::vector<std::vector<double>>;  // by buffer of the program
+
+class Interpreter {
+ public:
+  Interpreter(const LoopProgram& program, Numbers& numbers)
+      : program_(program), numbers_(numbers), variables_(program.loops.size(), 0) {}
+
+  void run() {
+    walk(program_.prepare, 0, int(program_.prepare.size()));
+    walk(program_.run, 0, int(program_.run.size()));
+  }
+
+ private:
+  void walk(const Body& body, int begin, int end) {
+    for (int n = begin; n < end; n = body[std::size_t(n)].end) {
+      const Node& node = body[std::size_t(n)];
+      if (node.kind == Node::Kind::store) {
+        store(program_.stores[std::size_t(node.item)]);
+        continue;
+      }
+      for (std::int64_t i = 0; i < program_.loops[std::size_t(node.item)].extent; ++i) {
+        variables_[std::size_t(node.item)] = i;
+        walk(body, n + 1, node.end);
+      }
+    }
+  }
+
+  double& element(const Access& access) {
+    const Buffer& buffer = program_.buffers[std::size_t(access.tensor)];
+    if (access.index.size() != buffer.shape.size()) throw std::logic_error("rank of " + buffer.name);
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      const std::int64_t i = evaluate(access.index[d], variables_);
+      if (i < 0 || i >= buffer.shape[d]) throw std::logic_error("index outside of " + buffer.name);
+      offset = offset * buffer.shape[d] + i;
+    }
+    return numbers_[std::size_t(access.tensor)][std::size_t(offset)];
+  }
+
+  double value(const Value& value, bool integers) {
+    std::vector<double> results;
+    for (const ValueNode& node : value.nodes) {
+      const double a = node.a >= 0 ? results[std::size_t(node.a)] : 0;
+      const double b = node.b >= 0 ? results[std::size_t(node.b)] : 0;
+      switch (node.op) {
+        case Op::constant:
+          results.push_back(node.number);
+          break;
+        case Op::load:
+          results.push_back(element(value.loads[std::size_t(node.load)]));
+          if (integers) results.back() = std::trunc(results.back());
+          break;
+        case Op::add:
+          results.push_back(a + b);
+          break;
+        case Op::sub:
+          results.push_back(a - b);
+          break;
+        case Op::mul:
+          results.push_back(a * b);
+          break;
+        case Op::div:
+          results.push_back(a / b);
+          break;
+        case Op::max:
+          results.push_back(std::max(a, b));
+          break;
+        case Op::min:
+          results.push_back(std::min(a, b));
+          break;
+        case Op::neg:
+          results.push_back(-a);
+          break;
+        case Op::exp:
+          results.push_back(std::exp(a));
+          break;
+        case Op::sqrt:
+          results.push_back(std::sqrt(a));
+          break;
+      }
+    }
+    return results.back();
+  }
+
+  void store(const Store& store) {
+    const double right = value(store.value, !is_floating(program_.buffers[std::size_t(store.target.tensor)].dtype));
+    double& target = element(store.target);
+    switch (store.combine) {
+      case Combine::none:
+        target = right;
+        break;
+      case Combine::sum:
+        target += right;
+        break;
+      case Combine::max:
+        target = std::max(target, right);
+        break;
+      case Combine::min:
+        target = std::min(target, right);
+        break;
+    }
+  }
+
+  const LoopProgram& program_;
+  Numbers& numbers_;
+  std::vector<std::int64_t> variables_;
+};
+
+inline Numbers interpreted(const LoopProgram& program, Numbers numbers) {
+  Interpreter(program, numbers).run();
+  return numbers;
+}
+
+}  // namespace graft::codegen::test
