@@ -16,8 +16,9 @@ namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::vector<std::string> datasets, methods{"zero-shot", "scratch", "finetune", "ridge", "reptile"},
-      shots{"0", "5", "10", "20"}, hidden{"128", "64"};
+  std::vector<std::string> datasets,
+      methods{"zero-shot", "scratch", "nearest", "finetune", "ridge", "residual", "maml", "reptile"},
+      shots{"0", "5", "10", "20", "32", "64"}, hidden{"128", "64"};
   std::string target = "all", regime = "seen", encoding = "context_relation", backend = "native", out;
   std::int64_t draws = 20, steps = 0;
 };
