@@ -22,9 +22,10 @@ Tuning::Tuning(const codegen::Space& space, const features::Encoding& encoding, 
 bool Tuning::step(base::Monitor& monitor) {
   const std::int64_t left = settings_.trials - std::int64_t(trials_.size());
   if (left <= 0 || monitor.stop_requested()) return false;
-  const int count = int(std::min<std::int64_t>(left, settings_.batch));
   const bool guided = scorer_.has_model() || prior_ == nullptr;
-  const std::vector<codegen::Candidate> batch = (guided ? *explorer_ : *random_).propose(count, scorer_);
+  // Always a whole batch, cut to what is left: a run that goes on later with more trials proposes the same ones again.
+  std::vector<codegen::Candidate> batch = (guided ? *explorer_ : *random_).propose(settings_.batch, scorer_);
+  if (std::int64_t(batch.size()) > left) batch.resize(std::size_t(left));
   if (batch.empty()) return false;
 
   // Recorded trials answer; the others are measured, journaled one by one, and all are told in the order of the batch.

@@ -236,6 +236,17 @@ TEST(Tuning, ARunThatWasInterruptedAnywhereContinuesToTheSameEnd) {
   }
 }
 
+TEST(Tuning, ARunThatGoesOnWithMoreTrialsIsTheRunThatHadThemFromTheStart) {
+  Folder folder;
+  NearestRow prior;
+  FakeMeasurer whole, first, second;
+  const Outcome expected = tune(folder.path / "whole", whole, "annealing", &prior, 40);
+  tune(folder.path / "grown", first, "annealing", &prior, 17);
+  const Outcome grown = tune(folder.path / "grown", second, "annealing", &prior, 40);
+  EXPECT_EQ(grown.candidates, expected.candidates);
+  EXPECT_EQ(first.measured + second.measured, 40);
+}
+
 TEST(Tuning, FailedTrialsCountButAreNeitherBestNorLearntFrom) {
   Folder folder;
   FakeMeasurer measurer;
