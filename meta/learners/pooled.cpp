@@ -12,11 +12,7 @@ class PooledLearner final : public Learner {
  public:
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
-    require_groups(tasks);
-    NetworkState state;
-    state.normalisation = fit_normalisation(tasks.groups);
-    state.shape = {state.normalisation.features(), settings.hidden};
-    state.theta = initial_parameters(state.shape, settings.seed);
+    NetworkState state = untrained_state(tasks, settings);
     const auto network = make_mlp(state.shape, settings.backend);
     const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
     PooledSettings pooled;

@@ -63,4 +63,13 @@ void require_groups(const TaskSet& tasks) {
     throw base::UserError("nothing to train on: no platform is left; give at least one dataset more");
 }
 
+NetworkState untrained_state(const TaskSet& tasks, const LearnerSettings& settings) {
+  require_groups(tasks);
+  NetworkState state;
+  state.normalisation = fit_normalisation(tasks.groups);
+  state.shape = {state.normalisation.features(), settings.hidden};
+  state.theta = initial_parameters(state.shape, settings.seed);
+  return state;
+}
+
 }  // namespace graft::meta

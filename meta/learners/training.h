@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "meta/learner.h"
 #include "meta/models/adaptation.h"
+#include "meta/models/models.h"
 
 namespace graft::meta {
 
@@ -44,6 +45,8 @@ void train_pooled(const Network& network, std::vector<float>& theta, std::span<c
 void check_stop(base::Monitor& monitor);
 // UserError when a task set has no groups to learn from.
 void require_groups(const TaskSet& tasks);
+// What a network learner starts from: normalisation of the tasks, and seeded parameters. UserError as require_groups.
+NetworkState untrained_state(const TaskSet& tasks, const LearnerSettings& settings);
 
 // Support sizes for which adaptation is chosen and episodes are drawn: the default grid of shots.
 inline constexpr std::int64_t episode_shots[] = {5, 10, 20, 32};

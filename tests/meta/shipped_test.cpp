@@ -31,7 +31,8 @@ TEST(Shipped, NoRowIsStale) {
   for (const Examples& group : tasks.groups) EXPECT_GE(group.size(), 300 + 64) << group.platform << " " << group.workload.text;
 }
 
-// Measured when it was written: 0.78. Lower means that features, training or scoring got worse.
+// 0.796 when it was written (graft evaluate of the three native datasets, --target native:v3 --methods zero-shot --shots 0).
+// Lower means that features, training or scoring got worse.
 TEST(Shipped, APooledModelRanksProgramsOfAPlatformThatItHasNotSeen) {
   const features::Encoding& encoding = features::encoding_named("context_relation");
   const TaskSet sources = make_task_set(shipped({"native-v2", "native-v4"}), encoding, 2);
@@ -44,7 +45,7 @@ TEST(Shipped, APooledModelRanksProgramsOfAPlatformThatItHasNotSeen) {
   for (const Examples& group : target.groups) {
     correlations.push_back(rank_correlation(model->score(group.features).mean, group.log_seconds));
   }
-  EXPECT_GE(base::mean(correlations), 0.7);
+  EXPECT_GE(base::mean(correlations), 0.75);
 }
 
 }  // namespace
