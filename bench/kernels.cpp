@@ -84,6 +84,20 @@ class Library {
   void* handle_;
 };
 
+// Goes with what clang left in it, also when a kernel fails.
+struct TemporaryFolder {
+  TemporaryFolder() : path((std::filesystem::temp_directory_path() / "graft-bench-XXXXXX").string()) {
+    if (mkdtemp(path.data()) == nullptr) throw base::Failure("cannot make a temporary folder");
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string path;
+};
+
 // The memory of one workload: parameters in the order of the computation's tensors (without temporaries).
 struct Parameters {
   std::vector<std::unique_ptr<Memory>> memory;
@@ -269,9 +283,7 @@ std::vector<KernelRow> bench_kernels(const std::filesystem::path& run, const Ker
     throw base::UserError(
         run.string(), fmt::format("{} is not this machine; bench compares kernels of native platforms", platform.name));
   }
-  std::string pattern = (std::filesystem::temp_directory_path() / "graft-bench-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw base::Failure("cannot make a temporary folder");
-  const std::filesystem::path folder = pattern;
+  const TemporaryFolder folder;
   std::vector<Workload> workloads;
   for (const datasets::Trial& trial : content.journal.trials) {
     if (std::find(workloads.begin(), workloads.end(), trial.candidate.workload) == workloads.end())
@@ -280,9 +292,8 @@ std::vector<KernelRow> bench_kernels(const std::filesystem::path& run, const Ker
   std::vector<KernelRow> rows;
   for (const Workload& workload : workloads) {
     const std::optional<datasets::Trial> best = search::best_trial(content.journal.trials, workload);
-    if (best) rows.push_back(bench_one(workload, *best, platform, settings, folder));
+    if (best) rows.push_back(bench_one(workload, *best, platform, settings, folder.path));
   }
-  std::filesystem::remove_all(folder);
   return rows;
 }
 
