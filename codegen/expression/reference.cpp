@@ -76,7 +76,7 @@ std::pair<std::int64_t, std::vector<std::int64_t>> flat(const Access& access, co
 class Interpreter {
  public:
   Interpreter(const Computation& computation, const Stage& stage, const std::vector<Data>& data)
-      : stage_(stage), walk_(extents_of(stage)) {
+      : stage_(stage), type_(computation.tensors[std::size_t(stage.tensor)].dtype), walk_(extents_of(stage)) {
     const std::size_t axes = stage.axes.size();
     for (const Access& access : stage.value.loads) {
       const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
@@ -99,7 +99,7 @@ class Interpreter {
     out.value.resize(std::size_t(elements));
     out.magnitude.resize(std::size_t(elements));
     for (std::size_t e = 0; e < std::size_t(elements); ++e) {
-      double value = identity_of(stage_.combine), magnitude = 0;
+      double value = kept(identity_of(stage_.combine), type_), magnitude = 0;
       for (std::int64_t r = 0; r < reduced; ++r, walk_.advance()) {
         evaluate();
         const double v = values_.back(), m = magnitudes_.back();
@@ -108,7 +108,7 @@ class Interpreter {
             value = v, magnitude = m;
             break;
           case Combine::sum:
-            value += v, magnitude += m;
+            value = kept(value + v, type_), magnitude += m;
             break;
           case Combine::max:
             value = std::max(value, v), magnitude = std::max(magnitude, m);
@@ -182,6 +182,7 @@ class Interpreter {
           v = std::sqrt(a), m = v > 0 ? ma / v : std::sqrt(ma);
           break;
       }
+      v = kept(v, type_);
     }
   }
 
@@ -195,6 +196,7 @@ class Interpreter {
   }
 
   const Stage& stage_;
+  const DType type_;
   Walk walk_;
   std::vector<Load> loads_;
   std::vector<double> values_, magnitudes_;
@@ -255,6 +257,7 @@ class ProductSum {
     sum.lane_of_out_ = out[lane];
     sum.a_ = a.tensor;
     sum.b_ = b.tensor;
+    sum.type_ = tensor.dtype;
     return sum;
   }
 
@@ -269,6 +272,9 @@ class ProductSum {
       std::vector<double> none;
       multiply<false>(a.value, b.value, out.value, none);
       multiply<false>(magnitude_of(a), magnitude_of(b), out.magnitude, none);
+    }
+    if (!is_floating(type_)) {
+      for (double& value : out.value) value = kept(value, type_);
     }
   }
 
@@ -368,6 +374,7 @@ class ProductSum {
   Walk points_{{}}, outer_{{}}, reduced_{{}};
   std::int64_t lanes_ = 0, lane_of_b_ = 0, lane_of_out_ = 0;
   int a_ = 0, b_ = 0;
+  DType type_ = DType::f32;
 };
 
 double epsilon_of(DType dtype) {
@@ -429,9 +436,13 @@ void fill(const Tensor& tensor, std::uint64_t seed, std::vector<double>& values)
   base::Stream stream(seed, tensor.name);
   values.resize(std::size_t(tensor.elements()));
   for (double& value : values) {
-    // Multiples of 2^-20 are exact in f32, and products of two of them are not: rounding is exercised. Integers stay
-    // small, so that sums of products do not overflow.
-    value = is_floating(tensor.dtype) ? double(stream.bits() >> 43) * 0x1p-20 - 1 : double(stream.bits() >> 60) - 8;
+    // Multiples of 2^-20 are exact in f32, and products of two of them are not: rounding is exercised. Integers of 32
+    // bits stay small, so that sums of products do not overflow; bytes take all values, so that signs matter.
+    const std::uint64_t bits = stream.bits();
+    if (is_floating(tensor.dtype))
+      value = double(bits >> 43) * 0x1p-20 - 1;
+    else
+      value = bytes_of(tensor.dtype) == 1 ? kept(double(bits >> 56), tensor.dtype) : double(bits >> 60) - 8;
   }
 }
 

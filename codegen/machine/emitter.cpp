@@ -131,6 +131,9 @@ class Emitter {
         return builder_.getDoubleTy();
       case DType::i32:
         return builder_.getInt32Ty();
+      case DType::i8:
+      case DType::u8:
+        return builder_.getInt8Ty();
     }
     return nullptr;
   }
@@ -640,7 +643,10 @@ class Emitter {
     if (from == to) return value;
     llvm::Type* type = with_element(value, type_of(to));
     if (is_floating(from) && is_floating(to)) return builder_.CreateFPCast(value, type);
-    return is_floating(to) ? builder_.CreateSIToFP(value, type) : builder_.CreateFPToSI(value, type);
+    if (!is_floating(from) && !is_floating(to)) return builder_.CreateIntCast(value, type, is_signed(from));
+    if (is_floating(to))
+      return is_signed(from) ? builder_.CreateSIToFP(value, type) : builder_.CreateUIToFP(value, type);
+    return is_signed(to) ? builder_.CreateFPToSI(value, type) : builder_.CreateFPToUI(value, type);
   }
 
   llvm::Value* splat(llvm::Value* value) {
@@ -658,14 +664,16 @@ class Emitter {
 
   llvm::Value* constant(DType type, double value) {
     if (is_floating(type)) return llvm::ConstantFP::get(type_of(type), value);
-    const double low = std::numeric_limits<std::int32_t>::min(), high = std::numeric_limits<std::int32_t>::max();
-    return builder_.getInt32(std::uint32_t(std::int32_t(std::clamp(value, low, high))));
+    return llvm::ConstantInt::get(type_of(type), std::uint64_t(std::int64_t(kept(value, type))));
   }
 
   llvm::Value* extreme(bool greatest, llvm::Value* a, llvm::Value* b, DType type) {
     match(a, b);
     if (!is_floating(type))
-      return builder_.CreateBinaryIntrinsic(greatest ? llvm::Intrinsic::smax : llvm::Intrinsic::smin, a, b);
+      return builder_.CreateBinaryIntrinsic(is_signed(type)
+                                                ? (greatest ? llvm::Intrinsic::smax : llvm::Intrinsic::smin)
+                                                : (greatest ? llvm::Intrinsic::umax : llvm::Intrinsic::umin),
+                                            a, b);
     // Values are numbers: without NaN and signed zeros every target has one instruction for it.
     llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
     llvm::FastMathFlags flags = builder_.getFastMathFlags();
@@ -689,7 +697,9 @@ class Emitter {
       case Op::mul:
         return floating ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
       case Op::div:
-        return floating ? builder_.CreateFDiv(a, b) : builder_.CreateSDiv(a, b);
+        return floating          ? builder_.CreateFDiv(a, b)
+               : is_signed(type) ? builder_.CreateSDiv(a, b)
+                                 : builder_.CreateUDiv(a, b);
       case Op::max:
         return extreme(true, a, b, type);
       case Op::min:
@@ -817,8 +827,8 @@ class Emitter {
   llvm::Value* reduced(Combine combine, llvm::Value* value, DType type) {
     if (!is_floating(type)) {
       if (combine == Combine::sum) return builder_.CreateAddReduce(value);
-      return combine == Combine::max ? builder_.CreateIntMaxReduce(value, true)
-                                     : builder_.CreateIntMinReduce(value, true);
+      return combine == Combine::max ? builder_.CreateIntMaxReduce(value, is_signed(type))
+                                     : builder_.CreateIntMinReduce(value, is_signed(type));
     }
     llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
     llvm::FastMathFlags flags = builder_.getFastMathFlags();

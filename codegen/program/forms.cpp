@@ -98,7 +98,7 @@ constexpr std::array loop_kinds{
 #undef X
 };
 constexpr std::array dtypes{
-#define X(name, bytes, floating) DType::name,
+#define X(name, element) DType::name,
     GRAFT_DTYPES(X)
 #undef X
 };

@@ -257,6 +257,26 @@ bool compare(const Part& part, const char* data, Answer& answer) {
   return true;
 }
 
+bool is_floating(Element element) {
+  return element == Element::f32 || element == Element::f64;
+}
+
+bool compare(const Part& part, const char* data, Answer& answer) {
+  switch (part.element) {
+    case Element::f32:
+      return compare<float>(part, data, answer);
+    case Element::f64:
+      return compare<double>(part, data, answer);
+    case Element::i32:
+      return compare<std::int32_t>(part, data, answer);
+    case Element::i8:
+      return compare<std::int8_t>(part, data, answer);
+    case Element::u8:
+      return compare<std::uint8_t>(part, data, answer);
+  }
+  return false;
+}
+
 bool check_outputs(const Region& workspace, Answer& answer) {
   if (workspace.overrun()) {
     say(answer, Outcome::wrong_result, "a store behind the end of the workspace");
@@ -271,10 +291,7 @@ bool check_outputs(const Region& workspace, Answer& answer) {
       return false;
     }
     const char* const data = workload.region[i].data;
-    const bool same = part.element == Element::f32   ? compare<float>(part, data, answer)
-                      : part.element == Element::f64 ? compare<double>(part, data, answer)
-                                                     : compare<std::int32_t>(part, data, answer);
-    if (!same) return false;
+    if (!compare(part, data, answer)) return false;
   }
   return true;
 }
@@ -411,8 +428,7 @@ void take_candidate(const Request& request, int file, Answer& answer) {
     workspace.spoil(0xff);
     for (int i = 0; i < workload.parts; ++i) {
       // NaN in floating point: an element that is never written cannot pass, nor one left by the candidate before.
-      if (workload.part[i].written != 0)
-        workload.region[i].spoil(workload.part[i].element == Element::i32 ? 0xa5 : 0xff);
+      if (workload.part[i].written != 0) workload.region[i].spoil(is_floating(workload.part[i].element) ? 0xff : 0xa5);
     }
     kernel.workspace = workspace.data;
     kernel.stop = thread_seconds() + request.timeout_seconds;
