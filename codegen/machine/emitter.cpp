@@ -11,6 +11,9 @@
 #include <set>
 #include <tuple>
 
+#include "codegen/machine/intrinsic_code.h"
+#include "codegen/program/intrinsic.h"
+
 namespace graft::codegen {
 namespace {
 
@@ -86,8 +89,12 @@ class Emitter {
   }
 
   std::optional<base::Reason> emit() {
+    for (const IntrinsicPointer& known : program_.intrinsics) intrinsic_code_.push_back(add_intrinsic(module_, *known));
+    note_grains(program_.prepare);
+    note_grains(program_.run);
     emit_prepare();
     emit_run();
+    for (llvm::Function* code : intrinsic_code_) inline_everywhere(*code);
     if (refused_.empty()) return std::nullopt;
     return base::Reason{refused_};
   }
@@ -345,6 +352,7 @@ class Emitter {
   void loop_node(const Body& body, int n, const Node& node) {
     const int l = node.item;
     const Loop& here = loop(l);
+    if (here.intrinsic >= 0) return intrinsic(body, n);
     if (here.extent == 1) {
       variable(l) = {};
       return nodes(body, n + 1, node.end);
@@ -389,6 +397,52 @@ class Emitter {
     nodes(body, n + 1, node.end);
     lane_loop_ = -1;
     lanes_ = 1;
+  }
+
+  // The nest at body[n] as one call of its intrinsic's code.
+  void intrinsic(const Body& body, int n) {
+    const int number = loop(body[std::size_t(n)].item).intrinsic;
+    const Intrinsic& intrinsic = *program_.intrinsics[std::size_t(number)];
+    const base::Result<Match> found = codegen::match(program_, body, n, intrinsic);
+    if (!found) return refuse(fmt::format("intrinsic: {}", found.reason().text));
+    for (const int l : found->loops) variable(l) = {};
+    const Store& store = program_.stores[std::size_t(found->store)];
+    const auto whole = [&](const Access& access, const Affine& form, const Tensor& tensor) {
+      Place p = place(access, form);
+      p.lane_stride = 1;
+      lanes_ = tensor.elements();
+      return p;
+    };
+    std::vector<llvm::Value*> operands;
+    const Affine& target = target_offsets_[std::size_t(found->store)];
+    const auto operand = [&](const Access& access, const Affine& form, const Tensor& tensor) {
+      operands.push_back(load(whole(access, form, tensor), tensor.dtype));
+    };
+    if (store.combine != Combine::none) operand(store.target, target, intrinsic.output());
+    for (std::size_t t = 0; t < found->loads.size(); ++t) {
+      const int l = found->loads[t];
+      if (l < 0) continue;
+      operand(store.value.loads[std::size_t(l)], load_offsets_[std::size_t(found->store)][std::size_t(l)],
+              intrinsic.computation.tensors[t]);
+    }
+    if (refused_.empty()) {
+      llvm::Value* result = builder_.CreateCall(intrinsic_code_[std::size_t(number)], operands);
+      save(whole(store.target, target, intrinsic.output()), result);
+    }
+    lanes_ = 1;
+  }
+
+  // Register buffers that intrinsics write are held in pieces of what one intrinsic takes.
+  void note_grains(const Body& body) {
+    for (int n = 0; n < int(body.size()); ++n) {
+      if (body[std::size_t(n)].kind != Node::Kind::loop) continue;
+      const int number = loop(body[std::size_t(n)].item).intrinsic;
+      if (number < 0) continue;
+      int inner = n;
+      while (body[std::size_t(inner)].kind == Node::Kind::loop) ++inner;
+      const int target = program_.stores[std::size_t(body[std::size_t(inner)].item)].target.tensor;
+      grains_[target] = program_.intrinsics[std::size_t(number)]->output().elements();
+    }
   }
 
   void enter(int l, llvm::Value* induction, llvm::BasicBlock* header) {
@@ -522,8 +576,8 @@ class Emitter {
   }
 
   // The value of an access in type `as`: a scalar where it is the same in all lanes, else a vector.
-  llvm::Value* load(const Access& access, const Affine& form, DType as) {
-    const Place p = place(access, form);
+  llvm::Value* load(const Access& access, const Affine& form, DType as) { return load(place(access, form), as); }
+  llvm::Value* load(const Place& p, DType as) {
     const DType type = buffer(p.buffer).dtype;
     const std::int64_t lanes = p.lane_stride ? lanes_ : 1;
     if (buffer(p.buffer).scope == Scope::registers) {
@@ -602,6 +656,8 @@ class Emitter {
   llvm::Value* read_register(int b, std::int64_t element, std::int64_t lanes) {
     const auto exact = registers_.find({b, element});
     if (exact != registers_.end() && exact->second.lanes == lanes) return exact->second.value;
+    if (const auto around = piece_around(b, element, lanes); lanes > 1 && around != registers_.end())
+      return lanes_from(around->second.value, element - around->first.second, lanes);
     llvm::Type* type = type_of(buffer(b).dtype);
     llvm::Value* gathered =
         llvm::PoisonValue::get(lanes == 1 ? type : llvm::FixedVectorType::get(type, unsigned(lanes)));
@@ -618,11 +674,50 @@ class Emitter {
     return gathered;
   }
 
+  // The piece that holds all of [element, element + lanes), or the end.
+  std::map<RegisterKey, Piece>::iterator piece_around(int b, std::int64_t element, std::int64_t lanes) {
+    const auto it = piece_with(b, element);
+    const bool all = it != registers_.end() && element + lanes <= it->first.second + it->second.lanes;
+    return all ? it : registers_.end();
+  }
+  llvm::Value* lanes_from(llvm::Value* vector, std::int64_t first, std::int64_t lanes) {
+    std::vector<int> picked;
+    for (std::int64_t i = 0; i < lanes; ++i) picked.push_back(int(first + i));
+    return builder_.CreateShuffleVector(vector, picked);
+  }
+  // `vector` with `value` from lane `first` on.
+  llvm::Value* with_lanes(llvm::Value* vector, llvm::Value* value, std::int64_t first) {
+    const std::int64_t lanes = lanes_of(value), all = lanes_of(vector);
+    if (lanes == 0) return builder_.CreateInsertElement(vector, value, std::uint64_t(first));
+    std::vector<int> spread, blended;
+    for (std::int64_t i = 0; i < all; ++i) {
+      const bool replaced = i >= first && i < first + lanes;
+      spread.push_back(replaced ? int(i - first) : llvm::PoisonMaskElem);
+      blended.push_back(int(replaced ? all + i : i));
+    }
+    return builder_.CreateShuffleVector(vector, builder_.CreateShuffleVector(value, spread), blended);
+  }
+
+  // A piece of zeros where nothing is held yet. Those that are never written are lanes whose results nobody wants.
+  void begin_piece(int b, std::int64_t element, std::int64_t lanes) {
+    for (std::int64_t i = 0; i < lanes; ++i)
+      if (piece_with(b, element + i) != registers_.end()) return;
+    auto* type = llvm::FixedVectorType::get(type_of(buffer(b).dtype), unsigned(lanes));
+    registers_[{b, element}] = {llvm::Constant::getNullValue(type), lanes};
+  }
+
   void write_register(int b, std::int64_t element, std::int64_t lanes, llvm::Value* value) {
     const auto exact = registers_.find({b, element});
     if (exact != registers_.end() && exact->second.lanes == lanes) {
       exact->second.value = value;
       return;
+    }
+    if (const auto grain = grains_.find(b); grain != grains_.end() && lanes < grain->second) {
+      begin_piece(b, element / grain->second * grain->second, grain->second);
+      if (const auto around = piece_around(b, element, lanes); around != registers_.end()) {
+        around->second.value = with_lanes(around->second.value, value, element - around->first.second);
+        return;
+      }
     }
     // Pieces that overlap fall apart into single elements.
     for (std::int64_t i = 0; i < lanes; ++i) {
@@ -860,6 +955,8 @@ class Emitter {
   std::int64_t statements_ = 0;
   std::vector<llvm::Value*> pointers_;  // by buffer, of the function at hand
   std::map<RegisterKey, Piece> registers_;
+  std::vector<llvm::Function*> intrinsic_code_;  // by intrinsic of the program
+  std::map<int, std::int64_t> grains_;           // by register buffer: lanes of its pieces, where intrinsics write it
   std::map<std::tuple<llvm::Value*, llvm::Value*, std::int64_t, bool>, llvm::Value*> addresses_;
   std::map<LoadKey, llvm::Value*> loads_;                                 // of the block at hand
   std::map<std::pair<llvm::Value*, std::int64_t>, llvm::Value*> splats_;  // of the block at hand, by lanes

@@ -1,5 +1,6 @@
 #include "codegen/schedule/candidate.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -31,8 +32,9 @@ base::Result<LoopProgram> program(const Candidate& candidate, const Target& targ
   const base::Result<Schedule> filled = schedule(candidate);
   if (!filled) return filled.reason();
   const std::shared_ptr<const Computation> computation = lowered_form(candidate.workload);
-  const std::int64_t lanes = target.lanes(bytes_of(computation->tensors[0].dtype));
-  base::Result<LoopProgram> result = lower(*computation, *filled, lanes);
+  std::int64_t widest = 1;
+  for (const Tensor& tensor : computation->tensors) widest = std::max(widest, bytes_of(tensor.dtype));
+  base::Result<LoopProgram> result = lower(*computation, *filled, target.lanes(widest), candidate.sketch->intrinsics);
   if (!result) return result;
   if (const std::optional<base::Reason> reason = beyond_limits(*result, target)) return *reason;
   return result;

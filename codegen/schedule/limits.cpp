@@ -13,6 +13,7 @@ constexpr std::int64_t instruction_cap = 1200;
 struct OpenLoop {
   int loop = 0;
   int end = 0;
+  bool in_intrinsic = false;  // its code does all iterations at once
 };
 
 // Vector registers that one value of `lanes` elements takes.
@@ -25,21 +26,31 @@ std::int64_t registers_of(std::int64_t lanes, DType type, const Target& target) 
 
 std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Target& target) {
   std::vector<std::int64_t> accumulators(program.buffers.size(), 0);
+  std::vector<bool> of_intrinsic(program.buffers.size(), false);  // accumulators that lie as the intrinsic wants them
   std::int64_t instructions = 0, widest_row = 0;
   std::vector<OpenLoop> open;
   for (int at = 0; at < int(program.run.size()); ++at) {
     while (!open.empty() && open.back().end <= at) open.pop_back();
     const Node& node = program.run[std::size_t(at)];
     if (node.kind == Node::Kind::loop) {
-      open.push_back({node.item, node.end});
+      const bool inside = !open.empty() && open.back().in_intrinsic;
+      open.push_back({node.item, node.end, inside || program.loops[std::size_t(node.item)].intrinsic >= 0});
       continue;
     }
     const Store& store = program.stores[std::size_t(node.item)];
     int vector_loop = -1;
     std::int64_t lanes = 1, copies = 1;
     bool in_serial_loop = false;
+    // Elements of an access that an intrinsic takes at once.
+    const auto together = [&](const Affine& offset) {
+      std::int64_t count = 1;
+      for (const OpenLoop& o : open)
+        if (o.in_intrinsic && offset.coefficient(o.loop) != 0) count *= program.loops[std::size_t(o.loop)].extent;
+      return count;
+    };
     for (const OpenLoop& o : open) {
       const Loop& loop = program.loops[std::size_t(o.loop)];
+      if (o.in_intrinsic) continue;
       if (loop.kind == LoopKind::vector) {
         vector_loop = o.loop;
         lanes = loop.extent;
@@ -54,6 +65,7 @@ std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Targ
       std::int64_t count = 1;
       for (const OpenLoop& o : open) {
         const Loop& loop = program.loops[std::size_t(o.loop)];
+        if (o.in_intrinsic) continue;
         if (loop.kind == LoopKind::unrolled && offset.coefficient(o.loop) != 0) count *= loop.extent;
       }
       return count;
@@ -65,7 +77,9 @@ std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Targ
       const Access& access = is_target ? store.target : store.value.loads[i];
       const Buffer& buffer = program.buffers[std::size_t(access.tensor)];
       const Affine form = offset(program, access);
+      const std::int64_t elements = lanes * together(form);
       if (buffer.scope == Scope::registers) {
+        if (is_target && elements > lanes) of_intrinsic[std::size_t(access.tensor)] = true;
         if (is_target && store.combine == Combine::none) {
           std::int64_t& most = accumulators[std::size_t(access.tensor)];
           most = std::max(most, distinct(form) * registers_of(lanes, buffer.dtype, target));
@@ -81,13 +95,21 @@ std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Targ
         }
         instructions += 2 * lanes * distinct(form);
       } else {
-        instructions += (stride == 2 ? 3 : 1) * registers_of(lanes, buffer.dtype, target) * distinct(form);
-        if (!is_target && stride != 0) row += registers_of(lanes, buffer.dtype, target) * distinct(form);
+        const std::int64_t registers = registers_of(elements, buffer.dtype, target);
+        instructions += (stride == 2 ? 3 : 1) * registers * distinct(form);
+        // What fills no register of an intrinsic's is spread over one that is free again soon, as splats are.
+        const bool full = elements == lanes || elements * bytes_of(buffer.dtype) * 8 >= target.vector_bits;
+        if (!is_target && stride != 0 && full) row += registers * distinct(form);
       }
     }
     if (store.combine != Combine::none) widest_row = std::max(widest_row, std::min(row, copies));
+    const std::int64_t elements = lanes * together(offset(program, store.target));
     instructions +=
-        each * copies * registers_of(lanes, program.buffers[std::size_t(store.target.tensor)].dtype, target);
+        each * copies * registers_of(elements, program.buffers[std::size_t(store.target.tensor)].dtype, target);
+  }
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    const Buffer& buffer = program.buffers[b];
+    if (of_intrinsic[b]) accumulators[b] = registers_of(buffer.elements(), buffer.dtype, target);
   }
   const std::int64_t most = *std::max_element(accumulators.begin(), accumulators.end());
   if (most > 1 && most + widest_row + 1 > target.vector_registers) {

@@ -12,7 +12,8 @@ namespace graft::codegen {
 
 // Register budget: accumulators + one row of vector operands + 1 <= target.vector_registers, counted in vector
 // registers. Instruction cap: straight-line instructions of `run` after unrolling <= 1,200. Vector loops: every access
-// moves by 0, 1 or 2 elements per lane, or is a store outside of reduction loops.
+// moves by 0, 1 or 2 elements per lane, or is a store outside of reduction loops. An intrinsic counts as one operation
+// for each register of its results.
 std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Target& target);
 
 }  // namespace graft::codegen

@@ -46,8 +46,9 @@ struct Tile {
 
 class Lowerer {
  public:
-  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes)
-      : computation_(computation), plans_(std::move(plans)), lanes_(lanes) {}
+  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes,
+          std::span<const IntrinsicPointer> intrinsics)
+      : computation_(computation), plans_(std::move(plans)), lanes_(lanes), intrinsics_(intrinsics) {}
 
   LoopProgram run() {
     buffer_of_.assign(computation_.tensors.size(), -1);
@@ -347,6 +348,7 @@ class Lowerer {
       accumulate(position);
       return;
     }
+    if (plan_->tensorized == position && tensorize()) return;
     if (position == int(plan_->loops.size())) {
       leaf();
       return;
@@ -363,7 +365,7 @@ class Lowerer {
   // Start values, the reduction, and write-back of one tile.
   void accumulate(int position) {
     const auto spatial = [&](int i) { return is_spatial(i); };
-    const auto kind = [&](int i) { return plan_->loops[std::size_t(i)].kind; };
+    const auto kind = [&](int i) { return kind_in_tile(i); };
     if (accumulator_.buffer < 0) {
       bool registers = true;
       for (int i = position; i < int(plan_->loops.size()); ++i) {
@@ -385,6 +387,7 @@ class Lowerer {
 
   // The reduction itself; packs may stand between its loops.
   void reduce(int position) {
+    if (plan_->tensorized == position && tensorize()) return;
     if (position == int(plan_->loops.size())) {
       leaf();
       return;
@@ -395,6 +398,71 @@ class Lowerer {
       }
       reduce(position + 1);
     });
+  }
+
+  // ---- intrinsics ----
+
+  // The loops of an intrinsic's nest, where they have all their iterations; false where they are a remainder.
+  bool tensorize() {
+    const int first = plan_->tensorized, count = int(plan_->loops.size());
+    const IntrinsicPointer intrinsic = intrinsic_named(intrinsics_, plan_->intrinsic);
+    const auto refuse = [&](const std::string& text) {
+      throw CannotLower{fmt::format("tensorize {} {} {}: {}", computation_.tensors[std::size_t(stage_->tensor)].name,
+                                    plan_->intrinsic, loop_name(*stage_, plan_->loops[std::size_t(first)]), text)};
+    };
+    if (intrinsic == nullptr) refuse("there is no such intrinsic");
+    const std::vector<AxisRange> saved = ranges_;
+    for (int i = first; i < count; ++i) {
+      const LoopPlan& loop = plan_->loops[std::size_t(i)];
+      AxisRange& range = ranges_[std::size_t(loop.axis)];
+      const std::int64_t whole = range_of(*stage_, *plan_, i);
+      const bool is_first = std::none_of(plan_->loops.begin() + first, plan_->loops.begin() + i,
+                                         [&](const LoopPlan& outer) { return outer.axis == loop.axis; });
+      if (is_first && range.size < whole) {
+        if (!has_room(i)) {
+          ranges_ = saved;
+          return false;
+        }
+        range.size = whole;
+      }
+    }
+    const std::size_t at = body_->size(), outermost = program_.loops.size();
+    const auto all = [](int) { return true; };
+    nest(
+        first, all, [](int) { return LoopKind::unrolled; }, [&] { leaf(); });
+    ranges_ = saved;
+    if (program_.loops.size() == outermost) refuse("no loop runs more than once");
+    const auto known = std::find(program_.intrinsics.begin(), program_.intrinsics.end(), intrinsic);
+    program_.loops[outermost].intrinsic = int(known - program_.intrinsics.begin());
+    if (known == program_.intrinsics.end()) program_.intrinsics.push_back(intrinsic);
+    const base::Result<Match> found = match(program_, *body_, int(at), *intrinsic);
+    if (!found) refuse(found.reason().text);
+    return true;
+  }
+
+  // A remainder of a spatial loop may run its whole range where all that moves along it are tiles, which have room for
+  // it: what is computed too much is never written back.
+  bool has_room(int position) const {
+    if (accumulator_.buffer < 0 || !is_spatial(position)) return false;
+    return std::all_of(stage_->value.loads.begin(), stage_->value.loads.end(), [&](const Access& access) {
+      if (!indexes(access, position)) return true;
+      return std::any_of(packed_.begin(), packed_.end(), [&](const auto& p) {
+        return p.first == access.tensor &&
+               std::find(p.second.loops.begin(), p.second.loops.end(), position) != p.second.loops.end();
+      });
+    });
+  }
+
+  // Kind of a loop where a tile gets its start values and is written back. An intrinsic's innermost loop is a vector
+  // there, if results lie side by side.
+  LoopKind kind_in_tile(int position) const {
+    const int last_axis = computation_.spatial_axes(*stage_) - 1;
+    if (plan_->tensorized >= 0 && position >= plan_->tensorized) {
+      int last = int(plan_->loops.size()) - 1;
+      while (last >= 0 && !is_spatial(last)) --last;
+      if (position == last && plan_->loops[std::size_t(last)].axis == last_axis) return LoopKind::vector;
+    }
+    return plan_->loops[std::size_t(position)].kind;
   }
 
   void write_back(const Tile& tile) {
@@ -415,6 +483,7 @@ class Lowerer {
   const Computation& computation_;
   std::vector<StagePlan> plans_;
   std::int64_t lanes_;
+  std::span<const IntrinsicPointer> intrinsics_;
   LoopProgram program_;
   std::vector<int> buffer_of_;  // by tensor; -1: in no buffer
 
@@ -467,11 +536,12 @@ Computation with_padding_stages(const Computation& computation) {
   return result;
 }
 
-base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes) {
+base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
+                                std::span<const IntrinsicPointer> intrinsics) {
   base::Result<std::vector<StagePlan>> plans = apply(computation, schedule);
   if (!plans) return plans.reason();
   try {
-    return Lowerer(computation, std::move(plans.value()), lanes).run();
+    return Lowerer(computation, std::move(plans.value()), lanes, intrinsics).run();
   } catch (const CannotLower& failure) {
     return base::Reason{failure.text};
   }

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/error.h"
 #include "codegen/expression/computation.h"
+#include "codegen/program/intrinsic.h"
 #include "codegen/program/program.h"
 #include "codegen/schedule/step.h"
 
@@ -21,8 +23,9 @@ Computation with_padding_stages(const Computation& computation);
 
 // `computation` in the form above. `lanes`: vector width of the simple nests that no step names (fills, copies,
 // epilogues); 1 leaves them scalar. The program's parameters are the computation's inputs, constants and outputs in
-// order of tensors.
-base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes);
+// order of tensors. `intrinsics`: those that `tensorize` may name.
+base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
+                                std::span<const IntrinsicPointer> intrinsics = {});
 
 // The program of the empty schedule: plain nests in axis order, scalar. Any computation.
 LoopProgram naive_program(const Computation& computation);

@@ -52,6 +52,8 @@ class Rewriter {
         return pack(step);
       case StepKind::fuse:
         return fuse(step);
+      case StepKind::tensorize:
+        return tensorize(step);
     }
     return "unknown step";
   }
@@ -59,7 +61,7 @@ class Rewriter {
  private:
   // Steps other than tile and order name loops by where they stand, so those two must come first.
   bool is_settled() const {
-    return plan_->accumulate >= 0 || plan_->fused >= 0 || !plan_->packs.empty() ||
+    return plan_->accumulate >= 0 || plan_->fused >= 0 || plan_->tensorized >= 0 || !plan_->packs.empty() ||
            std::any_of(plan_->loops.begin(), plan_->loops.end(),
                        [](const LoopPlan& loop) { return loop.kind != LoopKind::serial; });
   }
@@ -121,7 +123,8 @@ class Rewriter {
       const bool reduced = loop.axis >= computation_.spatial_axes(*stage_);
       if (kind == LoopKind::vector && at + 1 != int(plan_->loops.size()))
         return fmt::format("{} is not innermost", name);
-      if (kind == LoopKind::parallel && !is_outermost(*stage_, *plan_, at)) return fmt::format("{} is not outermost", name);
+      if (kind == LoopKind::parallel && !is_outermost(*stage_, *plan_, at))
+        return fmt::format("{} is not outermost", name);
       if (kind != LoopKind::unrolled && reduced) return fmt::format("{} is reduced", name);
       loop.kind = kind;
     }
@@ -166,6 +169,22 @@ class Rewriter {
     const int at = above(step, failure);
     if (at >= 0) plan_->packs.push_back({tensor, at});
     return failure;
+  }
+
+  // An intrinsic's loops are all unrolled to the rest of the program; where they stand, nothing else may happen.
+  std::string tensorize(const Step& step) {
+    const int at = position_of(*stage_, *plan_, step.loops[0]);
+    if (at < 0) return fmt::format("{} has no loop {}", step.stage, step.loops[0]);
+    if (plan_->tensorized >= 0) return fmt::format("{} is already tensorized", step.stage);
+    for (std::size_t i = std::size_t(at); i < plan_->loops.size(); ++i) {
+      LoopPlan& loop = plan_->loops[i];
+      if (loop.kind != LoopKind::serial)
+        return fmt::format("{} is already {}", loop_name(*stage_, loop), name_of(loop.kind));
+      loop.kind = LoopKind::unrolled;
+    }
+    plan_->tensorized = at;
+    plan_->intrinsic = step.subject;
+    return "";
   }
 
   std::string fuse(const Step& step) {
@@ -257,6 +276,16 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
   for (const Step& step : schedule) {
     const std::string failure = rewriter.apply(step);
     if (!failure.empty()) return base::Reason{fmt::format("{}: {}", to_text(step), failure)};
+  }
+  for (std::size_t s = 0; s < plans.size(); ++s) {
+    const StagePlan& plan = plans[s];
+    if (plan.tensorized < 0) continue;
+    bool inside = plan.accumulate > plan.tensorized;
+    for (const PackPlan& pack : plan.packs) inside |= pack.above > plan.tensorized;
+    if (inside)
+      return base::Reason{fmt::format("tensorize {} {}: accumulates or packs inside of the intrinsic's loops",
+                                      computation.tensors[std::size_t(computation.stages[s].tensor)].name,
+                                      plan.intrinsic)};
   }
   // The loops of one axis must keep their order, or a tile would be left before it is entered.
   for (std::size_t s = 0; s < plans.size(); ++s) {

@@ -69,12 +69,19 @@ std::vector<Sketch::Token> parse_line(std::string_view line, Sketch& sketch, std
 
 Sketch parse_sketch(std::string_view text, std::string_view place) {
   Sketch sketch;
-  int number = 0;
-  for (const std::string_view raw : base::split(text, '\n')) {
+  const std::vector<std::string_view> lines = base::split(text, '\n');
+  for (std::size_t number = 0; number < lines.size();) {
+    const std::string here = fmt::format("{}:{}", place, number + 1);
+    const std::string_view line = base::trim(lines[number].substr(0, lines[number].find('#')));
+    if (!sketch.name.empty() && line.starts_with("intrinsic ")) {
+      IntrinsicPointer intrinsic = parse_intrinsic(lines, number, place);
+      if (intrinsic_named(sketch.intrinsics, intrinsic->name) != nullptr)
+        throw base::UserError(here, fmt::format("a second intrinsic named '{}'", intrinsic->name));
+      sketch.intrinsics.push_back(std::move(intrinsic));
+      continue;
+    }
     ++number;
-    const std::string_view line = base::trim(raw.substr(0, raw.find('#')));
     if (line.empty()) continue;
-    const std::string here = fmt::format("{}:{}", place, number);
     if (sketch.name.empty()) {
       const auto words = base::words(line);
       if (words.size() != 2 || words[0] != "sketch") {
@@ -104,7 +111,14 @@ std::string to_text(const Sketch& sketch) {
     }
     text += '\n';
   }
+  for (const IntrinsicPointer& intrinsic : sketch.intrinsics) text += to_text(*intrinsic);
   return text;
+}
+
+bool operator==(const Sketch& a, const Sketch& b) {
+  return a.name == b.name && a.arguments == b.arguments && a.lines == b.lines &&
+         std::equal(a.intrinsics.begin(), a.intrinsics.end(), b.intrinsics.begin(), b.intrinsics.end(),
+                    [](const IntrinsicPointer& x, const IntrinsicPointer& y) { return *x == *y; });
 }
 
 std::uint64_t hash(const Sketch& sketch) {

@@ -7,6 +7,8 @@
 //   accumulate C above $where{k.0|k.1}
 //   $packing{pack C B above k.0|}
 //
+// Behind the steps may stand intrinsics that they name (program/intrinsic.h): a sketch needs nothing beside itself.
+//
 // `$name` is filled by the argument's number, `$name{a|b|...}` by its alternative of that number; a line that is then
 // empty is no step. One argument may occur in several lines. Arguments are numbered in order of first appearance.
 #pragma once
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "codegen/program/intrinsic.h"
 #include "codegen/schedule/step.h"
 
 namespace graft::codegen {
@@ -38,7 +41,8 @@ struct Sketch {
   std::string name;
   std::vector<Argument> arguments;
   std::vector<std::vector<Token>> lines;
-  bool operator==(const Sketch&) const = default;
+  std::vector<IntrinsicPointer> intrinsics;
+  friend bool operator==(const Sketch& a, const Sketch& b);
 };
 
 Sketch parse_sketch(std::string_view text, std::string_view place);  // throws UserError

@@ -41,7 +41,8 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
     throw base::UserError(place, fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], known)));
   }
   step.kind = StepKind(kind);
-  const bool has_subject = step.kind == StepKind::tile || step.kind == StepKind::pack || step.kind == StepKind::fuse;
+  const bool has_subject = step.kind == StepKind::tile || step.kind == StepKind::pack || step.kind == StepKind::fuse ||
+                           step.kind == StepKind::tensorize;
   const bool has_above = step.kind == StepKind::accumulate || step.kind == StepKind::pack;
   std::size_t next = 1;
   auto word = [&](std::string_view what) {
@@ -50,7 +51,10 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   };
   step.stage = word("a stage");
   if (has_subject) {
-    step.subject = word(step.kind == StepKind::tile ? "an axis" : step.kind == StepKind::pack ? "a tensor" : "a stage");
+    step.subject = word(step.kind == StepKind::tile        ? "an axis"
+                        : step.kind == StepKind::pack      ? "a tensor"
+                        : step.kind == StepKind::tensorize ? "an intrinsic"
+                                                           : "a stage");
   }
   if (has_above && word("'above'") != "above") {
     throw base::UserError(place, fmt::format("{}: expected 'above', got '{}'", words[0], words[next - 1]));
@@ -69,7 +73,9 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
     throw base::UserError(place, fmt::format("{}: expected {}, got the end", words[0],
                                              step.kind == StepKind::tile ? "a size" : "a loop"));
   }
-  if ((step.kind == StepKind::vector || step.kind == StepKind::parallel) && step.loops.size() != 1) {
+  const bool one_loop =
+      step.kind == StepKind::vector || step.kind == StepKind::parallel || step.kind == StepKind::tensorize;
+  if (one_loop && step.loops.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));
   }
   return step;

@@ -24,7 +24,9 @@ namespace graft::codegen {
 //   order
 //                                        in which it is read; above all loops and constant: in prepare
 //   fuse STAGE CONSUMER                  the element-wise stage CONSUMER is applied when STAGE's tile is written back
-#define GRAFT_STEPS(X) X(tile) X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse)
+//   tensorize STAGE INTRINSIC LOOP       LOOP and all loops inside are what the intrinsic computes, and its code does
+//                                        them (program/intrinsic.h); remainders stay plain loops
+#define GRAFT_STEPS(X) X(tile) X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse) X(tensorize)
 
 enum class StepKind {
 #define X(name) name,
@@ -36,8 +38,8 @@ std::string_view name_of(StepKind kind);
 struct Step {
   StepKind kind = StepKind::tile;
   std::string stage;
-  std::string subject;              // tile: axis; pack: tensor; fuse: consumer; else empty
-  std::vector<std::string> loops;   // order, vector, unroll, parallel; accumulate, pack: the loops behind "above"
+  std::string subject;             // tile: axis; pack: tensor; fuse: consumer; tensorize: intrinsic; else empty
+  std::vector<std::string> loops;  // order, vector, unroll, parallel, tensorize; accumulate, pack: those behind "above"
   std::vector<std::int64_t> sizes;  // tile
   bool operator==(const Step&) const = default;
 };
