@@ -60,10 +60,10 @@ struct Tile {
 struct Frame {
   const Stage* stage = nullptr;
   StagePlan* plan = nullptr;
-  std::vector<AxisRange> region;          // by axis: all that this nest computes
-  std::vector<AxisRange> ranges;          // by axis: what is left of it here
-  std::vector<Affine> coordinates;        // by loop position: its iteration here
-  std::vector<PaddedDimension> padded;    // dimensions of padded loads
+  std::vector<AxisRange> region;        // by axis: all that this nest computes
+  std::vector<AxisRange> ranges;        // by axis: what is left of it here
+  std::vector<Affine> coordinates;      // by loop position: its iteration here
+  std::vector<PaddedDimension> padded;  // dimensions of padded loads
   bool reduced_outside = false;
 };
 
@@ -82,7 +82,11 @@ struct Region {
 class Lowerer {
  public:
   Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes)
-      : computation_(computation), plans_(std::move(plans)), lanes_(lanes), tiles_(computation.stages.size()), regions_(computation.tensors.size()) {}
+      : computation_(computation),
+        plans_(std::move(plans)),
+        lanes_(lanes),
+        tiles_(computation.stages.size()),
+        regions_(computation.tensors.size()) {}
 
   LoopProgram run() {
     buffer_of_.assign(computation_.tensors.size(), -1);
@@ -174,8 +178,8 @@ class Lowerer {
       return parts;
     }
     if (kind == LoopKind::vector || kind == LoopKind::parallel) {
-      throw CannotLower{fmt::format("{} is {} and runs over the border of padded loads", loop_name(stage(), loop),
-                                    name_of(kind))};
+      throw CannotLower{
+          fmt::format("{} is {} and runs over the border of padded loads", loop_name(stage(), loop), name_of(kind))};
     }
     std::vector<Place> last, places;
     for (std::int64_t t = 0; t < trips + (rest > 0 ? 1 : 0); ++t) {
@@ -420,7 +424,9 @@ class Lowerer {
       }
     };
     for (const Access& access : stage().value.loads) {
-      if (access.padded) add(access, [](const Affine& form) { return form; }, loop_count());
+      if (access.padded)
+        add(
+            access, [](const Affine& form) { return form; }, loop_count());
     }
     for (const ComputePlan& compute : plan().computes) {
       const Stage& producer = computation_.stages[std::size_t(compute.stage)];
@@ -485,7 +491,8 @@ class Lowerer {
       if (place == Place::outside) {
         nothing = true;
       } else if (!range.begin.is_constant()) {
-        throw CannotLower{fmt::format("the loops around {} leave open what of it is padding", tensor(stage().tensor).name)};
+        throw CannotLower{
+            fmt::format("the loops around {} leave open what of it is padding", tensor(stage().tensor).name)};
       } else {
         const std::int64_t first = range.begin.constant + form.constant;
         const std::int64_t begin = std::max<std::int64_t>(0, -first);
@@ -563,7 +570,8 @@ class Lowerer {
           throw CannotLower{fmt::format("{} is read in ways that move apart", tensor(number).name)};
         }
         const std::int64_t shift = std::min<std::int64_t>(0, read[d].begin.constant - result[d].begin.constant);
-        const std::int64_t end = std::max(result[d].begin.constant + result[d].size, read[d].begin.constant + read[d].size);
+        const std::int64_t end =
+            std::max(result[d].begin.constant + result[d].size, read[d].begin.constant + read[d].size);
         result[d].begin.constant += shift;
         result[d].begins = {result[d].begins.low + shift, result[d].begins.high + shift};
         result[d].size = end - result[d].begin.constant;
@@ -640,8 +648,7 @@ class Lowerer {
     Value value = map_accesses(consumer.value, [&](const Access& access) {
       return access.tensor == stage().tensor ? in_tile(tile) : in_tensor(access, begin);
     });
-    Access target =
-        element(consumer.tensor, {begin.begin(), begin.begin() + computation_.spatial_axes(stage())});
+    Access target = element(consumer.tensor, {begin.begin(), begin.begin() + computation_.spatial_axes(stage())});
     emit_store(std::move(target), Combine::none, std::move(value));
   }
 
@@ -649,7 +656,7 @@ class Lowerer {
   std::vector<StagePlan> plans_;
   std::int64_t lanes_;
   LoopProgram program_;
-  std::vector<int> buffer_of_;  // by tensor; -1: in no buffer
+  std::vector<int> buffer_of_;   // by tensor; -1: in no buffer
   std::vector<Tiles> tiles_;     // by stage
   std::vector<Region> regions_;  // by tensor; buffer -1: not computed in tiles
   Body* body_ = nullptr;

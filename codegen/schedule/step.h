@@ -29,7 +29,8 @@ namespace graft::codegen {
 //   order
 //                                        in which it is read; above all loops and constant: in prepare
 //   fuse STAGE CONSUMER                  the element-wise stage CONSUMER is applied when STAGE's tile is written back
-#define GRAFT_STEPS(X) X(tile) X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse) X(absorb) X(compute)
+#define GRAFT_STEPS(X) \
+  X(tile) X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse) X(absorb) X(compute)
 
 enum class StepKind {
 #define X(name) name,

@@ -31,8 +31,10 @@ TEST(Absorb, TheProducerIsWrittenIntoItsReader) {
 TEST(Absorb, WhatDoesNotApplyHasAReason) {
   const Computation c = computed("dense(m=4,n=6,k=5)");
   const std::pair<const char*, const char*> refusals[] = {
-      {"absorb Z T", "there is no stage Z"},       {"absorb Y X", "there is no stage X"},
-      {"absorb Y T", "T is a reduction"},          {"absorb T Y", "Y is an output"},
+      {"absorb Z T", "there is no stage Z"},
+      {"absorb Y X", "there is no stage X"},
+      {"absorb Y T", "T is a reduction"},
+      {"absorb T Y", "Y is an output"},
   };
   for (const auto& [text, words] : refusals) {
     const auto changed = restructured(c, steps(text));
