@@ -98,6 +98,7 @@ int compile(const Document& request, bool json, const Note& note) {
   settings.platform = request.at("platform").as_string();
   settings.candidates = request.at("candidates").as_integer();
   settings.slow_candidates = request.at("slow_candidates").as_integer();
+  settings.repetitions = int(request.at("repetitions").as_integer());
   settings.runs = paths(request.at("runs"));
   settings.seed = request.at("seed").as_u64();
   const auto rows = bench::bench_compile(settings, note);

@@ -46,13 +46,14 @@ struct KernelFlags {
 
 struct CompileFlags {
   std::string workload = "matmul(m=512,n=512,k=512)", platform = "native";
-  std::int64_t candidates = 200, slow_candidates = 40;
+  std::int64_t candidates = 200, slow_candidates = 40, repetitions = 20;
   std::vector<std::string> runs;
 
   base::Document request() const {
     base::Document request = base::Document::map();
     request.set("workload", workload).set("platform", platform).set("candidates", candidates);
-    return request.set("slow_candidates", slow_candidates).set("runs", list_of(runs));
+    request.set("slow_candidates", slow_candidates).set("repetitions", repetitions);
+    return request.set("runs", list_of(runs));
   }
 };
 
@@ -103,6 +104,7 @@ Command bench_compile_command() {
             options.text("platform", flags->platform, "that they are compiled for");
             options.integer("candidates", flags->candidates, 1, "random ones");
             options.integer("slow-candidates", flags->slow_candidates, 1, "of them for the slow pipeline O3");
+            options.integer("repetitions", flags->repetitions, 1, "of compiling a best kernel");
             return [flags](Session& session) { return become_bench("compile", flags->request(), session); };
           }};
 }
