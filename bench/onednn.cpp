@@ -8,6 +8,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -109,7 +110,7 @@ struct Layouts {
   bool operator==(const Layouts&) const = default;
 };
 
-// Nothing where the library does not have it.
+// Nothing where the library does not have it, or has no more than its reference code, which nobody would call.
 std::optional<Contender> convolution_contender(const Problem& problem, const Convolution& conv, std::string name,
                                                dnnl::algorithm algorithm, const Layouts& layouts) {
   const Dims x_dims{conv.n, conv.c, conv.h, conv.w}, y_dims{conv.n, conv.k, conv.out_h(), conv.out_w()};
@@ -125,6 +126,7 @@ std::optional<Contender> convolution_contender(const Problem& problem, const Con
   } catch (const dnnl::error&) {
     return std::nullopt;
   }
+  if (std::string_view(how.impl_info_str()).starts_with("ref")) return std::nullopt;
 
   const auto job = std::make_shared<Job>();
   job->primitive = dnnl::convolution_forward(how);
@@ -161,7 +163,10 @@ std::vector<Contender> convolution_contenders(const Problem& problem, const Conv
                                                 [&](const Contender& other) { return other.how == contender->how; });
     if (contender && !known) found.push_back(std::move(*contender));
   };
-  add("onednn_direct", dnnl::algorithm::convolution_direct, {block, block});
+  // A network's first layer has too few channels for blocks: the library's kernels for it read NCHW.
+  for (const Layouts& layouts : {Layouts{block, block}, Layouts{Tag::nchw, block}}) {
+    if (found.empty()) add("onednn_direct", dnnl::algorithm::convolution_direct, layouts);
+  }
   add("onednn_winograd", dnnl::algorithm::convolution_winograd, {block, block});
   add("onednn_any", dnnl::algorithm::convolution_direct, {Tag::any, Tag::any});
   if (conv.block == 1) add("onednn_plain", dnnl::algorithm::convolution_direct, {Tag::nchw, Tag::nchw});

@@ -10,7 +10,7 @@
 namespace graft::bench {
 
 // Of matrix products: "onednn", row-major in and out. Of convolutions, with weights packed as the library likes:
-//   onednn_direct    activations in blocks of the vector's channels (nChw16c, nChw8c)
+//   onednn_direct    activations in blocks of the vector's channels (nChw16c, nChw8c), or NCHW in and blocks out
 //   onednn_winograd  the same, where the library has it
 //   onednn_any       activations as the library likes, where that is something else
 //   onednn_plain     NCHW activations, for workloads that have them like that
