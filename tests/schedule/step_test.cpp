@@ -19,8 +19,10 @@ TEST(Step, EveryKindIsReadAndWritten) {
       "accumulate C above l.0 l.1\n"
       "pack C B above l.0\n"
       "fuse T Y\n"
+      "absorb Y P\n"
+      "compute Y P above y.0\n"
       "tensorize C dot j.2\n");
-  ASSERT_EQ(schedule.size(), 9u);
+  ASSERT_EQ(schedule.size(), 11u);
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     EXPECT_EQ(schedule[i].kind, StepKind(i));
     EXPECT_EQ(parse_step(to_text(schedule[i]), "again"), schedule[i]) << to_text(schedule[i]);
@@ -28,7 +30,7 @@ TEST(Step, EveryKindIsReadAndWritten) {
   EXPECT_EQ(steps(to_text(schedule)), schedule);
   EXPECT_EQ(schedule[0], (Step{StepKind::tile, "C", "i", {}, {64, 16, 4}}));
   EXPECT_EQ(schedule[6], (Step{StepKind::pack, "C", "B", {"l.0"}, {}}));
-  EXPECT_EQ(schedule[8], (Step{StepKind::tensorize, "C", "dot", {"j.2"}, {}}));
+  EXPECT_EQ(schedule[10], (Step{StepKind::tensorize, "C", "dot", {"j.2"}, {}}));
   EXPECT_EQ(to_text(parse_step("  pack  C B   above l.0 ", "test")), "pack C B above l.0");
 }
 
@@ -51,6 +53,8 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"pack C B", "pack: expected 'above', got the end"},
       {"pack C B above", "pack: expected a loop, got the end"},
       {"fuse T Y now", "fuse: unexpected 'now'"},
+      {"absorb Y P now", "absorb: unexpected 'now'"},
+      {"compute Y P y.0", "compute: expected 'above', got 'y.0'"},
   };
   for (const auto& [line, words] : refusals) {
     const std::string message = refusal([&] { return parse_step(line, "mine:3"); });
