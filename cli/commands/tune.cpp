@@ -1,15 +1,20 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
+#include "codegen/machine/compile.h"
+#include "codegen/schedule/lower.h"
+#include "codegen/schedule/rules.h"
 #include "codegen/schedule/space.h"
 #include "datasets/trial.h"
 #include "meta/learner.h"
@@ -21,7 +26,7 @@ namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::string workload, platform = "native", model, explorer = "annealing", out;
+  std::string workload, platform = "native", model, explorer = "annealing", intrinsics, out;
   std::int64_t trials = 256, batch = 32;
   MeasureFlags measure;
 };
@@ -54,6 +59,25 @@ Prior prior_of(const Flags& flags, Session& session) {
   return prior;
 }
 
+// The micro-kernels of a file; each must run on the platform and fit the workload.
+std::vector<codegen::IntrinsicPointer> read_intrinsics(const Flags& flags, const codegen::Workload& workload,
+                                                       const codegen::Target& target) {
+  if (flags.intrinsics.empty()) return {};
+  const codegen::Computation computation = codegen::with_padding_stages(codegen::computation(workload));
+  auto intrinsics = codegen::parse_intrinsics(base::read_file(flags.intrinsics), flags.intrinsics);
+  for (const codegen::IntrinsicPointer& intrinsic : intrinsics) {
+    if (const auto lacks = codegen::lacks_feature(*intrinsic, target))
+      throw base::UserError(flags.intrinsics, lacks->text);
+    const auto sketches = codegen::derive_sketches(computation, target, std::span(&intrinsic, 1));
+    const bool used = std::any_of(sketches.begin(), sketches.end(),
+                                  [](const auto& sketch) { return !sketch.sketch->intrinsics.empty(); });
+    if (!used)
+      throw base::UserError(flags.intrinsics,
+                            fmt::format("{} computes no part of '{}'", intrinsic->name, workload.text));
+  }
+  return intrinsics;
+}
+
 // The same candidates for the same request, so all of this identifies the run; how many trials there are may grow.
 base::Document request_of(const Flags& flags, const Session& session, const codegen::Workload& workload,
                           const tasks::Platform& platform, const Prior& prior) {
@@ -67,6 +91,7 @@ base::Document request_of(const Flags& flags, const Session& session, const code
       .set("batch", flags.batch)
       .set("model", prior.hash)
       .set("seed", std::int64_t(session.seed));
+  if (!flags.intrinsics.empty()) request.set("intrinsics", file_hash(flags.intrinsics));
   flags.measure.put(request);
   return request;
 }
@@ -135,7 +160,8 @@ std::optional<datasets::Trial> reported_best(const search::RunDirectory& run, co
 int tune(const Flags& flags, Session& session) {
   const codegen::Workload workload = codegen::parse_workload(flags.workload);
   const tasks::Platform platform = tasks::platform_named(flags.platform);
-  const codegen::Space space = codegen::derive_space(workload, platform.target);
+  const auto intrinsics = read_intrinsics(flags, workload, platform.target);
+  const codegen::Space space = codegen::derive_space(workload, platform.target, intrinsics);
   search::make_explorer(flags.explorer, space, session.seed);  // refuses an unknown name before there is a folder
   const tasks::MeasureSettings measure = flags.measure.settings(3);
   const Prior prior = prior_of(flags, session);
@@ -215,6 +241,7 @@ Command tune_command() {
         options.integer("trials", flags->trials, 1, "candidates to measure in all");
         options.text("explorer", flags->explorer, "annealing or random");
         options.integer("batch", flags->batch, 1, "candidates a round");
+        options.text("intrinsics", flags->intrinsics, "file of micro-kernels to use wherever they fit");
         options.text("out", flags->out, "the run's folder; run again to continue (default: runs/tune-...)");
         flags->measure.declare(options);
         return [flags](Session& session) { return tune(*flags, session); };

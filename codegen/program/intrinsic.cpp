@@ -244,4 +244,41 @@ base::Result<Match> match(const LoopProgram& program, const Body& body, int node
   return result;
 }
 
+std::vector<Assignment> assignments(const Computation& computation, const Stage& stage, const Intrinsic& intrinsic) {
+  const Stage& own = intrinsic.stage();
+  const auto type = [](const Computation& of, int tensor) { return of.tensors[std::size_t(tensor)].dtype; };
+  std::vector<Assignment> result;
+  if (stage.combine != own.combine || type(computation, stage.tensor) != intrinsic.output().dtype) return result;
+  const std::vector<int> moving = moving_axes(own);
+  std::vector<int> axes(own.axes.size(), -1);
+  const ValueMatch::Operands operands = [&](int wanted, int load) -> std::string {
+    const Access& a = own.value.loads[std::size_t(wanted)];
+    const Access& b = stage.value.loads[std::size_t(load)];
+    bool same = type(intrinsic.computation, a.tensor) == type(computation, b.tensor);
+    for (const int axis : moving) {
+      same &= (stride_along(intrinsic.computation, a, axis) != 0) ==
+              (stride_along(computation, b, axes[std::size_t(axis)]) != 0);
+    }
+    return same ? "" : "moves differently";
+  };
+  const std::function<void(std::size_t)> choose = [&](std::size_t at) {
+    if (at == moving.size()) {
+      ValueMatch values(own.value, stage.value, operands);
+      if (values.same()) result.push_back({axes, values.loads});
+      return;
+    }
+    const bool spatial = moving[at] < intrinsic.computation.spatial_axes(own);
+    for (int axis = 0; axis < int(stage.axes.size()); ++axis) {
+      if ((axis < computation.spatial_axes(stage)) != spatial) continue;
+      if (stage.axes[std::size_t(axis)].extent < own.axes[std::size_t(moving[at])].extent) continue;
+      if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
+      axes[std::size_t(moving[at])] = axis;
+      choose(at + 1);
+      axes[std::size_t(moving[at])] = -1;
+    }
+  };
+  choose(0);
+  return result;
+}
+
 }  // namespace graft::codegen

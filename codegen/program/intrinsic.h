@@ -16,6 +16,7 @@
 // The body is a function of values, not of memory: it takes the output's elements before (with `=` it does not), then
 // those of each input in order of declaration, and returns the output's elements. A tensor is one vector, row-major;
 // one of a single element is a scalar. So accumulators stay in registers, and what is read twice is loaded once.
+// Packing lays operands out in the order of the axes, spatial ones first: tensors are best declared so.
 #pragma once
 
 #include <memory>
@@ -63,5 +64,15 @@ struct Match {
 // one store of the same value (operands of + * max min may be swapped), combined in the same way, equal types, and
 // every operand contiguous, in the order of the intrinsic's tensor. A Reason names the first difference.
 base::Result<Match> match(const LoopProgram& program, const Body& body, int node, const Intrinsic& intrinsic);
+
+// A way in which part of a stage is what an intrinsic computes.
+struct Assignment {
+  std::vector<int> axes;   // by axis of the intrinsic: the stage's axis in its place; -1 for an extent of 1
+  std::vector<int> loads;  // by load of the intrinsic: the stage's
+};
+
+// All of them: axes of at least the intrinsic's extents, along which the same operands move. How far they move is left
+// to packing, and to match.
+std::vector<Assignment> assignments(const Computation& computation, const Stage& stage, const Intrinsic& intrinsic);
 
 }  // namespace graft::codegen

@@ -420,9 +420,118 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   }
 }
 
+// ---- a stage with an intrinsic ----
+
+// Whether packing by the intrinsic's loops gives an operand the strides that it wants.
+bool packs_as_wanted(const Intrinsic& intrinsic, const Access& wanted) {
+  std::int64_t size = 1;
+  for (int axis = int(intrinsic.stage().axes.size()) - 1; axis >= 0; --axis) {
+    const std::int64_t stride = stride_along(intrinsic.computation, wanted, axis);
+    const std::int64_t extent = intrinsic.stage().axes[std::size_t(axis)].extent;
+    if (stride == 0 || extent == 1) continue;
+    if (stride != size) return false;
+    size *= extent;
+  }
+  return true;
+}
+
+// (s1, s2, extent): a tile, a register tile of so many of the intrinsic's, the intrinsic's.
+std::vector<std::vector<std::int64_t>> tiles_of(std::int64_t axis, std::int64_t extent) {
+  std::vector<std::vector<std::int64_t>> result;
+  for (const std::int64_t count : register_tiles((axis + extent - 1) / extent, largest_vector_tile)) {
+    for (const std::int64_t s1 : multiples(count * extent, axis)) result.push_back({s1, count * extent, extent});
+  }
+  return result;
+}
+
+// False where an operand can neither be taken as it lies nor be packed.
+bool add_tensorized_stage(const Computation& computation, int number, const Intrinsic& intrinsic,
+                          const Assignment& assignment, Builder& builder) {
+  const Stage& stage = computation.stages[std::size_t(number)];
+  const std::string& name = computation.tensors[std::size_t(stage.tensor)].name;
+  std::vector<std::string> s[3], r[2], nest(intrinsic.stage().axes.size());
+  for (int a = 0; a < int(stage.axes.size()); ++a) {
+    const Axis& axis = stage.axes[std::size_t(a)];
+    if (axis.extent == 1) continue;
+    const auto part = std::find(assignment.axes.begin(), assignment.axes.end(), a);
+    const bool is_part = part != assignment.axes.end();
+    const std::size_t own = std::size_t(part - assignment.axes.begin());
+    const std::int64_t extent = is_part ? intrinsic.stage().axes[own].extent : 1;
+    const bool spatial = a < computation.spatial_axes(stage);
+    std::vector<std::vector<std::int64_t>> tiles;
+    if (spatial && is_part) {
+      tiles = tiles_of(axis.extent, extent);
+    } else if (spatial) {
+      for (const std::int64_t size : register_tiles(axis.extent, largest_register_tile))
+        for (const std::int64_t s1 : multiples(size, axis.extent)) tiles.push_back({s1, size});
+    } else {
+      for (const std::int64_t t1 : multiples(extent, axis.extent)) {
+        tiles.push_back({t1});
+        if (is_part) tiles.back().push_back(extent);
+      }
+    }
+    builder.line(fmt::format("tile {} {}{}", name, axis.name, builder.sizes(name + "_" + axis.name, tiles)));
+    const auto loop = [&](int level) { return fmt::format("{}.{}", axis.name, level); };
+    const int levels = spatial ? 3 : 2;
+    for (int level = 0; level < levels; ++level) (spatial ? s[level] : r[level]).push_back(loop(level));
+    if (is_part) nest[own] = loop(levels);
+  }
+  std::erase(nest, "");
+
+  std::vector<std::string> order;
+  const auto group = [&](const std::string& label, const std::vector<std::string>& loops) {
+    if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", name, label), orders(loops)));
+  };
+  group("s0", s[0]);
+  group("s1", s[1]);
+  group("r0", r[0]);
+  group("r1", r[1]);
+  order.push_back(builder.choice(fmt::format("{}_order_s2", name), orders(s[2])));
+  order.push_back(joined(nest));
+  builder.line(fmt::format("order {} {}", name, joined(order)));
+  builder.line(fmt::format("unroll {} {}", name, joined(s[2])));
+  const std::string where = name + "_accumulate", from_r0 = joined(r[0]);
+  const std::string innermost = joined(r[1]) + " " + joined(s[2]);
+  builder.line(fmt::format("accumulate {} above {}", name, builder.choice(where, {from_r0, innermost})));
+  if (const int consumer = fusable_consumer(computation, number); consumer >= 0) {
+    const int output = computation.stages[std::size_t(consumer)].tensor;
+    const std::string fuse = fmt::format("fuse {} {}", name, computation.tensors[std::size_t(output)].name);
+    builder.line(Builder::again(where, {fuse, ""}));
+  }
+
+  const std::vector<int> packable = packable_tensors(computation, stage);
+  for (std::size_t l = 0; l < assignment.loads.size(); ++l) {
+    const Access& access = stage.value.loads[std::size_t(assignment.loads[l])];
+    const Access& wanted = intrinsic.stage().value.loads[l];
+    bool as_it_lies = true;
+    for (std::size_t a = 0; a < assignment.axes.size(); ++a) {
+      if (assignment.axes[a] < 0) continue;
+      as_it_lies &=
+          stride_along(computation, access, assignment.axes[a]) == stride_along(intrinsic.computation, wanted, int(a));
+    }
+    const Tensor& operand = computation.tensors[std::size_t(access.tensor)];
+    const bool packs = std::find(packable.begin(), packable.end(), access.tensor) != packable.end() &&
+                       packs_as_wanted(intrinsic, wanted);
+    if (!packs && !as_it_lies) return false;
+    if (!packs) continue;
+    const std::string pack = fmt::format("pack {} {} above ", name, operand.name);
+    std::vector<std::string> alternatives;
+    if (as_it_lies) alternatives.emplace_back();
+    alternatives.push_back(pack + joined(s[0]));
+    if (operand.role != Role::constant) {
+      alternatives.push_back(pack + joined(s[1]));
+      alternatives.push_back(pack + from_r0);
+    }
+    builder.line(builder.choice(fmt::format("{}_pack_{}", name, operand.name), alternatives));
+  }
+  builder.line(fmt::format("tensorize {} {} {}", name, intrinsic.name, nest.front()));
+  return true;
+}
+
 }  // namespace
 
-std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target) {
+std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
+                                         std::span<const IntrinsicPointer> intrinsics) {
   std::vector<int> main_stages;
   for (std::size_t i = 0; i < computation.stages.size(); ++i) {
     if (computation.is_reduction(computation.stages[i])) main_stages.push_back(int(i));
@@ -454,11 +563,34 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
     result.push_back(builder.finish(name));
   };
   choose(0);
+
+  for (const IntrinsicPointer& intrinsic : intrinsics) {
+    for (const int number : main_stages) {
+      const Stage& stage = computation.stages[std::size_t(number)];
+      if (!computation.is_reduction(stage)) continue;
+      for (const Assignment& assignment : assignments(computation, stage, *intrinsic)) {
+        Builder builder;
+        for (const int other : main_stages) {
+          if (other == number) continue;
+          const Stage& plain = computation.stages[std::size_t(other)];
+          const DType type = computation.tensors[std::size_t(plain.tensor)].dtype;
+          const std::int64_t lanes = target.lanes(bytes_of(type));
+          add_stage(computation, other, vector_axes(computation, plain, lanes).front(), lanes, builder);
+        }
+        if (!add_tensorized_stage(computation, number, *intrinsic, assignment, builder)) continue;
+        builder.line(to_text(*intrinsic));
+        std::string name = fmt::format("{}_{}", computation.tensors[std::size_t(stage.tensor)].name, intrinsic->name);
+        for (const int axis : assignment.axes)
+          if (axis >= 0) name += "_" + stage.axes[std::size_t(axis)].name;
+        result.push_back(builder.finish(name));
+      }
+    }
+  }
   return result;
 }
 
-Space derive_space(const Workload& workload, const Target& target) {
-  return Space(workload, target, derive_sketches(with_padding_stages(computation(workload)), target));
+Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics) {
+  return Space(workload, target, derive_sketches(with_padding_stages(computation(workload)), target, intrinsics));
 }
 
 }  // namespace graft::codegen

@@ -4,6 +4,7 @@
 #include "codegen/program/forms.h"
 #include "codegen/schedule/candidate.h"
 #include "codegen/schedule/limits.h"
+#include "codegen/schedule/space.h"
 #include "tests/schedule/support.h"
 #include "tests/support/intrinsics.h"
 #include "tests/support/programs.h"
@@ -71,7 +72,8 @@ TEST(Tensorize, WhatDoesNotFitIsRefused) {
       {{"dot_u8i8 j.2", "dot_i8i8 j.2"}, "tensorize C dot_i8i8 j.2: there is no such intrinsic"},
       {{"dot_u8i8 j.2", "dot_u8i8 j.3"}, "C has no loop j.3"},
       {{"unroll C i.1 j.1", "unroll C i.1 j.1 l.1"}, "l.1 is already unrolled"},
-      {{"accumulate C above l.0", "accumulate C above l.1"}, "accumulates or packs inside of the intrinsic's loops"},
+      {{"accumulate C above l.0", "accumulate C above l.1"},
+       "accumulates, packs or computes inside of the intrinsic's loops"},
       {{"tensorize C dot_u8i8 j.2", "tensorize C dot_u8i8 j.2\ntensorize C dot_u8i8 j.2"}, "C is already tensorized"},
       {{"tensorize C dot_u8i8 j.2", "tensorize C dot_u8i8 j.2\nvector C l.1"}, "l.1 is already unrolled"},
   };
@@ -117,9 +119,65 @@ TEST(Tensorize, LimitsCountAnIntrinsicAsOneOperationOfItsRegisters) {
     EXPECT_TRUE(program.ok());
     return beyond_limits(*program, target_with(512, 32));
   };
-  EXPECT_FALSE(rows(12).has_value());  // 24 accumulators, 2 of B and one
+  EXPECT_FALSE(rows(12).has_value());  // 24 accumulators, two vectors of B and one of A
   ASSERT_TRUE(rows(16).has_value());
-  EXPECT_TRUE(contains(rows(16)->text, "32 accumulators, 2 operands and 1 exceed 32 registers")) << rows(16)->text;
+  EXPECT_TRUE(contains(rows(16)->text, "32 accumulators and 3 operands exceed 32 registers")) << rows(16)->text;
+}
+
+TEST(Tensorize, TheSpaceHoldsEveryWayInWhichAStageHoldsAnIntrinsic) {
+  const auto names = [](const std::string& workload, const std::string& intrinsic) {
+    std::vector<std::string> result;
+    const Space space = derive_space(parse_workload(workload), target_with(512, 32), shipped(intrinsic));
+    for (const SketchSpace& sketch : space.sketches()) {
+      if (!sketch.sketch->intrinsics.empty()) result.push_back(sketch.sketch->name);
+    }
+    return result;
+  };
+  const auto dot = [&](const std::string& workload) { return names(workload, "dot_u8i8"); };
+  EXPECT_EQ(dot(dot_workload(64, 64, 64)), std::vector<std::string>{"C_dot_u8i8_j_l"});
+  EXPECT_EQ(dot(dot_workload(64, 15, 64)), std::vector<std::string>{});  // no 16 columns
+  EXPECT_EQ(dot("matmul(m=64,n=64,k=64)"), std::vector<std::string>{});
+  EXPECT_EQ(dot(replaced(dot_workload(64, 64, 64), "B[l,j]", "B[l,j] * 2")), std::vector<std::string>{});
+  EXPECT_EQ(names("matmul(m=64,n=64,k=64)", "outer_4x4"),
+            (std::vector<std::string>{"C_outer_4x4_i_j", "C_outer_4x4_j_i"}));
+  EXPECT_TRUE(derive_space(parse_workload("matmul(m=64,n=64,k=64)"), target_with(512, 32))
+                  .sketches()[0]
+                  .sketch->intrinsics.empty());
+}
+
+TEST(Tensorize, SamplesOfTheSpaceComputeTheReference) {
+  const std::pair<std::string, std::string> cases[] = {
+      {dot_workload(7, 45, 24), "dot_u8i8"},
+      {dot_workload(13, 64, 18, "input"), "dot_u8i8"},
+      {"matmul(m=13,n=24,k=6)", "outer_4x4"},
+      {"dense(m=9,n=20,k=7)", "outer_4x4"},
+      {"conv2d(c=3,h=7,w=8,k=8,r=3,s=3)", "outer_4x4"},
+      {"input X[9,9,8] : u8; constant W[32,3,3,8] : i8; output Y[y,x,o] : i32 += X[y + u,x + v,i] * W[o,u,v,i] "
+       "where y=7, x=7, o=32, u=3, v=3, i=8",
+       "dot_u8i8"},
+  };
+  for (const auto& [text, intrinsic] : cases) {
+    const Workload workload = parse_workload(text);
+    const Target target = target_with(512, 32);
+    const Space all = derive_space(workload, target, shipped(intrinsic));
+    std::vector<SketchSpace> with;
+    for (const SketchSpace& sketch : all.sketches())
+      if (!sketch.sketch->intrinsics.empty()) with.push_back(sketch);
+    ASSERT_FALSE(with.empty()) << text;
+    const Space space(workload, target, with);
+    base::Stream stream(5, "tensorized samples");
+    int nests = 0;
+    for (int draw = 0; draw < 12; ++draw) {
+      SCOPED_TRACE(text + " draw " + std::to_string(draw) + " of seed 5");
+      const Candidate candidate = space.sample(stream);
+      const auto found = program(candidate, target);
+      ASSERT_TRUE(found.ok()) << found.reason().text;
+      check(*found, "sample");
+      nests += tensorized_nests(*found);
+      EXPECT_LE(worst_excess(computation(workload), *found, 2), 0) << to_text(schedule(candidate).value());
+    }
+    EXPECT_GT(nests, 0) << text;
+  }
 }
 
 }  // namespace
