@@ -178,7 +178,7 @@ class Rewriter {
     }
     std::string failure;
     const int at = above(step, failure);
-    if (at >= 0) plan_->packs.push_back({tensor, at});
+    if (at >= 0) plan_->packs.push_back({tensor, at, step.sizes.empty() ? 0 : step.sizes[0]});
     return failure;
   }
 

@@ -317,6 +317,16 @@ std::vector<std::string> register_order(const Stage& stage, const VectorAxis& ve
   return names;
 }
 
+// " by N" where the operand is read in an order in which it does not lie: neighbours are then copied together.
+std::string blocks_of(const Computation& computation, const Stage& stage, int tensor, const VectorAxis& vector,
+                      std::int64_t lanes) {
+  if (vector.axis < 0 || computation.tensors[std::size_t(tensor)].role == Role::constant) return "";
+  for (const Access& access : stage.value.loads) {
+    if (access.tensor == tensor && stride_along(computation, access, vector.axis) != 0) return "";
+  }
+  return fmt::format(" by {}", lanes);
+}
+
 void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes,
                Builder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
@@ -404,7 +414,8 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
     }
     for (const int tensor : packable_tensors(computation, stage)) {
       const Tensor& operand = computation.tensors[std::size_t(tensor)];
-      const std::string pack = fmt::format("pack {} {} above ", name, operand.name);
+      const std::string by = blocks_of(computation, stage, tensor, vector, lanes);
+      const std::string pack = fmt::format("pack {} {}{} above ", name, operand.name, by);
       const std::string whole = pack + (s[0].empty() ? from_r0 : joined(s[0]));
       if (std::find(vector.packed.begin(), vector.packed.end(), tensor) != vector.packed.end()) {
         builder.line(whole);
