@@ -41,6 +41,8 @@ struct Buffer {
   std::vector<std::int64_t> shape;
   Role role = Role::temporary;
   Scope scope = Scope::memory;
+  std::vector<double> values = {};  // of a literal (Tensor::values): no memory that anyone hands in, never written
+  bool is_literal() const { return !values.empty(); }
   std::int64_t elements() const;
   std::int64_t bytes() const { return elements() * bytes_of(dtype); }
   std::vector<std::int64_t> strides() const;  // in elements
