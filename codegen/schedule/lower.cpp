@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "codegen/schedule/restructure.h"
 #include "codegen/schedule/rewrite.h"
 
 namespace graft::codegen {
@@ -56,9 +57,11 @@ class Lowerer {
         const Tensor& tensor = computation_.tensors[t];
         if ((tensor.role != Role::temporary) != parameters || is_elided(int(t))) continue;
         buffer_of_[t] = int(program_.buffers.size());
-        program_.buffers.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.role, Scope::memory});
+        program_.buffers.push_back(
+            {tensor.name, tensor.dtype, tensor.shape, tensor.role, Scope::memory, tensor.values});
       }
     }
+    find_known_ahead();
     for (std::size_t s = 0; s < plans_.size(); ++s) {
       if (!plans_[s].is_fused) lower_stage(int(s));
     }
@@ -70,6 +73,18 @@ class Lowerer {
   bool is_elided(int tensor) const {
     const int stage = computation_.stage_writing(tensor);
     return stage >= 0 && plans_[std::size_t(stage)].fused >= 0;
+  }
+
+  // Constants, literals, and temporaries that depend on nothing else.
+  void find_known_ahead() {
+    for (const Tensor& tensor : computation_.tensors)
+      known_ahead_.push_back(tensor.role == Role::constant || tensor.is_literal());
+    for (const Stage& stage : computation_.stages) {
+      const std::vector<Access>& loads = stage.value.loads;
+      known_ahead_[std::size_t(stage.tensor)] =
+          computation_.tensors[std::size_t(stage.tensor)].role == Role::temporary && !loads.empty() &&
+          std::all_of(loads.begin(), loads.end(), [&](const Access& a) { return known_ahead_[std::size_t(a.tensor)]; });
+    }
   }
 
   // ---- writing nodes ----
@@ -168,9 +183,12 @@ class Lowerer {
 
   // The element of the stage's own tensor.
   Access own(std::span<const Affine> begin) const {
-    Access result{buffer_of_[std::size_t(stage_->tensor)], {}, false};
-    result.index.assign(begin.begin(), begin.begin() + computation_.spatial_axes(*stage_));
-    return result;
+    return {buffer_of_[std::size_t(stage_->tensor)], element(begin), false};
+  }
+  std::vector<Affine> element(std::span<const Affine> begin) const {
+    std::vector<Affine> index = element_of(computation_, *stage_);
+    for (Affine& form : index) form = substitute(form, begin);
+    return index;
   }
 
   Value value_here(std::span<const Affine> begin) const {
@@ -229,7 +247,7 @@ class Lowerer {
       known = packed_.end() - 1;
     }
     const Tile tile = known->second;
-    const bool ahead = is_outermost(*stage_, *plan_, plan.above) && tensor.role == Role::constant;
+    const bool ahead = is_outermost(*stage_, *plan_, plan.above) && known_ahead_[std::size_t(plan.tensor)];
     Body* const outer = body_;
     if (ahead) body_ = &program_.prepare;
     const auto kind = [&](int position) {
@@ -247,7 +265,8 @@ class Lowerer {
   void lower_stage(int number) {
     stage_ = &computation_.stages[std::size_t(number)];
     plan_ = &plans_[std::size_t(number)];
-    body_ = &program_.run;
+    const int writes = plan_->fused < 0 ? stage_->tensor : computation_.stages[std::size_t(plan_->fused)].tensor;
+    body_ = known_ahead_[std::size_t(writes)] ? &program_.prepare : &program_.run;
     packed_.clear();
     if (!plan_->scheduled) vectorise_last_axis();
     reset_ranges();
@@ -291,13 +310,13 @@ class Lowerer {
 
   // Fills the stage's whole tensor with a constant, in a nest of its own.
   void fill(const Value& value) {
-    const std::vector<std::int64_t>& shape = computation_.tensors[std::size_t(stage_->tensor)].shape;
+    const int spatial = computation_.spatial_axes(*stage_);
     StagePlan* const saved = plan_;
     StagePlan plain;
-    for (std::size_t d = 0; d < shape.size(); ++d) plain.loops.push_back({int(d), 0, 1, LoopKind::serial});
-    if (lanes_ > 1 && !shape.empty()) {
+    for (int a = 0; a < spatial; ++a) plain.loops.push_back({a, 0, 1, LoopKind::serial});
+    if (lanes_ > 1 && spatial > 0) {
       plain.loops.back().step = lanes_;
-      plain.loops.push_back({int(shape.size()) - 1, 1, 1, LoopKind::vector});
+      plain.loops.push_back({spatial - 1, 1, 1, LoopKind::vector});
     }
     plan_ = &plain;
     reset_ranges();
@@ -403,18 +422,18 @@ class Lowerer {
       emit_store(own(begin), Combine::none, Value::load(in_tile(tile)));
       return;
     }
+    const std::vector<Affine> consumed = element(begin);
     const Stage& consumer = computation_.stages[std::size_t(plan_->fused)];
     Value value = map_accesses(consumer.value, [&](const Access& access) {
-      return access.tensor == stage_->tensor ? in_tile(tile) : in_tensor(access, begin);
+      return access.tensor == stage_->tensor ? in_tile(tile) : in_tensor(access, consumed);
     });
-    Access target{buffer_of_[std::size_t(consumer.tensor)], {}, false};
-    target.index.assign(begin.begin(), begin.begin() + computation_.spatial_axes(*stage_));
-    emit_store(std::move(target), Combine::none, std::move(value));
+    emit_store({buffer_of_[std::size_t(consumer.tensor)], consumed, false}, Combine::none, std::move(value));
   }
 
   const Computation& computation_;
   std::vector<StagePlan> plans_;
   std::int64_t lanes_;
+  std::vector<bool> known_ahead_;  // by tensor: before run
   LoopProgram program_;
   std::vector<int> buffer_of_;  // by tensor; -1: in no buffer
 
@@ -467,7 +486,9 @@ Computation with_padding_stages(const Computation& computation) {
   return result;
 }
 
-base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes) {
+namespace {
+
+base::Result<LoopProgram> lower_stages(const Computation& computation, const Schedule& schedule, std::int64_t lanes) {
   base::Result<std::vector<StagePlan>> plans = apply(computation, schedule);
   if (!plans) return plans.reason();
   try {
@@ -475,6 +496,15 @@ base::Result<LoopProgram> lower(const Computation& computation, const Schedule& 
   } catch (const CannotLower& failure) {
     return base::Reason{failure.text};
   }
+}
+
+}  // namespace
+
+base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes) {
+  if (!restructures(schedule)) return lower_stages(computation, schedule, lanes);
+  const base::Result<Computation> changed = restructured(computation, schedule);
+  if (!changed) return changed.reason();
+  return lower_stages(*changed, schedule, lanes);
 }
 
 LoopProgram naive_program(const Computation& computation) {

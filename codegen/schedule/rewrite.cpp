@@ -52,6 +52,9 @@ class Rewriter {
         return pack(step);
       case StepKind::fuse:
         return fuse(step);
+      case StepKind::rfactor:
+      case StepKind::winograd:
+        break;
     }
     return "unknown step";
   }
@@ -121,7 +124,8 @@ class Rewriter {
       const bool reduced = loop.axis >= computation_.spatial_axes(*stage_);
       if (kind == LoopKind::vector && at + 1 != int(plan_->loops.size()))
         return fmt::format("{} is not innermost", name);
-      if (kind == LoopKind::parallel && !is_outermost(*stage_, *plan_, at)) return fmt::format("{} is not outermost", name);
+      if (kind == LoopKind::parallel && !is_outermost(*stage_, *plan_, at))
+        return fmt::format("{} is not outermost", name);
       if (kind != LoopKind::unrolled && reduced) return fmt::format("{} is reduced", name);
       loop.kind = kind;
     }
@@ -177,8 +181,12 @@ class Rewriter {
     if (computation_.tensors[std::size_t(stage_->tensor)].role != Role::temporary) {
       return fmt::format("{} is an output itself", step.stage);
     }
-    if (stage.combine != Combine::none || stage.axes.size() != std::size_t(computation_.spatial_axes(*stage_))) {
+    const std::vector<std::int64_t>& shape = computation_.tensors[std::size_t(stage_->tensor)].shape;
+    if (stage.combine != Combine::none || stage.axes.size() != shape.size()) {
       return fmt::format("{} is not element-wise", step.subject);
+    }
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (stage.axes[d].extent != shape[d]) return fmt::format("{} reads a part of {} only", step.subject, step.stage);
     }
     bool reads = false;
     for (const Access& access : stage.value.loads) {
@@ -255,6 +263,7 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
   }
   Rewriter rewriter(computation, plans);
   for (const Step& step : schedule) {
+    if (is_restructuring(step.kind)) continue;
     const std::string failure = rewriter.apply(step);
     if (!failure.empty()) return base::Reason{fmt::format("{}: {}", to_text(step), failure)};
   }

@@ -40,10 +40,12 @@ std::string loop_name(const Stage& stage, const LoopPlan& loop);  // "i.0"
 std::int64_t range_of(const Stage& stage, const StagePlan& plan, int position);
 // Most iterations of the loop at `position`, remainders included.
 std::int64_t most_trips(const Stage& stage, const StagePlan& plan, int position);
-// No loop outside of `position` iterates more than once (loops of one trip may stand there, as those of a batch of one).
+// No loop outside of `position` iterates more than once (loops of one trip may stand there, as those of a batch of
+// one).
 bool is_outermost(const Stage& stage, const StagePlan& plan, int position);
 
-// One plan per stage. A Reason names the step that does not apply.
+// One plan per stage. Steps that restructure are taken as done (restructure.h). A Reason names the step that does not
+// apply.
 base::Result<std::vector<StagePlan>> apply(const Computation& computation, const Schedule& schedule);
 
 }  // namespace graft::codegen

@@ -20,7 +20,7 @@ std::int64_t size_from(std::string_view word, std::string_view place) {
   std::int64_t size = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), size);
   if (error != std::errc() || end != word.data() + word.size() || size < 1) {
-    throw base::UserError(place, fmt::format("expected a tile size >= 1, got '{}'", word));
+    throw base::UserError(place, fmt::format("expected a size >= 1, got '{}'", word));
   }
   return size;
 }
@@ -29,6 +29,10 @@ std::int64_t size_from(std::string_view word, std::string_view place) {
 
 std::string_view name_of(StepKind kind) {
   return step_names[std::size_t(kind)];
+}
+
+bool is_restructuring(StepKind kind) {
+  return kind == StepKind::rfactor || kind == StepKind::winograd;
 }
 
 Step step_from_words(const std::vector<std::string_view>& words, std::string_view place) {
@@ -41,7 +45,9 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
     throw base::UserError(place, fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], known)));
   }
   step.kind = StepKind(kind);
-  const bool has_subject = step.kind == StepKind::tile || step.kind == StepKind::pack || step.kind == StepKind::fuse;
+  const bool of_axis = step.kind == StepKind::tile || step.kind == StepKind::rfactor;
+  const bool has_sizes = step.kind == StepKind::tile || is_restructuring(step.kind);
+  const bool has_subject = of_axis || step.kind == StepKind::pack || step.kind == StepKind::fuse;
   const bool has_above = step.kind == StepKind::accumulate || step.kind == StepKind::pack;
   std::size_t next = 1;
   auto word = [&](std::string_view what) {
@@ -50,13 +56,13 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   };
   step.stage = word("a stage");
   if (has_subject) {
-    step.subject = word(step.kind == StepKind::tile ? "an axis" : step.kind == StepKind::pack ? "a tensor" : "a stage");
+    step.subject = word(of_axis ? "an axis" : step.kind == StepKind::pack ? "a tensor" : "a stage");
   }
   if (has_above && word("'above'") != "above") {
     throw base::UserError(place, fmt::format("{}: expected 'above', got '{}'", words[0], words[next - 1]));
   }
   while (next < words.size()) {
-    if (step.kind == StepKind::tile) {
+    if (has_sizes) {
       step.sizes.push_back(size_from(words[next], place));
     } else {
       step.loops.emplace_back(words[next]);
@@ -66,8 +72,11 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (step.kind == StepKind::fuse) {
     if (!step.loops.empty()) throw base::UserError(place, fmt::format("fuse: unexpected '{}'", step.loops[0]));
   } else if (step.loops.empty() && step.sizes.empty()) {
-    throw base::UserError(place, fmt::format("{}: expected {}, got the end", words[0],
-                                             step.kind == StepKind::tile ? "a size" : "a loop"));
+    throw base::UserError(place,
+                          fmt::format("{}: expected {}, got the end", words[0], has_sizes ? "a size" : "a loop"));
+  }
+  if (is_restructuring(step.kind) && step.sizes.size() != 1) {
+    throw base::UserError(place, fmt::format("{}: expected one size, got {}", words[0], step.sizes.size()));
   }
   if ((step.kind == StepKind::vector || step.kind == StepKind::parallel) && step.loops.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));

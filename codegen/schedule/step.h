@@ -24,7 +24,12 @@ namespace graft::codegen {
 //   order
 //                                        in which it is read; above all loops and constant: in prepare
 //   fuse STAGE CONSUMER                  the element-wise stage CONSUMER is applied when STAGE's tile is written back
-#define GRAFT_STEPS(X) X(tile) X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse)
+// and, before all of these, steps that put other stages in a stage's place, whose names the steps behind them use
+// (restructure.h):
+//   rfactor STAGE AXIS FACTOR            the reduction over AXIS in FACTOR interleaved parts, added up behind
+//   winograd STAGE M                     a 3x3 convolution of stride 1 by Winograd's algorithm, in tiles of M x M
+#define GRAFT_STEPS(X) \
+  X(tile) X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse) X(rfactor) X(winograd)
 
 enum class StepKind {
 #define X(name) name,
@@ -32,13 +37,14 @@ enum class StepKind {
 #undef X
 };
 std::string_view name_of(StepKind kind);
+bool is_restructuring(StepKind kind);
 
 struct Step {
   StepKind kind = StepKind::tile;
   std::string stage;
-  std::string subject;              // tile: axis; pack: tensor; fuse: consumer; else empty
+  std::string subject;              // tile, rfactor: axis; pack: tensor; fuse: consumer; else empty
   std::vector<std::string> loops;   // order, vector, unroll, parallel; accumulate, pack: the loops behind "above"
-  std::vector<std::int64_t> sizes;  // tile
+  std::vector<std::int64_t> sizes;  // tile; rfactor, winograd: one
   bool operator==(const Step&) const = default;
 };
 using Schedule = std::vector<Step>;

@@ -18,8 +18,10 @@ TEST(Step, EveryKindIsReadAndWritten) {
       "parallel C i.0\n"
       "accumulate C above l.0 l.1\n"
       "pack C B above l.0\n"
-      "fuse T Y\n");
-  ASSERT_EQ(schedule.size(), 8u);
+      "fuse T Y\n"
+      "rfactor C l 16\n"
+      "winograd Y 4\n");
+  ASSERT_EQ(schedule.size(), 10u);
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     EXPECT_EQ(schedule[i].kind, StepKind(i));
     EXPECT_EQ(parse_step(to_text(schedule[i]), "again"), schedule[i]) << to_text(schedule[i]);
@@ -37,8 +39,8 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"tile", "tile: expected a stage, got the end"},
       {"tile C", "tile: expected an axis, got the end"},
       {"tile C i", "tile: expected a size, got the end"},
-      {"tile C i 0", "expected a tile size >= 1, got '0'"},
-      {"tile C i 4x", "expected a tile size >= 1, got '4x'"},
+      {"tile C i 0", "expected a size >= 1, got '0'"},
+      {"tile C i 4x", "expected a size >= 1, got '4x'"},
       {"order C", "order: expected a loop, got the end"},
       {"vector C i.0 j.0", "vector: expected one loop, got 2"},
       {"parallel C i.0 j.0", "parallel: expected one loop, got 2"},
@@ -46,6 +48,10 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"pack C B", "pack: expected 'above', got the end"},
       {"pack C B above", "pack: expected a loop, got the end"},
       {"fuse T Y now", "fuse: unexpected 'now'"},
+      {"rfactor C", "rfactor: expected an axis, got the end"},
+      {"rfactor C l 2 4", "rfactor: expected one size, got 2"},
+      {"winograd Y", "winograd: expected a size, got the end"},
+      {"winograd Y four", "expected a size >= 1, got 'four'"},
   };
   for (const auto& [line, words] : refusals) {
     const std::string message = refusal([&] { return parse_step(line, "mine:3"); });
