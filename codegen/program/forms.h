@@ -1,4 +1,4 @@
-// Text and JSON forms in which loop programs enter and leave. Text:
+// Text and JSON forms in which loop programs enter and leave, without their `amplification`. Text:
 //
 //   buffer A f32 [512,512] input
 //   buffer acc f32 [8,32] temporary registers

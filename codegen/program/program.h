@@ -74,6 +74,8 @@ struct LoopProgram {
   std::vector<Loop> loops;
   std::vector<Store> stores;
   Body prepare, run;
+  // Factor on the error that its results may have, from how it was made (schedule/restructure.h); no part of identity.
+  double amplification = 1;
 };
 
 // Equality and hash of what is computed, in which order and how: names of buffers and loops count nothing.

@@ -504,7 +504,9 @@ base::Result<LoopProgram> lower(const Computation& computation, const Schedule& 
   if (!restructures(schedule)) return lower_stages(computation, schedule, lanes);
   const base::Result<Computation> changed = restructured(computation, schedule);
   if (!changed) return changed.reason();
-  return lower_stages(*changed, schedule, lanes);
+  base::Result<LoopProgram> program = lower_stages(*changed, schedule, lanes);
+  if (program) program->amplification = amplification(computation, schedule);
+  return program;
 }
 
 LoopProgram naive_program(const Computation& computation) {
