@@ -1,4 +1,4 @@
-#include "codegen/schedule/restructure.h"
+#include "codegen/schedule/winograd.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,12 @@
 #include <cmath>
 #include <utility>
 
-#include "codegen/schedule/lower.h"
+#include "codegen/schedule/stages.h"
 
 namespace graft::codegen {
 namespace {
 
-// Thrown inside this file only, becomes the Reason of `restructured`.
+// Thrown inside this file only, becomes the Reason of `winograd`.
 struct DoesNotApply {
   std::string text;
 };
@@ -135,102 +135,16 @@ void channels_innermost(std::vector<Dimension>& dimensions) {
 
 class Restructurer {
  public:
-  explicit Restructurer(Computation computation) : computation_(std::move(computation)) {}
+  explicit Restructurer(Computation& computation) : computation_(computation) {}
 
-  void apply(const Step& step) {
-    const int tensor = computation_.tensor_named(step.stage);
-    const int stage = tensor < 0 ? -1 : computation_.stage_writing(tensor);
+  // The factor on errors.
+  double apply(const Step& step) {
+    const int stage = stage_named(computation_, step.stage);
     if (stage < 0) throw DoesNotApply{fmt::format("there is no stage {}", step.stage)};
-    if (step.kind == StepKind::rfactor)
-      rfactor(stage, step);
-    else
-      winograd(stage, step);
+    return winograd(stage, winograd_of(step.sizes[0]));
   }
-
-  const Computation& computation() const { return computation_; }
-  double amplification() const { return amplification_; }
 
  private:
-  std::string fresh_name(std::string name) const {
-    while (computation_.tensor_named(name) >= 0) name += '_';
-    return name;
-  }
-  static std::string fresh_axis(std::string name, const std::vector<Axis>& known) {
-    while (std::any_of(known.begin(), known.end(), [&](const Axis& axis) { return axis.name == name; })) name += '_';
-    return name;
-  }
-
-  int add_tensor(const std::string& name, DType dtype, std::vector<std::int64_t> shape,
-                 std::vector<double> values = {}) {
-    computation_.tensors.push_back({fresh_name(name), dtype, std::move(shape), Role::temporary, std::move(values)});
-    return int(computation_.tensors.size()) - 1;
-  }
-
-  // ---- rfactor ----
-
-  void rfactor(int number, const Step& step) {
-    const Stage stage = computation_.stages[std::size_t(number)];
-    const Tensor tensor = computation_.tensors[std::size_t(stage.tensor)];
-    const int spatial = computation_.spatial_axes(stage);
-    const auto found = std::find_if(stage.axes.begin() + spatial, stage.axes.end(),
-                                    [&](const Axis& axis) { return axis.name == step.subject; });
-    if (found == stage.axes.end())
-      throw DoesNotApply{fmt::format("{} does not reduce over {}", step.stage, step.subject)};
-    const int reduced = int(found - stage.axes.begin());
-    const std::int64_t factor = step.sizes[0];
-    if (found->extent % factor != 0) throw DoesNotApply{fmt::format("{} does not divide {}", factor, found->extent)};
-
-    // S.rf: the spatial axes, l_i, then the other reduced axes and l_o in l's place.
-    Stage parts;
-    std::vector<Affine> by;  // old axes in terms of new ones
-    std::vector<std::int64_t> shape;
-    for (int a = 0; a < spatial; ++a) {
-      parts.axes.push_back(stage.axes[std::size_t(a)]);
-      shape.push_back(parts.axes.back().extent);
-      by.push_back(Affine::variable(a));
-    }
-    const Axis inner{fresh_axis(found->name + "_i", stage.axes), factor};
-    parts.axes.push_back(inner);
-    shape.push_back(factor);
-    for (int a = spatial; a < int(stage.axes.size()); ++a) {
-      Axis axis = stage.axes[std::size_t(a)];
-      Affine form;
-      if (a == reduced) {
-        axis = {fresh_axis(axis.name + "_o", stage.axes), axis.extent / factor};
-        form = Affine::variable(spatial);
-      }
-      if (axis.extent > 1 || a != reduced) {
-        form += Affine::variable(int(parts.axes.size()), a == reduced ? factor : 1);
-        parts.axes.push_back(std::move(axis));
-      }
-      by.push_back(std::move(form));
-    }
-    parts.combine = int(parts.axes.size()) > spatial + 1 ? stage.combine : Combine::none;
-    parts.value = map_accesses(stage.value, [&](Access access) {
-      for (Affine& form : access.index) form = substitute(form, by);
-      return access;
-    });
-    parts.tensor = add_tensor(tensor.name + ".rf", tensor.dtype, std::move(shape));
-
-    Stage whole;
-    whole.tensor = stage.tensor;
-    whole.axes.assign(stage.axes.begin(), stage.axes.begin() + spatial);
-    whole.axes.push_back(inner);
-    whole.combine = stage.combine;
-    whole.index = stage.index;
-    Access access{parts.tensor, {}, false};
-    for (int a = 0; a <= spatial; ++a) access.index.push_back(Affine::variable(a));
-    whole.value = Value::load(std::move(access));
-    replace(number, {std::move(parts), std::move(whole)});
-  }
-
-  void replace(int number, std::vector<Stage> by) {
-    const auto at = computation_.stages.erase(computation_.stages.begin() + number);
-    computation_.stages.insert(at, std::make_move_iterator(by.begin()), std::make_move_iterator(by.end()));
-  }
-
-  // ---- winograd ----
-
   // T[axes] += matrix[transformed, summed] * source, the new tensor's dimensions being `dimensions`, of which
   // `transformed` is one. `summed` is one more axis, behind them.
   Stage transform(int tensor, std::vector<Axis> axes, int matrix, int transformed, Axis summed, Access source) const {
@@ -266,21 +180,35 @@ class Restructurer {
     return false;
   }
 
-  // Makes rows `needed` of dimension d readable: true if zeros must be read behind the tensor's end instead.
-  bool grow_data(int tensor, std::size_t d, std::int64_t needed) {
+  // Of which `needed` elements of each dimension may be read: the tensor itself, when it is a padding copy made longer,
+  // or a padding copy of it, which is added to `made`.
+  int with_zeros_behind(int tensor, std::vector<std::int64_t> needed, std::vector<Stage>& made) {
     Tensor& data = computation_.tensors[std::size_t(tensor)];
-    if (needed <= data.shape[d]) return false;
+    for (std::size_t d = 0; d < needed.size(); ++d) needed[d] = std::max(needed[d], data.shape[d]);
+    if (needed == data.shape) return tensor;
     const int writer = computation_.stage_writing(tensor);
-    if (writer < 0 || data.role != Role::temporary || is_read_padded(tensor)) return true;
-    Stage& stage = computation_.stages[std::size_t(writer)];
-    const bool pads = stage.value.nodes.size() == 1 && stage.value.loads.size() == 1 && stage.value.loads[0].padded;
-    if (!pads || !stage.index.empty()) return true;
-    data.shape[d] = stage.axes[d].extent = needed;
-    return false;
+    if (writer >= 0 && data.role == Role::temporary && !is_read_padded(tensor)) {
+      Stage& stage = computation_.stages[std::size_t(writer)];
+      if (stage.value.nodes.size() == 1 && stage.value.loads.size() == 1 && stage.value.loads[0].padded) {
+        for (std::size_t d = 0; d < needed.size(); ++d) stage.axes[d].extent = needed[d];
+        data.shape = needed;
+        return tensor;
+      }
+    }
+    Stage copy;
+    Access all{tensor, {}, true};
+    for (std::size_t d = 0; d < needed.size(); ++d) {
+      copy.axes.push_back({fmt::format("p{}", d), needed[d]});
+      all.index.push_back(Affine::variable(int(d)));
+    }
+    copy.value = Value::load(std::move(all));
+    const DType dtype = data.dtype;
+    copy.tensor = add_temporary(computation_, data.name + ".pad", dtype, std::move(needed));
+    made.push_back(std::move(copy));
+    return made.back().tensor;
   }
 
-  void winograd(int number, const Step& step) {
-    const Winograd& by = winograd_of(step.sizes[0]);
+  double winograd(int number, const Winograd& by) {
     const Stage stage = computation_.stages[std::size_t(number)];
     const Convolution convolution = convolution_of(computation_, stage);
     const Access& data = convolution.data;
@@ -296,9 +224,9 @@ class Restructurer {
     const Axis iy{"i" + axis_at(y.result).name, by.m}, ix{"i" + axis_at(x.result).name, by.m};
     const Axis point{"p", by.frequencies};
 
-    const int g = add_tensor(tensor.name + ".G", dtype, {by.frequencies, 3}, by.g);
-    const int b = add_tensor(tensor.name + ".B", dtype, {by.frequencies, by.frequencies}, by.b);
-    const int a = add_tensor(tensor.name + ".A", dtype, {by.m, by.frequencies}, by.a);
+    const int g = add_temporary(computation_, tensor.name + ".G", dtype, {by.frequencies, 3}, by.g);
+    const int b = add_temporary(computation_, tensor.name + ".B", dtype, {by.frequencies, by.frequencies}, by.b);
+    const int a = add_temporary(computation_, tensor.name + ".A", dtype, {by.m, by.frequencies}, by.a);
     std::vector<Stage> made;
 
     // Name and extent of a dimension that the stage reads at `form`.
@@ -320,7 +248,7 @@ class Restructurer {
             {named(weights.index[d], weights_shape[d]), axes_in(weights.index[d], of_results), int(d)});
     channels_innermost(weight_dimensions);
     const std::vector<Axis> half_axes = axes_of({fy, axis_at(x.tap)}, weight_dimensions);
-    const int half_u = add_tensor(tensor.name + ".U.rows", dtype, extents_of(half_axes));
+    const int half_u = add_temporary(computation_, tensor.name + ".U.rows", dtype, extents_of(half_axes));
     Access whole_weights{weights.tensor, std::vector<Affine>(weights.index.size()), false};
     Access half_weights{half_u, {Affine::variable(0)}, false};
     for (std::size_t i = 0; i < weight_dimensions.size(); ++i)
@@ -330,17 +258,19 @@ class Restructurer {
     made.push_back(transform(half_u, half_axes, g, 0, axis_at(y.tap), whole_weights));
 
     const std::vector<Axis> u_axes = axes_of({fy, fx}, weight_dimensions);
-    const int u = add_tensor(tensor.name + ".U", dtype, extents_of(u_axes));
+    const int u = add_temporary(computation_, tensor.name + ".U", dtype, extents_of(u_axes));
     half_weights.index.push_back(Affine::variable(int(u_axes.size())));
     for (std::size_t i = 0; i < weight_dimensions.size(); ++i)
       half_weights.index.push_back(Affine::variable(int(i) + 2));
     made.push_back(transform(u, u_axes, g, 1, axis_at(x.tap), half_weights));
 
     // V: the data's dimensions, rows and columns in tiles.
-    const bool zeros_below = grow_data(data.tensor, y.data, data.index[y.data].constant + by.m * ty.extent + 2);
-    const bool zeros_beside = grow_data(data.tensor, x.data, data.index[x.data].constant + by.m * tx.extent + 2);
+    std::vector<std::int64_t> needed(data.index.size(), 1);
+    needed[y.data] = data.index[y.data].constant + by.m * ty.extent + 2;
+    needed[x.data] = data.index[x.data].constant + by.m * tx.extent + 2;
+    const int source = with_zeros_behind(data.tensor, std::move(needed), made);
     std::vector<Dimension> data_dimensions;
-    const std::vector<std::int64_t> data_shape = computation_.tensors[std::size_t(data.tensor)].shape;
+    const std::vector<std::int64_t> data_shape = computation_.tensors[std::size_t(source)].shape;
     for (std::size_t d = 0; d < data.index.size(); ++d) {
       const bool tile = d == y.data || d == x.data;
       const Axis axis = d == y.data ? ty : d == x.data ? tx : named(data.index[d], data_shape[d]);
@@ -351,8 +281,8 @@ class Restructurer {
     for (Dimension& dimension : row_dimensions)
       if (dimension.source == int(x.data)) dimension.axis = {axis_at(x.result).name, by.m * tx.extent + 2};
     const std::vector<Axis> row_axes = axes_of({fy}, row_dimensions);
-    const int half_v = add_tensor(tensor.name + ".V.rows", dtype, extents_of(row_axes));
-    Access whole_data{data.tensor, std::vector<Affine>(data.index.size()), zeros_below || zeros_beside};
+    const int half_v = add_temporary(computation_, tensor.name + ".V.rows", dtype, extents_of(row_axes));
+    Access whole_data{source, std::vector<Affine>(data.index.size()), false};
     for (std::size_t i = 0; i < row_dimensions.size(); ++i) {
       const std::size_t d = std::size_t(row_dimensions[i].source);
       const int axis = int(i) + 1;
@@ -365,7 +295,7 @@ class Restructurer {
     made.push_back(transform(half_v, row_axes, b, 0, point, whole_data));
 
     const std::vector<Axis> v_axes = axes_of({fy, fx}, data_dimensions);
-    const int v = add_tensor(tensor.name + ".V", dtype, extents_of(v_axes));
+    const int v = add_temporary(computation_, tensor.name + ".V", dtype, extents_of(v_axes));
     Access half_data{half_v, {Affine::variable(0)}, false};
     for (std::size_t i = 0; i < data_dimensions.size(); ++i) {
       const bool column = data_dimensions[i].source == int(x.data);
@@ -384,7 +314,7 @@ class Restructurer {
     channels_innermost(result_dimensions);
     Stage products;
     products.axes = axes_of({fy, fx}, result_dimensions);
-    products.tensor = add_tensor(tensor.name + ".M", dtype, extents_of(products.axes));
+    products.tensor = add_temporary(computation_, tensor.name + ".M", dtype, extents_of(products.axes));
     std::vector<Affine> new_axis(stage.axes.size());  // by axis of the stage
     for (std::size_t i = 0; i < result_dimensions.size(); ++i)
       new_axis[std::size_t(result_dimensions[i].source)] = Affine::variable(int(i) + 2);
@@ -412,7 +342,7 @@ class Restructurer {
 
     // Back: rows, then columns into the results.
     const std::vector<Axis> back_axes = axes_of({iy, fx}, result_dimensions);
-    const int half_m = add_tensor(tensor.name + ".rows", dtype, extents_of(back_axes));
+    const int half_m = add_temporary(computation_, tensor.name + ".rows", dtype, extents_of(back_axes));
     Access from_m{m, {Affine::variable(int(back_axes.size())), Affine::variable(1)}, false};
     for (std::size_t i = 0; i < result_dimensions.size(); ++i) from_m.index.push_back(Affine::variable(int(i) + 2));
     made.push_back(transform(half_m, back_axes, a, 0, fy, from_m));
@@ -448,7 +378,7 @@ class Restructurer {
       computation_.tensors[std::size_t(stage.tensor)].shape = whole;
       made.push_back(std::move(results));
     } else {
-      results.tensor = add_tensor(tensor.name + ".tiles", dtype, whole);
+      results.tensor = add_temporary(computation_, tensor.name + ".tiles", dtype, whole);
       Stage cut;
       cut.tensor = stage.tensor;
       cut.axes.assign(stage.axes.begin(), stage.axes.begin() + spatial);
@@ -458,49 +388,21 @@ class Restructurer {
       made.push_back(std::move(results));
       made.push_back(std::move(cut));
     }
-    replace(number, std::move(made));
-    if (zeros_below || zeros_beside) computation_ = with_padding_stages(computation_);
-    amplification_ *= amplification_of(by, channels);
+    replace_stage(computation_, number, std::move(made));
+    return amplification_of(by, channels);
   }
 
-  Computation computation_;
-  double amplification_ = 1;
+  Computation& computation_;
 };
-
-base::Result<Restructurer> after_steps(const Computation& computation, const Schedule& schedule) {
-  Restructurer restructurer(with_padding_stages(computation));
-  bool others = false;
-  for (const Step& step : schedule) {
-    if (!is_restructuring(step.kind)) {
-      others = true;
-      continue;
-    }
-    try {
-      if (others) throw DoesNotApply{"stands behind steps on its result"};
-      restructurer.apply(step);
-    } catch (const DoesNotApply& failure) {
-      return base::Reason{fmt::format("{}: {}", to_text(step), failure.text)};
-    }
-  }
-  return restructurer;
-}
 
 }  // namespace
 
-bool restructures(const Schedule& schedule) {
-  return std::any_of(schedule.begin(), schedule.end(), [](const Step& step) { return is_restructuring(step.kind); });
-}
-
-base::Result<Computation> restructured(const Computation& computation, const Schedule& schedule) {
-  const base::Result<Restructurer> result = after_steps(computation, schedule);
-  if (!result) return result.reason();
-  return result->computation();
-}
-
-double amplification(const Computation& computation, const Schedule& schedule) {
-  if (!restructures(schedule)) return 1;
-  const base::Result<Restructurer> result = after_steps(computation, schedule);
-  return result ? result->amplification() : 1;
+base::Result<double> winograd(Computation& computation, const Step& step) {
+  try {
+    return Restructurer(computation).apply(step);
+  } catch (const DoesNotApply& failure) {
+    return base::Reason{failure.text};
+  }
 }
 
 }  // namespace graft::codegen

@@ -19,9 +19,11 @@ TEST(Step, EveryKindIsReadAndWritten) {
       "accumulate C above l.0 l.1\n"
       "pack C B above l.0\n"
       "fuse T Y\n"
+      "absorb Y P\n"
+      "compute Y P above y.0\n"
       "rfactor C l 16\n"
       "winograd Y 4\n");
-  ASSERT_EQ(schedule.size(), 10u);
+  ASSERT_EQ(schedule.size(), 12u);
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     EXPECT_EQ(schedule[i].kind, StepKind(i));
     EXPECT_EQ(parse_step(to_text(schedule[i]), "again"), schedule[i]) << to_text(schedule[i]);
@@ -52,6 +54,8 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"rfactor C l 2 4", "rfactor: expected one size, got 2"},
       {"winograd Y", "winograd: expected a size, got the end"},
       {"winograd Y four", "expected a size >= 1, got 'four'"},
+      {"absorb Y P now", "absorb: unexpected 'now'"},
+      {"compute Y P y.0", "compute: expected 'above', got 'y.0'"},
   };
   for (const auto& [line, words] : refusals) {
     const std::string message = refusal([&] { return parse_step(line, "mine:3"); });
