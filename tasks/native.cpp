@@ -201,6 +201,7 @@ class HostRunner::State {
     request.minimum_seconds = settings_.minimum_seconds;
     request.timeout_seconds = settings_.timeout_seconds;
     request.abort_seconds = abort_seconds;
+    request.tolerance_factor = binary.signature.amplification;
 
     // The worker ends the candidate by CPU time. When it is not heard of for much longer, it is stuck itself.
     const double patience = 2 * settings_.timeout_seconds + 5;

@@ -106,6 +106,7 @@ Signature signature(const LoopProgram& program) {
     if (buffer.role != Role::temporary)
       result.parameters.push_back({buffer.name, buffer.role, buffer.dtype, buffer.shape, buffer.bytes()});
   result.workspace_bytes = homes(program).workspace_bytes;
+  result.amplification = program.amplification;
   return result;
 }
 

@@ -30,6 +30,7 @@ struct Parameter {
 struct Signature {
   std::vector<Parameter> parameters;  // buffers of the program that are no temporaries, in order
   std::int64_t workspace_bytes = 0;
+  double amplification = 1;  // the program's, for whoever checks results
 };
 Signature signature(const LoopProgram& program);
 

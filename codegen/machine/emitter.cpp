@@ -111,7 +111,8 @@ class Emitter {
   // An access under the present loop variables.
   struct Place {
     int buffer = 0;
-    llvm::Value* pointer = nullptr;  // memory only; lane 0 is `constant` elements behind it
+    // Memory only; lane 0 is `constant` elements behind it. None for a literal that no serial loop moves through.
+    llvm::Value* pointer = nullptr;
     std::int64_t constant = 0;
     std::int64_t lane_stride = 0;
     bool inbounds = false;
@@ -172,7 +173,7 @@ class Emitter {
   std::vector<int> buffers_of(const Body& body, int begin, int end, std::set<int>* written) {
     std::set<int> touched;
     for_each_access(program_, body, begin, end, [&](int b, const Access&, bool writes) {
-      if (buffer(b).scope != Scope::memory) return;
+      if (buffer(b).scope != Scope::memory || buffer(b).is_literal()) return;
       touched.insert(b);
       if (writes) written->insert(b);
     });
@@ -566,6 +567,7 @@ class Emitter {
                            buffer(access.tensor).name, loop(l).name));
         return p;
       }
+      if (!p.pointer) p.pointer = table(p.buffer);
       p.pointer = advance(p.pointer, l, coefficient, p.inbounds, type_of(buffer(access.tensor).dtype));
     }
     return p;
@@ -601,6 +603,30 @@ class Emitter {
     return builder_.CreateAlignedLoad(of, address(p, element), llvm::Align(std::uint64_t(bytes_of(type))));
   }
 
+  // A literal in memory, for where its index is not known.
+  llvm::GlobalVariable* table(int b) {
+    llvm::GlobalVariable*& known = tables_[b];
+    if (known) return known;
+    std::vector<llvm::Constant*> elements;
+    for (const double value : buffer(b).values) elements.push_back(constant(buffer(b).dtype, value));
+    auto* type = llvm::ArrayType::get(type_of(buffer(b).dtype), elements.size());
+    known = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::InternalLinkage,
+                                     llvm::ConstantArray::get(type, elements), symbol_ + "_literal");
+    known->setAlignment(llvm::Align(alignment_bytes));
+    return known;
+  }
+
+  // The elements of a literal at a place that no serial loop moves.
+  llvm::Value* literal_value(const Place& p, std::int64_t lanes) {
+    const auto element = [&](std::int64_t lane) {
+      return constant(buffer(p.buffer).dtype, buffer(p.buffer).values[std::size_t(p.constant + lane * p.lane_stride)]);
+    };
+    if (lanes == 1) return element(0);
+    std::vector<llvm::Constant*> elements;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) elements.push_back(element(lane));
+    return llvm::ConstantVector::get(elements);
+  }
+
   // The value of an access in type `as`: a scalar where it is the same in all lanes, else a vector.
   llvm::Value* load(const Access& access, const Affine& form, DType as) {
     const Place p = place(access, form);
@@ -614,6 +640,7 @@ class Emitter {
                                                 std::uint64_t(i));
       return converted(gathered, type, as);
     }
+    if (buffer(p.buffer).is_literal() && !p.pointer) return converted(literal_value(p, lanes), type, as);
     llvm::Value*& known = loads_[LoadKey{p.buffer, p.pointer, p.constant, p.lane_stride, lanes, as}];
     if (!known) known = converted(lanes == 1 ? memory_load(p, 0, 1) : load_lanes(p, lanes), type, as);
     return known;
@@ -743,7 +770,7 @@ class Emitter {
     if (lanes_of(b)) a = splat(a);
   }
 
-  llvm::Value* constant(DType type, double value) {
+  llvm::Constant* constant(DType type, double value) {
     if (is_floating(type)) return llvm::ConstantFP::get(type_of(type), value);
     const double low = std::numeric_limits<std::int32_t>::min(), high = std::numeric_limits<std::int32_t>::max();
     return builder_.getInt32(std::uint32_t(std::int32_t(std::clamp(value, low, high))));
@@ -762,9 +789,44 @@ class Emitter {
     return greatest ? builder_.CreateMaxNum(a, b) : builder_.CreateMinNum(a, b);
   }
 
+  // The factors of a product, one that is known in front. Values are numbers, as for extreme(): 0 * x is 0.
+  struct Factors {
+    const llvm::ConstantFP* known = nullptr;
+    llvm::Value* other = nullptr;
+    bool is(double number) const { return known && known->isExactlyValue(number); }
+  };
+  static Factors factors(llvm::Value* a, llvm::Value* b) {
+    if (const auto* number = llvm::dyn_cast<llvm::ConstantFP>(a)) return {number, b};
+    return {llvm::dyn_cast<llvm::ConstantFP>(b), a};
+  }
+
+  llvm::Value* product(llvm::Value* a, llvm::Value* b) {
+    const Factors f = factors(a, b);
+    if (f.is(0)) return llvm::Constant::getNullValue(a->getType());
+    if (f.is(1)) return f.other;
+    if (f.is(-1)) return builder_.CreateFNeg(f.other);
+    match(a, b);
+    return builder_.CreateFMul(a, b);
+  }
+
+  // before + a * b. A factor of 0, 1 or -1 leaves out what it makes superfluous, and so does a known factor where
+  // nothing was added up before: a transform by a matrix of literals costs its non-zero terms only.
+  llvm::Value* product_added(llvm::Value* a, llvm::Value* b, llvm::Value* before) {
+    const Factors f = factors(a, b);
+    const auto wide = [&](llvm::Value* value) { return lane_loop_ >= 0 ? splat(value) : value; };
+    if (f.is(0)) return before;
+    if (f.known) {
+      const auto* start = llvm::dyn_cast<llvm::Constant>(before);
+      if (start && start->isNullValue()) return wide(product(a, b));
+      if (f.is(1)) return builder_.CreateFAdd(before, wide(f.other));
+      if (f.is(-1)) return builder_.CreateFSub(before, wide(f.other));
+    }
+    return fused(wide(a), wide(b), before);
+  }
+
   llvm::Value* applied(Op op, llvm::Value* a, llvm::Value* b, DType type) {
     const bool floating = is_floating(type);
-    if (b) match(a, b);
+    if (b && op != Op::mul) match(a, b);
     switch (op) {
       case Op::constant:
       case Op::load:
@@ -774,7 +836,9 @@ class Emitter {
       case Op::sub:
         return floating ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b);
       case Op::mul:
-        return floating ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
+        if (floating) return product(a, b);
+        match(a, b);
+        return builder_.CreateMul(a, b);
       case Op::div:
         return floating ? builder_.CreateFDiv(a, b) : builder_.CreateSDiv(a, b);
       case Op::max:
@@ -874,10 +938,8 @@ class Emitter {
             fuse ? applied(Op::mul, values[std::size_t(root.a)], values[std::size_t(root.b)], type) : values.back();
         result = combined(store.combine, before, reduced(store.combine, splat(value), type), type);
       } else if (fuse) {
-        llvm::Value* a = values[std::size_t(root.a)];
-        llvm::Value* b = values[std::size_t(root.b)];
-        if (lane_loop_ >= 0) a = splat(a), b = splat(b);
-        result = fused(a, b, before);
+        result = product_added(values[std::size_t(root.a)], values[std::size_t(root.b)], before);
+        if (result == before) return;
       } else {
         result = combined(store.combine, before, values.back(), type);
       }
@@ -935,7 +997,8 @@ class Emitter {
   std::int64_t lanes_ = 1;
   bool in_prepare_ = false;
   std::int64_t statements_ = 0;
-  std::vector<llvm::Value*> pointers_;  // by buffer, of the function at hand
+  std::vector<llvm::Value*> pointers_;           // by buffer, of the function at hand
+  std::map<int, llvm::GlobalVariable*> tables_;  // of literals
   std::map<RegisterKey, Piece> registers_;
   std::map<std::tuple<llvm::Value*, llvm::Value*, std::int64_t, bool>, llvm::Value*> addresses_;
   std::map<LoadKey, llvm::Value*> loads_;                                 // of the block at hand
@@ -958,7 +1021,7 @@ Homes homes(const LoopProgram& program) {
     Home home;
     if (is_parameter(buffer)) {
       home.parameter = parameters++;
-    } else if (buffer.scope == Scope::memory) {
+    } else if (buffer.scope == Scope::memory && !buffer.is_literal()) {
       home.offset = all.workspace_bytes;
       const auto copied = copies.find(int(b));
       if (copied != copies.end()) home.copy_bytes = aligned(buffer.bytes());

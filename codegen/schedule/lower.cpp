@@ -101,10 +101,11 @@ class Lowerer {
         const Tensor& tensor = computation_.tensors[t];
         if ((tensor.role != Role::temporary) != parameters || is_elided(int(t))) continue;
         buffer_of_[t] = int(program_.buffers.size());
-        program_.buffers.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.role, Scope::memory});
+        program_.buffers.push_back(
+            {tensor.name, tensor.dtype, tensor.shape, tensor.role, Scope::memory, tensor.values});
       }
     }
-    body_ = &program_.run;
+    find_known_ahead();
     for (std::size_t s = 0; s < plans_.size(); ++s) {
       if (!plans_[s].is_fused && !plans_[s].is_computed) lower_stage(int(s));
     }
@@ -116,6 +117,18 @@ class Lowerer {
   bool is_elided(int tensor) const {
     const int stage = computation_.stage_writing(tensor);
     return stage >= 0 && (plans_[std::size_t(stage)].fused >= 0 || plans_[std::size_t(stage)].is_computed);
+  }
+
+  // Constants, literals, and temporaries that depend on nothing else.
+  void find_known_ahead() {
+    for (const Tensor& tensor : computation_.tensors)
+      known_ahead_.push_back(tensor.role == Role::constant || tensor.is_literal());
+    for (const Stage& stage : computation_.stages) {
+      const std::vector<Access>& loads = stage.value.loads;
+      known_ahead_[std::size_t(stage.tensor)] =
+          computation_.tensors[std::size_t(stage.tensor)].role == Role::temporary && !loads.empty() &&
+          std::all_of(loads.begin(), loads.end(), [&](const Access& a) { return known_ahead_[std::size_t(a.tensor)]; });
+    }
   }
 
   const Stage& stage() const { return *frame_.stage; }
@@ -299,8 +312,11 @@ class Lowerer {
   }
 
   // The element of the stage's own tensor.
-  Access own(std::span<const Affine> begin) const {
-    return element(stage().tensor, {begin.begin(), begin.begin() + computation_.spatial_axes(stage())});
+  Access own(std::span<const Affine> begin) const { return element(stage().tensor, own_index(begin)); }
+  std::vector<Affine> own_index(std::span<const Affine> begin) const {
+    std::vector<Affine> index = element_of(computation_, stage());
+    for (Affine& form : index) form = substitute(form, begin);
+    return index;
   }
 
   // Whether a padded load reads zero here.
@@ -443,10 +459,15 @@ class Lowerer {
 
   // Copies what the stage reads of a tensor from here on.
   void pack(const PackPlan& pack) {
-    if (pack.by > 0) {
-      pack_in_blocks(pack);
-      return;
-    }
+    const bool ahead =
+        is_outermost(plan(), pack.above) && known_ahead_[std::size_t(pack.tensor)] && !plan().is_computed;
+    Body* const outer = body_;
+    if (ahead) body_ = &program_.prepare;
+    pack.by > 0 ? pack_in_blocks(pack) : pack_as_read(pack);
+    body_ = outer;
+  }
+
+  void pack_as_read(const PackPlan& pack) {
     const Access& access = access_to(pack.tensor);
     const Tensor& source = tensor(pack.tensor);
     const auto wanted = [&](int position) { return indexes(access, position); };
@@ -458,9 +479,6 @@ class Lowerer {
       known = packed.end() - 1;
     }
     const Tile tile = known->second;
-    const bool ahead = is_outermost(plan(), pack.above) && source.role == Role::constant;
-    Body* const outer = body_;
-    if (ahead) body_ = &program_.prepare;
     const auto kind = [&](int position) {
       const LoopPlan& loop = loop_at(position);
       const bool vector = loop.kind == LoopKind::vector && stride_along(computation_, access, loop.axis) == 1;
@@ -468,7 +486,6 @@ class Lowerer {
     };
     nest(pack.above, wanted, kind, false,
          [&] { emit_store(in_tile(tile), Combine::none, Value::load(in_tensor(access, begins()))); });
-    body_ = outer;
   }
 
   // ---- stages ----
@@ -478,6 +495,8 @@ class Lowerer {
     frame_.stage = &computation_.stages[std::size_t(number)];
     frame_.plan = &plans_[std::size_t(number)];
     for (const Axis& axis : stage().axes) frame_.region.push_back({Affine(0), axis.extent, {0, 0}});
+    const int writes = plan().fused < 0 ? stage().tensor : computation_.stages[std::size_t(plan().fused)].tensor;
+    body_ = known_ahead_[std::size_t(writes)] ? &program_.prepare : &program_.run;
     lower_region();
   }
 
@@ -735,17 +754,18 @@ class Lowerer {
       return;
     }
     const Stage& consumer = computation_.stages[std::size_t(plan().fused)];
+    const std::vector<Affine> consumed = own_index(begin);
     Value value = map_accesses(consumer.value, [&](const Access& access) {
-      return access.tensor == stage().tensor ? in_tile(tile) : in_tensor(access, begin);
+      return access.tensor == stage().tensor ? in_tile(tile) : in_tensor(access, consumed);
     });
-    Access target = element(consumer.tensor, {begin.begin(), begin.begin() + computation_.spatial_axes(stage())});
-    emit_store(std::move(target), Combine::none, std::move(value));
+    emit_store(element(consumer.tensor, consumed), Combine::none, std::move(value));
   }
 
   const Computation& computation_;
   std::vector<StagePlan> plans_;
   std::int64_t lanes_;
   LoopProgram program_;
+  std::vector<bool> known_ahead_;                            // by tensor: before run
   std::vector<int> buffer_of_;                               // by tensor; -1: in no buffer
   std::vector<Tiles> tiles_;                                 // by stage
   std::vector<Region> regions_;                              // by tensor; buffer -1: not computed in tiles
@@ -798,7 +818,9 @@ base::Result<LoopProgram> lower(const Computation& computation, const Schedule& 
   base::Result<std::vector<StagePlan>> plans = apply(*form, schedule);
   if (!plans) return plans.reason();
   try {
-    return Lowerer(*form, std::move(plans.value()), lanes).run();
+    LoopProgram program = Lowerer(*form, std::move(plans.value()), lanes).run();
+    program.amplification = amplification(computation, schedule);
+    return program;
   } catch (const CannotLower& failure) {
     return base::Reason{failure.text};
   }

@@ -39,6 +39,8 @@ class Rewriter {
   Rewriter(const Computation& computation, std::vector<StagePlan>& plans) : computation_(computation), plans_(plans) {}
 
   std::string apply(const Step& step) {
+    // Done before there were loops; what they leave under the stage's name is not scheduled by that.
+    if (step.kind == StepKind::rfactor || step.kind == StepKind::winograd) return "";
     const int tensor = computation_.tensor_named(step.stage);
     const int stage = tensor < 0 ? -1 : computation_.stage_writing(tensor);
     if (stage < 0) return fmt::format("there is no stage {}", step.stage);
@@ -64,6 +66,9 @@ class Rewriter {
         return fuse(step);
       case StepKind::absorb:
         return "";  // done before there were loops
+      case StepKind::rfactor:
+      case StepKind::winograd:
+        break;
       case StepKind::compute:
         return compute(step);
     }
@@ -191,8 +196,12 @@ class Rewriter {
     if (computation_.tensors[std::size_t(stage_->tensor)].role != Role::temporary) {
       return fmt::format("{} is an output itself", step.stage);
     }
-    if (stage.combine != Combine::none || stage.axes.size() != std::size_t(computation_.spatial_axes(*stage_))) {
+    const std::vector<std::int64_t>& shape = computation_.tensors[std::size_t(stage_->tensor)].shape;
+    if (stage.combine != Combine::none || stage.axes.size() != shape.size()) {
       return fmt::format("{} is not element-wise", step.subject);
+    }
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (stage.axes[d].extent != shape[d]) return fmt::format("{} reads a part of {} only", step.subject, step.stage);
     }
     bool reads = false;
     for (const Access& access : stage.value.loads) {
@@ -232,6 +241,9 @@ class Rewriter {
     if (producer < 0) return fmt::format("there is no stage {}", step.subject);
     if (computation_.tensors[std::size_t(tensor)].role != Role::temporary) {
       return fmt::format("{} is an output", step.subject);
+    }
+    if (!computation_.stages[std::size_t(producer)].index.empty()) {
+      return fmt::format("{} is made of tiles of its own", step.subject);
     }
     StagePlan& computed = plans_[std::size_t(producer)];
     if (computed.scheduled) return fmt::format("stands behind other steps of {}", step.subject);

@@ -20,6 +20,7 @@ using test::candidate;
 using test::endless_matmul;
 using test::expect_contains;
 using test::good_matmul;
+using test::inexact_matmul;
 using test::message_of;
 using test::parsed;
 using test::small_matmul;
@@ -68,6 +69,16 @@ TEST_F(Runner, SeesAWrongResult) {
   expect_contains(wrong.reason, "C: element 0 is ");
   EXPECT_TRUE(wrong.seconds.empty());
   expect_good();
+}
+
+TEST_F(Runner, AllowsTheErrorThatAProgramIsSaidToHave) {
+  codegen::LoopProgram inexact = inexact_matmul();
+  EXPECT_EQ(run(inexact).status, Status::wrong_result);
+  inexact.amplification = 100;
+  const Measurement good = run(inexact);
+  EXPECT_EQ(good.status, Status::ok) << good.reason;
+  inexact.amplification = 1;
+  EXPECT_EQ(run(inexact).status, Status::wrong_result);
 }
 
 TEST_F(Runner, SeesAnElementThatIsNotWrittenEvenWhenItWasRightBefore) {
@@ -293,6 +304,19 @@ TEST(NativeMeasurer, ACandidateThatDoesNotLowerIsAReason) {
   EXPECT_EQ(results[0].program_hash, 0u);
   expect_contains(results[0].measurement.reason, "nowhere");
   EXPECT_EQ(results[1].measurement.status, Status::ok) << results[1].measurement.reason;
+}
+
+TEST(NativeMeasurer, MeasuresARestructuredCandidate) {
+  const codegen::Workload workload = codegen::parse_workload("conv2d_nchwc(c=16,h=8,w=10,k=16,r=3,s=3,pad=1)");
+  const auto measurer = make_measurer(platform_named("native"), quick());
+  const std::vector<Measured> results = measured(*measurer, {candidate(workload, "sketch w\nwinograd Y $m\n", {4}),
+                                                             candidate(workload, "sketch w\nwinograd Y $m\n", {2}),
+                                                             candidate(workload, "sketch w\nwinograd Y $m\n", {3})});
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0].measurement.status, Status::ok) << results[0].measurement.reason;
+  EXPECT_EQ(results[1].measurement.status, Status::ok) << results[1].measurement.reason;
+  EXPECT_NE(results[0].program_hash, results[1].program_hash);
+  EXPECT_EQ(results[2].measurement.status, Status::does_not_lower);
 }
 
 TEST(NativeMeasurer, StopsWhenAskedHavingReportedFewer) {
