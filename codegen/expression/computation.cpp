@@ -64,6 +64,8 @@ std::optional<std::string> value_problem(const Computation& computation, const S
     if (is_floating(type)) continue;
     if (node.op == Op::constant && node.number != std::round(node.number))
       return fmt::format("{} is not an integer, as {} is", node.number, name_of(type));
+    if (node.op == Op::constant && std::abs(node.number) > extent_limit)
+      return fmt::format("{} does not fit {}", node.number, name_of(type));
     if (node.op == Op::div || node.op == Op::exp || node.op == Op::sqrt)
       return fmt::format("{} needs a floating-point type, not {}", name_of(node.op), name_of(type));
   }
