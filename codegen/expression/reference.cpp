@@ -81,8 +81,10 @@ class Interpreter {
     for (const Access& access : stage.value.loads) {
       const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
       auto [start, along] = flat(access, tensor, axes);
-      Load load{
-          .data = &data[std::size_t(access.tensor)], .offset = walk_.track(start, std::move(along)), .dimensions = {}};
+      Load load{.data = &data[std::size_t(access.tensor)],
+                .offset = walk_.track(start, std::move(along)),
+                .dimensions = {},
+                .outside = access.outside};
       for (std::size_t d = 0; access.padded && d < access.index.size(); ++d) {
         std::vector<std::int64_t> coefficients(axes, 0);
         for (const Term& term : access.index[d].terms) coefficients[std::size_t(term.variable)] = term.coefficient;
@@ -128,6 +130,7 @@ class Interpreter {
     const Data* data;
     std::size_t offset;                                            // numbers of the walk
     std::vector<std::pair<std::size_t, std::int64_t>> dimensions;  // padded: index and extent of each dimension
+    double outside;
   };
 
   static std::vector<std::int64_t> extents_of(const Stage& stage) {
@@ -186,13 +189,17 @@ class Interpreter {
   }
 
   void load(const Load& from, double& value, double& magnitude) const {
-    value = magnitude = 0;
+    value = from.outside;
+    magnitude = size_of(value);
     for (const auto& [number, extent] : from.dimensions)
       if (walk_[number] < 0 || walk_[number] >= extent) return;
     const std::size_t offset = std::size_t(walk_[from.offset]);
     value = from.data->value[offset];
-    magnitude = from.data->magnitude.empty() ? std::abs(value) : from.data->magnitude[offset];
+    magnitude = from.data->magnitude.empty() ? size_of(value) : from.data->magnitude[offset];
   }
+
+  // Infinities come from padding, and are exact.
+  static double size_of(double value) { return std::isinf(value) ? 0 : std::abs(value); }
 
   const Stage& stage_;
   Walk walk_;

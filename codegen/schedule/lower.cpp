@@ -313,7 +313,7 @@ class Lowerer {
         0, [](int) { return true; }, [&](int position) { return plan_->loops[std::size_t(position)].kind; }, leaf);
   }
 
-  // Zeros, then the inside.
+  // What is outside, then the inside.
   void lower_padding_copy() {
     const Access& access = stage_->value.loads[0];
     const Tensor& source = computation_.tensors[std::size_t(access.tensor)];
@@ -328,7 +328,7 @@ class Lowerer {
       whole &= begin == 0 && end == range.size;
       range = {Affine(begin), end - begin};
     }
-    if (!whole) fill(Value::constant(0));
+    if (!whole) fill(Value::constant(access.outside));
     if (nothing) return;
     reset_ranges();
     ranges_ = inside;
@@ -403,13 +403,28 @@ class Lowerer {
       emit_store(own(begin), Combine::none, Value::load(in_tile(tile)));
       return;
     }
-    const Stage& consumer = computation_.stages[std::size_t(plan_->fused)];
-    Value value = map_accesses(consumer.value, [&](const Access& access) {
+    const auto [last, chain] = fused_chain();
+    Value value = map_accesses(chain, [&](const Access& access) {
       return access.tensor == stage_->tensor ? in_tile(tile) : in_tensor(access, begin);
     });
-    Access target{buffer_of_[std::size_t(consumer.tensor)], {}, false};
+    Access target{buffer_of_[std::size_t(computation_.stages[std::size_t(last)].tensor)], {}, false};
     target.index.assign(begin.begin(), begin.begin() + computation_.spatial_axes(*stage_));
     emit_store(std::move(target), Combine::none, std::move(value));
+  }
+
+  // The last of the stages fused into this one, and its value with those of the stages between put in.
+  std::pair<int, Value> fused_chain() const {
+    int last = plan_->fused;
+    Value value = computation_.stages[std::size_t(last)].value;
+    for (int next = plans_[std::size_t(last)].fused; next >= 0; next = plans_[std::size_t(last)].fused) {
+      const Stage& stage = computation_.stages[std::size_t(next)];
+      if (stage.value.nodes.size() * value.nodes.size() > most_nodes) {
+        throw CannotLower{fmt::format("fused stages make a value of more than {} operations", most_nodes)};
+      }
+      value = replace_loads(stage.value, computation_.stages[std::size_t(last)].tensor, value);
+      last = next;
+    }
+    return {last, std::move(value)};
   }
 
   const Computation& computation_;
@@ -447,7 +462,7 @@ Computation with_padding_stages(const Computation& computation) {
           padded.name = fmt::format("{}.pad{}", source.name, copy);
         Stage fill;
         fill.tensor = int(result.tensors.size());
-        Access shifted{access.tensor, {}, true};
+        Access shifted{access.tensor, {}, true, access.outside};
         for (std::size_t d = 0; d < access.index.size(); ++d) {
           const Interval interval = range(access.index[d], ranges);
           padded.shape.push_back(interval.width());
@@ -458,6 +473,7 @@ Computation with_padding_stages(const Computation& computation) {
         fill.value = Value::load(shifted);
         access.tensor = fill.tensor;
         access.padded = false;
+        access.outside = 0;
         result.tensors.push_back(std::move(padded));
         result.stages.push_back(std::move(fill));
       }

@@ -121,7 +121,8 @@ class Rewriter {
       const bool reduced = loop.axis >= computation_.spatial_axes(*stage_);
       if (kind == LoopKind::vector && at + 1 != int(plan_->loops.size()))
         return fmt::format("{} is not innermost", name);
-      if (kind == LoopKind::parallel && !is_outermost(*stage_, *plan_, at)) return fmt::format("{} is not outermost", name);
+      if (kind == LoopKind::parallel && !is_outermost(*stage_, *plan_, at))
+        return fmt::format("{} is not outermost", name);
       if (kind != LoopKind::unrolled && reduced) return fmt::format("{} is reduced", name);
       loop.kind = kind;
     }
@@ -174,6 +175,14 @@ class Rewriter {
     if (consumer < 0) return fmt::format("there is no stage {}", step.subject);
     const Stage& stage = computation_.stages[std::size_t(consumer)];
     const int self = int(stage_ - computation_.stages.data());
+    // The stage at whose write-back all of the chain is applied.
+    int head = self;
+    while (plans_[std::size_t(head)].is_fused) {
+      const auto before =
+          std::find_if(plans_.begin(), plans_.end(), [&](const StagePlan& p) { return p.fused == head; });
+      head = int(before - plans_.begin());
+    }
+    const StagePlan& writer_plan = plans_[std::size_t(head)];
     if (computation_.tensors[std::size_t(stage_->tensor)].role != Role::temporary) {
       return fmt::format("{} is an output itself", step.stage);
     }
@@ -191,7 +200,7 @@ class Rewriter {
         continue;
       }
       const int writer = computation_.stage_writing(access.tensor);
-      if (writer >= self) return fmt::format("{} needs a stage behind {}", step.subject, step.stage);
+      if (writer >= head) return fmt::format("{} needs a stage behind {}", step.subject, name_of_stage(head));
     }
     if (!reads) return fmt::format("{} does not read {}", step.subject, step.stage);
     for (std::size_t other = 0; other < computation_.stages.size(); ++other) {
@@ -200,16 +209,26 @@ class Rewriter {
         if (access.tensor == stage_->tensor) return fmt::format("{} is read elsewhere, too", step.stage);
       }
     }
-    if (plan_->accumulate < 0) return fmt::format("{} does not accumulate", step.stage);
-    for (int i = 0; i < plan_->accumulate; ++i) {
-      const LoopPlan& loop = plan_->loops[std::size_t(i)];
-      if (loop.axis >= computation_.spatial_axes(*stage_) && loop.step < range_of(*stage_, *plan_, i)) {
-        return fmt::format("{} reduces outside of its tile", loop_name(*stage_, loop));
+    const Stage& writes = computation_.stages[std::size_t(head)];
+    if (writer_plan.accumulate < 0) return fmt::format("{} does not accumulate", name_of_stage(head));
+    for (int i = 0; i < writer_plan.accumulate; ++i) {
+      const LoopPlan& loop = writer_plan.loops[std::size_t(i)];
+      if (loop.axis >= computation_.spatial_axes(writes) && loop.step < range_of(writes, writer_plan, i)) {
+        return fmt::format("{} reduces outside of its tile", loop_name(writes, loop));
       }
+    }
+    // Values of a chain never exist in memory, so that nothing rounds them to a type of their own.
+    if (head != self && computation_.tensors[std::size_t(stage.tensor)].dtype !=
+                            computation_.tensors[std::size_t(stage_->tensor)].dtype) {
+      return fmt::format("{} and {} are of different types", step.stage, step.subject);
     }
     plan_->fused = consumer;
     plans_[std::size_t(consumer)].is_fused = true;
     return "";
+  }
+
+  const std::string& name_of_stage(int stage) const {
+    return computation_.tensors[std::size_t(computation_.stages[std::size_t(stage)].tensor)].name;
   }
 
   const Computation& computation_;

@@ -29,7 +29,7 @@ struct StagePlan {
   std::vector<LoopPlan> loops;  // outermost first
   int accumulate = -1;          // position from which results live in a tile of their own; -1: none
   std::vector<PackPlan> packs;
-  int fused = -1;          // the stage applied at write-back; -1: none
+  int fused = -1;          // the stage applied at write-back; -1: none; that one may have a stage fused in its turn
   bool is_fused = false;   // this stage is applied at another's write-back
   bool scheduled = false;  // named by a step
 };
@@ -40,7 +40,8 @@ std::string loop_name(const Stage& stage, const LoopPlan& loop);  // "i.0"
 std::int64_t range_of(const Stage& stage, const StagePlan& plan, int position);
 // Most iterations of the loop at `position`, remainders included.
 std::int64_t most_trips(const Stage& stage, const StagePlan& plan, int position);
-// No loop outside of `position` iterates more than once (loops of one trip may stand there, as those of a batch of one).
+// No loop outside of `position` iterates more than once (loops of one trip may stand there, as those of a batch of
+// one).
 bool is_outermost(const Stage& stage, const StagePlan& plan, int position);
 
 // One plan per stage. A Reason names the step that does not apply.

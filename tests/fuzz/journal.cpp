@@ -1,10 +1,10 @@
 // The JSON in which workloads and schedules are kept: the lines of a journal.
+#include "datasets/journal.h"
+
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <fmt/format.h>
-
-#include "datasets/journal.h"
 #include "tests/fuzz/target.h"
 
 namespace graft::fuzz {
@@ -13,8 +13,7 @@ void examine(std::string_view text) {
   const int file = ::memfd_create("journal", MFD_CLOEXEC);
   promise(file >= 0 && ::write(file, text.data(), text.size()) == ::ssize_t(text.size()), "there is a file");
   datasets::JournalContent content;
-  const bool readable =
-      accepted([&] { content = datasets::read_journal(fmt::format("/proc/self/fd/{}", file)); });
+  const bool readable = accepted([&] { content = datasets::read_journal(fmt::format("/proc/self/fd/{}", file)); });
   ::close(file);
   if (!readable) return;
   promise(content.intact_bytes <= std::int64_t(text.size()), "no more is intact than there is");
