@@ -445,11 +445,22 @@ void fill(const Tensor& tensor, std::uint64_t seed, std::vector<double>& values)
 }  // namespace
 
 Reference reference(const Computation& computation, std::uint64_t seed) {
+  std::vector<std::vector<double>> operands(computation.tensors.size());
+  for (std::size_t t = 0; t < operands.size(); ++t) {
+    const Role role = computation.tensors[t].role;
+    if (role == Role::input || role == Role::constant) fill(computation.tensors[t], seed, operands[t]);
+  }
+  return reference(computation, std::move(operands));
+}
+
+Reference reference(const Computation& computation, std::vector<std::vector<double>> operands) {
   const std::size_t count = computation.tensors.size();
+  assert(operands.size() == count);
   std::vector<Data> data(count);
   for (std::size_t t = 0; t < count; ++t) {
-    const Role role = computation.tensors[t].role;
-    if (role == Role::input || role == Role::constant) fill(computation.tensors[t], seed, data[t].value);
+    if (computation.stage_writing(int(t)) >= 0) continue;
+    data[t].value = std::move(operands[t]);
+    assert(std::int64_t(data[t].value.size()) == computation.tensors[t].elements());
   }
   for (const Stage& stage : computation.stages) {
     Data& out = data[std::size_t(stage.tensor)];

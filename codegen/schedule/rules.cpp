@@ -304,21 +304,22 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
       from = to;
       to = fusable_consumer(computation, from, number);
     }
-    for (const int tensor : packable_tensors(computation, stage)) {
-      const Tensor& operand = computation.tensors[std::size_t(tensor)];
-      const std::string pack = fmt::format("pack {} {} above ", name, operand.name);
-      const std::string whole = pack + (s[0].empty() ? from_r0 : joined(s[0]));
-      if (std::find(vector.packed.begin(), vector.packed.end(), tensor) != vector.packed.end()) {
-        builder.line(whole);
-        continue;
-      }
-      std::vector<std::string> alternatives = {"", whole};
-      if (operand.role != Role::constant && !s[1].empty()) {
-        alternatives.push_back(pack + from_s1);
-        alternatives.push_back(pack + from_r0);
-      }
-      builder.line(builder.choice(fmt::format("{}_pack_{}", name, operand.name), alternatives));
+  }
+  // What is read once is packed only where vectors need it.
+  for (const int tensor : r[0].empty() ? vector.packed : packable_tensors(computation, stage)) {
+    const Tensor& operand = computation.tensors[std::size_t(tensor)];
+    const std::string pack = fmt::format("pack {} {} above ", name, operand.name);
+    const std::string whole = pack + (s[0].empty() ? from_r0 : joined(s[0]));
+    if (std::find(vector.packed.begin(), vector.packed.end(), tensor) != vector.packed.end()) {
+      builder.line(whole);
+      continue;
     }
+    std::vector<std::string> alternatives = {"", whole};
+    if (operand.role != Role::constant && !s[1].empty()) {
+      alternatives.push_back(pack + from_s1);
+      alternatives.push_back(pack + from_r0);
+    }
+    builder.line(builder.choice(fmt::format("{}_pack_{}", name, operand.name), alternatives));
   }
 }
 

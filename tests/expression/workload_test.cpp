@@ -110,6 +110,24 @@ TEST(Workload, only_whole_copies_of_the_same_type_are_dropped) {
             "input A[4]; output B[i] = A[i] where i=4");
 }
 
+TEST(Workload, padding_has_a_normal_form) {
+  EXPECT_EQ(parse_workload("input A[4]; output B[i] = pad(A[i-1],0) + pad(A[i], 2.50)+pad(A[i] ,- inf) where i=6").text,
+            "input A[4]; output B[i] = pad(A[i - 1]) + pad(A[i],2.5) + pad(A[i],-inf) where i=6");
+  EXPECT_EQ(parse_workload("input A[4] : i32; output B[i] : i32 = pad(A[i], inf) where i=6").text,
+            "input A[4] : i32; output B[i] : i32 = pad(A[i],2147483647) where i=6");
+  struct Case {
+    std::string padding, expected;
+  };
+  for (const Case& one : std::vector<Case>{{"nan", "expected a number, 'inf' or '-inf'"},
+                                           {"1.5", "B: 1.5 is not an integer, as i32 is"},
+                                           {"2147483648", "B: 2147483648 does not fit i32"},
+                                           {"", "expected a name"}}) {
+    const std::string refused =
+        refusal_of("input A[4] : i32; output B[i] : i32 = pad(A[i], " + one.padding + ") where i=6");
+    EXPECT_TRUE(contains(refused, one.expected)) << refused;
+  }
+}
+
 TEST(Workload, flops_of_known_operators) {
   EXPECT_EQ(flops(parse_workload("matmul(m=512,n=512,k=512)")), 2 * 512LL * 512 * 512);
   EXPECT_EQ(flops(parse_workload("dense(m=2,n=3,k=5)")), 2 * 2 * 3 * 5 + 2 * 2 * 3);

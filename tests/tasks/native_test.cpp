@@ -94,7 +94,7 @@ TEST_F(Runner, SeesAStoreJustBehindAnOutput) {
   program.stores.back().target.index[1].constant += 1;
   const Measurement wrong = runner_.run(workload, program, target_);
   EXPECT_EQ(wrong.status, Status::wrong_result);
-  EXPECT_EQ(wrong.reason, "a store outside of C by 4 bytes");
+  EXPECT_EQ(wrong.reason, "a store outside of C by 1 bytes");
 }
 
 TEST_F(Runner, SeesAStoreJustInFrontOfAnOutput) {

@@ -20,6 +20,7 @@
 #include "codegen/schedule/space.h"
 #include "tasks/native.h"
 #include "tasks/platform.h"
+#include "tasks/worker/wire.h"
 #include "tests/verify/definitions.h"
 
 namespace graft::verify {
@@ -65,6 +66,22 @@ class Check {
   void use(const codegen::Workload& workload, const Example& example) {
     reference_ = reference_of(example, codegen::computation(workload));
   }
+  // What is wrong about the reference that the program itself checks with; empty when it gives what the loops give.
+  std::string problem_of_reference(const codegen::Computation& computation) const {
+    const codegen::Reference own = codegen::reference(computation, reference_.tensors);
+    for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
+      for (std::size_t i = 0; i < reference_.magnitude[t].size(); ++i) {
+        const double allowed =
+            tolerance(codegen::DType::f64, reference_.reduction_length[t], reference_.magnitude[t][i]);
+        const double expected = reference_.tensors[t][i], got = own.tensors[t][i];
+        if (!tasks::wire::within(got, expected, allowed))
+          return fmt::format("reference: element {} of {} is {} instead of {}", i, computation.tensors[t].name, got,
+                             expected);
+      }
+    }
+    return "";
+  }
+
   // Empty when both runs are right.
   std::string problem(const codegen::Workload& workload, const LoopProgram& program, const Target& target) {
     check(program, workload.text);
@@ -146,6 +163,8 @@ class Run {
     try {
       const codegen::Workload workload = codegen::parse_workload(example.workload);
       check_.use(workload, example);
+      const std::string doubt = check_.problem_of_reference(codegen::computation(workload));
+      if (!doubt.empty()) fail(number, what, doubt);
       std::optional<Candidate> previous;
       for (int i = 0; i < pairs_a_workload && done_ < pairs_; ++i) {
         const Target& target = targets_[std::size_t(stream.below(std::int64_t(targets_.size())))];
