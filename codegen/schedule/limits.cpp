@@ -8,7 +8,8 @@
 namespace graft::codegen {
 namespace {
 
-constexpr std::int64_t instruction_cap = 1200;
+constexpr std::int64_t block_cap = 1200;  // instructions without a loop between them
+constexpr std::int64_t code_cap = 4000;   // of all of `run`
 
 struct OpenLoop {
   int loop = 0;
@@ -21,11 +22,49 @@ std::int64_t registers_of(std::int64_t lanes, DType type, const Target& target) 
   return (lanes + width - 1) / width;
 }
 
+// How often the unrolled loops around an access make it.
+struct UnrolledReads {
+  std::int64_t distinct = 1;  // different elements (or vectors)
+  std::int64_t live = 1;      // of them, those that wait in registers for their next use, in order of the loops
+};
+
+UnrolledReads unrolled_reads(const LoopProgram& program, const std::vector<OpenLoop>& open, const Affine& offset) {
+  UnrolledReads reads;
+  std::vector<std::pair<std::int64_t, std::int64_t>> moves;  // coefficient, extent
+  bool waits = false;                                        // a loop that repeats all loads inside of it
+  for (const OpenLoop& o : open) {
+    const Loop& loop = program.loops[std::size_t(o.loop)];
+    if (loop.kind != LoopKind::unrolled || loop.extent == 1) continue;
+    const std::int64_t coefficient = std::abs(offset.coefficient(o.loop));
+    if (coefficient == 0) {
+      waits = true;
+      continue;
+    }
+    moves.emplace_back(coefficient, loop.extent);
+    if (waits) reads.live *= loop.extent;
+  }
+  // Loops whose steps overlap (x + v) meet the same elements again.
+  std::sort(moves.begin(), moves.end());
+  bool overlap = false;
+  for (std::size_t i = 0; i < moves.size();) {
+    const std::int64_t step = moves[i].first;
+    std::int64_t count = moves[i].second;
+    for (++i; i < moves.size() && moves[i].first % step == 0 && moves[i].first < step * count; ++i) {
+      count += moves[i].first / step * (moves[i].second - 1);
+      overlap = true;
+    }
+    reads.distinct *= count;
+  }
+  if (overlap) reads.live = reads.distinct;
+  return reads;
+}
+
 }  // namespace
 
 std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Target& target) {
   std::vector<std::int64_t> accumulators(program.buffers.size(), 0);
-  std::int64_t instructions = 0, widest_row = 0;
+  std::int64_t block = 0, largest = 0, code = 0, widest_row = 0;
+  int block_loop = -1;  // innermost serial loop of the block at hand
   std::vector<OpenLoop> open;
   for (int at = 0; at < int(program.run.size()); ++at) {
     while (!open.empty() && open.back().end <= at) open.pop_back();
@@ -37,7 +76,7 @@ std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Targ
     const Store& store = program.stores[std::size_t(node.item)];
     int vector_loop = -1;
     std::int64_t lanes = 1, copies = 1;
-    bool in_serial_loop = false;
+    int innermost = -1;  // serial loop
     for (const OpenLoop& o : open) {
       const Loop& loop = program.loops[std::size_t(o.loop)];
       if (loop.kind == LoopKind::vector) {
@@ -46,29 +85,21 @@ std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Targ
       } else if (loop.kind == LoopKind::unrolled) {
         copies *= loop.extent;
       } else {
-        in_serial_loop = true;
+        innermost = o.loop;
       }
     }
-    // Copies of an access that differ: the unrolled loops that move it.
-    const auto distinct = [&](const Affine& offset) {
-      std::int64_t count = 1;
-      for (const OpenLoop& o : open) {
-        const Loop& loop = program.loops[std::size_t(o.loop)];
-        if (loop.kind == LoopKind::unrolled && offset.coefficient(o.loop) != 0) count *= loop.extent;
-      }
-      return count;
-    };
     std::int64_t each = std::int64_t(store.value.nodes.size() - store.value.loads.size()) + 1;
-    std::int64_t row = 0;
+    std::int64_t row = 0, straight = 0;
     for (std::size_t i = 0; i <= store.value.loads.size(); ++i) {
       const bool is_target = i == store.value.loads.size();
       const Access& access = is_target ? store.target : store.value.loads[i];
       const Buffer& buffer = program.buffers[std::size_t(access.tensor)];
       const Affine form = offset(program, access);
+      const UnrolledReads reads = unrolled_reads(program, open, form);
       if (buffer.scope == Scope::registers) {
         if (is_target && store.combine == Combine::none) {
           std::int64_t& most = accumulators[std::size_t(access.tensor)];
-          most = std::max(most, distinct(form) * registers_of(lanes, buffer.dtype, target));
+          most = std::max(most, reads.distinct * registers_of(lanes, buffer.dtype, target));
         }
         continue;
       }
@@ -76,27 +107,37 @@ std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Targ
       const bool moves_together = stride >= 0 && stride <= 2;
       if (!moves_together || (is_target && stride != 1)) {
         // Lane by lane: dear, hence only where it is rare.
-        if (in_serial_loop && (!is_target || store.combine != Combine::none)) {
+        if (innermost >= 0 && (!is_target || store.combine != Combine::none)) {
           return base::Reason{fmt::format("limits: {} is read lane by lane, {} elements apart", buffer.name, stride)};
         }
-        instructions += 2 * lanes * distinct(form);
+        straight += 2 * lanes * reads.distinct;
       } else {
-        instructions += (stride == 2 ? 3 : 1) * registers_of(lanes, buffer.dtype, target) * distinct(form);
-        if (!is_target && stride != 0) row += registers_of(lanes, buffer.dtype, target) * distinct(form);
+        straight += (stride == 2 ? 3 : 1) * registers_of(lanes, buffer.dtype, target) * reads.distinct;
+        if (!is_target && stride != 0) row += registers_of(lanes, buffer.dtype, target) * reads.live;
       }
     }
     if (store.combine != Combine::none) widest_row = std::max(widest_row, std::min(row, copies));
-    instructions +=
-        each * copies * registers_of(lanes, program.buffers[std::size_t(store.target.tensor)].dtype, target);
+    straight += each * copies * registers_of(lanes, program.buffers[std::size_t(store.target.tensor)].dtype, target);
+    if (innermost != block_loop) {
+      code += block;
+      largest = std::max(largest, block);
+      block = 0;
+      block_loop = innermost;
+    }
+    block += straight;
   }
+  code += block;
+  largest = std::max(largest, block);
   const std::int64_t most = *std::max_element(accumulators.begin(), accumulators.end());
-  if (most > 1 && most + widest_row + 1 > target.vector_registers) {
-    return base::Reason{fmt::format("limits: {} accumulators, {} operands and 1 exceed {} registers", most, widest_row,
+  if (most > 1 && most + widest_row > target.vector_registers) {
+    return base::Reason{fmt::format("limits: {} accumulators and {} operands exceed {} registers", most, widest_row,
                                     target.vector_registers)};
   }
-  if (instructions > instruction_cap) {
-    return base::Reason{
-        fmt::format("limits: about {} instructions without a loop exceed {}", instructions, instruction_cap)};
+  if (largest > block_cap) {
+    return base::Reason{fmt::format("limits: about {} instructions without a loop exceed {}", largest, block_cap)};
+  }
+  if (code > code_cap) {
+    return base::Reason{fmt::format("limits: about {} instructions in all exceed {}", code, code_cap)};
   }
   return std::nullopt;
 }
