@@ -662,7 +662,10 @@ class Lowerer {
       if (stage.value.nodes.size() * value.nodes.size() > most_nodes) {
         throw CannotLower{fmt::format("fused stages make a value of more than {} operations", most_nodes)};
       }
-      value = replace_loads(stage.value, computation_.stages[std::size_t(last)].tensor, value);
+      const int between = computation_.stages[std::size_t(last)].tensor;
+      value = replace_loads(stage.value, [&](const Access& access) {
+        return access.tensor == between ? std::optional(value) : std::nullopt;
+      });
       last = next;
     }
     return {last, std::move(value)};
