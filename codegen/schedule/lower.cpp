@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "codegen/schedule/restructure.h"
 #include "codegen/schedule/rewrite.h"
@@ -50,10 +52,14 @@ struct PaddedDimension {
   int until = 0;  // loops from this position on need not tell
 };
 
-// A tile that was copied out of its tensor: loads and stores go to `buffer`, indexed by the coordinates of `loops`.
+// A tile that was copied out of its tensor: loads and stores go to `buffer`, indexed by where loops stand.
 struct Tile {
+  struct Part {
+    int loop = 0;            // position in StagePlan::loops
+    std::int64_t times = 1;  // elements of the dimension that one iteration moves
+  };
   int buffer = -1;
-  std::vector<int> loops;  // positions in StagePlan::loops, one per dimension
+  std::vector<std::vector<Part>> dimensions;  // each the sum of its parts
 };
 
 // What is being written of one stage.
@@ -282,8 +288,12 @@ class Lowerer {
 
   Access in_tile(const Tile& tile) const {
     Access result{tile.buffer, {}, false};
-    result.index.reserve(tile.loops.size());
-    for (const int loop : tile.loops) result.index.push_back(frame_.coordinates[std::size_t(loop)]);
+    result.index.reserve(tile.dimensions.size());
+    for (const std::vector<Tile::Part>& dimension : tile.dimensions) {
+      Affine form;
+      for (const Tile::Part& part : dimension) form += frame_.coordinates[std::size_t(part.loop)] * part.times;
+      result.index.push_back(std::move(form));
+    }
     if (result.index.empty()) result.index.emplace_back(0);
     return result;
   }
@@ -335,7 +345,7 @@ class Lowerer {
     Buffer buffer{std::move(name), dtype, {}, Role::temporary, registers ? Scope::registers : Scope::memory};
     for (int i = from; i < loop_count(); ++i) {
       if (!wanted(i) || most_trips(i) == 1) continue;
-      tile.loops.push_back(i);
+      tile.dimensions.push_back({{i, 1}});
       buffer.shape.push_back(most_trips(i));
     }
     if (buffer.shape.empty()) buffer.shape.push_back(1);
@@ -355,8 +365,88 @@ class Lowerer {
                          [&](const Access& access) { return access.tensor == number; });
   }
 
+  // The loops of a copy in blocks of neighbours, and its tile as they and as the stage's own loops index it.
+  struct Blocked {
+    StagePlan plan;
+    Tile written, read;
+  };
+
+  // Neighbours in the source become one dimension of the tile, which the copy's own loops go through in blocks.
+  Blocked blocked_copy(const PackPlan& pack, const Access& access) {
+    const auto is_neighbour = [&](int position) {
+      return stride_along(computation_, access, loop_at(position).axis) == 1;
+    };
+    std::vector<int> loops;
+    for (int i = pack.above; i < loop_count(); ++i) {
+      if (indexes(access, i) && most_trips(i) > 1) loops.push_back(i);
+    }
+    // The innermost loops along the neighbours that stand side by side.
+    int end = int(loops.size());
+    while (end > 0 && !is_neighbour(loops[std::size_t(end) - 1])) --end;
+    int begin = end;
+    while (begin > 0 && is_neighbour(loops[std::size_t(begin) - 1])) --begin;
+    if (begin == end)
+      throw CannotLower{fmt::format("pack: nothing of {} lies side by side", tensor(access.tensor).name)};
+
+    Blocked copy;
+    copy.plan.extents = plan().extents;
+    copy.plan.loops.assign(plan().loops.begin(), plan().loops.begin() + pack.above);
+    Buffer buffer{fmt::format("{}.{}.packed", tensor(stage().tensor).name, tensor(access.tensor).name),
+                  tensor(access.tensor).dtype,
+                  {}};
+    for (int i = 0; i < int(loops.size()); ++i) {
+      const int position = loops[std::size_t(i)];
+      LoopPlan loop = loop_at(position);
+      if (i > begin && i < end) {
+        copy.read.dimensions.back().push_back({position, loop.step});
+        continue;
+      }
+      const int own = int(copy.plan.loops.size());
+      loop.kind = i + 1 == int(loops.size()) && i > begin ? LoopKind::unrolled : LoopKind::serial;
+      if (i == begin) {
+        buffer.shape.push_back(range_of(plan(), position));
+        copy.read.dimensions.push_back({{position, loop.step}});
+        copy.written.dimensions.push_back({{own, pack.by}});
+        loop.step = pack.by;
+      } else {
+        buffer.shape.push_back(most_trips(position));
+        copy.read.dimensions.push_back({{position, 1}});
+        copy.written.dimensions.push_back({{own, 1}});
+      }
+      copy.plan.loops.push_back(loop);
+    }
+    copy.written.dimensions[std::size_t(begin)].push_back({int(copy.plan.loops.size()), 1});
+    const LoopPlan& innermost = loop_at(loops[std::size_t(end) - 1]);
+    copy.plan.loops.push_back({innermost.axis, innermost.level + 1, 1, LoopKind::vector});
+    copy.written.buffer = copy.read.buffer = int(program_.buffers.size());
+    program_.buffers.push_back(std::move(buffer));
+    return copy;
+  }
+
+  void pack_in_blocks(const PackPlan& pack) {
+    const Access& access = access_to(pack.tensor);
+    auto known = blocked_.find({frame_.stage, pack.tensor});
+    if (known == blocked_.end()) {
+      known = blocked_.emplace(std::pair(frame_.stage, pack.tensor), blocked_copy(pack, access)).first;
+      tiles().packed.emplace_back(pack.tensor, known->second.read);
+    }
+    Blocked& copy = known->second;
+    StagePlan* const saved = std::exchange(frame_.plan, &copy.plan);
+    std::vector<Affine> coordinates(copy.plan.loops.size(), Affine(0));
+    std::swap(coordinates, frame_.coordinates);
+    nest(
+        pack.above, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, false,
+        [&] { emit_store(in_tile(copy.written), Combine::none, Value::load(in_tensor(access, begins()))); });
+    std::swap(coordinates, frame_.coordinates);
+    frame_.plan = saved;
+  }
+
   // Copies what the stage reads of a tensor from here on.
   void pack(const PackPlan& pack) {
+    if (pack.by > 0) {
+      pack_in_blocks(pack);
+      return;
+    }
     const Access& access = access_to(pack.tensor);
     const Tensor& source = tensor(pack.tensor);
     const auto wanted = [&](int position) { return indexes(access, position); };
@@ -675,9 +765,10 @@ class Lowerer {
   std::vector<StagePlan> plans_;
   std::int64_t lanes_;
   LoopProgram program_;
-  std::vector<int> buffer_of_;   // by tensor; -1: in no buffer
-  std::vector<Tiles> tiles_;     // by stage
-  std::vector<Region> regions_;  // by tensor; buffer -1: not computed in tiles
+  std::vector<int> buffer_of_;                               // by tensor; -1: in no buffer
+  std::vector<Tiles> tiles_;                                 // by stage
+  std::vector<Region> regions_;                              // by tensor; buffer -1: not computed in tiles
+  std::map<std::pair<const Stage*, int>, Blocked> blocked_;  // by stage and tensor
   Body* body_ = nullptr;
   Frame frame_;
 };

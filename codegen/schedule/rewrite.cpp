@@ -178,7 +178,7 @@ class Rewriter {
     }
     std::string failure;
     const int at = above(step, failure);
-    if (at >= 0) plan_->packs.push_back({tensor, at});
+    if (at >= 0) plan_->packs.push_back({tensor, at, step.sizes.empty() ? 0 : step.sizes[0]});
     return failure;
   }
 
@@ -335,8 +335,18 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
     const std::string failure = rewriter.apply(step);
     if (!failure.empty()) return base::Reason{fmt::format("{}: {}", to_text(step), failure)};
   }
-  // The loops of one axis must keep their order, or a tile would be left before it is entered.
   for (std::size_t s = 0; s < plans.size(); ++s) {
+    // What is copied must be there already.
+    for (const PackPlan& pack : plans[s].packs) {
+      const auto name_of = [&](int tensor) { return computation.tensors[std::size_t(tensor)].name; };
+      for (const ComputePlan& compute : plans[s].computes) {
+        if (computation.stages[std::size_t(compute.stage)].tensor != pack.tensor || pack.above >= compute.above) continue;
+        return base::Reason{fmt::format("pack {} {}: stands outside of the loops in which {} is computed",
+                                        name_of(computation.stages[s].tensor), name_of(pack.tensor),
+                                        name_of(pack.tensor))};
+      }
+    }
+    // The loops of one axis must keep their order, or a tile would be left before it is entered.
     std::vector<int> level(computation.stages[s].axes.size(), -1);
     for (const LoopPlan& loop : plans[s].loops) {
       if (loop.level != level[std::size_t(loop.axis)] + 1) {

@@ -22,7 +22,8 @@ struct LoopPlan {
 
 struct PackPlan {
   int tensor = 0;
-  int above = 0;  // position in StagePlan::loops
+  int above = 0;        // position in StagePlan::loops
+  std::int64_t by = 0;  // neighbours copied at once; 0: as the stage's own loops go
 };
 
 struct ComputePlan {

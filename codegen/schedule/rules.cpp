@@ -320,6 +320,16 @@ std::vector<std::string> register_order(const Stage& stage, const VectorAxis& ve
   return names;
 }
 
+// " by N" where the operand is read in an order in which it does not lie: neighbours are then copied together.
+std::string blocks_of(const Computation& computation, const Stage& stage, int tensor, const VectorAxis& vector,
+                      std::int64_t lanes) {
+  if (vector.axis < 0 || computation.tensors[std::size_t(tensor)].role == Role::constant) return "";
+  for (const Access& access : stage.value.loads) {
+    if (access.tensor == tensor && stride_along(computation, access, vector.axis) != 0) return "";
+  }
+  return fmt::format(" by {}", lanes);
+}
+
 void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes,
                Builder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
@@ -406,22 +416,27 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
       from = to;
       to = fusable_consumer(computation, from, number);
     }
-  }
-  // What is read once is packed only where vectors need it.
-  for (const int tensor : r[0].empty() ? vector.packed : packable_tensors(computation, stage)) {
-    const Tensor& operand = computation.tensors[std::size_t(tensor)];
-    const std::string pack = fmt::format("pack {} {} above ", name, operand.name);
-    const std::string whole = pack + (s[0].empty() ? from_r0 : joined(s[0]));
-    if (std::find(vector.packed.begin(), vector.packed.end(), tensor) != vector.packed.end()) {
-      builder.line(whole);
-      continue;
+    for (const int tensor : packable_tensors(computation, stage)) {
+      const Tensor& operand = computation.tensors[std::size_t(tensor)];
+      const std::string by = blocks_of(computation, stage, tensor, vector, lanes);
+      const std::string pack = fmt::format("pack {} {}{} above ", name, operand.name, by);
+      const std::string whole = pack + (s[0].empty() ? from_r0 : joined(s[0]));
+      if (std::find(vector.packed.begin(), vector.packed.end(), tensor) != vector.packed.end()) {
+        builder.line(whole);
+        continue;
+      }
+      std::vector<std::string> alternatives = {"", whole};
+      if (operand.role != Role::constant && !s[1].empty()) {
+        alternatives.push_back(pack + from_s1);
+        alternatives.push_back(pack + from_r0);
+      }
+      builder.line(builder.choice(fmt::format("{}_pack_{}", name, operand.name), alternatives));
     }
-    std::vector<std::string> alternatives = {"", whole};
-    if (operand.role != Role::constant && !s[1].empty()) {
-      alternatives.push_back(pack + from_s1);
-      alternatives.push_back(pack + from_r0);
+  } else {  // read once: packed only where vectors need it
+    for (const int tensor : vector.packed) {
+      builder.line(fmt::format("pack {} {}{} above {}", name, computation.tensors[std::size_t(tensor)].name,
+                               blocks_of(computation, stage, tensor, vector, lanes), joined(s[0])));
     }
-    builder.line(builder.choice(fmt::format("{}_pack_{}", name, operand.name), alternatives));
   }
 }
 

@@ -74,6 +74,10 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   };
   step.stage = word("a stage");
   if (!subject.empty()) step.subject = word(subject);
+  if (step.kind == StepKind::pack && next < words.size() && words[next] == "by") {
+    ++next;
+    step.sizes.push_back(size_from(word("a number of lanes"), place));
+  }
   if (has_above(step.kind) && word("'above'") != "above") {
     throw base::UserError(place, fmt::format("{}: expected 'above', got '{}'", words[0], words[next - 1]));
   }
@@ -87,7 +91,7 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   }
   if (step.kind == StepKind::fuse || step.kind == StepKind::absorb) {
     if (!step.loops.empty()) throw base::UserError(place, fmt::format("{}: unexpected '{}'", words[0], step.loops[0]));
-  } else if (step.loops.empty() && step.sizes.empty()) {
+  } else if (step.kind == StepKind::tile ? step.sizes.empty() : step.loops.empty()) {
     throw base::UserError(place, fmt::format("{}: expected {}, got the end", words[0],
                                              step.kind == StepKind::tile ? "a size" : "a loop"));
   }
@@ -104,9 +108,12 @@ Step parse_step(std::string_view line, std::string_view place) {
 std::string to_text(const Step& step) {
   std::string text = fmt::format("{} {}", name_of(step.kind), step.stage);
   if (!step.subject.empty()) text += " " + step.subject;
+  if (step.kind == StepKind::pack && !step.sizes.empty()) text += fmt::format(" by {}", step.sizes[0]);
   if (has_above(step.kind)) text += " above";
   for (const std::string& loop : step.loops) text += " " + loop;
-  for (const std::int64_t size : step.sizes) text += fmt::format(" {}", size);
+  if (step.kind == StepKind::tile) {
+    for (const std::int64_t size : step.sizes) text += fmt::format(" {}", size);
+  }
   return text;
 }
 

@@ -108,6 +108,25 @@ TEST(Lower, TailsOfEveryLevelComputeTheReference) {
   }
 }
 
+TEST(Lower, BlocksOfNeighboursArePackedForTheOrderInWhichTheyAreRead) {
+  const Computation c = computed("matmul(m=11,n=8,k=21)");
+  const auto program = lower(c,
+                             steps("tile C i 6 3\n"
+                                   "tile C l 10 2\n"
+                                   "order C i.0 l.0 i.1 l.1 l.2 i.2 j.0\n"
+                                   "vector C j.0\n"
+                                   "unroll C l.2 i.2\n"
+                                   "pack C A by 4 above l.0\n"),
+                             8);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_LE(worst_excess(c, *program, 1), 0);
+  const std::string text = to_text(*program);
+  // l.1 and l.2 are one dimension, within the block of i.1; the copy goes through it by 4.
+  EXPECT_NE(text.find("buffer C.A.packed f32 [3,2,10,3] temporary"), std::string::npos) << text;
+  EXPECT_NE(text.find("for i.2 3 unrolled\n          for l.3 4 vector\n"), std::string::npos) << text;
+  EXPECT_FALSE(lower(c, steps("pack C B by 4 above l.0\norder C i.0 l.0 j.0"), 8).ok());
+}
+
 TEST(Lower, ConstantsPackedAboveEverythingGoToPrepare) {
   const Computation c = computed("dense(m=5,n=12,k=7)");
   const auto program = lower(c,
