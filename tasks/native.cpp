@@ -109,9 +109,8 @@ struct Prepared {
   MemoryFile file;
 };
 
-Prepared prepare(const codegen::Workload& workload, std::uint64_t seed) {
+Prepared prepare(const codegen::Workload& workload, const codegen::Reference& reference) {
   const codegen::Computation computation = codegen::computation(workload);
-  const codegen::Reference reference = codegen::reference(computation, seed);
 
   std::vector<wire::Part> parts;
   std::int64_t end = 0;
@@ -184,7 +183,8 @@ base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, c
 
 class HostRunner::State {
  public:
-  explicit State(const MeasureSettings& settings) : settings_(settings) {}
+  State(const MeasureSettings& settings, MakeReference make_reference)
+      : settings_(settings), make_reference_(std::move(make_reference)) {}
 
   Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds) {
     Measurement measurement = without_times(Status::ok, "", "thread_cpu");
@@ -244,10 +244,15 @@ class HostRunner::State {
     if (found != prepared_.end()) {
       prepared_.splice(prepared_.begin(), prepared_, found);
     } else {
-      prepared_.push_front(prepare(workload, settings_.input_seed));
+      prepared_.push_front(prepare(workload, reference_of(workload)));
       if (prepared_.size() > workloads_kept) prepared_.pop_back();
     }
     return prepared_.front();
+  }
+
+  codegen::Reference reference_of(const codegen::Workload& workload) const {
+    if (make_reference_) return make_reference_(workload, settings_.input_seed);
+    return codegen::reference(codegen::computation(workload), settings_.input_seed);
   }
 
   base::Partner::Received ask(const wire::Request& request, const MemoryFile& file, double seconds,
@@ -270,6 +275,7 @@ class HostRunner::State {
       request.kind = wire::Kind::workload;
       request.parts = std::uint32_t(workload.parts.size());
       request.file_bytes = std::uint64_t(workload.file.bytes());
+      request.at_begin = settings_.guard_in_front;
       wire::Answer answer;
       constexpr double patience = 60;  // it copies the inputs, no more
       in_force_.clear();
@@ -296,13 +302,15 @@ class HostRunner::State {
   }
 
   MeasureSettings settings_;
+  MakeReference make_reference_;
   std::unique_ptr<base::Partner> worker_;
   std::string in_force_;          // the workload that the worker has
   std::list<Prepared> prepared_;  // latest first
   double reference_start_ = 0;    // what the reference kernel took when this run began
 };
 
-HostRunner::HostRunner(const MeasureSettings& settings) : state_(std::make_unique<State>(settings)) {
+HostRunner::HostRunner(const MeasureSettings& settings, MakeReference make_reference)
+    : state_(std::make_unique<State>(settings, std::move(make_reference))) {
   require(settings.repetitions >= 0 && settings.repetitions <= wire::most_seconds, "repetitions",
           fmt::format("{} is not within 0 and {}", settings.repetitions, wire::most_seconds));
   require(settings.minimum_seconds >= 0, "minimum_seconds", fmt::format("{:g} is negative", settings.minimum_seconds));

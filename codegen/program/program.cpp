@@ -273,7 +273,8 @@ class Checker {
       if (!well_formed) fail(place, fmt::format("operation {} of the value is malformed", n));
       if (node.op != Op::constant) continue;
       if (std::isnan(node.number)) fail(place, "a constant that is not a number");
-      if (!is_floating(type) && std::abs(node.number) > 0x1p31)
+      // An infinity is the end of an integer's range: what a maximum starts from.
+      if (!is_floating(type) && std::isfinite(node.number) && std::abs(node.number) > 0x1p31)
         fail(place, fmt::format("constant {} does not fit {}", node.number, name_of(type)));
     }
   }

@@ -319,7 +319,7 @@ class Lowerer {
     return index;
   }
 
-  // Whether a padded load reads zero here.
+  // Whether a padded load reads what is outside here.
   bool is_outside(const Access& access) const {
     if (!access.padded) return false;
     bool outside = false;
@@ -338,7 +338,7 @@ class Lowerer {
     Value value = stage().value;
     if (!frame_.padded.empty()) {
       value = replace_loads(value, [&](const Access& access) {
-        return is_outside(access) ? std::optional(Value::constant(0)) : std::nullopt;
+        return is_outside(access) ? std::optional(Value::constant(access.outside)) : std::nullopt;
       });
     }
     return map_accesses(std::move(value), [&](const Access& access) {
@@ -495,7 +495,7 @@ class Lowerer {
     frame_.stage = &computation_.stages[std::size_t(number)];
     frame_.plan = &plans_[std::size_t(number)];
     for (const Axis& axis : stage().axes) frame_.region.push_back({Affine(0), axis.extent, {0, 0}});
-    const int writes = plan().fused < 0 ? stage().tensor : computation_.stages[std::size_t(plan().fused)].tensor;
+    const int writes = plan().fused < 0 ? stage().tensor : computation_.stages[std::size_t(fused_chain().first)].tensor;
     body_ = known_ahead_[std::size_t(writes)] ? &program_.prepare : &program_.run;
     lower_region();
   }
@@ -585,7 +585,7 @@ class Lowerer {
         0, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, false, leaf);
   }
 
-  // Zeros, then the inside.
+  // What is outside, then the inside.
   void lower_padding_copy() {
     const Access& access = stage().value.loads[0];
     bool whole = true, nothing = false;
@@ -611,7 +611,7 @@ class Lowerer {
         range.size = end - begin;
       }
     }
-    if (!whole) fill(Value::constant(0));
+    if (!whole) fill(Value::constant(access.outside));
     if (nothing) return;
     reset_ranges();
     frame_.ranges = inside;
@@ -753,12 +753,30 @@ class Lowerer {
       emit_store(own(begin), Combine::none, Value::load(in_tile(tile)));
       return;
     }
-    const Stage& consumer = computation_.stages[std::size_t(plan().fused)];
+    const auto [last, chain] = fused_chain();
     const std::vector<Affine> consumed = own_index(begin);
-    Value value = map_accesses(consumer.value, [&](const Access& access) {
+    Value value = map_accesses(chain, [&](const Access& access) {
       return access.tensor == stage().tensor ? in_tile(tile) : in_tensor(access, consumed);
     });
-    emit_store(element(consumer.tensor, consumed), Combine::none, std::move(value));
+    emit_store(element(computation_.stages[std::size_t(last)].tensor, consumed), Combine::none, std::move(value));
+  }
+
+  // The last of the stages fused into this one, and its value with those of the stages between put in.
+  std::pair<int, Value> fused_chain() const {
+    int last = plan().fused;
+    Value value = computation_.stages[std::size_t(last)].value;
+    for (int next = plans_[std::size_t(last)].fused; next >= 0; next = plans_[std::size_t(last)].fused) {
+      const Stage& stage = computation_.stages[std::size_t(next)];
+      if (stage.value.nodes.size() * value.nodes.size() > most_nodes) {
+        throw CannotLower{fmt::format("fused stages make a value of more than {} operations", most_nodes)};
+      }
+      const int between = computation_.stages[std::size_t(last)].tensor;
+      value = replace_loads(stage.value, [&](const Access& access) {
+        return access.tensor == between ? std::optional(value) : std::nullopt;
+      });
+      last = next;
+    }
+    return {last, std::move(value)};
   }
 
   const Computation& computation_;
@@ -792,7 +810,7 @@ Computation with_padding_stages(const Computation& computation) {
           padded.name = fmt::format("{}.pad{}", source.name, copy);
         Stage fill;
         fill.tensor = int(result.tensors.size());
-        Access shifted{access.tensor, {}, true};
+        Access shifted{access.tensor, {}, true, access.outside};
         for (std::size_t d = 0; d < access.index.size(); ++d) {
           const Interval interval = range(access.index[d], ranges);
           padded.shape.push_back(interval.width());
@@ -803,6 +821,7 @@ Computation with_padding_stages(const Computation& computation) {
         fill.value = Value::load(shifted);
         access.tensor = fill.tensor;
         access.padded = false;
+        access.outside = 0;
         result.tensors.push_back(std::move(padded));
         result.stages.push_back(std::move(fill));
       }

@@ -31,7 +31,8 @@ namespace graft::codegen {
 //   pack STAGE TENSOR [by N] above LOOP ...  what the stage reads of the tensor from there on is first copied into the
 //                                        order in which it is read; above all loops and constant: in prepare. by N: in
 //                                        blocks of N neighbours, transposed in registers
-//   fuse STAGE CONSUMER                  the element-wise stage CONSUMER is applied when STAGE's tile is written back
+//   fuse STAGE CONSUMER                  the element-wise stage CONSUMER is applied when STAGE's tile is written back;
+//                                        STAGE may itself be fused into another: chains from the first stage on
 #define GRAFT_STEPS(X) \
   X(tile)              \
   X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse) X(absorb) X(compute) X(rfactor) X(winograd)

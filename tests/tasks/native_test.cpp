@@ -105,28 +105,65 @@ TEST_F(Runner, SeesAStoreJustBehindAnOutput) {
   program.stores.back().target.index[1].constant += 1;
   const Measurement wrong = runner_.run(workload, program, target_);
   EXPECT_EQ(wrong.status, Status::wrong_result);
-  EXPECT_EQ(wrong.reason, "C: a store behind its end");
+  EXPECT_EQ(wrong.reason, "a store outside of C by 1 bytes");
+}
+
+TEST_F(Runner, SeesAStoreJustInFrontOfAnOutput) {
+  codegen::LoopProgram program = parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j]"));
+  program.stores.front().target.index[1].constant -= 3;  // the page begins long before C does
+  const Measurement wrong = run(program);
+  EXPECT_EQ(wrong.status, Status::wrong_result);
+  EXPECT_EQ(wrong.reason, "a store outside of C by 1 bytes");
 }
 
 TEST_F(Runner, SurvivesACrash) {
   const Measurement crashed = run(wild_matmul());
   EXPECT_EQ(crashed.status, Status::crashed);
-  expect_contains(crashed.reason, "run: segmentation fault");
+  EXPECT_EQ(crashed.reason, "run: segmentation fault (far outside of all buffers)");
   expect_good();
 }
 
-TEST_F(Runner, AStoreRightBehindTheLastPageIsACrash) {
+TEST_F(Runner, AnAccessRightBehindTheLastPageIsACrash) {
   codegen::LoopProgram wild = good_matmul();
   wild.stores.back().target.index[0].constant += 8;  // C ends with its page, and the next cannot be touched
-  EXPECT_EQ(run(wild).status, Status::crashed);
+  const Measurement crashed = run(wild);
+  EXPECT_EQ(crashed.status, Status::crashed);
+  EXPECT_EQ(crashed.reason, "run: segmentation fault (outside of C by 1 bytes)");
   expect_good();
+
+  wild = good_matmul();
+  wild.stores.back().value.loads[1].index[0].constant += 8 + 2;
+  EXPECT_EQ(run(wild).reason, "run: segmentation fault (outside of B by 65 bytes)");
+}
+
+TEST_F(Runner, AnAccessInFrontOfTheFirstPageIsACrash) {
+  MeasureSettings settings = quick();
+  settings.guard_in_front = true;
+  HostRunner runner(settings);
+  codegen::LoopProgram wild = good_matmul();
+  EXPECT_EQ(runner.run(small_matmul(), wild, target_).status, Status::ok);
+  wild.stores.back().value.loads[0].index[1].constant -= 1;
+  EXPECT_EQ(runner.run(small_matmul(), wild, target_).reason, "run: segmentation fault (outside of A by 4 bytes)");
+}
+
+TEST_F(Runner, TheWorkspaceIsGuardedToo) {
+  const std::string text =
+      "buffer A f32 [8,8] input\nbuffer B f32 [8,8] input\nbuffer C f32 [8,8] output\nbuffer T f32 [64] temporary\n"
+      "run\n  for i 8\n    for j 8\n      T[8*i + j] = 0\n      for k 8\n        T[8*i + j] += A[i,k] * B[k,j]\n"
+      "      C[i,j] = T[8*i + j]\n";
+  codegen::LoopProgram program = parsed(text);
+  EXPECT_EQ(run(program).status, Status::ok) << run(program).reason;
+  program.stores.front().target.index[0].constant += 64;
+  EXPECT_EQ(run(program).reason, "run: segmentation fault (outside of the workspace by 1 bytes)");
 }
 
 TEST_F(Runner, AStoreToAnInputIsACrash) {
   codegen::LoopProgram thief = good_matmul();
   codegen::Store& store = thief.stores.back();
   store.target.tensor = 0;
-  EXPECT_EQ(run(thief).status, Status::crashed);
+  const Measurement crashed = run(thief);
+  EXPECT_EQ(crashed.status, Status::crashed);
+  EXPECT_EQ(crashed.reason, "run: segmentation fault (a store to input A)");
   expect_good();
 }
 
