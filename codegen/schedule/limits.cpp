@@ -3,17 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 namespace graft::codegen {
 namespace {
 
 constexpr std::int64_t instruction_cap = 1200;
-
-struct OpenLoop {
-  int loop = 0;
-  int end = 0;
-};
 
 // Vector registers that one value of `lanes` elements takes.
 std::int64_t registers_of(std::int64_t lanes, DType type, const Target& target) {
@@ -23,80 +17,99 @@ std::int64_t registers_of(std::int64_t lanes, DType type, const Target& target) 
 
 }  // namespace
 
-std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Target& target) {
-  std::vector<std::int64_t> accumulators(program.buffers.size(), 0);
-  std::int64_t instructions = 0, widest_row = 0;
-  std::vector<OpenLoop> open;
-  for (int at = 0; at < int(program.run.size()); ++at) {
-    while (!open.empty() && open.back().end <= at) open.pop_back();
-    const Node& node = program.run[std::size_t(at)];
-    if (node.kind == Node::Kind::loop) {
-      open.push_back({node.item, node.end});
+std::int64_t LimitCounter::distinct_copies(const LoopProgram& program, const Access& access,
+                                           std::span<const int> loops) {
+  moves_.assign(loops.size(), 0);
+  const std::vector<std::int64_t>& shape = program.buffers[std::size_t(access.tensor)].shape;
+  std::int64_t stride = 1;
+  for (std::size_t d = access.index.size(); d-- > 0; stride *= shape[d]) {
+    for (const Term& term : access.index[d].terms) {
+      moves_[level_of_[std::size_t(term.variable)]] += term.coefficient * stride;
+    }
+  }
+  std::int64_t copies = 1;
+  for (std::size_t level = 0; level < loops.size(); ++level) {
+    const Loop& loop = program.loops[std::size_t(loops[level])];
+    if (loop.kind == LoopKind::unrolled && moves_[level] != 0) copies *= loop.extent;
+  }
+  return copies;
+}
+
+std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const Store& store,
+                                              std::span<const int> loops) {
+  level_of_.resize(program.loops.size());
+  std::optional<std::size_t> vector_level;
+  std::int64_t lanes = 1, copies = 1;
+  bool in_serial_loop = false;
+  for (std::size_t level = 0; level < loops.size(); ++level) {
+    level_of_[std::size_t(loops[level])] = level;
+    const Loop& loop = program.loops[std::size_t(loops[level])];
+    if (loop.kind == LoopKind::vector) {
+      vector_level = level;
+      lanes = loop.extent;
+    } else if (loop.kind == LoopKind::unrolled) {
+      copies *= loop.extent;
+    } else {
+      in_serial_loop = true;
+    }
+  }
+  const std::int64_t each = std::int64_t(store.value.nodes.size() - store.value.loads.size()) + 1;
+  std::int64_t row = 0;
+  for (std::size_t i = 0; i <= store.value.loads.size(); ++i) {
+    const bool is_target = i == store.value.loads.size();
+    const Access& access = is_target ? store.target : store.value.loads[i];
+    const Buffer& buffer = program.buffers[std::size_t(access.tensor)];
+    const std::int64_t distinct = distinct_copies(program, access, loops);
+    const std::int64_t registers = registers_of(lanes, buffer.dtype, target_);
+    if (buffer.scope == Scope::registers) {
+      if (is_target && store.combine == Combine::none) {
+        most_accumulators_ = std::max(most_accumulators_, distinct * registers);
+      }
       continue;
     }
-    const Store& store = program.stores[std::size_t(node.item)];
-    int vector_loop = -1;
-    std::int64_t lanes = 1, copies = 1;
-    bool in_serial_loop = false;
-    for (const OpenLoop& o : open) {
-      const Loop& loop = program.loops[std::size_t(o.loop)];
-      if (loop.kind == LoopKind::vector) {
-        vector_loop = o.loop;
-        lanes = loop.extent;
-      } else if (loop.kind == LoopKind::unrolled) {
-        copies *= loop.extent;
-      } else {
-        in_serial_loop = true;
+    const std::int64_t stride = vector_level ? moves_[*vector_level] : 1;
+    const bool moves_together = stride >= 0 && stride <= 2;
+    if (!moves_together || (is_target && stride != 1)) {
+      // Lane by lane: dear, hence only where it is rare.
+      if (in_serial_loop && (!is_target || store.combine != Combine::none)) {
+        return base::Reason{fmt::format("limits: {} is read lane by lane, {} elements apart", buffer.name, stride)};
       }
+      instructions_ += 2 * lanes * distinct;
+    } else {
+      instructions_ += (stride == 2 ? 3 : 1) * registers * distinct;
+      if (!is_target && stride != 0) row += registers * distinct;
     }
-    // Copies of an access that differ: the unrolled loops that move it.
-    const auto distinct = [&](const Affine& offset) {
-      std::int64_t count = 1;
-      for (const OpenLoop& o : open) {
-        const Loop& loop = program.loops[std::size_t(o.loop)];
-        if (loop.kind == LoopKind::unrolled && offset.coefficient(o.loop) != 0) count *= loop.extent;
-      }
-      return count;
-    };
-    std::int64_t each = std::int64_t(store.value.nodes.size() - store.value.loads.size()) + 1;
-    std::int64_t row = 0;
-    for (std::size_t i = 0; i <= store.value.loads.size(); ++i) {
-      const bool is_target = i == store.value.loads.size();
-      const Access& access = is_target ? store.target : store.value.loads[i];
-      const Buffer& buffer = program.buffers[std::size_t(access.tensor)];
-      const Affine form = offset(program, access);
-      if (buffer.scope == Scope::registers) {
-        if (is_target && store.combine == Combine::none) {
-          std::int64_t& most = accumulators[std::size_t(access.tensor)];
-          most = std::max(most, distinct(form) * registers_of(lanes, buffer.dtype, target));
-        }
-        continue;
-      }
-      const std::int64_t stride = vector_loop < 0 ? 1 : form.coefficient(vector_loop);
-      const bool moves_together = stride >= 0 && stride <= 2;
-      if (!moves_together || (is_target && stride != 1)) {
-        // Lane by lane: dear, hence only where it is rare.
-        if (in_serial_loop && (!is_target || store.combine != Combine::none)) {
-          return base::Reason{fmt::format("limits: {} is read lane by lane, {} elements apart", buffer.name, stride)};
-        }
-        instructions += 2 * lanes * distinct(form);
-      } else {
-        instructions += (stride == 2 ? 3 : 1) * registers_of(lanes, buffer.dtype, target) * distinct(form);
-        if (!is_target && stride != 0) row += registers_of(lanes, buffer.dtype, target) * distinct(form);
-      }
-    }
-    if (store.combine != Combine::none) widest_row = std::max(widest_row, std::min(row, copies));
-    instructions +=
-        each * copies * registers_of(lanes, program.buffers[std::size_t(store.target.tensor)].dtype, target);
   }
-  const std::int64_t most = *std::max_element(accumulators.begin(), accumulators.end());
-  if (most > 1 && most + widest_row + 1 > target.vector_registers) {
-    return base::Reason{fmt::format("limits: {} accumulators, {} operands and 1 exceed {} registers", most, widest_row,
-                                    target.vector_registers)};
+  if (store.combine != Combine::none) widest_row_ = std::max(widest_row_, std::min(row, copies));
+  instructions_ +=
+      each * copies * registers_of(lanes, program.buffers[std::size_t(store.target.tensor)].dtype, target_);
+
+  if (most_accumulators_ > 1 && most_accumulators_ + widest_row_ + 1 > target_.vector_registers) {
+    return base::Reason{fmt::format("limits: {} accumulators, {} operands and 1 exceed {} registers",
+                                    most_accumulators_, widest_row_, target_.vector_registers)};
   }
-  if (instructions > instruction_cap) {
+  if (instructions_ > instruction_cap) {
     return base::Reason{
-        fmt::format("limits: about {} instructions without a loop exceed {}", instructions, instruction_cap)};
+        fmt::format("limits: about {} instructions without a loop exceed {}", instructions_, instruction_cap)};
+  }
+  return std::nullopt;
+}
+
+std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Target& target) {
+  LimitCounter counter(target);
+  std::vector<int> loops, ends;
+  for (int at = 0; at < int(program.run.size()); ++at) {
+    while (!ends.empty() && ends.back() <= at) {
+      ends.pop_back();
+      loops.pop_back();
+    }
+    const Node& node = program.run[std::size_t(at)];
+    if (node.kind == Node::Kind::loop) {
+      loops.push_back(node.item);
+      ends.push_back(node.end);
+    } else if (auto reason = counter.add(program, program.stores[std::size_t(node.item)], loops)) {
+      return reason;
+    }
   }
   return std::nullopt;
 }

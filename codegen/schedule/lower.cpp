@@ -46,10 +46,10 @@ struct Tile {
 
 class Lowerer {
  public:
-  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes)
-      : computation_(computation), plans_(std::move(plans)), lanes_(lanes) {}
+  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes, const StoreWatch& watch)
+      : computation_(computation), plans_(std::move(plans)), lanes_(lanes), watch_(watch) {}
 
-  LoopProgram run() {
+  base::Result<LoopProgram> run() {
     buffer_of_.assign(computation_.tensors.size(), -1);
     for (const bool parameters : {true, false}) {
       for (std::size_t t = 0; t < computation_.tensors.size(); ++t) {
@@ -61,6 +61,7 @@ class Lowerer {
     }
     for (std::size_t s = 0; s < plans_.size(); ++s) {
       if (!plans_[s].is_fused) lower_stage(int(s));
+      if (stopped_) return *stopped_;
     }
     return std::move(program_);
   }
@@ -86,6 +87,7 @@ class Lowerer {
     check_size();
     body_->push_back({Node::Kind::store, int(program_.stores.size()), int(body_->size()) + 1});
     program_.stores.push_back({std::move(target), combine, std::move(value)});
+    if (watch_ && body_ == &program_.run && !stopped_) stopped_ = watch_(program_, program_.stores.back(), open_);
   }
 
   template <class Inside>
@@ -95,7 +97,9 @@ class Lowerer {
     const int variable = int(program_.loops.size());
     program_.loops.push_back({loop_name(*stage_, plan), extent, kind});
     body_->push_back({Node::Kind::loop, variable, 0});
+    open_.push_back(variable);
     inside(variable);
+    open_.pop_back();
     close(at);
   }
 
@@ -103,6 +107,7 @@ class Lowerer {
   // set.
   template <class Inside>
   void over_parts(int position, LoopKind kind, const Inside& inside) {
+    if (stopped_) return;
     const LoopPlan& plan = plan_->loops[std::size_t(position)];
     AxisRange& range = ranges_[std::size_t(plan.axis)];
     const std::int64_t size = range.size;
@@ -415,7 +420,10 @@ class Lowerer {
   const Computation& computation_;
   std::vector<StagePlan> plans_;
   std::int64_t lanes_;
+  const StoreWatch& watch_;
+  std::optional<base::Reason> stopped_;  // by the watch; no exception: a search is stopped here far too often
   LoopProgram program_;
+  std::vector<int> open_;       // loops around what is being written
   std::vector<int> buffer_of_;  // by tensor; -1: in no buffer
 
   // Of the stage that is being lowered.
@@ -467,11 +475,12 @@ Computation with_padding_stages(const Computation& computation) {
   return result;
 }
 
-base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes) {
+base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
+                                const StoreWatch& watch) {
   base::Result<std::vector<StagePlan>> plans = apply(computation, schedule);
   if (!plans) return plans.reason();
   try {
-    return Lowerer(computation, std::move(plans.value()), lanes).run();
+    return Lowerer(computation, std::move(plans.value()), lanes, watch).run();
   } catch (const CannotLower& failure) {
     return base::Reason{failure.text};
   }
