@@ -7,6 +7,7 @@
 #include <set>
 
 #include "codegen/schedule/lower.h"
+#include "codegen/schedule/splits.h"
 
 namespace graft::codegen {
 namespace {
@@ -82,18 +83,6 @@ std::vector<VectorAxis> vector_axes(const Computation& computation, const Stage&
 }
 
 // ---- domains ----
-
-// Multiples of `size` worth trying as the next larger tile of an extent: powers of two, exact divisors, and all of it.
-std::vector<std::int64_t> multiples(std::int64_t size, std::int64_t extent) {
-  std::set<std::int64_t> result;
-  for (std::int64_t factor = 1; size * factor < extent; ++factor) {
-    const bool power = (factor & (factor - 1)) == 0;
-    const bool divides = extent % (size * factor) == 0;
-    if (power || divides) result.insert(size * factor);
-  }
-  result.insert((extent + size - 1) / size * size);
-  return {result.begin(), result.end()};
-}
 
 std::vector<std::int64_t> register_tiles(std::int64_t extent, std::int64_t largest) {
   std::set<std::int64_t> result;

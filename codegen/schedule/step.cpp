@@ -10,7 +10,7 @@
 namespace graft::codegen {
 namespace {
 
-constexpr std::array step_names = {
+constexpr std::array names = {
 #define X(name) std::string_view(#name),
     GRAFT_STEPS(X)
 #undef X
@@ -28,17 +28,21 @@ std::int64_t size_from(std::string_view word, std::string_view place) {
 }  // namespace
 
 std::string_view name_of(StepKind kind) {
-  return step_names[std::size_t(kind)];
+  return names[std::size_t(kind)];
+}
+
+std::vector<std::string> step_names() {
+  return {names.begin(), names.end()};
 }
 
 Step step_from_words(const std::vector<std::string_view>& words, std::string_view place) {
   if (words.empty()) throw base::UserError(place, "expected a step, got an empty line");
   Step step;
   std::size_t kind = 0;
-  while (kind < step_names.size() && step_names[kind] != words[0]) ++kind;
-  if (kind == step_names.size()) {
-    const std::vector<std::string> known(step_names.begin(), step_names.end());
-    throw base::UserError(place, fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], known)));
+  while (kind < names.size() && names[kind] != words[0]) ++kind;
+  if (kind == names.size()) {
+    throw base::UserError(place,
+                          fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], step_names())));
   }
   step.kind = StepKind(kind);
   const bool has_subject = step.kind == StepKind::tile || step.kind == StepKind::pack || step.kind == StepKind::fuse;
