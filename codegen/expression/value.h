@@ -84,9 +84,11 @@ struct Value {
 
 // The same value with every access mapped.
 template <class Map>
-Value map_accesses(Value value, Map map) {
-  for (Access& access : value.loads) access = map(access);
-  return value;
+Value map_accesses(const Value& value, Map map) {
+  Value result{value.nodes, {}};
+  result.loads.reserve(value.loads.size());
+  for (const Access& access : value.loads) result.loads.push_back(map(access));
+  return result;
 }
 // `value` with each load of tensor `tensor` replaced by `by` (whose loads are already over the same variables).
 Value replace_loads(const Value& value, int tensor, const Value& by);

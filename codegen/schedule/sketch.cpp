@@ -153,9 +153,11 @@ base::Result<Schedule> fill(const Sketch& sketch, std::span<const std::int64_t> 
         fmt::format("sketch {}: takes {} arguments, got {}", sketch.name, sketch.arguments.size(), arguments.size())};
   }
   Schedule schedule;
+  schedule.reserve(sketch.lines.size());
   std::vector<std::string> numbers;  // texts of plain numbers, kept alive for the views
+  std::vector<std::string_view> words;
   for (const Sketch::Line& line : sketch.lines) {
-    std::vector<std::string_view> words;
+    words.clear();
     numbers.clear();
     numbers.reserve(line.size());
     for (const Sketch::Token& token : line) {

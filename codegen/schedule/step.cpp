@@ -59,6 +59,7 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (has_above && word("'above'") != "above") {
     throw base::UserError(place, fmt::format("{}: expected 'above', got '{}'", words[0], words[next - 1]));
   }
+  if (next < words.size() && step.kind != StepKind::tile) step.loops.reserve(words.size() - next);
   while (next < words.size()) {
     if (step.kind == StepKind::tile) {
       step.sizes.push_back(size_from(words[next], place));
