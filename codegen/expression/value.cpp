@@ -99,15 +99,15 @@ Value Value::apply(Op op, Value a, Value b) {
   return a;
 }
 
-Value replace_loads(const Value& value, int tensor, const Value& by) {
+Value replace_loads(const Value& value, const std::function<std::optional<Value>(const Access&)>& by) {
   Value result;
   std::vector<int> moved;  // by old node: its new position
   moved.reserve(value.nodes.size());
   for (ValueNode node : value.nodes) {
     if (node.op == Op::load) {
       const Access& access = value.loads[std::size_t(node.load)];
-      if (access.tensor == tensor) {
-        moved.push_back(append(result, by));
+      if (const std::optional<Value> other = by(access)) {
+        moved.push_back(append(result, *other));
         continue;
       }
       node.load = int(result.loads.size());
@@ -119,6 +119,21 @@ Value replace_loads(const Value& value, int tensor, const Value& by) {
     result.nodes.push_back(node);
   }
   return result;
+}
+
+std::optional<double> constant_value(const Value& value) {
+  std::vector<std::optional<double>> known;
+  known.reserve(value.nodes.size());
+  for (const ValueNode& node : value.nodes) {
+    if (node.op == Op::constant) {
+      known.emplace_back(node.number);
+    } else if (node.op == Op::mul && (known[std::size_t(node.a)] == 0.0 || known[std::size_t(node.b)] == 0.0)) {
+      known.emplace_back(0.0);
+    } else {
+      known.emplace_back(std::nullopt);
+    }
+  }
+  return known.back();
 }
 
 ArithmeticCounts arithmetic(const Value& value) {

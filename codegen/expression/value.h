@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -90,8 +91,10 @@ Value map_accesses(const Value& value, Map map) {
   for (const Access& access : value.loads) result.loads.push_back(map(access));
   return result;
 }
-// `value` with each load of tensor `tensor` replaced by `by` (whose loads are already over the same variables).
-Value replace_loads(const Value& value, int tensor, const Value& by);
+// `value` with each load for which `by` gives a value (over the same variables) replaced by that.
+Value replace_loads(const Value& value, const std::function<std::optional<Value>(const Access&)>& by);
+// The number that the value always is, if that is plain from its constants (0 times anything is 0).
+std::optional<double> constant_value(const Value& value);
 
 // Number of nodes of each arithmetic kind: add+sub+neg, mul, div, max+min, exp+sqrt.
 struct ArithmeticCounts {

@@ -8,6 +8,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/emitter.h"
@@ -15,15 +16,32 @@
 namespace graft::codegen {
 namespace {
 
+// Adds what passed since the last lap to a phase.
+class Laps {
+ public:
+  explicit Laps(PhaseSeconds* phases) : phases_(phases) {}
+  void end(double PhaseSeconds::*phase) {
+    const double now = base::thread_seconds();
+    if (phases_ != nullptr) phases_->*phase += now - begin_;
+    begin_ = now;
+  }
+
+ private:
+  PhaseSeconds* phases_;
+  double begin_ = base::thread_seconds();
+};
+
 // Module of a program after the pipeline's passes, or why there is none.
 base::Result<std::unique_ptr<llvm::Module>> optimised_module(llvm::LLVMContext& context, const LoopProgram& program,
                                                              const Target& target, const Pipeline& pipeline,
-                                                             const std::string& symbol) {
+                                                             const std::string& symbol, Laps& laps) {
   llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
   auto module = empty_module(context, machine);
   if (auto refused = emit(*module, program, code_attributes(target), symbol)) return *refused;
   assert(!llvm::verifyModule(*module, &llvm::errs()));
+  laps.end(&PhaseSeconds::emit);
   optimise(*module, machine, pipeline);
+  laps.end(&PhaseSeconds::optimise);
   return module;
 }
 
@@ -105,16 +123,19 @@ const Pipeline& search_pipeline() {
 }
 
 base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
-                             const std::string& symbol) {
+                             const std::string& symbol, PhaseSeconds* phases) {
+  Laps laps(phases);
   llvm::LLVMContext context;
-  auto module = optimised_module(context, program, target, pipeline, symbol);
+  auto module = optimised_module(context, program, target, pipeline, symbol, laps);
   if (!module) return module.reason();
   Object object;
   object.ir_instructions = (*module)->getInstructionCount();
   auto bytes = generate(**module, target_machine(target, pipeline.codegen_level), llvm::CodeGenFileType::ObjectFile);
   if (!bytes) return bytes.reason();
   object.bytes = std::move(*bytes);
+  laps.end(&PhaseSeconds::generate);
   const CodeFacts found = facts(object.bytes);
+  laps.end(&PhaseSeconds::inspect);
   if (!found.undefined.empty())
     return base::Reason{fmt::format("code generation: {} has no instructions for '{}'",
                                     target.cpu.empty() ? target.triple : target.cpu, found.undefined)};
@@ -126,7 +147,8 @@ base::Result<Object> compile(const LoopProgram& program, const Target& target, c
 
 base::Result<std::string> assembly(const LoopProgram& program, const Target& target, const Pipeline& pipeline) {
   llvm::LLVMContext context;
-  auto module = optimised_module(context, program, target, pipeline, "graft");
+  Laps laps(nullptr);
+  auto module = optimised_module(context, program, target, pipeline, "graft", laps);
   if (!module) return module.reason();
   std::string text;
   llvm::raw_string_ostream stream(text);

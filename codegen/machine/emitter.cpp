@@ -18,6 +18,8 @@ constexpr std::int64_t alignment_bytes = 64;
 // Beyond these, code generation would take seconds: no schedule worth measuring comes near.
 constexpr std::int64_t most_statements = 1 << 15;
 constexpr std::int64_t most_lanes = 1024;
+// Blocks that are worth transposing in registers, by rows and by lanes.
+constexpr std::int64_t least_transposed = 2, most_transposed = 16;
 
 std::int64_t aligned(std::int64_t bytes) {
   return (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
@@ -350,6 +352,7 @@ class Emitter {
       case LoopKind::serial:
         return serial(body, n, node);
       case LoopKind::unrolled:
+        if (transposed_copy(body, n, node)) return;
         variable(l) = {};
         for (std::int64_t i = 0; i < here.extent && refused_.empty(); ++i) {
           variable(l).value = i;
@@ -386,6 +389,86 @@ class Emitter {
     nodes(body, n + 1, node.end);
     lane_loop_ = -1;
     lanes_ = 1;
+  }
+
+  // An unrolled loop over a vector loop over a copy that reads along the lanes and writes along the unrolled loop: rows
+  // are loaded as vectors, transposed in registers and stored as vectors, instead of lane by lane.
+  bool transposed_copy(const Body& body, int n, const Node& node) {
+    if (node.end != n + 3 || body[std::size_t(n) + 1].kind != Node::Kind::loop) return false;
+    const int rows_loop = node.item, lanes_loop = body[std::size_t(n) + 1].item;
+    if (loop(lanes_loop).kind != LoopKind::vector) return false;
+    const int s = body[std::size_t(n) + 2].item;
+    const Store& store = program_.stores[std::size_t(s)];
+    if (store.combine != Combine::none || store.value.nodes.size() != 1 || store.value.loads.size() != 1) return false;
+    const Affine& to = target_offsets_[std::size_t(s)];
+    const Affine& from = load_offsets_[std::size_t(s)][0];
+    const Buffer& target = buffer(store.target.tensor);
+    const Buffer& source = buffer(store.value.loads[0].tensor);
+    if (target.scope != Scope::memory || target.dtype != source.dtype) return false;
+    if (store.target.tensor == store.value.loads[0].tensor) return false;
+    const std::int64_t rows = loop(rows_loop).extent, lanes = loop(lanes_loop).extent;
+    const std::int64_t apart = to.coefficient(lanes_loop);
+    if (to.coefficient(rows_loop) != 1 || apart == 0 || apart == 1 || from.coefficient(lanes_loop) != 1) return false;
+    if (lanes < least_transposed || rows < least_transposed || lanes > most_transposed) return false;
+    if (++statements_ > most_statements) return false;
+
+    lane_loop_ = lanes_loop;
+    lanes_ = lanes;
+    variable(lanes_loop) = {};
+    for (std::int64_t first = 0; first < rows && refused_.empty(); first += most_transposed) {
+      const std::int64_t count = std::min(rows - first, most_transposed);
+      std::vector<llvm::Value*> block;
+      for (std::int64_t row = first; row < first + count; ++row) {
+        variable(rows_loop) = {.value = row};
+        block.push_back(load(store.value.loads[0], from, target.dtype));
+      }
+      if (!refused_.empty()) break;
+      variable(rows_loop) = {.value = first};
+      const Place p = place(store.target, to);
+      block = transposed(std::move(block), lanes);
+      const llvm::Align align{std::uint64_t(bytes_of(target.dtype))};
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        builder_.CreateAlignedStore(block[std::size_t(lane)], address(p, lane * apart), align);
+      }
+      forget_loads_of(p.buffer);
+    }
+    lane_loop_ = -1;
+    lanes_ = 1;
+    return true;
+  }
+
+  // Rows of `lanes` elements -> `lanes` vectors of as many elements as there are rows. Eklundh's method: blocks of
+  // ever larger powers of two change places, in pairs of rows.
+  std::vector<llvm::Value*> transposed(std::vector<llvm::Value*> rows, std::int64_t lanes) {
+    const std::int64_t count = std::int64_t(rows.size());
+    std::int64_t size = 1;
+    while (size < std::max(count, lanes)) size *= 2;
+    const auto with_lanes = [&](llvm::Value* value, std::int64_t have, std::int64_t want) {
+      if (have == want) return value;
+      std::vector<int> mask(std::size_t(want), -1);
+      for (std::int64_t i = 0; i < std::min(have, want); ++i) mask[std::size_t(i)] = int(i);
+      return builder_.CreateShuffleVector(value, mask);
+    };
+    for (llvm::Value*& row : rows) row = with_lanes(row, lanes, size);
+    rows.resize(std::size_t(size), llvm::PoisonValue::get(rows[0]->getType()));
+    for (std::int64_t half = 1; half < size; half *= 2) {
+      std::vector<int> low(std::size_t(size), 0), high(std::size_t(size), 0);
+      for (std::int64_t i = 0; i < size; ++i) {
+        const bool first = (i & half) == 0;
+        low[std::size_t(i)] = int(first ? i : size + i - half);
+        high[std::size_t(i)] = int(first ? i + half : size + i);
+      }
+      for (std::int64_t i = 0; i < size; ++i) {
+        if ((i & half) != 0) continue;
+        llvm::Value *a = rows[std::size_t(i)], *b = rows[std::size_t(i + half)];
+        if (llvm::isa<llvm::PoisonValue>(a) && llvm::isa<llvm::PoisonValue>(b)) continue;
+        rows[std::size_t(i)] = builder_.CreateShuffleVector(a, b, low);
+        rows[std::size_t(i + half)] = builder_.CreateShuffleVector(a, b, high);
+      }
+    }
+    rows.resize(std::size_t(lanes));
+    for (llvm::Value*& row : rows) row = with_lanes(row, size, count);
+    return rows;
   }
 
   void enter(int l, llvm::Value* induction, llvm::BasicBlock* header) {
@@ -572,11 +655,15 @@ class Emitter {
         builder_.CreateAlignedStore(builder_.CreateExtractElement(value, std::uint64_t(i)),
                                     address(p, i * p.lane_stride), align);
     }
-    // Only the same buffer can have changed: buffers do not overlap.
+    forget_loads_of(p.buffer);
+  }
+
+  // After a store only the same buffer can have changed: buffers do not overlap.
+  void forget_loads_of(int b) {
     const auto first =
-        loads_.lower_bound(LoadKey{p.buffer, nullptr, std::numeric_limits<std::int64_t>::min(), 0, 0, DType::f32});
+        loads_.lower_bound(LoadKey{b, nullptr, std::numeric_limits<std::int64_t>::min(), 0, 0, DType::f32});
     auto last = first;
-    while (last != loads_.end() && std::get<0>(last->first) == p.buffer) ++last;
+    while (last != loads_.end() && std::get<0>(last->first) == b) ++last;
     loads_.erase(first, last);
   }
 

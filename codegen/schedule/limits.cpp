@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace graft::codegen {
 namespace {
 
-constexpr std::int64_t instruction_cap = 1200;
+constexpr std::int64_t block_cap = 1200;  // instructions without a loop between them
+constexpr std::int64_t code_cap = 4000;   // of all of `run`
 
 // Vector registers that one value of `lanes` elements takes.
 std::int64_t registers_of(std::int64_t lanes, DType type, const Target& target) {
@@ -17,8 +19,8 @@ std::int64_t registers_of(std::int64_t lanes, DType type, const Target& target) 
 
 }  // namespace
 
-std::int64_t LimitCounter::distinct_copies(const LoopProgram& program, const Access& access,
-                                           std::span<const int> loops) {
+LimitCounter::UnrolledReads LimitCounter::unrolled_reads(const LoopProgram& program, const Access& access,
+                                                         std::span<const int> loops) {
   moves_.assign(loops.size(), 0);
   const std::vector<std::int64_t>& shape = program.buffers[std::size_t(access.tensor)].shape;
   std::int64_t stride = 1;
@@ -27,12 +29,33 @@ std::int64_t LimitCounter::distinct_copies(const LoopProgram& program, const Acc
       moves_[level_of_[std::size_t(term.variable)]] += term.coefficient * stride;
     }
   }
-  std::int64_t copies = 1;
+  UnrolledReads reads;
+  steps_.clear();
+  bool waits = false;  // a loop that repeats all loads inside of it
   for (std::size_t level = 0; level < loops.size(); ++level) {
     const Loop& loop = program.loops[std::size_t(loops[level])];
-    if (loop.kind == LoopKind::unrolled && moves_[level] != 0) copies *= loop.extent;
+    if (loop.kind != LoopKind::unrolled || loop.extent == 1) continue;
+    if (moves_[level] == 0) {
+      waits = true;
+      continue;
+    }
+    steps_.emplace_back(std::abs(moves_[level]), loop.extent);
+    if (waits) reads.live *= loop.extent;
   }
-  return copies;
+  // Loops whose steps overlap (x + v) meet the same elements again.
+  std::sort(steps_.begin(), steps_.end());
+  bool overlap = false;
+  for (std::size_t i = 0; i < steps_.size();) {
+    const std::int64_t step = steps_[i].first;
+    std::int64_t count = steps_[i].second;
+    for (++i; i < steps_.size() && steps_[i].first % step == 0 && steps_[i].first < step * count; ++i) {
+      count += steps_[i].first / step * (steps_[i].second - 1);
+      overlap = true;
+    }
+    reads.distinct *= count;
+  }
+  if (overlap) reads.live = reads.distinct;
+  return reads;
 }
 
 std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const Store& store,
@@ -40,7 +63,7 @@ std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const 
   level_of_.resize(program.loops.size());
   std::optional<std::size_t> vector_level;
   std::int64_t lanes = 1, copies = 1;
-  bool in_serial_loop = false;
+  int innermost = -1;  // serial loop
   for (std::size_t level = 0; level < loops.size(); ++level) {
     level_of_[std::size_t(loops[level])] = level;
     const Loop& loop = program.loops[std::size_t(loops[level])];
@@ -50,20 +73,20 @@ std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const 
     } else if (loop.kind == LoopKind::unrolled) {
       copies *= loop.extent;
     } else {
-      in_serial_loop = true;
+      innermost = loops[level];
     }
   }
   const std::int64_t each = std::int64_t(store.value.nodes.size() - store.value.loads.size()) + 1;
-  std::int64_t row = 0;
+  std::int64_t row = 0, straight = 0;
   for (std::size_t i = 0; i <= store.value.loads.size(); ++i) {
     const bool is_target = i == store.value.loads.size();
     const Access& access = is_target ? store.target : store.value.loads[i];
     const Buffer& buffer = program.buffers[std::size_t(access.tensor)];
-    const std::int64_t distinct = distinct_copies(program, access, loops);
+    const UnrolledReads reads = unrolled_reads(program, access, loops);
     const std::int64_t registers = registers_of(lanes, buffer.dtype, target_);
     if (buffer.scope == Scope::registers) {
       if (is_target && store.combine == Combine::none) {
-        most_accumulators_ = std::max(most_accumulators_, distinct * registers);
+        accumulators_ = std::max(accumulators_, reads.distinct * registers);
       }
       continue;
     }
@@ -71,26 +94,32 @@ std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const 
     const bool moves_together = stride >= 0 && stride <= 2;
     if (!moves_together || (is_target && stride != 1)) {
       // Lane by lane: dear, hence only where it is rare.
-      if (in_serial_loop && (!is_target || store.combine != Combine::none)) {
+      if (innermost >= 0 && (!is_target || store.combine != Combine::none)) {
         return base::Reason{fmt::format("limits: {} is read lane by lane, {} elements apart", buffer.name, stride)};
       }
-      instructions_ += 2 * lanes * distinct;
+      straight += 2 * lanes * reads.distinct;
     } else {
-      instructions_ += (stride == 2 ? 3 : 1) * registers * distinct;
-      if (!is_target && stride != 0) row += registers * distinct;
+      straight += (stride == 2 ? 3 : 1) * registers * reads.distinct;
+      if (!is_target && stride != 0) row += registers * reads.live;
     }
   }
   if (store.combine != Combine::none) widest_row_ = std::max(widest_row_, std::min(row, copies));
-  instructions_ +=
-      each * copies * registers_of(lanes, program.buffers[std::size_t(store.target.tensor)].dtype, target_);
+  straight += each * copies * registers_of(lanes, program.buffers[std::size_t(store.target.tensor)].dtype, target_);
+  if (innermost != block_loop_) block_ = 0;
+  block_loop_ = innermost;
+  block_ += straight;
+  largest_ = std::max(largest_, block_);
+  code_ += straight;
 
-  if (most_accumulators_ > 1 && most_accumulators_ + widest_row_ + 1 > target_.vector_registers) {
-    return base::Reason{fmt::format("limits: {} accumulators, {} operands and 1 exceed {} registers",
-                                    most_accumulators_, widest_row_, target_.vector_registers)};
+  if (accumulators_ > 1 && accumulators_ + widest_row_ > target_.vector_registers) {
+    return base::Reason{fmt::format("limits: {} accumulators and {} operands exceed {} registers", accumulators_,
+                                    widest_row_, target_.vector_registers)};
   }
-  if (instructions_ > instruction_cap) {
-    return base::Reason{
-        fmt::format("limits: about {} instructions without a loop exceed {}", instructions_, instruction_cap)};
+  if (largest_ > block_cap) {
+    return base::Reason{fmt::format("limits: about {} instructions without a loop exceed {}", largest_, block_cap)};
+  }
+  if (code_ > code_cap) {
+    return base::Reason{fmt::format("limits: about {} instructions in all exceed {}", code_, code_cap)};
   }
   return std::nullopt;
 }

@@ -23,6 +23,16 @@ int position_of(const Stage& stage, const StagePlan& plan, std::string_view name
   return -1;
 }
 
+// Most elements of an axis that the loops from `position` on run over.
+std::int64_t size_at(const StagePlan& plan, int axis, int position) {
+  std::int64_t size = plan.extents[std::size_t(axis)];
+  for (int i = 0; i < position; ++i) {
+    const LoopPlan& outer = plan.loops[std::size_t(i)];
+    if (outer.axis == axis) size = std::min(size, outer.step);
+  }
+  return size;
+}
+
 // Applies one step to the plans; text of the failure, empty if it applied.
 class Rewriter {
  public:
@@ -52,6 +62,10 @@ class Rewriter {
         return pack(step);
       case StepKind::fuse:
         return fuse(step);
+      case StepKind::absorb:
+        return "";  // done before there were loops
+      case StepKind::compute:
+        return compute(step);
     }
     return "unknown step";
   }
@@ -102,7 +116,7 @@ class Rewriter {
     std::vector<LoopPlan> trivial;
     for (std::size_t i = 0; i < named.size(); ++i) {
       if (named[i]) continue;
-      if (stage_->axes[std::size_t(plan_->loops[i].axis)].extent > 1) {
+      if (plan_->extents[std::size_t(plan_->loops[i].axis)] > 1) {
         return fmt::format("{} is missing", loop_name(*stage_, plan_->loops[i]));
       }
       trivial.push_back(plan_->loops[i]);
@@ -121,7 +135,7 @@ class Rewriter {
       const bool reduced = loop.axis >= computation_.spatial_axes(*stage_);
       if (kind == LoopKind::vector && at + 1 != int(plan_->loops.size()))
         return fmt::format("{} is not innermost", name);
-      if (kind == LoopKind::parallel && !is_outermost(*stage_, *plan_, at)) return fmt::format("{} is not outermost", name);
+      if (kind == LoopKind::parallel && !is_outermost(*plan_, at)) return fmt::format("{} is not outermost", name);
       if (kind != LoopKind::unrolled && reduced) return fmt::format("{} is reduced", name);
       loop.kind = kind;
     }
@@ -203,13 +217,61 @@ class Rewriter {
     if (plan_->accumulate < 0) return fmt::format("{} does not accumulate", step.stage);
     for (int i = 0; i < plan_->accumulate; ++i) {
       const LoopPlan& loop = plan_->loops[std::size_t(i)];
-      if (loop.axis >= computation_.spatial_axes(*stage_) && loop.step < range_of(*stage_, *plan_, i)) {
+      if (loop.axis >= computation_.spatial_axes(*stage_) && loop.step < range_of(*plan_, i)) {
         return fmt::format("{} reduces outside of its tile", loop_name(*stage_, loop));
       }
     }
     plan_->fused = consumer;
     plans_[std::size_t(consumer)].is_fused = true;
     return "";
+  }
+
+  std::string compute(const Step& step) {
+    const int tensor = computation_.tensor_named(step.subject);
+    const int producer = tensor < 0 ? -1 : computation_.stage_writing(tensor);
+    if (producer < 0) return fmt::format("there is no stage {}", step.subject);
+    if (computation_.tensors[std::size_t(tensor)].role != Role::temporary) {
+      return fmt::format("{} is an output", step.subject);
+    }
+    StagePlan& computed = plans_[std::size_t(producer)];
+    if (computed.scheduled) return fmt::format("stands behind other steps of {}", step.subject);
+    std::vector<Interval> needed;  // by dimension of the producer, relative to where the loops stand
+    std::string failure;
+    const int at = above(step, failure);
+    if (at < 0) return failure;
+    for (std::size_t s = 0; s < computation_.stages.size(); ++s) {
+      const Stage& reader = computation_.stages[s];
+      for (const Access& access : reader.value.loads) {
+        if (access.tensor != tensor) continue;
+        if (&reader != stage_) return fmt::format("{} is read elsewhere, too", step.subject);
+        if (access.padded) return fmt::format("{} is read beyond its shape", step.subject);
+        widen(needed, access, at);
+      }
+    }
+    if (needed.empty()) return fmt::format("{} does not read {}", step.stage, step.subject);
+    for (std::size_t d = 0; d < needed.size(); ++d) {
+      computed.extents[d] = std::min(computed.extents[d], needed[d].width());
+    }
+    computed.is_computed = true;
+    plan_->computes.push_back({producer, at});
+    return "";
+  }
+
+  // What an access reaches under the loops from `position` on, joined with what is needed already.
+  void widen(std::vector<Interval>& needed, const Access& access, int position) const {
+    const bool first = needed.empty();
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      Interval reach{access.index[d].constant, access.index[d].constant};
+      for (const Term& term : access.index[d].terms) {
+        const std::int64_t most = term.coefficient * (size_at(*plan_, term.variable, position) - 1);
+        (most > 0 ? reach.high : reach.low) += most;
+      }
+      if (first) {
+        needed.push_back(reach);
+      } else {
+        needed[d] = {std::min(needed[d].low, reach.low), std::max(needed[d].high, reach.high)};
+      }
+    }
   }
 
   const Computation& computation_;
@@ -224,24 +286,18 @@ std::string loop_name(const Stage& stage, const LoopPlan& loop) {
   return stage.axes[std::size_t(loop.axis)].name + "." + std::to_string(loop.level);
 }
 
-std::int64_t range_of(const Stage& stage, const StagePlan& plan, int position) {
-  const int axis = plan.loops[std::size_t(position)].axis;
-  std::int64_t range = stage.axes[std::size_t(axis)].extent;
-  for (int i = 0; i < position; ++i) {
-    const LoopPlan& outer = plan.loops[std::size_t(i)];
-    if (outer.axis == axis) range = std::min(range, outer.step);
-  }
-  return range;
+std::int64_t range_of(const StagePlan& plan, int position) {
+  return size_at(plan, plan.loops[std::size_t(position)].axis, position);
 }
 
-std::int64_t most_trips(const Stage& stage, const StagePlan& plan, int position) {
+std::int64_t most_trips(const StagePlan& plan, int position) {
   const std::int64_t step = plan.loops[std::size_t(position)].step;
-  return (range_of(stage, plan, position) + step - 1) / step;
+  return (range_of(plan, position) + step - 1) / step;
 }
 
-bool is_outermost(const Stage& stage, const StagePlan& plan, int position) {
+bool is_outermost(const StagePlan& plan, int position) {
   for (int i = 0; i < position; ++i) {
-    if (most_trips(stage, plan, i) > 1) return false;
+    if (most_trips(plan, i) > 1) return false;
   }
   return true;
 }
@@ -251,6 +307,7 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
   for (std::size_t s = 0; s < plans.size(); ++s) {
     for (std::size_t a = 0; a < computation.stages[s].axes.size(); ++a) {
       plans[s].loops.push_back(LoopPlan{int(a), 0, 1, LoopKind::serial});
+      plans[s].extents.push_back(computation.stages[s].axes[a].extent);
     }
   }
   Rewriter rewriter(computation, plans);

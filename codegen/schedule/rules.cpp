@@ -12,9 +12,11 @@
 namespace graft::codegen {
 namespace {
 
-constexpr std::int64_t largest_register_tile = 16;  // of one axis; larger ones exceed any register file
+constexpr std::int64_t largest_register_tile = 28;  // of one axis; larger ones exceed any register file
 constexpr std::int64_t largest_vector_tile = 6;     // vectors side by side
 constexpr std::int64_t largest_unroll = 8;          // of one reduction axis
+constexpr std::size_t few_choices = 4;              // fewer sizes that divide an extent are joined by others
+constexpr std::int64_t long_axis = 64;              // from here on the rest of a tile is small
 constexpr std::size_t most_orders = 6;              // alternatives for the loops of one group
 constexpr std::int64_t shortest_vector_axis = 4;    // a vector of less is not worth its shuffles
 constexpr std::int64_t least_halved_lanes = 8;      // from here on vectors of half the width are tried, too
@@ -84,11 +86,17 @@ std::vector<VectorAxis> vector_axes(const Computation& computation, const Stage&
 
 // ---- domains ----
 
+// Sizes of a register tile along an axis: what divides it; others, too, where that leaves little choice or the rest is
+// small beside the whole.
 std::vector<std::int64_t> register_tiles(std::int64_t extent, std::int64_t largest) {
   std::set<std::int64_t> result;
   for (std::int64_t size = 1; size <= std::min(extent, largest); ++size) {
-    const bool usual = size <= 4 || size == 6 || size == 8 || size == 12 || size == 16;
-    if (usual || extent % size == 0) result.insert(size);
+    if (extent % size == 0) result.insert(size);
+  }
+  if (extent > largest && (result.size() < few_choices || extent >= long_axis)) {
+    for (const std::int64_t size : {2, 3, 4, 6, 8, 12, 14, 16}) {
+      if (size <= largest) result.insert(size);
+    }
   }
   return {result.begin(), result.end()};
 }
@@ -101,7 +109,8 @@ std::vector<std::vector<std::int64_t>> spatial_tiles(std::int64_t extent, std::i
     for (const std::int64_t size : register_tiles(extent, largest_register_tile)) inner.push_back({size});
   } else {
     std::set<std::int64_t> widths = {std::min(lanes, extent)};
-    if (lanes >= least_halved_lanes && extent >= lanes / 2) widths.insert(lanes / 2);
+    // Half a vector wastes half of the unit; it pays where it leaves less of a tail.
+    if (lanes >= least_halved_lanes && extent >= lanes / 2 && extent % lanes != 0) widths.insert(lanes / 2);
     for (const std::int64_t width : widths) {
       for (std::int64_t count = 1; count <= largest_vector_tile; ++count) {
         if (count == 5 || (count > 1 && width * (count - 1) >= extent)) continue;
@@ -192,7 +201,7 @@ class Builder {
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  for (const std::string& word : words) text += (text.empty() || word.empty() ? "" : " ") + word;
   return text;
 }
 
@@ -240,13 +249,87 @@ int fusable_consumer(const Computation& computation, int stage) {
   return consumer;
 }
 
+// Element-wise stages that only this one reads, and that reduce nothing: padding copies and the like.
+std::vector<int> absorbable_producers(const Computation& computation, int number) {
+  std::vector<int> result;
+  for (int s = 0; s < number; ++s) {
+    const Stage& producer = computation.stages[std::size_t(s)];
+    const Tensor& tensor = computation.tensors[std::size_t(producer.tensor)];
+    if (producer.combine != Combine::none || tensor.role != Role::temporary) continue;
+    bool here = false, elsewhere = false;
+    for (int reader = 0; reader < int(computation.stages.size()); ++reader) {
+      for (const Access& access : computation.stages[std::size_t(reader)].value.loads) {
+        if (access.tensor == producer.tensor) (reader == number ? here : elsewhere) = true;
+      }
+    }
+    if (here && !elsewhere) result.push_back(s);
+  }
+  return result;
+}
+
+// Whether a padded load of the producer leaves its tensor along an axis of its reader.
+bool pads_along(const Computation& computation, const Stage& producer, const Stage& reader, int axis) {
+  for (const Access& padded : producer.value.loads) {
+    if (!padded.padded) continue;
+    for (const Access& read : reader.value.loads) {
+      if (read.tensor != producer.tensor) continue;
+      for (std::size_t d = 0; d < padded.index.size(); ++d) {
+        std::vector<Interval> whole;
+        for (const Axis& a : producer.axes) whole.push_back({0, a.extent - 1});
+        const Interval reach = range(padded.index[d], whole);
+        const bool leaves = reach.low < 0 || reach.high >= computation.tensors[std::size_t(padded.tensor)].shape[d];
+        if (leaves && substitute(padded.index[d], read.index).coefficient(axis) != 0) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The axes of the register tile, those along which vectors are loaded innermost: each broadcast element then meets all
+// of them before the next one takes its register.
+std::vector<std::string> register_order(const Stage& stage, const VectorAxis& vector,
+                                        std::vector<std::pair<int, std::string>> loops) {
+  const auto loads_vectors = [&](const std::pair<int, std::string>& loop) {
+    if (vector.axis < 0) return false;
+    return std::any_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
+      const auto moves = [&](int axis) {
+        return std::any_of(access.index.begin(), access.index.end(),
+                           [&](const Affine& form) { return form.coefficient(axis) != 0; });
+      };
+      return moves(vector.axis) && moves(loop.first);
+    });
+  };
+  std::stable_partition(loops.begin(), loops.end(), [&](const auto& loop) { return !loads_vectors(loop); });
+  std::vector<std::string> names;
+  for (const auto& [axis, name] : loops) names.push_back(name);
+  return names;
+}
+
 void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes,
                Builder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
   const auto name_of_stage = [&](const Stage& s) { return computation.tensors[std::size_t(s.tensor)].name; };
   const std::string name = name_of_stage(stage);
-  std::vector<std::string> s[4], r[3];
+  std::vector<std::string> s[4], r[3], idle[3];
+  std::vector<std::pair<int, std::string>> register_loops;
   std::string vector_loop;
+  // Where a producer's elements come from: a pass of their own, the loads themselves, or a tile.
+  struct Origin {
+    std::string argument, producer;
+    std::vector<std::string> absorb;  // lines, by alternative
+  };
+  std::vector<Origin> origins;
+  for (const int producer : absorbable_producers(computation, number)) {
+    const Stage& source = computation.stages[std::size_t(producer)];
+    Origin origin{fmt::format("{}_{}", name, name_of_stage(source)), name_of_stage(source), {""}};
+    if (vector.axis < 0 || !pads_along(computation, source, stage, vector.axis)) {
+      origin.absorb.push_back(fmt::format("absorb {} {}", name, origin.producer));
+    }
+    // The third alternative, a tile, is a line behind the order.
+    origin.absorb.emplace_back();
+    builder.line(builder.choice(origin.argument, origin.absorb));
+    origins.push_back(std::move(origin));
+  }
   for (int a = 0; a < int(stage.axes.size()); ++a) {
     const Axis& axis = stage.axes[std::size_t(a)];
     if (axis.extent == 1) continue;
@@ -255,10 +338,19 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
     const auto tiles = spatial ? spatial_tiles(axis.extent, vectorised ? lanes : 1) : reduction_tiles(axis.extent);
     builder.line(fmt::format("tile {} {}{}", name, axis.name, builder.sizes(name + "_" + axis.name, tiles)));
     for (int level = 0; level < (spatial ? 4 : 3); ++level) {
-      (spatial ? s[level] : r[level]).push_back(fmt::format("{}.{}", axis.name, level));
+      const std::string loop = fmt::format("{}.{}", axis.name, level);
+      // One vector covers all of it: its other loops never iterate, their order is no choice.
+      if (vectorised && axis.extent <= lanes && level < 3) {
+        idle[level].push_back(loop);
+      } else {
+        (spatial ? s[level] : r[level]).push_back(loop);
+      }
     }
+    if (spatial) register_loops.emplace_back(a, fmt::format("{}.3", axis.name));
     if (vectorised) vector_loop = axis.name + ".4";
   }
+
+  s[3] = register_order(stage, vector, std::move(register_loops));
 
   // S0 S1 R0 S2 R1 R2 S3 v
   std::vector<std::string> order;
@@ -266,20 +358,29 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
     if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", name, label), orders(loops)));
   };
   group("s0", s[0]);
+  order.push_back(joined(idle[0]));
   group("s1", s[1]);
+  order.push_back(joined(idle[1]));
   group("r0", r[0]);
+  order.push_back(joined(idle[2]));
   group("s2", s[2]);
   group("r1", r[1]);
   order.push_back(joined(r[2]));
   order.push_back(joined(s[3]));
   order.push_back(vector_loop);
-  if (!s[0].empty() || !r[0].empty()) builder.line(fmt::format("order {} {}", name, joined(order)));
+  if (!s[3].empty() || !r[0].empty()) builder.line(fmt::format("order {} {}", name, joined(order)));
   if (!vector_loop.empty()) builder.line(fmt::format("vector {} {}", name, vector_loop));
   std::vector<std::string> unrolled = r[2];
   unrolled.insert(unrolled.end(), s[3].begin(), s[3].end());
   if (!unrolled.empty()) builder.line(fmt::format("unroll {} {}", name, joined(unrolled)));
 
   const std::string from_s1 = joined(s[1]), from_r0 = joined(r[0]);
+  for (const Origin& origin : origins) {
+    std::vector<std::string> compute(origin.absorb.size());
+    const std::string& where = s[1].empty() ? from_r0 : from_s1;
+    if (!where.empty()) compute.back() = fmt::format("compute {} {} above {}", name, origin.producer, where);
+    builder.line(Builder::again(origin.argument, compute));
+  }
   if (!r[0].empty()) {
     const std::string where = name + "_accumulate";
     builder.line(fmt::format("accumulate {} above {}", name, builder.choice(where, {from_r0, joined(r[1])})));

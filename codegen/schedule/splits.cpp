@@ -6,6 +6,8 @@
 namespace graft::codegen {
 namespace {
 
+constexpr std::size_t few_choices = 4;
+
 // Fills chain[level] and all in front of it.
 void extend(std::int64_t extent, std::span<const std::optional<std::int64_t>> given, SplitPolicy policy,
             std::size_t most, std::size_t level, std::vector<std::int64_t>& chain,
@@ -32,13 +34,16 @@ void extend(std::int64_t extent, std::span<const std::optional<std::int64_t>> gi
 
 std::vector<std::int64_t> multiples(std::int64_t size, std::int64_t extent, SplitPolicy policy) {
   std::set<std::int64_t> result;
-  for (std::int64_t factor = 1; size * factor < extent; ++factor) {
-    const bool power = policy != SplitPolicy::factors && (factor & (factor - 1)) == 0;
-    const bool divides = policy != SplitPolicy::powers && extent % (size * factor) == 0;
-    if (power || divides) result.insert(size * factor);
-  }
   const std::int64_t whole = (extent + size - 1) / size * size;
   if (whole == extent || policy != SplitPolicy::factors) result.insert(whole);
+  if (policy != SplitPolicy::powers) {
+    for (std::int64_t factor = 1; size * factor < extent; ++factor) {
+      if (extent % (size * factor) == 0) result.insert(size * factor);
+    }
+  }
+  const bool powers = policy == SplitPolicy::powers || policy == SplitPolicy::tails ||
+                      (policy == SplitPolicy::usual && result.size() < few_choices);
+  for (std::int64_t factor = 1; powers && size * factor < extent; factor *= 2) result.insert(size * factor);
   return {result.begin(), result.end()};
 }
 

@@ -8,9 +8,9 @@
 
 namespace graft::codegen {
 
-// factors: exact divisors; powers: times powers of two, up to the first that covers the extent (its tail is a
-// remainder); tails: both.
-#define GRAFT_SPLIT_POLICIES(X) X(factors) X(powers) X(tails)
+// usual: exact divisors, and times powers of two, too, where that leaves little choice; factors: exact divisors alone;
+// powers: times powers of two; tails: both. Powers of two need not divide: what is left is a remainder.
+#define GRAFT_SPLIT_POLICIES(X) X(usual) X(factors) X(powers) X(tails)
 
 enum class SplitPolicy {
 #define X(name) name,
@@ -18,9 +18,9 @@ enum class SplitPolicy {
 #undef X
 };
 
-// Multiples of `size` worth trying as the next larger tile of an extent, rising: by the policy, the last one being all
-// of the extent (rounded up to a multiple of `size`; with factors only where that is the extent itself).
-std::vector<std::int64_t> multiples(std::int64_t size, std::int64_t extent, SplitPolicy policy = SplitPolicy::tails);
+// Multiples of `size` worth trying as the next larger tile of an extent, rising. The last one is all of the extent,
+// rounded up to a multiple of `size` (with factors: only where `size` divides it).
+std::vector<std::int64_t> multiples(std::int64_t size, std::int64_t extent, SplitPolicy policy = SplitPolicy::usual);
 
 // All chains s1, s2, ... in which each size is one of the multiples of the next and the last one a multiple of 1;
 // `given` holds the sizes that are settled (nullopt: open). Only chains that fit the given sizes, at most `most` and

@@ -25,6 +25,31 @@ std::int64_t size_from(std::string_view word, std::string_view place) {
   return size;
 }
 
+// What stands behind the stage; empty where nothing does.
+std::string_view subject_of(StepKind kind) {
+  switch (kind) {
+    case StepKind::tile:
+      return "an axis";
+    case StepKind::pack:
+      return "a tensor";
+    case StepKind::fuse:
+    case StepKind::absorb:
+    case StepKind::compute:
+      return "a stage";
+    case StepKind::order:
+    case StepKind::vector:
+    case StepKind::unroll:
+    case StepKind::parallel:
+    case StepKind::accumulate:
+      break;
+  }
+  return "";
+}
+
+bool has_above(StepKind kind) {
+  return kind == StepKind::accumulate || kind == StepKind::pack || kind == StepKind::compute;
+}
+
 }  // namespace
 
 std::string_view name_of(StepKind kind) {
@@ -45,18 +70,15 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
                           fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], step_names())));
   }
   step.kind = StepKind(kind);
-  const bool has_subject = step.kind == StepKind::tile || step.kind == StepKind::pack || step.kind == StepKind::fuse;
-  const bool has_above = step.kind == StepKind::accumulate || step.kind == StepKind::pack;
+  const std::string_view subject = subject_of(step.kind);
   std::size_t next = 1;
   auto word = [&](std::string_view what) {
     if (next >= words.size()) throw base::UserError(place, fmt::format("{}: expected {}, got the end", words[0], what));
     return words[next++];
   };
   step.stage = word("a stage");
-  if (has_subject) {
-    step.subject = word(step.kind == StepKind::tile ? "an axis" : step.kind == StepKind::pack ? "a tensor" : "a stage");
-  }
-  if (has_above && word("'above'") != "above") {
+  if (!subject.empty()) step.subject = word(subject);
+  if (has_above(step.kind) && word("'above'") != "above") {
     throw base::UserError(place, fmt::format("{}: expected 'above', got '{}'", words[0], words[next - 1]));
   }
   if (next < words.size() && step.kind != StepKind::tile) step.loops.reserve(words.size() - next);
@@ -68,8 +90,8 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
     }
     ++next;
   }
-  if (step.kind == StepKind::fuse) {
-    if (!step.loops.empty()) throw base::UserError(place, fmt::format("fuse: unexpected '{}'", step.loops[0]));
+  if (step.kind == StepKind::fuse || step.kind == StepKind::absorb) {
+    if (!step.loops.empty()) throw base::UserError(place, fmt::format("{}: unexpected '{}'", words[0], step.loops[0]));
   } else if (step.loops.empty() && step.sizes.empty()) {
     throw base::UserError(place, fmt::format("{}: expected {}, got the end", words[0],
                                              step.kind == StepKind::tile ? "a size" : "a loop"));
@@ -87,7 +109,7 @@ Step parse_step(std::string_view line, std::string_view place) {
 std::string to_text(const Step& step) {
   std::string text = fmt::format("{} {}", name_of(step.kind), step.stage);
   if (!step.subject.empty()) text += " " + step.subject;
-  if (step.kind == StepKind::accumulate || step.kind == StepKind::pack) text += " above";
+  if (has_above(step.kind)) text += " above";
   for (const std::string& loop : step.loops) text += " " + loop;
   for (const std::int64_t size : step.sizes) text += fmt::format(" {}", size);
   return text;

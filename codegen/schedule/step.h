@@ -11,7 +11,12 @@
 
 namespace graft::codegen {
 
-// Text form of each (STAGE is the name of the tensor that it fills); tile and order stand before a stage's other steps:
+// Text form of each (STAGE is the name of the tensor that it fills); absorb stands before all others, tile and order
+// before a stage's other steps, the steps of a stage that is computed within another one behind that compute:
+//   absorb STAGE PRODUCER                the stage PRODUCER, which reduces nothing, is written into STAGE's expression
+//                                        (a padding copy: loops then keep its border apart, and skip what is zero)
+//   compute STAGE PRODUCER above LOOP ...  what STAGE reads of the stage PRODUCER from directly above the outermost of
+//                                        these loops of STAGE on is computed there, into a tile
 //   tile STAGE AXIS s1 s2 ...            splits the axis by tile sizes in elements, each a multiple of the next:
 //                                        AXIS.0 steps by s1, AXIS.1 by s2, ..., the last level steps by 1
 //   order STAGE LOOP LOOP ...            the loops of the stage, outermost first; every loop exactly once
@@ -24,7 +29,8 @@ namespace graft::codegen {
 //   order
 //                                        in which it is read; above all loops and constant: in prepare
 //   fuse STAGE CONSUMER                  the element-wise stage CONSUMER is applied when STAGE's tile is written back
-#define GRAFT_STEPS(X) X(tile) X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse)
+#define GRAFT_STEPS(X) \
+  X(tile) X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse) X(absorb) X(compute)
 
 enum class StepKind {
 #define X(name) name,
@@ -37,8 +43,8 @@ std::vector<std::string> step_names();
 struct Step {
   StepKind kind = StepKind::tile;
   std::string stage;
-  std::string subject;              // tile: axis; pack: tensor; fuse: consumer; else empty
-  std::vector<std::string> loops;   // order, vector, unroll, parallel; accumulate, pack: the loops behind "above"
+  std::string subject;              // tile: axis; pack: tensor; fuse: consumer; absorb, compute: producer; else empty
+  std::vector<std::string> loops;   // order, vector, unroll, parallel; accumulate, pack, compute: those behind "above"
   std::vector<std::int64_t> sizes;  // tile
   bool operator==(const Step&) const = default;
 };

@@ -390,7 +390,7 @@ class Reader {
     const Cursor at_extent = cursor;
     const std::int64_t extent = cursor.at_number() ? cursor.integer() : constant(cursor);
     if (extent < 1 || extent > largest_extent) at_extent.fail(fmt::format("an extent must be 1 to {}", largest_extent));
-    SplitPolicy policy = SplitPolicy::tails;
+    SplitPolicy policy = SplitPolicy::usual;
     if (cursor.accept(";")) {
       cursor.peek();
       const Cursor at_policy = cursor;
@@ -464,7 +464,7 @@ class Reader {
       domain.arguments.push_back(token.argument);
     }
     if (domain.arguments.empty()) return;
-    for (std::vector<std::int64_t>& chain : chains_of(axis->second, given, SplitPolicy::tails, block.start)) {
+    for (std::vector<std::int64_t>& chain : chains_of(axis->second, given, SplitPolicy::usual, block.start)) {
       std::vector<std::int64_t> row;
       for (std::size_t i = 0; i < given.size(); ++i) {
         if (!given[i]) row.push_back(chain[i]);

@@ -16,11 +16,11 @@
 //
 // Values are integers or constants, `{text}` (the alternative of `$name{a|b|...}` with this text), rows of both in
 // brackets where a domain has several arguments, `all` alternatives, or `splits(EXTENT; POLICY)`: chains of tile sizes,
-// each a multiple of the next, by factors, powers of two, or (tails, the default) both (splits.h). Conditions are those
-// of condition.h. Constants are the extents STAGE.AXIS, `lanes` (of a vector of the first tensor's type) and
-// `registers`. In `from rules`, a statement concerns the sketches that have its arguments.
+// each a multiple of the next, by a policy of splits.h (usual, factors, powers, tails). Conditions are those of
+// condition.h. Constants are the extents STAGE.AXIS, `lanes` (of a vector of the first tensor's type) and `registers`.
+// In `from rules`, a statement concerns the sketches that have its arguments.
 //
-// Without a domain, alternatives may be all, and the sizes of a tile step all chains by `tails`.
+// Without a domain, alternatives may be all, and the sizes of a tile step all its usual chains.
 #pragma once
 
 #include <string_view>

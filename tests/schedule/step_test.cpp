@@ -18,8 +18,10 @@ TEST(Step, EveryKindIsReadAndWritten) {
       "parallel C i.0\n"
       "accumulate C above l.0 l.1\n"
       "pack C B above l.0\n"
-      "fuse T Y\n");
-  ASSERT_EQ(schedule.size(), 8u);
+      "fuse T Y\n"
+      "absorb Y P\n"
+      "compute Y P above y.0\n");
+  ASSERT_EQ(schedule.size(), 10u);
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     EXPECT_EQ(schedule[i].kind, StepKind(i));
     EXPECT_EQ(parse_step(to_text(schedule[i]), "again"), schedule[i]) << to_text(schedule[i]);
@@ -46,6 +48,8 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"pack C B", "pack: expected 'above', got the end"},
       {"pack C B above", "pack: expected a loop, got the end"},
       {"fuse T Y now", "fuse: unexpected 'now'"},
+      {"absorb Y P now", "absorb: unexpected 'now'"},
+      {"compute Y P y.0", "compute: expected 'above', got 'y.0'"},
   };
   for (const auto& [line, words] : refusals) {
     const std::string message = refusal([&] { return parse_step(line, "mine:3"); });

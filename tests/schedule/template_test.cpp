@@ -64,8 +64,8 @@ TEST(Template, WithoutDomainsEverythingThatFitsIsTried) {
   // Sizes of a tile step are chains around those that it gives: multiples of 2 up to all of the axis.
   EXPECT_EQ(domain(space, "C_j").values, (Rows{{2}, {4}, {8}}));
   EXPECT_EQ(domain(space, "C_i").values,
-            chains(12, std::vector<std::optional<std::int64_t>>(2), SplitPolicy::tails, 99));
-  EXPECT_EQ(possible(space, "i2"), (std::set<std::int64_t>{1, 2, 3, 4, 6, 8, 12}));
+            chains(12, std::vector<std::optional<std::int64_t>>(2), SplitPolicy::usual, 99));
+  EXPECT_EQ(possible(space, "i2"), (std::set<std::int64_t>{1, 2, 3, 4, 6, 12}));
   base::Stream stream(1, "template");
   std::set<std::uint64_t> seen;
   for (int i = 0; i < 50; ++i) seen.insert(hash(space.sample(stream)));
@@ -211,7 +211,7 @@ TEST(Template, RefusalsNameThePlaceAndTheRemedy) {
       {"from rules\ndomain C_i_1 = 4\n",
        "mine.space:2:1: 'C_i_1' and 'C_i_2' have one domain: name all of its arguments, or use fix"},
       {"from rules\nfix C_i_3 = 5\n",
-       "mine.space:2:1: sketch C_by_j: 'C_i_3' is none of these; possible: 1 2 3 4 6 8 12"},
+       "mine.space:2:1: sketch C_by_j: 'C_i_3' is none of these; possible: 1 2 3 4 6 12"},
       {"from rules\nfix C_i_3 C_i_2 = 5\n", "mine.space:2:1: fix takes one argument"},
       {blocked + "forbid $i1 > 0\n", "mine.space:9:1: sketch blocked: forbids everything that is left of domain C_i"},
       {blocked + "forbid $i4 > 0\n", "mine.space:9:1: no sketch here has an argument 'i4'; did you mean"},
@@ -286,14 +286,17 @@ TEST(Splits, MultiplesFollowThePolicy) {
   using Sizes = std::vector<std::int64_t>;
   EXPECT_EQ(multiples(1, 12, SplitPolicy::factors), (Sizes{1, 2, 3, 4, 6, 12}));
   EXPECT_EQ(multiples(1, 12, SplitPolicy::powers), (Sizes{1, 2, 4, 8, 12}));
-  EXPECT_EQ(multiples(1, 12), (Sizes{1, 2, 3, 4, 6, 8, 12}));
+  EXPECT_EQ(multiples(1, 12, SplitPolicy::tails), (Sizes{1, 2, 3, 4, 6, 8, 12}));
+  // Powers of two join where divisors leave little choice.
+  EXPECT_EQ(multiples(1, 12), (Sizes{1, 2, 3, 4, 6, 12}));
+  EXPECT_EQ(multiples(1, 13), (Sizes{1, 2, 4, 8, 13}));
   EXPECT_EQ(multiples(8, 13), (Sizes{8, 16}));
   EXPECT_EQ(multiples(5, 12, SplitPolicy::factors), Sizes{});
 }
 
 TEST(Splits, ChainsAreMultiplesOfTheNext) {
   const std::optional<std::int64_t> open;
-  for (const SplitPolicy policy : {SplitPolicy::factors, SplitPolicy::powers, SplitPolicy::tails}) {
+  for (const SplitPolicy policy : {SplitPolicy::usual, SplitPolicy::factors, SplitPolicy::powers, SplitPolicy::tails}) {
     const auto all = chains(60, std::vector{open, open, open}, policy, 1000000);
     EXPECT_GT(all.size(), 10u);
     EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size());
@@ -304,9 +307,9 @@ TEST(Splits, ChainsAreMultiplesOfTheNext) {
       }
     }
   }
-  EXPECT_EQ(chains(12, std::vector{open, std::optional<std::int64_t>(4)}, SplitPolicy::tails, 99),
+  EXPECT_EQ(chains(12, std::vector{open, std::optional<std::int64_t>(4)}, SplitPolicy::usual, 99),
             (Rows{{4, 4}, {8, 4}, {12, 4}}));
-  EXPECT_EQ(chains(12, std::vector{open}, SplitPolicy::tails, 3).size(), 4u) << "one more than asked for says: more";
+  EXPECT_EQ(chains(12, std::vector{open}, SplitPolicy::usual, 3).size(), 4u) << "one more than asked for says: more";
 }
 
 }  // namespace
