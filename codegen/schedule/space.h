@@ -55,9 +55,9 @@ class Space {
   // choice would be seen again and again. Throws UserError with the workload and the most frequent reasons when 10,000
   // draws in a row were refused.
   Candidate sample(base::Stream& stream) const;
-  // One domain of the candidate drawn anew (another row than before), until the result is valid and another program
-  // than the candidate's (domains of loops that vanish change nothing): at most 32 tries. One in sixteen changes the
-  // sketch (a fresh sample), as does a candidate of another space.
+  // One domain of the candidate drawn anew (another row than before), until the result is valid: at most 32 tries. A
+  // choice among texts must change the program, too; the order of loops that vanish, say, does not. One in sixteen
+  // changes the sketch (a fresh sample), as does a candidate of another space.
   base::Result<Candidate> mutate(const Candidate& candidate, base::Stream& stream) const;
   // Every domain from one of the parents, at most 32 tries. A Reason when their sketches differ, too.
   base::Result<Candidate> crossover(const Candidate& a, const Candidate& b, base::Stream& stream) const;
