@@ -23,6 +23,7 @@ namespace {
 struct Flags {
   std::string workload, platform = "native", model, explorer = "annealing", out;
   std::int64_t trials = 256, batch = 32;
+  SpaceFlag space;
   MeasureFlags measure;
 };
 
@@ -67,6 +68,7 @@ base::Document request_of(const Flags& flags, const Session& session, const code
       .set("batch", flags.batch)
       .set("model", prior.hash)
       .set("seed", std::int64_t(session.seed));
+  flags.space.put(request);
   flags.measure.put(request);
   return request;
 }
@@ -135,7 +137,7 @@ std::optional<datasets::Trial> reported_best(const search::RunDirectory& run, co
 int tune(const Flags& flags, Session& session) {
   const codegen::Workload workload = codegen::parse_workload(flags.workload);
   const tasks::Platform platform = tasks::platform_named(flags.platform);
-  const codegen::Space space = codegen::derive_space(workload, platform.target);
+  const codegen::Space space = flags.space.space(workload, platform.target);
   search::make_explorer(flags.explorer, space, session.seed);  // refuses an unknown name before there is a folder
   const tasks::MeasureSettings measure = flags.measure.settings(3);
   const Prior prior = prior_of(flags, session);
@@ -206,7 +208,8 @@ Command tune_command() {
       .name = "tune",
       .help = "search schedules of a workload on a platform",
       .examples = {"graft tune 'matmul(m=512,n=512,k=512)' --platform native --trials 256",
-                   "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2"},
+                   "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2",
+                   "graft tune 'matmul(m=512,n=512,k=512)' --space examples/matmul.space"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<Flags>();
         options.positional("WORKLOAD", flags->workload, "operator with its shapes, or an index expression");
@@ -216,6 +219,7 @@ Command tune_command() {
         options.text("explorer", flags->explorer, "annealing or random");
         options.integer("batch", flags->batch, 1, "candidates a round");
         options.text("out", flags->out, "the run's folder; run again to continue (default: runs/tune-...)");
+        flags->space.declare(options);
         flags->measure.declare(options);
         return [flags](Session& session) { return tune(*flags, session); };
       },

@@ -407,7 +407,7 @@ Affine offset(const LoopProgram& program, const Access& access) {
   Affine result;
   std::int64_t stride = 1;
   for (std::size_t d = access.index.size(); d-- > 0;) {
-    result += access.index[d] * stride;
+    result.add(access.index[d], stride);
     stride *= buffer.shape[d];
   }
   return result;

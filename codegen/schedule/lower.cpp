@@ -87,14 +87,15 @@ struct Region {
 
 class Lowerer {
  public:
-  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes)
+  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes, const StoreWatch& watch)
       : computation_(computation),
         plans_(std::move(plans)),
         lanes_(lanes),
+        watch_(watch),
         tiles_(computation.stages.size()),
         regions_(computation.tensors.size()) {}
 
-  LoopProgram run() {
+  base::Result<LoopProgram> run() {
     buffer_of_.assign(computation_.tensors.size(), -1);
     for (const bool parameters : {true, false}) {
       for (std::size_t t = 0; t < computation_.tensors.size(); ++t) {
@@ -108,6 +109,7 @@ class Lowerer {
     find_known_ahead();
     for (std::size_t s = 0; s < plans_.size(); ++s) {
       if (!plans_[s].is_fused && !plans_[s].is_computed) lower_stage(int(s));
+      if (stopped_) return *stopped_;
     }
     return std::move(program_);
   }
@@ -152,6 +154,7 @@ class Lowerer {
     check_size();
     body_->push_back({Node::Kind::store, int(program_.stores.size()), int(body_->size()) + 1});
     program_.stores.push_back({std::move(target), combine, std::move(value)});
+    if (watch_ && body_ == &program_.run && !stopped_) stopped_ = watch_(program_, program_.stores.back(), open_);
   }
 
   template <class Inside>
@@ -163,7 +166,9 @@ class Lowerer {
     const std::string owner = this->plan().is_computed ? tensor(stage().tensor).name + "." : "";
     program_.loops.push_back({owner + loop_name(stage(), plan), extent, kind});
     body_->push_back({Node::Kind::loop, variable, 0});
+    open_.push_back(variable);
     inside(variable);
+    open_.pop_back();
     if (body_->size() == at + 1) {  // all of it vanished
       body_->pop_back();
       program_.loops.pop_back();
@@ -237,6 +242,7 @@ class Lowerer {
   // Runs `inside` once for every part of the loop at `position`, with ranges and coordinates set.
   template <class Inside>
   void over_parts(int position, LoopKind kind, bool by_padding, const Inside& inside) {
+    if (stopped_) return;
     const LoopPlan loop = loop_at(position);
     AxisRange& range = frame_.ranges[std::size_t(loop.axis)];
     Affine& coordinate = frame_.coordinates[std::size_t(position)];
@@ -782,7 +788,10 @@ class Lowerer {
   const Computation& computation_;
   std::vector<StagePlan> plans_;
   std::int64_t lanes_;
+  const StoreWatch& watch_;
+  std::optional<base::Reason> stopped_;  // by the watch; no exception: a search is stopped here far too often
   LoopProgram program_;
+  std::vector<int> open_;                                    // loops around what is being written
   std::vector<bool> known_ahead_;                            // by tensor: before run
   std::vector<int> buffer_of_;                               // by tensor; -1: in no buffer
   std::vector<Tiles> tiles_;                                 // by stage
@@ -831,14 +840,15 @@ Computation with_padding_stages(const Computation& computation) {
   return result;
 }
 
-base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes) {
+base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
+                                const StoreWatch& watch) {
   const base::Result<Computation> form = restructured(computation, schedule);
   if (!form) return form.reason();
   base::Result<std::vector<StagePlan>> plans = apply(*form, schedule);
   if (!plans) return plans.reason();
   try {
-    LoopProgram program = Lowerer(*form, std::move(plans.value()), lanes).run();
-    program.amplification = amplification(computation, schedule);
+    base::Result<LoopProgram> program = Lowerer(*form, std::move(plans.value()), lanes, watch).run();
+    if (program) program->amplification = amplification(computation, schedule);
     return program;
   } catch (const CannotLower& failure) {
     return base::Reason{failure.text};

@@ -315,7 +315,7 @@ class Rewriter {
 }  // namespace
 
 std::string loop_name(const Stage& stage, const LoopPlan& loop) {
-  return fmt::format("{}.{}", stage.axes[std::size_t(loop.axis)].name, loop.level);
+  return stage.axes[std::size_t(loop.axis)].name + "." + std::to_string(loop.level);
 }
 
 std::int64_t range_of(const StagePlan& plan, int position) {

@@ -10,7 +10,7 @@
 namespace graft::codegen {
 namespace {
 
-constexpr std::array step_names = {
+constexpr std::array names = {
 #define X(name) std::string_view(#name),
     GRAFT_STEPS(X)
 #undef X
@@ -61,17 +61,21 @@ bool has_above(StepKind kind) {
 }  // namespace
 
 std::string_view name_of(StepKind kind) {
-  return step_names[std::size_t(kind)];
+  return names[std::size_t(kind)];
+}
+
+std::vector<std::string> step_names() {
+  return {names.begin(), names.end()};
 }
 
 Step step_from_words(const std::vector<std::string_view>& words, std::string_view place) {
   if (words.empty()) throw base::UserError(place, "expected a step, got an empty line");
   Step step;
   std::size_t kind = 0;
-  while (kind < step_names.size() && step_names[kind] != words[0]) ++kind;
-  if (kind == step_names.size()) {
-    const std::vector<std::string> known(step_names.begin(), step_names.end());
-    throw base::UserError(place, fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], known)));
+  while (kind < names.size() && names[kind] != words[0]) ++kind;
+  if (kind == names.size()) {
+    throw base::UserError(place,
+                          fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], step_names())));
   }
   step.kind = StepKind(kind);
   const std::string_view subject = subject_of(step.kind);
@@ -89,6 +93,7 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (has_above(step.kind) && word("'above'") != "above") {
     throw base::UserError(place, fmt::format("{}: expected 'above', got '{}'", words[0], words[next - 1]));
   }
+  if (next < words.size() && step.kind != StepKind::tile) step.loops.reserve(words.size() - next);
   while (next < words.size()) {
     if (sizes_of(step.kind) > 0) {
       step.sizes.push_back(size_from(words[next], place));

@@ -43,6 +43,7 @@ enum class StepKind {
 #undef X
 };
 std::string_view name_of(StepKind kind);
+std::vector<std::string> step_names();
 
 struct Step {
   StepKind kind = StepKind::tile;

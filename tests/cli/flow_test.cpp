@@ -60,6 +60,34 @@ TEST_F(Flow, CollectNeverReplacesAFileThatIsNotItsOwn) {
   EXPECT_EQ(base::read_file(file("precious.h5")), "something");
 }
 
+TEST_F(Flow, ASpaceOfOnesOwn) {
+  const std::string example = std::string(GRAFT_SOURCE_DIR) + "/examples/matmul.space";
+  const std::vector<std::string> tune = quick(
+      {"tune", small, "--platform", "native:v3", "--trials", "8", "--space", file("own.space"), "--out", file("own")});
+  base::replace_file(file("own.space"), base::read_file(example) + "\nsketch plain\nunroll C $which{j.0|l.0}\n");
+  const base::Document result = json_of(tune);
+  EXPECT_EQ(result.at("trials").as_integer(), 8);
+  EXPECT_FALSE(result.at("best").is_null());
+  const base::Document request = json_of({"inspect", file("own")}).at("request");
+  EXPECT_EQ(request.at("space").as_string().size(), 16u);
+  // Continued with the same file, refused with another.
+  EXPECT_EQ(json_of(tune).at("trials").as_integer(), 8);
+  base::replace_file(file("own.space"), "from rules\n");
+  const base::Finished other_file = graft(tune);
+  EXPECT_EQ(other_file.exit_code, 2);
+  EXPECT_NE(other_file.err.find("made with space"), std::string::npos) << other_file.err;
+
+  const base::Document space = json_of({"inspect", small, "--platform", "native:v3", "--space", example});
+  ASSERT_EQ(space.at("sketches").as_list().size(), 2u);
+  EXPECT_TRUE(space.at("sketches").as_list()[0].as_string().starts_with("sketch blocked\n"));
+  EXPECT_NE(space.at("space_hash"), json_of({"inspect", small, "--platform", "native:v3"}).at("space_hash"));
+
+  base::replace_file(file("fixed.space"), "sketch fixed\ntile C j $j\nvector C j.1\ndomain j = 4 8 16\n");
+  const base::Document collected = json_of(quick({"collect", small, other, "--platform", "native:v3", "--samples", "3",
+                                                  "--space", file("fixed.space"), "--out", file("fixed.h5")}));
+  EXPECT_EQ(collected.at("trials").as_integer(), 6);
+}
+
 TEST_F(Flow, Adapt) {
   const base::Document result = json_of(quick({"adapt", file("model.h5"), "--platform", "native:v3", "--workloads",
                                                small + "," + other, "--shots", "10", "--out", file("adapted.h5")}));
