@@ -86,6 +86,18 @@ base::Document best_document(const datasets::Trial& best, std::int64_t flops) {
   return out;
 }
 
+// Of this process: seconds in all and by part, and how many trials it measured in them (the others were recorded).
+base::Document time_document(const search::TimeSpent& spent) {
+  base::Document out = base::Document::map();
+  out.set("seconds", spent.all())
+      .set("measuring", spent.measuring)
+      .set("proposing", spent.proposing)
+      .set("learning", spent.learning)
+      .set("measured", spent.measured);
+  if (spent.measured > 0) out.set("trials_per_second", double(spent.measured) / spent.all());
+  return out;
+}
+
 void print_summary(const Flags& flags, Session& session, const base::Document& result,
                    const std::filesystem::path& folder) {
   Output& out = session.output;
@@ -103,6 +115,14 @@ void print_summary(const Flags& flags, Session& session, const base::Document& r
   }
   table.row({"trials", std::to_string(result.at("trials").as_integer())});
   table.row({"of them", status_line(result.at("statuses"))});
+  const base::Document& time = result.at("time");
+  if (time.at("measured").as_integer() > 0) {
+    const auto share = [&](const char* part) {
+      return fmt::format("{:.0f} % {}", 100 * time.at(part).as_number() / time.at("seconds").as_number(), part);
+    };
+    table.row({"trials per second", fmt::format("{:.0f} ({}, {}, {})", time.at("trials_per_second").as_number(),
+                                                share("measuring"), share("proposing"), share("learning"))});
+  }
   table.row({"improvements", std::to_string(result.at("improvements").as_integer())});
   table.row({"model", flags.model.empty() ? "from scratch" : flags.model});
   table.row({"run", folder.string()});
@@ -182,6 +202,7 @@ int tune(const Flags& flags, Session& session) {
       .set("curve", std::move(points))
       .set("statuses", status_counts(tuning.trials()))
       .set("improvements", improvements)
+      .set("time", time_document(tuning.time_spent()))
       .set("complete", complete)
       .set("run", folder.string());
   if (best && tasks::source_of(platform) == "modelled") {

@@ -302,7 +302,8 @@ TEST(NativeMeasurer, StopsWhenAskedHavingReportedFewer) {
   int reported = 0;
   measurer->measure(
       batch, [&](const Measured&) { ++reported; }, monitor);
-  EXPECT_EQ(reported, 2);
+  EXPECT_GE(reported, 2);
+  EXPECT_LE(reported, 5) << "two may wait and one may be with the worker when the stop is asked for";
 }
 
 TEST(NativeMeasurer, AnExceptionOfTheListenerEndsTheBatchCleanly) {
