@@ -21,7 +21,7 @@
 namespace graft::search {
 
 struct TuningSettings {
-  std::string explorer = "annealing";
+  std::string explorer = "evolution";
   std::int64_t trials = 64;  // budget in all
   int batch = 32;            // trials a round
   std::uint64_t seed = 1;

@@ -1,6 +1,8 @@
 #include "tasks/native.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -344,14 +346,22 @@ struct Slot {
   std::exception_ptr error;
 };
 
+// From now on the calling thread leaves its core to a worker that has something to measure (Linux counts nice values
+// by thread). Without the right to it nothing changes.
+void give_way() {
+  const auto thread = id_t(gettid());
+  setpriority(PRIO_PROCESS, thread, getpriority(PRIO_PROCESS, thread) + 10);
+}
+
 // Compiles a batch on threads of its own, a few candidates ahead of the one that is taken.
 class CompileAhead {
  public:
   CompileAhead(std::span<const codegen::Candidate> candidates, const codegen::Target& target,
                std::set<std::uint64_t> known)
       : candidates_(candidates), target_(target), claimed_(std::move(known)), slots_(candidates.size()) {
-    // One core is left to the worker; more compilers than the worker can empty are of no use.
-    const int threads = std::clamp(base::hardware_threads() - 1, 1, 4);
+    // The worker's core compiles, too, while the worker waits for code; more compilers than the worker can empty are of
+    // no use.
+    const int threads = std::clamp(base::hardware_threads(), 1, 4);
     window_ = 4 * std::size_t(threads);
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
   }
@@ -377,6 +387,7 @@ class CompileAhead {
 
  private:
   void work() {
+    give_way();
     for (;;) {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return stop_ || next_ >= slots_.size() || next_ < taken_ + window_; });

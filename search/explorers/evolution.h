@@ -15,7 +15,7 @@ struct EvolutionSettings {
   int generations = 4;           // bred in a round
   double measured_share = 0.25;  // of the first population: the fastest programs measured so far
   double fresh_share = 0.25;     // of it: drawn anew
-  double crossover_share = 0.3;  // of the children
+  double crossover_share = 0.1;  // of the children
   double random_share = 0.05;    // epsilon
 };
 
