@@ -12,7 +12,7 @@ namespace graft::search {
 
 struct EvolutionSettings {
   int population = 128;
-  int generations = 4;           // bred in a round
+  int generations = 2;           // bred in a round
   double measured_share = 0.25;  // of the first population: the fastest programs measured so far
   double fresh_share = 0.25;     // of it: drawn anew
   double crossover_share = 0.1;  // of the children
