@@ -6,7 +6,6 @@
 #include <cmath>
 #include <set>
 
-#include "tasks/rebuild.h"
 
 namespace graft::search {
 namespace {
@@ -162,7 +161,7 @@ std::optional<Build> best_build(const std::vector<Build>& builds, const std::vec
     offer(build.trial, build.pipeline);
   }
   for (const datasets::Trial& trial : trials) {
-    if (!built.contains(trial.index)) offer(trial, tasks::search_pipeline_name());
+    if (!built.contains(trial.index)) offer(trial, "");
   }
   return best;
 }

@@ -16,7 +16,7 @@ namespace graft::search {
 // One of the best trials as one of LLVM's pipelines builds it, measured beside the others at the end of the run.
 struct Build {
   datasets::Trial trial;  // of the journal, but with this build's measurement
-  std::string pipeline;   // a name in codegen::pipelines()
+  std::string pipeline;   // a name in codegen::pipelines(); "": the target's pipeline to search with
 };
 
 class RunDirectory {
@@ -58,7 +58,7 @@ RunContent read_run(const std::filesystem::path& path);
 std::vector<datasets::Trial> best_trials(const std::vector<datasets::Trial>& trials, const codegen::Workload& workload,
                                          std::size_t count);
 // How to build the fastest kernel known of a workload: the fastest among the `ok` builds and the `ok` trials that were
-// not built again (those are tasks::search_pipeline_name()'s). nullopt if there is none.
+// not built again (pipeline ""). nullopt if there is none.
 std::optional<Build> best_build(const std::vector<Build>& builds, const std::vector<datasets::Trial>& trials,
                                 const codegen::Workload& workload);
 // The fastest `ok` trial of a workload; nullopt if there is none.

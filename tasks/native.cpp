@@ -176,15 +176,22 @@ void require(bool holds, std::string_view setting, std::string_view message) {
   if (!holds) throw base::UserError(setting, message);
 }
 
-}  // namespace
-
-base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target,
-                                          const codegen::Pipeline& pipeline) {
-  auto object = codegen::compile(program, target, pipeline);
+base::Result<HostBinary> linked_for_host(base::Result<codegen::Object> object) {
   if (!object) return object.reason();
   auto linked = codegen::link_shared({&*object});
   if (!linked) return linked.reason();
   return HostBinary{std::move(linked).value(), std::move(object->signature), object->symbol};
+}
+
+}  // namespace
+
+base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target) {
+  return linked_for_host(codegen::compile(program, target));
+}
+
+base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target,
+                                          const codegen::Pipeline& pipeline) {
+  return linked_for_host(codegen::compile(program, target, pipeline));
 }
 
 class HostRunner::State {

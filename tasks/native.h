@@ -22,9 +22,10 @@ struct HostBinary {
   std::string symbol;
 };
 
-// Thread-safe. UserError for a target that LLVM does not know.
+// By the pipeline to search with, or by a given one. Thread-safe. UserError for a target that LLVM does not know.
+base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target);
 base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target,
-                                          const codegen::Pipeline& pipeline = codegen::search_pipeline());
+                                          const codegen::Pipeline& pipeline);
 
 // One worker process, started with the first run and again whenever it is lost. Not thread-safe.
 class HostRunner {

@@ -32,10 +32,6 @@ void add_round(Measurement& all, Measurement round) {
 
 }  // namespace
 
-const std::string& search_pipeline_name() {
-  return codegen::search_pipeline().name;
-}
-
 std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Candidate> candidates, int rounds,
                            const MeasureSettings& settings, base::Monitor& monitor) {
   assert(std::holds_alternative<Native>(platform.how));

@@ -16,9 +16,6 @@
 
 namespace graft::tasks {
 
-// What measurers build candidates with, by name.
-const std::string& search_pipeline_name();
-
 struct Build {
   std::int64_t candidate = 0;  // position among those given
   std::string pipeline;        // name in codegen::pipelines()

@@ -271,15 +271,15 @@ int inspect_run(const Flags& flags, Session& session) {
     const std::optional<search::Build> build = search::best_build(run.builds, run.journal.trials, workload);
     if (!build) continue;
     const double seconds = datasets::seconds_of(build->trial.measurement);
-    out.line(fmt::format("\nbest of {}: {}{}, built by {}", workload.text, seconds_text(seconds),
-                         source == "modelled" ? " (modelled)" : "", build->pipeline));
+    const bool built = !build->pipeline.empty();
+    out.line(fmt::format("\nbest of {}: {}{}{}", workload.text, seconds_text(seconds),
+                         source == "modelled" ? " (modelled)" : "", built ? ", built by " + build->pipeline : ""));
     const base::Document schedule = schedule_document(build->trial.candidate);
     for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
     base::Document entry = base::Document::map();
-    best.push(entry.set("workload", workload.text)
-                  .set("seconds", seconds)
-                  .set("pipeline", build->pipeline)
-                  .set("schedule", schedule));
+    entry.set("workload", workload.text).set("seconds", seconds).set("schedule", schedule);
+    if (built) entry.set("pipeline", build->pipeline);
+    best.push(std::move(entry));
   }
   out.json().set("best", std::move(best));
   return done;

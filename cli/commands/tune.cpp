@@ -85,8 +85,8 @@ base::Document best_document(const search::Build& build, std::int64_t flops) {
   for (const std::int64_t argument : best.candidate.arguments) arguments.push(argument);
   out.set("arguments", std::move(arguments))
       .set("program", base::to_hex(best.program_hash))
-      .set("pipeline", build.pipeline)
       .set("measurement", datasets::to_document(best.measurement));
+  if (!build.pipeline.empty()) out.set("pipeline", build.pipeline);
   return out;
 }
 
@@ -144,9 +144,8 @@ void print_summary(const Flags& flags, Session& session, const base::Document& r
                                                 share("measuring"), share("proposing"), share("learning"))});
   }
   const auto& builds = result.at("builds").as_list();
-  if (!builds.empty() && !best.is_null()) {
-    table.row({"best built by",
-               fmt::format("{} (the fastest of {} builds)", best.at("pipeline").as_string(), builds.size())});
+  if (const base::Document* pipeline = best.is_null() ? nullptr : best.find("pipeline")) {
+    table.row({"best built by", fmt::format("{} (the fastest of {} builds)", pipeline->as_string(), builds.size())});
   }
   table.row({"improvements", std::to_string(result.at("improvements").as_integer())});
   table.row({"model", flags.model.empty() ? "from scratch" : flags.model});
