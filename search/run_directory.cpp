@@ -149,21 +149,16 @@ std::optional<datasets::Trial> best_trial(const std::vector<datasets::Trial>& tr
 
 std::optional<Build> best_build(const std::vector<Build>& builds, const std::vector<datasets::Trial>& trials,
                                 const codegen::Workload& workload) {
-  std::set<std::int64_t> built;
-  std::optional<Build> best;
-  const auto offer = [&](const datasets::Trial& trial, const std::string& pipeline) {
-    if (trial.measurement.status != datasets::Status::ok || !(trial.candidate.workload == workload)) return;
-    if (!best || datasets::seconds_of(trial.measurement) < datasets::seconds_of(best->trial.measurement))
-      best = Build{trial, pipeline};
-  };
+  const Build* best = nullptr;
   for (const Build& build : builds) {
-    built.insert(build.trial.index);
-    offer(build.trial, build.pipeline);
+    const datasets::Trial& trial = build.trial;
+    if (trial.measurement.status != datasets::Status::ok || !(trial.candidate.workload == workload)) continue;
+    if (best == nullptr || datasets::seconds_of(trial.measurement) < datasets::seconds_of(best->trial.measurement))
+      best = &build;
   }
-  for (const datasets::Trial& trial : trials) {
-    if (!built.contains(trial.index)) offer(trial, "");
-  }
-  return best;
+  if (best != nullptr) return *best;
+  std::optional<datasets::Trial> trial = best_trial(trials, workload);
+  return trial ? std::optional<Build>({std::move(*trial), ""}) : std::nullopt;
 }
 
 }  // namespace graft::search

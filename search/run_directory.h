@@ -57,8 +57,9 @@ RunContent read_run(const std::filesystem::path& path);
 // The fastest `ok` trials of a workload with distinct programs, fastest first, at most `count`.
 std::vector<datasets::Trial> best_trials(const std::vector<datasets::Trial>& trials, const codegen::Workload& workload,
                                          std::size_t count);
-// How to build the fastest kernel known of a workload: the fastest among the `ok` builds and the `ok` trials that were
-// not built again (pipeline ""). nullopt if there is none.
+// How to build the fastest kernel known of a workload: the fastest `ok` build; where there is none, the fastest trial
+// (pipeline ""). A trial never beats a build: builds were timed side by side, and the least of hundreds of trials,
+// spread over minutes, is also the luckiest. nullopt if there is neither.
 std::optional<Build> best_build(const std::vector<Build>& builds, const std::vector<datasets::Trial>& trials,
                                 const codegen::Workload& workload);
 // The fastest `ok` trial of a workload; nullopt if there is none.

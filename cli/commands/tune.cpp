@@ -229,6 +229,8 @@ int tune(const Flags& flags, Session& session) {
   tuning.platform = platform.name;
   const bool complete = run_rounds(tuning, flags.trials, session.progress);
 
+  // Builds of the shorter run say nothing of the trials that it has now.
+  if (tuning.time_spent().measured > 0 && !run.builds().empty()) run.record({});
   const bool native = tasks::source_of(platform) == "native";
   if (complete && native && flags.rebuild > 0) {
     rebuild_best(flags.rebuild, run, workload, platform, measure, session);

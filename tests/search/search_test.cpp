@@ -361,13 +361,13 @@ Build build_of(datasets::Trial trial, const std::string& pipeline, double second
   return {std::move(trial), pipeline};
 }
 
-TEST(BestBuild, IsTheFastestBuildOrATrialThatWasNotBuilt) {
+TEST(BestBuild, IsTheFastestOkBuildAndATrialOnlyWithoutOne) {
   const std::vector<datasets::Trial> trials = three_trials();
   const codegen::Workload& workload = space().workload();
   EXPECT_EQ(best_build({}, trials, workload)->pipeline, "");
   EXPECT_EQ(best_build({}, trials, workload)->trial.index, 1);
   EXPECT_FALSE(best_build({}, {}, workload).has_value());
-  // What was built counts as built, not as first measured.
+  // Trial 1 was measured at 1 s, once; that does not count against what was timed side by side.
   std::vector<Build> builds{build_of(trials[1], "search", 2.5), build_of(trials[1], "O3", 2.25),
                             build_of(trials[2], "search", 2.125), build_of(trials[2], "O3", 2)};
   EXPECT_EQ(best_build(builds, trials, workload)->trial.index, 2);
@@ -375,9 +375,8 @@ TEST(BestBuild, IsTheFastestBuildOrATrialThatWasNotBuilt) {
   builds.back().trial.measurement = {};
   builds.back().trial.measurement.status = datasets::Status::wrong_result;
   EXPECT_EQ(best_build(builds, trials, workload)->pipeline, "search");
-  // A later trial that is faster than all builds.
-  builds = {build_of(trials[0], "O3", 2.75)};
-  EXPECT_EQ(best_build(builds, trials, workload)->trial.index, 1);
+  EXPECT_EQ(best_build({builds.back()}, trials, workload)->pipeline, "");
+  EXPECT_EQ(best_build({builds.back()}, trials, workload)->trial.index, 1);
 }
 
 TEST(RunDirectory, KeepsTheLatestBuilds) {
