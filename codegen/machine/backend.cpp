@@ -4,9 +4,11 @@
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Pass.h>
+#include <llvm/PassInfo.h>
+#include <llvm/PassRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
@@ -156,7 +158,9 @@ std::unique_ptr<llvm::Module> empty_module(llvm::LLVMContext& context, llvm::Tar
   return module;
 }
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline) {
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline, bool repeats) {
+  const std::string& text = repeats ? pipeline.passes_where_repeated : pipeline.passes;
+  if (text.empty()) return;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -168,9 +172,18 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::ModulePassManager passes;
-  if (auto error = builder.parsePassPipeline(passes, pipeline.passes))
+  if (auto error = builder.parsePassPipeline(passes, text))
     throw base::UserError(fmt::format("pipeline '{}': {}", pipeline.name, llvm::toString(std::move(error))));
   passes.run(module, modules);
+}
+
+void CodegenPasses::add(llvm::Pass* pass) {
+  const llvm::PassInfo* known = llvm::PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
+  const llvm::StringRef name = known ? known->getPassArgument() : pass->getPassName();
+  if (pipeline_.left_out.contains(std::string_view(name)))
+    delete pass;
+  else
+    kept_.add(pass);
 }
 
 std::string errors_while(llvm::LLVMContext& context, const std::function<void()>& function) {
@@ -188,10 +201,11 @@ std::string errors_while(llvm::LLVMContext& context, const std::function<void()>
   return errors;
 }
 
-base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
+base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
+                                   llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
+  CodegenPasses passes(pipeline);
   bool cannot = false;
   const std::string errors = errors_while(module.getContext(), [&] {
     cannot = machine.addPassesToEmitFile(passes, stream, nullptr, type);

@@ -315,7 +315,7 @@ TEST(Compile, ObjectsNeedNothingAndHashTheirCode) {
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_EQ(first->hash, second->hash);
   EXPECT_EQ(first->bytes, second->bytes);
-  EXPECT_EQ(compile(program, host, search_pipeline(), "other")->hash, first->hash) << "names are no code";
+  EXPECT_EQ(compile(program, host, search_pipeline(host), "other")->hash, first->hash) << "names are no code";
   EXPECT_NE(compile(parsed(with(naive_matmul, "B[k,j]", "B[k,0]")), host)->hash, first->hash);
   EXPECT_NE(compile(parsed(with(naive_matmul, "C[i,j] = 0", "C[i,j] = 1.5")), host)->hash, first->hash);
   EXPECT_GT(first->ir_instructions, 10);
@@ -336,7 +336,7 @@ TEST(Compile, ManyObjectsInOneLibrary) {
   const LoopProgram program = parsed(naive_matmul);
   std::vector<Object> objects;
   for (int i = 0; i < 4; ++i)
-    objects.push_back(*compile(program, host_target(), search_pipeline(), "k" + std::to_string(i)));
+    objects.push_back(*compile(program, host_target(), search_pipeline(host_target()), "k" + std::to_string(i)));
   const auto library = link_shared({&objects[0], &objects[1], &objects[2], &objects[3]});
   ASSERT_TRUE(library.ok()) << library.reason().text;
   const Numbers inputs = inputs_of(program, 3);
