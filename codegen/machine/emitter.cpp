@@ -903,29 +903,24 @@ Homes homes(const LoopProgram& program) {
 }
 
 bool repeats_accesses(const LoopProgram& program) {
-  const auto in_body = [&](const Body& body) {
-    std::vector<int> running;  // nodes of the loops around the present node that are not unrolled
-    for (int n = 0; n < int(body.size()); ++n) {
-      const Node& node = body[std::size_t(n)];
-      while (!running.empty() && body[std::size_t(running.back())].end <= n) running.pop_back();
-      if (node.kind == Node::Kind::loop) {
-        const Loop& loop = program.loops[std::size_t(node.item)];
-        const bool runs = loop.kind != LoopKind::unrolled && loop.kind != LoopKind::vector && loop.extent > 1;
-        if (runs) running.push_back(n);
-        continue;
-      }
-      if (running.empty()) continue;
-      const int innermost = body[std::size_t(running.back())].item;
+  const auto runs = [&](const Node& node) {
+    if (node.kind != Node::Kind::loop) return false;
+    const Loop& loop = program.loops[std::size_t(node.item)];
+    return loop.kind != LoopKind::unrolled && loop.kind != LoopKind::vector && loop.extent > 1;
+  };
+  for (const Body* body : {&program.prepare, &program.run}) {
+    for (int n = 0; n < int(body->size()); ++n) {
+      const Node& node = (*body)[std::size_t(n)];
+      if (!runs(node) || std::any_of(body->begin() + n + 1, body->begin() + node.end, runs)) continue;
       bool repeats = false;
-      for_each_access(program, body, n, n + 1, [&](int b, const Access& access, bool) {
+      for_each_access(program, *body, n + 1, node.end, [&](int b, const Access& access, bool) {
         const bool in_memory = program.buffers[std::size_t(b)].scope == Scope::memory;
-        repeats |= in_memory && offset(program, access).coefficient(innermost) == 0;
+        repeats |= in_memory && offset(program, access).coefficient(node.item) == 0;
       });
       if (repeats) return true;
     }
-    return false;
-  };
-  return in_body(program.prepare) || in_body(program.run);
+  }
+  return false;
 }
 
 std::optional<base::Reason> emit(llvm::Module& module, const LoopProgram& program, const CodeAttributes& attributes,
