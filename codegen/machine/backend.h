@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "codegen/expression/target.h"
@@ -38,12 +39,12 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline
 // The passes of a target's code generator without those that the pipeline leaves out.
 class CodegenPasses : public llvm::legacy::PassManagerBase {
  public:
-  explicit CodegenPasses(const Pipeline& pipeline) : pipeline_(pipeline) {}
+  explicit CodegenPasses(Pipeline pipeline) : pipeline_(std::move(pipeline)) {}
   void add(llvm::Pass* pass) override;
   void run(llvm::Module& module) { kept_.run(module); }
 
  private:
-  const Pipeline& pipeline_;
+  Pipeline pipeline_;
   llvm::legacy::PassManager kept_;
 };
 

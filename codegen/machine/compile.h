@@ -9,7 +9,9 @@
 // aligned to 64, kept from prepare to run.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -45,6 +47,7 @@ struct Pipeline {
   // Passes of the code generator that are not run, as LLVM calls them (argument, or name where it has none); a name
   // that a target does not use means nothing there.
   std::set<std::string, std::less<>> left_out;
+  auto operator<=>(const Pipeline&) const = default;
 };
 // Fast enough to search with; its code is as fast as that of O3. On x86-64 that is "search"; elsewhere "less", because
 // what is left out earns its time where offsets are short and cores run in order.
