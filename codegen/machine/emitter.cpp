@@ -95,12 +95,19 @@ class Emitter {
   }
 
  private:
-  // A loop variable: a number in unrolled loops, an induction variable in serial ones, a lane number in the vector
-  // loop.
+  // A pointer that moves by so many elements with every iteration of a serial loop.
+  struct Moving {
+    llvm::PHINode* pointer = nullptr;
+    llvm::Type* element = nullptr;
+    std::int64_t coefficient = 0;
+    bool inbounds = false;
+  };
+  // A loop variable: a number in unrolled loops, a lane number in the vector loop; serial loops have a counter, and
+  // the task of a parallel loop is given the number of its iteration.
   struct Variable {
     std::int64_t value = 0;
-    llvm::Value* induction = nullptr;
-    llvm::BasicBlock* header = nullptr;  // where pointers for this loop are advanced
+    llvm::Value* counter = nullptr;
+    std::vector<Moving> moving;  // pointers that the loop carries along
   };
   // Part of a register buffer held in one SSA value: `lanes` elements from an offset on.
   struct Piece {
@@ -211,7 +218,7 @@ class Emitter {
     serial_loops_.clear();
     forget_block();
     if (of_parallel) {
-      enter(node.item, f->getArg(0), builder_.GetInsertBlock());
+      enter(node.item, f->getArg(0));
       nodes(body, begin + 1, end);
       leave();
     } else {
@@ -472,8 +479,8 @@ class Emitter {
     return rows;
   }
 
-  void enter(int l, llvm::Value* induction, llvm::BasicBlock* header) {
-    variable(l) = {0, induction, header};
+  void enter(int l, llvm::Value* counter) {
+    variable(l) = {0, counter, {}};
     serial_loops_.push_back(l);
   }
   void leave() { serial_loops_.pop_back(); }
@@ -486,8 +493,9 @@ class Emitter {
     auto* exit = llvm::BasicBlock::Create(context_, "exit", f);
     builder_.CreateBr(header);
     builder_.SetInsertPoint(header);
-    llvm::PHINode* induction = builder_.CreatePHI(builder_.getInt64Ty(), 2, here.name);
-    induction->addIncoming(number(0), before);
+    // Iterations that are left: pointers move by themselves, and counting down needs no comparison.
+    llvm::PHINode* left = builder_.CreatePHI(builder_.getInt64Ty(), 2, here.name);
+    left->addIncoming(number(here.extent), before);
 
     struct Carried {
       RegisterKey key;
@@ -508,7 +516,7 @@ class Emitter {
       piece.value = phi;
     }
 
-    enter(node.item, induction, header);
+    enter(node.item, left);
     forget_block();
     nodes(body, n + 1, node.end);
     leave();
@@ -517,11 +525,15 @@ class Emitter {
       llvm::Value* last = read_register(c.key.first, c.key.second, c.lanes);
       c.phi->addIncoming(last, builder_.GetInsertBlock());
     }
-    llvm::Value* next = builder_.CreateAdd(induction, number(1), "", true, true);
-    induction->addIncoming(next, builder_.GetInsertBlock());
+    for (const Moving& m : variable(node.item).moving) {
+      llvm::Value* moved = builder_.CreateGEP(m.element, m.pointer, number(m.coefficient), "", m.inbounds);
+      m.pointer->addIncoming(moved, builder_.GetInsertBlock());
+    }
+    llvm::Value* next = builder_.CreateSub(left, number(1), "", true, true);
+    left->addIncoming(next, builder_.GetInsertBlock());
     const std::uint32_t back =
         std::uint32_t(std::min<std::int64_t>(here.extent - 1, std::numeric_limits<std::int32_t>::max()));
-    builder_.CreateCondBr(builder_.CreateICmpULT(next, number(here.extent)), header, exit,
+    builder_.CreateCondBr(builder_.CreateICmpNE(next, number(0)), header, exit,
                           llvm::MDBuilder(context_).createBranchWeights(back, 1));
     builder_.SetInsertPoint(exit);
     for (const Carried& c : carried) drop_idle_phi(c.phi, c.initial);
@@ -551,7 +563,7 @@ class Emitter {
     for (const Term& term : form.terms) {
       if (term.variable == lane_loop_) {
         p.lane_stride = term.coefficient;
-      } else if (!variable(term.variable).induction) {
+      } else if (!variable(term.variable).counter) {
         p.constant += term.coefficient * variable(term.variable).value;
       }
       // Part sums stay inside of the buffer only where nothing is subtracted.
@@ -573,16 +585,24 @@ class Emitter {
     return p;
   }
 
-  // pointer + induction variable * coefficient, once per loop, at the loop's head.
+  // pointer + loop variable * coefficient, once per loop. Loops carry it along and move it at their end: without a
+  // product, and with no need for the pointer that it began with.
   llvm::Value* advance(llvm::Value* pointer, int l, std::int64_t coefficient, bool inbounds, llvm::Type* element) {
-    const Variable& v = variable(l);
-    llvm::Value*& known = addresses_[{pointer, v.induction, coefficient, inbounds}];
+    Variable& v = variable(l);
+    llvm::Value*& known = addresses_[{pointer, v.counter, coefficient, inbounds}];
     if (known) return known;
     llvm::IRBuilderBase::InsertPointGuard guard(builder_);
-    builder_.SetInsertPoint(v.header, v.header->getFirstInsertionPt());
-    llvm::Value* distance = builder_.CreateNSWMul(v.induction, number(coefficient));
-    known = builder_.CreateGEP(element, pointer, distance, "", inbounds);
-    return known;
+    if (auto* left = llvm::dyn_cast<llvm::PHINode>(v.counter)) {
+      builder_.SetInsertPoint(left);
+      llvm::PHINode* moving = builder_.CreatePHI(builder_.getPtrTy(), 2);
+      moving->addIncoming(pointer, left->getIncomingBlock(0));
+      v.moving.push_back({moving, element, coefficient, inbounds});
+      return known = moving;
+    }
+    llvm::BasicBlock& entry = builder_.GetInsertBlock()->getParent()->getEntryBlock();
+    builder_.SetInsertPoint(&entry, entry.getFirstInsertionPt());
+    return known = builder_.CreateGEP(element, pointer, builder_.CreateNSWMul(v.counter, number(coefficient)), "",
+                                      inbounds);
   }
 
   llvm::Value* address(const Place& p, std::int64_t extra) {
@@ -992,7 +1012,7 @@ class Emitter {
   std::vector<Affine> target_offsets_;             // by store
   std::vector<std::vector<Affine>> load_offsets_;  // by store and load
   std::vector<Variable> variables_;                // by loop
-  std::vector<int> serial_loops_;                  // with an induction variable, outermost first
+  std::vector<int> serial_loops_;                  // that are not unrolled, outermost first
   int lane_loop_ = -1;
   std::int64_t lanes_ = 1;
   bool in_prepare_ = false;
@@ -1030,6 +1050,27 @@ Homes homes(const LoopProgram& program) {
     all.buffers.push_back(home);
   }
   return all;
+}
+
+bool repeats_accesses(const LoopProgram& program) {
+  const auto runs = [&](const Node& node) {
+    if (node.kind != Node::Kind::loop) return false;
+    const Loop& loop = program.loops[std::size_t(node.item)];
+    return loop.kind != LoopKind::unrolled && loop.kind != LoopKind::vector && loop.extent > 1;
+  };
+  for (const Body* body : {&program.prepare, &program.run}) {
+    for (int n = 0; n < int(body->size()); ++n) {
+      const Node& node = (*body)[std::size_t(n)];
+      if (!runs(node) || std::any_of(body->begin() + n + 1, body->begin() + node.end, runs)) continue;
+      bool repeats = false;
+      for_each_access(program, *body, n + 1, node.end, [&](int b, const Access& access, bool) {
+        const bool in_memory = program.buffers[std::size_t(b)].scope == Scope::memory;
+        repeats |= in_memory && offset(program, access).coefficient(node.item) == 0;
+      });
+      if (repeats) return true;
+    }
+  }
+  return false;
 }
 
 std::optional<base::Reason> emit(llvm::Module& module, const LoopProgram& program, const CodeAttributes& attributes,

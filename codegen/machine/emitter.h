@@ -36,6 +36,10 @@ struct Homes {
 // Temporaries stand one behind the other, at multiples of 64 bytes.
 Homes homes(const LoopProgram& program);
 
+// Whether an innermost loop (of those that are neither unrolled nor vectors) reads or writes memory at a place that it
+// does not move. The emitter leaves such accesses in the loop.
+bool repeats_accesses(const LoopProgram& program);
+
 // What every function is told about the machine.
 struct CodeAttributes {
   std::string cpu, features;

@@ -63,11 +63,12 @@ std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
       if (stream.uniform() < settings_.crossover_share) {
         const codegen::Candidate& father = seen[parent(parents, stream)].candidate;
         if (auto crossed = space_.crossover(mother, father, stream)) {
-          children[std::size_t(child)] = std::move(*crossed);
+          children[std::size_t(child)] = std::move(crossed).value();
           return;
         }
       }
-      children[std::size_t(child)] = space_.mutate(mother, stream);
+      base::Result<codegen::Candidate> mutant = space_.mutate(mother, stream);
+      children[std::size_t(child)] = mutant ? std::move(mutant).value() : mother;
     });
     children_ += std::int64_t(size);
     look(children);
