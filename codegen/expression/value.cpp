@@ -69,10 +69,22 @@ bool is_signed(DType type) {
   return dtype_facts[std::size_t(type)].is_signed;
 }
 
+double lowest(DType type) {
+  return with_element_of(type, [](auto zero) {
+    using Limits = std::numeric_limits<decltype(zero)>;
+    return Limits::has_infinity ? -std::numeric_limits<double>::infinity() : double(Limits::lowest());
+  });
+}
+double highest(DType type) {
+  return with_element_of(type, [](auto zero) {
+    using Limits = std::numeric_limits<decltype(zero)>;
+    return Limits::has_infinity ? std::numeric_limits<double>::infinity() : double(Limits::max());
+  });
+}
+
 double kept(double number, DType type) {
   if (is_floating(type)) return number;
-  const double values = std::ldexp(1.0, int(8 * bytes_of(type)));
-  const double low = is_signed(type) ? -values / 2 : 0, high = low + values - 1;
+  const double low = lowest(type), high = highest(type), values = high - low + 1;
   if (number >= low && number <= high) return number;
   if (std::isinf(number)) return number < 0 ? low : high;
   return number - values * std::floor((number - low) / values);

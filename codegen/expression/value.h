@@ -46,8 +46,12 @@ decltype(auto) with_element_of(DType type, Function f) {
   return f(float());
 }
 
+// The ends of a type's range; infinities for floating point.
+double lowest(DType type);
+double highest(DType type);
+
 // What a tensor of the type keeps of a number: itself for floating-point types; modulo 2^bits for integers, infinities
-// (what a max or min starts from) as the ends of their range.
+// (what a max or min starts from) as lowest and highest.
 double kept(double number, DType type);
 
 // Numbers as they lie in memory, little-endian, and back. Each must be within its type's range.
@@ -76,12 +80,13 @@ enum class Op {
 std::string_view name_of(Op op);
 int operands_of(Op op);
 
-// An element of a tensor (or buffer), by number. `padded`: zero where an index lies outside of the shape, instead of
-// being an error; only index expressions have it, lowering resolves it.
+// An element of a tensor (or buffer), by number. `padded`: the number `outside` (of the tensor's type) where an index
+// lies outside of the shape, instead of being an error; only index expressions have it, lowering resolves it.
 struct Access {
   int tensor = 0;
   std::vector<Affine> index;  // one form per dimension
   bool padded = false;
+  double outside = 0;
   bool operator==(const Access&) const = default;
 };
 
@@ -109,9 +114,11 @@ struct Value {
 
 // The same value with every access mapped.
 template <class Map>
-Value map_accesses(Value value, Map map) {
-  for (Access& access : value.loads) access = map(access);
-  return value;
+Value map_accesses(const Value& value, Map map) {
+  Value result{value.nodes, {}};
+  result.loads.reserve(value.loads.size());
+  for (const Access& access : value.loads) result.loads.push_back(map(access));
+  return result;
 }
 // `value` with each load for which `by` gives a value (over the same variables) replaced by that.
 Value replace_loads(const Value& value, const std::function<std::optional<Value>(const Access&)>& by);

@@ -9,8 +9,11 @@
 // aligned to 64, kept from prepare to run.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,17 +35,29 @@ struct Parameter {
 struct Signature {
   std::vector<Parameter> parameters;  // buffers of the program that are no temporaries, in order
   std::int64_t workspace_bytes = 0;
+  double amplification = 1;  // the program's, for whoever checks results
 };
 Signature signature(const LoopProgram& program);
 
 // A way through LLVM as data.
 struct Pipeline {
   std::string name;
-  std::string passes;     // LLVM's textual pipeline, or "default<O3>" and the like
+  std::string passes;  // LLVM's textual pipeline, or "default<O3>" and the like; "": none
+  // The same for a program with a loop that comes back to the same place in memory: its loads can be hoisted and its
+  // sums kept in registers.
+  std::string passes_where_repeated;
   int codegen_level = 1;  // CodeGenOptLevel 0..3
+  // Passes of the code generator that are not run, as LLVM calls them (argument, or name where it has none); a name
+  // that a target does not use means nothing there.
+  std::set<std::string, std::less<>> left_out;
+  auto operator<=>(const Pipeline&) const = default;
 };
-const Pipeline& search_pipeline();         // fast enough to search with, equal to O3 in speed of its code
-const std::vector<Pipeline>& pipelines();  // all known: search, O3
+// Fast enough to search with; its code is as fast as that of O3. On x86-64 that is "search"; elsewhere "less", because
+// what is left out earns its time where offsets are short and cores run in order.
+const Pipeline& search_pipeline(const Target& target);
+// All known. Which one makes the fastest code of a program differs by a few per cent: what was found by
+// search is worth building with each.
+const std::vector<Pipeline>& pipelines();
 
 struct Object {
   std::string bytes;       // relocatable ELF
@@ -61,9 +76,9 @@ struct PhaseSeconds {
 // Thread-safe (each call has its own context); `phases`, if given, is added to. A Reason for a program that this back
 // end cannot emit; UserError for a target that LLVM does not know ("this LLVM (19.1.7) does not know the cpu 'x' for
 // riscv64; did you mean ...") and for an intrinsic whose body is not what intrinsic.h asks for.
-base::Result<Object> compile(const LoopProgram& program, const Target& target,
-                             const Pipeline& pipeline = search_pipeline(), const std::string& symbol = "graft",
-                             PhaseSeconds* phases = nullptr);
+base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
+                             const std::string& symbol = "graft", PhaseSeconds* phases = nullptr);
+base::Result<Object> compile(const LoopProgram& program, const Target& target);  // with the search pipeline
 
 // Set if the target lacks what the intrinsic needs. An intrinsic must name all features that its body uses: LLVM ends
 // the process where it cannot make code of one.
@@ -75,7 +90,7 @@ void check_target(const Target& target);
 Target host_target();
 
 // Optimised LLVM IR and assembly as text, for `graft inspect` and for tests.
-base::Result<std::string> assembly(const LoopProgram& program, const Target& target,
-                                   const Pipeline& pipeline = search_pipeline());
+base::Result<std::string> assembly(const LoopProgram& program, const Target& target, const Pipeline& pipeline);
+base::Result<std::string> assembly(const LoopProgram& program, const Target& target);  // with the search pipeline
 
 }  // namespace graft::codegen

@@ -228,9 +228,7 @@ class Builder {
   std::span<const int> open() const { return open_; }
 
   void intrinsic(IntrinsicPointer intrinsic, const std::string& place) {
-    if (intrinsic_named(program.intrinsics, intrinsic->name) != nullptr)
-      throw base::UserError(place, fmt::format("a second intrinsic named '{}'", intrinsic->name));
-    program.intrinsics.push_back(std::move(intrinsic));
+    append_intrinsic(program.intrinsics, std::move(intrinsic), place);
   }
   int intrinsic_at(const std::string& name, const std::string& place) const {
     std::vector<std::string> known;
@@ -353,6 +351,11 @@ class TextReader {
       cursor.expect("]");
     }
     buffer.role = named(cursor.identifier(), roles, "role", cursor);
+    if (cursor.accept("{")) {
+      do buffer.values.push_back(cursor.number());
+      while (cursor.accept(","));
+      cursor.expect("}");
+    }
     if (!cursor.at_end()) buffer.scope = named(cursor.identifier(), scopes, "scope", cursor);
     builder_.buffer(std::move(buffer), place);
   }
@@ -384,7 +387,7 @@ class TextReader {
 
 // --- the JSON form
 //
-// {"buffers": [{"name", "dtype", "shape", "role", "scope"}], "prepare": [node], "run": [node]}, a node being
+// {"buffers": [{"name", "dtype", "shape", "role", "scope", "values"}], "prepare": [node], "run": [node]}, a node being
 // {"for": name, "extent": n, "kind": kind, "body": [node]} or {"store": text of the store}. Where there are intrinsics,
 // "intrinsics": [text] stands first, and a loop may have "intrinsic": name.
 
@@ -432,13 +435,15 @@ class DocumentReader {
 
  private:
   void buffer(const base::Document& entry) {
-    entry.only_keys({"name", "dtype", "shape", "role", "scope"});
+    entry.only_keys({"name", "dtype", "shape", "role", "scope", "values"});
     Buffer buffer;
     buffer.name = entry.at("name").as_string();
     buffer.dtype = named(entry.at("dtype"), dtypes, "type");
     for (const base::Document& extent : entry.at("shape").as_list()) buffer.shape.push_back(extent.as_integer());
     buffer.role = named(entry.at("role"), roles, "role");
     if (const base::Document* scope = entry.find("scope")) buffer.scope = named(*scope, scopes, "scope");
+    if (const base::Document* values = entry.find("values"))
+      for (const base::Document& value : values->as_list()) buffer.values.push_back(value.as_number());
     builder_.buffer(std::move(buffer), entry.place());
   }
 
@@ -478,6 +483,7 @@ std::string to_text(const LoopProgram& program) {
   for (const Buffer& buffer : program.buffers) {
     text += fmt::format("buffer {} {} [{}] {}", buffer.name, name_of(buffer.dtype), fmt::join(buffer.shape, ","),
                         name_of(buffer.role));
+    if (buffer.is_literal()) text += fmt::format(" {{{}}}", fmt::join(buffer.values, ", "));
     if (buffer.scope == Scope::registers) text += " registers";
     text += '\n';
   }
@@ -505,6 +511,11 @@ base::Document to_document(const LoopProgram& program) {
     entry.set("shape", std::move(shape));
     entry.set("role", std::string(name_of(buffer.role)));
     entry.set("scope", std::string(name_of(buffer.scope)));
+    if (buffer.is_literal()) {
+      base::Document values = base::Document::list();
+      for (const double value : buffer.values) values.push(value);
+      entry.set("values", std::move(values));
+    }
     buffers.push(std::move(entry));
   }
   base::Document document = base::Document::map();

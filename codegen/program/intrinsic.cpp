@@ -154,10 +154,7 @@ std::vector<IntrinsicPointer> parse_intrinsics(std::string_view text, std::strin
       continue;
     }
     const std::string start = fmt::format("{}:{}", place, line + 1);
-    IntrinsicPointer intrinsic = parse_intrinsic(lines, line, place);
-    if (intrinsic_named(result, intrinsic->name) != nullptr)
-      throw base::UserError(start, fmt::format("a second intrinsic named '{}'", intrinsic->name));
-    result.push_back(std::move(intrinsic));
+    append_intrinsic(result, parse_intrinsic(lines, line, place), start);
   }
   return result;
 }
@@ -172,6 +169,12 @@ std::string to_text(const Intrinsic& intrinsic) {
 
 std::uint64_t hash(const Intrinsic& intrinsic) {
   return base::hash_bytes(to_text(intrinsic));
+}
+
+void append_intrinsic(std::vector<IntrinsicPointer>& intrinsics, IntrinsicPointer intrinsic, std::string_view place) {
+  if (intrinsic_named(intrinsics, intrinsic->name) != nullptr)
+    throw base::UserError(place, fmt::format("a second intrinsic named '{}'", intrinsic->name));
+  intrinsics.push_back(std::move(intrinsic));
 }
 
 IntrinsicPointer intrinsic_named(std::span<const IntrinsicPointer> intrinsics, std::string_view name) {

@@ -50,6 +50,9 @@ std::uint64_t hash(const Intrinsic& intrinsic);
 // end.
 IntrinsicPointer parse_intrinsic(std::span<const std::string_view> lines, std::size_t& line, std::string_view place);
 
+// Refuses a second one of the same name with a UserError at the place.
+void append_intrinsic(std::vector<IntrinsicPointer>& intrinsics, IntrinsicPointer intrinsic, std::string_view place);
+
 // nullptr if there is none of that name.
 IntrinsicPointer intrinsic_named(std::span<const IntrinsicPointer> intrinsics, std::string_view name);
 

@@ -34,10 +34,11 @@ base::Result<LoopProgram> program(const Candidate& candidate, const Target& targ
   const std::shared_ptr<const Computation> computation = lowered_form(candidate.workload);
   std::int64_t widest = 1;
   for (const Tensor& tensor : computation->tensors) widest = std::max(widest, bytes_of(tensor.dtype));
-  base::Result<LoopProgram> result = lower(*computation, *filled, target.lanes(widest), candidate.sketch->intrinsics);
-  if (!result) return result;
-  if (const std::optional<base::Reason> reason = beyond_limits(*result, target)) return *reason;
-  return result;
+  LimitCounter counter(target);
+  const StoreWatch watch = [&](const LoopProgram& program, const Store& store, std::span<const int> loops) {
+    return counter.add(program, store, loops);
+  };
+  return lower(*computation, *filled, target.lanes(widest), watch, candidate.sketch->intrinsics);
 }
 
 std::uint64_t hash(const Candidate& candidate) {

@@ -22,7 +22,8 @@ struct LoopPlan {
 
 struct PackPlan {
   int tensor = 0;
-  int above = 0;  // position in StagePlan::loops
+  int above = 0;        // position in StagePlan::loops
+  std::int64_t by = 0;  // neighbours copied at once; 0: as the stage's own loops go
 };
 
 struct ComputePlan {
@@ -38,7 +39,7 @@ struct StagePlan {
   std::vector<ComputePlan> computes;
   int tensorized = -1;       // position from which the loops are an intrinsic's; -1: none
   std::string intrinsic;     // its name
-  int fused = -1;            // the stage applied at write-back; -1: none
+  int fused = -1;            // the stage applied at write-back; -1: none; that one may have a stage fused in its turn
   bool is_fused = false;     // this stage is applied at another's write-back
   bool is_computed = false;  // this stage is computed in tiles within another's loops
   bool scheduled = false;    // named by a step

@@ -5,6 +5,7 @@
 #include "codegen/schedule/candidate.h"
 #include "codegen/schedule/limits.h"
 #include "codegen/schedule/space.h"
+#include "codegen/schedule/template.h"
 #include "tests/schedule/support.h"
 #include "tests/support/intrinsics.h"
 #include "tests/support/programs.h"
@@ -22,7 +23,7 @@ int tensorized_nests(const LoopProgram& program) {
 
 base::Result<LoopProgram> lowered(const std::string& workload, const std::string& schedule,
                                   const std::string& intrinsic) {
-  return lower(computed(workload), steps(schedule), 16, shipped(intrinsic));
+  return lower(computed(workload), steps(schedule), 16, {}, shipped(intrinsic));
 }
 
 void expect_right(const std::string& workload, const std::string& schedule, const std::string& intrinsic,
@@ -97,8 +98,7 @@ TEST(Tensorize, ACandidateCarriesItsIntrinsics) {
   const auto sketch = std::make_shared<Sketch>(parse_sketch(text, "test"));
   ASSERT_EQ(sketch->intrinsics.size(), 1u);
   EXPECT_EQ(parse_sketch(to_text(*sketch), "again"), *sketch);
-  Sketch without = *sketch;
-  without.intrinsics.clear();
+  const Sketch without(sketch->name, sketch->arguments, sketch->lines);
   EXPECT_FALSE(without == *sketch);
   EXPECT_NE(hash(without), hash(*sketch));
   EXPECT_TRUE(contains(refusal([&] { return parse_sketch(text + to_text(*sketch->intrinsics[0]), "test"); }),
@@ -110,6 +110,24 @@ TEST(Tensorize, ACandidateCarriesItsIntrinsics) {
   ASSERT_TRUE(found.ok()) << found.reason().text;
   EXPECT_EQ(tensorized_nests(*found), 1);
   EXPECT_LE(worst_excess(computation(candidate.workload), *found, 1), 0);
+}
+
+TEST(Tensorize, AUsersSpaceMayHoldIntrinsics) {
+  const Workload workload = parse_workload(dot_workload(12, 64, 64));
+  const std::string text = "sketch dots\n" + replaced(dot_schedule, "tile C i 3", "tile C i $rows") +
+                           to_text(*shipped("dot_u8i8")[0]) + "domain rows = 2 4\n";
+  const Target target = target_with(512, 32);
+  const Space space = parse_space(text, "test", workload, target);
+  ASSERT_EQ(space.sketches().size(), 1u);
+  EXPECT_EQ(space.sketches()[0].sketch->intrinsics.size(), 1u);
+  base::Stream stream(1, "intrinsics");
+  const auto found = program(space.sample(stream), target);
+  ASSERT_TRUE(found.ok()) << found.reason().text;
+  EXPECT_EQ(tensorized_nests(*found), 1);
+  // Lines of the intrinsic are counted where later ones are refused.
+  const std::string wrong = refusal([&] { return parse_space(text + "domain colums = 2\n", "test", workload, target); });
+  const auto lines = std::count(text.begin(), text.end(), '\n') + 1;
+  EXPECT_EQ(wrong.rfind("test:" + std::to_string(lines) + ":", 0), 0u) << wrong;
 }
 
 TEST(Tensorize, LimitsCountAnIntrinsicAsOneOperationOfItsRegisters) {
