@@ -29,18 +29,22 @@ class Printer {
 
   std::string function(const std::string& name) {
     assert(program_.prepare.empty());
-    std::string parameters, temporaries;
+    std::string parameters, arguments, temporaries;
+    int position = 0;
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
       const Buffer& buffer = program_.buffers[b];
       if (buffer.role == Role::temporary) {
         temporaries += fmt::format("static {} b{}[{}];\n", c_type(buffer.dtype), b, buffer.elements());
       } else {
-        parameters += fmt::format("{}{}* restrict b{}", parameters.empty() ? "" : ", ", c_type(buffer.dtype), b);
+        parameters += fmt::format("{}{}* restrict b{}", position == 0 ? "" : ", ", c_type(buffer.dtype), b);
+        arguments += fmt::format("{}p[{}]", position == 0 ? "" : ", ", position);
+        ++position;
       }
     }
-    std::string text = "#include <math.h>\n" + temporaries + fmt::format("void {}({}) {{\n", name, parameters);
+    std::string text = "#include <math.h>\n" + temporaries +
+                       fmt::format("__attribute__((noinline)) static void loops({}) {{\n", parameters);
     walk(0, int(program_.run.size()), 1, text);
-    return text + "}\n";
+    return text + fmt::format("}}\nvoid {}(void* const* p) {{\n  loops({});\n}}\n", name, arguments);
   }
 
  private:

@@ -1,4 +1,4 @@
-// A loop program as C, the way a person would write it: what clang -O3 is given as the baseline of every kernel.
+// A loop program as C, the way a person would write it: what C compilers are given as the baseline of every kernel.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace graft::bench {
 
-// `void NAME(T* restrict a, T* restrict b, ...)` over the program's parameters in order, temporaries static; `run` only
-// (nothing may have been moved to `prepare`). Loop kinds are ignored: every loop is a plain for.
+// `void NAME(void* const* p)`, p the program's parameters in order; within, a function of `restrict` pointers that is
+// not inlined, temporaries static. `run` only (nothing may have been moved to `prepare`). Loop kinds are ignored: every
+// loop is a plain for.
 std::string to_c(const codegen::LoopProgram& program, const std::string& name);
 
 }  // namespace graft::bench

@@ -1,42 +1,75 @@
 // Tuned kernels beside what people would otherwise call, measured in one process, in turn, with every result checked.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/document.h"
+#include "bench/timing.h"
 
 namespace graft::bench {
 
-struct Timing {
-  double best = 0, median = 0, worst = 0;  // seconds of one call, over all repetitions; NaN when it could not be had
-  bool right = false;                      // outputs within the tolerance of the reference
+struct KernelSettings {
+  std::vector<std::filesystem::path> runs;
+  std::vector<std::string> baselines;  // of baseline_names; empty: default_baselines
+  int threads = 1;                     // of ours and of the libraries; from 2 on the wall clock counts
+  std::int64_t trials = 0;             // > 0: the best of the first so many trials of a run
+  bool rebuild = false;                // ours is compiled with every known pipeline, the fastest counts
+  std::string openblas_chose;          // the core that OpenBLAS took by itself, where it was told a better one
+  TimingSettings timing;
 };
+
+// openblas, onednn..., clang_naive, ... and graft_1_thread (our kernel without threads).
+const std::vector<std::string>& baseline_names();
+// On one thread all but graft_1_thread, on several those that have threads and graft_1_thread. Without the compilers
+// that are not there.
+std::vector<std::string> default_baselines(int threads);
 
 struct KernelRow {
+  std::string run, workload, pipeline;  // the pipeline that our code was made with
+  std::int64_t trial = 0, trials = 0;   // the best trial's number; how many there are
+  std::string program;                  // hash
+  double flops = 0, peak_flops = 0;     // of one call
+  Contender ours, peak;
+  std::vector<Contender> baselines;
+
+  double gflops(const Timing& timing) const { return flops / timing.best * 1e-9; }
+  double peak_gflops() const { return peak_flops / peak.timing.best * 1e-9; }
+};
+
+// The best trial of every workload in the runs. `note` hears what is being measured. UserError for a run of another
+// platform than `native...`, for unknown baselines, and for a recorded schedule that does not lower today.
+std::vector<KernelRow> bench_kernels(const KernelSettings& settings, const std::function<void(std::string)>& note);
+
+// Over the rows in which both are right, by baseline.
+struct Summary {
+  std::string baseline;
+  int workloads = 0;
+  double speedup = 0;         // geometric mean of baseline seconds / our seconds
+  double time_reduction = 0;  // 1 - 1 / speedup
+};
+std::vector<Summary> summaries(const std::vector<KernelRow>& rows);
+
+// Runs of one workload (seeds, say): how near to the peak they come.
+struct Nearness {
   std::string workload;
-  double flops = 0;
-  Timing ours;
-  std::map<std::string, Timing> baselines;  // openblas, clang_naive, clang_interchanged
+  int runs = 0;
+  double median = 0, least = 0, most = 0;  // of the peak
 };
+std::vector<Nearness> nearness(const std::vector<KernelRow>& rows);
 
-struct KernelSettings {
-  int repetitions = 20;           // of each, taken in turn
-  double minimum_seconds = 0.01;  // of one repetition (calls are repeated within)
-  double slow_seconds = 0.5;      // a baseline slower than this is repeated three times only
-};
+// False if one of ours is wrong.
+bool all_right(const std::vector<KernelRow>& rows);
 
-// The best trial of every workload in the run. Baselines: OpenBLAS sgemm on one thread (matmul only), clang-19 -O3
-// -march=native on the plain nest in axis order and with the last reduction loop interchanged with the last spatial
-// one. UserError for a run of another platform than `native...`.
-std::vector<KernelRow> bench_kernels(const std::filesystem::path& run, const KernelSettings& settings);
-
-// {"name","value","unit","baselines"} rows of `graft bench --json`, in GFLOP/s of the best repetition.
-base::Document to_document(const std::vector<KernelRow>& rows);
-
-// What the numbers depend on: OpenBLAS core name and threads, clang version, clock.
-base::Document bench_context();
+// {"context", "rows": [{"name","value","unit","baselines"...}], "summary", "nearness"}, in GFLOP/s of the best
+// repetition; null for what is wrong.
+base::Document to_document(const std::vector<KernelRow>& rows, const KernelSettings& settings);
+std::string to_text(const std::vector<KernelRow>& rows, const KernelSettings& settings);
 
 }  // namespace graft::bench

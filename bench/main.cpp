@@ -1,71 +1,146 @@
-// graft-bench: `graft bench` starts it, so that `graft` itself loads no peer library.
+// graft-bench: `graft bench ...` becomes it, so that `graft` itself loads no peer library. Its one argument is a JSON
+// object (a second one it gives itself): {"what": "kernels|compile|measure", "json": ..., "quiet": ..., and the flags
+// of that command by name}. The flags, their defaults and their help are cli/commands/bench.cpp's.
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/document.h"
 #include "base/error.h"
+#include "bench/blas.h"
+#include "bench/compile.h"
 #include "bench/kernels.h"
+#include "bench/measure.h"
 
 namespace {
 
 using namespace graft;
+using base::Document;
 
-std::string cell(const bench::KernelRow& row, const bench::Timing& timing) {
-  if (!timing.right) return "wrong result";
-  const double gflops = row.flops * 1e-9;
-  return fmt::format("{:.1f} ({:.1f}..{:.1f})", gflops / timing.best, gflops / timing.worst, gflops / timing.best);
+// Variables that slow peers down, or give them other threads than they are told to use.
+constexpr const char* crippling[] = {"OPENBLAS_CORETYPE",  "OPENBLAS_L2_SIZE",   "OPENBLAS_NUM_THREADS",
+                                     "GOTO_NUM_THREADS",   "OMP_NUM_THREADS",    "DNNL_MAX_CPU_ISA",
+                                     "ONEDNN_MAX_CPU_ISA", "DNNL_CPU_ISA_HINTS", "ONEDNN_CPU_ISA_HINTS"};
+
+[[noreturn]] void start_again(char* request, const std::string& told) {
+  std::string second = told;
+  char name[] = "graft-bench";
+  char* const arguments[] = {name, request, second.data(), nullptr};
+  execv("/proc/self/exe", arguments);
+  throw base::Failure("graft-bench cannot start itself again");
 }
 
-void print(const std::vector<bench::KernelRow>& rows) {
-  for (const bench::KernelRow& row : rows) {
-    fmt::print("{}\n  {:<20} {:<26} {}\n", row.workload, "", "GFLOP/s (worst..best)", "graft is faster by");
-    fmt::print("  {:<20} {:<26}\n", "graft", cell(row, row.ours));
-    for (const auto& [name, timing] : row.baselines) {
-      fmt::print("  {:<20} {:<26} {:.2f}x\n", name, cell(row, timing), timing.best / row.ours.best);
+// Libraries look at the environment when they are loaded, so a program that wants it otherwise starts itself again.
+// First without what cripples them ("clean"), then, for a processor that OpenBLAS does not know, with the core that it
+// should have taken (its own choice is told). Returns that choice, "" for a processor that it knows.
+std::string with_fair_peers(int count, char** arguments) {
+  if (count == 3 && std::string_view(arguments[2]) != "clean") return arguments[2];
+  if (count == 2) {
+    for (const char* variable : crippling) {
+      if (std::getenv(variable) == nullptr) continue;
+      fmt::print(stderr, "note: {} is set and may slow a baseline down; measured without it\n", variable);
+      unsetenv(variable);
+      count = 0;
     }
+    if (count == 0) start_again(arguments[1], "clean");
   }
+  const std::optional<std::string> better = bench::better_openblas_core();
+  if (!better) return "";
+  setenv("OPENBLAS_CORETYPE", better->c_str(), 1);
+  start_again(arguments[1], bench::openblas_core());
+}
+
+std::vector<std::string> texts(const Document& list) {
+  std::vector<std::string> result;
+  for (const Document& entry : list.as_list()) result.push_back(entry.as_string());
+  return result;
+}
+
+std::vector<std::filesystem::path> paths(const Document& list) {
+  std::vector<std::filesystem::path> result;
+  for (const std::string& text : texts(list)) result.emplace_back(text);
+  return result;
+}
+
+using Note = std::function<void(std::string)>;
+
+// The result, in text or as JSON; the exit code.
+int kernels(const Document& request, bool json, const Note& note, const std::string& openblas_chose) {
+  bench::KernelSettings settings;
+  settings.openblas_chose = openblas_chose;
+  settings.runs = paths(request.at("runs"));
+  settings.baselines = texts(request.at("baselines"));
+  settings.threads = int(request.at("threads").as_integer());
+  settings.trials = request.at("trials").as_integer();
+  settings.rebuild = request.at("rebuild").as_bool();
+  settings.timing.repetitions = int(request.at("repetitions").as_integer());
+  settings.timing.minimum_seconds = request.at("minimum_seconds").as_number();
+  settings.timing.slow_seconds = request.at("slow_seconds").as_number();
+  settings.timing.wall = settings.threads > 1;
+  const std::vector<bench::KernelRow> rows = bench::bench_kernels(settings, note);
+  fmt::print("{}", json ? to_document(rows, settings).to_json() + "\n" : to_text(rows, settings));
+  if (all_right(rows)) return 0;
+  fmt::print(stderr, "error: a kernel of ours computes wrong results\n");
+  return 1;
+}
+
+int compile(const Document& request, bool json, const Note& note) {
+  bench::CompileSettings settings;
+  settings.workload = request.at("workload").as_string();
+  settings.platform = request.at("platform").as_string();
+  settings.candidates = request.at("candidates").as_integer();
+  settings.slow_candidates = request.at("slow_candidates").as_integer();
+  settings.repetitions = int(request.at("repetitions").as_integer());
+  settings.runs = paths(request.at("runs"));
+  settings.seed = request.at("seed").as_u64();
+  const auto rows = bench::bench_compile(settings, note);
+  fmt::print("{}", json ? to_document(rows, settings).to_json() + "\n" : to_text(rows, settings));
+  return 0;
+}
+
+int measure(const Document& request, bool json, const Note& note) {
+  bench::MeasureBench settings;
+  settings.workload = request.at("workload").as_string();
+  settings.platform = request.at("platform").as_string();
+  settings.trials = request.at("trials").as_integer();
+  settings.batch = request.at("batch").as_integer();
+  settings.repeats = int(request.at("repeats").as_integer());
+  settings.runs = paths(request.at("runs"));
+  settings.seed = request.at("seed").as_u64();
+  settings.measure.repetitions = int(request.at("repetitions").as_integer());
+  settings.measure.minimum_seconds = request.at("minimum_seconds").as_number();
+  const auto result = bench::bench_measure(settings, note);
+  fmt::print("{}", json ? to_document(result, settings).to_json() + "\n" : to_text(result, settings));
+  return 0;
+}
+
+int run(const Document& request, const std::string& openblas_chose) {
+  const bool json = request.at("json").as_bool(), quiet = request.at("quiet").as_bool();
+  const Note note = [quiet](const std::string& line) {
+    if (!quiet) fmt::print(stderr, "{}\n", line);
+  };
+  const std::string& what = request.at("what").as_string();
+  if (what == "kernels") return kernels(request, json, note, openblas_chose);
+  if (what == "compile") return compile(request, json, note);
+  if (what == "measure") return measure(request, json, note);
+  throw base::UserError("what", fmt::format("'{}' is nothing to measure; start it as graft bench", what));
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  CLI::App app("Times graft beside the libraries and compilers that people would otherwise use", "graft bench");
-  app.require_subcommand(1);
-  bool json = false;
-  std::vector<std::string> runs;
-  bench::KernelSettings settings;
-  CLI::App* kernels =
-      app.add_subcommand("kernels", "the best kernels of runs that `graft tune` made, beside OpenBLAS and clang -O3");
-  kernels->add_option("RUN", runs, "run folders")->required();
-  kernels->add_option("--repetitions", settings.repetitions, "of each kernel, taken in turn")
-      ->check(CLI::Range(3, 1000))
-      ->capture_default_str();
-  kernels->add_flag("--json", json, "one object on standard output");
   try {
-    app.parse(count, arguments);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  try {
-    for (const char* variable : {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}) {
-      if (std::getenv(variable) != nullptr) {
-        throw base::UserError(variable, "is set and slows OpenBLAS down; unset it, or the comparison is worth nothing");
-      }
-    }
-    std::vector<bench::KernelRow> rows;
-    for (const std::string& run : runs) {
-      for (bench::KernelRow& row : bench::bench_kernels(run, settings)) rows.push_back(std::move(row));
-    }
-    if (json) {
-      base::Document document = base::Document::map();
-      document.set("schema", 1).set("context", bench::bench_context()).set("rows", bench::to_document(rows));
-      fmt::print("{}\n", document.to_json());
-    } else {
-      print(rows);
-    }
+    if (count != 2 && count != 3) throw base::UserError("graft-bench is started by graft bench");
+    const std::string openblas_chose = with_fair_peers(count, arguments);
+    return run(base::parse_json(arguments[1], "graft-bench"), openblas_chose);
   } catch (const base::UserError& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 2;
@@ -73,5 +148,4 @@ int main(int count, char** arguments) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;
   }
-  return 0;
 }

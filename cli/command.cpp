@@ -78,6 +78,9 @@ class Flags final : public Options {
   }
 
   const std::vector<std::string>& known() const { return known_; }
+  bool knows(const std::string& name) const {
+    return std::find(known_.begin(), known_.end(), "--" + name) != known_.end();
+  }
 
  private:
   void add(const std::string& name, const char* type, const std::string& help, const std::string& standard, Need need,
@@ -186,7 +189,7 @@ int run_command(const Command& command, const std::vector<std::string>& words, i
   flags.flag("json", json, "print one JSON object");
   flags.flag("quiet", quiet, "no progress and no notes");
   flags.integer("seed", seed, 0, "fixes every random choice");
-  flags.integer("threads", threads, 1, "of this program; results do not depend on it");
+  if (!flags.knows("threads")) flags.integer("threads", threads, 1, "of this program; results do not depend on it");
   std::string examples;
   for (const std::string& example : command.examples) examples += "  " + example + "\n";
   if (!examples.empty()) app.footer("Examples:\n" + examples);

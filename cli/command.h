@@ -25,7 +25,8 @@ struct Session {
 using Action = std::function<int(Session&)>;
 
 // Binds flags to variables, which hold the defaults (shown in the help) and must outlive the parse. Flags are named
-// without dashes. A value that does not fit is refused with the flag's name, the value and what was expected.
+// without dashes; --threads, which every command has, may be declared by one for which it means something of its own. A
+// value that does not fit is refused with the flag's name, the value and what was expected.
 class Options {
  public:
   enum Need { optional, required };

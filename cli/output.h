@@ -60,6 +60,7 @@ class Progress : public base::Monitor {
   void progress(std::string_view what, std::int64_t done, std::int64_t total) override;
   void note(std::string_view line) override;
   bool stop_requested() override;
+  bool is_quiet() const { return quiet_; }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -16,6 +16,8 @@ Command evaluate_command();
 Command tune_command();
 Command inspect_command();
 Command report_command();
-Command bench_command();
+Command bench_kernels_command();
+Command bench_compile_command();
+Command bench_measure_command();
 
 }  // namespace graft::cli

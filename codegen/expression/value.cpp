@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cassert>
+#include <limits>
 #include <utility>
 
 namespace graft::codegen {
@@ -62,6 +63,13 @@ bool is_floating(DType type) {
   return dtype_facts[std::size_t(type)].floating;
 }
 
+double lowest(DType type) {
+  return is_floating(type) ? -std::numeric_limits<double>::infinity() : std::numeric_limits<std::int32_t>::min();
+}
+double highest(DType type) {
+  return is_floating(type) ? std::numeric_limits<double>::infinity() : std::numeric_limits<std::int32_t>::max();
+}
+
 std::string_view name_of(Op op) {
   return op_facts[std::size_t(op)].name;
 }
@@ -99,15 +107,15 @@ Value Value::apply(Op op, Value a, Value b) {
   return a;
 }
 
-Value replace_loads(const Value& value, int tensor, const Value& by) {
+Value replace_loads(const Value& value, const std::function<std::optional<Value>(const Access&)>& by) {
   Value result;
   std::vector<int> moved;  // by old node: its new position
   moved.reserve(value.nodes.size());
   for (ValueNode node : value.nodes) {
     if (node.op == Op::load) {
       const Access& access = value.loads[std::size_t(node.load)];
-      if (access.tensor == tensor) {
-        moved.push_back(append(result, by));
+      if (const std::optional<Value> other = by(access)) {
+        moved.push_back(append(result, *other));
         continue;
       }
       node.load = int(result.loads.size());
@@ -119,6 +127,21 @@ Value replace_loads(const Value& value, int tensor, const Value& by) {
     result.nodes.push_back(node);
   }
   return result;
+}
+
+std::optional<double> constant_value(const Value& value) {
+  std::vector<std::optional<double>> known;
+  known.reserve(value.nodes.size());
+  for (const ValueNode& node : value.nodes) {
+    if (node.op == Op::constant) {
+      known.emplace_back(node.number);
+    } else if (node.op == Op::mul && (known[std::size_t(node.a)] == 0.0 || known[std::size_t(node.b)] == 0.0)) {
+      known.emplace_back(0.0);
+    } else {
+      known.emplace_back(std::nullopt);
+    }
+  }
+  return known.back();
 }
 
 ArithmeticCounts arithmetic(const Value& value) {

@@ -9,6 +9,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Triple.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/emitter.h"
@@ -16,15 +17,32 @@
 namespace graft::codegen {
 namespace {
 
+// Adds what passed since the last lap to a phase.
+class Laps {
+ public:
+  explicit Laps(PhaseSeconds* phases) : phases_(phases) {}
+  void end(double PhaseSeconds::*phase) {
+    const double now = base::thread_seconds();
+    if (phases_ != nullptr) phases_->*phase += now - begin_;
+    begin_ = now;
+  }
+
+ private:
+  PhaseSeconds* phases_;
+  double begin_ = base::thread_seconds();
+};
+
 // Module of a program after the pipeline's passes, or why there is none.
 base::Result<std::unique_ptr<llvm::Module>> optimised_module(llvm::LLVMContext& context, const LoopProgram& program,
                                                              const Target& target, const Pipeline& pipeline,
-                                                             const std::string& symbol) {
+                                                             const std::string& symbol, Laps& laps) {
   llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
   auto module = empty_module(context, machine);
   if (auto refused = emit(*module, program, code_attributes(target), symbol)) return *refused;
   assert(!llvm::verifyModule(*module, &llvm::errs()));
+  laps.end(&PhaseSeconds::emit);
   optimise(*module, machine, pipeline, repeats_accesses(program));
+  laps.end(&PhaseSeconds::optimise);
   return module;
 }
 
@@ -89,6 +107,7 @@ Signature signature(const LoopProgram& program) {
     if (buffer.role != Role::temporary)
       result.parameters.push_back({buffer.name, buffer.role, buffer.dtype, buffer.shape, buffer.bytes()});
   result.workspace_bytes = homes(program).workspace_bytes;
+  result.amplification = program.amplification;
   return result;
 }
 
@@ -145,9 +164,10 @@ const Pipeline& search_pipeline(const Target& target) {
 }
 
 base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
-                             const std::string& symbol) {
+                             const std::string& symbol, PhaseSeconds* phases) {
+  Laps laps(phases);
   llvm::LLVMContext context;
-  auto module = optimised_module(context, program, target, pipeline, symbol);
+  auto module = optimised_module(context, program, target, pipeline, symbol, laps);
   if (!module) return module.reason();
   Object object;
   object.ir_instructions = (*module)->getInstructionCount();
@@ -155,7 +175,9 @@ base::Result<Object> compile(const LoopProgram& program, const Target& target, c
       generate(**module, target_machine(target, pipeline.codegen_level), pipeline, llvm::CodeGenFileType::ObjectFile);
   if (!bytes) return bytes.reason();
   object.bytes = std::move(*bytes);
+  laps.end(&PhaseSeconds::generate);
   const CodeFacts found = facts(object.bytes);
+  laps.end(&PhaseSeconds::inspect);
   if (!found.undefined.empty())
     return base::Reason{fmt::format("code generation: {} has no instructions for '{}'",
                                     target.cpu.empty() ? target.triple : target.cpu, found.undefined)};
@@ -171,7 +193,8 @@ base::Result<Object> compile(const LoopProgram& program, const Target& target) {
 
 base::Result<std::string> assembly(const LoopProgram& program, const Target& target, const Pipeline& pipeline) {
   llvm::LLVMContext context;
-  auto module = optimised_module(context, program, target, pipeline, "graft");
+  Laps laps(nullptr);
+  auto module = optimised_module(context, program, target, pipeline, "graft", laps);
   if (!module) return module.reason();
   std::string text;
   llvm::raw_string_ostream stream(text);

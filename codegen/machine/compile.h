@@ -33,6 +33,7 @@ struct Parameter {
 struct Signature {
   std::vector<Parameter> parameters;  // buffers of the program that are no temporaries, in order
   std::int64_t workspace_bytes = 0;
+  double amplification = 1;  // the program's, for whoever checks results
 };
 Signature signature(const LoopProgram& program);
 
@@ -64,10 +65,18 @@ struct Object {
   std::int64_t ir_instructions = 0;
 };
 
-// Thread-safe (each call has its own context). A Reason for a program that this back end cannot emit; UserError for a
-// target that LLVM does not know ("this LLVM (19.1.7) does not know the cpu 'x' for riscv64; did you mean ...").
-base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
-                             const std::string& symbol = "graft");
+// Where the time of a compilation went: CPU seconds of the calling thread.
+struct PhaseSeconds {
+  double emit = 0, optimise = 0, generate = 0;
+  double inspect = 0;  // the object's hash and what it needs from elsewhere
+};
+
+// Thread-safe (each call has its own context); `phases`, if given, is added to. A Reason for a program that this back
+// end cannot emit; UserError for a target that LLVM does not know ("this LLVM (19.1.7) does not know the cpu 'x' for
+// riscv64; did you mean ...").
+base::Result<Object> compile(const LoopProgram& program, const Target& target,
+                             const Pipeline& pipeline, const std::string& symbol = "graft",
+                             PhaseSeconds* phases = nullptr);
 base::Result<Object> compile(const LoopProgram& program, const Target& target);  // with the search pipeline
 
 // Throws the UserError that compile would for this target.

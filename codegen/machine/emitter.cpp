@@ -18,6 +18,8 @@ constexpr std::int64_t alignment_bytes = 64;
 // Beyond these, code generation would take seconds: no schedule worth measuring comes near.
 constexpr std::int64_t most_statements = 1 << 15;
 constexpr std::int64_t most_lanes = 1024;
+// Blocks that are worth transposing in registers, by rows and by lanes.
+constexpr std::int64_t least_transposed = 2, most_transposed = 16;
 
 std::int64_t aligned(std::int64_t bytes) {
   return (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
@@ -116,7 +118,8 @@ class Emitter {
   // An access under the present loop variables.
   struct Place {
     int buffer = 0;
-    llvm::Value* pointer = nullptr;  // memory only; lane 0 is `constant` elements behind it
+    // Memory only; lane 0 is `constant` elements behind it. None for a literal that no serial loop moves through.
+    llvm::Value* pointer = nullptr;
     std::int64_t constant = 0;
     std::int64_t lane_stride = 0;
     bool inbounds = false;
@@ -177,7 +180,7 @@ class Emitter {
   std::vector<int> buffers_of(const Body& body, int begin, int end, std::set<int>* written) {
     std::set<int> touched;
     for_each_access(program_, body, begin, end, [&](int b, const Access&, bool writes) {
-      if (buffer(b).scope != Scope::memory) return;
+      if (buffer(b).scope != Scope::memory || buffer(b).is_literal()) return;
       touched.insert(b);
       if (writes) written->insert(b);
     });
@@ -357,6 +360,7 @@ class Emitter {
       case LoopKind::serial:
         return serial(body, n, node);
       case LoopKind::unrolled:
+        if (transposed_copy(body, n, node)) return;
         variable(l) = {};
         for (std::int64_t i = 0; i < here.extent && refused_.empty(); ++i) {
           variable(l).value = i;
@@ -393,6 +397,86 @@ class Emitter {
     nodes(body, n + 1, node.end);
     lane_loop_ = -1;
     lanes_ = 1;
+  }
+
+  // An unrolled loop over a vector loop over a copy that reads along the lanes and writes along the unrolled loop: rows
+  // are loaded as vectors, transposed in registers and stored as vectors, instead of lane by lane.
+  bool transposed_copy(const Body& body, int n, const Node& node) {
+    if (node.end != n + 3 || body[std::size_t(n) + 1].kind != Node::Kind::loop) return false;
+    const int rows_loop = node.item, lanes_loop = body[std::size_t(n) + 1].item;
+    if (loop(lanes_loop).kind != LoopKind::vector) return false;
+    const int s = body[std::size_t(n) + 2].item;
+    const Store& store = program_.stores[std::size_t(s)];
+    if (store.combine != Combine::none || store.value.nodes.size() != 1 || store.value.loads.size() != 1) return false;
+    const Affine& to = target_offsets_[std::size_t(s)];
+    const Affine& from = load_offsets_[std::size_t(s)][0];
+    const Buffer& target = buffer(store.target.tensor);
+    const Buffer& source = buffer(store.value.loads[0].tensor);
+    if (target.scope != Scope::memory || target.dtype != source.dtype) return false;
+    if (store.target.tensor == store.value.loads[0].tensor) return false;
+    const std::int64_t rows = loop(rows_loop).extent, lanes = loop(lanes_loop).extent;
+    const std::int64_t apart = to.coefficient(lanes_loop);
+    if (to.coefficient(rows_loop) != 1 || apart == 0 || apart == 1 || from.coefficient(lanes_loop) != 1) return false;
+    if (lanes < least_transposed || rows < least_transposed || lanes > most_transposed) return false;
+    if (++statements_ > most_statements) return false;
+
+    lane_loop_ = lanes_loop;
+    lanes_ = lanes;
+    variable(lanes_loop) = {};
+    for (std::int64_t first = 0; first < rows && refused_.empty(); first += most_transposed) {
+      const std::int64_t count = std::min(rows - first, most_transposed);
+      std::vector<llvm::Value*> block;
+      for (std::int64_t row = first; row < first + count; ++row) {
+        variable(rows_loop) = {.value = row};
+        block.push_back(load(store.value.loads[0], from, target.dtype));
+      }
+      if (!refused_.empty()) break;
+      variable(rows_loop) = {.value = first};
+      const Place p = place(store.target, to);
+      block = transposed(std::move(block), lanes);
+      const llvm::Align align{std::uint64_t(bytes_of(target.dtype))};
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        builder_.CreateAlignedStore(block[std::size_t(lane)], address(p, lane * apart), align);
+      }
+      forget_loads_of(p.buffer);
+    }
+    lane_loop_ = -1;
+    lanes_ = 1;
+    return true;
+  }
+
+  // Rows of `lanes` elements -> `lanes` vectors of as many elements as there are rows. Eklundh's method: blocks of
+  // ever larger powers of two change places, in pairs of rows.
+  std::vector<llvm::Value*> transposed(std::vector<llvm::Value*> rows, std::int64_t lanes) {
+    const std::int64_t count = std::int64_t(rows.size());
+    std::int64_t size = 1;
+    while (size < std::max(count, lanes)) size *= 2;
+    const auto with_lanes = [&](llvm::Value* value, std::int64_t have, std::int64_t want) {
+      if (have == want) return value;
+      std::vector<int> mask(std::size_t(want), -1);
+      for (std::int64_t i = 0; i < std::min(have, want); ++i) mask[std::size_t(i)] = int(i);
+      return builder_.CreateShuffleVector(value, mask);
+    };
+    for (llvm::Value*& row : rows) row = with_lanes(row, lanes, size);
+    rows.resize(std::size_t(size), llvm::PoisonValue::get(rows[0]->getType()));
+    for (std::int64_t half = 1; half < size; half *= 2) {
+      std::vector<int> low(std::size_t(size), 0), high(std::size_t(size), 0);
+      for (std::int64_t i = 0; i < size; ++i) {
+        const bool first = (i & half) == 0;
+        low[std::size_t(i)] = int(first ? i : size + i - half);
+        high[std::size_t(i)] = int(first ? i + half : size + i);
+      }
+      for (std::int64_t i = 0; i < size; ++i) {
+        if ((i & half) != 0) continue;
+        llvm::Value *a = rows[std::size_t(i)], *b = rows[std::size_t(i + half)];
+        if (llvm::isa<llvm::PoisonValue>(a) && llvm::isa<llvm::PoisonValue>(b)) continue;
+        rows[std::size_t(i)] = builder_.CreateShuffleVector(a, b, low);
+        rows[std::size_t(i + half)] = builder_.CreateShuffleVector(a, b, high);
+      }
+    }
+    rows.resize(std::size_t(lanes));
+    for (llvm::Value*& row : rows) row = with_lanes(row, size, count);
+    return rows;
   }
 
   void enter(int l, llvm::Value* counter) {
@@ -495,6 +579,7 @@ class Emitter {
                            buffer(access.tensor).name, loop(l).name));
         return p;
       }
+      if (!p.pointer) p.pointer = table(p.buffer);
       p.pointer = advance(p.pointer, l, coefficient, p.inbounds, type_of(buffer(access.tensor).dtype));
     }
     return p;
@@ -538,6 +623,30 @@ class Emitter {
     return builder_.CreateAlignedLoad(of, address(p, element), llvm::Align(std::uint64_t(bytes_of(type))));
   }
 
+  // A literal in memory, for where its index is not known.
+  llvm::GlobalVariable* table(int b) {
+    llvm::GlobalVariable*& known = tables_[b];
+    if (known) return known;
+    std::vector<llvm::Constant*> elements;
+    for (const double value : buffer(b).values) elements.push_back(constant(buffer(b).dtype, value));
+    auto* type = llvm::ArrayType::get(type_of(buffer(b).dtype), elements.size());
+    known = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::InternalLinkage,
+                                     llvm::ConstantArray::get(type, elements), symbol_ + "_literal");
+    known->setAlignment(llvm::Align(alignment_bytes));
+    return known;
+  }
+
+  // The elements of a literal at a place that no serial loop moves.
+  llvm::Value* literal_value(const Place& p, std::int64_t lanes) {
+    const auto element = [&](std::int64_t lane) {
+      return constant(buffer(p.buffer).dtype, buffer(p.buffer).values[std::size_t(p.constant + lane * p.lane_stride)]);
+    };
+    if (lanes == 1) return element(0);
+    std::vector<llvm::Constant*> elements;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) elements.push_back(element(lane));
+    return llvm::ConstantVector::get(elements);
+  }
+
   // The value of an access in type `as`: a scalar where it is the same in all lanes, else a vector.
   llvm::Value* load(const Access& access, const Affine& form, DType as) {
     const Place p = place(access, form);
@@ -551,6 +660,7 @@ class Emitter {
                                                 std::uint64_t(i));
       return converted(gathered, type, as);
     }
+    if (buffer(p.buffer).is_literal() && !p.pointer) return converted(literal_value(p, lanes), type, as);
     llvm::Value*& known = loads_[LoadKey{p.buffer, p.pointer, p.constant, p.lane_stride, lanes, as}];
     if (!known) known = converted(lanes == 1 ? memory_load(p, 0, 1) : load_lanes(p, lanes), type, as);
     return known;
@@ -592,11 +702,15 @@ class Emitter {
         builder_.CreateAlignedStore(builder_.CreateExtractElement(value, std::uint64_t(i)),
                                     address(p, i * p.lane_stride), align);
     }
-    // Only the same buffer can have changed: buffers do not overlap.
+    forget_loads_of(p.buffer);
+  }
+
+  // After a store only the same buffer can have changed: buffers do not overlap.
+  void forget_loads_of(int b) {
     const auto first =
-        loads_.lower_bound(LoadKey{p.buffer, nullptr, std::numeric_limits<std::int64_t>::min(), 0, 0, DType::f32});
+        loads_.lower_bound(LoadKey{b, nullptr, std::numeric_limits<std::int64_t>::min(), 0, 0, DType::f32});
     auto last = first;
-    while (last != loads_.end() && std::get<0>(last->first) == p.buffer) ++last;
+    while (last != loads_.end() && std::get<0>(last->first) == b) ++last;
     loads_.erase(first, last);
   }
 
@@ -676,7 +790,7 @@ class Emitter {
     if (lanes_of(b)) a = splat(a);
   }
 
-  llvm::Value* constant(DType type, double value) {
+  llvm::Constant* constant(DType type, double value) {
     if (is_floating(type)) return llvm::ConstantFP::get(type_of(type), value);
     const double low = std::numeric_limits<std::int32_t>::min(), high = std::numeric_limits<std::int32_t>::max();
     return builder_.getInt32(std::uint32_t(std::int32_t(std::clamp(value, low, high))));
@@ -695,9 +809,44 @@ class Emitter {
     return greatest ? builder_.CreateMaxNum(a, b) : builder_.CreateMinNum(a, b);
   }
 
+  // The factors of a product, one that is known in front. Values are numbers, as for extreme(): 0 * x is 0.
+  struct Factors {
+    const llvm::ConstantFP* known = nullptr;
+    llvm::Value* other = nullptr;
+    bool is(double number) const { return known && known->isExactlyValue(number); }
+  };
+  static Factors factors(llvm::Value* a, llvm::Value* b) {
+    if (const auto* number = llvm::dyn_cast<llvm::ConstantFP>(a)) return {number, b};
+    return {llvm::dyn_cast<llvm::ConstantFP>(b), a};
+  }
+
+  llvm::Value* product(llvm::Value* a, llvm::Value* b) {
+    const Factors f = factors(a, b);
+    if (f.is(0)) return llvm::Constant::getNullValue(a->getType());
+    if (f.is(1)) return f.other;
+    if (f.is(-1)) return builder_.CreateFNeg(f.other);
+    match(a, b);
+    return builder_.CreateFMul(a, b);
+  }
+
+  // before + a * b. A factor of 0, 1 or -1 leaves out what it makes superfluous, and so does a known factor where
+  // nothing was added up before: a transform by a matrix of literals costs its non-zero terms only.
+  llvm::Value* product_added(llvm::Value* a, llvm::Value* b, llvm::Value* before) {
+    const Factors f = factors(a, b);
+    const auto wide = [&](llvm::Value* value) { return lane_loop_ >= 0 ? splat(value) : value; };
+    if (f.is(0)) return before;
+    if (f.known) {
+      const auto* start = llvm::dyn_cast<llvm::Constant>(before);
+      if (start && start->isNullValue()) return wide(product(a, b));
+      if (f.is(1)) return builder_.CreateFAdd(before, wide(f.other));
+      if (f.is(-1)) return builder_.CreateFSub(before, wide(f.other));
+    }
+    return fused(wide(a), wide(b), before);
+  }
+
   llvm::Value* applied(Op op, llvm::Value* a, llvm::Value* b, DType type) {
     const bool floating = is_floating(type);
-    if (b) match(a, b);
+    if (b && op != Op::mul) match(a, b);
     switch (op) {
       case Op::constant:
       case Op::load:
@@ -707,7 +856,9 @@ class Emitter {
       case Op::sub:
         return floating ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b);
       case Op::mul:
-        return floating ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
+        if (floating) return product(a, b);
+        match(a, b);
+        return builder_.CreateMul(a, b);
       case Op::div:
         return floating ? builder_.CreateFDiv(a, b) : builder_.CreateSDiv(a, b);
       case Op::max:
@@ -807,10 +958,8 @@ class Emitter {
             fuse ? applied(Op::mul, values[std::size_t(root.a)], values[std::size_t(root.b)], type) : values.back();
         result = combined(store.combine, before, reduced(store.combine, splat(value), type), type);
       } else if (fuse) {
-        llvm::Value* a = values[std::size_t(root.a)];
-        llvm::Value* b = values[std::size_t(root.b)];
-        if (lane_loop_ >= 0) a = splat(a), b = splat(b);
-        result = fused(a, b, before);
+        result = product_added(values[std::size_t(root.a)], values[std::size_t(root.b)], before);
+        if (result == before) return;
       } else {
         result = combined(store.combine, before, values.back(), type);
       }
@@ -868,7 +1017,8 @@ class Emitter {
   std::int64_t lanes_ = 1;
   bool in_prepare_ = false;
   std::int64_t statements_ = 0;
-  std::vector<llvm::Value*> pointers_;  // by buffer, of the function at hand
+  std::vector<llvm::Value*> pointers_;           // by buffer, of the function at hand
+  std::map<int, llvm::GlobalVariable*> tables_;  // of literals
   std::map<RegisterKey, Piece> registers_;
   std::map<std::tuple<llvm::Value*, llvm::Value*, std::int64_t, bool>, llvm::Value*> addresses_;
   std::map<LoadKey, llvm::Value*> loads_;                                 // of the block at hand
@@ -891,7 +1041,7 @@ Homes homes(const LoopProgram& program) {
     Home home;
     if (is_parameter(buffer)) {
       home.parameter = parameters++;
-    } else if (buffer.scope == Scope::memory) {
+    } else if (buffer.scope == Scope::memory && !buffer.is_literal()) {
       home.offset = all.workspace_bytes;
       const auto copied = copies.find(int(b));
       if (copied != copies.end()) home.copy_bytes = aligned(buffer.bytes());

@@ -21,7 +21,7 @@
 
 namespace graft::codegen {
 
-// Where a buffer of memory lies while the code runs.
+// Where a buffer of memory lies while the code runs. Literals lie in the code.
 struct Home {
   int parameter = -1;        // position among the parameters, or -1
   std::int64_t offset = -1;  // bytes into the workspace, or -1

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
+#include "codegen/schedule/restructure.h"
 #include "codegen/schedule/rewrite.h"
 
 namespace graft::codegen {
@@ -36,41 +39,106 @@ bool is_padding_copy(const Stage& stage) {
 struct AxisRange {
   Affine begin;
   std::int64_t size = 1;
+  Interval begins;  // all values of `begin` over the loops around
 };
 
-// A tile that was copied out of its tensor: loads and stores go to `buffer`, indexed by the coordinates of `loops`.
+// Where a padded load stands to its tensor, under all that the loops so far leave open.
+enum class Place { inside, outside, undecided };
+
+// A dimension of a padded load: inside where 0 <= form < extent, form over the stage's axes.
+struct PaddedDimension {
+  Affine form;
+  std::int64_t extent = 1;
+  int until = 0;  // loops from this position on need not tell
+};
+
+// A tile that was copied out of its tensor: loads and stores go to `buffer`, indexed by where loops stand.
 struct Tile {
+  struct Part {
+    int loop = 0;            // position in StagePlan::loops
+    std::int64_t times = 1;  // elements of the dimension that one iteration moves
+  };
   int buffer = -1;
-  std::vector<int> loops;  // positions in StagePlan::loops, one per dimension
+  std::vector<std::vector<Part>> dimensions;  // each the sum of its parts
+};
+
+// What is being written of one stage.
+struct Frame {
+  const Stage* stage = nullptr;
+  StagePlan* plan = nullptr;
+  std::vector<AxisRange> region;        // by axis: all that this nest computes
+  std::vector<AxisRange> ranges;        // by axis: what is left of it here
+  std::vector<Affine> coordinates;      // by loop position: its iteration here
+  std::vector<PaddedDimension> padded;  // dimensions of padded loads
+  bool reduced_outside = false;
+};
+
+// The tiles of a stage, made when they are first written.
+struct Tiles {
+  std::vector<std::pair<int, Tile>> packed;  // by tensor
+  Tile accumulator;
+};
+
+// Where the elements of a tensor lie that a stage computes for another one, as long as that other one needs them.
+struct Region {
+  int buffer = -1;
+  std::vector<Affine> begin;  // by dimension: what element 0 of the buffer stands for
 };
 
 class Lowerer {
  public:
-  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes)
-      : computation_(computation), plans_(std::move(plans)), lanes_(lanes) {}
+  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes, const StoreWatch& watch)
+      : computation_(computation),
+        plans_(std::move(plans)),
+        lanes_(lanes),
+        watch_(watch),
+        tiles_(computation.stages.size()),
+        regions_(computation.tensors.size()) {}
 
-  LoopProgram run() {
+  base::Result<LoopProgram> run() {
     buffer_of_.assign(computation_.tensors.size(), -1);
     for (const bool parameters : {true, false}) {
       for (std::size_t t = 0; t < computation_.tensors.size(); ++t) {
         const Tensor& tensor = computation_.tensors[t];
         if ((tensor.role != Role::temporary) != parameters || is_elided(int(t))) continue;
         buffer_of_[t] = int(program_.buffers.size());
-        program_.buffers.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.role, Scope::memory});
+        program_.buffers.push_back(
+            {tensor.name, tensor.dtype, tensor.shape, tensor.role, Scope::memory, tensor.values});
       }
     }
+    find_known_ahead();
     for (std::size_t s = 0; s < plans_.size(); ++s) {
-      if (!plans_[s].is_fused) lower_stage(int(s));
+      if (!plans_[s].is_fused && !plans_[s].is_computed) lower_stage(int(s));
+      if (stopped_) return *stopped_;
     }
     return std::move(program_);
   }
 
  private:
-  // A temporary whose only reader is fused into its stage never exists in memory.
+  // A temporary whose only reader is fused into its stage, or has it computed in tiles, never exists as a whole.
   bool is_elided(int tensor) const {
     const int stage = computation_.stage_writing(tensor);
-    return stage >= 0 && plans_[std::size_t(stage)].fused >= 0;
+    return stage >= 0 && (plans_[std::size_t(stage)].fused >= 0 || plans_[std::size_t(stage)].is_computed);
   }
+
+  // Constants, literals, and temporaries that depend on nothing else.
+  void find_known_ahead() {
+    for (const Tensor& tensor : computation_.tensors)
+      known_ahead_.push_back(tensor.role == Role::constant || tensor.is_literal());
+    for (const Stage& stage : computation_.stages) {
+      const std::vector<Access>& loads = stage.value.loads;
+      known_ahead_[std::size_t(stage.tensor)] =
+          computation_.tensors[std::size_t(stage.tensor)].role == Role::temporary && !loads.empty() &&
+          std::all_of(loads.begin(), loads.end(), [&](const Access& a) { return known_ahead_[std::size_t(a.tensor)]; });
+    }
+  }
+
+  const Stage& stage() const { return *frame_.stage; }
+  const StagePlan& plan() const { return *frame_.plan; }
+  Tiles& tiles() { return tiles_[std::size_t(&stage() - computation_.stages.data())]; }
+  const LoopPlan& loop_at(int position) const { return frame_.plan->loops[std::size_t(position)]; }
+  int loop_count() const { return int(frame_.plan->loops.size()); }
+  const Tensor& tensor(int number) const { return computation_.tensors[std::size_t(number)]; }
 
   // ---- writing nodes ----
 
@@ -86,6 +154,7 @@ class Lowerer {
     check_size();
     body_->push_back({Node::Kind::store, int(program_.stores.size()), int(body_->size()) + 1});
     program_.stores.push_back({std::move(target), combine, std::move(value)});
+    if (watch_ && body_ == &program_.run && !stopped_) stopped_ = watch_(program_, program_.stores.back(), open_);
   }
 
   template <class Inside>
@@ -93,90 +162,194 @@ class Lowerer {
     check_size();
     const std::size_t at = body_->size();
     const int variable = int(program_.loops.size());
-    program_.loops.push_back({loop_name(*stage_, plan), extent, kind});
+    // Within another stage's loops, which may have the same names.
+    const std::string owner = this->plan().is_computed ? tensor(stage().tensor).name + "." : "";
+    program_.loops.push_back({owner + loop_name(stage(), plan), extent, kind});
     body_->push_back({Node::Kind::loop, variable, 0});
+    open_.push_back(variable);
     inside(variable);
+    open_.pop_back();
+    if (body_->size() == at + 1) {  // all of it vanished
+      body_->pop_back();
+      program_.loops.pop_back();
+      return;
+    }
     close(at);
   }
 
-  // Runs `inside` once for every part of the loop at `position` (main part, remainder), with ranges and coordinates
-  // set.
-  template <class Inside>
-  void over_parts(int position, LoopKind kind, const Inside& inside) {
-    const LoopPlan& plan = plan_->loops[std::size_t(position)];
-    AxisRange& range = ranges_[std::size_t(plan.axis)];
-    const std::int64_t size = range.size;
-    const std::int64_t trips = size / plan.step, rest = size % plan.step;
-    Affine& coordinate = coordinates_[std::size_t(position)];
-    if (trips > 1) {
-      emit_loop(plan, trips, kind, [&](int variable) {
-        range.begin.terms.push_back({variable, plan.step});
-        range.size = plan.step;
-        coordinate = Affine::variable(variable);
-        inside();
-        range.begin.terms.pop_back();
-      });
-    } else if (trips == 1) {
-      range.size = plan.step;
-      coordinate = Affine(0);
-      inside();
+  // Iterations of a loop that are written as one.
+  struct Part {
+    std::int64_t first = 0, count = 1;
+    std::int64_t size = 1;  // elements of the axis that each covers
+  };
+
+  // Main part and remainder; and, where padded loads leave their tensor, apart from those that do not.
+  std::vector<Part> parts_of(int position, LoopKind kind, bool by_padding) const {
+    const LoopPlan& loop = loop_at(position);
+    const AxisRange& range = frame_.ranges[std::size_t(loop.axis)];
+    const std::int64_t trips = range.size / loop.step, rest = range.size % loop.step;
+    std::vector<const PaddedDimension*> open;
+    if (by_padding) {
+      for (const PaddedDimension& dimension : frame_.padded) {
+        if (position >= dimension.until || dimension.form.coefficient(loop.axis) == 0) continue;
+        if (place_of(dimension) == Place::undecided) open.push_back(&dimension);
+      }
     }
-    if (rest > 0) {
-      range.begin.constant += trips * plan.step;
-      range.size = rest;
-      coordinate = Affine(trips);
-      inside();
-      range.begin.constant -= trips * plan.step;
+    std::vector<Part> parts;
+    if (open.empty()) {
+      if (trips > 0) parts.push_back({0, trips, loop.step});
+      if (rest > 0) parts.push_back({trips, 1, rest});
+      return parts;
+    }
+    if (kind == LoopKind::vector || kind == LoopKind::parallel) {
+      throw CannotLower{
+          fmt::format("{} is {} and runs over the border of padded loads", loop_name(stage(), loop), name_of(kind))};
+    }
+    std::vector<Place> last, places;
+    for (std::int64_t t = 0; t < trips + (rest > 0 ? 1 : 0); ++t) {
+      AxisRange here = range;
+      here.size = t < trips ? loop.step : rest;
+      here.begins.low += t * loop.step;
+      here.begins.high += t * loop.step;
+      places.clear();
+      for (const PaddedDimension* dimension : open) places.push_back(place_of(*dimension, loop.axis, here));
+      const bool decided = std::find(places.begin(), places.end(), Place::undecided) == places.end();
+      if (decided && places == last && here.size == parts.back().size) {
+        ++parts.back().count;
+      } else {
+        parts.push_back({t, 1, here.size});
+      }
+      last = places;
+    }
+    return parts;
+  }
+
+  // Where a dimension stands; with another range for one axis in the second form.
+  Place place_of(const PaddedDimension& dimension) const { return place_of(dimension, -1, {}); }
+  Place place_of(const PaddedDimension& dimension, int axis, const AxisRange& instead) const {
+    Interval values{dimension.form.constant, dimension.form.constant};
+    for (const Term& term : dimension.form.terms) {
+      const AxisRange& range = term.variable == axis ? instead : frame_.ranges[std::size_t(term.variable)];
+      const std::int64_t low = range.begins.low, high = range.begins.high + range.size - 1;
+      values.low += term.coefficient * (term.coefficient > 0 ? low : high);
+      values.high += term.coefficient * (term.coefficient > 0 ? high : low);
+    }
+    if (values.low >= 0 && values.high < dimension.extent) return Place::inside;
+    if (values.high < 0 || values.low >= dimension.extent) return Place::outside;
+    return Place::undecided;
+  }
+
+  // Runs `inside` once for every part of the loop at `position`, with ranges and coordinates set.
+  template <class Inside>
+  void over_parts(int position, LoopKind kind, bool by_padding, const Inside& inside) {
+    if (stopped_) return;
+    const LoopPlan loop = loop_at(position);
+    AxisRange& range = frame_.ranges[std::size_t(loop.axis)];
+    Affine& coordinate = frame_.coordinates[std::size_t(position)];
+    const std::int64_t size = range.size;
+    const Interval begins = range.begins;
+    for (const Part& part : parts_of(position, kind, by_padding)) {
+      const std::int64_t first = part.first * loop.step;
+      range.begin.constant += first;
+      range.size = part.size;
+      range.begins = {begins.low + first, begins.high + first + (part.count - 1) * loop.step};
+      if (part.count > 1) {
+        emit_loop(loop, part.count, kind, [&](int variable) {
+          range.begin.terms.push_back({variable, loop.step});
+          coordinate = Affine::variable(variable) + Affine(part.first);
+          inside();
+          range.begin.terms.pop_back();
+        });
+      } else {
+        coordinate = Affine(part.first);
+        inside();
+      }
+      range.begin.constant -= first;
     }
     range.size = size;
+    range.begins = begins;
   }
 
   // The nest of the loops `wanted` from `position` on, `leaf` at its bottom.
   void nest(int position, const std::function<bool(int)>& wanted, const std::function<LoopKind(int)>& kind,
-            const std::function<void()>& leaf) {
-    while (position < int(plan_->loops.size()) && !wanted(position)) ++position;
-    if (position == int(plan_->loops.size())) {
+            bool by_padding, const std::function<void()>& leaf) {
+    while (position < loop_count() && !wanted(position)) ++position;
+    if (position == loop_count()) {
       leaf();
       return;
     }
-    over_parts(position, kind(position), [&] { nest(position + 1, wanted, kind, leaf); });
+    over_parts(position, kind(position), by_padding, [&] { nest(position + 1, wanted, kind, by_padding, leaf); });
   }
 
   // ---- accesses ----
 
   std::vector<Affine> begins() const {
     std::vector<Affine> begin;
-    begin.reserve(ranges_.size());
-    for (const AxisRange& range : ranges_) begin.push_back(range.begin);
+    begin.reserve(frame_.ranges.size());
+    for (const AxisRange& range : frame_.ranges) begin.push_back(range.begin);
     return begin;
   }
 
+  // An element of a tensor, wherever it is kept.
+  Access element(int number, std::vector<Affine> index) const {
+    const Region& region = regions_[std::size_t(number)];
+    if (region.buffer < 0) return {buffer_of_[std::size_t(number)], std::move(index), false};
+    for (std::size_t d = 0; d < index.size(); ++d) index[d] += region.begin[d] * -1;
+    return {region.buffer, std::move(index), false};
+  }
+
   Access in_tensor(const Access& access, std::span<const Affine> begin) const {
-    Access result{buffer_of_[std::size_t(access.tensor)], {}, false};
-    result.index.reserve(access.index.size());
-    for (const Affine& form : access.index) result.index.push_back(substitute(form, begin));
-    return result;
+    std::vector<Affine> index;
+    index.reserve(access.index.size());
+    for (const Affine& form : access.index) index.push_back(substitute(form, begin));
+    return element(access.tensor, std::move(index));
   }
 
   Access in_tile(const Tile& tile) const {
     Access result{tile.buffer, {}, false};
-    result.index.reserve(tile.loops.size());
-    for (const int loop : tile.loops) result.index.push_back(coordinates_[std::size_t(loop)]);
+    result.index.reserve(tile.dimensions.size());
+    for (const std::vector<Tile::Part>& dimension : tile.dimensions) {
+      Affine form;
+      for (const Tile::Part& part : dimension) form += frame_.coordinates[std::size_t(part.loop)] * part.times;
+      result.index.push_back(std::move(form));
+    }
     if (result.index.empty()) result.index.emplace_back(0);
     return result;
   }
 
   // The element of the stage's own tensor.
-  Access own(std::span<const Affine> begin) const {
-    Access result{buffer_of_[std::size_t(stage_->tensor)], {}, false};
-    result.index.assign(begin.begin(), begin.begin() + computation_.spatial_axes(*stage_));
-    return result;
+  Access own(std::span<const Affine> begin) const { return element(stage().tensor, own_index(begin)); }
+  std::vector<Affine> own_index(std::span<const Affine> begin) const {
+    std::vector<Affine> index = element_of(computation_, stage());
+    for (Affine& form : index) form = substitute(form, begin);
+    return index;
   }
 
-  Value value_here(std::span<const Affine> begin) const {
-    return map_accesses(stage_->value, [&](const Access& access) {
-      for (const auto& [tensor, tile] : packed_) {
-        if (tensor == access.tensor) return in_tile(tile);
+  // Whether a padded load reads what is outside here.
+  bool is_outside(const Access& access) const {
+    if (!access.padded) return false;
+    bool outside = false;
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      const Place place = place_of({access.index[d], tensor(access.tensor).shape[d]});
+      if (place == Place::undecided) {
+        throw CannotLower{fmt::format("the loops of {} leave open whether {} is read outside of its shape",
+                                      tensor(stage().tensor).name, tensor(access.tensor).name)};
+      }
+      outside |= place == Place::outside;
+    }
+    return outside;
+  }
+
+  Value value_here(std::span<const Affine> begin) {
+    Value value = stage().value;
+    if (!frame_.padded.empty()) {
+      value = replace_loads(value, [&](const Access& access) {
+        return is_outside(access) ? std::optional(Value::constant(access.outside)) : std::nullopt;
+      });
+    }
+    return map_accesses(std::move(value), [&](const Access& access) {
+      for (const auto& [number, tile] : tiles().packed) {
+        if (number == access.tensor) return in_tile(tile);
       }
       return in_tensor(access, begin);
     });
@@ -184,19 +357,17 @@ class Lowerer {
 
   // ---- tiles ----
 
-  bool is_spatial(int position) const {
-    return plan_->loops[std::size_t(position)].axis < computation_.spatial_axes(*stage_);
-  }
+  bool is_spatial(int position) const { return loop_at(position).axis < computation_.spatial_axes(stage()); }
 
   // Most trips of the loop at `position`, remainders included: what a tile must have room for.
-  std::int64_t most_trips(int position) const { return codegen::most_trips(*stage_, *plan_, position); }
+  std::int64_t most_trips(int position) const { return codegen::most_trips(plan(), position); }
 
   Tile make_tile(std::string name, DType dtype, int from, const std::function<bool(int)>& wanted, bool registers) {
     Tile tile;
     Buffer buffer{std::move(name), dtype, {}, Role::temporary, registers ? Scope::registers : Scope::memory};
-    for (int i = from; i < int(plan_->loops.size()); ++i) {
+    for (int i = from; i < loop_count(); ++i) {
       if (!wanted(i) || most_trips(i) == 1) continue;
-      tile.loops.push_back(i);
+      tile.dimensions.push_back({{i, 1}});
       buffer.shape.push_back(most_trips(i));
     }
     if (buffer.shape.empty()) buffer.shape.push_back(1);
@@ -206,227 +377,428 @@ class Lowerer {
   }
 
   bool indexes(const Access& access, int position) const {
-    const int axis = plan_->loops[std::size_t(position)].axis;
+    const int axis = loop_at(position).axis;
     return std::any_of(access.index.begin(), access.index.end(),
                        [&](const Affine& form) { return form.coefficient(axis) != 0; });
   }
 
-  const Access& access_to(int tensor) const {
-    return *std::find_if(stage_->value.loads.begin(), stage_->value.loads.end(),
-                         [&](const Access& access) { return access.tensor == tensor; });
+  const Access& access_to(int number) const {
+    return *std::find_if(stage().value.loads.begin(), stage().value.loads.end(),
+                         [&](const Access& access) { return access.tensor == number; });
+  }
+
+  // The loops of a copy in blocks of neighbours, and its tile as they and as the stage's own loops index it.
+  struct Blocked {
+    StagePlan plan;
+    Tile written, read;
+  };
+
+  // Neighbours in the source become one dimension of the tile, which the copy's own loops go through in blocks.
+  Blocked blocked_copy(const PackPlan& pack, const Access& access) {
+    const auto is_neighbour = [&](int position) {
+      return stride_along(computation_, access, loop_at(position).axis) == 1;
+    };
+    std::vector<int> loops;
+    for (int i = pack.above; i < loop_count(); ++i) {
+      if (indexes(access, i) && most_trips(i) > 1) loops.push_back(i);
+    }
+    // The innermost loops along the neighbours that stand side by side.
+    int end = int(loops.size());
+    while (end > 0 && !is_neighbour(loops[std::size_t(end) - 1])) --end;
+    int begin = end;
+    while (begin > 0 && is_neighbour(loops[std::size_t(begin) - 1])) --begin;
+    if (begin == end)
+      throw CannotLower{fmt::format("pack: nothing of {} lies side by side", tensor(access.tensor).name)};
+
+    Blocked copy;
+    copy.plan.extents = plan().extents;
+    copy.plan.loops.assign(plan().loops.begin(), plan().loops.begin() + pack.above);
+    Buffer buffer{fmt::format("{}.{}.packed", tensor(stage().tensor).name, tensor(access.tensor).name),
+                  tensor(access.tensor).dtype,
+                  {}};
+    for (int i = 0; i < int(loops.size()); ++i) {
+      const int position = loops[std::size_t(i)];
+      LoopPlan loop = loop_at(position);
+      if (i > begin && i < end) {
+        copy.read.dimensions.back().push_back({position, loop.step});
+        continue;
+      }
+      const int own = int(copy.plan.loops.size());
+      loop.kind = i + 1 == int(loops.size()) && i > begin ? LoopKind::unrolled : LoopKind::serial;
+      if (i == begin) {
+        buffer.shape.push_back(range_of(plan(), position));
+        copy.read.dimensions.push_back({{position, loop.step}});
+        copy.written.dimensions.push_back({{own, pack.by}});
+        loop.step = pack.by;
+      } else {
+        buffer.shape.push_back(most_trips(position));
+        copy.read.dimensions.push_back({{position, 1}});
+        copy.written.dimensions.push_back({{own, 1}});
+      }
+      copy.plan.loops.push_back(loop);
+    }
+    copy.written.dimensions[std::size_t(begin)].push_back({int(copy.plan.loops.size()), 1});
+    const LoopPlan& innermost = loop_at(loops[std::size_t(end) - 1]);
+    copy.plan.loops.push_back({innermost.axis, innermost.level + 1, 1, LoopKind::vector});
+    copy.written.buffer = copy.read.buffer = int(program_.buffers.size());
+    program_.buffers.push_back(std::move(buffer));
+    return copy;
+  }
+
+  void pack_in_blocks(const PackPlan& pack) {
+    const Access& access = access_to(pack.tensor);
+    auto known = blocked_.find({frame_.stage, pack.tensor});
+    if (known == blocked_.end()) {
+      known = blocked_.emplace(std::pair(frame_.stage, pack.tensor), blocked_copy(pack, access)).first;
+      tiles().packed.emplace_back(pack.tensor, known->second.read);
+    }
+    Blocked& copy = known->second;
+    StagePlan* const saved = std::exchange(frame_.plan, &copy.plan);
+    std::vector<Affine> coordinates(copy.plan.loops.size(), Affine(0));
+    std::swap(coordinates, frame_.coordinates);
+    nest(
+        pack.above, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, false,
+        [&] { emit_store(in_tile(copy.written), Combine::none, Value::load(in_tensor(access, begins()))); });
+    std::swap(coordinates, frame_.coordinates);
+    frame_.plan = saved;
   }
 
   // Copies what the stage reads of a tensor from here on.
-  void pack(const PackPlan& plan) {
-    const Access& access = access_to(plan.tensor);
-    const Tensor& tensor = computation_.tensors[std::size_t(plan.tensor)];
-    const auto wanted = [&](int position) { return indexes(access, position); };
-    auto known = std::find_if(packed_.begin(), packed_.end(), [&](const auto& p) { return p.first == plan.tensor; });
-    if (known == packed_.end()) {
-      const std::string name =
-          fmt::format("{}.{}.packed", computation_.tensors[std::size_t(stage_->tensor)].name, tensor.name);
-      packed_.emplace_back(plan.tensor, make_tile(name, tensor.dtype, plan.above, wanted, false));
-      known = packed_.end() - 1;
-    }
-    const Tile tile = known->second;
-    const bool ahead = is_outermost(*stage_, *plan_, plan.above) && tensor.role == Role::constant;
+  void pack(const PackPlan& pack) {
+    const bool ahead =
+        is_outermost(plan(), pack.above) && known_ahead_[std::size_t(pack.tensor)] && !plan().is_computed;
     Body* const outer = body_;
     if (ahead) body_ = &program_.prepare;
+    pack.by > 0 ? pack_in_blocks(pack) : pack_as_read(pack);
+    body_ = outer;
+  }
+
+  void pack_as_read(const PackPlan& pack) {
+    const Access& access = access_to(pack.tensor);
+    const Tensor& source = tensor(pack.tensor);
+    const auto wanted = [&](int position) { return indexes(access, position); };
+    std::vector<std::pair<int, Tile>>& packed = tiles().packed;
+    auto known = std::find_if(packed.begin(), packed.end(), [&](const auto& p) { return p.first == pack.tensor; });
+    if (known == packed.end()) {
+      const std::string name = fmt::format("{}.{}.packed", tensor(stage().tensor).name, source.name);
+      packed.emplace_back(pack.tensor, make_tile(name, source.dtype, pack.above, wanted, false));
+      known = packed.end() - 1;
+    }
+    const Tile tile = known->second;
     const auto kind = [&](int position) {
-      const LoopPlan& loop = plan_->loops[std::size_t(position)];
+      const LoopPlan& loop = loop_at(position);
       const bool vector = loop.kind == LoopKind::vector && stride_along(computation_, access, loop.axis) == 1;
       return vector ? LoopKind::vector : LoopKind::serial;
     };
-    nest(plan.above, wanted, kind,
+    nest(pack.above, wanted, kind, false,
          [&] { emit_store(in_tile(tile), Combine::none, Value::load(in_tensor(access, begins()))); });
-    body_ = outer;
   }
 
   // ---- stages ----
 
   void lower_stage(int number) {
-    stage_ = &computation_.stages[std::size_t(number)];
-    plan_ = &plans_[std::size_t(number)];
-    body_ = &program_.run;
-    packed_.clear();
-    if (!plan_->scheduled) vectorise_last_axis();
+    frame_ = {};
+    frame_.stage = &computation_.stages[std::size_t(number)];
+    frame_.plan = &plans_[std::size_t(number)];
+    for (const Axis& axis : stage().axes) frame_.region.push_back({Affine(0), axis.extent, {0, 0}});
+    const int writes = plan().fused < 0 ? stage().tensor : computation_.stages[std::size_t(fused_chain().first)].tensor;
+    body_ = known_ahead_[std::size_t(writes)] ? &program_.prepare : &program_.run;
+    lower_region();
+  }
+
+  // The stage's elements in frame_.region.
+  void lower_region() {
+    if (!plan().scheduled) vectorise_last_axis();
     reset_ranges();
-    if (is_padding_copy(*stage_)) {
+    if (is_padding_copy(stage())) {
       lower_padding_copy();
       return;
     }
-    if (std::any_of(stage_->value.loads.begin(), stage_->value.loads.end(), [](const Access& a) { return a.padded; })) {
-      throw CannotLower{"a padded load outside of a copy"};
+    find_padded_dimensions();
+    const bool reduces = computation_.is_reduction(stage());
+    if (plan().accumulate >= 0) {
+      for (int i = 0; i < plan().accumulate; ++i) frame_.reduced_outside |= !is_spatial(i) && most_trips(i) > 1;
     }
-    accumulator_ = Tile{};
-    const bool reduces = computation_.is_reduction(*stage_);
-    reduced_outside_ = false;
-    if (plan_->accumulate >= 0) {
-      for (int i = 0; i < plan_->accumulate; ++i) reduced_outside_ |= !is_spatial(i) && most_trips(i) > 1;
-    }
-    if (reduces && (plan_->accumulate < 0 || reduced_outside_)) {
-      fill(Value::constant(identity_of(stage_->combine)));
+    if (reduces && (plan().accumulate < 0 || frame_.reduced_outside)) {
+      fill(Value::constant(identity_of(stage().combine)));
       reset_ranges();
     }
     descend(0);
   }
 
   void reset_ranges() {
-    ranges_.clear();
-    for (const Axis& axis : stage_->axes) ranges_.push_back({Affine(0), axis.extent});
-    coordinates_.assign(plan_->loops.size(), Affine(0));
+    frame_.ranges = frame_.region;
+    frame_.coordinates.assign(plan().loops.size(), Affine(0));
+  }
+
+  // Own padded loads are told apart down to the leaf; those of copies that are computed in tiles, above the tile.
+  void find_padded_dimensions() {
+    const auto add = [&](const Access& access, const std::function<Affine(const Affine&)>& over_own_axes, int until) {
+      for (std::size_t d = 0; d < access.index.size(); ++d) {
+        frame_.padded.push_back({over_own_axes(access.index[d]), tensor(access.tensor).shape[d], until});
+      }
+    };
+    for (const Access& access : stage().value.loads) {
+      if (access.padded)
+        add(
+            access, [](const Affine& form) { return form; }, loop_count());
+    }
+    for (const ComputePlan& compute : plan().computes) {
+      const Stage& producer = computation_.stages[std::size_t(compute.stage)];
+      if (!is_padding_copy(producer)) continue;
+      for (const Access& read : stage().value.loads) {
+        if (read.tensor != producer.tensor) continue;
+        const auto through = [&](const Affine& form) { return substitute(form, read.index); };
+        add(producer.value.loads[0], through, compute.above);
+      }
+    }
   }
 
   // Stages that no step names get their last spatial axis vectorised where every access allows it.
   void vectorise_last_axis() {
-    const int axis = computation_.spatial_axes(*stage_) - 1;
-    if (lanes_ <= 1 || axis < 0 || computation_.is_reduction(*stage_)) return;
-    for (const Access& access : stage_->value.loads) {
+    StagePlan& plan = *frame_.plan;
+    const int axis = computation_.spatial_axes(stage()) - 1;
+    if (lanes_ <= 1 || axis < 0 || computation_.is_reduction(stage())) return;
+    if (plan.loops.back().kind == LoopKind::vector) return;  // computed more than once
+    for (const Access& access : stage().value.loads) {
       const std::int64_t stride = stride_along(computation_, access, axis);
       if (stride != 0 && stride != 1) return;
     }
-    plan_->loops.back().step = lanes_;
-    plan_->loops.push_back({axis, 1, 1, LoopKind::vector});
+    plan.loops.back().step = lanes_;
+    plan.loops.push_back({axis, 1, 1, LoopKind::vector});
   }
 
-  // Fills the stage's whole tensor with a constant, in a nest of its own.
+  // Fills the stage's elements with a constant, in a nest of its own.
   void fill(const Value& value) {
-    const std::vector<std::int64_t>& shape = computation_.tensors[std::size_t(stage_->tensor)].shape;
-    StagePlan* const saved = plan_;
+    StagePlan* const saved = frame_.plan;
     StagePlan plain;
-    for (std::size_t d = 0; d < shape.size(); ++d) plain.loops.push_back({int(d), 0, 1, LoopKind::serial});
-    if (lanes_ > 1 && !shape.empty()) {
+    const int rank = computation_.spatial_axes(stage());
+    for (int d = 0; d < rank; ++d) plain.loops.push_back({d, 0, 1, LoopKind::serial});
+    plain.extents = saved->extents;
+    plain.is_computed = saved->is_computed;
+    if (lanes_ > 1 && rank > 0) {
       plain.loops.back().step = lanes_;
-      plain.loops.push_back({int(shape.size()) - 1, 1, 1, LoopKind::vector});
+      plain.loops.push_back({rank - 1, 1, 1, LoopKind::vector});
     }
-    plan_ = &plain;
+    frame_.plan = &plain;
     reset_ranges();
-    whole_nest([&] {
-      const std::vector<Affine> begin = begins();
-      emit_store(own(begin), Combine::none, value);
-    });
-    plan_ = saved;
+    whole_nest([&] { emit_store(own(begins()), Combine::none, value); });
+    frame_.plan = saved;
   }
 
   void whole_nest(const std::function<void()>& leaf) {
     nest(
-        0, [](int) { return true; }, [&](int position) { return plan_->loops[std::size_t(position)].kind; }, leaf);
+        0, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, false, leaf);
   }
 
-  // Zeros, then the inside.
+  // What is outside, then the inside.
   void lower_padding_copy() {
-    const Access& access = stage_->value.loads[0];
-    const Tensor& source = computation_.tensors[std::size_t(access.tensor)];
+    const Access& access = stage().value.loads[0];
     bool whole = true, nothing = false;
-    std::vector<AxisRange> inside = ranges_;
+    std::vector<AxisRange> inside = frame_.ranges;
     for (std::size_t d = 0; d < access.index.size(); ++d) {
       const Affine& form = access.index[d];
+      const std::int64_t extent = tensor(access.tensor).shape[d];
       AxisRange& range = inside[std::size_t(form.terms[0].variable)];
-      const std::int64_t begin = std::max<std::int64_t>(0, -form.constant);
-      const std::int64_t end = std::min(range.size, source.shape[d] - form.constant);
-      nothing |= end <= begin;
-      whole &= begin == 0 && end == range.size;
-      range = {Affine(begin), end - begin};
+      const Place place = place_of({form, extent});
+      if (place == Place::inside) continue;
+      whole = false;
+      if (place == Place::outside) {
+        nothing = true;
+      } else if (!range.begin.is_constant()) {
+        throw CannotLower{
+            fmt::format("the loops around {} leave open what of it is padding", tensor(stage().tensor).name)};
+      } else {
+        const std::int64_t first = range.begin.constant + form.constant;
+        const std::int64_t begin = std::max<std::int64_t>(0, -first);
+        const std::int64_t end = std::min(range.size, extent - first);
+        range.begin.constant += begin;
+        range.begins = {range.begin.constant, range.begin.constant};
+        range.size = end - begin;
+      }
     }
-    if (!whole) fill(Value::constant(0));
+    if (!whole) fill(Value::constant(access.outside));
     if (nothing) return;
     reset_ranges();
-    ranges_ = inside;
-    whole_nest([&] {
-      const std::vector<Affine> begin = begins();
-      emit_store(own(begin), Combine::none, Value::load(in_tensor(access, begin)));
-    });
+    frame_.ranges = inside;
+    whole_nest([&] { emit_store(own(begins()), Combine::none, Value::load(in_tensor(access, begins()))); });
+  }
+
+  // What the stage needs at a position before anything else: producers' tiles, then copies.
+  void provide(int position) {
+    for (const ComputePlan& compute : plan().computes) {
+      if (compute.above == position) this->compute(compute);
+    }
+    for (const PackPlan& pack : plan().packs) {
+      if (pack.above == position) this->pack(pack);
+    }
+  }
+
+  // Computes what the stage reads of a producer from here on.
+  void compute(const ComputePlan& compute) {
+    Frame inner;
+    inner.stage = &computation_.stages[std::size_t(compute.stage)];
+    inner.plan = &plans_[std::size_t(compute.stage)];
+    const int number = inner.stage->tensor;
+    Region& region = regions_[std::size_t(number)];
+    if (region.buffer < 0) {
+      region.buffer = int(program_.buffers.size());
+      std::vector<std::int64_t> shape(inner.plan->extents.begin(),
+                                      inner.plan->extents.begin() + computation_.spatial_axes(*inner.stage));
+      program_.buffers.push_back({tensor(number).name, tensor(number).dtype, std::move(shape)});
+    }
+    inner.region = read_of(number);
+    region.begin.clear();
+    for (const AxisRange& range : inner.region) region.begin.push_back(range.begin);
+    for (std::size_t a = inner.region.size(); a < inner.stage->axes.size(); ++a) {
+      inner.region.push_back({Affine(0), inner.stage->axes[a].extent, {0, 0}});
+    }
+    std::swap(frame_, inner);
+    lower_region();
+    std::swap(frame_, inner);
+  }
+
+  // By dimension: what the stage reads of a tensor under the loops so far.
+  std::vector<AxisRange> read_of(int number) const {
+    std::vector<AxisRange> result;
+    for (const Access& access : stage().value.loads) {
+      if (access.tensor != number) continue;
+      std::vector<AxisRange> read;
+      for (const Affine& form : access.index) {
+        AxisRange range{substitute(form, begins()), 1, {form.constant, form.constant}};
+        for (const Term& term : form.terms) {
+          const AxisRange& axis = frame_.ranges[std::size_t(term.variable)];
+          const std::int64_t c = term.coefficient, reach = c * (axis.size - 1);
+          range.size += std::abs(reach);
+          range.begin.constant += std::min<std::int64_t>(reach, 0);
+          range.begins.low += c * (c > 0 ? axis.begins.low : axis.begins.high) + std::min<std::int64_t>(reach, 0);
+          range.begins.high += c * (c > 0 ? axis.begins.high : axis.begins.low) + std::min<std::int64_t>(reach, 0);
+        }
+        read.push_back(std::move(range));
+      }
+      if (result.empty()) {
+        result = std::move(read);
+        continue;
+      }
+      for (std::size_t d = 0; d < read.size(); ++d) {
+        if (read[d].begin.terms != result[d].begin.terms) {
+          throw CannotLower{fmt::format("{} is read in ways that move apart", tensor(number).name)};
+        }
+        const std::int64_t shift = std::min<std::int64_t>(0, read[d].begin.constant - result[d].begin.constant);
+        const std::int64_t end =
+            std::max(result[d].begin.constant + result[d].size, read[d].begin.constant + read[d].size);
+        result[d].begin.constant += shift;
+        result[d].begins = {result[d].begins.low + shift, result[d].begins.high + shift};
+        result[d].size = end - result[d].begin.constant;
+      }
+    }
+    return result;
   }
 
   // The stage's own nest, from the loop at `position` on.
   void descend(int position) {
-    for (const PackPlan& plan : plan_->packs) {
-      if (plan.above == position) pack(plan);
-    }
-    if (plan_->accumulate == position) {
+    provide(position);
+    if (plan().accumulate == position) {
       accumulate(position);
       return;
     }
-    if (position == int(plan_->loops.size())) {
+    if (position == loop_count()) {
       leaf();
       return;
     }
-    over_parts(position, plan_->loops[std::size_t(position)].kind, [&] { descend(position + 1); });
+    over_parts(position, loop_at(position).kind, true, [&] { descend(position + 1); });
   }
 
   void leaf() {
     const std::vector<Affine> begin = begins();
-    const Combine combine = computation_.is_reduction(*stage_) ? stage_->combine : Combine::none;
-    emit_store(accumulator_.buffer >= 0 ? in_tile(accumulator_) : own(begin), combine, value_here(begin));
+    const Combine combine = computation_.is_reduction(stage()) ? stage().combine : Combine::none;
+    Value value = value_here(begin);
+    if (combine != Combine::none && constant_value(value) == identity_of(combine)) return;
+    const Tile& accumulator = tiles().accumulator;
+    emit_store(accumulator.buffer >= 0 ? in_tile(accumulator) : own(begin), combine, std::move(value));
   }
 
   // Start values, the reduction, and write-back of one tile.
   void accumulate(int position) {
     const auto spatial = [&](int i) { return is_spatial(i); };
-    const auto kind = [&](int i) { return plan_->loops[std::size_t(i)].kind; };
-    if (accumulator_.buffer < 0) {
+    const auto kind = [&](int i) { return loop_at(i).kind; };
+    Tile& accumulator = tiles().accumulator;
+    if (accumulator.buffer < 0) {
       bool registers = true;
-      for (int i = position; i < int(plan_->loops.size()); ++i) {
+      for (int i = position; i < loop_count(); ++i) {
         registers &=
             !is_spatial(i) || most_trips(i) == 1 || kind(i) == LoopKind::unrolled || kind(i) == LoopKind::vector;
       }
-      const Tensor& tensor = computation_.tensors[std::size_t(stage_->tensor)];
-      accumulator_ = make_tile(tensor.name + ".tile", tensor.dtype, position, spatial, registers);
+      const Tensor& result = tensor(stage().tensor);
+      accumulator = make_tile(result.name + ".tile", result.dtype, position, spatial, registers);
     }
-    const Tile tile = accumulator_;
-    nest(position, spatial, kind, [&] {
-      const std::vector<Affine> begin = begins();
+    const Tile tile = accumulator;
+    nest(position, spatial, kind, false, [&] {
       emit_store(in_tile(tile), Combine::none,
-                 reduced_outside_ ? Value::load(own(begin)) : Value::constant(identity_of(stage_->combine)));
+                 frame_.reduced_outside ? Value::load(own(begins())) : Value::constant(identity_of(stage().combine)));
     });
     reduce(position);
-    nest(position, spatial, kind, [&] { write_back(tile); });
+    nest(position, spatial, kind, false, [&] { write_back(tile); });
   }
 
-  // The reduction itself; packs may stand between its loops.
+  // The reduction itself; copies may stand between its loops.
   void reduce(int position) {
-    if (position == int(plan_->loops.size())) {
+    if (position == loop_count()) {
       leaf();
       return;
     }
-    over_parts(position, plan_->loops[std::size_t(position)].kind, [&] {
-      for (const PackPlan& plan : plan_->packs) {
-        if (plan.above == position + 1) pack(plan);
-      }
+    over_parts(position, loop_at(position).kind, true, [&] {
+      provide(position + 1);
       reduce(position + 1);
     });
   }
 
   void write_back(const Tile& tile) {
     const std::vector<Affine> begin = begins();
-    if (plan_->fused < 0) {
+    if (plan().fused < 0) {
       emit_store(own(begin), Combine::none, Value::load(in_tile(tile)));
       return;
     }
-    const Stage& consumer = computation_.stages[std::size_t(plan_->fused)];
-    Value value = map_accesses(consumer.value, [&](const Access& access) {
-      return access.tensor == stage_->tensor ? in_tile(tile) : in_tensor(access, begin);
+    const auto [last, chain] = fused_chain();
+    const std::vector<Affine> consumed = own_index(begin);
+    Value value = map_accesses(chain, [&](const Access& access) {
+      return access.tensor == stage().tensor ? in_tile(tile) : in_tensor(access, consumed);
     });
-    Access target{buffer_of_[std::size_t(consumer.tensor)], {}, false};
-    target.index.assign(begin.begin(), begin.begin() + computation_.spatial_axes(*stage_));
-    emit_store(std::move(target), Combine::none, std::move(value));
+    emit_store(element(computation_.stages[std::size_t(last)].tensor, consumed), Combine::none, std::move(value));
+  }
+
+  // The last of the stages fused into this one, and its value with those of the stages between put in.
+  std::pair<int, Value> fused_chain() const {
+    int last = plan().fused;
+    Value value = computation_.stages[std::size_t(last)].value;
+    for (int next = plans_[std::size_t(last)].fused; next >= 0; next = plans_[std::size_t(last)].fused) {
+      const Stage& stage = computation_.stages[std::size_t(next)];
+      if (stage.value.nodes.size() * value.nodes.size() > most_nodes) {
+        throw CannotLower{fmt::format("fused stages make a value of more than {} operations", most_nodes)};
+      }
+      const int between = computation_.stages[std::size_t(last)].tensor;
+      value = replace_loads(stage.value, [&](const Access& access) {
+        return access.tensor == between ? std::optional(value) : std::nullopt;
+      });
+      last = next;
+    }
+    return {last, std::move(value)};
   }
 
   const Computation& computation_;
   std::vector<StagePlan> plans_;
   std::int64_t lanes_;
+  const StoreWatch& watch_;
+  std::optional<base::Reason> stopped_;  // by the watch; no exception: a search is stopped here far too often
   LoopProgram program_;
-  std::vector<int> buffer_of_;  // by tensor; -1: in no buffer
-
-  // Of the stage that is being lowered.
-  const Stage* stage_ = nullptr;
-  StagePlan* plan_ = nullptr;
+  std::vector<int> open_;                                    // loops around what is being written
+  std::vector<bool> known_ahead_;                            // by tensor: before run
+  std::vector<int> buffer_of_;                               // by tensor; -1: in no buffer
+  std::vector<Tiles> tiles_;                                 // by stage
+  std::vector<Region> regions_;                              // by tensor; buffer -1: not computed in tiles
+  std::map<std::pair<const Stage*, int>, Blocked> blocked_;  // by stage and tensor
   Body* body_ = nullptr;
-  std::vector<AxisRange> ranges_;    // by axis
-  std::vector<Affine> coordinates_;  // by loop position: its iteration here
-  std::vector<std::pair<int, Tile>> packed_;
-  Tile accumulator_;
-  bool reduced_outside_ = false;
+  Frame frame_;
 };
 
 }  // namespace
@@ -447,7 +819,7 @@ Computation with_padding_stages(const Computation& computation) {
           padded.name = fmt::format("{}.pad{}", source.name, copy);
         Stage fill;
         fill.tensor = int(result.tensors.size());
-        Access shifted{access.tensor, {}, true};
+        Access shifted{access.tensor, {}, true, access.outside};
         for (std::size_t d = 0; d < access.index.size(); ++d) {
           const Interval interval = range(access.index[d], ranges);
           padded.shape.push_back(interval.width());
@@ -458,6 +830,7 @@ Computation with_padding_stages(const Computation& computation) {
         fill.value = Value::load(shifted);
         access.tensor = fill.tensor;
         access.padded = false;
+        access.outside = 0;
         result.tensors.push_back(std::move(padded));
         result.stages.push_back(std::move(fill));
       }
@@ -467,11 +840,16 @@ Computation with_padding_stages(const Computation& computation) {
   return result;
 }
 
-base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes) {
-  base::Result<std::vector<StagePlan>> plans = apply(computation, schedule);
+base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
+                                const StoreWatch& watch) {
+  const base::Result<Computation> form = restructured(computation, schedule);
+  if (!form) return form.reason();
+  base::Result<std::vector<StagePlan>> plans = apply(*form, schedule);
   if (!plans) return plans.reason();
   try {
-    return Lowerer(computation, std::move(plans.value()), lanes).run();
+    base::Result<LoopProgram> program = Lowerer(*form, std::move(plans.value()), lanes, watch).run();
+    if (program) program->amplification = amplification(computation, schedule);
+    return program;
   } catch (const CannotLower& failure) {
     return base::Reason{failure.text};
   }

@@ -23,12 +23,24 @@ int position_of(const Stage& stage, const StagePlan& plan, std::string_view name
   return -1;
 }
 
+// Most elements of an axis that the loops from `position` on run over.
+std::int64_t size_at(const StagePlan& plan, int axis, int position) {
+  std::int64_t size = plan.extents[std::size_t(axis)];
+  for (int i = 0; i < position; ++i) {
+    const LoopPlan& outer = plan.loops[std::size_t(i)];
+    if (outer.axis == axis) size = std::min(size, outer.step);
+  }
+  return size;
+}
+
 // Applies one step to the plans; text of the failure, empty if it applied.
 class Rewriter {
  public:
   Rewriter(const Computation& computation, std::vector<StagePlan>& plans) : computation_(computation), plans_(plans) {}
 
   std::string apply(const Step& step) {
+    // Done before there were loops; what they leave under the stage's name is not scheduled by that.
+    if (step.kind == StepKind::rfactor || step.kind == StepKind::winograd) return "";
     const int tensor = computation_.tensor_named(step.stage);
     const int stage = tensor < 0 ? -1 : computation_.stage_writing(tensor);
     if (stage < 0) return fmt::format("there is no stage {}", step.stage);
@@ -52,6 +64,13 @@ class Rewriter {
         return pack(step);
       case StepKind::fuse:
         return fuse(step);
+      case StepKind::absorb:
+        return "";  // done before there were loops
+      case StepKind::rfactor:
+      case StepKind::winograd:
+        break;
+      case StepKind::compute:
+        return compute(step);
     }
     return "unknown step";
   }
@@ -102,7 +121,7 @@ class Rewriter {
     std::vector<LoopPlan> trivial;
     for (std::size_t i = 0; i < named.size(); ++i) {
       if (named[i]) continue;
-      if (stage_->axes[std::size_t(plan_->loops[i].axis)].extent > 1) {
+      if (plan_->extents[std::size_t(plan_->loops[i].axis)] > 1) {
         return fmt::format("{} is missing", loop_name(*stage_, plan_->loops[i]));
       }
       trivial.push_back(plan_->loops[i]);
@@ -121,7 +140,7 @@ class Rewriter {
       const bool reduced = loop.axis >= computation_.spatial_axes(*stage_);
       if (kind == LoopKind::vector && at + 1 != int(plan_->loops.size()))
         return fmt::format("{} is not innermost", name);
-      if (kind == LoopKind::parallel && !is_outermost(*stage_, *plan_, at)) return fmt::format("{} is not outermost", name);
+      if (kind == LoopKind::parallel && !is_outermost(*plan_, at)) return fmt::format("{} is not outermost", name);
       if (kind != LoopKind::unrolled && reduced) return fmt::format("{} is reduced", name);
       loop.kind = kind;
     }
@@ -164,7 +183,7 @@ class Rewriter {
     }
     std::string failure;
     const int at = above(step, failure);
-    if (at >= 0) plan_->packs.push_back({tensor, at});
+    if (at >= 0) plan_->packs.push_back({tensor, at, step.sizes.empty() ? 0 : step.sizes[0]});
     return failure;
   }
 
@@ -174,11 +193,23 @@ class Rewriter {
     if (consumer < 0) return fmt::format("there is no stage {}", step.subject);
     const Stage& stage = computation_.stages[std::size_t(consumer)];
     const int self = int(stage_ - computation_.stages.data());
+    // The stage at whose write-back all of the chain is applied.
+    int head = self;
+    while (plans_[std::size_t(head)].is_fused) {
+      const auto before =
+          std::find_if(plans_.begin(), plans_.end(), [&](const StagePlan& p) { return p.fused == head; });
+      head = int(before - plans_.begin());
+    }
+    const StagePlan& writer_plan = plans_[std::size_t(head)];
     if (computation_.tensors[std::size_t(stage_->tensor)].role != Role::temporary) {
       return fmt::format("{} is an output itself", step.stage);
     }
-    if (stage.combine != Combine::none || stage.axes.size() != std::size_t(computation_.spatial_axes(*stage_))) {
+    const std::vector<std::int64_t>& shape = computation_.tensors[std::size_t(stage_->tensor)].shape;
+    if (stage.combine != Combine::none || stage.axes.size() != shape.size()) {
       return fmt::format("{} is not element-wise", step.subject);
+    }
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (stage.axes[d].extent != shape[d]) return fmt::format("{} reads a part of {} only", step.subject, step.stage);
     }
     bool reads = false;
     for (const Access& access : stage.value.loads) {
@@ -191,25 +222,88 @@ class Rewriter {
         continue;
       }
       const int writer = computation_.stage_writing(access.tensor);
-      if (writer >= self) return fmt::format("{} needs a stage behind {}", step.subject, step.stage);
+      if (writer >= head) return fmt::format("{} needs a stage behind {}", step.subject, name_of_stage(head));
     }
     if (!reads) return fmt::format("{} does not read {}", step.subject, step.stage);
+    if (plans_[std::size_t(consumer)].is_computed) return fmt::format("{} is already computed elsewhere", step.subject);
     for (std::size_t other = 0; other < computation_.stages.size(); ++other) {
       if (int(other) == consumer) continue;
       for (const Access& access : computation_.stages[other].value.loads) {
         if (access.tensor == stage_->tensor) return fmt::format("{} is read elsewhere, too", step.stage);
       }
     }
-    if (plan_->accumulate < 0) return fmt::format("{} does not accumulate", step.stage);
-    for (int i = 0; i < plan_->accumulate; ++i) {
-      const LoopPlan& loop = plan_->loops[std::size_t(i)];
-      if (loop.axis >= computation_.spatial_axes(*stage_) && loop.step < range_of(*stage_, *plan_, i)) {
-        return fmt::format("{} reduces outside of its tile", loop_name(*stage_, loop));
+    const Stage& writes = computation_.stages[std::size_t(head)];
+    if (writer_plan.accumulate < 0) return fmt::format("{} does not accumulate", name_of_stage(head));
+    for (int i = 0; i < writer_plan.accumulate; ++i) {
+      const LoopPlan& loop = writer_plan.loops[std::size_t(i)];
+      if (loop.axis >= computation_.spatial_axes(writes) && loop.step < range_of(writer_plan, i)) {
+        return fmt::format("{} reduces outside of its tile", loop_name(writes, loop));
       }
+    }
+    // Values of a chain never exist in memory, so that nothing rounds them to a type of their own.
+    if (head != self && computation_.tensors[std::size_t(stage.tensor)].dtype !=
+                            computation_.tensors[std::size_t(stage_->tensor)].dtype) {
+      return fmt::format("{} and {} are of different types", step.stage, step.subject);
     }
     plan_->fused = consumer;
     plans_[std::size_t(consumer)].is_fused = true;
     return "";
+  }
+
+  std::string compute(const Step& step) {
+    const int tensor = computation_.tensor_named(step.subject);
+    const int producer = tensor < 0 ? -1 : computation_.stage_writing(tensor);
+    if (producer < 0) return fmt::format("there is no stage {}", step.subject);
+    if (computation_.tensors[std::size_t(tensor)].role != Role::temporary) {
+      return fmt::format("{} is an output", step.subject);
+    }
+    if (!computation_.stages[std::size_t(producer)].index.empty()) {
+      return fmt::format("{} is made of tiles of its own", step.subject);
+    }
+    StagePlan& computed = plans_[std::size_t(producer)];
+    if (computed.scheduled) return fmt::format("stands behind other steps of {}", step.subject);
+    if (computed.is_fused) return fmt::format("{} is already fused", step.subject);
+    std::vector<Interval> needed;  // by dimension of the producer, relative to where the loops stand
+    std::string failure;
+    const int at = above(step, failure);
+    if (at < 0) return failure;
+    for (std::size_t s = 0; s < computation_.stages.size(); ++s) {
+      const Stage& reader = computation_.stages[s];
+      for (const Access& access : reader.value.loads) {
+        if (access.tensor != tensor) continue;
+        if (&reader != stage_) return fmt::format("{} is read elsewhere, too", step.subject);
+        if (access.padded) return fmt::format("{} is read beyond its shape", step.subject);
+        widen(needed, access, at);
+      }
+    }
+    if (needed.empty()) return fmt::format("{} does not read {}", step.stage, step.subject);
+    for (std::size_t d = 0; d < needed.size(); ++d) {
+      computed.extents[d] = std::min(computed.extents[d], needed[d].width());
+    }
+    computed.is_computed = true;
+    plan_->computes.push_back({producer, at});
+    return "";
+  }
+
+  // What an access reaches under the loops from `position` on, joined with what is needed already.
+  void widen(std::vector<Interval>& needed, const Access& access, int position) const {
+    const bool first = needed.empty();
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      Interval reach{access.index[d].constant, access.index[d].constant};
+      for (const Term& term : access.index[d].terms) {
+        const std::int64_t most = term.coefficient * (size_at(*plan_, term.variable, position) - 1);
+        (most > 0 ? reach.high : reach.low) += most;
+      }
+      if (first) {
+        needed.push_back(reach);
+      } else {
+        needed[d] = {std::min(needed[d].low, reach.low), std::max(needed[d].high, reach.high)};
+      }
+    }
+  }
+
+  const std::string& name_of_stage(int stage) const {
+    return computation_.tensors[std::size_t(computation_.stages[std::size_t(stage)].tensor)].name;
   }
 
   const Computation& computation_;
@@ -221,27 +315,21 @@ class Rewriter {
 }  // namespace
 
 std::string loop_name(const Stage& stage, const LoopPlan& loop) {
-  return fmt::format("{}.{}", stage.axes[std::size_t(loop.axis)].name, loop.level);
+  return stage.axes[std::size_t(loop.axis)].name + "." + std::to_string(loop.level);
 }
 
-std::int64_t range_of(const Stage& stage, const StagePlan& plan, int position) {
-  const int axis = plan.loops[std::size_t(position)].axis;
-  std::int64_t range = stage.axes[std::size_t(axis)].extent;
-  for (int i = 0; i < position; ++i) {
-    const LoopPlan& outer = plan.loops[std::size_t(i)];
-    if (outer.axis == axis) range = std::min(range, outer.step);
-  }
-  return range;
+std::int64_t range_of(const StagePlan& plan, int position) {
+  return size_at(plan, plan.loops[std::size_t(position)].axis, position);
 }
 
-std::int64_t most_trips(const Stage& stage, const StagePlan& plan, int position) {
+std::int64_t most_trips(const StagePlan& plan, int position) {
   const std::int64_t step = plan.loops[std::size_t(position)].step;
-  return (range_of(stage, plan, position) + step - 1) / step;
+  return (range_of(plan, position) + step - 1) / step;
 }
 
-bool is_outermost(const Stage& stage, const StagePlan& plan, int position) {
+bool is_outermost(const StagePlan& plan, int position) {
   for (int i = 0; i < position; ++i) {
-    if (most_trips(stage, plan, i) > 1) return false;
+    if (most_trips(plan, i) > 1) return false;
   }
   return true;
 }
@@ -251,6 +339,7 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
   for (std::size_t s = 0; s < plans.size(); ++s) {
     for (std::size_t a = 0; a < computation.stages[s].axes.size(); ++a) {
       plans[s].loops.push_back(LoopPlan{int(a), 0, 1, LoopKind::serial});
+      plans[s].extents.push_back(computation.stages[s].axes[a].extent);
     }
   }
   Rewriter rewriter(computation, plans);
@@ -258,8 +347,18 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
     const std::string failure = rewriter.apply(step);
     if (!failure.empty()) return base::Reason{fmt::format("{}: {}", to_text(step), failure)};
   }
-  // The loops of one axis must keep their order, or a tile would be left before it is entered.
   for (std::size_t s = 0; s < plans.size(); ++s) {
+    // What is copied must be there already.
+    for (const PackPlan& pack : plans[s].packs) {
+      const auto name_of = [&](int tensor) { return computation.tensors[std::size_t(tensor)].name; };
+      for (const ComputePlan& compute : plans[s].computes) {
+        if (computation.stages[std::size_t(compute.stage)].tensor != pack.tensor || pack.above >= compute.above) continue;
+        return base::Reason{fmt::format("pack {} {}: stands outside of the loops in which {} is computed",
+                                        name_of(computation.stages[s].tensor), name_of(pack.tensor),
+                                        name_of(pack.tensor))};
+      }
+    }
+    // The loops of one axis must keep their order, or a tile would be left before it is entered.
     std::vector<int> level(computation.stages[s].axes.size(), -1);
     for (const LoopPlan& loop : plans[s].loops) {
       if (loop.level != level[std::size_t(loop.axis)] + 1) {

@@ -22,26 +22,36 @@ struct LoopPlan {
 
 struct PackPlan {
   int tensor = 0;
-  int above = 0;  // position in StagePlan::loops
+  int above = 0;        // position in StagePlan::loops
+  std::int64_t by = 0;  // neighbours copied at once; 0: as the stage's own loops go
+};
+
+struct ComputePlan {
+  int stage = 0;  // the producer
+  int above = 0;  // position in the consumer's loops
 };
 
 struct StagePlan {
-  std::vector<LoopPlan> loops;  // outermost first
-  int accumulate = -1;          // position from which results live in a tile of their own; -1: none
+  std::vector<LoopPlan> loops;        // outermost first
+  std::vector<std::int64_t> extents;  // by axis: of the stage, or the most that its consumer needs at once
+  int accumulate = -1;                // position from which results live in a tile of their own; -1: none
   std::vector<PackPlan> packs;
-  int fused = -1;          // the stage applied at write-back; -1: none
-  bool is_fused = false;   // this stage is applied at another's write-back
-  bool scheduled = false;  // named by a step
+  std::vector<ComputePlan> computes;
+  int fused = -1;            // the stage applied at write-back; -1: none; that one may have a stage fused in its turn
+  bool is_fused = false;     // this stage is applied at another's write-back
+  bool is_computed = false;  // this stage is computed in tiles within another's loops
+  bool scheduled = false;    // named by a step
 };
 
 std::string loop_name(const Stage& stage, const LoopPlan& loop);  // "i.0"
 
 // Most elements of its axis that the loop at `position` runs over: the step of the next outer loop of the axis, or all.
-std::int64_t range_of(const Stage& stage, const StagePlan& plan, int position);
+std::int64_t range_of(const StagePlan& plan, int position);
 // Most iterations of the loop at `position`, remainders included.
-std::int64_t most_trips(const Stage& stage, const StagePlan& plan, int position);
-// No loop outside of `position` iterates more than once (loops of one trip may stand there, as those of a batch of one).
-bool is_outermost(const Stage& stage, const StagePlan& plan, int position);
+std::int64_t most_trips(const StagePlan& plan, int position);
+// No loop outside of `position` iterates more than once (loops of one trip may stand there, as those of a batch of
+// one).
+bool is_outermost(const StagePlan& plan, int position);
 
 // One plan per stage. A Reason names the step that does not apply.
 base::Result<std::vector<StagePlan>> apply(const Computation& computation, const Schedule& schedule);

@@ -7,13 +7,16 @@
 #include <set>
 
 #include "codegen/schedule/lower.h"
+#include "codegen/schedule/splits.h"
 
 namespace graft::codegen {
 namespace {
 
-constexpr std::int64_t largest_register_tile = 16;  // of one axis; larger ones exceed any register file
+constexpr std::int64_t largest_register_tile = 28;  // of one axis; larger ones exceed any register file
 constexpr std::int64_t largest_vector_tile = 6;     // vectors side by side
 constexpr std::int64_t largest_unroll = 8;          // of one reduction axis
+constexpr std::size_t few_choices = 4;              // fewer sizes that divide an extent are joined by others
+constexpr std::int64_t long_axis = 64;              // from here on the rest of a tile is small
 constexpr std::size_t most_orders = 6;              // alternatives for the loops of one group
 constexpr std::int64_t shortest_vector_axis = 4;    // a vector of less is not worth its shuffles
 constexpr std::int64_t least_halved_lanes = 8;      // from here on vectors of half the width are tried, too
@@ -83,23 +86,17 @@ std::vector<VectorAxis> vector_axes(const Computation& computation, const Stage&
 
 // ---- domains ----
 
-// Multiples of `size` worth trying as the next larger tile of an extent: powers of two, exact divisors, and all of it.
-std::vector<std::int64_t> multiples(std::int64_t size, std::int64_t extent) {
-  std::set<std::int64_t> result;
-  for (std::int64_t factor = 1; size * factor < extent; ++factor) {
-    const bool power = (factor & (factor - 1)) == 0;
-    const bool divides = extent % (size * factor) == 0;
-    if (power || divides) result.insert(size * factor);
-  }
-  result.insert((extent + size - 1) / size * size);
-  return {result.begin(), result.end()};
-}
-
+// Sizes of a register tile along an axis: what divides it; others, too, where that leaves little choice or the rest is
+// small beside the whole.
 std::vector<std::int64_t> register_tiles(std::int64_t extent, std::int64_t largest) {
   std::set<std::int64_t> result;
   for (std::int64_t size = 1; size <= std::min(extent, largest); ++size) {
-    const bool usual = size <= 4 || size == 6 || size == 8 || size == 12 || size == 16;
-    if (usual || extent % size == 0) result.insert(size);
+    if (extent % size == 0) result.insert(size);
+  }
+  if (extent > largest && (result.size() < few_choices || extent >= long_axis)) {
+    for (const std::int64_t size : {2, 3, 4, 6, 8, 12, 14, 16}) {
+      if (size <= largest) result.insert(size);
+    }
   }
   return {result.begin(), result.end()};
 }
@@ -112,7 +109,8 @@ std::vector<std::vector<std::int64_t>> spatial_tiles(std::int64_t extent, std::i
     for (const std::int64_t size : register_tiles(extent, largest_register_tile)) inner.push_back({size});
   } else {
     std::set<std::int64_t> widths = {std::min(lanes, extent)};
-    if (lanes >= least_halved_lanes && extent >= lanes / 2) widths.insert(lanes / 2);
+    // Half a vector wastes half of the unit; it pays where it leaves less of a tail.
+    if (lanes >= least_halved_lanes && extent >= lanes / 2 && extent % lanes != 0) widths.insert(lanes / 2);
     for (const std::int64_t width : widths) {
       for (std::int64_t count = 1; count <= largest_vector_tile; ++count) {
         if (count == 5 || (count > 1 && width * (count - 1) >= extent)) continue;
@@ -203,7 +201,7 @@ class Builder {
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  for (const std::string& word : words) text += (text.empty() || word.empty() ? "" : " ") + word;
   return text;
 }
 
@@ -222,8 +220,9 @@ std::vector<std::string> orders(std::vector<std::string> loops) {
   return result;
 }
 
-// The element-wise stage that may be applied at write-back: the only reader of this stage's temporary.
-int fusable_consumer(const Computation& computation, int stage) {
+// The element-wise stage that may be applied at write-back: the only reader of this stage's temporary. `head` is the
+// stage that is written back: this one, or the one that begins the chain.
+int fusable_consumer(const Computation& computation, int stage, int head) {
   const int tensor = computation.stages[std::size_t(stage)].tensor;
   if (computation.tensors[std::size_t(tensor)].role != Role::temporary) return -1;
   int consumer = -1;
@@ -239,9 +238,11 @@ int fusable_consumer(const Computation& computation, int stage) {
   const Stage& reader = computation.stages[std::size_t(consumer)];
   const std::size_t rank = computation.tensors[std::size_t(tensor)].shape.size();
   if (reader.combine != Combine::none || reader.axes.size() != rank) return -1;
+  const auto type_of = [&](const Stage& s) { return computation.tensors[std::size_t(s.tensor)].dtype; };
+  if (stage != head && type_of(reader) != type_of(computation.stages[std::size_t(stage)])) return -1;
   for (const Access& access : reader.value.loads) {
     if (access.tensor != tensor) {
-      if (computation.stage_writing(access.tensor) >= stage) return -1;
+      if (computation.stage_writing(access.tensor) >= head) return -1;
       continue;
     }
     for (std::size_t d = 0; d < access.index.size(); ++d) {
@@ -251,13 +252,97 @@ int fusable_consumer(const Computation& computation, int stage) {
   return consumer;
 }
 
+// Element-wise stages that only this one reads, and that reduce nothing: padding copies and the like.
+std::vector<int> absorbable_producers(const Computation& computation, int number) {
+  std::vector<int> result;
+  for (int s = 0; s < number; ++s) {
+    const Stage& producer = computation.stages[std::size_t(s)];
+    const Tensor& tensor = computation.tensors[std::size_t(producer.tensor)];
+    if (producer.combine != Combine::none || tensor.role != Role::temporary) continue;
+    bool here = false, elsewhere = false;
+    for (int reader = 0; reader < int(computation.stages.size()); ++reader) {
+      for (const Access& access : computation.stages[std::size_t(reader)].value.loads) {
+        if (access.tensor == producer.tensor) (reader == number ? here : elsewhere) = true;
+      }
+    }
+    if (here && !elsewhere) result.push_back(s);
+  }
+  return result;
+}
+
+// Whether a padded load of the producer leaves its tensor along an axis of its reader.
+bool pads_along(const Computation& computation, const Stage& producer, const Stage& reader, int axis) {
+  for (const Access& padded : producer.value.loads) {
+    if (!padded.padded) continue;
+    for (const Access& read : reader.value.loads) {
+      if (read.tensor != producer.tensor) continue;
+      for (std::size_t d = 0; d < padded.index.size(); ++d) {
+        std::vector<Interval> whole;
+        for (const Axis& a : producer.axes) whole.push_back({0, a.extent - 1});
+        const Interval reach = range(padded.index[d], whole);
+        const bool leaves = reach.low < 0 || reach.high >= computation.tensors[std::size_t(padded.tensor)].shape[d];
+        if (leaves && substitute(padded.index[d], read.index).coefficient(axis) != 0) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The axes of the register tile, those along which vectors are loaded innermost: each broadcast element then meets all
+// of them before the next one takes its register.
+std::vector<std::string> register_order(const Stage& stage, const VectorAxis& vector,
+                                        std::vector<std::pair<int, std::string>> loops) {
+  const auto loads_vectors = [&](const std::pair<int, std::string>& loop) {
+    if (vector.axis < 0) return false;
+    return std::any_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
+      const auto moves = [&](int axis) {
+        return std::any_of(access.index.begin(), access.index.end(),
+                           [&](const Affine& form) { return form.coefficient(axis) != 0; });
+      };
+      return moves(vector.axis) && moves(loop.first);
+    });
+  };
+  std::stable_partition(loops.begin(), loops.end(), [&](const auto& loop) { return !loads_vectors(loop); });
+  std::vector<std::string> names;
+  for (const auto& [axis, name] : loops) names.push_back(name);
+  return names;
+}
+
+// " by N" where the operand is read in an order in which it does not lie: neighbours are then copied together.
+std::string blocks_of(const Computation& computation, const Stage& stage, int tensor, const VectorAxis& vector,
+                      std::int64_t lanes) {
+  if (vector.axis < 0 || computation.tensors[std::size_t(tensor)].role == Role::constant) return "";
+  for (const Access& access : stage.value.loads) {
+    if (access.tensor == tensor && stride_along(computation, access, vector.axis) != 0) return "";
+  }
+  return fmt::format(" by {}", lanes);
+}
+
 void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes,
                Builder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
   const auto name_of_stage = [&](const Stage& s) { return computation.tensors[std::size_t(s.tensor)].name; };
   const std::string name = name_of_stage(stage);
-  std::vector<std::string> s[4], r[3];
+  std::vector<std::string> s[4], r[3], idle[3];
+  std::vector<std::pair<int, std::string>> register_loops;
   std::string vector_loop;
+  // Where a producer's elements come from: a pass of their own, the loads themselves, or a tile.
+  struct Origin {
+    std::string argument, producer;
+    std::vector<std::string> absorb;  // lines, by alternative
+  };
+  std::vector<Origin> origins;
+  for (const int producer : absorbable_producers(computation, number)) {
+    const Stage& source = computation.stages[std::size_t(producer)];
+    Origin origin{fmt::format("{}_{}", name, name_of_stage(source)), name_of_stage(source), {""}};
+    if (vector.axis < 0 || !pads_along(computation, source, stage, vector.axis)) {
+      origin.absorb.push_back(fmt::format("absorb {} {}", name, origin.producer));
+    }
+    // The third alternative, a tile, is a line behind the order.
+    origin.absorb.emplace_back();
+    builder.line(builder.choice(origin.argument, origin.absorb));
+    origins.push_back(std::move(origin));
+  }
   for (int a = 0; a < int(stage.axes.size()); ++a) {
     const Axis& axis = stage.axes[std::size_t(a)];
     if (axis.extent == 1) continue;
@@ -266,10 +351,19 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
     const auto tiles = spatial ? spatial_tiles(axis.extent, vectorised ? lanes : 1) : reduction_tiles(axis.extent);
     builder.line(fmt::format("tile {} {}{}", name, axis.name, builder.sizes(name + "_" + axis.name, tiles)));
     for (int level = 0; level < (spatial ? 4 : 3); ++level) {
-      (spatial ? s[level] : r[level]).push_back(fmt::format("{}.{}", axis.name, level));
+      const std::string loop = fmt::format("{}.{}", axis.name, level);
+      // One vector covers all of it: its other loops never iterate, their order is no choice.
+      if (vectorised && axis.extent <= lanes && level < 3) {
+        idle[level].push_back(loop);
+      } else {
+        (spatial ? s[level] : r[level]).push_back(loop);
+      }
     }
+    if (spatial) register_loops.emplace_back(a, fmt::format("{}.3", axis.name));
     if (vectorised) vector_loop = axis.name + ".4";
   }
+
+  s[3] = register_order(stage, vector, std::move(register_loops));
 
   // S0 S1 R0 S2 R1 R2 S3 v
   std::vector<std::string> order;
@@ -277,32 +371,43 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
     if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", name, label), orders(loops)));
   };
   group("s0", s[0]);
+  order.push_back(joined(idle[0]));
   group("s1", s[1]);
+  order.push_back(joined(idle[1]));
   group("r0", r[0]);
+  order.push_back(joined(idle[2]));
   group("s2", s[2]);
   group("r1", r[1]);
   order.push_back(joined(r[2]));
   order.push_back(joined(s[3]));
   order.push_back(vector_loop);
-  if (!s[0].empty() || !r[0].empty()) builder.line(fmt::format("order {} {}", name, joined(order)));
+  if (!s[3].empty() || !r[0].empty()) builder.line(fmt::format("order {} {}", name, joined(order)));
   if (!vector_loop.empty()) builder.line(fmt::format("vector {} {}", name, vector_loop));
   std::vector<std::string> unrolled = r[2];
   unrolled.insert(unrolled.end(), s[3].begin(), s[3].end());
   if (!unrolled.empty()) builder.line(fmt::format("unroll {} {}", name, joined(unrolled)));
 
   const std::string from_s1 = joined(s[1]), from_r0 = joined(r[0]);
+  for (const Origin& origin : origins) {
+    std::vector<std::string> compute(origin.absorb.size());
+    const std::string& where = s[1].empty() ? from_r0 : from_s1;
+    if (!where.empty()) compute.back() = fmt::format("compute {} {} above {}", name, origin.producer, where);
+    builder.line(Builder::again(origin.argument, compute));
+  }
   if (!r[0].empty()) {
     const std::string where = name + "_accumulate";
     builder.line(fmt::format("accumulate {} above {}", name, builder.choice(where, {from_r0, joined(r[1])})));
-    const int consumer = fusable_consumer(computation, number);
-    if (consumer >= 0) {
-      const std::string fuse =
-          fmt::format("fuse {} {}", name, name_of_stage(computation.stages[std::size_t(consumer)]));
+    for (int from = number, to = fusable_consumer(computation, number, number); to >= 0;) {
+      const std::string fuse = fmt::format("fuse {} {}", name_of_stage(computation.stages[std::size_t(from)]),
+                                           name_of_stage(computation.stages[std::size_t(to)]));
       builder.line(Builder::again(where, {fuse, ""}));
+      from = to;
+      to = fusable_consumer(computation, from, number);
     }
     for (const int tensor : packable_tensors(computation, stage)) {
       const Tensor& operand = computation.tensors[std::size_t(tensor)];
-      const std::string pack = fmt::format("pack {} {} above ", name, operand.name);
+      const std::string by = blocks_of(computation, stage, tensor, vector, lanes);
+      const std::string pack = fmt::format("pack {} {}{} above ", name, operand.name, by);
       const std::string whole = pack + (s[0].empty() ? from_r0 : joined(s[0]));
       if (std::find(vector.packed.begin(), vector.packed.end(), tensor) != vector.packed.end()) {
         builder.line(whole);
@@ -314,6 +419,11 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
         alternatives.push_back(pack + from_r0);
       }
       builder.line(builder.choice(fmt::format("{}_pack_{}", name, operand.name), alternatives));
+    }
+  } else {  // read once: packed only where vectors need it
+    for (const int tensor : vector.packed) {
+      builder.line(fmt::format("pack {} {}{} above {}", name, computation.tensors[std::size_t(tensor)].name,
+                               blocks_of(computation, stage, tensor, vector, lanes), joined(s[0])));
     }
   }
 }

@@ -56,9 +56,21 @@ TEST(Value, replace_loads_equals_building_with_the_replacement) {
   const auto build = [](const Value& part) {
     return Value::apply(Op::add, Value::apply(Op::mul, part, load(1)), Value::apply(Op::neg, part));
   };
-  EXPECT_EQ(replace_loads(build(load(0)), 0, by), build(by));
-  EXPECT_EQ(replace_loads(build(load(0)), 9, by), build(load(0)));
-  EXPECT_EQ(replace_loads(load(0), 0, by), by);
+  const auto of = [&](int tensor) {
+    return [&, tensor](const Access& access) { return access.tensor == tensor ? std::optional(by) : std::nullopt; };
+  };
+  EXPECT_EQ(replace_loads(build(load(0)), of(0)), build(by));
+  EXPECT_EQ(replace_loads(build(load(0)), of(9)), build(load(0)));
+  EXPECT_EQ(replace_loads(load(0), of(0)), by);
+}
+
+TEST(Value, constant_value_follows_zero_through_products_only) {
+  const Value zero = Value::constant(0), two = Value::constant(2);
+  EXPECT_EQ(constant_value(two), 2.0);
+  EXPECT_EQ(constant_value(Value::apply(Op::mul, load(0), zero)), 0.0);
+  EXPECT_EQ(constant_value(Value::apply(Op::mul, Value::apply(Op::mul, zero, load(0)), load(1))), 0.0);
+  EXPECT_EQ(constant_value(Value::apply(Op::add, load(0), zero)), std::nullopt);
+  EXPECT_EQ(constant_value(load(0)), std::nullopt);
 }
 
 TEST(Value, arithmetic_counts_by_kind) {

@@ -1,0 +1,9 @@
+// Clocks in seconds. Durations only: where they begin means nothing.
+#pragma once
+
+namespace graft::base {
+
+double thread_seconds();  // CPU time of the calling thread: pre-emption by others does not count
+double wall_seconds();    // steady
+
+}  // namespace graft::base

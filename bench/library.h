@@ -1,0 +1,75 @@
+// Code that was made a moment ago, loaded into this process: our kernels and what C compilers made.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bench/memory.h"
+#include "codegen/expression/target.h"
+#include "codegen/machine/compile.h"
+
+namespace graft::bench {
+
+// A shared object, open as long as this lives. Failure when it cannot be loaded.
+class Library {
+ public:
+  static Library from_bytes(const std::string& bytes);
+  explicit Library(const std::string& path);
+
+  template <class Function>
+  Function* function(const std::string& name) const {
+    return reinterpret_cast<Function*>(symbol(name));
+  }
+
+ private:
+  Library(const std::string& path, int descriptor);
+  void* symbol(const std::string& name) const;  // Failure when there is none
+
+  // The loader takes two files of one path for one library: a file in memory stays open, so that its path stays its
+  // own.
+  struct Descriptor {
+    explicit Descriptor(int file) : number(file) {}
+    Descriptor(Descriptor&& other) noexcept : number(std::exchange(other.number, -1)) {}
+    Descriptor& operator=(Descriptor&&) = delete;
+    ~Descriptor();
+    int number;
+  };
+  struct Close {
+    void operator()(void* handle) const;
+  };
+  Descriptor descriptor_;
+  std::unique_ptr<void, Close> handle_;
+};
+
+// How kernels run their parallel loops (compile.h).
+using ParallelFor = void (*)(void* context, void (*body)(void* closure, std::int64_t index), void* closure,
+                             std::int64_t n);
+struct Parallel {
+  ParallelFor run;
+  void* context = nullptr;
+};
+// One iteration after the other, on the calling thread.
+Parallel in_order();
+
+// A loop program as code of this machine, with its workspace.
+class Kernel {
+ public:
+  // Failure when it does not compile.
+  Kernel(const codegen::LoopProgram& program, const codegen::Target& target, const codegen::Pipeline& pipeline);
+  void prepare(void* const* buffers) const;
+  void run(void* const* buffers, Parallel parallel) const {
+    run_(buffers, workspace_.data(), parallel.run, parallel.context);
+  }
+
+ private:
+  using Run = void(void* const* buffers, void* workspace, ParallelFor, void* context);
+  explicit Kernel(const codegen::Object& object);
+  std::string symbol_;
+  Library library_;
+  Memory workspace_;
+  Run* run_;
+};
+
+}  // namespace graft::bench

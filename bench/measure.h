@@ -1,0 +1,50 @@
+// How fast the native measurer works - compile, check, time - without any model, and how well a time repeats.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "tasks/measurer.h"
+
+namespace graft::bench {
+
+struct MeasureBench {
+  std::string workload = "matmul(m=512,n=512,k=512)";
+  std::string platform = "native";
+  std::int64_t trials = 300;
+  std::int64_t batch = 32;                  // as `graft tune` hands them over
+  std::vector<std::filesystem::path> runs;  // whose best kernels are repeated; without any, the best of the trials is
+  int repeats = 20;                         // of a kernel's whole measurement
+  std::uint64_t seed = 1;
+  tasks::MeasureSettings measure{.abort_factor = 3};
+};
+
+struct Throughput {
+  std::int64_t trials = 0;
+  double draw_seconds = 0,
+         measure_seconds = 0;  // wall clock: drawing random candidates, and all that the measurer does
+  std::map<std::string, std::int64_t> statuses;  // by name
+};
+// How a kernel's time, taken as in a search (the least of a few repetitions), varies between measurements.
+struct Repeatability {
+  std::string what;             // workload, and where the kernel comes from
+  std::vector<double> seconds;  // one per measurement
+  double variation = 0;         // standard deviation / mean
+};
+struct MeasureResult {
+  Throughput throughput;
+  std::vector<Repeatability> kernels;
+};
+
+// UserError for an unknown workload, for a platform that is not `native...`, and when no trial was ok and no run given.
+MeasureResult bench_measure(const MeasureBench& settings, const std::function<void(std::string)>& note);
+
+base::Document to_document(const MeasureResult& result, const MeasureBench& settings);
+std::string to_text(const MeasureResult& result, const MeasureBench& settings);
+
+}  // namespace graft::bench

@@ -1,0 +1,38 @@
+// One workload ready to be computed by anyone: memory for its parameters, inputs, and what the outputs must be.
+#pragma once
+
+#include <vector>
+
+#include "bench/memory.h"
+#include "codegen/expression/reference.h"
+#include "codegen/expression/workload.h"
+
+namespace graft::bench {
+
+class Problem {
+ public:
+  // UserError for types other than f32.
+  explicit Problem(const codegen::Workload& workload);
+
+  const codegen::Workload& workload() const { return workload_; }
+  const codegen::Computation& computation() const { return computation_; }
+  double flops() const { return double(codegen::flops(computation_)); }
+  // Inputs, constants and outputs, in the computation's order: the parameters of every kernel.
+  const std::vector<void*>& buffers() const { return buffers_; }
+  const std::vector<int>& tensors() const { return tensors_; }  // of the computation, parallel to buffers
+  float* values(int parameter) const { return static_cast<float*>(buffers_[std::size_t(parameter)]); }
+  const codegen::Tensor& tensor(int parameter) const;
+
+  void clear_outputs() const;  // to NaN
+  bool outputs_right() const;
+
+ private:
+  codegen::Workload workload_;
+  codegen::Computation computation_;
+  codegen::Reference expected_;
+  std::vector<Memory> memory_;
+  std::vector<void*> buffers_;
+  std::vector<int> tensors_;
+};
+
+}  // namespace graft::bench

@@ -1,0 +1,42 @@
+// Several ways to the same result, timed in turn: repetition 1 of each, repetition 2 of each, ... so that a clock that
+// drifts or a busy neighbour meets them all.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+
+namespace graft::bench {
+
+struct Timing {
+  double best = 0, median = 0, worst = 0;  // seconds of one call, over all repetitions
+  double spread = 0;                       // interquartile range / median
+  int repetitions = 0;
+  bool right = false;  // outputs within the tolerance of the reference
+};
+
+struct TimingSettings {
+  int repetitions = 20;
+  double minimum_seconds = 0.01;  // of one repetition (calls are repeated within)
+  double slow_seconds = 0.5;      // what takes longer is repeated three times only
+  bool wall = false;              // the wall clock, for what runs on several threads; else thread CPU time
+};
+double now(const TimingSettings& settings);
+
+struct Contender {
+  std::string name;
+  std::function<void()> call;        // what is timed
+  std::function<bool()> check;       // whether what the last call left is right; not timed
+  std::function<void()> clear = {};  // makes an old result wrong, before the checked call
+  std::string how = {};              // "jit:avx512_core, nChw16c": what the library chose
+  Timing timing = {};
+};
+
+// Each is called once and checked, then timed. One that is wrong is not timed.
+void measure_in_turn(std::vector<Contender>& contenders, const TimingSettings& settings);
+
+base::Document to_document(const Timing& timing);
+
+}  // namespace graft::bench

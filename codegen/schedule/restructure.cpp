@@ -1,0 +1,149 @@
+#include "codegen/schedule/restructure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "codegen/schedule/stages.h"
+#include "codegen/schedule/winograd.h"
+
+namespace graft::codegen {
+namespace {
+
+// Text of the failure, empty if it applied.
+std::string absorb(Computation& computation, const Step& step) {
+  const int consumer = stage_named(computation, step.stage), producer = stage_named(computation, step.subject);
+  if (consumer < 0) return fmt::format("there is no stage {}", step.stage);
+  if (producer < 0) return fmt::format("there is no stage {}", step.subject);
+  const Stage& source = computation.stages[std::size_t(producer)];
+  const int tensor = source.tensor;
+  if (source.combine != Combine::none) return fmt::format("{} is a reduction", step.subject);
+  if (computation.tensors[std::size_t(tensor)].role != Role::temporary) {
+    return fmt::format("{} is an output", step.subject);
+  }
+  const DType type = computation.tensors[std::size_t(tensor)].dtype;
+  if (type != computation.tensors[std::size_t(computation.stages[std::size_t(consumer)].tensor)].dtype) {
+    return fmt::format("{} is of another type", step.subject);
+  }
+  bool reads = false;
+  for (std::size_t s = 0; s < computation.stages.size(); ++s) {
+    for (const Access& access : computation.stages[s].value.loads) {
+      if (access.tensor != tensor) continue;
+      if (int(s) != consumer) return fmt::format("{} is read elsewhere, too", step.subject);
+      if (access.padded) return fmt::format("{} is read beyond its shape", step.subject);
+      reads = true;
+    }
+  }
+  if (!reads) return fmt::format("{} does not read {}", step.stage, step.subject);
+  Value& value = computation.stages[std::size_t(consumer)].value;
+  value = replace_loads(value, [&](const Access& read) -> std::optional<Value> {
+    if (read.tensor != tensor) return std::nullopt;
+    return map_accesses(source.value, [&](Access access) {
+      for (Affine& form : access.index) form = substitute(form, read.index);
+      return access;
+    });
+  });
+  remove_stage(computation, producer);
+  return "";
+}
+
+// Text of the failure, empty if it applied.
+std::string rfactor(Computation& computation, const Step& step) {
+  const int number = stage_named(computation, step.stage);
+  if (number < 0) return fmt::format("there is no stage {}", step.stage);
+  const Stage stage = computation.stages[std::size_t(number)];
+  const Tensor tensor = computation.tensors[std::size_t(stage.tensor)];
+  const int spatial = computation.spatial_axes(stage);
+  const auto found = std::find_if(stage.axes.begin() + spatial, stage.axes.end(),
+                                  [&](const Axis& axis) { return axis.name == step.subject; });
+  if (found == stage.axes.end()) return fmt::format("{} does not reduce over {}", step.stage, step.subject);
+  const int reduced = int(found - stage.axes.begin());
+  const std::int64_t factor = step.sizes[0];
+  if (found->extent % factor != 0) return fmt::format("{} does not divide {}", factor, found->extent);
+
+  // S.rf: the spatial axes, l_i, then the other reduced axes and l_o in l's place.
+  Stage parts;
+  std::vector<Affine> by;  // old axes in terms of new ones
+  std::vector<std::int64_t> shape;
+  for (int a = 0; a < spatial; ++a) {
+    parts.axes.push_back(stage.axes[std::size_t(a)]);
+    shape.push_back(parts.axes.back().extent);
+    by.push_back(Affine::variable(a));
+  }
+  const Axis inner{fresh_axis(found->name + "_i", stage.axes), factor};
+  parts.axes.push_back(inner);
+  shape.push_back(factor);
+  for (int a = spatial; a < int(stage.axes.size()); ++a) {
+    Axis axis = stage.axes[std::size_t(a)];
+    Affine form;
+    if (a == reduced) {
+      axis = {fresh_axis(axis.name + "_o", stage.axes), axis.extent / factor};
+      form = Affine::variable(spatial);
+    }
+    if (axis.extent > 1 || a != reduced) {
+      form += Affine::variable(int(parts.axes.size()), a == reduced ? factor : 1);
+      parts.axes.push_back(std::move(axis));
+    }
+    by.push_back(std::move(form));
+  }
+  parts.combine = int(parts.axes.size()) > spatial + 1 ? stage.combine : Combine::none;
+  parts.value = map_accesses(stage.value, [&](Access access) {
+    for (Affine& form : access.index) form = substitute(form, by);
+    return access;
+  });
+  parts.tensor = add_temporary(computation, tensor.name + ".rf", tensor.dtype, std::move(shape));
+
+  Stage whole;
+  whole.tensor = stage.tensor;
+  whole.axes.assign(stage.axes.begin(), stage.axes.begin() + spatial);
+  whole.axes.push_back(inner);
+  whole.combine = stage.combine;
+  whole.index = stage.index;
+  Access access{parts.tensor, {}, false};
+  for (int a = 0; a <= spatial; ++a) access.index.push_back(Affine::variable(a));
+  whole.value = Value::load(std::move(access));
+  replace_stage(computation, number, {std::move(parts), std::move(whole)});
+  return "";
+}
+
+struct Restructured {
+  Computation computation;
+  double amplification = 1;
+};
+
+base::Result<Restructured> after_steps(const Computation& computation, const Schedule& schedule) {
+  Restructured result{computation};
+  for (const Step& step : schedule) {
+    std::string failure;
+    if (step.kind == StepKind::absorb) failure = absorb(result.computation, step);
+    if (step.kind == StepKind::rfactor) failure = rfactor(result.computation, step);
+    if (step.kind == StepKind::winograd) {
+      const base::Result<double> factor = winograd(result.computation, step);
+      if (factor)
+        result.amplification *= *factor;
+      else
+        failure = factor.reason().text;
+    }
+    if (!failure.empty()) return base::Reason{fmt::format("{}: {}", to_text(step), failure)};
+  }
+  return result;
+}
+
+}  // namespace
+
+base::Result<Computation> restructured(const Computation& computation, const Schedule& schedule) {
+  base::Result<Restructured> result = after_steps(computation, schedule);
+  if (!result) return result.reason();
+  return std::move(result->computation);
+}
+
+double amplification(const Computation& computation, const Schedule& schedule) {
+  const bool exact =
+      std::none_of(schedule.begin(), schedule.end(), [](const Step& step) { return step.kind == StepKind::winograd; });
+  if (exact) return 1;
+  const base::Result<Restructured> result = after_steps(computation, schedule);
+  return result ? result->amplification : 1;
+}
+
+}  // namespace graft::codegen

@@ -1,0 +1,183 @@
+#include "codegen/schedule/restructure.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "codegen/program/analysis.h"
+#include "codegen/program/forms.h"
+#include "tests/schedule/support.h"
+
+namespace graft::codegen {
+namespace {
+
+using namespace test;
+
+TEST(Absorb, TheProducerIsWrittenIntoItsReader) {
+  const Computation c = computed("conv2d(c=2,h=5,w=5,k=3,r=3,s=3,pad=1)");
+  const auto changed = restructured(c, steps("absorb Y P\n"));
+  ASSERT_TRUE(changed.ok()) << changed.reason().text;
+  ASSERT_EQ(changed->stages.size(), 1u);
+  EXPECT_EQ(changed->tensors.size(), c.tensors.size() - 1);
+  EXPECT_TRUE(changed->stages[0].value.loads[0].padded);
+  EXPECT_EQ(changed->stages[0].value.loads[0].index[2].constant, -1);
+
+  const Computation twice = computed("input A[6]; T[i] = exp(A[i]) where i=6; output B[j] = T[j] * T[5 - j] where j=6");
+  const auto both = lower(twice, steps("absorb B T\n"), 1);
+  ASSERT_TRUE(both.ok()) << both.reason().text;
+  EXPECT_EQ(both->stores.size(), 1u);
+  EXPECT_LE(worst_excess(twice, *both, 1), 0);
+}
+
+TEST(Absorb, WhatDoesNotApplyHasAReason) {
+  const Computation c = computed("dense(m=4,n=6,k=5)");
+  const std::pair<const char*, const char*> refusals[] = {
+      {"absorb Z T", "there is no stage Z"},
+      {"absorb Y X", "there is no stage X"},
+      {"absorb Y T", "T is a reduction"},
+      {"absorb T Y", "Y is an output"},
+  };
+  for (const auto& [text, words] : refusals) {
+    const auto changed = restructured(c, steps(text));
+    ASSERT_FALSE(changed.ok()) << text;
+    EXPECT_TRUE(contains(changed.reason().text, words)) << changed.reason().text;
+  }
+  const Computation two =
+      computed("input A[6]; T[i] = A[i] + 1 where i=6; output B[j] = T[j] where j=6; output C[j] = T[j] where j=6");
+  EXPECT_TRUE(contains(restructured(two, steps("absorb B T")).reason().text, "is read elsewhere, too"));
+}
+
+TEST(Absorb, TapsOutsideAreNeitherReadNorComputed) {
+  const char* const workload = "conv2d_nchwc(c=4,h=5,w=6,k=8,r=3,s=3,pad=1,block=4)";
+  const Computation c = computed(workload);
+  const auto program = lower(c,
+                             steps("absorb Y P\n"
+                                   "tile Y x 3\n"
+                                   "order Y o.0 y.0 x.0 i.0 u.0 v.0 d.0 x.1 e.0\n"
+                                   "vector Y e.0\n"
+                                   "unroll Y x.1\n"
+                                   "accumulate Y above i.0\n"),
+                             4);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_LE(worst_excess(c, *program, 1), 0);
+  std::int64_t products = 0;
+  for (const StoreContext& store : analyse(*program).stores) {
+    const Store& statement = program->stores[std::size_t(store.store)];
+    if (statement.combine == Combine::sum) products += store.executions;
+  }
+  // Each of 5 rows has 3 taps but for the border's 2, each of 6 columns likewise; 2x4 output and 4 input channels.
+  EXPECT_EQ(products, (5 * 3 - 2) * (6 * 3 - 2) * 8 * 4);
+}
+
+TEST(Absorb, VectorsAlongTheBorderAreRefused) {
+  const Computation c = computed("conv2d(c=2,h=8,w=8,k=3,r=3,s=3,pad=1)");
+  const auto program = lower(c,
+                             steps("absorb Y P\n"
+                                   "tile Y x 4\n"
+                                   "order Y b.0 o.0 y.0 x.0 i.0 u.0 v.0 x.1\n"
+                                   "vector Y x.1\n"),
+                             4);
+  ASSERT_FALSE(program.ok());
+  EXPECT_TRUE(contains(program.reason().text, "x.1 is vector and runs over the border")) << program.reason().text;
+}
+
+TEST(Compute, TheTileHoldsWhatIsReadFromThereOn) {
+  const Computation c = computed("conv2d_nchwc(c=4,h=8,w=6,k=8,r=3,s=3,pad=1,block=4)");
+  const auto program = lower(c,
+                             steps("tile Y y 2\n"
+                                   "order Y o.0 y.0 i.0 u.0 v.0 d.0 y.1 x.0 e.0\n"
+                                   "compute Y P above i.0\n"
+                                   "vector Y e.0\n"),
+                             4);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_LE(worst_excess(c, *program, 1), 0);
+  const auto tile = std::find_if(program->buffers.begin(), program->buffers.end(),
+                                 [](const Buffer& buffer) { return buffer.name == "P"; });
+  ASSERT_NE(tile, program->buffers.end());
+  EXPECT_EQ(tile->shape, (std::vector<std::int64_t>{1, 1, 4, 8, 4}));
+}
+
+TEST(Compute, AProducerThatReducesMayHaveStepsOfItsOwn) {
+  const Computation c = computed(
+      "input A[6,5]; input B[5,8]; input D[8,7]; T[i,j] += A[i,k] * B[k,j] where i=6, j=8, k=5;"
+      "output Y[i,n] += T[i,j] * D[j,n] where i=6, n=7, j=8");
+  const auto program = lower(c,
+                             steps("tile Y i 2\n"
+                                   "order Y i.0 j.0 i.1 n.0\n"
+                                   "compute Y T above j.0\n"
+                                   "tile T j 4\n"
+                                   "order T j.0 i.0 k.0 j.1\n"
+                                   "vector T j.1\n"
+                                   "accumulate T above k.0\n"),
+                             4);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_LE(worst_excess(c, *program, 2), 0);
+  // T whole would be 6 x 8.
+  for (const Buffer& buffer : program->buffers) {
+    if (buffer.name == "T") {
+      EXPECT_EQ(buffer.shape, (std::vector<std::int64_t>{2, 8}));
+    }
+  }
+}
+
+TEST(Compute, WhatDoesNotApplyHasAReason) {
+  const Computation c = computed("conv2d(c=2,h=5,w=5,k=3,r=3,s=3,pad=1)");
+  const std::pair<const char*, const char*> refusals[] = {
+      {"compute Y X above y.0", "there is no stage X"},
+      {"compute Y Z above y.0", "there is no stage Z"},
+      {"compute Y P above z.0", "Y has no loop z.0"},
+      {"compute P Y above p.0", "Y is an output"},
+      {"tile P q 2\ncompute Y P above y.0", "stands behind other steps of P"},
+  };
+  for (const auto& [text, words] : refusals) {
+    const auto program = lower(c, steps(text), 1);
+    ASSERT_FALSE(program.ok()) << text;
+    EXPECT_TRUE(contains(program.reason().text, words)) << program.reason().text;
+  }
+}
+
+// Random tiles, orders and places: whatever lowers computes the reference.
+TEST(Restructure, RandomSchedulesComputeTheReference) {
+  const char* const workloads[] = {
+      "conv2d(n=2,c=3,h=7,w=9,k=4,r=3,s=3,stride=2,pad=1)", "conv2d(c=2,h=6,w=6,k=3,r=5,s=3,pad=2)",
+      "conv2d_nchwc(c=8,h=7,w=5,k=8,r=3,s=3,pad=1,block=4)", "depthwise_conv2d(c=3,h=6,w=7,r=3,s=3,pad=1)"};
+  int lowered = 0;
+  base::Stream stream(11, "restructure");
+  for (int round = 0; round < 400; ++round) {
+    const char* const workload = workloads[round % 4];
+    const Computation c = computed(workload);
+    const Stage& stage = c.stages.back();
+    std::string text;
+    const bool absorbed = stream.below(2) == 0;
+    if (absorbed) text += "absorb Y P\n";
+    std::vector<std::vector<std::string>> loops;
+    for (const Axis& axis : stage.axes) {
+      const std::int64_t inner = 1 + stream.below(4), outer = inner * (1 + stream.below(3));
+      text += "tile Y " + axis.name + " " + std::to_string(outer) + " " + std::to_string(inner) + "\n";
+      loops.push_back({axis.name + ".0", axis.name + ".1", axis.name + ".2"});
+    }
+    std::vector<std::string> order;
+    while (!loops.empty()) {
+      auto& of_axis = loops[std::size_t(stream.below(std::int64_t(loops.size())))];
+      order.push_back(of_axis.front());
+      of_axis.erase(of_axis.begin());
+      std::erase_if(loops, [](const auto& left) { return left.empty(); });
+    }
+    text += "order Y";
+    for (const std::string& loop : order) text += " " + loop;
+    text += "\n";
+    if (!absorbed) text += "compute Y P above " + order[std::size_t(stream.below(std::int64_t(order.size())))] + "\n";
+    text += "unroll Y " + order.back() + "\n";
+    if (stream.below(2) == 0) {
+      text += "accumulate Y above " + order[std::size_t(stream.below(std::int64_t(order.size())))] + "\n";
+    }
+    const auto program = lower(c, steps(text), 4);
+    if (!program.ok()) continue;
+    ++lowered;
+    check(*program, text);
+    ASSERT_LE(worst_excess(c, *program, std::uint64_t(round)), 0) << workload << "\n" << text << to_text(*program);
+  }
+  EXPECT_GT(lowered, 300);
+}
+
+}  // namespace
+}  // namespace graft::codegen
