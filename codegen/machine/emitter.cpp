@@ -427,11 +427,11 @@ class Emitter {
       const std::int64_t count = std::min(rows - first, most_transposed);
       std::vector<llvm::Value*> block;
       for (std::int64_t row = first; row < first + count; ++row) {
-        variable(rows_loop) = {.value = row};
+        variable(rows_loop) = {row, nullptr, {}};
         block.push_back(load(store.value.loads[0], from, target.dtype));
       }
       if (!refused_.empty()) break;
-      variable(rows_loop) = {.value = first};
+      variable(rows_loop) = {first, nullptr, {}};
       const Place p = place(store.target, to);
       block = transposed(std::move(block), lanes);
       const llvm::Align align{std::uint64_t(bytes_of(target.dtype))};
