@@ -91,6 +91,14 @@ std::optional<std::string> access_problem(const Computation& computation, const 
   return std::nullopt;
 }
 
+// A number that stands in an expression where a value of that type is meant.
+std::optional<std::string> number_problem(double number, DType type) {
+  if (is_floating(type)) return std::nullopt;
+  if (number != std::round(number)) return fmt::format("{} is not an integer, as {} is", number, name_of(type));
+  if (number < lowest(type) || number > highest(type)) return fmt::format("{} does not fit {}", number, name_of(type));
+  return std::nullopt;
+}
+
 std::optional<std::string> value_problem(const Computation& computation, const Stage& stage, DType type,
                                          const std::set<int>& known) {
   const Value& value = stage.value;
@@ -103,8 +111,8 @@ std::optional<std::string> value_problem(const Computation& computation, const S
       return fmt::format("node {} of the value is not well formed", i);
     if (node.op == Op::constant && !std::isfinite(node.number)) return "a constant must be finite";
     if (is_floating(type)) continue;
-    if (node.op == Op::constant && node.number != std::round(node.number))
-      return fmt::format("{} is not an integer, as {} is", node.number, name_of(type));
+    if (node.op == Op::constant)
+      if (auto problem = number_problem(node.number, type)) return problem;
     if (node.op == Op::div || node.op == Op::exp || node.op == Op::sqrt)
       return fmt::format("{} needs a floating-point type, not {}", name_of(node.op), name_of(type));
   }
@@ -115,6 +123,7 @@ std::optional<std::string> value_problem(const Computation& computation, const S
     if (is_floating(tensor.dtype) && !is_floating(type))
       return fmt::format("reads {} of type {} into {}", tensor.name, name_of(tensor.dtype), name_of(type));
     if (auto problem = access_problem(computation, stage, access)) return problem;
+    if (auto problem = number_problem(access.outside, tensor.dtype)) return problem;
   }
   return std::nullopt;
 }

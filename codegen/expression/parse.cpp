@@ -215,11 +215,21 @@ class Parser : private ValueReader {
       cursor_.expect("[");
       Access access = load(tensor, at, depth);
       access.padded = true;
+      if (cursor_.accept(",")) access.outside = outside(computation_.tensors[std::size_t(access.tensor)].dtype);
       cursor_.expect(")");
       return Value::load(std::move(access));
     }
     if (const Op op = function_named(name); op != Op::load) return operation(op, depth);
     start.fail(fmt::format("unknown function '{}'{}", name, known_functions(name, {"pad"})));
+  }
+
+  // What a padded load of that type gives outside.
+  double outside(DType type) {
+    if (cursor_.at_number()) return cursor_.number();
+    const bool negative = cursor_.accept("-");
+    const Cursor start = here();
+    if (cursor_.identifier() != "inf") start.fail("expected a number, 'inf' or '-inf'");
+    return negative ? lowest(type) : highest(type);
   }
 
   Access load(const std::string& name, const Cursor& start, int depth) {
@@ -393,7 +403,8 @@ std::string text_of(const Computation& computation, const Access& access, const 
   for (const Affine& form : access.index) forms.push_back(to_text(form, axes));
   const std::string load =
       fmt::format("{}[{}]", computation.tensors[std::size_t(access.tensor)].name, fmt::join(forms, ","));
-  return access.padded ? fmt::format("pad({})", load) : load;
+  if (!access.padded) return load;
+  return access.outside == 0 ? fmt::format("pad({})", load) : fmt::format("pad({},{})", load, access.outside);
 }
 
 // The text of a type, left out where it is the default of texts without parameters.

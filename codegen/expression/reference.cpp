@@ -81,8 +81,10 @@ class Interpreter {
     for (const Access& access : stage.value.loads) {
       const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
       auto [start, along] = flat(access, tensor, axes);
-      Load load{
-          .data = &data[std::size_t(access.tensor)], .offset = walk_.track(start, std::move(along)), .dimensions = {}};
+      Load load{.data = &data[std::size_t(access.tensor)],
+                .offset = walk_.track(start, std::move(along)),
+                .dimensions = {},
+                .outside = access.outside};
       for (std::size_t d = 0; access.padded && d < access.index.size(); ++d) {
         std::vector<std::int64_t> coefficients(axes, 0);
         for (const Term& term : access.index[d].terms) coefficients[std::size_t(term.variable)] = term.coefficient;
@@ -132,6 +134,7 @@ class Interpreter {
     const Data* data;
     std::size_t offset;                                            // numbers of the walk
     std::vector<std::pair<std::size_t, std::int64_t>> dimensions;  // padded: index and extent of each dimension
+    double outside;
   };
 
   static std::vector<std::int64_t> extents_of(const Stage& stage) {
@@ -190,13 +193,17 @@ class Interpreter {
   }
 
   void load(const Load& from, double& value, double& magnitude) const {
-    value = magnitude = 0;
+    value = from.outside;
+    magnitude = size_of(value);
     for (const auto& [number, extent] : from.dimensions)
       if (walk_[number] < 0 || walk_[number] >= extent) return;
     const std::size_t offset = std::size_t(walk_[from.offset]);
     value = from.data->value[offset];
-    magnitude = from.data->magnitude.empty() ? std::abs(value) : from.data->magnitude[offset];
+    magnitude = from.data->magnitude.empty() ? size_of(value) : from.data->magnitude[offset];
   }
+
+  // Infinities come from padding, and are exact.
+  static double size_of(double value) { return std::isinf(value) ? 0 : std::abs(value); }
 
   const Stage& stage_;
   Walk walk_;
@@ -444,17 +451,28 @@ void fill(const Tensor& tensor, std::uint64_t seed, std::vector<double>& values)
 }  // namespace
 
 Reference reference(const Computation& computation, std::uint64_t seed) {
+  std::vector<std::vector<double>> operands(computation.tensors.size());
+  for (std::size_t t = 0; t < operands.size(); ++t) {
+    const Role role = computation.tensors[t].role;
+    if (role == Role::input || role == Role::constant) fill(computation.tensors[t], seed, operands[t]);
+  }
+  return reference(computation, std::move(operands));
+}
+
+Reference reference(const Computation& computation, std::vector<std::vector<double>> operands) {
   const std::size_t count = computation.tensors.size();
+  assert(operands.size() == count);
   std::vector<Data> data(count);
   for (std::size_t t = 0; t < count; ++t) {
-    const Role role = computation.tensors[t].role;
-    if (role == Role::input || role == Role::constant) fill(computation.tensors[t], seed, data[t].value);
-    if (!computation.tensors[t].is_literal()) continue;
-    data[t].value = computation.tensors[t].values;
+    if (computation.stage_writing(int(t)) >= 0) continue;
+    const Tensor& tensor = computation.tensors[t];
+    data[t].value = tensor.is_literal() ? tensor.values : std::move(operands[t]);
+    assert(std::int64_t(data[t].value.size()) == tensor.elements());
     // A literal such as 1/3 is rounded once, to the type that holds it.
-    if (computation.tensors[t].dtype == DType::f32)
+    if (tensor.is_literal() && tensor.dtype == DType::f32) {
       data[t].depth =
           std::any_of(data[t].value.begin(), data[t].value.end(), [](double v) { return double(float(v)) != v; });
+    }
   }
   for (const Stage& stage : computation.stages) {
     Data& out = data[std::size_t(stage.tensor)];

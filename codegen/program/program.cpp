@@ -273,7 +273,8 @@ class Checker {
       if (!well_formed) fail(place, fmt::format("operation {} of the value is malformed", n));
       if (node.op != Op::constant) continue;
       if (std::isnan(node.number)) fail(place, "a constant that is not a number");
-      if (!is_floating(type) && std::abs(node.number) > 0x1p31)
+      // An infinity is the end of an integer's range: what a maximum starts from.
+      if (!is_floating(type) && std::isfinite(node.number) && std::abs(node.number) > 0x1p31)
         fail(place, fmt::format("constant {} does not fit {}", node.number, name_of(type)));
     }
   }
@@ -406,7 +407,7 @@ Affine offset(const LoopProgram& program, const Access& access) {
   Affine result;
   std::int64_t stride = 1;
   for (std::size_t d = access.index.size(); d-- > 0;) {
-    result += access.index[d] * stride;
+    result.add(access.index[d], stride);
     stride *= buffer.shape[d];
   }
   return result;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "codegen/schedule/restructure.h"
 #include "codegen/schedule/rewrite.h"
@@ -50,10 +52,14 @@ struct PaddedDimension {
   int until = 0;  // loops from this position on need not tell
 };
 
-// A tile that was copied out of its tensor: loads and stores go to `buffer`, indexed by the coordinates of `loops`.
+// A tile that was copied out of its tensor: loads and stores go to `buffer`, indexed by where loops stand.
 struct Tile {
+  struct Part {
+    int loop = 0;            // position in StagePlan::loops
+    std::int64_t times = 1;  // elements of the dimension that one iteration moves
+  };
   int buffer = -1;
-  std::vector<int> loops;  // positions in StagePlan::loops, one per dimension
+  std::vector<std::vector<Part>> dimensions;  // each the sum of its parts
 };
 
 // What is being written of one stage.
@@ -81,14 +87,15 @@ struct Region {
 
 class Lowerer {
  public:
-  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes)
+  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes, const StoreWatch& watch)
       : computation_(computation),
         plans_(std::move(plans)),
         lanes_(lanes),
+        watch_(watch),
         tiles_(computation.stages.size()),
         regions_(computation.tensors.size()) {}
 
-  LoopProgram run() {
+  base::Result<LoopProgram> run() {
     buffer_of_.assign(computation_.tensors.size(), -1);
     for (const bool parameters : {true, false}) {
       for (std::size_t t = 0; t < computation_.tensors.size(); ++t) {
@@ -102,6 +109,7 @@ class Lowerer {
     find_known_ahead();
     for (std::size_t s = 0; s < plans_.size(); ++s) {
       if (!plans_[s].is_fused && !plans_[s].is_computed) lower_stage(int(s));
+      if (stopped_) return *stopped_;
     }
     return std::move(program_);
   }
@@ -146,6 +154,7 @@ class Lowerer {
     check_size();
     body_->push_back({Node::Kind::store, int(program_.stores.size()), int(body_->size()) + 1});
     program_.stores.push_back({std::move(target), combine, std::move(value)});
+    if (watch_ && body_ == &program_.run && !stopped_) stopped_ = watch_(program_, program_.stores.back(), open_);
   }
 
   template <class Inside>
@@ -157,7 +166,9 @@ class Lowerer {
     const std::string owner = this->plan().is_computed ? tensor(stage().tensor).name + "." : "";
     program_.loops.push_back({owner + loop_name(stage(), plan), extent, kind});
     body_->push_back({Node::Kind::loop, variable, 0});
+    open_.push_back(variable);
     inside(variable);
+    open_.pop_back();
     if (body_->size() == at + 1) {  // all of it vanished
       body_->pop_back();
       program_.loops.pop_back();
@@ -231,6 +242,7 @@ class Lowerer {
   // Runs `inside` once for every part of the loop at `position`, with ranges and coordinates set.
   template <class Inside>
   void over_parts(int position, LoopKind kind, bool by_padding, const Inside& inside) {
+    if (stopped_) return;
     const LoopPlan loop = loop_at(position);
     AxisRange& range = frame_.ranges[std::size_t(loop.axis)];
     Affine& coordinate = frame_.coordinates[std::size_t(position)];
@@ -295,8 +307,12 @@ class Lowerer {
 
   Access in_tile(const Tile& tile) const {
     Access result{tile.buffer, {}, false};
-    result.index.reserve(tile.loops.size());
-    for (const int loop : tile.loops) result.index.push_back(frame_.coordinates[std::size_t(loop)]);
+    result.index.reserve(tile.dimensions.size());
+    for (const std::vector<Tile::Part>& dimension : tile.dimensions) {
+      Affine form;
+      for (const Tile::Part& part : dimension) form += frame_.coordinates[std::size_t(part.loop)] * part.times;
+      result.index.push_back(std::move(form));
+    }
     if (result.index.empty()) result.index.emplace_back(0);
     return result;
   }
@@ -309,7 +325,7 @@ class Lowerer {
     return index;
   }
 
-  // Whether a padded load reads zero here.
+  // Whether a padded load reads what is outside here.
   bool is_outside(const Access& access) const {
     if (!access.padded) return false;
     bool outside = false;
@@ -328,7 +344,7 @@ class Lowerer {
     Value value = stage().value;
     if (!frame_.padded.empty()) {
       value = replace_loads(value, [&](const Access& access) {
-        return is_outside(access) ? std::optional(Value::constant(0)) : std::nullopt;
+        return is_outside(access) ? std::optional(Value::constant(access.outside)) : std::nullopt;
       });
     }
     return map_accesses(std::move(value), [&](const Access& access) {
@@ -351,7 +367,7 @@ class Lowerer {
     Buffer buffer{std::move(name), dtype, {}, Role::temporary, registers ? Scope::registers : Scope::memory};
     for (int i = from; i < loop_count(); ++i) {
       if (!wanted(i) || most_trips(i) == 1) continue;
-      tile.loops.push_back(i);
+      tile.dimensions.push_back({{i, 1}});
       buffer.shape.push_back(most_trips(i));
     }
     if (buffer.shape.empty()) buffer.shape.push_back(1);
@@ -371,8 +387,93 @@ class Lowerer {
                          [&](const Access& access) { return access.tensor == number; });
   }
 
+  // The loops of a copy in blocks of neighbours, and its tile as they and as the stage's own loops index it.
+  struct Blocked {
+    StagePlan plan;
+    Tile written, read;
+  };
+
+  // Neighbours in the source become one dimension of the tile, which the copy's own loops go through in blocks.
+  Blocked blocked_copy(const PackPlan& pack, const Access& access) {
+    const auto is_neighbour = [&](int position) {
+      return stride_along(computation_, access, loop_at(position).axis) == 1;
+    };
+    std::vector<int> loops;
+    for (int i = pack.above; i < loop_count(); ++i) {
+      if (indexes(access, i) && most_trips(i) > 1) loops.push_back(i);
+    }
+    // The innermost loops along the neighbours that stand side by side.
+    int end = int(loops.size());
+    while (end > 0 && !is_neighbour(loops[std::size_t(end) - 1])) --end;
+    int begin = end;
+    while (begin > 0 && is_neighbour(loops[std::size_t(begin) - 1])) --begin;
+    if (begin == end)
+      throw CannotLower{fmt::format("pack: nothing of {} lies side by side", tensor(access.tensor).name)};
+
+    Blocked copy;
+    copy.plan.extents = plan().extents;
+    copy.plan.loops.assign(plan().loops.begin(), plan().loops.begin() + pack.above);
+    Buffer buffer{fmt::format("{}.{}.packed", tensor(stage().tensor).name, tensor(access.tensor).name),
+                  tensor(access.tensor).dtype,
+                  {}};
+    for (int i = 0; i < int(loops.size()); ++i) {
+      const int position = loops[std::size_t(i)];
+      LoopPlan loop = loop_at(position);
+      if (i > begin && i < end) {
+        copy.read.dimensions.back().push_back({position, loop.step});
+        continue;
+      }
+      const int own = int(copy.plan.loops.size());
+      loop.kind = i + 1 == int(loops.size()) && i > begin ? LoopKind::unrolled : LoopKind::serial;
+      if (i == begin) {
+        buffer.shape.push_back(range_of(plan(), position));
+        copy.read.dimensions.push_back({{position, loop.step}});
+        copy.written.dimensions.push_back({{own, pack.by}});
+        loop.step = pack.by;
+      } else {
+        buffer.shape.push_back(most_trips(position));
+        copy.read.dimensions.push_back({{position, 1}});
+        copy.written.dimensions.push_back({{own, 1}});
+      }
+      copy.plan.loops.push_back(loop);
+    }
+    copy.written.dimensions[std::size_t(begin)].push_back({int(copy.plan.loops.size()), 1});
+    const LoopPlan& innermost = loop_at(loops[std::size_t(end) - 1]);
+    copy.plan.loops.push_back({innermost.axis, innermost.level + 1, 1, LoopKind::vector});
+    copy.written.buffer = copy.read.buffer = int(program_.buffers.size());
+    program_.buffers.push_back(std::move(buffer));
+    return copy;
+  }
+
+  void pack_in_blocks(const PackPlan& pack) {
+    const Access& access = access_to(pack.tensor);
+    auto known = blocked_.find({frame_.stage, pack.tensor});
+    if (known == blocked_.end()) {
+      known = blocked_.emplace(std::pair(frame_.stage, pack.tensor), blocked_copy(pack, access)).first;
+      tiles().packed.emplace_back(pack.tensor, known->second.read);
+    }
+    Blocked& copy = known->second;
+    StagePlan* const saved = std::exchange(frame_.plan, &copy.plan);
+    std::vector<Affine> coordinates(copy.plan.loops.size(), Affine(0));
+    std::swap(coordinates, frame_.coordinates);
+    nest(
+        pack.above, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, false,
+        [&] { emit_store(in_tile(copy.written), Combine::none, Value::load(in_tensor(access, begins()))); });
+    std::swap(coordinates, frame_.coordinates);
+    frame_.plan = saved;
+  }
+
   // Copies what the stage reads of a tensor from here on.
   void pack(const PackPlan& pack) {
+    const bool ahead =
+        is_outermost(plan(), pack.above) && known_ahead_[std::size_t(pack.tensor)] && !plan().is_computed;
+    Body* const outer = body_;
+    if (ahead) body_ = &program_.prepare;
+    pack.by > 0 ? pack_in_blocks(pack) : pack_as_read(pack);
+    body_ = outer;
+  }
+
+  void pack_as_read(const PackPlan& pack) {
     const Access& access = access_to(pack.tensor);
     const Tensor& source = tensor(pack.tensor);
     const auto wanted = [&](int position) { return indexes(access, position); };
@@ -384,10 +485,6 @@ class Lowerer {
       known = packed.end() - 1;
     }
     const Tile tile = known->second;
-    const bool ahead =
-        is_outermost(plan(), pack.above) && known_ahead_[std::size_t(pack.tensor)] && !plan().is_computed;
-    Body* const outer = body_;
-    if (ahead) body_ = &program_.prepare;
     const auto kind = [&](int position) {
       const LoopPlan& loop = loop_at(position);
       const bool vector = loop.kind == LoopKind::vector && stride_along(computation_, access, loop.axis) == 1;
@@ -395,7 +492,6 @@ class Lowerer {
     };
     nest(pack.above, wanted, kind, false,
          [&] { emit_store(in_tile(tile), Combine::none, Value::load(in_tensor(access, begins()))); });
-    body_ = outer;
   }
 
   // ---- stages ----
@@ -405,7 +501,7 @@ class Lowerer {
     frame_.stage = &computation_.stages[std::size_t(number)];
     frame_.plan = &plans_[std::size_t(number)];
     for (const Axis& axis : stage().axes) frame_.region.push_back({Affine(0), axis.extent, {0, 0}});
-    const int writes = plan().fused < 0 ? stage().tensor : computation_.stages[std::size_t(plan().fused)].tensor;
+    const int writes = plan().fused < 0 ? stage().tensor : computation_.stages[std::size_t(fused_chain().first)].tensor;
     body_ = known_ahead_[std::size_t(writes)] ? &program_.prepare : &program_.run;
     lower_region();
   }
@@ -496,7 +592,7 @@ class Lowerer {
         0, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, false, leaf);
   }
 
-  // Zeros, then the inside.
+  // What is outside, then the inside.
   void lower_padding_copy() {
     const Access& access = stage().value.loads[0];
     bool whole = true, nothing = false;
@@ -522,7 +618,7 @@ class Lowerer {
         range.size = end - begin;
       }
     }
-    if (!whole) fill(Value::constant(0));
+    if (!whole) fill(Value::constant(access.outside));
     if (nothing) return;
     reset_ranges();
     frame_.ranges = inside;
@@ -664,22 +760,44 @@ class Lowerer {
       emit_store(own(begin), Combine::none, Value::load(in_tile(tile)));
       return;
     }
-    const Stage& consumer = computation_.stages[std::size_t(plan().fused)];
+    const auto [last, chain] = fused_chain();
     const std::vector<Affine> consumed = own_index(begin);
-    Value value = map_accesses(consumer.value, [&](const Access& access) {
+    Value value = map_accesses(chain, [&](const Access& access) {
       return access.tensor == stage().tensor ? in_tile(tile) : in_tensor(access, consumed);
     });
-    emit_store(element(consumer.tensor, consumed), Combine::none, std::move(value));
+    emit_store(element(computation_.stages[std::size_t(last)].tensor, consumed), Combine::none, std::move(value));
+  }
+
+  // The last of the stages fused into this one, and its value with those of the stages between put in.
+  std::pair<int, Value> fused_chain() const {
+    int last = plan().fused;
+    Value value = computation_.stages[std::size_t(last)].value;
+    for (int next = plans_[std::size_t(last)].fused; next >= 0; next = plans_[std::size_t(last)].fused) {
+      const Stage& stage = computation_.stages[std::size_t(next)];
+      if (stage.value.nodes.size() * value.nodes.size() > most_nodes) {
+        throw CannotLower{fmt::format("fused stages make a value of more than {} operations", most_nodes)};
+      }
+      const int between = computation_.stages[std::size_t(last)].tensor;
+      value = replace_loads(stage.value, [&](const Access& access) {
+        return access.tensor == between ? std::optional(value) : std::nullopt;
+      });
+      last = next;
+    }
+    return {last, std::move(value)};
   }
 
   const Computation& computation_;
   std::vector<StagePlan> plans_;
   std::int64_t lanes_;
+  const StoreWatch& watch_;
+  std::optional<base::Reason> stopped_;  // by the watch; no exception: a search is stopped here far too often
   LoopProgram program_;
-  std::vector<bool> known_ahead_;  // by tensor: before run
-  std::vector<int> buffer_of_;     // by tensor; -1: in no buffer
-  std::vector<Tiles> tiles_;       // by stage
-  std::vector<Region> regions_;    // by tensor; buffer -1: not computed in tiles
+  std::vector<int> open_;                                    // loops around what is being written
+  std::vector<bool> known_ahead_;                            // by tensor: before run
+  std::vector<int> buffer_of_;                               // by tensor; -1: in no buffer
+  std::vector<Tiles> tiles_;                                 // by stage
+  std::vector<Region> regions_;                              // by tensor; buffer -1: not computed in tiles
+  std::map<std::pair<const Stage*, int>, Blocked> blocked_;  // by stage and tensor
   Body* body_ = nullptr;
   Frame frame_;
 };
@@ -702,7 +820,7 @@ Computation with_padding_stages(const Computation& computation) {
           padded.name = fmt::format("{}.pad{}", source.name, copy);
         Stage fill;
         fill.tensor = int(result.tensors.size());
-        Access shifted{access.tensor, {}, true};
+        Access shifted{access.tensor, {}, true, access.outside};
         for (std::size_t d = 0; d < access.index.size(); ++d) {
           const Interval interval = range(access.index[d], ranges);
           padded.shape.push_back(interval.width());
@@ -713,6 +831,7 @@ Computation with_padding_stages(const Computation& computation) {
         fill.value = Value::load(shifted);
         access.tensor = fill.tensor;
         access.padded = false;
+        access.outside = 0;
         result.tensors.push_back(std::move(padded));
         result.stages.push_back(std::move(fill));
       }
@@ -722,14 +841,15 @@ Computation with_padding_stages(const Computation& computation) {
   return result;
 }
 
-base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes) {
+base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
+                                const StoreWatch& watch) {
   const base::Result<Computation> form = restructured(computation, schedule);
   if (!form) return form.reason();
   base::Result<std::vector<StagePlan>> plans = apply(*form, schedule);
   if (!plans) return plans.reason();
   try {
-    LoopProgram program = Lowerer(*form, std::move(plans.value()), lanes).run();
-    program.amplification = amplification(computation, schedule);
+    base::Result<LoopProgram> program = Lowerer(*form, std::move(plans.value()), lanes, watch).run();
+    if (program) program->amplification = amplification(computation, schedule);
     return program;
   } catch (const CannotLower& failure) {
     return base::Reason{failure.text};

@@ -184,7 +184,7 @@ class Rewriter {
     }
     std::string failure;
     const int at = above(step, failure);
-    if (at >= 0) plan_->packs.push_back({tensor, at});
+    if (at >= 0) plan_->packs.push_back({tensor, at, step.sizes.empty() ? 0 : step.sizes[0]});
     return failure;
   }
 
@@ -194,6 +194,14 @@ class Rewriter {
     if (consumer < 0) return fmt::format("there is no stage {}", step.subject);
     const Stage& stage = computation_.stages[std::size_t(consumer)];
     const int self = int(stage_ - computation_.stages.data());
+    // The stage at whose write-back all of the chain is applied.
+    int head = self;
+    while (plans_[std::size_t(head)].is_fused) {
+      const auto before =
+          std::find_if(plans_.begin(), plans_.end(), [&](const StagePlan& p) { return p.fused == head; });
+      head = int(before - plans_.begin());
+    }
+    const StagePlan& writer_plan = plans_[std::size_t(head)];
     if (computation_.tensors[std::size_t(stage_->tensor)].role != Role::temporary) {
       return fmt::format("{} is an output itself", step.stage);
     }
@@ -215,21 +223,28 @@ class Rewriter {
         continue;
       }
       const int writer = computation_.stage_writing(access.tensor);
-      if (writer >= self) return fmt::format("{} needs a stage behind {}", step.subject, step.stage);
+      if (writer >= head) return fmt::format("{} needs a stage behind {}", step.subject, name_of_stage(head));
     }
     if (!reads) return fmt::format("{} does not read {}", step.subject, step.stage);
+    if (plans_[std::size_t(consumer)].is_computed) return fmt::format("{} is already computed elsewhere", step.subject);
     for (std::size_t other = 0; other < computation_.stages.size(); ++other) {
       if (int(other) == consumer) continue;
       for (const Access& access : computation_.stages[other].value.loads) {
         if (access.tensor == stage_->tensor) return fmt::format("{} is read elsewhere, too", step.stage);
       }
     }
-    if (plan_->accumulate < 0) return fmt::format("{} does not accumulate", step.stage);
-    for (int i = 0; i < plan_->accumulate; ++i) {
-      const LoopPlan& loop = plan_->loops[std::size_t(i)];
-      if (loop.axis >= computation_.spatial_axes(*stage_) && loop.step < range_of(*plan_, i)) {
-        return fmt::format("{} reduces outside of its tile", loop_name(*stage_, loop));
+    const Stage& writes = computation_.stages[std::size_t(head)];
+    if (writer_plan.accumulate < 0) return fmt::format("{} does not accumulate", name_of_stage(head));
+    for (int i = 0; i < writer_plan.accumulate; ++i) {
+      const LoopPlan& loop = writer_plan.loops[std::size_t(i)];
+      if (loop.axis >= computation_.spatial_axes(writes) && loop.step < range_of(writer_plan, i)) {
+        return fmt::format("{} reduces outside of its tile", loop_name(writes, loop));
       }
+    }
+    // Values of a chain never exist in memory, so that nothing rounds them to a type of their own.
+    if (head != self && computation_.tensors[std::size_t(stage.tensor)].dtype !=
+                            computation_.tensors[std::size_t(stage_->tensor)].dtype) {
+      return fmt::format("{} and {} are of different types", step.stage, step.subject);
     }
     plan_->fused = consumer;
     plans_[std::size_t(consumer)].is_fused = true;
@@ -248,6 +263,7 @@ class Rewriter {
     }
     StagePlan& computed = plans_[std::size_t(producer)];
     if (computed.scheduled) return fmt::format("stands behind other steps of {}", step.subject);
+    if (computed.is_fused) return fmt::format("{} is already fused", step.subject);
     std::vector<Interval> needed;  // by dimension of the producer, relative to where the loops stand
     std::string failure;
     const int at = above(step, failure);
@@ -287,6 +303,10 @@ class Rewriter {
     }
   }
 
+  const std::string& name_of_stage(int stage) const {
+    return computation_.tensors[std::size_t(computation_.stages[std::size_t(stage)].tensor)].name;
+  }
+
   const Computation& computation_;
   std::vector<StagePlan>& plans_;
   const Stage* stage_ = nullptr;
@@ -296,7 +316,7 @@ class Rewriter {
 }  // namespace
 
 std::string loop_name(const Stage& stage, const LoopPlan& loop) {
-  return fmt::format("{}.{}", stage.axes[std::size_t(loop.axis)].name, loop.level);
+  return stage.axes[std::size_t(loop.axis)].name + "." + std::to_string(loop.level);
 }
 
 std::int64_t range_of(const StagePlan& plan, int position) {
@@ -328,8 +348,18 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
     const std::string failure = rewriter.apply(step);
     if (!failure.empty()) return base::Reason{fmt::format("{}: {}", to_text(step), failure)};
   }
-  // The loops of one axis must keep their order, or a tile would be left before it is entered.
   for (std::size_t s = 0; s < plans.size(); ++s) {
+    // What is copied must be there already.
+    for (const PackPlan& pack : plans[s].packs) {
+      const auto name_of = [&](int tensor) { return computation.tensors[std::size_t(tensor)].name; };
+      for (const ComputePlan& compute : plans[s].computes) {
+        if (computation.stages[std::size_t(compute.stage)].tensor != pack.tensor || pack.above >= compute.above) continue;
+        return base::Reason{fmt::format("pack {} {}: stands outside of the loops in which {} is computed",
+                                        name_of(computation.stages[s].tensor), name_of(pack.tensor),
+                                        name_of(pack.tensor))};
+      }
+    }
+    // The loops of one axis must keep their order, or a tile would be left before it is entered.
     std::vector<int> level(computation.stages[s].axes.size(), -1);
     for (const LoopPlan& loop : plans[s].loops) {
       if (loop.level != level[std::size_t(loop.axis)] + 1) {

@@ -10,7 +10,7 @@
 namespace graft::codegen {
 namespace {
 
-constexpr std::array step_names = {
+constexpr std::array names = {
 #define X(name) std::string_view(#name),
     GRAFT_STEPS(X)
 #undef X
@@ -61,17 +61,21 @@ bool has_above(StepKind kind) {
 }  // namespace
 
 std::string_view name_of(StepKind kind) {
-  return step_names[std::size_t(kind)];
+  return names[std::size_t(kind)];
+}
+
+std::vector<std::string> step_names() {
+  return {names.begin(), names.end()};
 }
 
 Step step_from_words(const std::vector<std::string_view>& words, std::string_view place) {
   if (words.empty()) throw base::UserError(place, "expected a step, got an empty line");
   Step step;
   std::size_t kind = 0;
-  while (kind < step_names.size() && step_names[kind] != words[0]) ++kind;
-  if (kind == step_names.size()) {
-    const std::vector<std::string> known(step_names.begin(), step_names.end());
-    throw base::UserError(place, fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], known)));
+  while (kind < names.size() && names[kind] != words[0]) ++kind;
+  if (kind == names.size()) {
+    throw base::UserError(place,
+                          fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], step_names())));
   }
   step.kind = StepKind(kind);
   const std::string_view subject = subject_of(step.kind);
@@ -82,9 +86,14 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   };
   step.stage = word("a stage");
   if (!subject.empty()) step.subject = word(subject);
+  if (step.kind == StepKind::pack && next < words.size() && words[next] == "by") {
+    ++next;
+    step.sizes.push_back(size_from(word("a number of lanes"), place));
+  }
   if (has_above(step.kind) && word("'above'") != "above") {
     throw base::UserError(place, fmt::format("{}: expected 'above', got '{}'", words[0], words[next - 1]));
   }
+  if (next < words.size() && step.kind != StepKind::tile) step.loops.reserve(words.size() - next);
   while (next < words.size()) {
     if (sizes_of(step.kind) > 0) {
       step.sizes.push_back(size_from(words[next], place));
@@ -95,7 +104,7 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   }
   if (step.kind == StepKind::fuse || step.kind == StepKind::absorb) {
     if (!step.loops.empty()) throw base::UserError(place, fmt::format("{}: unexpected '{}'", words[0], step.loops[0]));
-  } else if (step.loops.empty() && step.sizes.empty()) {
+  } else if (sizes_of(step.kind) > 0 ? step.sizes.empty() : step.loops.empty()) {
     throw base::UserError(
         place, fmt::format("{}: expected {}, got the end", words[0], sizes_of(step.kind) > 0 ? "a size" : "a loop"));
   }
@@ -115,9 +124,12 @@ Step parse_step(std::string_view line, std::string_view place) {
 std::string to_text(const Step& step) {
   std::string text = fmt::format("{} {}", name_of(step.kind), step.stage);
   if (!step.subject.empty()) text += " " + step.subject;
+  if (step.kind == StepKind::pack && !step.sizes.empty()) text += fmt::format(" by {}", step.sizes[0]);
   if (has_above(step.kind)) text += " above";
   for (const std::string& loop : step.loops) text += " " + loop;
-  for (const std::int64_t size : step.sizes) text += fmt::format(" {}", size);
+  if (sizes_of(step.kind) > 0) {
+    for (const std::int64_t size : step.sizes) text += fmt::format(" {}", size);
+  }
   return text;
 }
 

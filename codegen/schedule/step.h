@@ -28,10 +28,11 @@ namespace graft::codegen {
 //   parallel STAGE LOOP                  the outermost loop runs on the target's cores
 //   accumulate STAGE above LOOP ...      from directly above the outermost of the named loops on, results are kept in a
 //                                        tile of their own (registers if all its loops are unrolled or vector)
-//   pack STAGE TENSOR above LOOP ...     what the stage reads of the tensor from there on is first copied into the
-//   order
-//                                        in which it is read; above all loops and constant: in prepare
-//   fuse STAGE CONSUMER                  the element-wise stage CONSUMER is applied when STAGE's tile is written back
+//   pack STAGE TENSOR [by N] above LOOP ...  what the stage reads of the tensor from there on is first copied into the
+//                                        order in which it is read; above all loops and constant: in prepare. by N: in
+//                                        blocks of N neighbours, transposed in registers
+//   fuse STAGE CONSUMER                  the element-wise stage CONSUMER is applied when STAGE's tile is written back;
+//                                        STAGE may itself be fused into another: chains from the first stage on
 #define GRAFT_STEPS(X) \
   X(tile)              \
   X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse) X(absorb) X(compute) X(rfactor) X(winograd)
@@ -42,13 +43,14 @@ enum class StepKind {
 #undef X
 };
 std::string_view name_of(StepKind kind);
+std::vector<std::string> step_names();
 
 struct Step {
   StepKind kind = StepKind::tile;
   std::string stage;
   std::string subject;  // tile, rfactor: axis; pack: tensor; fuse: consumer; absorb, compute: producer; else empty
   std::vector<std::string> loops;   // order, vector, unroll, parallel; accumulate, pack, compute: those behind "above"
-  std::vector<std::int64_t> sizes;  // tile; rfactor, winograd: one
+  std::vector<std::int64_t> sizes;  // tile; pack: N; rfactor, winograd: one
   bool operator==(const Step&) const = default;
 };
 using Schedule = std::vector<Step>;

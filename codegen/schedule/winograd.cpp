@@ -90,7 +90,7 @@ std::vector<Slide> slides(const Computation& computation, const Stage& stage, co
     return std::count_if(access.index.begin(), access.index.end(), [&](const Affine& f) { return mentions(f, axis); });
   };
   for (std::size_t d = 0; d < data.index.size(); ++d) {
-    const std::vector<Term>& terms = data.index[d].terms;
+    const Terms& terms = data.index[d].terms;
     if (terms.size() != 2 || terms[0].coefficient != 1 || terms[1].coefficient != 1) continue;
     const int result = terms[0].variable, tap = terms[1].variable;
     if (result >= spatial || tap < spatial || stage.axes[std::size_t(tap)].extent != 3) continue;

@@ -32,6 +32,7 @@ TEST(Step, EveryKindIsReadAndWritten) {
   EXPECT_EQ(schedule[0], (Step{StepKind::tile, "C", "i", {}, {64, 16, 4}}));
   EXPECT_EQ(schedule[6], (Step{StepKind::pack, "C", "B", {"l.0"}, {}}));
   EXPECT_EQ(to_text(parse_step("  pack  C B   above l.0 ", "test")), "pack C B above l.0");
+  EXPECT_EQ(to_text(parse_step("pack C B  by 16 above l.0 i.1", "test")), "pack C B by 16 above l.0 i.1");
 }
 
 TEST(Step, RefusalsNamePlaceAndWord) {
@@ -50,6 +51,8 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"pack C B", "pack: expected 'above', got the end"},
       {"pack C B above", "pack: expected a loop, got the end"},
       {"fuse T Y now", "fuse: unexpected 'now'"},
+      {"pack C B by 0 above l.0", "expected a size >= 1, got '0'"},
+      {"pack C B by 4 l.0", "pack: expected 'above', got 'l.0'"},
       {"rfactor C", "rfactor: expected an axis, got the end"},
       {"rfactor C l 2 4", "rfactor: expected one size, got 2"},
       {"winograd Y", "winograd: expected a size, got the end"},

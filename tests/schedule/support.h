@@ -61,7 +61,8 @@ inline double worst_excess(const Computation& computation, const LoopProgram& pr
     if (computation.tensors[t].role == Role::temporary) continue;
     if (computation.tensors[t].role == Role::output) {
       for (std::size_t i = 0; i < expected.tensors[t].size(); ++i) {
-        const double error = std::abs(numbers[buffer][i] - expected.tensors[t][i]);
+        const double got = numbers[buffer][i], wanted = expected.tensors[t][i];
+        const double error = got == wanted ? 0 : std::abs(got - wanted);  // infinities are equal, too
         if (std::isnan(error)) return std::numeric_limits<double>::infinity();
         const double allowed = tolerance(DType::f64, expected.reduction_length[t], expected.magnitude[t][i]);
         worst = std::max(worst, error - factor * allowed);
