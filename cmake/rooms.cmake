@@ -25,7 +25,13 @@ endfunction()
 # Warnings are errors in our own code, and only there (packages come in as SYSTEM includes). g++ 12 sees overlapping
 # copies in `"text" + std::string` where there are none (its bug 105651), hence -Wno-restrict.
 function(graft_warnings target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wno-restrict -Werror)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -Werror)
+  if(GRAFT_FUZZ)  # not vptr: packages come without type information that it could use
+    set(sanitizers -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all)
+    target_compile_options(${target} PUBLIC ${sanitizers})
+    target_link_options(${target} PUBLIC ${sanitizers})
+  endif()
   if(GRAFT_SANITIZE)
     target_compile_options(${target} PUBLIC -fsanitize=address,undefined -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=address,undefined)

@@ -31,6 +31,9 @@ struct MeasureSettings {
                                   // slower_than_limit; 0 aborts nothing (collect)
   std::int64_t memory_limit_bytes = std::int64_t(4) << 30;  // of the worker's address space
   std::uint64_t input_seed = 1;
+  // Whether buffers begin at a page that faults in front of them, instead of ending at one behind them: for checks, no
+  // difference to a right program.
+  bool guard_in_front = false;
 };
 
 // A measurement without times and without a check; `clock` is the one that would have timed it, if that is known.

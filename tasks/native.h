@@ -2,10 +2,12 @@
 // times with, and what the other measurers check their programs with.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/error.h"
+#include "codegen/expression/reference.h"
 #include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
 #include "codegen/machine/compile.h"
@@ -22,15 +24,20 @@ struct HostBinary {
   std::string symbol;
 };
 
-// Thread-safe. UserError for a target that LLVM does not know.
+// By the pipeline to search with, or by a given one. Thread-safe. UserError for a target that LLVM does not know.
 base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target);
+base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target,
+                                          const codegen::Pipeline& pipeline);
+
+// What a workload's inputs and outputs are to be, for a seed: codegen::reference, or a test's own.
+using MakeReference = std::function<codegen::Reference(const codegen::Workload& workload, std::uint64_t seed)>;
 
 // One worker process, started with the first run and again whenever it is lost. Not thread-safe.
 class HostRunner {
  public:
   // Settings as in measurer.h, without abort_factor; repetitions = 0 checks only. UserError for repetitions that are
   // negative or more than 64, and for times and limits that are not positive.
-  explicit HostRunner(const MeasureSettings& settings);
+  explicit HostRunner(const MeasureSettings& settings, MakeReference make_reference = {});
   ~HostRunner();
   HostRunner(const HostRunner&) = delete;
   HostRunner& operator=(const HostRunner&) = delete;

@@ -271,16 +271,18 @@ int inspect_run(const Flags& flags, Session& session) {
   print_summary(summary, source, out);
   base::Document best = base::Document::list();
   for (const codegen::Workload& workload : summary.workloads) {
-    const std::optional<datasets::Trial> trial = search::best_trial(run.journal.trials, workload);
-    if (!trial) continue;
-    out.line(fmt::format("\nbest of {}: {}{}", workload.text, seconds_text(datasets::seconds_of(trial->measurement)),
-                         source == "modelled" ? " (modelled)" : ""));
-    const base::Document schedule = schedule_document(trial->candidate);
+    const std::optional<search::Build> build = search::best_build(run.builds, run.journal.trials, workload);
+    if (!build) continue;
+    const double seconds = datasets::seconds_of(build->trial.measurement);
+    const bool built = !build->pipeline.empty();
+    out.line(fmt::format("\nbest of {}: {}{}{}", workload.text, seconds_text(seconds),
+                         source == "modelled" ? " (modelled)" : "", built ? ", built by " + build->pipeline : ""));
+    const base::Document schedule = schedule_document(build->trial.candidate);
     for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
     base::Document entry = base::Document::map();
-    best.push(entry.set("workload", workload.text)
-                  .set("seconds", datasets::seconds_of(trial->measurement))
-                  .set("schedule", schedule));
+    entry.set("workload", workload.text).set("seconds", seconds).set("schedule", schedule);
+    if (built) entry.set("pipeline", build->pipeline);
+    best.push(std::move(entry));
   }
   out.json().set("best", std::move(best));
   return done;

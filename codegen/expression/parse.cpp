@@ -60,7 +60,9 @@ class Parser : private ValueReader {
     const Cursor start = here();
     std::string word = cursor_.identifier();
     if (word == "input" || word == "constant") {
-      operand(word == "input" ? Role::input : Role::constant);
+      operand(word == "input" ? Role::input : Role::constant, false);
+    } else if (word == "literal") {
+      operand(Role::temporary, true);
     } else if (word == "output") {
       const Cursor at = here();
       stage(Role::output, {cursor_.identifier(), at});
@@ -69,7 +71,7 @@ class Parser : private ValueReader {
     }
   }
 
-  void operand(Role role) {
+  void operand(Role role, bool literal) {
     const Cursor start = here();
     Tensor tensor{.name = cursor_.identifier(), .dtype = dtype_, .shape = {}, .role = role};
     cursor_.expect("[");
@@ -79,6 +81,13 @@ class Parser : private ValueReader {
       cursor_.expect("]");
     }
     type(tensor);
+    if (literal) {
+      cursor_.expect("=");
+      cursor_.expect("{");
+      do tensor.values.push_back(cursor_.number());
+      while (cursor_.accept(","));
+      cursor_.expect("}");
+    }
     declare(std::move(tensor), start);
   }
 
@@ -206,11 +215,21 @@ class Parser : private ValueReader {
       cursor_.expect("[");
       Access access = load(tensor, at, depth);
       access.padded = true;
+      if (cursor_.accept(",")) access.outside = outside(computation_.tensors[std::size_t(access.tensor)].dtype);
       cursor_.expect(")");
       return Value::load(std::move(access));
     }
     if (const Op op = function_named(name); op != Op::load) return operation(op, depth);
     start.fail(fmt::format("unknown function '{}'{}", name, known_functions(name, {"pad"})));
+  }
+
+  // What a padded load of that type gives outside.
+  double outside(DType type) {
+    if (cursor_.at_number()) return cursor_.number();
+    const bool negative = cursor_.accept("-");
+    const Cursor start = here();
+    if (cursor_.identifier() != "inf") start.fail("expected a number, 'inf' or '-inf'");
+    return negative ? lowest(type) : highest(type);
   }
 
   Access load(const std::string& name, const Cursor& start, int depth) {
@@ -384,7 +403,8 @@ std::string text_of(const Computation& computation, const Access& access, const 
   for (const Affine& form : access.index) forms.push_back(to_text(form, axes));
   const std::string load =
       fmt::format("{}[{}]", computation.tensors[std::size_t(access.tensor)].name, fmt::join(forms, ","));
-  return access.padded ? fmt::format("pad({})", load) : load;
+  if (!access.padded) return load;
+  return access.outside == 0 ? fmt::format("pad({})", load) : fmt::format("pad({},{})", load, access.outside);
 }
 
 // The text of a type, left out where it is the default of texts without parameters.
@@ -404,11 +424,12 @@ std::string where_of(std::span<const Stage> stages) {
 
 std::string text_of(const Computation& computation, const Stage& stage) {
   const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
-  std::vector<std::string> names;
+  std::vector<std::string> names, target;
   for (const Axis& axis : stage.axes) names.push_back(axis.name);
-  const auto reduced = names.begin() + std::ptrdiff_t(tensor.shape.size());
+  for (const Affine& form : element_of(computation, stage)) target.push_back(to_text(form, names));
+  const auto reduced = names.begin() + std::ptrdiff_t(computation.spatial_axes(stage));
   // Reduced axes need not be listed when the value shows them in their order.
-  int next = int(tensor.shape.size());
+  int next = computation.spatial_axes(stage);
   bool in_order = true;
   for (const Access& access : stage.value.loads)
     for (const Affine& form : access.index)
@@ -419,7 +440,7 @@ std::string text_of(const Computation& computation, const Stage& stage) {
   std::string listed;
   if (!in_order || next != int(names.size())) listed = fmt::format(" | {}", fmt::join(reduced, names.end(), ","));
   return fmt::format("{}{}[{}{}]{} {} {}", tensor.role == Role::output ? "output " : "", tensor.name,
-                     fmt::join(names.begin(), reduced, ","), listed, type_of(tensor), name_of(stage.combine),
+                     fmt::join(target, ","), listed, type_of(tensor), name_of(stage.combine),
                      to_text(
                          stage.value, [&](const Access& access) { return text_of(computation, access, names); }, ","));
 }
@@ -442,6 +463,9 @@ std::string to_text(const Computation& computation) {
   const auto operands_before = [&](std::size_t end) {
     for (; operand < end; ++operand) {
       const Tensor& tensor = computation.tensors[operand];
+      if (tensor.is_literal())
+        statements.push_back(fmt::format("literal {}[{}]{} = {{{}}}", tensor.name, fmt::join(tensor.shape, ","),
+                                         type_of(tensor), fmt::join(tensor.values, ",")));
       if (tensor.role == Role::input || tensor.role == Role::constant)
         statements.push_back(fmt::format("{} {}[{}]{}", name_of(tensor.role), tensor.name, fmt::join(tensor.shape, ","),
                                          type_of(tensor)));

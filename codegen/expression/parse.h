@@ -4,12 +4,14 @@
 //
 // Statements, separated by ';':
 //   input|constant NAME[extent, ...] [: dtype]          a tensor from outside
+//   literal NAME[extent, ...] [: dtype] = {number, ...}  a tensor of known elements, row-major
 //   [output] NAME[axis, ...] [: dtype] (=|+=|max=|min=) value [where axis=extent, ...]
 //                                                        a stage; without `output` its tensor is a temporary; the axes
 //                                                        on the left are spatial, further ones in value are reduced, in
 //                                                        order of first appearance, or as listed: C[i,j | l]
 // Values: + - * / ( ) numbers, max(a,b) min(a,b) neg(a) exp(a) sqrt(a), loads NAME[form, ...], pad(NAME[form, ...]) for
-// a load that is zero outside. Forms and extents are affine in axes and may use parameters and integer arithmetic of
+// a load that is zero outside, pad(NAME[form, ...], number) for one that is that number outside (or -inf, or inf: of an
+// integer the end of its range). Forms and extents are affine in axes and may use parameters and integer arithmetic of
 // parameters: `stride*y + u - pad`, `(h + 2*pad - r)/stride + 1` (division rounds down; exact(a, b) refuses a
 // remainder). `where` gives the axes of all stages since the last `where` their extents; the last stage has one.
 #pragma once
@@ -30,7 +32,7 @@ Computation parse_computation(std::string_view text, const Parameters& parameter
 
 // Text that parses back, without parameters and with default type f32, to an equal computation. Two things are not
 // kept: nodes that one value uses twice are written twice, and tensors are numbered in the order of operands and
-// stages.
+// stages. A stage with an `index` of its own is written with forms on the left, which are for people only.
 std::string to_text(const Computation& computation);
 
 }  // namespace graft::codegen

@@ -81,8 +81,10 @@ class Interpreter {
     for (const Access& access : stage.value.loads) {
       const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
       auto [start, along] = flat(access, tensor, axes);
-      Load load{
-          .data = &data[std::size_t(access.tensor)], .offset = walk_.track(start, std::move(along)), .dimensions = {}};
+      Load load{.data = &data[std::size_t(access.tensor)],
+                .offset = walk_.track(start, std::move(along)),
+                .dimensions = {},
+                .outside = access.outside};
       for (std::size_t d = 0; access.padded && d < access.index.size(); ++d) {
         std::vector<std::int64_t> coefficients(axes, 0);
         for (const Term& term : access.index[d].terms) coefficients[std::size_t(term.variable)] = term.coefficient;
@@ -90,6 +92,9 @@ class Interpreter {
       }
       loads_.push_back(std::move(load));
     }
+    const Access target{stage.tensor, element_of(computation, stage), false};
+    auto [start, along] = flat(target, computation.tensors[std::size_t(stage.tensor)], axes);
+    target_ = walk_.track(start, std::move(along));
     values_.resize(stage.value.nodes.size());
     magnitudes_.resize(stage.value.nodes.size());
   }
@@ -98,7 +103,8 @@ class Interpreter {
     const std::int64_t reduced = walk_.points() / elements;
     out.value.resize(std::size_t(elements));
     out.magnitude.resize(std::size_t(elements));
-    for (std::size_t e = 0; e < std::size_t(elements); ++e) {
+    for (std::int64_t e = 0; e < elements; ++e) {
+      const std::size_t at = std::size_t(walk_[target_]);
       double value = identity_of(stage_.combine), magnitude = 0;
       for (std::int64_t r = 0; r < reduced; ++r, walk_.advance()) {
         evaluate();
@@ -118,8 +124,8 @@ class Interpreter {
             break;
         }
       }
-      out.value[e] = value;
-      out.magnitude[e] = magnitude;
+      out.value[at] = value;
+      out.magnitude[at] = magnitude;
     }
   }
 
@@ -128,6 +134,7 @@ class Interpreter {
     const Data* data;
     std::size_t offset;                                            // numbers of the walk
     std::vector<std::pair<std::size_t, std::int64_t>> dimensions;  // padded: index and extent of each dimension
+    double outside;
   };
 
   static std::vector<std::int64_t> extents_of(const Stage& stage) {
@@ -186,16 +193,21 @@ class Interpreter {
   }
 
   void load(const Load& from, double& value, double& magnitude) const {
-    value = magnitude = 0;
+    value = from.outside;
+    magnitude = size_of(value);
     for (const auto& [number, extent] : from.dimensions)
       if (walk_[number] < 0 || walk_[number] >= extent) return;
     const std::size_t offset = std::size_t(walk_[from.offset]);
     value = from.data->value[offset];
-    magnitude = from.data->magnitude.empty() ? std::abs(value) : from.data->magnitude[offset];
+    magnitude = from.data->magnitude.empty() ? size_of(value) : from.data->magnitude[offset];
   }
+
+  // Infinities come from padding, and are exact.
+  static double size_of(double value) { return std::isinf(value) ? 0 : std::abs(value); }
 
   const Stage& stage_;
   Walk walk_;
+  std::size_t target_ = 0;  // number of the walk: offset of the element
   std::vector<Load> loads_;
   std::vector<double> values_, magnitudes_;
 };
@@ -208,7 +220,8 @@ class ProductSum {
   // Nothing when the stage is of another form, or no axis belongs to one operand alone.
   static std::optional<ProductSum> match(const Computation& computation, const Stage& stage) {
     const Value& value = stage.value;
-    if (stage.combine != Combine::sum || value.nodes.size() != 3 || value.loads.size() != 2 || !is_product(value))
+    if (stage.combine != Combine::sum || value.nodes.size() != 3 || value.loads.size() != 2 || !is_product(value) ||
+        !stage.index.empty())
       return std::nullopt;
     for (const Access& access : value.loads)
       if (access.padded) return std::nullopt;
@@ -438,11 +451,28 @@ void fill(const Tensor& tensor, std::uint64_t seed, std::vector<double>& values)
 }  // namespace
 
 Reference reference(const Computation& computation, std::uint64_t seed) {
+  std::vector<std::vector<double>> operands(computation.tensors.size());
+  for (std::size_t t = 0; t < operands.size(); ++t) {
+    const Role role = computation.tensors[t].role;
+    if (role == Role::input || role == Role::constant) fill(computation.tensors[t], seed, operands[t]);
+  }
+  return reference(computation, std::move(operands));
+}
+
+Reference reference(const Computation& computation, std::vector<std::vector<double>> operands) {
   const std::size_t count = computation.tensors.size();
+  assert(operands.size() == count);
   std::vector<Data> data(count);
   for (std::size_t t = 0; t < count; ++t) {
-    const Role role = computation.tensors[t].role;
-    if (role == Role::input || role == Role::constant) fill(computation.tensors[t], seed, data[t].value);
+    if (computation.stage_writing(int(t)) >= 0) continue;
+    const Tensor& tensor = computation.tensors[t];
+    data[t].value = tensor.is_literal() ? tensor.values : std::move(operands[t]);
+    assert(std::int64_t(data[t].value.size()) == tensor.elements());
+    // A literal such as 1/3 is rounded once, to the type that holds it.
+    if (tensor.is_literal() && tensor.dtype == DType::f32) {
+      data[t].depth =
+          std::any_of(data[t].value.begin(), data[t].value.end(), [](double v) { return double(float(v)) != v; });
+    }
   }
   for (const Stage& stage : computation.stages) {
     Data& out = data[std::size_t(stage.tensor)];

@@ -22,6 +22,8 @@ struct Reference {
 
 // Fast for sums of products (strided inner loops); any computation works. Deterministic in (computation, seed).
 Reference reference(const Computation& computation, std::uint64_t seed);
+// With these inputs and constants, by tensor of the computation; what stands for other tensors counts nothing.
+Reference reference(const Computation& computation, std::vector<std::vector<double>> operands);
 
 // Allowed |error| of an element: 4 * eps(dtype) * k * magnitude (DESIGN rule), at least the smallest normal number;
 // 0 for integer types.

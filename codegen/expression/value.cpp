@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cassert>
+#include <limits>
 #include <utility>
 
 namespace graft::codegen {
@@ -60,6 +61,13 @@ std::int64_t bytes_of(DType type) {
 }
 bool is_floating(DType type) {
   return dtype_facts[std::size_t(type)].floating;
+}
+
+double lowest(DType type) {
+  return is_floating(type) ? -std::numeric_limits<double>::infinity() : std::numeric_limits<std::int32_t>::min();
+}
+double highest(DType type) {
+  return is_floating(type) ? std::numeric_limits<double>::infinity() : std::numeric_limits<std::int32_t>::max();
 }
 
 std::string_view name_of(Op op) {

@@ -29,6 +29,9 @@ std::string_view name_of(DType type);
 std::optional<DType> dtype_of(std::string_view name);
 std::int64_t bytes_of(DType type);
 bool is_floating(DType type);
+// The ends of a type's range; infinities for floating point.
+double lowest(DType type);
+double highest(DType type);
 
 // name, number of operands. Text form: + - * / infix, the others as calls.
 #define GRAFT_OPS(X) \
@@ -52,12 +55,13 @@ enum class Op {
 std::string_view name_of(Op op);
 int operands_of(Op op);
 
-// An element of a tensor (or buffer), by number. `padded`: zero where an index lies outside of the shape, instead of
-// being an error; only index expressions have it, lowering resolves it.
+// An element of a tensor (or buffer), by number. `padded`: the number `outside` (of the tensor's type) where an index
+// lies outside of the shape, instead of being an error; only index expressions have it, lowering resolves it.
 struct Access {
   int tensor = 0;
   std::vector<Affine> index;  // one form per dimension
   bool padded = false;
+  double outside = 0;
   bool operator==(const Access&) const = default;
 };
 

@@ -25,6 +25,12 @@ Parameter optional(std::string name, std::int64_t value, std::int64_t least = 1)
   return {.name = std::move(name), .least = least, .has_default = true, .value = value};
 }
 
+std::vector<Parameter> joined(std::initializer_list<std::vector<Parameter>> lists) {
+  std::vector<Parameter> all;
+  for (const std::vector<Parameter>& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
 // The convolutional layers of ResNet-18 at batch 1, 224x224 (He et al., CVPR 2016), numbered as in Chen et al., NeurIPS
 // 2018, table 1: input channels, height = width, output channels, kernel, stride, padding.
 struct Layer {
@@ -173,45 +179,155 @@ Computation computation_of(const Call& call) {
 }  // namespace
 
 const std::vector<Operator>& operators() {
+  // What windows over images share: of one channel after the other, or of channels in blocks (d).
+  const std::string padded = "P[b,i,p,q] = pad(X[b,i,p - pad,q - pad]);";
+  const std::string blocks_padded = "P[b,i,p,q,d] = pad(X[b,i,p - pad,q - pad,d]);";
+  const std::string frame = "p=h + 2*pad, q=w + 2*pad, ";
+  const std::string windows = "y=(h + 2*pad - r)/stride + 1, x=(w + 2*pad - s)/stride + 1, u=r, v=s";
+  const std::vector<Parameter> matrices = {required("m"), required("n"), required("k")};
+  const std::vector<Parameter> image = {optional("n", 1), required("c"), required("h"), required("w")};
+  const std::vector<Parameter> window = {required("r"), required("s"), optional("stride", 1), optional("pad", 0, 0)};
+  const std::vector<Parameter> rows = {required("m"), required("n")};
   static const std::vector<Operator> table = {
       {.name = "matmul",
-       .parameters = {required("m"), required("n"), required("k")},
+       .parameters = matrices,
        .expression = "input A[m,k]; input B[k,n]; output C[i,j] += A[i,l] * B[l,j] where i=m, j=n, l=k",
        .description = "matrix product C[m,n] = A[m,k] B[k,n]"},
+      {.name = "batch_matmul",
+       .parameters = joined({{required("b")}, matrices}),
+       .expression = "input A[b,m,k]; input B[b,k,n];"
+                     "output C[z,i,j] += A[z,i,l] * B[z,l,j] where z=b, i=m, j=n, l=k",
+       .description = "b matrix products C[b,m,n] = A[b,m,k] B[b,k,n]"},
       {.name = "dense",
-       .parameters = {required("m"), required("n"), required("k")},
+       .parameters = matrices,
        .expression = "input X[m,k]; constant W[n,k]; constant bias[n];"
                      "T[i,j] += X[i,l] * W[j,l];"
                      "output Y[i,j] = max(T[i,j] + bias[j], 0) where i=m, j=n, l=k",
        .description = "fully connected layer with bias and ReLU, Y[m,n] = max(X[m,k] W[n,k]' + bias[n], 0)"},
-      {.name = "conv2d",
-       .parameters = {optional("n", 1), required("c"), required("h"), required("w"), required("k"), required("r"),
-                      required("s"), optional("stride", 1), optional("pad", 0, 0)},
-       .expression = "input X[n,c,h,w]; constant W[k,c,r,s];"
-                     "P[b,i,p,q] = pad(X[b,i,p - pad,q - pad]);"
-                     "output Y[b,o,y,x] += P[b,i,stride*y + u,stride*x + v] * W[o,i,u,v]"
-                     "  where b=n, i=c, p=h + 2*pad, q=w + 2*pad, o=k,"
-                     "  y=(h + 2*pad - r)/stride + 1, x=(w + 2*pad - s)/stride + 1, u=r, v=s",
-       .description = "2-d convolution, NCHW activations, KCRS weights"},
-      {.name = "conv2d_nchwc",
-       .parameters = {optional("n", 1), required("c"), required("h"), required("w"), required("k"), required("r"),
-                      required("s"), optional("stride", 1), optional("pad", 0, 0), optional("block", 16)},
-       .expression = "input X[n,exact(c,block),h,w,block];"
-                     "constant W[exact(k,block),exact(c,block),r,s,block,block];"
-                     "P[b,i,p,q,d] = pad(X[b,i,p - pad,q - pad,d]);"
-                     "output Y[b,o,y,x,e] += P[b,i,stride*y + u,stride*x + v,d] * W[o,i,u,v,d,e]"
-                     "  where b=n, i=c/block, p=h + 2*pad, q=w + 2*pad, d=block, o=k/block,"
-                     "  y=(h + 2*pad - r)/stride + 1, x=(w + 2*pad - s)/stride + 1, e=block, u=r, v=s",
-       .description = "2-d convolution with channels in blocks: activations NC/bHWb, weights K/b C/b R S b(c) b(k)"},
-      {.name = "depthwise_conv2d",
-       .parameters = {optional("n", 1), required("c"), required("h"), required("w"), required("r"), required("s"),
+      {.name = "conv1d",
+       .parameters = {optional("n", 1), required("c"), required("w"), required("k"), required("s"),
                       optional("stride", 1), optional("pad", 0, 0)},
-       .expression = "input X[n,c,h,w]; constant W[c,r,s];"
-                     "P[b,i,p,q] = pad(X[b,i,p - pad,q - pad]);"
+       .expression = "input X[n,c,w]; constant W[k,c,s];"
+                     "P[b,i,q] = pad(X[b,i,q - pad]);"
+                     "output Y[b,o,x] += P[b,i,stride*x + v] * W[o,i,v]"
+                     "  where b=n, i=c, q=w + 2*pad, o=k, x=(w + 2*pad - s)/stride + 1, v=s",
+       .description = "1-d convolution, NCW activations, KCS weights"},
+      {.name = "conv2d",
+       .parameters = joined({image, {required("k")}, window}),
+       .expression = "input X[n,c,h,w]; constant W[k,c,r,s];" + padded +
+                     "output Y[b,o,y,x] += P[b,i,stride*y + u,stride*x + v] * W[o,i,u,v]"
+                     "  where b=n, i=c, o=k, " +
+                     frame + windows,
+       .description = "2-d convolution, NCHW activations, KCRS weights"},
+      {.name = "conv2d_clamp",
+       .parameters = joined({image, {required("k")}, window, {optional("limit", 6)}}),
+       .expression = "input X[n,c,h,w]; constant W[k,c,r,s]; constant bias[k];" + padded +
+                     "T[b,o,y,x] += P[b,i,stride*y + u,stride*x + v] * W[o,i,u,v];"
+                     "output Y[b,o,y,x] = min(max(T[b,o,y,x] + bias[o], 0), limit)"
+                     "  where b=n, i=c, o=k, " +
+                     frame + windows,
+       .description = "2-d convolution with bias, clamped to 0..limit"},
+      {.name = "conv2d_residual",
+       .parameters = joined({image, {required("k")}, window}),
+       .expression = "input X[n,c,h,w]; constant W[k,c,r,s]; constant bias[k];"
+                     "input Z[n,k,(h + 2*pad - r)/stride + 1,(w + 2*pad - s)/stride + 1];" +
+                     padded +
+                     "T[b,o,y,x] += P[b,i,stride*y + u,stride*x + v] * W[o,i,u,v];"
+                     "S[b,o,y,x] = T[b,o,y,x] + bias[o];"
+                     "output Y[b,o,y,x] = max(S[b,o,y,x] + Z[b,o,y,x], 0)"
+                     "  where b=n, i=c, o=k, " +
+                     frame + windows,
+       .description = "2-d convolution with bias, sum with Z[n,k,y,x], and ReLU"},
+      {.name = "conv2d_nchwc",
+       .parameters = joined({image, {required("k")}, window, {optional("block", 16)}}),
+       .expression = "input X[n,exact(c,block),h,w,block];"
+                     "constant W[exact(k,block),exact(c,block),r,s,block,block];" +
+                     blocks_padded +
+                     "output Y[b,o,y,x,e] += P[b,i,stride*y + u,stride*x + v,d] * W[o,i,u,v,d,e]"
+                     "  where b=n, i=c/block, d=block, o=k/block, e=block, " +
+                     frame + windows,
+       .description = "2-d convolution with channels in blocks: activations NC/bHWb, weights K/b C/b R S b(c) b(k)"},
+      {.name = "grouped_conv2d",
+       .parameters = joined({image, {required("k")}, window, {required("groups")}}),
+       .expression = "input X[n,groups,exact(c,groups),h,w]; constant W[groups,exact(k,groups),c/groups,r,s];"
+                     "P[b,g,i,p,q] = pad(X[b,g,i,p - pad,q - pad]);"
+                     "output Y[b,g,o,y,x] += P[b,g,i,stride*y + u,stride*x + v] * W[g,o,i,u,v]"
+                     "  where b=n, g=groups, i=c/groups, o=k/groups, " +
+                     frame + windows,
+       .description = "2-d convolution of each group of channels by itself, NCHW activations, K C/groups R S weights"},
+      {.name = "dilated_conv2d",
+       .parameters = joined({image, {required("k")}, window, {optional("dilation", 2)}}),
+       .expression = "input X[n,c,h,w]; constant W[k,c,r,s];" + padded +
+                     "output Y[b,o,y,x] += P[b,i,stride*y + dilation*u,stride*x + dilation*v] * W[o,i,u,v]"
+                     "  where b=n, i=c, o=k, " +
+                     frame +
+                     "y=(h + 2*pad - dilation*(r - 1) - 1)/stride + 1,"
+                     "x=(w + 2*pad - dilation*(s - 1) - 1)/stride + 1, u=r, v=s",
+       .description = "2-d convolution with its taps `dilation` apart, NCHW activations, KCRS weights"},
+      // Row f of every `stride` rows of the result has the taps f, f + stride, ... of the filter to itself.
+      {.name = "transposed_conv2d",
+       .parameters = joined({image, {required("k"), required("r"), required("s"), optional("stride", 2)}}),
+       .expression = "input X[n,c,h,w]; constant W[c,k,exact(r,stride),stride,exact(s,stride),stride];"
+                     "P[b,i,p,q] = pad(X[b,i,p - r/stride + 1,q - s/stride + 1]);"
+                     "output Y[b,o,y,f,x,g] += P[b,i,y - u + r/stride - 1,x - v + s/stride - 1] * W[i,o,u,f,v,g]"
+                     "  where b=n, i=c, o=k, p=h + 2*(r/stride - 1), q=w + 2*(s/stride - 1),"
+                     "  y=h + r/stride - 1, x=w + s/stride - 1, f=stride, g=stride, u=r/stride, v=s/stride",
+       .description = "2-d transposed convolution, NCHW activations, CKRS weights; r and s are multiples of stride"},
+      {.name = "depthwise_conv2d",
+       .parameters = joined({image, window}),
+       .expression = "input X[n,c,h,w]; constant W[c,r,s];" + padded +
                      "output Y[b,i,y,x] += P[b,i,stride*y + u,stride*x + v] * W[i,u,v]"
-                     "  where b=n, i=c, p=h + 2*pad, q=w + 2*pad,"
-                     "  y=(h + 2*pad - r)/stride + 1, x=(w + 2*pad - s)/stride + 1, u=r, v=s",
+                     "  where b=n, i=c, " +
+                     frame + windows,
        .description = "2-d convolution of each channel with its own filter, NCHW activations, CRS weights"},
+      {.name = "depthwise_conv2d_nchwc",
+       .parameters = joined({image, window, {optional("block", 16)}}),
+       .expression = "input X[n,exact(c,block),h,w,block]; constant W[c/block,r,s,block];" + blocks_padded +
+                     "output Y[b,i,y,x,d] += P[b,i,stride*y + u,stride*x + v,d] * W[i,u,v,d]"
+                     "  where b=n, i=c/block, d=block, " +
+                     frame + windows,
+       .description = "depthwise 2-d convolution with channels in blocks: activations NC/bHWb, weights C/b R S b"},
+      {.name = "conv3d",
+       .parameters = {optional("n", 1), required("c"), required("t"), required("h"), required("w"), required("k"),
+                      required("a"), required("r"), required("s"), optional("stride", 1), optional("pad", 0, 0)},
+       .expression = "input X[n,c,t,h,w]; constant W[k,c,a,r,s];"
+                     "P[b,i,f,p,q] = pad(X[b,i,f - pad,p - pad,q - pad]);"
+                     "output Y[b,o,z,y,x] += P[b,i,stride*z + e,stride*y + u,stride*x + v] * W[o,i,e,u,v]"
+                     "  where b=n, i=c, o=k, f=t + 2*pad, z=(t + 2*pad - a)/stride + 1, e=a, " +
+                     frame + windows,
+       .description = "3-d convolution, NCTHW activations, KCARS weights"},
+      {.name = "max_pool2d",
+       .parameters = joined({image, window}),
+       .expression = "input X[n,c,h,w];"
+                     "P[b,i,p,q] = pad(X[b,i,p - pad,q - pad], -inf);"
+                     "output Y[b,i,y,x] max= P[b,i,stride*y + u,stride*x + v]"
+                     "  where b=n, i=c, " +
+                     frame + windows,
+       .description = "largest element of each window, NCHW"},
+      {.name = "avg_pool2d",
+       .parameters = joined({image, window}),
+       .expression = "input X[n,c,h,w];" + padded +
+                     "T[b,i,y,x] += P[b,i,stride*y + u,stride*x + v];"
+                     "output Y[b,i,y,x] = T[b,i,y,x] / (r*s)"
+                     "  where b=n, i=c, " +
+                     frame + windows,
+       .description = "mean of each window, padding included, NCHW"},
+      {.name = "softmax",
+       .parameters = rows,
+       .expression = "input X[m,n];"
+                     "largest[i] max= X[i,l];"
+                     "E[i,j] = exp(X[i,j] - largest[i]);"
+                     "total[i] += E[i,l];"
+                     "output Y[i,j] = E[i,j] / total[i] where i=m, j=n, l=n",
+       .description = "softmax of each row of X[m,n]"},
+      {.name = "layer_norm",
+       .parameters = rows,
+       .expression = "input X[m,n]; constant gamma[n]; constant beta[n];"
+                     "total[i] += X[i,l];"
+                     "D[i,j] = X[i,j] - total[i] / n;"
+                     "square[i] += D[i,l] * D[i,l];"
+                     "output Y[i,j] = D[i,j] / sqrt(square[i] / n + 1e-5) * gamma[j] + beta[j] where i=m, j=n, l=n",
+       .description = "each row of X[m,n] with mean 0 and variance 1, times gamma[n] plus beta[n]"},
   };
   return table;
 }

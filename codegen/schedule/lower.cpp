@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "codegen/schedule/restructure.h"
 #include "codegen/schedule/rewrite.h"
@@ -50,10 +52,14 @@ struct PaddedDimension {
   int until = 0;  // loops from this position on need not tell
 };
 
-// A tile that was copied out of its tensor: loads and stores go to `buffer`, indexed by the coordinates of `loops`.
+// A tile that was copied out of its tensor: loads and stores go to `buffer`, indexed by where loops stand.
 struct Tile {
+  struct Part {
+    int loop = 0;            // position in StagePlan::loops
+    std::int64_t times = 1;  // elements of the dimension that one iteration moves
+  };
   int buffer = -1;
-  std::vector<int> loops;  // positions in StagePlan::loops, one per dimension
+  std::vector<std::vector<Part>> dimensions;  // each the sum of its parts
 };
 
 // What is being written of one stage.
@@ -96,10 +102,11 @@ class Lowerer {
         const Tensor& tensor = computation_.tensors[t];
         if ((tensor.role != Role::temporary) != parameters || is_elided(int(t))) continue;
         buffer_of_[t] = int(program_.buffers.size());
-        program_.buffers.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.role, Scope::memory});
+        program_.buffers.push_back(
+            {tensor.name, tensor.dtype, tensor.shape, tensor.role, Scope::memory, tensor.values});
       }
     }
-    body_ = &program_.run;
+    find_known_ahead();
     for (std::size_t s = 0; s < plans_.size(); ++s) {
       if (!plans_[s].is_fused && !plans_[s].is_computed) lower_stage(int(s));
       if (stopped_) return *stopped_;
@@ -112,6 +119,18 @@ class Lowerer {
   bool is_elided(int tensor) const {
     const int stage = computation_.stage_writing(tensor);
     return stage >= 0 && (plans_[std::size_t(stage)].fused >= 0 || plans_[std::size_t(stage)].is_computed);
+  }
+
+  // Constants, literals, and temporaries that depend on nothing else.
+  void find_known_ahead() {
+    for (const Tensor& tensor : computation_.tensors)
+      known_ahead_.push_back(tensor.role == Role::constant || tensor.is_literal());
+    for (const Stage& stage : computation_.stages) {
+      const std::vector<Access>& loads = stage.value.loads;
+      known_ahead_[std::size_t(stage.tensor)] =
+          computation_.tensors[std::size_t(stage.tensor)].role == Role::temporary && !loads.empty() &&
+          std::all_of(loads.begin(), loads.end(), [&](const Access& a) { return known_ahead_[std::size_t(a.tensor)]; });
+    }
   }
 
   const Stage& stage() const { return *frame_.stage; }
@@ -288,18 +307,25 @@ class Lowerer {
 
   Access in_tile(const Tile& tile) const {
     Access result{tile.buffer, {}, false};
-    result.index.reserve(tile.loops.size());
-    for (const int loop : tile.loops) result.index.push_back(frame_.coordinates[std::size_t(loop)]);
+    result.index.reserve(tile.dimensions.size());
+    for (const std::vector<Tile::Part>& dimension : tile.dimensions) {
+      Affine form;
+      for (const Tile::Part& part : dimension) form += frame_.coordinates[std::size_t(part.loop)] * part.times;
+      result.index.push_back(std::move(form));
+    }
     if (result.index.empty()) result.index.emplace_back(0);
     return result;
   }
 
   // The element of the stage's own tensor.
-  Access own(std::span<const Affine> begin) const {
-    return element(stage().tensor, {begin.begin(), begin.begin() + computation_.spatial_axes(stage())});
+  Access own(std::span<const Affine> begin) const { return element(stage().tensor, own_index(begin)); }
+  std::vector<Affine> own_index(std::span<const Affine> begin) const {
+    std::vector<Affine> index = element_of(computation_, stage());
+    for (Affine& form : index) form = substitute(form, begin);
+    return index;
   }
 
-  // Whether a padded load reads zero here.
+  // Whether a padded load reads what is outside here.
   bool is_outside(const Access& access) const {
     if (!access.padded) return false;
     bool outside = false;
@@ -318,7 +344,7 @@ class Lowerer {
     Value value = stage().value;
     if (!frame_.padded.empty()) {
       value = replace_loads(value, [&](const Access& access) {
-        return is_outside(access) ? std::optional(Value::constant(0)) : std::nullopt;
+        return is_outside(access) ? std::optional(Value::constant(access.outside)) : std::nullopt;
       });
     }
     return map_accesses(std::move(value), [&](const Access& access) {
@@ -341,7 +367,7 @@ class Lowerer {
     Buffer buffer{std::move(name), dtype, {}, Role::temporary, registers ? Scope::registers : Scope::memory};
     for (int i = from; i < loop_count(); ++i) {
       if (!wanted(i) || most_trips(i) == 1) continue;
-      tile.loops.push_back(i);
+      tile.dimensions.push_back({{i, 1}});
       buffer.shape.push_back(most_trips(i));
     }
     if (buffer.shape.empty()) buffer.shape.push_back(1);
@@ -361,8 +387,93 @@ class Lowerer {
                          [&](const Access& access) { return access.tensor == number; });
   }
 
+  // The loops of a copy in blocks of neighbours, and its tile as they and as the stage's own loops index it.
+  struct Blocked {
+    StagePlan plan;
+    Tile written, read;
+  };
+
+  // Neighbours in the source become one dimension of the tile, which the copy's own loops go through in blocks.
+  Blocked blocked_copy(const PackPlan& pack, const Access& access) {
+    const auto is_neighbour = [&](int position) {
+      return stride_along(computation_, access, loop_at(position).axis) == 1;
+    };
+    std::vector<int> loops;
+    for (int i = pack.above; i < loop_count(); ++i) {
+      if (indexes(access, i) && most_trips(i) > 1) loops.push_back(i);
+    }
+    // The innermost loops along the neighbours that stand side by side.
+    int end = int(loops.size());
+    while (end > 0 && !is_neighbour(loops[std::size_t(end) - 1])) --end;
+    int begin = end;
+    while (begin > 0 && is_neighbour(loops[std::size_t(begin) - 1])) --begin;
+    if (begin == end)
+      throw CannotLower{fmt::format("pack: nothing of {} lies side by side", tensor(access.tensor).name)};
+
+    Blocked copy;
+    copy.plan.extents = plan().extents;
+    copy.plan.loops.assign(plan().loops.begin(), plan().loops.begin() + pack.above);
+    Buffer buffer{fmt::format("{}.{}.packed", tensor(stage().tensor).name, tensor(access.tensor).name),
+                  tensor(access.tensor).dtype,
+                  {}};
+    for (int i = 0; i < int(loops.size()); ++i) {
+      const int position = loops[std::size_t(i)];
+      LoopPlan loop = loop_at(position);
+      if (i > begin && i < end) {
+        copy.read.dimensions.back().push_back({position, loop.step});
+        continue;
+      }
+      const int own = int(copy.plan.loops.size());
+      loop.kind = i + 1 == int(loops.size()) && i > begin ? LoopKind::unrolled : LoopKind::serial;
+      if (i == begin) {
+        buffer.shape.push_back(range_of(plan(), position));
+        copy.read.dimensions.push_back({{position, loop.step}});
+        copy.written.dimensions.push_back({{own, pack.by}});
+        loop.step = pack.by;
+      } else {
+        buffer.shape.push_back(most_trips(position));
+        copy.read.dimensions.push_back({{position, 1}});
+        copy.written.dimensions.push_back({{own, 1}});
+      }
+      copy.plan.loops.push_back(loop);
+    }
+    copy.written.dimensions[std::size_t(begin)].push_back({int(copy.plan.loops.size()), 1});
+    const LoopPlan& innermost = loop_at(loops[std::size_t(end) - 1]);
+    copy.plan.loops.push_back({innermost.axis, innermost.level + 1, 1, LoopKind::vector});
+    copy.written.buffer = copy.read.buffer = int(program_.buffers.size());
+    program_.buffers.push_back(std::move(buffer));
+    return copy;
+  }
+
+  void pack_in_blocks(const PackPlan& pack) {
+    const Access& access = access_to(pack.tensor);
+    auto known = blocked_.find({frame_.stage, pack.tensor});
+    if (known == blocked_.end()) {
+      known = blocked_.emplace(std::pair(frame_.stage, pack.tensor), blocked_copy(pack, access)).first;
+      tiles().packed.emplace_back(pack.tensor, known->second.read);
+    }
+    Blocked& copy = known->second;
+    StagePlan* const saved = std::exchange(frame_.plan, &copy.plan);
+    std::vector<Affine> coordinates(copy.plan.loops.size(), Affine(0));
+    std::swap(coordinates, frame_.coordinates);
+    nest(
+        pack.above, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, false,
+        [&] { emit_store(in_tile(copy.written), Combine::none, Value::load(in_tensor(access, begins()))); });
+    std::swap(coordinates, frame_.coordinates);
+    frame_.plan = saved;
+  }
+
   // Copies what the stage reads of a tensor from here on.
   void pack(const PackPlan& pack) {
+    const bool ahead =
+        is_outermost(plan(), pack.above) && known_ahead_[std::size_t(pack.tensor)] && !plan().is_computed;
+    Body* const outer = body_;
+    if (ahead) body_ = &program_.prepare;
+    pack.by > 0 ? pack_in_blocks(pack) : pack_as_read(pack);
+    body_ = outer;
+  }
+
+  void pack_as_read(const PackPlan& pack) {
     const Access& access = access_to(pack.tensor);
     const Tensor& source = tensor(pack.tensor);
     const auto wanted = [&](int position) { return indexes(access, position); };
@@ -374,9 +485,6 @@ class Lowerer {
       known = packed.end() - 1;
     }
     const Tile tile = known->second;
-    const bool ahead = is_outermost(plan(), pack.above) && source.role == Role::constant;
-    Body* const outer = body_;
-    if (ahead) body_ = &program_.prepare;
     const auto kind = [&](int position) {
       const LoopPlan& loop = loop_at(position);
       const bool vector = loop.kind == LoopKind::vector && stride_along(computation_, access, loop.axis) == 1;
@@ -384,7 +492,6 @@ class Lowerer {
     };
     nest(pack.above, wanted, kind, false,
          [&] { emit_store(in_tile(tile), Combine::none, Value::load(in_tensor(access, begins()))); });
-    body_ = outer;
   }
 
   // ---- stages ----
@@ -394,6 +501,8 @@ class Lowerer {
     frame_.stage = &computation_.stages[std::size_t(number)];
     frame_.plan = &plans_[std::size_t(number)];
     for (const Axis& axis : stage().axes) frame_.region.push_back({Affine(0), axis.extent, {0, 0}});
+    const int writes = plan().fused < 0 ? stage().tensor : computation_.stages[std::size_t(fused_chain().first)].tensor;
+    body_ = known_ahead_[std::size_t(writes)] ? &program_.prepare : &program_.run;
     lower_region();
   }
 
@@ -482,7 +591,7 @@ class Lowerer {
         0, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, false, leaf);
   }
 
-  // Zeros, then the inside.
+  // What is outside, then the inside.
   void lower_padding_copy() {
     const Access& access = stage().value.loads[0];
     bool whole = true, nothing = false;
@@ -508,7 +617,7 @@ class Lowerer {
         range.size = end - begin;
       }
     }
-    if (!whole) fill(Value::constant(0));
+    if (!whole) fill(Value::constant(access.outside));
     if (nothing) return;
     reset_ranges();
     frame_.ranges = inside;
@@ -650,12 +759,30 @@ class Lowerer {
       emit_store(own(begin), Combine::none, Value::load(in_tile(tile)));
       return;
     }
-    const Stage& consumer = computation_.stages[std::size_t(plan().fused)];
-    Value value = map_accesses(consumer.value, [&](const Access& access) {
-      return access.tensor == stage().tensor ? in_tile(tile) : in_tensor(access, begin);
+    const auto [last, chain] = fused_chain();
+    const std::vector<Affine> consumed = own_index(begin);
+    Value value = map_accesses(chain, [&](const Access& access) {
+      return access.tensor == stage().tensor ? in_tile(tile) : in_tensor(access, consumed);
     });
-    Access target = element(consumer.tensor, {begin.begin(), begin.begin() + computation_.spatial_axes(stage())});
-    emit_store(std::move(target), Combine::none, std::move(value));
+    emit_store(element(computation_.stages[std::size_t(last)].tensor, consumed), Combine::none, std::move(value));
+  }
+
+  // The last of the stages fused into this one, and its value with those of the stages between put in.
+  std::pair<int, Value> fused_chain() const {
+    int last = plan().fused;
+    Value value = computation_.stages[std::size_t(last)].value;
+    for (int next = plans_[std::size_t(last)].fused; next >= 0; next = plans_[std::size_t(last)].fused) {
+      const Stage& stage = computation_.stages[std::size_t(next)];
+      if (stage.value.nodes.size() * value.nodes.size() > most_nodes) {
+        throw CannotLower{fmt::format("fused stages make a value of more than {} operations", most_nodes)};
+      }
+      const int between = computation_.stages[std::size_t(last)].tensor;
+      value = replace_loads(stage.value, [&](const Access& access) {
+        return access.tensor == between ? std::optional(value) : std::nullopt;
+      });
+      last = next;
+    }
+    return {last, std::move(value)};
   }
 
   const Computation& computation_;
@@ -664,10 +791,12 @@ class Lowerer {
   const StoreWatch& watch_;
   std::optional<base::Reason> stopped_;  // by the watch; no exception: a search is stopped here far too often
   LoopProgram program_;
-  std::vector<int> open_;        // loops around what is being written
-  std::vector<int> buffer_of_;   // by tensor; -1: in no buffer
-  std::vector<Tiles> tiles_;     // by stage
-  std::vector<Region> regions_;  // by tensor; buffer -1: not computed in tiles
+  std::vector<int> open_;                                    // loops around what is being written
+  std::vector<bool> known_ahead_;                            // by tensor: before run
+  std::vector<int> buffer_of_;                               // by tensor; -1: in no buffer
+  std::vector<Tiles> tiles_;                                 // by stage
+  std::vector<Region> regions_;                              // by tensor; buffer -1: not computed in tiles
+  std::map<std::pair<const Stage*, int>, Blocked> blocked_;  // by stage and tensor
   Body* body_ = nullptr;
   Frame frame_;
 };
@@ -690,7 +819,7 @@ Computation with_padding_stages(const Computation& computation) {
           padded.name = fmt::format("{}.pad{}", source.name, copy);
         Stage fill;
         fill.tensor = int(result.tensors.size());
-        Access shifted{access.tensor, {}, true};
+        Access shifted{access.tensor, {}, true, access.outside};
         for (std::size_t d = 0; d < access.index.size(); ++d) {
           const Interval interval = range(access.index[d], ranges);
           padded.shape.push_back(interval.width());
@@ -701,6 +830,7 @@ Computation with_padding_stages(const Computation& computation) {
         fill.value = Value::load(shifted);
         access.tensor = fill.tensor;
         access.padded = false;
+        access.outside = 0;
         result.tensors.push_back(std::move(padded));
         result.stages.push_back(std::move(fill));
       }
@@ -717,7 +847,9 @@ base::Result<LoopProgram> lower(const Computation& computation, const Schedule& 
   base::Result<std::vector<StagePlan>> plans = apply(*form, schedule);
   if (!plans) return plans.reason();
   try {
-    return Lowerer(*form, std::move(plans.value()), lanes, watch).run();
+    base::Result<LoopProgram> program = Lowerer(*form, std::move(plans.value()), lanes, watch).run();
+    if (program) program->amplification = amplification(computation, schedule);
+    return program;
   } catch (const CannotLower& failure) {
     return base::Reason{failure.text};
   }

@@ -3,7 +3,7 @@
 //
 // Loops whose tile does not divide their range become a main part and a remainder, never a guard; loops of extent 1
 // vanish. A stage that pads becomes a fill and a copy of its inside. A reduction without `accumulate` starts from a
-// fill.
+// fill. Temporaries that depend on constants only are computed in `prepare`.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ Computation with_padding_stages(const Computation& computation);
 using StoreWatch = std::function<std::optional<base::Reason>(const LoopProgram& program, const Store& store,
                                                              std::span<const int> loops)>;
 
-// `computation` in the form above. `lanes`: vector width of the simple nests that no step names (fills, copies,
-// epilogues); 1 leaves them scalar. The program's parameters are the computation's inputs, constants and outputs in
-// order of tensors.
+// `computation` in the form above; steps of the schedule that restructure are applied to it first. `lanes`: vector
+// width of the simple nests that no step names (fills, copies, epilogues); 1 leaves them scalar. The program's
+// parameters are the computation's inputs, constants and outputs in order of tensors.
 base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
                                 const StoreWatch& watch = {});
 

@@ -39,6 +39,8 @@ class Rewriter {
   Rewriter(const Computation& computation, std::vector<StagePlan>& plans) : computation_(computation), plans_(plans) {}
 
   std::string apply(const Step& step) {
+    // Done before there were loops; what they leave under the stage's name is not scheduled by that.
+    if (step.kind == StepKind::rfactor || step.kind == StepKind::winograd) return "";
     const int tensor = computation_.tensor_named(step.stage);
     const int stage = tensor < 0 ? -1 : computation_.stage_writing(tensor);
     if (stage < 0) return fmt::format("there is no stage {}", step.stage);
@@ -64,6 +66,9 @@ class Rewriter {
         return fuse(step);
       case StepKind::absorb:
         return "";  // done before there were loops
+      case StepKind::rfactor:
+      case StepKind::winograd:
+        break;
       case StepKind::compute:
         return compute(step);
     }
@@ -178,7 +183,7 @@ class Rewriter {
     }
     std::string failure;
     const int at = above(step, failure);
-    if (at >= 0) plan_->packs.push_back({tensor, at});
+    if (at >= 0) plan_->packs.push_back({tensor, at, step.sizes.empty() ? 0 : step.sizes[0]});
     return failure;
   }
 
@@ -188,11 +193,23 @@ class Rewriter {
     if (consumer < 0) return fmt::format("there is no stage {}", step.subject);
     const Stage& stage = computation_.stages[std::size_t(consumer)];
     const int self = int(stage_ - computation_.stages.data());
+    // The stage at whose write-back all of the chain is applied.
+    int head = self;
+    while (plans_[std::size_t(head)].is_fused) {
+      const auto before =
+          std::find_if(plans_.begin(), plans_.end(), [&](const StagePlan& p) { return p.fused == head; });
+      head = int(before - plans_.begin());
+    }
+    const StagePlan& writer_plan = plans_[std::size_t(head)];
     if (computation_.tensors[std::size_t(stage_->tensor)].role != Role::temporary) {
       return fmt::format("{} is an output itself", step.stage);
     }
-    if (stage.combine != Combine::none || stage.axes.size() != std::size_t(computation_.spatial_axes(*stage_))) {
+    const std::vector<std::int64_t>& shape = computation_.tensors[std::size_t(stage_->tensor)].shape;
+    if (stage.combine != Combine::none || stage.axes.size() != shape.size()) {
       return fmt::format("{} is not element-wise", step.subject);
+    }
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (stage.axes[d].extent != shape[d]) return fmt::format("{} reads a part of {} only", step.subject, step.stage);
     }
     bool reads = false;
     for (const Access& access : stage.value.loads) {
@@ -205,21 +222,28 @@ class Rewriter {
         continue;
       }
       const int writer = computation_.stage_writing(access.tensor);
-      if (writer >= self) return fmt::format("{} needs a stage behind {}", step.subject, step.stage);
+      if (writer >= head) return fmt::format("{} needs a stage behind {}", step.subject, name_of_stage(head));
     }
     if (!reads) return fmt::format("{} does not read {}", step.subject, step.stage);
+    if (plans_[std::size_t(consumer)].is_computed) return fmt::format("{} is already computed elsewhere", step.subject);
     for (std::size_t other = 0; other < computation_.stages.size(); ++other) {
       if (int(other) == consumer) continue;
       for (const Access& access : computation_.stages[other].value.loads) {
         if (access.tensor == stage_->tensor) return fmt::format("{} is read elsewhere, too", step.stage);
       }
     }
-    if (plan_->accumulate < 0) return fmt::format("{} does not accumulate", step.stage);
-    for (int i = 0; i < plan_->accumulate; ++i) {
-      const LoopPlan& loop = plan_->loops[std::size_t(i)];
-      if (loop.axis >= computation_.spatial_axes(*stage_) && loop.step < range_of(*plan_, i)) {
-        return fmt::format("{} reduces outside of its tile", loop_name(*stage_, loop));
+    const Stage& writes = computation_.stages[std::size_t(head)];
+    if (writer_plan.accumulate < 0) return fmt::format("{} does not accumulate", name_of_stage(head));
+    for (int i = 0; i < writer_plan.accumulate; ++i) {
+      const LoopPlan& loop = writer_plan.loops[std::size_t(i)];
+      if (loop.axis >= computation_.spatial_axes(writes) && loop.step < range_of(writer_plan, i)) {
+        return fmt::format("{} reduces outside of its tile", loop_name(writes, loop));
       }
+    }
+    // Values of a chain never exist in memory, so that nothing rounds them to a type of their own.
+    if (head != self && computation_.tensors[std::size_t(stage.tensor)].dtype !=
+                            computation_.tensors[std::size_t(stage_->tensor)].dtype) {
+      return fmt::format("{} and {} are of different types", step.stage, step.subject);
     }
     plan_->fused = consumer;
     plans_[std::size_t(consumer)].is_fused = true;
@@ -233,8 +257,12 @@ class Rewriter {
     if (computation_.tensors[std::size_t(tensor)].role != Role::temporary) {
       return fmt::format("{} is an output", step.subject);
     }
+    if (!computation_.stages[std::size_t(producer)].index.empty()) {
+      return fmt::format("{} is made of tiles of its own", step.subject);
+    }
     StagePlan& computed = plans_[std::size_t(producer)];
     if (computed.scheduled) return fmt::format("stands behind other steps of {}", step.subject);
+    if (computed.is_fused) return fmt::format("{} is already fused", step.subject);
     std::vector<Interval> needed;  // by dimension of the producer, relative to where the loops stand
     std::string failure;
     const int at = above(step, failure);
@@ -272,6 +300,10 @@ class Rewriter {
         needed[d] = {std::min(needed[d].low, reach.low), std::max(needed[d].high, reach.high)};
       }
     }
+  }
+
+  const std::string& name_of_stage(int stage) const {
+    return computation_.tensors[std::size_t(computation_.stages[std::size_t(stage)].tensor)].name;
   }
 
   const Computation& computation_;
@@ -315,8 +347,18 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
     const std::string failure = rewriter.apply(step);
     if (!failure.empty()) return base::Reason{fmt::format("{}: {}", to_text(step), failure)};
   }
-  // The loops of one axis must keep their order, or a tile would be left before it is entered.
   for (std::size_t s = 0; s < plans.size(); ++s) {
+    // What is copied must be there already.
+    for (const PackPlan& pack : plans[s].packs) {
+      const auto name_of = [&](int tensor) { return computation.tensors[std::size_t(tensor)].name; };
+      for (const ComputePlan& compute : plans[s].computes) {
+        if (computation.stages[std::size_t(compute.stage)].tensor != pack.tensor || pack.above >= compute.above) continue;
+        return base::Reason{fmt::format("pack {} {}: stands outside of the loops in which {} is computed",
+                                        name_of(computation.stages[s].tensor), name_of(pack.tensor),
+                                        name_of(pack.tensor))};
+      }
+    }
+    // The loops of one axis must keep their order, or a tile would be left before it is entered.
     std::vector<int> level(computation.stages[s].axes.size(), -1);
     for (const LoopPlan& loop : plans[s].loops) {
       if (loop.level != level[std::size_t(loop.axis)] + 1) {

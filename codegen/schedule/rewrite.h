@@ -22,7 +22,8 @@ struct LoopPlan {
 
 struct PackPlan {
   int tensor = 0;
-  int above = 0;  // position in StagePlan::loops
+  int above = 0;        // position in StagePlan::loops
+  std::int64_t by = 0;  // neighbours copied at once; 0: as the stage's own loops go
 };
 
 struct ComputePlan {
@@ -36,7 +37,7 @@ struct StagePlan {
   int accumulate = -1;                // position from which results live in a tile of their own; -1: none
   std::vector<PackPlan> packs;
   std::vector<ComputePlan> computes;
-  int fused = -1;            // the stage applied at write-back; -1: none
+  int fused = -1;            // the stage applied at write-back; -1: none; that one may have a stage fused in its turn
   bool is_fused = false;     // this stage is applied at another's write-back
   bool is_computed = false;  // this stage is computed in tiles within another's loops
   bool scheduled = false;    // named by a step

@@ -220,8 +220,9 @@ std::vector<std::string> orders(std::vector<std::string> loops) {
   return result;
 }
 
-// The element-wise stage that may be applied at write-back: the only reader of this stage's temporary.
-int fusable_consumer(const Computation& computation, int stage) {
+// The element-wise stage that may be applied at write-back: the only reader of this stage's temporary. `head` is the
+// stage that is written back: this one, or the one that begins the chain.
+int fusable_consumer(const Computation& computation, int stage, int head) {
   const int tensor = computation.stages[std::size_t(stage)].tensor;
   if (computation.tensors[std::size_t(tensor)].role != Role::temporary) return -1;
   int consumer = -1;
@@ -237,9 +238,11 @@ int fusable_consumer(const Computation& computation, int stage) {
   const Stage& reader = computation.stages[std::size_t(consumer)];
   const std::size_t rank = computation.tensors[std::size_t(tensor)].shape.size();
   if (reader.combine != Combine::none || reader.axes.size() != rank) return -1;
+  const auto type_of = [&](const Stage& s) { return computation.tensors[std::size_t(s.tensor)].dtype; };
+  if (stage != head && type_of(reader) != type_of(computation.stages[std::size_t(stage)])) return -1;
   for (const Access& access : reader.value.loads) {
     if (access.tensor != tensor) {
-      if (computation.stage_writing(access.tensor) >= stage) return -1;
+      if (computation.stage_writing(access.tensor) >= head) return -1;
       continue;
     }
     for (std::size_t d = 0; d < access.index.size(); ++d) {
@@ -303,6 +306,16 @@ std::vector<std::string> register_order(const Stage& stage, const VectorAxis& ve
   std::vector<std::string> names;
   for (const auto& [axis, name] : loops) names.push_back(name);
   return names;
+}
+
+// " by N" where the operand is read in an order in which it does not lie: neighbours are then copied together.
+std::string blocks_of(const Computation& computation, const Stage& stage, int tensor, const VectorAxis& vector,
+                      std::int64_t lanes) {
+  if (vector.axis < 0 || computation.tensors[std::size_t(tensor)].role == Role::constant) return "";
+  for (const Access& access : stage.value.loads) {
+    if (access.tensor == tensor && stride_along(computation, access, vector.axis) != 0) return "";
+  }
+  return fmt::format(" by {}", lanes);
 }
 
 void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes,
@@ -384,15 +397,17 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   if (!r[0].empty()) {
     const std::string where = name + "_accumulate";
     builder.line(fmt::format("accumulate {} above {}", name, builder.choice(where, {from_r0, joined(r[1])})));
-    const int consumer = fusable_consumer(computation, number);
-    if (consumer >= 0) {
-      const std::string fuse =
-          fmt::format("fuse {} {}", name, name_of_stage(computation.stages[std::size_t(consumer)]));
+    for (int from = number, to = fusable_consumer(computation, number, number); to >= 0;) {
+      const std::string fuse = fmt::format("fuse {} {}", name_of_stage(computation.stages[std::size_t(from)]),
+                                           name_of_stage(computation.stages[std::size_t(to)]));
       builder.line(Builder::again(where, {fuse, ""}));
+      from = to;
+      to = fusable_consumer(computation, from, number);
     }
     for (const int tensor : packable_tensors(computation, stage)) {
       const Tensor& operand = computation.tensors[std::size_t(tensor)];
-      const std::string pack = fmt::format("pack {} {} above ", name, operand.name);
+      const std::string by = blocks_of(computation, stage, tensor, vector, lanes);
+      const std::string pack = fmt::format("pack {} {}{} above ", name, operand.name, by);
       const std::string whole = pack + (s[0].empty() ? from_r0 : joined(s[0]));
       if (std::find(vector.packed.begin(), vector.packed.end(), tensor) != vector.packed.end()) {
         builder.line(whole);
@@ -404,6 +419,11 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
         alternatives.push_back(pack + from_r0);
       }
       builder.line(builder.choice(fmt::format("{}_pack_{}", name, operand.name), alternatives));
+    }
+  } else {  // read once: packed only where vectors need it
+    for (const int tensor : vector.packed) {
+      builder.line(fmt::format("pack {} {}{} above {}", name, computation.tensors[std::size_t(tensor)].name,
+                               blocks_of(computation, stage, tensor, vector, lanes), joined(s[0])));
     }
   }
 }

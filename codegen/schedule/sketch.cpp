@@ -10,6 +10,8 @@
 namespace graft::codegen {
 namespace {
 
+constexpr std::string_view white_space = " \t\r\f\v";  // of one line
+
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -19,13 +21,13 @@ Sketch::Line parse_line(std::string_view line, std::vector<Sketch::Argument>& ar
   Sketch::Line tokens;
   std::size_t at = 0;
   while (at < line.size()) {
-    if (line[at] == ' ') {
+    if (white_space.find(line[at]) != std::string_view::npos) {
       ++at;
       continue;
     }
     Sketch::Token token;
     if (line[at] != '$') {
-      const std::size_t end = std::min(line.find(' ', at), line.size());
+      const std::size_t end = std::min(line.find_first_of(white_space, at), line.size());
       token.literal = line.substr(at, end - at);
       if (token.literal.find_first_of("${}|") != std::string::npos) {
         throw base::UserError(place, fmt::format("an argument must stand alone, as in ' $name ': '{}'", token.literal));
@@ -47,7 +49,7 @@ Sketch::Line parse_line(std::string_view line, std::vector<Sketch::Argument>& ar
       }
       at = close + 1;
     }
-    if (at < line.size() && line[at] != ' ') {
+    if (at < line.size() && white_space.find(line[at]) == std::string_view::npos) {
       throw base::UserError(place, fmt::format("expected a space behind '${}'", name));
     }
     const auto known = std::find_if(arguments.begin(), arguments.end(),

@@ -20,7 +20,7 @@ std::int64_t size_from(std::string_view word, std::string_view place) {
   std::int64_t size = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), size);
   if (error != std::errc() || end != word.data() + word.size() || size < 1) {
-    throw base::UserError(place, fmt::format("expected a tile size >= 1, got '{}'", word));
+    throw base::UserError(place, fmt::format("expected a size >= 1, got '{}'", word));
   }
   return size;
 }
@@ -29,6 +29,7 @@ std::int64_t size_from(std::string_view word, std::string_view place) {
 std::string_view subject_of(StepKind kind) {
   switch (kind) {
     case StepKind::tile:
+    case StepKind::rfactor:
       return "an axis";
     case StepKind::pack:
       return "a tensor";
@@ -41,9 +42,16 @@ std::string_view subject_of(StepKind kind) {
     case StepKind::unroll:
     case StepKind::parallel:
     case StepKind::accumulate:
+    case StepKind::winograd:
       break;
   }
   return "";
+}
+
+// How many sizes follow: none, one, or (2) as many as there are.
+int sizes_of(StepKind kind) {
+  if (kind == StepKind::tile) return 2;
+  return kind == StepKind::rfactor || kind == StepKind::winograd ? 1 : 0;
 }
 
 bool has_above(StepKind kind) {
@@ -78,12 +86,16 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   };
   step.stage = word("a stage");
   if (!subject.empty()) step.subject = word(subject);
+  if (step.kind == StepKind::pack && next < words.size() && words[next] == "by") {
+    ++next;
+    step.sizes.push_back(size_from(word("a number of lanes"), place));
+  }
   if (has_above(step.kind) && word("'above'") != "above") {
     throw base::UserError(place, fmt::format("{}: expected 'above', got '{}'", words[0], words[next - 1]));
   }
   if (next < words.size() && step.kind != StepKind::tile) step.loops.reserve(words.size() - next);
   while (next < words.size()) {
-    if (step.kind == StepKind::tile) {
+    if (sizes_of(step.kind) > 0) {
       step.sizes.push_back(size_from(words[next], place));
     } else {
       step.loops.emplace_back(words[next]);
@@ -92,9 +104,12 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   }
   if (step.kind == StepKind::fuse || step.kind == StepKind::absorb) {
     if (!step.loops.empty()) throw base::UserError(place, fmt::format("{}: unexpected '{}'", words[0], step.loops[0]));
-  } else if (step.loops.empty() && step.sizes.empty()) {
-    throw base::UserError(place, fmt::format("{}: expected {}, got the end", words[0],
-                                             step.kind == StepKind::tile ? "a size" : "a loop"));
+  } else if (sizes_of(step.kind) > 0 ? step.sizes.empty() : step.loops.empty()) {
+    throw base::UserError(
+        place, fmt::format("{}: expected {}, got the end", words[0], sizes_of(step.kind) > 0 ? "a size" : "a loop"));
+  }
+  if (sizes_of(step.kind) == 1 && step.sizes.size() != 1) {
+    throw base::UserError(place, fmt::format("{}: expected one size, got {}", words[0], step.sizes.size()));
   }
   if ((step.kind == StepKind::vector || step.kind == StepKind::parallel) && step.loops.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));
@@ -109,9 +124,12 @@ Step parse_step(std::string_view line, std::string_view place) {
 std::string to_text(const Step& step) {
   std::string text = fmt::format("{} {}", name_of(step.kind), step.stage);
   if (!step.subject.empty()) text += " " + step.subject;
+  if (step.kind == StepKind::pack && !step.sizes.empty()) text += fmt::format(" by {}", step.sizes[0]);
   if (has_above(step.kind)) text += " above";
   for (const std::string& loop : step.loops) text += " " + loop;
-  for (const std::int64_t size : step.sizes) text += fmt::format(" {}", size);
+  if (sizes_of(step.kind) > 0) {
+    for (const std::int64_t size : step.sizes) text += fmt::format(" {}", size);
+  }
   return text;
 }
 

@@ -27,6 +27,8 @@ using namespace graft::tasks::wire;
 constexpr int socket_number = 3;
 constexpr std::size_t alignment = 64;
 constexpr std::size_t huge_page = std::size_t(2) << 20;
+// Address space between a buffer and the next: a stride that leaves one seldom reaches the other.
+constexpr std::size_t guard_bytes = std::size_t(256) << 10;
 constexpr unsigned char canary = 0xa5;
 
 using ParallelFor = void (*)(void* context, void (*body)(void* closure, std::int64_t index), void* closure,
@@ -51,7 +53,8 @@ std::size_t round_up(std::size_t value, std::size_t multiple) {
 
 sigjmp_buf guard_place;
 volatile sig_atomic_t guard_armed = 0;
-double guard_stop = 0;  // thread CPU time at which the guarded call ends with SIGALRM
+double guard_stop = 0;                      // thread CPU time at which the guarded call ends with SIGALRM
+volatile std::uintptr_t fault_address = 0;  // of the latest segmentation fault or bus error; 0: the kernel does not say
 timer_t guard_timer;
 
 void set_timer(double seconds) {
@@ -74,12 +77,13 @@ void on_timer(int) {
   siglongjmp(guard_place, SIGALRM);
 }
 
-void on_fault(int number) {
+void on_fault(int number, siginfo_t* info, void*) {
   if (!guard_armed) {
     signal(number, SIG_DFL);  // our own fault: the parent sees a dead worker
     return;
   }
   guard_armed = 0;
+  fault_address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   siglongjmp(guard_place, number);
 }
 
@@ -90,12 +94,13 @@ bool install_guard() {
   alternate.ss_size = sizeof stack;
   if (sigaltstack(&alternate, nullptr) != 0) return false;
   struct sigaction action {};
-  action.sa_flags = SA_ONSTACK;
-  action.sa_handler = on_fault;
+  action.sa_flags = SA_ONSTACK | SA_SIGINFO;
+  action.sa_sigaction = on_fault;
   constexpr int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
   for (const int number : faults) {
     if (sigaction(number, &action, nullptr) != 0) return false;
   }
+  action.sa_flags = SA_ONSTACK;
   action.sa_handler = on_timer;
   if (sigaction(SIGALRM, &action, nullptr) != 0) return false;
   sigevent event{};
@@ -126,7 +131,7 @@ int guarded(double stop, const Body& body) {
 const char* fault_name(int number) {
   switch (number) {
     case SIGSEGV:
-      return "segmentation fault (an access outside of its buffers, or a store to an input)";
+      return "segmentation fault";
     case SIGBUS:
       return "bus error";
     case SIGILL:
@@ -138,8 +143,11 @@ const char* fault_name(int number) {
 
 // ---- memory
 
-// `bytes` at `data`, 64-byte aligned, between pages that cannot be touched. The data end at the last page's end (less
-// the padding to 64), where stores beyond a tail go.
+// `bytes` at `data`, 64-byte aligned, between stretches that cannot be touched. The data end at the last page's end,
+// less the padding to 64 bytes: a load or store behind that is a fault, and so is one before the first page. What is
+// not the data's own of their pages holds marks, by which stores to it are seen; loads from there are not. `at_begin`
+// puts the data at the first page's begin instead, so that both together leave nothing unseen but loads from the
+// padding.
 struct Region {
   char* map = nullptr;
   std::size_t mapped = 0;
@@ -148,26 +156,26 @@ struct Region {
   char* data = nullptr;
   std::size_t bytes = 0;
 
-  bool make(std::size_t wanted) {
+  bool make(std::size_t wanted, bool at_begin) {
     const std::size_t page = std::size_t(sysconf(_SC_PAGESIZE));
     const std::size_t padded = round_up(wanted > 0 ? wanted : 1, alignment);
     const bool huge = padded >= huge_page;
     const std::size_t unit = huge ? huge_page : page;
     usable_bytes = round_up(padded, unit);
-    mapped = usable_bytes + unit + page;
+    mapped = guard_bytes + unit + usable_bytes + guard_bytes;
     void* const got = mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) {
       mapped = 0;
       return false;
     }
     map = static_cast<char*>(got);
-    usable = reinterpret_cast<char*>(round_up(reinterpret_cast<std::uintptr_t>(map) + 1, unit));
+    usable = reinterpret_cast<char*>(round_up(reinterpret_cast<std::uintptr_t>(map) + guard_bytes, unit));
     if (mprotect(usable, usable_bytes, PROT_READ | PROT_WRITE) != 0) {
       drop();
       return false;
     }
     if (huge) madvise(usable, usable_bytes, MADV_HUGEPAGE);
-    data = usable + usable_bytes - padded;
+    data = at_begin ? usable : usable + usable_bytes - padded;
     bytes = wanted;
     return true;
   }
@@ -177,21 +185,40 @@ struct Region {
     *this = Region{};
   }
 
-  // Contents that no kernel may rely on, and marks in the padding behind the data.
+  // The marks: up to a page on either side.
+  static constexpr std::size_t marked = 4096;
+  char* marks_begin() const { return std::size_t(data - usable) > marked ? data - marked : usable; }
+  char* marks_end() const {
+    char* const end = usable + usable_bytes;
+    return std::size_t(end - data) - bytes > marked ? data + bytes + marked : end;
+  }
+
+  // Contents that no kernel may rely on, and the marks.
   void spoil(unsigned char pattern) {
     memset(data, pattern, bytes);
-    memset(data + bytes, canary, std::size_t(usable + usable_bytes - data) - bytes);
+    memset(marks_begin(), canary, std::size_t(data - marks_begin()));
+    memset(data + bytes, canary, std::size_t(marks_end() - data) - bytes);
   }
-  bool overrun() const {
-    for (const char* at = data + bytes; at < usable + usable_bytes; ++at) {
-      if (static_cast<unsigned char>(*at) != canary) return true;
+  // How many bytes outside of the data the nearest store was; 0 if there was none.
+  std::size_t overrun() const {
+    for (const char* at = data + bytes; at < marks_end(); ++at) {
+      if (static_cast<unsigned char>(*at) != canary) return std::size_t(at - data) - bytes + 1;
     }
-    return false;
+    for (const char* at = data; at-- > marks_begin();) {
+      if (static_cast<unsigned char>(*at) != canary) return std::size_t(data - at);
+    }
+    return 0;
+  }
+  // The distance of an address from the data; 0 inside.
+  std::uintptr_t distance(std::uintptr_t address) const {
+    const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(data), end = begin + bytes;
+    return address < begin ? begin - address : address >= end ? address - end + 1 : 0;
   }
 };
 
 struct WorkloadState {
   bool ready = false;
+  bool at_begin = false;       // where buffers stand in their pages
   const char* file = nullptr;  // mapped whole
   std::size_t file_bytes = 0;
   int parts = 0;
@@ -220,11 +247,12 @@ void take_workload(const Request& request, int file, Answer& answer) {
   if (map == MAP_FAILED) return say(answer, Outcome::out_of_memory, "no room for the workload's inputs");
   workload.file = static_cast<const char*>(map);
   workload.file_bytes = request.file_bytes;
+  workload.at_begin = request.at_begin != 0;
   memcpy(workload.part, workload.file, request.parts * sizeof(Part));
   for (std::uint32_t i = 0; i < request.parts; ++i) {
     const Part& part = workload.part[i];
     Region& region = workload.region[i];
-    if (!region.make(part.bytes)) {
+    if (!region.make(part.bytes, request.at_begin != 0)) {
       workload.drop();
       return say(answer, Outcome::out_of_memory, "no room for the workload's buffers");
     }
@@ -240,40 +268,42 @@ void take_workload(const Request& request, int file, Answer& answer) {
 
 // ---- checking
 
-// False (and a message) at the first element that is not within its tolerance; NaN never is.
+// False (and a message) at the first element that is not within `factor` times its tolerance; NaN never is.
 template <class T>
-bool compare(const Part& part, const char* data, Answer& answer) {
+bool compare(const Part& part, const char* data, double factor, Answer& answer) {
   const T* const got = reinterpret_cast<const T*>(data);
   const double* const expected = reinterpret_cast<const double*>(workload.file + part.expected);
   const double* const tolerance = reinterpret_cast<const double*>(workload.file + part.tolerance);
   for (std::uint64_t i = 0; i < part.elements; ++i) {
     const double value = double(got[i]);
-    if (within(value, expected[i], tolerance[i])) continue;
+    const double allowed = factor * tolerance[i];
+    if (within(value, expected[i], allowed)) continue;
     answer.outcome = Outcome::wrong_result;
     snprintf(answer.message, sizeof answer.message, "%s: element %llu is %.9g instead of %.9g (allowed error %.3g)",
-             part.name, static_cast<unsigned long long>(i), value, expected[i], tolerance[i]);
+             part.name, static_cast<unsigned long long>(i), value, expected[i], allowed);
     return false;
   }
   return true;
 }
 
-bool check_outputs(const Region& workspace, Answer& answer) {
-  if (workspace.overrun()) {
-    say(answer, Outcome::wrong_result, "a store behind the end of the workspace");
-    return false;
-  }
+bool stored_outside(const Region& region, const char* name, Answer& answer) {
+  const std::size_t bytes = region.overrun();
+  if (bytes == 0) return false;
+  answer.outcome = Outcome::wrong_result;
+  snprintf(answer.message, sizeof answer.message, "a store outside of %s by %zu bytes", name, bytes);
+  return true;
+}
+
+bool check_outputs(const Region& workspace, double factor, Answer& answer) {
+  if (stored_outside(workspace, "the workspace", answer)) return false;
   for (int i = 0; i < workload.parts; ++i) {
     const Part& part = workload.part[i];
     if (part.written == 0) continue;
-    if (workload.region[i].overrun()) {
-      answer.outcome = Outcome::wrong_result;
-      snprintf(answer.message, sizeof answer.message, "%s: a store behind its end", part.name);
-      return false;
-    }
+    if (stored_outside(workload.region[i], part.name, answer)) return false;
     const char* const data = workload.region[i].data;
-    const bool same = part.element == Element::f32   ? compare<float>(part, data, answer)
-                      : part.element == Element::f64 ? compare<double>(part, data, answer)
-                                                     : compare<std::int32_t>(part, data, answer);
+    const bool same = part.element == Element::f32   ? compare<float>(part, data, factor, answer)
+                      : part.element == Element::f64 ? compare<double>(part, data, factor, answer)
+                                                     : compare<std::int32_t>(part, data, factor, answer);
     if (!same) return false;
   }
   return true;
@@ -323,14 +353,36 @@ struct Kernel {
   }
 };
 
-void end_by_signal(int number, const char* phase, Answer& answer) {
+// What a fault's address says about it: " (outside of C by 64 bytes)". The nearest buffer is meant, unless all are far.
+void explain_fault(std::uintptr_t address, const Region& workspace, char* text, std::size_t size) {
+  constexpr std::uintptr_t far_away = std::uintptr_t(1) << 32;
+  const char* name = "the workspace";
+  std::uintptr_t nearest = workspace.distance(address);
+  for (int i = 0; i < workload.parts; ++i) {
+    const std::uintptr_t distance = workload.region[i].distance(address);
+    if (distance >= nearest) continue;
+    nearest = distance;
+    name = workload.part[i].name;
+  }
+  if (nearest == 0) {
+    snprintf(text, size, " (a store to input %s)", name);
+  } else if (address == 0 || nearest > far_away) {
+    snprintf(text, size, " (far outside of all buffers)");
+  } else {
+    snprintf(text, size, " (outside of %s by %llu bytes)", name, static_cast<unsigned long long>(nearest));
+  }
+}
+
+void end_by_signal(int number, const char* phase, const Region& workspace, Answer& answer) {
   if (number == SIGALRM) {
     answer.outcome = Outcome::timed_out;
     snprintf(answer.message, sizeof answer.message, "%s: out of time", phase);
-  } else {
-    answer.outcome = Outcome::crashed;
-    snprintf(answer.message, sizeof answer.message, "%s: %s", phase, fault_name(number));
+    return;
   }
+  char where[128] = "";
+  if (number == SIGSEGV || number == SIGBUS) explain_fault(fault_address, workspace, where, sizeof where);
+  answer.outcome = Outcome::crashed;
+  snprintf(answer.message, sizeof answer.message, "%s: %s%s", phase, fault_name(number), where);
 }
 
 void end_as_slower(double seconds, double limit, Answer& answer) {
@@ -342,7 +394,7 @@ void end_as_slower(double seconds, double limit, Answer& answer) {
 
 void measure(Kernel& kernel, const Region& workspace, const Request& request, Answer& answer) {
   if (const int number = guarded(kernel.stop, [&] { kernel.prepare(workload.buffers, kernel.workspace); })) {
-    return end_by_signal(number, "prepare", answer);
+    return end_by_signal(number, "prepare", workspace, answer);
   }
 
   // The first run is cold: it may take twice the limit, and at least a millisecond more, before it is cut off, and a
@@ -351,14 +403,14 @@ void measure(Kernel& kernel, const Region& workspace, const Request& request, An
   const auto cut_off = [&] { return limit > 0 ? thread_seconds() + limit + std::max(limit, 1e-3) : kernel.stop; };
   if (const int number = kernel.time(1, cut_off())) {
     if (number == SIGALRM && thread_seconds() < kernel.stop) return end_as_slower(kernel.elapsed, limit, answer);
-    return end_by_signal(number, "run", answer);
+    return end_by_signal(number, "run", workspace, answer);
   }
   const double first = kernel.elapsed;
-  if (!check_outputs(workspace, answer)) return;
+  if (!check_outputs(workspace, request.tolerance_factor, answer)) return;
   double one_call = first;
   if (limit > 0 && first > limit) {
     const int number = kernel.time(1, cut_off());
-    if (number != 0 && number != SIGALRM) return end_by_signal(number, "run", answer);
+    if (number != 0 && number != SIGALRM) return end_by_signal(number, "run", workspace, answer);
     one_call = kernel.elapsed;
     if (number != 0 || one_call > limit) return end_as_slower(one_call, limit, answer);
   }
@@ -369,7 +421,7 @@ void measure(Kernel& kernel, const Region& workspace, const Request& request, An
     if (thread_seconds() + one_call * double(calls) > kernel.stop) break;
     const int number = kernel.time(calls, kernel.stop);
     if (number == SIGALRM) break;
-    if (number != 0) return end_by_signal(number, "run", answer);
+    if (number != 0) return end_by_signal(number, "run", workspace, answer);
     const double elapsed = std::max(double(kernel.elapsed), 1e-9);
     one_call = elapsed / double(calls);
     if (elapsed < request.minimum_seconds) {  // more calls than the slower first run let expect
@@ -403,7 +455,7 @@ void take_candidate(const Request& request, int file, Answer& answer) {
   Region workspace;
   if (kernel.prepare == nullptr || kernel.run == nullptr) {
     say(answer, Outcome::crashed, "has no kernel of that name");
-  } else if (!workspace.make(request.workspace_bytes)) {
+  } else if (!workspace.make(request.workspace_bytes, workload.at_begin)) {
     answer.outcome = Outcome::out_of_memory;
     snprintf(answer.message, sizeof answer.message, "no room for a workspace of %llu bytes",
              static_cast<unsigned long long>(request.workspace_bytes));

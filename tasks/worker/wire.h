@@ -33,6 +33,8 @@ struct Request {
   // workload; its memory file begins with this many Parts. Stays in force until the next one.
   std::uint32_t parts = 0;
   std::uint64_t file_bytes = 0;
+  std::uint32_t at_begin =
+      0;  // 1: buffers begin where their first page does, instead of ending where the last one does
 
   // candidate; its memory file is a shared object.
   char symbol[64] = {};
@@ -41,6 +43,7 @@ struct Request {
   double minimum_seconds = 0;    // of a repetition
   double timeout_seconds = 0;    // of everything
   double abort_seconds = 0;      // a first run beyond it ends the candidate; 0: no limit
+  double tolerance_factor = 1;   // on the errors that the workload's parts allow
 };
 
 enum class Outcome : std::uint32_t {

@@ -1,6 +1,8 @@
 // The whole way on tiny workloads: collect, train, adapt, evaluate, tune, inspect, report.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <set>
 
 #include "tests/cli/support.h"
 
@@ -168,7 +170,7 @@ TEST_F(Flow, TuneWithAndWithoutAModel) {
     const std::string folder = file(with_model ? "tuned" : "scratch");
     std::vector<std::string> command =
         quick({"tune", small, "--platform", "native:v3", "--trials", "16", "--batch", "8", "--out", folder});
-    if (with_model) command.insert(command.end(), {"--model", file("model.h5")});
+    if (with_model) command.insert(command.end(), {"--model", file("model.h5"), "--rebuild", "0"});
     const base::Document result = json_of(command);
     EXPECT_EQ(result.at("workload").as_string(), "matmul(m=24,n=32,k=16,dtype=f32)");
     EXPECT_EQ(result.at("platform").as_string(), "native:v3");
@@ -181,10 +183,49 @@ TEST_F(Flow, TuneWithAndWithoutAModel) {
     const auto& curve = result.at("curve").as_list();
     ASSERT_FALSE(curve.empty());
     EXPECT_EQ(curve.back().as_list()[0].as_integer(), 16);
-    EXPECT_EQ(curve.back().as_list()[1].as_number(), seconds);
+    const auto& builds = result.at("builds").as_list();
+    if (with_model) {  // nothing is built again: the best is the best trial
+      EXPECT_TRUE(builds.empty());
+      EXPECT_EQ(curve.back().as_list()[1].as_number(), seconds);
+      EXPECT_EQ(result.at("best").find("pipeline"), nullptr);
+    } else {  // the best four, by every pipeline
+      std::set<std::int64_t> trials;
+      double least = INFINITY;
+      bool named = false;
+      for (const base::Document& build : builds) {
+        trials.insert(build.at("trial").as_integer());
+        least = std::min(least, build.at("seconds").as_number());
+        named |= build.at("pipeline") == result.at("best").at("pipeline");
+      }
+      EXPECT_EQ(trials.size(), 4u);
+      EXPECT_EQ(builds.size() % 4, 0u);
+      EXPECT_EQ(seconds, least);
+      EXPECT_TRUE(named);
+      EXPECT_TRUE(std::filesystem::exists(folder + "/builds.json"));
+    }
     EXPECT_EQ(base::parse_json(base::read_file(folder + "/best.json"), "best.json").at("best"), result.at("best"));
-    // Again: everything is recorded.
-    EXPECT_EQ(json_of(command).at("curve"), result.at("curve"));
+    const base::Document& time = result.at("time");
+    EXPECT_EQ(time.at("measured").as_integer(), 16);
+    EXPECT_NEAR(time.at("trials_per_second").as_number() * time.at("seconds").as_number(), 16, 1e-6);
+    EXPECT_GE(time.at("seconds").as_number(), time.at("measuring").as_number());
+    const base::Document inspected = json_of({"inspect", folder}).at("best").as_list()[0];
+    EXPECT_EQ(inspected.at("seconds").as_number(), seconds);
+    EXPECT_EQ(inspected.find("pipeline") == nullptr, with_model);
+    if (!with_model) {
+      EXPECT_EQ(inspected.at("pipeline"), result.at("best").at("pipeline"));
+    }
+    // Again: everything is recorded, the builds too.
+    const base::Document again = json_of(command);
+    EXPECT_EQ(again.at("curve"), result.at("curve"));
+    EXPECT_EQ(again.at("builds"), result.at("builds"));
+    EXPECT_EQ(again.at("time").at("measured").as_integer(), 0);
+    // With more trials: what was built before is no longer the best of all.
+    const auto more = std::find(command.begin(), command.end(), "16");
+    *more = "24";
+    command.insert(command.end(), {"--rebuild", "0"});
+    if (!with_model) {
+      EXPECT_TRUE(json_of(command).at("builds").as_list().empty());
+    }
   }
 }
 

@@ -21,6 +21,19 @@ const std::vector<std::string> examples = {
     "conv2d(c=3,h=7,w=8,k=4,r=3,s=2)",
     "conv2d_nchwc(c=8,h=5,w=6,k=4,r=3,s=3,pad=1,block=2)",
     "depthwise_conv2d(c=3,h=7,w=8,r=3,s=3,stride=2,pad=1)",
+    "batch_matmul(b=2,m=3,n=4,k=5)",
+    "conv1d(n=2,c=3,w=9,k=4,s=3,stride=2,pad=1)",
+    "conv2d_clamp(c=3,h=7,w=8,k=4,r=3,s=3,pad=1,limit=2)",
+    "conv2d_residual(c=3,h=7,w=8,k=4,r=3,s=3,stride=2,pad=1)",
+    "grouped_conv2d(c=6,h=7,w=8,k=4,r=3,s=3,pad=1,groups=2)",
+    "dilated_conv2d(c=3,h=9,w=8,k=4,r=3,s=3,pad=2,dilation=2)",
+    "transposed_conv2d(c=3,h=3,w=4,k=2,r=4,s=2,stride=2)",
+    "depthwise_conv2d_nchwc(c=8,h=5,w=6,r=3,s=3,pad=1,block=4)",
+    "conv3d(c=2,t=4,h=5,w=6,k=3,a=2,r=3,s=3,pad=1)",
+    "max_pool2d(c=3,h=7,w=8,r=3,s=3,stride=2,pad=1)",
+    "avg_pool2d(c=3,h=7,w=8,r=3,s=3,stride=2,pad=1)",
+    "softmax(m=3,n=5)",
+    "layer_norm(m=3,n=5)",
 };
 
 TEST(Workload, canonical_text_has_all_parameters_in_order_and_the_type_last) {
@@ -97,6 +110,24 @@ TEST(Workload, only_whole_copies_of_the_same_type_are_dropped) {
             "input A[4]; output B[i] = A[i] where i=4");
 }
 
+TEST(Workload, padding_has_a_normal_form) {
+  EXPECT_EQ(parse_workload("input A[4]; output B[i] = pad(A[i-1],0) + pad(A[i], 2.50)+pad(A[i] ,- inf) where i=6").text,
+            "input A[4]; output B[i] = pad(A[i - 1]) + pad(A[i],2.5) + pad(A[i],-inf) where i=6");
+  EXPECT_EQ(parse_workload("input A[4] : i32; output B[i] : i32 = pad(A[i], inf) where i=6").text,
+            "input A[4] : i32; output B[i] : i32 = pad(A[i],2147483647) where i=6");
+  struct Case {
+    std::string padding, expected;
+  };
+  for (const Case& one : std::vector<Case>{{"nan", "expected a number, 'inf' or '-inf'"},
+                                           {"1.5", "B: 1.5 is not an integer, as i32 is"},
+                                           {"2147483648", "B: 2147483648 does not fit i32"},
+                                           {"", "expected a name"}}) {
+    const std::string refused =
+        refusal_of("input A[4] : i32; output B[i] : i32 = pad(A[i], " + one.padding + ") where i=6");
+    EXPECT_TRUE(contains(refused, one.expected)) << refused;
+  }
+}
+
 TEST(Workload, flops_of_known_operators) {
   EXPECT_EQ(flops(parse_workload("matmul(m=512,n=512,k=512)")), 2 * 512LL * 512 * 512);
   EXPECT_EQ(flops(parse_workload("dense(m=2,n=3,k=5)")), 2 * 2 * 3 * 5 + 2 * 2 * 3);
@@ -122,7 +153,7 @@ TEST(Workload, refusals_name_the_place_and_the_remedy) {
   };
   const std::vector<Case> cases = {
       {"matmull(m=1,n=1,k=1)", "workload:1:1: unknown operator 'matmull'; did you mean 'matmul'?"},
-      {"softmax(m=1)", "unknown operator 'softmax'; known: matmul, dense, conv2d"},
+      {"fourier(m=1)", "unknown operator 'fourier'; known: matmul, batch_matmul, dense"},
       {"matmul(m=4,n=4)", "matmul is missing parameter 'k'; write 'k=...'"},
       {"matmul", "matmul is missing parameter 'm'"},
       {"matmul()", "matmul is missing parameter 'm'"},
@@ -145,6 +176,11 @@ TEST(Workload, refusals_name_the_place_and_the_remedy) {
       {"conv2d(c=3,h=2,w=7,k=4,r=3,s=3,stride=3)", "axis 'y': extent 0 must be at least 1"},
       {"conv2d_nchwc(c=24,h=7,w=7,k=32,r=3,s=3)", "dtype=f32): c (24) is not divisible by block (16)"},
       {"conv2d_nchwc(c=32,h=7,w=7,k=24,r=3,s=3)", "k (24) is not divisible by block (16)"},
+      {"grouped_conv2d(c=6,h=7,w=7,k=4,r=3,s=3,groups=4)", "c (6) is not divisible by groups (4)"},
+      {"transposed_conv2d(c=6,h=7,w=7,k=4,r=3,s=3)", "r (3) is not divisible by stride (2)"},
+      {"softmax(m=4,n=4,dtype=i32)", "E: exp needs a floating-point type, not i32"},
+      {"avg_pool2d(c=4,h=4,w=4,r=2,s=2,dtype=i32)", "Y: div needs a floating-point type, not i32"},
+      {"dilated_conv2d(c=3,h=4,w=7,k=4,r=3,s=3)", "axis 'y': extent 0 must be at least 1"},
       {"resnet18.C13", "unknown layer 'resnet18.C13'; did you mean"},
       {"", "there is no output"},
       {"input A[4]; output B[i] = A[j] where i=4", "workload:1:29: axis 'j' is not on the left"},

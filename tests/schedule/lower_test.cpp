@@ -108,6 +108,25 @@ TEST(Lower, TailsOfEveryLevelComputeTheReference) {
   }
 }
 
+TEST(Lower, BlocksOfNeighboursArePackedForTheOrderInWhichTheyAreRead) {
+  const Computation c = computed("matmul(m=11,n=8,k=21)");
+  const auto program = lower(c,
+                             steps("tile C i 6 3\n"
+                                   "tile C l 10 2\n"
+                                   "order C i.0 l.0 i.1 l.1 l.2 i.2 j.0\n"
+                                   "vector C j.0\n"
+                                   "unroll C l.2 i.2\n"
+                                   "pack C A by 4 above l.0\n"),
+                             8);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_LE(worst_excess(c, *program, 1), 0);
+  const std::string text = to_text(*program);
+  // l.1 and l.2 are one dimension, within the block of i.1; the copy goes through it by 4.
+  EXPECT_NE(text.find("buffer C.A.packed f32 [3,2,10,3] temporary"), std::string::npos) << text;
+  EXPECT_NE(text.find("for i.2 3 unrolled\n          for l.3 4 vector\n"), std::string::npos) << text;
+  EXPECT_FALSE(lower(c, steps("pack C B by 4 above l.0\norder C i.0 l.0 j.0"), 8).ok());
+}
+
 TEST(Lower, ConstantsPackedAboveEverythingGoToPrepare) {
   const Computation c = computed("dense(m=5,n=12,k=7)");
   const auto program = lower(c,
@@ -166,6 +185,69 @@ TEST(Lower, WhatDoesNotApplyHasAReason) {
     const auto program = lower(computed("matmul(m=8,n=8,k=8)"), steps(refusal.steps), 1);
     ASSERT_FALSE(program.ok()) << refusal.steps;
     EXPECT_NE(program.reason().text.find(refusal.words), std::string::npos) << program.reason().text;
+  }
+}
+
+constexpr const char* chain =
+    "input A[6,8]; input B[8,10]; input Z[6,10]; constant bias[10]; T[i,j] += A[i,l] * B[l,j];"
+    "S[i,j] = T[i,j] + bias[j]; R[i,j] = S[i,j] * S[i,j] + Z[i,j]; output Y[i,j] = min(max(R[i,j], 0), 6)"
+    " where i=6, j=10, l=8";
+
+TEST(Lower, AChainOfElementWiseStagesIsFused) {
+  const Computation c = computed(chain);
+  const std::string tiled = "tile T j 4\norder T i.0 j.0 l.0 j.1\nvector T j.1\naccumulate T above l.0\n";
+  const auto all = lower(c, steps(tiled + "fuse T S\nfuse S R\nfuse R Y\n"), 4);
+  ASSERT_TRUE(all.ok()) << all.reason().text;
+  EXPECT_EQ(all->buffers.size(), 6u);  // five parameters and the accumulators
+  EXPECT_LE(worst_excess(c, *all, 3), 0);
+  const auto part = lower(c, steps(tiled + "fuse T S\nfuse S R\n"), 4);
+  ASSERT_TRUE(part.ok()) << part.reason().text;
+  EXPECT_EQ(part->buffers.size(), 7u);  // R, too
+  EXPECT_LE(worst_excess(c, *part, 3), 0);
+}
+
+TEST(Lower, AChainIsFusedFromItsHead) {
+  struct Case {
+    std::string text, steps, reason;
+  };
+  const std::string ordered = "order T i.0 j.0 l.0\naccumulate T above l.0\n";
+  const std::vector<Case> cases = {
+      {chain, ordered + "fuse S R\n", "fuse S R: S does not accumulate"},
+      {chain, ordered + "fuse T S\nfuse S Y\n", "fuse S Y: Y needs a stage behind T"},
+      {"input A[4,4] : f64; T[i] : f64 += A[i,l]; S[i] : f64 = T[i] + 1; U[i] : f64 += A[i,l];"
+       "output Y[i] : f64 = S[i] * U[i] where i=4, l=4",
+       "accumulate T above l.0\nfuse T S\nfuse S Y\n", "fuse S Y: Y needs a stage behind T"},
+      {"input A[4,4]; T[i] += A[i,l]; S[i] = T[i] * 3; output Y[i] : f64 = S[i] where i=4, l=4",
+       "accumulate T above l.0\nfuse T S\nfuse S Y\n", "fuse S Y: S and Y are of different types"},
+  };
+  for (const Case& one : cases) {
+    const auto program = lower(computed(one.text), steps(one.steps), 1);
+    ASSERT_FALSE(program.ok()) << one.steps;
+    EXPECT_EQ(program.reason().text, one.reason);
+  }
+}
+
+TEST(Lower, AChainThatExplodesIsRefused) {
+  std::string text = "input A[4,4]; T0[i] += A[i,l];", fusing = "accumulate T0 above l.0\n";
+  for (int n = 1; n <= 20; ++n) {
+    text += "T" + std::to_string(n) + "[i] = T" + std::to_string(n - 1) + "[i] * T" + std::to_string(n - 1) + "[i];";
+    fusing += "fuse T" + std::to_string(n - 1) + " T" + std::to_string(n) + "\n";
+  }
+  text += "output Y[i] = T20[i] where i=4, l=4";
+  const auto program = lower(computed(text), steps(fusing), 1);
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.reason().text, "fused stages make a value of more than 4096 operations");
+}
+
+TEST(Lower, PaddingMayBeAnotherNumberThanZero) {
+  for (const char* text : {"max_pool2d(c=2,h=5,w=9,r=3,s=2,stride=2,pad=1)", "max_pool2d(c=2,h=5,w=9,r=2,s=2,pad=2)",
+                           "input A[5]; output B[i] = pad(A[i - 2], 0.5) * 2 where i=9",
+                           "input A[5] : i32; output B[i] : i32 max= pad(A[i + u - 2], -7) where i=9, u=2"}) {
+    const Computation c = computed(text);
+    const auto wide = lower(c, {}, 4);
+    ASSERT_TRUE(wide.ok());
+    EXPECT_LE(worst_excess(c, *wide, 5), 0) << text;
+    EXPECT_LE(worst_excess(c, naive_program(c), 5), 0) << text;
   }
 }
 

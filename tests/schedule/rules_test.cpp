@@ -63,6 +63,26 @@ TEST(Rules, ConstantsThatVectorsNeedPackedAreAlwaysPacked) {
   }
 }
 
+TEST(Rules, AStageThatReducesNothingHasASpaceTooWhenVectorsNeedAConstantPacked) {
+  base::Stream stream(1, "rules");
+  const Space space = derive_space(
+      parse_workload("input A[33,61]; constant B[31,33]; output C[i,j] = A[j,2*i] + B[i,j] where i=31, j=33"),
+      target_with(256, 16));
+  const Computation c = computed(space.workload().text);
+  for (int i = 0; i < 10; ++i) {
+    const auto program = codegen::program(space.sample(stream), space.target());
+    ASSERT_TRUE(program.ok());
+    EXPECT_LE(worst_excess(c, *program, 1), 0);
+  }
+}
+
+TEST(Rules, AChainOfElementwiseStagesIsFused) {
+  for (const SketchSpace& sketch : derived("conv2d_residual(c=8,h=9,w=9,k=16,r=3,s=3,pad=1)")) {
+    const std::string text = to_text(*sketch.sketch);
+    EXPECT_TRUE(contains(text, "\n$T_accumulate{fuse T S|}\n$T_accumulate{fuse S Y|}\n")) << text;
+  }
+}
+
 TEST(Rules, AnElementwiseConsumerIsFusedWhereTheWholeReductionLiesInside) {
   const auto sketches = derived("dense(m=16,n=32,k=16)");
   ASSERT_FALSE(sketches.empty());

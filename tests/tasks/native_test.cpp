@@ -9,6 +9,7 @@
 #include "base/monitor.h"
 #include "codegen/machine/compile.h"
 #include "codegen/schedule/space.h"
+#include "tasks/rebuild.h"
 #include "tests/tasks/support.h"
 
 namespace graft::tasks {
@@ -20,6 +21,7 @@ using test::candidate;
 using test::endless_matmul;
 using test::expect_contains;
 using test::good_matmul;
+using test::inexact_matmul;
 using test::message_of;
 using test::parsed;
 using test::small_matmul;
@@ -70,6 +72,16 @@ TEST_F(Runner, SeesAWrongResult) {
   expect_good();
 }
 
+TEST_F(Runner, AllowsTheErrorThatAProgramIsSaidToHave) {
+  codegen::LoopProgram inexact = inexact_matmul();
+  EXPECT_EQ(run(inexact).status, Status::wrong_result);
+  inexact.amplification = 100;
+  const Measurement good = run(inexact);
+  EXPECT_EQ(good.status, Status::ok) << good.reason;
+  inexact.amplification = 1;
+  EXPECT_EQ(run(inexact).status, Status::wrong_result);
+}
+
 TEST_F(Runner, SeesAnElementThatIsNotWrittenEvenWhenItWasRightBefore) {
   expect_good();
   codegen::LoopProgram lazy = good_matmul();
@@ -94,28 +106,65 @@ TEST_F(Runner, SeesAStoreJustBehindAnOutput) {
   program.stores.back().target.index[1].constant += 1;
   const Measurement wrong = runner_.run(workload, program, target_);
   EXPECT_EQ(wrong.status, Status::wrong_result);
-  EXPECT_EQ(wrong.reason, "C: a store behind its end");
+  EXPECT_EQ(wrong.reason, "a store outside of C by 1 bytes");
+}
+
+TEST_F(Runner, SeesAStoreJustInFrontOfAnOutput) {
+  codegen::LoopProgram program = parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j]"));
+  program.stores.front().target.index[1].constant -= 3;  // the page begins long before C does
+  const Measurement wrong = run(program);
+  EXPECT_EQ(wrong.status, Status::wrong_result);
+  EXPECT_EQ(wrong.reason, "a store outside of C by 1 bytes");
 }
 
 TEST_F(Runner, SurvivesACrash) {
   const Measurement crashed = run(wild_matmul());
   EXPECT_EQ(crashed.status, Status::crashed);
-  expect_contains(crashed.reason, "run: segmentation fault");
+  EXPECT_EQ(crashed.reason, "run: segmentation fault (far outside of all buffers)");
   expect_good();
 }
 
-TEST_F(Runner, AStoreRightBehindTheLastPageIsACrash) {
+TEST_F(Runner, AnAccessRightBehindTheLastPageIsACrash) {
   codegen::LoopProgram wild = good_matmul();
   wild.stores.back().target.index[0].constant += 8;  // C ends with its page, and the next cannot be touched
-  EXPECT_EQ(run(wild).status, Status::crashed);
+  const Measurement crashed = run(wild);
+  EXPECT_EQ(crashed.status, Status::crashed);
+  EXPECT_EQ(crashed.reason, "run: segmentation fault (outside of C by 1 bytes)");
   expect_good();
+
+  wild = good_matmul();
+  wild.stores.back().value.loads[1].index[0].constant += 8 + 2;
+  EXPECT_EQ(run(wild).reason, "run: segmentation fault (outside of B by 65 bytes)");
+}
+
+TEST_F(Runner, AnAccessInFrontOfTheFirstPageIsACrash) {
+  MeasureSettings settings = quick();
+  settings.guard_in_front = true;
+  HostRunner runner(settings);
+  codegen::LoopProgram wild = good_matmul();
+  EXPECT_EQ(runner.run(small_matmul(), wild, target_).status, Status::ok);
+  wild.stores.back().value.loads[0].index[1].constant -= 1;
+  EXPECT_EQ(runner.run(small_matmul(), wild, target_).reason, "run: segmentation fault (outside of A by 4 bytes)");
+}
+
+TEST_F(Runner, TheWorkspaceIsGuardedToo) {
+  const std::string text =
+      "buffer A f32 [8,8] input\nbuffer B f32 [8,8] input\nbuffer C f32 [8,8] output\nbuffer T f32 [64] temporary\n"
+      "run\n  for i 8\n    for j 8\n      T[8*i + j] = 0\n      for k 8\n        T[8*i + j] += A[i,k] * B[k,j]\n"
+      "      C[i,j] = T[8*i + j]\n";
+  codegen::LoopProgram program = parsed(text);
+  EXPECT_EQ(run(program).status, Status::ok) << run(program).reason;
+  program.stores.front().target.index[0].constant += 64;
+  EXPECT_EQ(run(program).reason, "run: segmentation fault (outside of the workspace by 1 bytes)");
 }
 
 TEST_F(Runner, AStoreToAnInputIsACrash) {
   codegen::LoopProgram thief = good_matmul();
   codegen::Store& store = thief.stores.back();
   store.target.tensor = 0;
-  EXPECT_EQ(run(thief).status, Status::crashed);
+  const Measurement crashed = run(thief);
+  EXPECT_EQ(crashed.status, Status::crashed);
+  EXPECT_EQ(crashed.reason, "run: segmentation fault (a store to input A)");
   expect_good();
 }
 
@@ -295,6 +344,19 @@ TEST(NativeMeasurer, ACandidateThatDoesNotLowerIsAReason) {
   EXPECT_EQ(results[1].measurement.status, Status::ok) << results[1].measurement.reason;
 }
 
+TEST(NativeMeasurer, MeasuresARestructuredCandidate) {
+  const codegen::Workload workload = codegen::parse_workload("conv2d_nchwc(c=16,h=8,w=10,k=16,r=3,s=3,pad=1)");
+  const auto measurer = make_measurer(platform_named("native"), quick());
+  const std::vector<Measured> results = measured(*measurer, {candidate(workload, "sketch w\nwinograd Y $m\n", {4}),
+                                                             candidate(workload, "sketch w\nwinograd Y $m\n", {2}),
+                                                             candidate(workload, "sketch w\nwinograd Y $m\n", {3})});
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0].measurement.status, Status::ok) << results[0].measurement.reason;
+  EXPECT_EQ(results[1].measurement.status, Status::ok) << results[1].measurement.reason;
+  EXPECT_NE(results[0].program_hash, results[1].program_hash);
+  EXPECT_EQ(results[2].measurement.status, Status::does_not_lower);
+}
+
 TEST(NativeMeasurer, StopsWhenAskedHavingReportedFewer) {
   const auto measurer = make_measurer(platform_named("native"), quick());
   const std::vector<codegen::Candidate> batch(20, candidate(small_matmul(), "sketch plain\n"));
@@ -302,7 +364,8 @@ TEST(NativeMeasurer, StopsWhenAskedHavingReportedFewer) {
   int reported = 0;
   measurer->measure(
       batch, [&](const Measured&) { ++reported; }, monitor);
-  EXPECT_EQ(reported, 2);
+  EXPECT_GE(reported, 2);
+  EXPECT_LE(reported, 5) << "two may wait and one may be with the worker when the stop is asked for";
 }
 
 TEST(NativeMeasurer, AnExceptionOfTheListenerEndsTheBatchCleanly) {
@@ -332,6 +395,49 @@ TEST(NativeMeasurer, AbortsByTheBestOfTheSameWorkload) {
   EXPECT_EQ(results[8].measurement.status, Status::slower_than_limit) << results[8].measurement.reason;
   EXPECT_EQ(results[8].measurement.seconds.size(), 1u);
   EXPECT_TRUE(std::isnan(datasets::seconds_of(results[8].measurement)));
+}
+
+// ---- the best ones by every pipeline
+
+TEST(Rebuild, EveryCandidateByEveryPipelineTimedInEveryRound) {
+  const Platform platform = platform_named("native");
+  const codegen::Candidate bad = candidate(small_matmul(), "sketch bad\ntile C nowhere 4\n");
+  const std::vector<codegen::Candidate> best{candidate(small_matmul(), "sketch plain\n"), bad};
+  const MeasureSettings settings = quick();
+  Quiet quiet_monitor;
+  const std::vector<Build> builds = rebuild(platform, best, 2, settings, quiet_monitor);
+  const auto& pipelines = codegen::pipelines();
+  ASSERT_EQ(builds.size(), 2 * pipelines.size());
+  for (std::size_t i = 0; i < builds.size(); ++i) {
+    const Measurement& measurement = builds[i].measurement;
+    EXPECT_EQ(builds[i].candidate, std::int64_t(i / pipelines.size()));
+    EXPECT_EQ(builds[i].pipeline, pipelines[i % pipelines.size()].name);
+    if (builds[i].candidate == 0) {
+      EXPECT_EQ(measurement.status, Status::ok) << measurement.reason;
+      EXPECT_EQ(measurement.seconds.size(), 2 * std::size_t(settings.repetitions));
+      EXPECT_EQ(measurement.check, "host");
+    } else {
+      EXPECT_NE(measurement.status, Status::ok);
+      expect_contains(measurement.reason, "nowhere");
+    }
+  }
+}
+
+TEST(Rebuild, EqualMachineCodeIsTimedOnce) {
+  const codegen::Candidate plain = candidate(small_matmul(), "sketch plain\n");
+  Quiet quiet_monitor;
+  const std::vector<Build> builds =
+      rebuild(platform_named("native"), std::vector{plain, plain}, 1, quick(), quiet_monitor);
+  const std::size_t pipelines = codegen::pipelines().size();
+  // Two timings of one program never agree to the last bit.
+  for (std::size_t i = 0; i < pipelines; ++i)
+    EXPECT_EQ(builds[i].measurement.seconds, builds[pipelines + i].measurement.seconds);
+}
+
+TEST(Rebuild, AStopLeavesNothing) {
+  StopAfter monitor(1);
+  const codegen::Candidate plain = candidate(small_matmul(), "sketch plain\n");
+  EXPECT_TRUE(rebuild(platform_named("native"), std::vector{plain}, 2, quick(), monitor).empty());
 }
 
 }  // namespace

@@ -1,0 +1,11 @@
+// The text form of loop programs.
+#include "tests/fuzz/program.h"
+
+namespace graft::fuzz {
+
+void examine(std::string_view text) {
+  codegen::LoopProgram program;
+  if (accepted([&] { program = codegen::parse_program(text, "text"); })) hold_promises(program);
+}
+
+}  // namespace graft::fuzz

@@ -1,0 +1,251 @@
+// Draws random pairs of a workload and a schedule, compiles them for every x86-64 level that this machine has, and runs
+// each twice in the worker: with its buffers ending at pages that cannot be touched, and beginning at such pages. What
+// comes out is held against plain loops (definitions.h).
+//
+//   test_verify [--pairs N] [--seed S] [--first W]
+//
+// A workload depends on the seed and its number alone: `--seed S --first W --pairs 5` runs workload W of that seed.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "codegen/program/forms.h"
+#include "codegen/schedule/lower.h"
+#include "codegen/schedule/space.h"
+#include "tasks/native.h"
+#include "tasks/platform.h"
+#include "tasks/worker/wire.h"
+#include "tests/verify/definitions.h"
+
+namespace graft::verify {
+namespace {
+
+using codegen::Candidate;
+using codegen::LoopProgram;
+using codegen::Target;
+using datasets::Status;
+
+constexpr int pairs_a_workload = 5;
+
+// The example as the worker is given it; a Failure where its operands are not those of the workload.
+codegen::Reference reference_of(const Example& example, const codegen::Computation& computation) {
+  codegen::Reference reference;
+  const std::size_t count = computation.tensors.size();
+  reference.tensors.resize(count);
+  reference.magnitude.resize(count);
+  reference.reduction_length.resize(count);
+  std::size_t operand = 0;
+  for (std::size_t t = 0; t < count; ++t) {
+    const codegen::Tensor& tensor = computation.tensors[t];
+    if (tensor.role == codegen::Role::temporary) continue;
+    const bool written = tensor.role == codegen::Role::output;
+    if (!written && operand == example.operands.size()) throw base::Failure("more operands than the definition has");
+    reference.tensors[t] = written ? example.output : example.operands[operand++];
+    if (std::int64_t(reference.tensors[t].size()) != tensor.elements())
+      throw base::Failure(fmt::format("{} has {} elements, the definition {}", tensor.name, tensor.elements(),
+                                      reference.tensors[t].size()));
+    if (!written) continue;
+    reference.magnitude[t] = example.magnitude;
+    reference.reduction_length[t] = example.roundings;
+  }
+  if (operand != example.operands.size()) throw base::Failure("fewer operands than the definition has");
+  return reference;
+}
+
+// Both guards, and the example that is in force.
+class Check {
+ public:
+  Check() : behind_(settings(false), maker()), in_front_(settings(true), maker()) {}
+
+  void use(const codegen::Workload& workload, const Example& example) {
+    reference_ = reference_of(example, codegen::computation(workload));
+  }
+  // What is wrong about the reference that the program itself checks with; empty when it gives what the loops give.
+  std::string problem_of_reference(const codegen::Computation& computation) const {
+    const codegen::Reference own = codegen::reference(computation, reference_.tensors);
+    for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
+      for (std::size_t i = 0; i < reference_.magnitude[t].size(); ++i) {
+        const double allowed =
+            tolerance(codegen::DType::f64, reference_.reduction_length[t], reference_.magnitude[t][i]);
+        const double expected = reference_.tensors[t][i], got = own.tensors[t][i];
+        if (!tasks::wire::within(got, expected, allowed))
+          return fmt::format("reference: element {} of {} is {} instead of {}", i, computation.tensors[t].name, got,
+                             expected);
+      }
+    }
+    return "";
+  }
+
+  // Empty when both runs are right.
+  std::string problem(const codegen::Workload& workload, const LoopProgram& program, const Target& target) {
+    check(program, workload.text);
+    const auto binary = tasks::compile_for_host(program, target);
+    if (!binary) return "does not compile: " + binary.reason().text;
+    for (tasks::HostRunner* runner : {&behind_, &in_front_}) {
+      const datasets::Measurement measurement = runner->run(workload, *binary);
+      if (measurement.status != Status::ok)
+        return fmt::format("{}: {}", name_of(measurement.status), measurement.reason);
+    }
+    return "";
+  }
+
+ private:
+  static tasks::MeasureSettings settings(bool in_front) {
+    tasks::MeasureSettings settings;
+    settings.repetitions = 0;
+    settings.guard_in_front = in_front;
+    return settings;
+  }
+  tasks::MakeReference maker() {
+    return [this](const codegen::Workload&, std::uint64_t) { return reference_; };
+  }
+
+  codegen::Reference reference_;
+  tasks::HostRunner behind_, in_front_;
+};
+
+// A candidate in the words in which it can be looked at.
+std::string shown(const Candidate& candidate) {
+  const auto steps = codegen::schedule(candidate);
+  return steps ? to_text(*steps) : steps.reason().text;
+}
+
+class Run {
+ public:
+  Run(std::uint64_t seed, std::int64_t pairs) : seed_(seed), pairs_(pairs) {
+    for (const char* const id : {"native:v2", "native:v3", "native:v4"}) {
+      try {
+        targets_.push_back(tasks::platform_named(id).target);
+      } catch (const base::UserError& error) {
+        std::printf("skipped: %s\n", error.what());
+      }
+    }
+    if (targets_.empty()) throw base::Failure("this machine runs none of the x86-64 levels");
+  }
+
+  // An error that is planted must be seen, or nothing that follows means anything.
+  void try_out() {
+    base::Stream stream(1, "verify");
+    Example example = definitions().front().draw(stream);
+    example.output.back() += 1;
+    const codegen::Workload workload = codegen::parse_workload(example.workload);
+    Check check;
+    check.use(workload, example);
+    const std::string problem = check.problem(workload, naive_program(codegen::computation(workload)), targets_[0]);
+    if (!problem.starts_with("wrong_result")) throw base::Failure("a planted error was not seen: " + problem);
+  }
+
+  void from(std::int64_t first) {
+    for (std::int64_t number = first; done_ < pairs_; ++number) workload(number);
+  }
+
+  int report() const {
+    for (const auto& [name, count] : counts_) std::printf("%6lld  %s\n", static_cast<long long>(count), name.c_str());
+    std::printf("%lld pairs of %lld workloads, seed %llu: %lld distinct programs, %d failures\n",
+                static_cast<long long>(done_), static_cast<long long>(workloads_),
+                static_cast<unsigned long long>(seed_), static_cast<long long>(programs_.size()), failures_);
+    return failures_ == 0 ? 0 : 1;
+  }
+
+ private:
+  void workload(std::int64_t number) {
+    base::Stream stream(seed_, "verify", std::uint64_t(number));
+    const Definition& definition = definitions()[std::size_t(stream.below(std::int64_t(definitions().size())))];
+    const Example example = definition.draw(stream);
+    ++workloads_;
+    std::string what = example.workload;
+    try {
+      const codegen::Workload workload = codegen::parse_workload(example.workload);
+      check_.use(workload, example);
+      const std::string doubt = check_.problem_of_reference(codegen::computation(workload));
+      if (!doubt.empty()) fail(number, what, doubt);
+      std::optional<Candidate> previous;
+      for (int i = 0; i < pairs_a_workload && done_ < pairs_; ++i) {
+        const Target& target = targets_[std::size_t(stream.below(std::int64_t(targets_.size())))];
+        what = fmt::format("{} on {}", example.workload, target.cpu);
+        ++done_;
+        ++counts_[std::string(definition.name)];
+        std::string problem;
+        if (i == 0) {
+          const LoopProgram program = naive_program(codegen::computation(workload));
+          programs_.insert(base::hash_combine(hash(program), hash(workload)));
+          problem = check_.problem(workload, program, target);
+        } else {
+          const codegen::Space space = derive_space(workload, target);
+          const Candidate candidate = drawn(space, previous, stream);
+          what += "\n" + shown(candidate);
+          const auto program = codegen::program(candidate, target);
+          if (program) programs_.insert(base::hash_combine(hash(*program), hash(workload)));
+          problem = program ? check_.problem(workload, *program, target) : "does not lower: " + program.reason().text;
+          previous = candidate;
+        }
+        if (!problem.empty()) fail(number, what, problem);
+      }
+    } catch (const base::UserError& error) {
+      fail(number, what, error.what());
+    } catch (const base::Failure& error) {
+      fail(number, what, error.what());
+    }
+  }
+
+  // A sample, or what search makes of earlier ones.
+  static Candidate drawn(const codegen::Space& space, const std::optional<Candidate>& previous, base::Stream& stream) {
+    if (!previous || !space.valid(*previous)) return space.sample(stream);
+    switch (stream.below(3)) {
+      case 0:
+        return space.mutate(*previous, stream);
+      case 1:
+        if (auto child = space.crossover(*previous, space.sample(stream), stream)) return std::move(*child);
+        [[fallthrough]];
+      default:
+        return space.sample(stream);
+    }
+  }
+
+  void fail(std::int64_t number, const std::string& what, const std::string& problem) {
+    ++failures_;
+    std::printf("--seed %llu --first %lld --pairs %d: %s\n%s\n", static_cast<unsigned long long>(seed_),
+                static_cast<long long>(number), pairs_a_workload, problem.c_str(), what.c_str());
+    std::fflush(stdout);
+  }
+
+  std::uint64_t seed_;
+  std::int64_t pairs_, done_ = 0, workloads_ = 0;
+  int failures_ = 0;
+  std::vector<Target> targets_;
+  Check check_;
+  std::map<std::string, std::int64_t> counts_;
+  std::set<std::uint64_t> programs_;
+};
+
+int run(const std::vector<std::string>& words) {
+  std::map<std::string, std::int64_t> options = {{"--pairs", 5000}, {"--seed", 1}, {"--first", 0}};
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    const auto option = options.find(words[i]);
+    if (option == options.end() || i + 1 == words.size())
+      throw base::UserError(words[i], "expected --pairs N, --seed S or --first W");
+    option->second = base::Cursor(words[i + 1], words[i]).integer();
+  }
+  Run all(std::uint64_t(options.at("--seed")), options.at("--pairs"));
+  all.try_out();
+  all.from(options.at("--first"));
+  return all.report();
+}
+
+}  // namespace
+}  // namespace graft::verify
+
+int main(int argc, char** argv) {
+  try {
+    return graft::verify::run({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 2;
+  }
+}
