@@ -114,7 +114,7 @@ class Emitter {
   struct Variable {
     std::int64_t value = 0;
     llvm::Value* counter = nullptr;
-    std::vector<Moving> moving;  // pointers that the loop carries along
+    std::vector<Moving> moving = {};  // pointers that the loop carries along
   };
   // Part of a register buffer held in one SSA value: `lanes` elements from an offset on.
   struct Piece {
@@ -537,7 +537,7 @@ class Emitter {
   }
 
   void enter(int l, llvm::Value* counter) {
-    variable(l) = {0, counter, {}};
+    variable(l) = {.value = 0, .counter = counter};
     serial_loops_.push_back(l);
   }
   void leave() { serial_loops_.pop_back(); }

@@ -562,9 +562,10 @@ class Lowerer {
     const int axis = computation_.spatial_axes(stage()) - 1;
     if (lanes_ <= 1 || axis < 0 || computation_.is_reduction(stage())) return;
     if (plan.loops.back().kind == LoopKind::vector) return;  // computed more than once
+    const bool copies = is_padding_copy(stage());
     for (const Access& access : stage().value.loads) {
       const std::int64_t stride = stride_along(computation_, access, axis);
-      if (stride != 0 && stride != 1) return;
+      if ((stride != 0 && stride != 1) || (access.padded && !copies)) return;
     }
     plan.loops.back().step = lanes_;
     plan.loops.push_back({axis, 1, 1, LoopKind::vector});

@@ -132,6 +132,10 @@ base::Result<Restructured> after_steps(const Computation& computation, const Sch
 
 }  // namespace
 
+bool is_restructuring(StepKind kind) {
+  return kind == StepKind::absorb || kind == StepKind::rfactor || kind == StepKind::winograd;
+}
+
 base::Result<Computation> restructured(const Computation& computation, const Schedule& schedule) {
   base::Result<Restructured> result = after_steps(computation, schedule);
   if (!result) return result.reason();

@@ -13,6 +13,8 @@
 
 namespace graft::codegen {
 
+bool is_restructuring(StepKind kind);
+
 // The computation with every such step of the schedule done, in order. A Reason names the step that does not apply.
 base::Result<Computation> restructured(const Computation& computation, const Schedule& schedule);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "codegen/schedule/restructure.h"
+
 namespace graft::codegen {
 namespace {
 
@@ -40,7 +42,7 @@ class Rewriter {
 
   std::string apply(const Step& step) {
     // Done before there were loops; what they leave under the stage's name is not scheduled by that.
-    if (step.kind == StepKind::rfactor || step.kind == StepKind::winograd) return "";
+    if (is_restructuring(step.kind)) return "";
     const int tensor = computation_.tensor_named(step.stage);
     const int stage = tensor < 0 ? -1 : computation_.stage_writing(tensor);
     if (stage < 0) return fmt::format("there is no stage {}", step.stage);
@@ -66,13 +68,12 @@ class Rewriter {
         return fuse(step);
       case StepKind::tensorize:
         return tensorize(step);
+      case StepKind::compute:
+        return compute(step);
       case StepKind::absorb:
-        return "";  // done before there were loops
       case StepKind::rfactor:
       case StepKind::winograd:
         break;
-      case StepKind::compute:
-        return compute(step);
     }
     return "unknown step";
   }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "codegen/schedule/lower.h"
+#include "codegen/schedule/restructure.h"
 #include "codegen/schedule/splits.h"
 
 namespace graft::codegen {
@@ -252,19 +254,6 @@ int fusable_consumer(const Computation& computation, int stage, int head) {
   return consumer;
 }
 
-// Element-wise consumers are applied at write-back where argument `where` has its first value: the whole reduction lies
-// inside.
-void fuse_consumers(const Computation& computation, int number, const std::string& where, Builder& builder) {
-  const auto name_of_stage = [&](int stage) {
-    return computation.tensors[std::size_t(computation.stages[std::size_t(stage)].tensor)].name;
-  };
-  for (int from = number, to = fusable_consumer(computation, number, number); to >= 0;) {
-    builder.line(Builder::again(where, {fmt::format("fuse {} {}", name_of_stage(from), name_of_stage(to)), ""}));
-    from = to;
-    to = fusable_consumer(computation, from, number);
-  }
-}
-
 // Element-wise stages that only this one reads, and that reduce nothing: padding copies and the like.
 std::vector<int> absorbable_producers(const Computation& computation, int number) {
   std::vector<int> result;
@@ -331,11 +320,46 @@ std::string blocks_of(const Computation& computation, const Stage& stage, int te
   return fmt::format(" by {}", lanes);
 }
 
+std::string name_of(const Computation& computation, const Stage& stage) {
+  return computation.tensors[std::size_t(stage.tensor)].name;
+}
+
+// A stage's name as part of an argument's.
+std::string argument_name(std::string name) {
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+// Element-wise consumers are applied at write-back where argument `where` has its first value: the whole reduction lies
+// inside.
+void fuse_consumers(const Computation& computation, int number, const std::string& where, Builder& builder) {
+  for (int from = number, to = fusable_consumer(computation, number, number); to >= 0;) {
+    const std::string fuse = fmt::format("fuse {} {}", name_of(computation, computation.stages[std::size_t(from)]),
+                                         name_of(computation, computation.stages[std::size_t(to)]));
+    builder.line(Builder::again(where, {fuse, ""}));
+    from = to;
+    to = fusable_consumer(computation, from, number);
+  }
+}
+
+std::int64_t lanes_of(const Computation& computation, const Stage& stage, const Target& target) {
+  return target.lanes(bytes_of(computation.tensors[std::size_t(stage.tensor)].dtype));
+}
+
+// Whether every operand moves along a spatial axis: nothing is used twice, tiles of it are of no use.
+bool is_batch_axis(const Computation& computation, const Stage& stage, int axis) {
+  return computation.is_reduction(stage) && stage.value.loads.size() > 1 &&
+         std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
+           return std::any_of(access.index.begin(), access.index.end(),
+                              [&](const Affine& form) { return form.coefficient(axis) != 0; });
+         });
+}
+
+// `behind_order`, if given, makes a line that stands behind the order out of the stage's outermost loops.
 void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes,
-               Builder& builder) {
+               const std::function<std::string(const std::string&)>& behind_order, Builder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
-  const auto name_of_stage = [&](const Stage& s) { return computation.tensors[std::size_t(s.tensor)].name; };
-  const std::string name = name_of_stage(stage);
+  const std::string name = name_of(computation, stage), label = argument_name(name);
   std::vector<std::string> s[4], r[3], idle[3];
   std::vector<std::pair<int, std::string>> register_loops;
   std::string vector_loop;
@@ -347,7 +371,8 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   std::vector<Origin> origins;
   for (const int producer : absorbable_producers(computation, number)) {
     const Stage& source = computation.stages[std::size_t(producer)];
-    Origin origin{fmt::format("{}_{}", name, name_of_stage(source)), name_of_stage(source), {""}};
+    Origin origin{
+        fmt::format("{}_{}", label, argument_name(name_of(computation, source))), name_of(computation, source), {""}};
     if (vector.axis < 0 || !pads_along(computation, source, stage, vector.axis)) {
       origin.absorb.push_back(fmt::format("absorb {} {}", name, origin.producer));
     }
@@ -361,8 +386,12 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
     if (axis.extent == 1) continue;
     const bool spatial = a < computation.spatial_axes(stage);
     const bool vectorised = a == vector.axis;
+    if (spatial && !vectorised && is_batch_axis(computation, stage, a)) {
+      s[0].push_back(axis.name + ".0");
+      continue;
+    }
     const auto tiles = spatial ? spatial_tiles(axis.extent, vectorised ? lanes : 1) : reduction_tiles(axis.extent);
-    builder.line(fmt::format("tile {} {}{}", name, axis.name, builder.sizes(name + "_" + axis.name, tiles)));
+    builder.line(fmt::format("tile {} {}{}", name, axis.name, builder.sizes(label + "_" + axis.name, tiles)));
     for (int level = 0; level < (spatial ? 4 : 3); ++level) {
       const std::string loop = fmt::format("{}.{}", axis.name, level);
       // One vector covers all of it: its other loops never iterate, their order is no choice.
@@ -380,8 +409,8 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
 
   // S0 S1 R0 S2 R1 R2 S3 v
   std::vector<std::string> order;
-  const auto group = [&](const std::string& label, const std::vector<std::string>& loops) {
-    if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", name, label), orders(loops)));
+  const auto group = [&](const std::string& level, const std::vector<std::string>& loops) {
+    if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", label, level), orders(loops)));
   };
   group("s0", s[0]);
   order.push_back(joined(idle[0]));
@@ -401,6 +430,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   if (!unrolled.empty()) builder.line(fmt::format("unroll {} {}", name, joined(unrolled)));
 
   const std::string from_s1 = joined(s[1]), from_r0 = joined(r[0]);
+  if (behind_order) builder.line(behind_order(joined({joined(s[0]), from_r0})));
   for (const Origin& origin : origins) {
     std::vector<std::string> compute(origin.absorb.size());
     const std::string& where = s[1].empty() ? from_r0 : from_s1;
@@ -408,7 +438,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
     builder.line(Builder::again(origin.argument, compute));
   }
   if (!r[0].empty()) {
-    const std::string where = name + "_accumulate";
+    const std::string where = label + "_accumulate";
     builder.line(fmt::format("accumulate {} above {}", name, builder.choice(where, {from_r0, joined(r[1])})));
     fuse_consumers(computation, number, where, builder);
     for (const int tensor : packable_tensors(computation, stage)) {
@@ -425,7 +455,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
         alternatives.push_back(pack + from_s1);
         alternatives.push_back(pack + from_r0);
       }
-      builder.line(builder.choice(fmt::format("{}_pack_{}", name, operand.name), alternatives));
+      builder.line(builder.choice(fmt::format("{}_pack_{}", label, argument_name(operand.name)), alternatives));
     }
   } else {  // read once: packed only where vectors need it
     for (const int tensor : vector.packed) {
@@ -433,6 +463,81 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
                                blocks_of(computation, stage, tensor, vector, lanes), joined(s[0])));
     }
   }
+}
+
+// A stage that depends on constants only: it runs once, in `prepare`, and needs no schedule.
+bool is_known_ahead(const Computation& computation, const Stage& stage) {
+  if (computation.tensors[std::size_t(stage.tensor)].role != Role::temporary) return false;
+  return std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
+    const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
+    const int writer = computation.stage_writing(access.tensor);
+    return writer < 0 ? tensor.role == Role::constant || tensor.is_literal()
+                      : is_known_ahead(computation, computation.stages[std::size_t(writer)]);
+  });
+}
+
+std::vector<int> reductions(const Computation& computation) {
+  std::vector<int> result;
+  for (std::size_t i = 0; i < computation.stages.size(); ++i) {
+    const Stage& stage = computation.stages[i];
+    if (computation.is_reduction(stage) && !is_known_ahead(computation, stage)) result.push_back(int(i));
+  }
+  return result;
+}
+
+// One sketch per combination of vector axes; `prefix` are the steps that made this computation.
+void add_sketches(const Computation& computation, const Target& target, const std::string& prefix,
+                  const std::string& suffix, std::vector<SketchSpace>& result) {
+  std::vector<int> main_stages = reductions(computation);
+  if (main_stages.empty()) main_stages.push_back(int(computation.stages.size()) - 1);
+  std::vector<VectorAxis> chosen(main_stages.size());
+  const std::function<void(std::size_t)> choose = [&](std::size_t at) {
+    if (at < main_stages.size()) {
+      const Stage& stage = computation.stages[std::size_t(main_stages[at])];
+      for (VectorAxis& axis : vector_axes(computation, stage, lanes_of(computation, stage, target))) {
+        chosen[at] = std::move(axis);
+        choose(at + 1);
+      }
+      return;
+    }
+    Builder builder;
+    if (!prefix.empty()) builder.line(prefix);
+    std::string name;
+    for (std::size_t i = 0; i < main_stages.size(); ++i) {
+      const Stage& stage = computation.stages[std::size_t(main_stages[i])];
+      add_stage(computation, main_stages[i], chosen[i], lanes_of(computation, stage, target), {}, builder);
+      name += (i > 0 ? "_" : "") + name_of(computation, stage) +
+              (chosen[i].axis < 0 ? "_scalar" : "_by_" + stage.axes[std::size_t(chosen[i].axis)].name);
+    }
+    result.push_back(builder.finish(name + suffix));
+  };
+  choose(0);
+}
+
+// Sums along memory, one result at a time: split so that a vector of part sums runs along it.
+void add_factored_sketches(const Computation& computation, const Target& target, std::vector<SketchSpace>& result) {
+  std::string prefix;
+  Schedule schedule;
+  for (const int number : reductions(computation)) {
+    const Stage& stage = computation.stages[std::size_t(number)];
+    const std::int64_t lanes = lanes_of(computation, stage, target);
+    if (lanes <= 1 || vector_axes(computation, stage, lanes).front().axis >= 0) continue;
+    for (int axis = computation.spatial_axes(stage); axis < int(stage.axes.size()); ++axis) {
+      const bool along = std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
+        const std::int64_t stride = stride_along(computation, access, axis);
+        return stride == 0 || stride == 1;
+      });
+      const Axis& summed = stage.axes[std::size_t(axis)];
+      if (!along || summed.extent % lanes != 0 || summed.extent == lanes) continue;
+      schedule.push_back(
+          parse_step(fmt::format("rfactor {} {} {}", name_of(computation, stage), summed.name, lanes), "rules"));
+      prefix += (prefix.empty() ? "" : "\n") + to_text(schedule.back());
+      break;
+    }
+  }
+  if (schedule.empty()) return;
+  const base::Result<Computation> form = restructured(computation, schedule);
+  if (form) add_sketches(*form, target, prefix, "_factored", result);
 }
 
 // ---- a stage with an intrinsic ----
@@ -463,7 +568,7 @@ std::vector<std::vector<std::int64_t>> tiles_of(std::int64_t axis, std::int64_t 
 bool add_tensorized_stage(const Computation& computation, int number, const Intrinsic& intrinsic,
                           const Assignment& assignment, Builder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
-  const std::string& name = computation.tensors[std::size_t(stage.tensor)].name;
+  const std::string name = name_of(computation, stage), label = argument_name(name);
   std::vector<std::string> s[3], r[2], nest(intrinsic.stage().axes.size());
   for (int a = 0; a < int(stage.axes.size()); ++a) {
     const Axis& axis = stage.axes[std::size_t(a)];
@@ -485,7 +590,7 @@ bool add_tensorized_stage(const Computation& computation, int number, const Intr
         if (is_part) tiles.back().push_back(extent);
       }
     }
-    builder.line(fmt::format("tile {} {}{}", name, axis.name, builder.sizes(name + "_" + axis.name, tiles)));
+    builder.line(fmt::format("tile {} {}{}", name, axis.name, builder.sizes(label + "_" + axis.name, tiles)));
     const auto loop = [&](int level) { return fmt::format("{}.{}", axis.name, level); };
     const int levels = spatial ? 3 : 2;
     for (int level = 0; level < levels; ++level) (spatial ? s[level] : r[level]).push_back(loop(level));
@@ -494,18 +599,18 @@ bool add_tensorized_stage(const Computation& computation, int number, const Intr
   std::erase(nest, "");
 
   std::vector<std::string> order;
-  const auto group = [&](const std::string& label, const std::vector<std::string>& loops) {
-    if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", name, label), orders(loops)));
+  const auto group = [&](const std::string& which, const std::vector<std::string>& loops) {
+    if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", label, which), orders(loops)));
   };
   group("s0", s[0]);
   group("s1", s[1]);
   group("r0", r[0]);
   group("r1", r[1]);
-  order.push_back(builder.choice(fmt::format("{}_order_s2", name), orders(s[2])));
+  group("s2", s[2]);
   order.push_back(joined(nest));
   builder.line(fmt::format("order {} {}", name, joined(order)));
   builder.line(fmt::format("unroll {} {}", name, joined(s[2])));
-  const std::string where = name + "_accumulate", from_r0 = joined(r[0]);
+  const std::string where = label + "_accumulate", from_r0 = joined(r[0]);
   const std::string innermost = joined(r[1]) + " " + joined(s[2]);
   builder.line(fmt::format("accumulate {} above {}", name, builder.choice(where, {from_r0, innermost})));
   fuse_consumers(computation, number, where, builder);
@@ -533,68 +638,194 @@ bool add_tensorized_stage(const Computation& computation, int number, const Intr
       alternatives.push_back(pack + joined(s[1]));
       alternatives.push_back(pack + from_r0);
     }
-    builder.line(builder.choice(fmt::format("{}_pack_{}", name, operand.name), alternatives));
+    builder.line(builder.choice(fmt::format("{}_pack_{}", label, argument_name(operand.name)), alternatives));
   }
   builder.line(fmt::format("tensorize {} {} {}", name, intrinsic.name, nest.front()));
   return true;
 }
 
-}  // namespace
-
-std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
-                                         std::span<const IntrinsicPointer> intrinsics) {
-  std::vector<int> main_stages;
-  for (std::size_t i = 0; i < computation.stages.size(); ++i) {
-    if (computation.is_reduction(computation.stages[i])) main_stages.push_back(int(i));
-  }
-  if (main_stages.empty()) main_stages.push_back(int(computation.stages.size()) - 1);
-
-  // One sketch per combination of vector axes.
-  std::vector<SketchSpace> result;
-  std::vector<VectorAxis> chosen(main_stages.size());
-  const std::function<void(std::size_t)> choose = [&](std::size_t at) {
-    if (at < main_stages.size()) {
-      const Stage& stage = computation.stages[std::size_t(main_stages[at])];
-      const std::int64_t lanes = target.lanes(bytes_of(computation.tensors[std::size_t(stage.tensor)].dtype));
-      for (VectorAxis& axis : vector_axes(computation, stage, lanes)) {
-        chosen[at] = std::move(axis);
-        choose(at + 1);
-      }
-      return;
-    }
-    Builder builder;
-    std::string name;
-    for (std::size_t i = 0; i < main_stages.size(); ++i) {
-      const Stage& stage = computation.stages[std::size_t(main_stages[i])];
-      const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
-      add_stage(computation, main_stages[i], chosen[i], target.lanes(bytes_of(tensor.dtype)), builder);
-      name += (i > 0 ? "_" : "") + tensor.name +
-              (chosen[i].axis < 0 ? "_scalar" : "_by_" + stage.axes[std::size_t(chosen[i].axis)].name);
-    }
-    result.push_back(builder.finish(name));
-  };
-  choose(0);
-
+// One sketch per intrinsic, reduction and way in which it holds the intrinsic.
+void add_tensorized_sketches(const Computation& computation, const Target& target,
+                             std::span<const IntrinsicPointer> intrinsics, std::vector<SketchSpace>& result) {
   for (const IntrinsicPointer& intrinsic : intrinsics) {
-    for (const int number : main_stages) {
+    for (const int number : reductions(computation)) {
       const Stage& stage = computation.stages[std::size_t(number)];
-      if (!computation.is_reduction(stage)) continue;
       for (const Assignment& assignment : assignments(computation, stage, *intrinsic)) {
         Builder builder;
-        for (const int other : main_stages) {
+        for (const int other : reductions(computation)) {
           if (other == number) continue;
           const Stage& plain = computation.stages[std::size_t(other)];
-          const DType type = computation.tensors[std::size_t(plain.tensor)].dtype;
-          const std::int64_t lanes = target.lanes(bytes_of(type));
-          add_stage(computation, other, vector_axes(computation, plain, lanes).front(), lanes, builder);
+          const std::int64_t lanes = lanes_of(computation, plain, target);
+          add_stage(computation, other, vector_axes(computation, plain, lanes).front(), lanes, {}, builder);
         }
         if (!add_tensorized_stage(computation, number, *intrinsic, assignment, builder)) continue;
         builder.line(to_text(*intrinsic));
-        std::string name = fmt::format("{}_{}", computation.tensors[std::size_t(stage.tensor)].name, intrinsic->name);
+        std::string name = fmt::format("{}_{}", name_of(computation, stage), intrinsic->name);
         for (const int axis : assignment.axes)
           if (axis >= 0) name += "_" + stage.axes[std::size_t(axis)].name;
         result.push_back(builder.finish(name));
       }
+    }
+  }
+}
+
+// ---- Winograd's stages ----
+
+// A short sum with a literal: unrolled, only its non-zero terms remain.
+struct Transform {
+  int result = -1, summed = -1;  // axes that index the literal
+};
+
+std::optional<Transform> transform_of(const Computation& computation, const Stage& stage) {
+  if (stage.combine != Combine::sum || int(stage.axes.size()) != computation.spatial_axes(stage) + 1) return {};
+  for (const Access& access : stage.value.loads) {
+    if (!computation.tensors[std::size_t(access.tensor)].is_literal()) continue;
+    Transform transform{-1, int(stage.axes.size()) - 1};
+    for (const Affine& form : access.index) {
+      if (form.terms.size() != 1) return {};
+      if (form.terms[0].variable != transform.summed) transform.result = form.terms[0].variable;
+    }
+    if (transform.result >= 0) return transform;
+  }
+  return {};
+}
+
+// The reduction whose results this one reads and nobody else; -1: none.
+int reduced_producer(const Computation& computation, int number) {
+  for (const Access& access : computation.stages[std::size_t(number)].value.loads) {
+    const int writer = computation.stage_writing(access.tensor);
+    if (writer < 0) continue;
+    const Stage& producer = computation.stages[std::size_t(writer)];
+    if (computation.is_reduction(producer) && !is_known_ahead(computation, producer)) return writer;
+  }
+  return -1;
+}
+
+// Each stage by itself, or each computed within the one that reads it, under the outermost row of tiles.
+void add_winograd_sketch(const Computation& computation, const Target& target, const Step& step,
+                         std::vector<SketchSpace>& result) {
+  const base::Result<Computation> restructure = restructured(computation, {step});
+  if (!restructure) return;
+  const Computation& form = *restructure;
+  std::vector<int> chain = {reductions(form).back()};
+  while (reduced_producer(form, chain.back()) >= 0) chain.push_back(reduced_producer(form, chain.back()));
+  if (chain.size() != reductions(form).size()) return;
+  const std::optional<Transform> first = transform_of(form, form.stages[std::size_t(chain.back())]);
+  if (!first) return;
+
+  // Tiles step through the data; the outermost axis that does so is theirs.
+  const Stage& reader = form.stages[std::size_t(chain.back())];
+  std::string tiles, padding;
+  for (const Access& access : reader.value.loads) {
+    for (const Affine& index : access.index) {
+      for (const Term& term : index.terms) {
+        const Axis& axis = reader.axes[std::size_t(term.variable)];
+        if (tiles.empty() && term.coefficient > 1 && axis.extent > 1) tiles = axis.name;
+      }
+    }
+    const int writer = form.stage_writing(access.tensor);
+    if (writer >= 0) padding = name_of(form, form.stages[std::size_t(writer)]);
+  }
+
+  Builder builder;
+  builder.line(to_text(step));
+  const std::string stages = argument_name(step.stage) + "_stages";
+  std::vector<std::string> absorb = {"", tiles.empty() ? "" : " "};
+  if (!padding.empty()) absorb.push_back(fmt::format("absorb {} {}", name_of(form, reader), padding));
+  builder.line(builder.choice(stages, absorb));
+  const auto where_chained = [&](const std::string& separate, const std::string& chained) {
+    std::vector<std::string> alternatives(absorb.size(), separate);
+    alternatives[1] = tiles.empty() ? separate : chained;
+    return Builder::again(stages, alternatives);
+  };
+
+  for (std::size_t c = 0; c < chain.size(); ++c) {
+    const Stage& stage = form.stages[std::size_t(chain[c])];
+    const std::string name = name_of(form, stage);
+    const std::string compute =
+        c + 1 < chain.size() ? fmt::format("compute {} {}", name, name_of(form, form.stages[std::size_t(chain[c + 1])]))
+                             : "";
+    const std::int64_t lanes = lanes_of(form, stage, target);
+    const std::optional<Transform> transform = transform_of(form, stage);
+    if (!transform) {
+      const std::vector<VectorAxis> axes = vector_axes(form, stage, lanes);
+      const auto chained = [&](const std::string& loops) { return where_chained("", compute + " above " + loops); };
+      add_stage(form, chain[c], axes.back(), lanes,
+                compute.empty() ? std::function<std::string(const std::string&)>{} : chained, builder);
+      continue;
+    }
+    // Spatial loops, the tiles' first where producers are computed under them; sum and results; the vector.
+    const int last = form.spatial_axes(stage) - 1;
+    const std::int64_t extent = stage.axes[std::size_t(last)].extent;
+    const bool vector = lanes > 1 && last != transform->result && extent >= shortest_vector_axis;
+    std::vector<std::string> loops, before, behind;
+    for (int axis = 0; axis <= last; ++axis) {
+      if (axis == transform->result || (axis == last && vector)) continue;
+      loops.push_back(stage.axes[std::size_t(axis)].name + ".0");
+    }
+    std::string innermost;
+    if (vector) {
+      const std::string& along = stage.axes[std::size_t(last)].name;
+      if (extent > lanes) {
+        builder.line(fmt::format("tile {} {} {}", name, along, lanes));
+        loops.push_back(along + ".0");
+      }
+      innermost = along + (extent > lanes ? ".1" : ".0");
+    }
+    const auto of_tiles = std::find(loops.begin(), loops.end(), tiles + ".0");
+    const bool both = c + 1 < chain.size() && transform_of(form, form.stages[std::size_t(chain[c + 1])]).has_value();
+    behind = loops;
+    if (of_tiles != loops.end() && c == 0) {
+      // Axes of the data that stand before the tiles' own (a batch) stay in front.
+      for (auto loop = loops.begin(); loop <= of_tiles; ++loop) {
+        const bool of_data = std::any_of(reader.axes.begin(), reader.axes.end(),
+                                         [&](const Axis& axis) { return axis.name + ".0" == *loop; });
+        if (of_data) before.push_back(*loop);
+      }
+      std::erase_if(behind, [&](const std::string& loop) {
+        return std::find(before.begin(), before.end(), loop) != before.end();
+      });
+    } else if (of_tiles != loops.end() && both) {
+      before.assign(loops.begin(), of_tiles);
+      behind.assign(of_tiles, loops.end());
+    }
+    const std::string sums = fmt::format("{}.0 {}.0", stage.axes[std::size_t(transform->summed)].name,
+                                         stage.axes[std::size_t(transform->result)].name);
+    const auto order = [&](const std::string& outer) {
+      return fmt::format("order {} {} {} {}", name, outer, sums, innermost);
+    };
+    builder.line(where_chained(order(joined(loops)), order(joined({joined(before), joined(behind)}))));
+    if (vector) builder.line(fmt::format("vector {} {}", name, innermost));
+    builder.line(fmt::format("unroll {} {}", name, sums));
+    builder.line(fmt::format("accumulate {} above {}", name, sums));
+    if (!compute.empty() && !behind.empty()) {
+      builder.line(where_chained("", fmt::format("{} above {}", compute, joined(behind))));
+    }
+  }
+  result.push_back(builder.finish(fmt::format("{}_winograd_{}", argument_name(step.stage), step.sizes[0])));
+}
+
+// Worth its transforms where the products sum over this many channels.
+constexpr std::int64_t least_channels = 8;
+
+}  // namespace
+
+std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
+                                         std::span<const IntrinsicPointer> intrinsics) {
+  std::vector<SketchSpace> result;
+  add_sketches(computation, target, "", "", result);
+  add_factored_sketches(computation, target, result);
+  add_tensorized_sketches(computation, target, intrinsics, result);
+  for (const int number : reductions(computation)) {
+    const Stage& stage = computation.stages[std::size_t(number)];
+    std::int64_t channels = 1;
+    for (std::size_t axis = std::size_t(computation.spatial_axes(stage)); axis < stage.axes.size(); ++axis) {
+      if (stage.axes[axis].extent != 3) channels *= stage.axes[axis].extent;
+    }
+    if (channels < least_channels) continue;
+    for (const std::int64_t tile : {4, 2}) {
+      add_winograd_sketch(computation, target, {StepKind::winograd, name_of(computation, stage), "", {}, {tile}},
+                          result);
     }
   }
   return result;

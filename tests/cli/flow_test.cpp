@@ -84,7 +84,8 @@ TEST_F(Flow, ASpaceOfOnesOwn) {
   EXPECT_TRUE(space.at("sketches").as_list()[0].as_string().starts_with("sketch blocked\n"));
   EXPECT_NE(space.at("space_hash"), json_of({"inspect", small, "--platform", "native:v3"}).at("space_hash"));
 
-  base::replace_file(file("fixed.space"), "sketch fixed\ntile C j $j\nvector C j.1\ndomain j = 4 8 16\n");
+  base::replace_file(file("fixed.space"),
+                     "sketch fixed\ntile C j $j\norder C i.0 l.0 j.0 j.1\nvector C j.1\ndomain j = 4 8 16\n");
   const base::Document collected = json_of(quick({"collect", small, other, "--platform", "native:v3", "--samples", "3",
                                                   "--space", file("fixed.space"), "--out", file("fixed.h5")}));
   EXPECT_EQ(collected.at("trials").as_integer(), 6);

@@ -136,6 +136,48 @@ TEST(Winograd, StagesTakeEveryOtherStep) {
   EXPECT_FALSE(touches(*program, program->run, "Y.U")) << "packed in prepare";
 }
 
+// A row of tiles goes through all stages before the next one: what lies between them stays small.
+TEST(Winograd, StagesAreComputedWithinTheLoopsOfTheLast) {
+  const Computation c = computation(parse_workload("conv2d_nchwc(c=16,h=8,w=12,k=16,r=3,s=3,pad=1,block=8)"));
+  const Schedule schedule = steps(
+      "winograd Y 4\n"
+      "order Y ty.0 o.0 tx.0 iy.0 fx.0 ix.0 e.0\nvector Y e.0\nunroll Y fx.0 ix.0\naccumulate Y above fx.0\n"
+      "compute Y Y.rows above o.0\n"
+      "order Y.rows o.0 tx.0 fx.0 fy.0 iy.0 e.0\nvector Y.rows e.0\nunroll Y.rows fy.0 iy.0\n"
+      "accumulate Y.rows above fy.0\n"
+      "compute Y.rows Y.M above o.0\n"
+      "tile Y.M tx 2\norder Y.M fy.0 fx.0 o.0 tx.0 i.0 d.0 tx.1 e.0\nvector Y.M e.0\nunroll Y.M tx.1\n"
+      "accumulate Y.M above i.0\n"
+      "compute Y.M Y.V above fy.0\n"
+      "order Y.V i.0 tx.0 fy.0 p.0 fx.0 d.0\nvector Y.V d.0\nunroll Y.V p.0 fx.0\naccumulate Y.V above p.0\n"
+      "compute Y.V Y.V.rows above tx.0\n"
+      "order Y.V.rows x.0 p.0 fy.0 d.0\nvector Y.V.rows d.0\nunroll Y.V.rows p.0 fy.0\n"
+      "accumulate Y.V.rows above p.0\n");
+  const auto program = lower(with_padding_stages(c), schedule, 8);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  check(*program, "test");
+  EXPECT_LE(worst_excess(c, *program, 3, amplification(c, schedule)), 0);
+  const auto elements = [&](std::string_view name) {
+    for (const Buffer& buffer : program->buffers)
+      if (buffer.name == name) return buffer.elements();
+    return std::int64_t(0);
+  };
+  EXPECT_EQ(elements("Y.V"), 6 * 6 * 16 * 3) << "one row of three tiles";
+  EXPECT_EQ(elements("Y.M"), 6 * 6 * 16 * 3);
+  EXPECT_EQ(elements("Y.V.rows"), 6 * 14 * 8);
+}
+
+TEST(Winograd, RowsMayReadUnpaddedDataThemselves) {
+  const Computation c = computation(parse_workload("conv2d_nchwc(c=8,h=9,w=8,k=8,r=3,s=3,pad=1,block=4)"));
+  const Schedule schedule = steps(
+      "winograd Y 4\nabsorb Y.V.rows P\norder Y.V.rows i.0 ty.0 x.0 p.0 fy.0 d.0\nvector Y.V.rows d.0\n"
+      "unroll Y.V.rows p.0 fy.0\naccumulate Y.V.rows above p.0\n");
+  const auto program = lower(with_padding_stages(c), schedule, 4);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  check(*program, "test");
+  EXPECT_LE(worst_excess(c, *program, 3, amplification(c, schedule)), 0);
+}
+
 TEST(Winograd, AnElementwiseStageIsFusedIntoWholeTiles) {
   const char* text =
       "input X[3,10,6]; constant W[8,3,3,3]; constant bias[8]; Y[o,y,x] += X[i,y + u,x + v] * W[o,i,u,v];"
@@ -212,6 +254,13 @@ TEST(Winograd, WhatDoesNotApplyHasAReason) {
   EXPECT_TRUE(contains(reason_of("conv2d(c=4,h=9,w=9,k=4,r=3,s=3,dtype=i32)", "winograd Y 4\n"), "integers"));
   EXPECT_TRUE(contains(reason_of("matmul(m=3,n=3,k=9)", "rfactor C l 2\n"), "2 does not divide 9"));
   EXPECT_TRUE(contains(reason_of("matmul(m=3,n=3,k=9)", "rfactor C i 3\n"), "C does not reduce over i"));
+  const auto tiles = lower(computation(parse_workload("input X[3,10,6]; constant W[8,3,3,3];"
+                                                      "Y[o,y,x] += X[i,y + u,x + v] * W[o,i,u,v];"
+                                                      "output Z[o,y,x] = max(Y[o,y,x], 0)"
+                                                      " where o=8, y=8, x=4, i=3, u=3, v=3")),
+                           steps("winograd Y 4\ncompute Z Y above y.0\n"), 1);
+  ASSERT_FALSE(tiles.ok());
+  EXPECT_TRUE(contains(tiles.reason().text, "Y is made of tiles of its own")) << tiles.reason().text;
   const auto program = lower(computed(conv), steps("winograd Y 3\n"), 1);
   ASSERT_FALSE(program.ok());
   EXPECT_TRUE(contains(program.reason().text, "winograd Y 3"));
