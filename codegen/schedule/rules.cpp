@@ -757,7 +757,12 @@ void add_winograd_sketch(const Computation& computation, const Target& target, c
     // Spatial loops, the tiles' first where producers are computed under them; sum and results; the vector.
     const int last = form.spatial_axes(stage) - 1;
     const std::int64_t extent = stage.axes[std::size_t(last)].extent;
-    const bool vector = lanes > 1 && last != transform->result && extent >= shortest_vector_axis;
+    const bool along_memory =
+        std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
+          const std::int64_t stride = stride_along(form, access, last);
+          return stride == 0 || stride == 1;
+        });
+    const bool vector = lanes > 1 && last != transform->result && extent >= shortest_vector_axis && along_memory;
     std::vector<std::string> loops, before, behind;
     for (int axis = 0; axis <= last; ++axis) {
       if (axis == transform->result || (axis == last && vector)) continue;

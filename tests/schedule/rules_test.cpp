@@ -25,13 +25,14 @@ using Names = std::vector<std::string>;
 TEST(Rules, OneSketchPerAxisThatCanBeVectorised) {
   EXPECT_EQ(names(derived("matmul(m=32,n=32,k=32)")), Names{"C_by_j"});
   // Weights vary along o and, contiguous, the results along x; y would move activations by a whole row.
-  EXPECT_EQ(names(derived("conv2d(c=8,h=18,w=18,k=16,r=3,s=3)")), (Names{"Y_by_o", "Y_by_x"}));
-  EXPECT_EQ(names(derived("conv2d_nchwc(c=16,h=6,w=6,k=32,r=3,s=3,block=16)")), Names{"Y_by_e"});
+  EXPECT_EQ(names(derived("conv2d(c=8,h=18,w=18,k=16,r=3,s=3)")),
+            (Names{"Y_by_o", "Y_by_x", "Y_winograd_4", "Y_winograd_2"}));
+  EXPECT_EQ(names(derived("conv2d_nchwc(c=16,h=6,w=6,k=32,r=3,s=3,stride=2,block=16)")), Names{"Y_by_e"});
   EXPECT_EQ(names(derived("input A[9,30]; output B[i,j] = exp(A[i,j]) where i=9, j=30")), Names{"B_by_j"});
 }
 
 TEST(Rules, WithoutVectorsOrALongEnoughAxisThereIsOneScalarSketch) {
-  EXPECT_EQ(names(derived("conv2d(c=8,h=18,w=18,k=16,r=3,s=3)", 0)), Names{"Y_scalar"});
+  EXPECT_EQ(names(derived("conv2d(c=8,h=18,w=18,k=16,r=5,s=5)", 0)), Names{"Y_scalar"});
   EXPECT_EQ(names(derived("matmul(m=32,n=3,k=32)")), Names{"C_scalar"});
   for (const SketchSpace& sketch : derived("matmul(m=32,n=3,k=32)")) {
     EXPECT_FALSE(contains(to_text(*sketch.sketch), "vector C"));
@@ -49,7 +50,7 @@ TEST(Rules, EveryReducingStageIsTiledInEveryCombination) {
 
 TEST(Rules, ConstantsThatVectorsNeedPackedAreAlwaysPacked) {
   const auto sketches = derived("conv2d(n=2,c=8,h=18,w=18,k=16,r=3,s=3)");
-  ASSERT_EQ(sketches.size(), 2u);
+  ASSERT_GE(sketches.size(), 2u);
   const std::string by_o = to_text(*sketches[0].sketch), by_x = to_text(*sketches[1].sketch);
   EXPECT_TRUE(contains(by_o, "\npack Y W above b.0 o.0 y.0 x.0\n")) << by_o;
   EXPECT_TRUE(contains(by_x, "\n$Y_pack_W{|pack Y W above b.0 o.0 y.0 x.0}\n")) << by_x;
@@ -61,6 +62,58 @@ TEST(Rules, ConstantsThatVectorsNeedPackedAreAlwaysPacked) {
     ASSERT_TRUE(program.ok());
     EXPECT_FALSE(program->prepare.empty());
   }
+}
+
+// Every stage by itself, with the border read in place, or each within its reader: all of it samples and is right.
+TEST(Rules, WinogradIsProposedWhereItApplies) {
+  for (const char* workload :
+       {"conv2d_nchwc(c=16,h=9,w=8,k=16,r=3,s=3,pad=1,block=8)", "conv2d(c=9,h=8,w=8,k=8,r=3,s=3,pad=1)",
+        "conv2d_residual(c=8,h=8,w=8,k=8,r=3,s=3,pad=1)"}) {
+    const Computation c = computed(workload);
+    int winograd = 0;
+    for (const SketchSpace& sketch : derived(workload)) {
+      if (sketch.sketch->name.find("winograd") == std::string::npos) continue;
+      ++winograd;
+      const Space space(parse_workload(workload), target_with(256, 16), {sketch});
+      base::Stream stream(1, "rules");
+      bool within = false, apart = false;
+      for (int i = 0; i < 12; ++i) {
+        const Candidate candidate = space.sample(stream);
+        (contains(to_text(*schedule(candidate)), "compute ") ? within : apart) = true;
+        const auto program = codegen::program(candidate, space.target());
+        ASSERT_TRUE(program.ok()) << program.reason().text;
+        EXPECT_LE(worst_excess(c, *program, 1), 0) << workload << "\n" << to_text(*schedule(candidate));
+      }
+      EXPECT_TRUE(apart) << workload;
+      EXPECT_TRUE(within || !contains(workload, "nchwc") || sketch.sketch->name.back() == '2') << workload;
+    }
+    EXPECT_EQ(winograd, 2) << workload;
+  }
+  for (const char* workload : {"conv2d(c=8,h=9,w=9,k=8,r=3,s=3,stride=2)", "conv2d(c=8,h=9,w=9,k=8,r=1,s=1)",
+                               "depthwise_conv2d(c=8,h=9,w=9,r=3,s=3)", "matmul(m=8,n=8,k=8)"}) {
+    for (const std::string& name : names(derived(workload))) {
+      EXPECT_FALSE(contains(name, "winograd")) << workload;
+    }
+  }
+}
+
+TEST(Rules, SumsAlongMemoryAreFactored) {
+  const char* const workload = "input A[5,64]; output B[i] += A[i,j] where i=5, j=64";
+  const auto sketches = derived(workload);
+  EXPECT_EQ(names(sketches).back(), "B.rf_by_j_i_B_scalar_factored") << names(sketches).back();
+  const Space space(parse_workload(workload), target_with(256, 16), {sketches.back()});
+  base::Stream stream(1, "rules");
+  for (int i = 0; i < 10; ++i) {
+    const auto program = codegen::program(space.sample(stream), space.target());
+    ASSERT_TRUE(program.ok()) << program.reason().text;
+    EXPECT_LE(worst_excess(computed(workload), *program, 1), 0);
+  }
+}
+
+TEST(Rules, AxesWithoutReuseAreNotTiled) {
+  const std::string text = to_text(*derived("batch_matmul(b=6,m=16,n=16,k=16)")[0].sketch);
+  EXPECT_FALSE(contains(text, "tile C z ")) << text;
+  EXPECT_TRUE(contains(text, "z.0 i.0 j.0")) << text;
 }
 
 TEST(Rules, AStageThatReducesNothingHasASpaceTooWhenVectorsNeedAConstantPacked) {
@@ -78,6 +131,7 @@ TEST(Rules, AStageThatReducesNothingHasASpaceTooWhenVectorsNeedAConstantPacked) 
 
 TEST(Rules, AChainOfElementwiseStagesIsFused) {
   for (const SketchSpace& sketch : derived("conv2d_residual(c=8,h=9,w=9,k=16,r=3,s=3,pad=1)")) {
+    if (sketch.sketch->name.find("winograd") != std::string::npos) continue;
     const std::string text = to_text(*sketch.sketch);
     EXPECT_TRUE(contains(text, "\n$T_accumulate{fuse T S|}\n$T_accumulate{fuse S Y|}\n")) << text;
   }

@@ -125,7 +125,7 @@ TEST(Template, ConditionsOnOneDomainThinItOutAndOthersAreKept) {
 }
 
 TEST(Template, TheDerivedSpaceIsFixedExtendedAndForbidden) {
-  const Workload workload = parse_workload("conv2d(n=2,c=8,h=18,w=18,k=16,r=3,s=3)");
+  const Workload workload = parse_workload("conv2d(n=2,c=8,h=34,w=34,k=16,r=3,s=3,stride=2)");
   const Space derived = derive_space(workload, target_with(256, 16));
   ASSERT_EQ(derived.sketches().size(), 2u);
   EXPECT_EQ(parsed("from rules\n", workload).hash(), derived.hash());
