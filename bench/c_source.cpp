@@ -17,6 +17,10 @@ std::string_view c_type(DType type) {
       return "double";
     case DType::i32:
       return "int";
+    case DType::i8:
+      return "signed char";
+    case DType::u8:
+      return "unsigned char";
   }
   return "";
 }

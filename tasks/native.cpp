@@ -9,7 +9,6 @@
 #include <cassert>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <filesystem>
@@ -51,12 +50,11 @@ std::filesystem::path worker_program() {
 
 wire::Element element_of(codegen::DType type) {
   switch (type) {
-    case codegen::DType::f32:
-      return wire::Element::f32;
-    case codegen::DType::f64:
-      return wire::Element::f64;
-    case codegen::DType::i32:
-      return wire::Element::i32;
+#define X(name, element)     \
+  case codegen::DType::name: \
+    return wire::Element::name;
+    GRAFT_DTYPES(X)
+#undef X
   }
   assert(false);
   return wire::Element::f32;
@@ -78,32 +76,6 @@ Status status_of(wire::Outcome outcome) {
       break;
   }
   return Status::crashed;  // also for a number that is no outcome: the candidate has written over it
-}
-
-template <class T>
-void append_elements(std::string& bytes, const std::vector<double>& values) {
-  const std::size_t at = bytes.size();
-  bytes.resize(at + values.size() * sizeof(T));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const T value = T(values[i]);
-    std::memcpy(bytes.data() + at + i * sizeof(T), &value, sizeof(T));
-  }
-}
-
-std::string as_bytes(const std::vector<double>& values, codegen::DType type) {
-  std::string bytes;
-  switch (type) {
-    case codegen::DType::f32:
-      append_elements<float>(bytes, values);
-      break;
-    case codegen::DType::f64:
-      append_elements<double>(bytes, values);
-      break;
-    case codegen::DType::i32:
-      append_elements<std::int32_t>(bytes, values);
-      break;
-  }
-  return bytes;
 }
 
 // A workload as the worker takes it.
@@ -157,7 +129,7 @@ Prepared prepare(const codegen::Workload& workload, const codegen::Reference& re
     const codegen::DType type = computation.tensors[t].dtype;
     const std::vector<double>& values = reference.tensors[t];
     if (parts[i].written == 0) {
-      const std::string bytes = as_bytes(values, type);
+      const std::string bytes = codegen::as_bytes(values, type);
       file.write(std::int64_t(parts[i].data), bytes.data(), std::int64_t(bytes.size()));
       continue;
     }

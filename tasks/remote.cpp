@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <string_view>
@@ -65,31 +64,13 @@ std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-template <class T>
-double element(std::string_view bytes, std::size_t position) {
-  T value;
-  std::memcpy(&value, bytes.data() + position * sizeof(T), sizeof(T));
-  return double(value);
-}
-
-double element(std::string_view bytes, codegen::DType type, std::size_t position) {
-  switch (type) {
-    case codegen::DType::f32:
-      return element<float>(bytes, position);
-    case codegen::DType::f64:
-      return element<double>(bytes, position);
-    case codegen::DType::i32:
-      break;
-  }
-  return element<std::int32_t>(bytes, position);
-}
-
 // Empty when every element is within `factor` times its tolerance.
 std::string difference(const codegen::Tensor& tensor, const std::vector<double>& expected,
                        const std::vector<double>& magnitude, std::int64_t reduction_length, double factor,
                        std::string_view bytes) {
+  const std::vector<double> numbers = codegen::numbers_from(bytes, tensor.dtype);
   for (std::size_t e = 0; e < expected.size(); ++e) {
-    const double got = element(bytes, tensor.dtype, e);
+    const double got = numbers[e];
     const double allowed = factor * codegen::tolerance(tensor.dtype, reduction_length, magnitude[e]);
     if (!wire::within(got, expected[e], allowed)) {
       return fmt::format("{}: element {} is {:.9g} instead of {:.9g} (allowed error {:.3g})", tensor.name, e, got,

@@ -1,16 +1,19 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
+#include "codegen/machine/compile.h"
 #include "codegen/schedule/space.h"
 #include "datasets/trial.h"
 #include "meta/learner.h"
@@ -23,7 +26,7 @@ namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::string workload, platform = "native", model, explorer = "evolution", out;
+  std::string workload, platform = "native", model, explorer = "evolution", intrinsics, out;
   std::int64_t trials = 256, batch = 32, rebuild = 4;
   SpaceFlag space;
   MeasureFlags measure;
@@ -57,6 +60,28 @@ Prior prior_of(const Flags& flags, Session& session) {
   return prior;
 }
 
+// The space by rule with the micro-kernels of a file; each must run on the platform and fit the workload.
+codegen::Space space_with_intrinsics(const Flags& flags, const codegen::Workload& workload,
+                                     const codegen::Target& target) {
+  if (!flags.space.file.empty())
+    throw base::UserError("--intrinsics", "goes with the space by rule; a file of --space holds its own intrinsics");
+  const auto intrinsics = codegen::parse_intrinsics(base::read_file(flags.intrinsics), flags.intrinsics);
+  for (const codegen::IntrinsicPointer& intrinsic : intrinsics) {
+    if (const auto lacks = codegen::lacks_feature(*intrinsic, target))
+      throw base::UserError(flags.intrinsics, lacks->text);
+  }
+  codegen::Space space = codegen::derive_space(workload, target, intrinsics);
+  for (const codegen::IntrinsicPointer& intrinsic : intrinsics) {
+    const bool used = std::any_of(space.sketches().begin(), space.sketches().end(), [&](const auto& sketch) {
+      return codegen::intrinsic_named(sketch.sketch->intrinsics, intrinsic->name) != nullptr;
+    });
+    if (!used)
+      throw base::UserError(flags.intrinsics,
+                            fmt::format("{} computes no part of '{}'", intrinsic->name, workload.text));
+  }
+  return space;
+}
+
 // The same candidates for the same request, so all of this identifies the run; how many trials there are may grow.
 base::Document request_of(const Flags& flags, const Session& session, const codegen::Workload& workload,
                           const tasks::Platform& platform, const Prior& prior) {
@@ -71,6 +96,7 @@ base::Document request_of(const Flags& flags, const Session& session, const code
       .set("model", prior.hash)
       .set("seed", std::int64_t(session.seed));
   flags.space.put(request);
+  if (!flags.intrinsics.empty()) request.set("intrinsics", file_hash(flags.intrinsics));
   flags.measure.put(request);
   return request;
 }
@@ -205,7 +231,8 @@ std::optional<search::Build> reported_best(const search::RunDirectory& run, cons
 int tune(const Flags& flags, Session& session) {
   const codegen::Workload workload = codegen::parse_workload(flags.workload);
   const tasks::Platform platform = tasks::platform_named(flags.platform);
-  const codegen::Space space = flags.space.space(workload, platform.target);
+  const codegen::Space space = flags.intrinsics.empty() ? flags.space.space(workload, platform.target)
+                                                        : space_with_intrinsics(flags, workload, platform.target);
   search::make_explorer(flags.explorer, space, session.seed);  // refuses an unknown name before there is a folder
   const tasks::MeasureSettings measure = flags.measure.settings(3);
   const Prior prior = prior_of(flags, session);
@@ -299,6 +326,7 @@ Command tune_command() {
         options.integer(
             "rebuild", flags->rebuild, 0,
             "programs that every pipeline of LLVM builds in the end, to keep the fastest; 0: none (native)");
+        options.text("intrinsics", flags->intrinsics, "file of micro-kernels to use wherever they fit");
         options.text("out", flags->out, "the run's folder; run again to continue (default: runs/tune-...)");
         flags->space.declare(options);
         flags->measure.declare(options);

@@ -385,7 +385,7 @@ class Parser : private ValueReader {
 
 std::string unknown_dtype(std::string_view name) {
   std::vector<std::string> names;
-#define X(dtype, bytes, floating) names.push_back(#dtype);
+#define X(dtype, element) names.push_back(#dtype);
   GRAFT_DTYPES(X)
 #undef X
   return fmt::format("unknown type '{}'; known: {}", name, fmt::join(names, ", "));

@@ -76,7 +76,7 @@ std::pair<std::int64_t, std::vector<std::int64_t>> flat(const Access& access, co
 class Interpreter {
  public:
   Interpreter(const Computation& computation, const Stage& stage, const std::vector<Data>& data)
-      : stage_(stage), walk_(extents_of(stage)) {
+      : stage_(stage), type_(computation.tensors[std::size_t(stage.tensor)].dtype), walk_(extents_of(stage)) {
     const std::size_t axes = stage.axes.size();
     for (const Access& access : stage.value.loads) {
       const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
@@ -105,7 +105,7 @@ class Interpreter {
     out.magnitude.resize(std::size_t(elements));
     for (std::int64_t e = 0; e < elements; ++e) {
       const std::size_t at = std::size_t(walk_[target_]);
-      double value = identity_of(stage_.combine), magnitude = 0;
+      double value = kept(identity_of(stage_.combine), type_), magnitude = 0;
       for (std::int64_t r = 0; r < reduced; ++r, walk_.advance()) {
         evaluate();
         const double v = values_.back(), m = magnitudes_.back();
@@ -114,7 +114,7 @@ class Interpreter {
             value = v, magnitude = m;
             break;
           case Combine::sum:
-            value += v, magnitude += m;
+            value = kept(value + v, type_), magnitude += m;
             break;
           case Combine::max:
             value = std::max(value, v), magnitude = std::max(magnitude, m);
@@ -189,6 +189,7 @@ class Interpreter {
           v = std::sqrt(a), m = v > 0 ? ma / v : std::sqrt(ma);
           break;
       }
+      v = kept(v, type_);
     }
   }
 
@@ -206,6 +207,7 @@ class Interpreter {
   static double size_of(double value) { return std::isinf(value) ? 0 : std::abs(value); }
 
   const Stage& stage_;
+  const DType type_;
   Walk walk_;
   std::size_t target_ = 0;  // number of the walk: offset of the element
   std::vector<Load> loads_;
@@ -268,6 +270,7 @@ class ProductSum {
     sum.lane_of_out_ = out[lane];
     sum.a_ = a.tensor;
     sum.b_ = b.tensor;
+    sum.type_ = tensor.dtype;
     return sum;
   }
 
@@ -282,6 +285,9 @@ class ProductSum {
       std::vector<double> none;
       multiply<false>(a.value, b.value, out.value, none);
       multiply<false>(magnitude_of(a), magnitude_of(b), out.magnitude, none);
+    }
+    if (!is_floating(type_)) {
+      for (double& value : out.value) value = kept(value, type_);
     }
   }
 
@@ -381,6 +387,7 @@ class ProductSum {
   Walk points_{{}}, outer_{{}}, reduced_{{}};
   std::int64_t lanes_ = 0, lane_of_b_ = 0, lane_of_out_ = 0;
   int a_ = 0, b_ = 0;
+  DType type_ = DType::f32;
 };
 
 double epsilon_of(DType dtype) {
@@ -442,9 +449,13 @@ void fill(const Tensor& tensor, std::uint64_t seed, std::vector<double>& values)
   base::Stream stream(seed, tensor.name);
   values.resize(std::size_t(tensor.elements()));
   for (double& value : values) {
-    // Multiples of 2^-20 are exact in f32, and products of two of them are not: rounding is exercised. Integers stay
-    // small, so that sums of products do not overflow.
-    value = is_floating(tensor.dtype) ? double(stream.bits() >> 43) * 0x1p-20 - 1 : double(stream.bits() >> 60) - 8;
+    // Multiples of 2^-20 are exact in f32, and products of two of them are not: rounding is exercised. Integers of 32
+    // bits stay small, so that sums of products do not overflow; bytes take all values, so that signs matter.
+    const std::uint64_t bits = stream.bits();
+    if (is_floating(tensor.dtype))
+      value = double(bits >> 43) * 0x1p-20 - 1;
+    else
+      value = bytes_of(tensor.dtype) == 1 ? kept(double(bits >> 56), tensor.dtype) : double(bits >> 60) - 8;
   }
 }
 

@@ -10,8 +10,8 @@
 namespace graft::codegen {
 
 struct Reference {
-  // By tensor of the computation: inputs and constants filled with values exactly representable in f32, in [-1, 1];
-  // expected values of outputs (empty for temporaries).
+  // By tensor of the computation: inputs and constants filled with values exactly representable in f32, in [-1, 1]
+  // (integers: -8..7, or all values of one byte); expected values of outputs (empty for temporaries).
   std::vector<std::vector<double>> tensors;
   // By tensor: for outputs, sum |a||b| of everything that was added up into the element (through all stages); else
   // empty.

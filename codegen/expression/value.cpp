@@ -2,7 +2,10 @@
 
 #include <array>
 #include <cassert>
+#include <cmath>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace graft::codegen {
@@ -12,10 +15,10 @@ namespace {
 struct DTypeFacts {
   std::string_view name;
   std::int64_t bytes;
-  bool floating;
+  bool floating, is_signed;
 };
 constexpr DTypeFacts dtype_facts[] = {
-#define X(name, bytes, floating) {#name, bytes, floating},
+#define X(name, element) {#name, sizeof(element), std::is_floating_point_v<element>, std::is_signed_v<element>},
     GRAFT_DTYPES(X)
 #undef X
 };
@@ -62,12 +65,51 @@ std::int64_t bytes_of(DType type) {
 bool is_floating(DType type) {
   return dtype_facts[std::size_t(type)].floating;
 }
+bool is_signed(DType type) {
+  return dtype_facts[std::size_t(type)].is_signed;
+}
 
 double lowest(DType type) {
-  return is_floating(type) ? -std::numeric_limits<double>::infinity() : std::numeric_limits<std::int32_t>::min();
+  return with_element_of(type, [](auto zero) {
+    using Limits = std::numeric_limits<decltype(zero)>;
+    return Limits::has_infinity ? -std::numeric_limits<double>::infinity() : double(Limits::lowest());
+  });
 }
 double highest(DType type) {
-  return is_floating(type) ? std::numeric_limits<double>::infinity() : std::numeric_limits<std::int32_t>::max();
+  return with_element_of(type, [](auto zero) {
+    using Limits = std::numeric_limits<decltype(zero)>;
+    return Limits::has_infinity ? std::numeric_limits<double>::infinity() : double(Limits::max());
+  });
+}
+
+double kept(double number, DType type) {
+  if (is_floating(type)) return number;
+  const double low = lowest(type), high = highest(type), values = high - low + 1;
+  if (number >= low && number <= high) return number;
+  if (std::isinf(number)) return number < 0 ? low : high;
+  return number - values * std::floor((number - low) / values);
+}
+
+std::string as_bytes(const std::vector<double>& numbers, DType type) {
+  std::string bytes(numbers.size() * std::size_t(bytes_of(type)), '\0');
+  with_element_of(type, [&](auto zero) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const auto value = decltype(zero)(numbers[i]);
+      std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
+    }
+  });
+  return bytes;
+}
+
+std::vector<double> numbers_from(std::string_view bytes, DType type) {
+  std::vector<double> numbers(bytes.size() / std::size_t(bytes_of(type)));
+  with_element_of(type, [&](auto value) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+      numbers[i] = double(value);
+    }
+  });
+  return numbers;
 }
 
 std::string_view name_of(Op op) {

@@ -14,14 +14,16 @@
 
 namespace graft::codegen {
 
-// name, bytes, is floating point
+// name, the C++ type of an element
 #define GRAFT_DTYPES(X) \
-  X(f32, 4, true)       \
-  X(f64, 8, true)       \
-  X(i32, 4, false)
+  X(f32, float)         \
+  X(f64, double)        \
+  X(i32, std::int32_t)  \
+  X(i8, std::int8_t)    \
+  X(u8, std::uint8_t)
 
 enum class DType {
-#define X(name, bytes, floating) name,
+#define X(name, element) name,
   GRAFT_DTYPES(X)
 #undef X
 };
@@ -29,9 +31,32 @@ std::string_view name_of(DType type);
 std::optional<DType> dtype_of(std::string_view name);
 std::int64_t bytes_of(DType type);
 bool is_floating(DType type);
+bool is_signed(DType type);
+
+// f(T()) for the C++ type T of an element.
+template <class Function>
+decltype(auto) with_element_of(DType type, Function f) {
+  switch (type) {
+#define X(name, element) \
+  case DType::name:      \
+    return f(element());
+    GRAFT_DTYPES(X)
+#undef X
+  }
+  return f(float());
+}
+
 // The ends of a type's range; infinities for floating point.
 double lowest(DType type);
 double highest(DType type);
+
+// What a tensor of the type keeps of a number: itself for floating-point types; modulo 2^bits for integers, infinities
+// (what a max or min starts from) as lowest and highest.
+double kept(double number, DType type);
+
+// Numbers as they lie in memory, little-endian, and back. Each must be within its type's range.
+std::string as_bytes(const std::vector<double>& numbers, DType type);
+std::vector<double> numbers_from(std::string_view bytes, DType type);
 
 // name, number of operands. Text form: + - * / infix, the others as calls.
 #define GRAFT_OPS(X) \
@@ -74,7 +99,7 @@ struct ValueNode {
 };
 
 // Operands stand before their users; the last node is the root. Casts: a load is converted to the type of the stage's
-// tensor when it is used.
+// tensor when it is used, and all is computed in that type; integers wrap around.
 struct Value {
   std::vector<ValueNode> nodes;
   std::vector<Access> loads;  // in order of appearance; equal accesses may appear twice

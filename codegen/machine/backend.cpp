@@ -76,6 +76,25 @@ std::vector<std::string> keys(const Table& table) {
   return names;
 }
 
+// Words of a feature string that are not empty, each known to LLVM.
+std::vector<std::string> checked_features(const std::string& features, const llvm::MCSubtargetInfo& machine,
+                                          const std::string& architecture) {
+  const std::vector<std::string> known = keys(machine.getAllProcessorFeatures());
+  std::vector<std::string> result;
+  for (std::string_view feature : base::split(features, ',')) {
+    feature = base::trim(feature);
+    if (feature.empty()) continue;
+    if (feature.front() != '+' && feature.front() != '-')
+      throw base::UserError(fmt::format("feature '{}' for {} must begin with + or -", feature, architecture));
+    const std::string name(feature.substr(1));
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw base::UserError(fmt::format("{} does not know the feature '{}' for {}{}", this_llvm(), name, architecture,
+                                        base::did_you_mean(name, known)));
+    result.emplace_back(feature);
+  }
+  return result;
+}
+
 // The target's subtarget after all of it was found to be known.
 std::unique_ptr<llvm::MCSubtargetInfo> checked_subtarget(const Target& target) {
   const llvm::Target& llvm_target = lookup(target);
@@ -87,17 +106,7 @@ std::unique_ptr<llvm::MCSubtargetInfo> checked_subtarget(const Target& target) {
   if (!cpu.empty() && !plain->isCPUStringValid(cpu))
     throw base::UserError(fmt::format("{} does not know the cpu '{}' for {}{}", this_llvm(), target.cpu, architecture,
                                       base::did_you_mean(target.cpu, keys(plain->getAllProcessorDescriptions()))));
-  const std::vector<std::string> known = keys(plain->getAllProcessorFeatures());
-  for (std::string_view feature : base::split(target.features, ',')) {
-    feature = base::trim(feature);
-    if (feature.empty()) continue;
-    if (feature.front() != '+' && feature.front() != '-')
-      throw base::UserError(fmt::format("feature '{}' for {} must begin with + or -", feature, architecture));
-    const std::string name(feature.substr(1));
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      throw base::UserError(fmt::format("{} does not know the feature '{}' for {}{}", this_llvm(), name, architecture,
-                                        base::did_you_mean(name, known)));
-  }
+  checked_features(target.features, *plain, architecture);
   auto full = subtarget(llvm_target, target.triple, cpu, target.features);
   const bool has_width = triple.getArch() == llvm::Triple::x86_64 || triple.getArch() == llvm::Triple::riscv64;
   if (has_width && !cpu.empty() && !full->checkFeatures("+64bit"))
@@ -132,6 +141,13 @@ llvm::TargetMachine& target_machine(const Target& target, int codegen_level) {
   auto known = machines.find(key);
   if (known == machines.end()) known = machines.emplace(key, make_machine(target, codegen_level)).first;
   return *known->second;
+}
+
+std::string missing_feature(const Target& target, const std::string& features) {
+  const auto machine = checked_subtarget(target);
+  for (const std::string& feature : checked_features(features, *machine, target.triple))
+    if (!machine->checkFeatures(feature)) return feature;
+  return "";
 }
 
 namespace {

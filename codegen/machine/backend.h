@@ -26,6 +26,10 @@ void initialise_llvm();
 // multiply-add allowed. Throws the UserError of check_target.
 llvm::TargetMachine& target_machine(const Target& target, int codegen_level);
 
+// The first of `features` ("+avx512vnni,+avx512vl") that the target does not have; empty if it has them all. Throws
+// UserError for one that LLVM does not know.
+std::string missing_feature(const Target& target, const std::string& features);
+
 // Throws as target_machine.
 CodeAttributes code_attributes(const Target& target);
 

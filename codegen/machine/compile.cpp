@@ -36,6 +36,9 @@ class Laps {
 base::Result<std::unique_ptr<llvm::Module>> optimised_module(llvm::LLVMContext& context, const LoopProgram& program,
                                                              const Target& target, const Pipeline& pipeline,
                                                              const std::string& symbol, Laps& laps) {
+  for (const IntrinsicPointer& intrinsic : program.intrinsics) {
+    if (auto lacks = lacks_feature(*intrinsic, target)) return *lacks;
+  }
   llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
   auto module = empty_module(context, machine);
   if (auto refused = emit(*module, program, code_attributes(target), symbol)) return *refused;
@@ -100,6 +103,13 @@ CodeFacts facts(const std::string& bytes) {
 }
 
 }  // namespace
+
+std::optional<base::Reason> lacks_feature(const Intrinsic& intrinsic, const Target& target) {
+  const std::string missing = missing_feature(target, intrinsic.needs);
+  if (missing.empty()) return std::nullopt;
+  return base::Reason{fmt::format("intrinsic {} needs {}, which {} does not have", intrinsic.name, missing,
+                                  target.cpu.empty() ? target.triple : target.cpu)};
+}
 
 Signature signature(const LoopProgram& program) {
   Signature result;

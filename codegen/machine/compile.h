@@ -12,12 +12,14 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "codegen/expression/target.h"
+#include "codegen/program/intrinsic.h"
 #include "codegen/program/program.h"
 
 namespace graft::codegen {
@@ -73,11 +75,14 @@ struct PhaseSeconds {
 
 // Thread-safe (each call has its own context); `phases`, if given, is added to. A Reason for a program that this back
 // end cannot emit; UserError for a target that LLVM does not know ("this LLVM (19.1.7) does not know the cpu 'x' for
-// riscv64; did you mean ...").
-base::Result<Object> compile(const LoopProgram& program, const Target& target,
-                             const Pipeline& pipeline, const std::string& symbol = "graft",
-                             PhaseSeconds* phases = nullptr);
+// riscv64; did you mean ...") and for an intrinsic whose body is not what intrinsic.h asks for.
+base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
+                             const std::string& symbol = "graft", PhaseSeconds* phases = nullptr);
 base::Result<Object> compile(const LoopProgram& program, const Target& target);  // with the search pipeline
+
+// Set if the target lacks what the intrinsic needs. An intrinsic must name all features that its body uses: LLVM ends
+// the process where it cannot make code of one.
+std::optional<base::Reason> lacks_feature(const Intrinsic& intrinsic, const Target& target);
 
 // Throws the UserError that compile would for this target.
 void check_target(const Target& target);

@@ -11,6 +11,9 @@
 #include <set>
 #include <tuple>
 
+#include "codegen/machine/intrinsic_code.h"
+#include "codegen/program/intrinsic.h"
+
 namespace graft::codegen {
 namespace {
 
@@ -88,8 +91,12 @@ class Emitter {
   }
 
   std::optional<base::Reason> emit() {
+    for (const IntrinsicPointer& known : program_.intrinsics) intrinsic_code_.push_back(add_intrinsic(module_, *known));
+    note_grains(program_.prepare);
+    note_grains(program_.run);
     emit_prepare();
     emit_run();
+    for (llvm::Function* code : intrinsic_code_) inline_everywhere(*code);
     if (refused_.empty()) return std::nullopt;
     return base::Reason{refused_};
   }
@@ -141,6 +148,9 @@ class Emitter {
         return builder_.getDoubleTy();
       case DType::i32:
         return builder_.getInt32Ty();
+      case DType::i8:
+      case DType::u8:
+        return builder_.getInt8Ty();
     }
     return nullptr;
   }
@@ -352,6 +362,7 @@ class Emitter {
   void loop_node(const Body& body, int n, const Node& node) {
     const int l = node.item;
     const Loop& here = loop(l);
+    if (here.intrinsic >= 0) return intrinsic(body, n);
     if (here.extent == 1) {
       variable(l) = {};
       return nodes(body, n + 1, node.end);
@@ -397,6 +408,52 @@ class Emitter {
     nodes(body, n + 1, node.end);
     lane_loop_ = -1;
     lanes_ = 1;
+  }
+
+  // The nest at body[n] as one call of its intrinsic's code.
+  void intrinsic(const Body& body, int n) {
+    const int number = loop(body[std::size_t(n)].item).intrinsic;
+    const Intrinsic& intrinsic = *program_.intrinsics[std::size_t(number)];
+    const base::Result<Match> found = codegen::match(program_, body, n, intrinsic);
+    if (!found) return refuse(fmt::format("intrinsic: {}", found.reason().text));
+    for (const int l : found->loops) variable(l) = {};
+    const Store& store = program_.stores[std::size_t(found->store)];
+    const auto whole = [&](const Access& access, const Affine& form, const Tensor& tensor) {
+      Place p = place(access, form);
+      p.lane_stride = 1;
+      lanes_ = tensor.elements();
+      return p;
+    };
+    std::vector<llvm::Value*> operands;
+    const Affine& target = target_offsets_[std::size_t(found->store)];
+    const auto operand = [&](const Access& access, const Affine& form, const Tensor& tensor) {
+      operands.push_back(load(whole(access, form, tensor), tensor.dtype));
+    };
+    if (store.combine != Combine::none) operand(store.target, target, intrinsic.output());
+    for (std::size_t t = 0; t < found->loads.size(); ++t) {
+      const int l = found->loads[t];
+      if (l < 0) continue;
+      operand(store.value.loads[std::size_t(l)], load_offsets_[std::size_t(found->store)][std::size_t(l)],
+              intrinsic.computation.tensors[t]);
+    }
+    if (refused_.empty()) {
+      llvm::Value* result = builder_.CreateCall(intrinsic_code_[std::size_t(number)], operands);
+      save(whole(store.target, target, intrinsic.output()), result);
+    }
+    lanes_ = 1;
+  }
+
+  // Register buffers that intrinsics write are held in pieces of what one intrinsic takes.
+  void note_grains(const Body& body) {
+    for (int n = 0; n < int(body.size()); ++n) {
+      if (body[std::size_t(n)].kind != Node::Kind::loop) continue;
+      const int number = loop(body[std::size_t(n)].item).intrinsic;
+      if (number < 0) continue;
+      int inner = n;
+      while (body[std::size_t(inner)].kind == Node::Kind::loop) ++inner;
+      const int target = program_.stores[std::size_t(body[std::size_t(inner)].item)].target.tensor;
+      grains_[target] = program_.intrinsics[std::size_t(number)]->output().elements();
+    }
   }
 
   // An unrolled loop over a vector loop over a copy that reads along the lanes and writes along the unrolled loop: rows
@@ -451,13 +508,13 @@ class Emitter {
     const std::int64_t count = std::int64_t(rows.size());
     std::int64_t size = 1;
     while (size < std::max(count, lanes)) size *= 2;
-    const auto with_lanes = [&](llvm::Value* value, std::int64_t have, std::int64_t want) {
+    const auto resized = [&](llvm::Value* value, std::int64_t have, std::int64_t want) {
       if (have == want) return value;
       std::vector<int> mask(std::size_t(want), -1);
       for (std::int64_t i = 0; i < std::min(have, want); ++i) mask[std::size_t(i)] = int(i);
       return builder_.CreateShuffleVector(value, mask);
     };
-    for (llvm::Value*& row : rows) row = with_lanes(row, lanes, size);
+    for (llvm::Value*& row : rows) row = resized(row, lanes, size);
     rows.resize(std::size_t(size), llvm::PoisonValue::get(rows[0]->getType()));
     for (std::int64_t half = 1; half < size; half *= 2) {
       std::vector<int> low(std::size_t(size), 0), high(std::size_t(size), 0);
@@ -475,7 +532,7 @@ class Emitter {
       }
     }
     rows.resize(std::size_t(lanes));
-    for (llvm::Value*& row : rows) row = with_lanes(row, size, count);
+    for (llvm::Value*& row : rows) row = resized(row, size, count);
     return rows;
   }
 
@@ -648,8 +705,8 @@ class Emitter {
   }
 
   // The value of an access in type `as`: a scalar where it is the same in all lanes, else a vector.
-  llvm::Value* load(const Access& access, const Affine& form, DType as) {
-    const Place p = place(access, form);
+  llvm::Value* load(const Access& access, const Affine& form, DType as) { return load(place(access, form), as); }
+  llvm::Value* load(const Place& p, DType as) {
     const DType type = buffer(p.buffer).dtype;
     const std::int64_t lanes = p.lane_stride ? lanes_ : 1;
     if (buffer(p.buffer).scope == Scope::registers) {
@@ -733,6 +790,8 @@ class Emitter {
   llvm::Value* read_register(int b, std::int64_t element, std::int64_t lanes) {
     const auto exact = registers_.find({b, element});
     if (exact != registers_.end() && exact->second.lanes == lanes) return exact->second.value;
+    if (const auto around = piece_around(b, element, lanes); lanes > 1 && around != registers_.end())
+      return lanes_from(around->second.value, element - around->first.second, lanes);
     llvm::Type* type = type_of(buffer(b).dtype);
     llvm::Value* gathered =
         llvm::PoisonValue::get(lanes == 1 ? type : llvm::FixedVectorType::get(type, unsigned(lanes)));
@@ -749,11 +808,50 @@ class Emitter {
     return gathered;
   }
 
+  // The piece that holds all of [element, element + lanes), or the end.
+  std::map<RegisterKey, Piece>::iterator piece_around(int b, std::int64_t element, std::int64_t lanes) {
+    const auto it = piece_with(b, element);
+    const bool all = it != registers_.end() && element + lanes <= it->first.second + it->second.lanes;
+    return all ? it : registers_.end();
+  }
+  llvm::Value* lanes_from(llvm::Value* vector, std::int64_t first, std::int64_t lanes) {
+    std::vector<int> picked;
+    for (std::int64_t i = 0; i < lanes; ++i) picked.push_back(int(first + i));
+    return builder_.CreateShuffleVector(vector, picked);
+  }
+  // `vector` with `value` from lane `first` on.
+  llvm::Value* with_lanes(llvm::Value* vector, llvm::Value* value, std::int64_t first) {
+    const std::int64_t lanes = lanes_of(value), all = lanes_of(vector);
+    if (lanes == 0) return builder_.CreateInsertElement(vector, value, std::uint64_t(first));
+    std::vector<int> spread, blended;
+    for (std::int64_t i = 0; i < all; ++i) {
+      const bool replaced = i >= first && i < first + lanes;
+      spread.push_back(replaced ? int(i - first) : llvm::PoisonMaskElem);
+      blended.push_back(int(replaced ? all + i : i));
+    }
+    return builder_.CreateShuffleVector(vector, builder_.CreateShuffleVector(value, spread), blended);
+  }
+
+  // A piece of zeros where nothing is held yet. Those that are never written are lanes whose results nobody wants.
+  void begin_piece(int b, std::int64_t element, std::int64_t lanes) {
+    for (std::int64_t i = 0; i < lanes; ++i)
+      if (piece_with(b, element + i) != registers_.end()) return;
+    auto* type = llvm::FixedVectorType::get(type_of(buffer(b).dtype), unsigned(lanes));
+    registers_[{b, element}] = {llvm::Constant::getNullValue(type), lanes};
+  }
+
   void write_register(int b, std::int64_t element, std::int64_t lanes, llvm::Value* value) {
     const auto exact = registers_.find({b, element});
     if (exact != registers_.end() && exact->second.lanes == lanes) {
       exact->second.value = value;
       return;
+    }
+    if (const auto grain = grains_.find(b); grain != grains_.end() && lanes < grain->second) {
+      begin_piece(b, element / grain->second * grain->second, grain->second);
+      if (const auto around = piece_around(b, element, lanes); around != registers_.end()) {
+        around->second.value = with_lanes(around->second.value, value, element - around->first.second);
+        return;
+      }
     }
     // Pieces that overlap fall apart into single elements.
     for (std::int64_t i = 0; i < lanes; ++i) {
@@ -774,7 +872,10 @@ class Emitter {
     if (from == to) return value;
     llvm::Type* type = with_element(value, type_of(to));
     if (is_floating(from) && is_floating(to)) return builder_.CreateFPCast(value, type);
-    return is_floating(to) ? builder_.CreateSIToFP(value, type) : builder_.CreateFPToSI(value, type);
+    if (!is_floating(from) && !is_floating(to)) return builder_.CreateIntCast(value, type, is_signed(from));
+    if (is_floating(to))
+      return is_signed(from) ? builder_.CreateSIToFP(value, type) : builder_.CreateUIToFP(value, type);
+    return is_signed(to) ? builder_.CreateFPToSI(value, type) : builder_.CreateFPToUI(value, type);
   }
 
   llvm::Value* splat(llvm::Value* value) {
@@ -792,14 +893,16 @@ class Emitter {
 
   llvm::Constant* constant(DType type, double value) {
     if (is_floating(type)) return llvm::ConstantFP::get(type_of(type), value);
-    const double low = std::numeric_limits<std::int32_t>::min(), high = std::numeric_limits<std::int32_t>::max();
-    return builder_.getInt32(std::uint32_t(std::int32_t(std::clamp(value, low, high))));
+    return llvm::ConstantInt::get(type_of(type), std::uint64_t(std::int64_t(kept(value, type))));
   }
 
   llvm::Value* extreme(bool greatest, llvm::Value* a, llvm::Value* b, DType type) {
     match(a, b);
     if (!is_floating(type))
-      return builder_.CreateBinaryIntrinsic(greatest ? llvm::Intrinsic::smax : llvm::Intrinsic::smin, a, b);
+      return builder_.CreateBinaryIntrinsic(is_signed(type)
+                                                ? (greatest ? llvm::Intrinsic::smax : llvm::Intrinsic::smin)
+                                                : (greatest ? llvm::Intrinsic::umax : llvm::Intrinsic::umin),
+                                            a, b);
     // Values are numbers: without NaN and signed zeros every target has one instruction for it.
     llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
     llvm::FastMathFlags flags = builder_.getFastMathFlags();
@@ -860,7 +963,9 @@ class Emitter {
         match(a, b);
         return builder_.CreateMul(a, b);
       case Op::div:
-        return floating ? builder_.CreateFDiv(a, b) : builder_.CreateSDiv(a, b);
+        return floating          ? builder_.CreateFDiv(a, b)
+               : is_signed(type) ? builder_.CreateSDiv(a, b)
+                                 : builder_.CreateUDiv(a, b);
       case Op::max:
         return extreme(true, a, b, type);
       case Op::min:
@@ -986,8 +1091,8 @@ class Emitter {
   llvm::Value* reduced(Combine combine, llvm::Value* value, DType type) {
     if (!is_floating(type)) {
       if (combine == Combine::sum) return builder_.CreateAddReduce(value);
-      return combine == Combine::max ? builder_.CreateIntMaxReduce(value, true)
-                                     : builder_.CreateIntMinReduce(value, true);
+      return combine == Combine::max ? builder_.CreateIntMaxReduce(value, is_signed(type))
+                                     : builder_.CreateIntMinReduce(value, is_signed(type));
     }
     llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
     llvm::FastMathFlags flags = builder_.getFastMathFlags();
@@ -1020,6 +1125,8 @@ class Emitter {
   std::vector<llvm::Value*> pointers_;           // by buffer, of the function at hand
   std::map<int, llvm::GlobalVariable*> tables_;  // of literals
   std::map<RegisterKey, Piece> registers_;
+  std::vector<llvm::Function*> intrinsic_code_;  // by intrinsic of the program
+  std::map<int, std::int64_t> grains_;           // by register buffer: lanes of its pieces, where intrinsics write it
   std::map<std::tuple<llvm::Value*, llvm::Value*, std::int64_t, bool>, llvm::Value*> addresses_;
   std::map<LoadKey, llvm::Value*> loads_;                                 // of the block at hand
   std::map<std::pair<llvm::Value*, std::int64_t>, llvm::Value*> splats_;  // of the block at hand, by lanes

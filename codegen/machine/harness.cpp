@@ -10,7 +10,6 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Triple.h>
 
-#include <cstring>
 #include <optional>
 
 #include "codegen/machine/backend.h"
@@ -49,28 +48,6 @@ std::optional<SystemCalls> system_calls(const Target& target) {
     default:
       return std::nullopt;
   }
-}
-
-// `values` as little-endian numbers of a type.
-std::string raw_bytes(const std::vector<double>& values, DType type) {
-  std::string bytes(values.size() * std::size_t(bytes_of(type)), '\0');
-  const auto put = [&](std::size_t i, auto value) {
-    std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
-  };
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    switch (type) {
-      case DType::f32:
-        put(i, float(values[i]));
-        break;
-      case DType::f64:
-        put(i, values[i]);
-        break;
-      case DType::i32:
-        put(i, std::int32_t(values[i]));
-        break;
-    }
-  }
-  return bytes;
 }
 
 std::string outputs_text(const Signature& signature) {
@@ -298,7 +275,7 @@ base::Result<std::string> harness(const Object& object, const Target& target, co
       define(name, zeros(parameter.bytes));
     else
       define(name, llvm::ConstantDataArray::getString(
-                       context, raw_bytes(reference.tensors[std::size_t(tensors[p])], parameter.dtype), false));
+                       context, as_bytes(reference.tensors[std::size_t(tensors[p])], parameter.dtype), false));
   }
   const CodeAttributes attributes = code_attributes(target);
   for (llvm::Function& f : *module) {

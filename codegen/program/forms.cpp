@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "codegen/expression/value_text.h"
 #include "codegen/program/check.h"
+#include "codegen/program/intrinsic.h"
 
 namespace graft::codegen {
 namespace {
@@ -59,6 +60,8 @@ void write_body(const LoopProgram& program, const Body& body, std::string& text)
       const Loop& loop = program.loops[std::size_t(node.item)];
       text += fmt::format("for {} {}", loop.name, loop.extent);
       if (loop.kind != LoopKind::serial) text += fmt::format(" {}", name_of(loop.kind));
+      if (loop.intrinsic >= 0)
+        text += fmt::format(" intrinsic {}", program.intrinsics[std::size_t(loop.intrinsic)]->name);
       ends.push_back(node.end);
     } else {
       text += writer.text(program.stores[std::size_t(node.item)]);
@@ -98,7 +101,7 @@ constexpr std::array loop_kinds{
 #undef X
 };
 constexpr std::array dtypes{
-#define X(name, bytes, floating) DType::name,
+#define X(name, element) DType::name,
     GRAFT_DTYPES(X)
 #undef X
 };
@@ -224,6 +227,17 @@ class Builder {
   std::size_t depth() const { return nodes_.size(); }
   std::span<const int> open() const { return open_; }
 
+  void intrinsic(IntrinsicPointer intrinsic, const std::string& place) {
+    append_intrinsic(program.intrinsics, std::move(intrinsic), place);
+  }
+  int intrinsic_at(const std::string& name, const std::string& place) const {
+    std::vector<std::string> known;
+    for (std::size_t i = 0; i < program.intrinsics.size(); ++i) {
+      known.push_back(program.intrinsics[i]->name);
+      if (known.back() == name) return int(i);
+    }
+    throw base::UserError(place, fmt::format("unknown intrinsic '{}'{}", name, base::did_you_mean(name, known)));
+  }
   void buffer(Buffer buffer, std::string place) {
     program.buffers.push_back(std::move(buffer));
     places_.buffers.push_back(std::move(place));
@@ -268,11 +282,16 @@ class TextReader {
   LoopProgram read() {
     if (text_.size() > largest_text)
       throw base::UserError(place_, fmt::format("a program of more than {} KiB", largest_text >> 10));
-    std::size_t begin = 0;
-    for (int number = 1; begin < text_.size(); ++number) {
-      const std::size_t end = std::min(text_.find('\n', begin), text_.size());
-      line(begin, end, fmt::format("{}:{}", place_, number));
-      begin = end + 1;
+    const std::vector<std::string_view> lines = base::split(text_, '\n');
+    for (std::size_t number = 0; number < lines.size();) {
+      const std::string place = fmt::format("{}:{}", place_, number + 1);
+      if (lines[number].starts_with("intrinsic ")) {
+        builder_.intrinsic(parse_intrinsic(lines, number, place_), place);
+        continue;
+      }
+      const std::size_t begin = std::size_t(lines[number].data() - text_.data());
+      line(begin, begin + lines[number].size(), place);
+      ++number;
     }
     while (builder_.depth() > 0) builder_.close_loop();
     return std::move(builder_).checked();
@@ -350,6 +369,10 @@ class TextReader {
       loop.name = cursor.identifier();
       loop.extent = cursor.integer();
       if (!cursor.at_end()) loop.kind = named(cursor.identifier(), loop_kinds, "kind of loop", cursor);
+      if (!cursor.at_end()) {
+        if (cursor.identifier() != "intrinsic") cursor.fail("expected 'intrinsic' or the end of the line");
+        loop.intrinsic = builder_.intrinsic_at(cursor.identifier(), place);
+      }
       if (!cursor.at_end()) cursor.fail("expected the end of the line");
       builder_.open_loop(std::move(loop), place);
     } else {
@@ -365,7 +388,8 @@ class TextReader {
 // --- the JSON form
 //
 // {"buffers": [{"name", "dtype", "shape", "role", "scope", "values"}], "prepare": [node], "run": [node]}, a node being
-// {"for": name, "extent": n, "kind": kind, "body": [node]} or {"store": text of the store}.
+// {"for": name, "extent": n, "kind": kind, "body": [node]} or {"store": text of the store}. Where there are intrinsics,
+// "intrinsics": [text] stands first, and a loop may have "intrinsic": name.
 
 base::Document to_document(const LoopProgram& program, const Body& body, int begin, int end) {
   const Writer writer(program);
@@ -378,6 +402,7 @@ base::Document to_document(const LoopProgram& program, const Body& body, int beg
       entry.set("for", loop.name);
       entry.set("extent", loop.extent);
       entry.set("kind", std::string(name_of(loop.kind)));
+      if (loop.intrinsic >= 0) entry.set("intrinsic", program.intrinsics[std::size_t(loop.intrinsic)]->name);
       entry.set("body", to_document(program, body, n + 1, node.end));
     } else {
       entry.set("store", writer.text(program.stores[std::size_t(node.item)]));
@@ -392,7 +417,12 @@ class DocumentReader {
   explicit DocumentReader(const base::Document& document) : document_(document), builder_(document.place()) {}
 
   LoopProgram read() {
-    document_.only_keys({"buffers", "prepare", "run"});
+    document_.only_keys({"intrinsics", "buffers", "prepare", "run"});
+    if (const base::Document* intrinsics = document_.find("intrinsics")) {
+      for (const base::Document& entry : intrinsics->as_list())
+        for (IntrinsicPointer& intrinsic : parse_intrinsics(entry.as_string(), entry.place()))
+          builder_.intrinsic(std::move(intrinsic), entry.place());
+    }
     for (const base::Document& entry : document_.at("buffers").as_list()) buffer(entry);
     if (const base::Document* prepare = document_.find("prepare")) {
       builder_.begin(builder_.program.prepare);
@@ -428,11 +458,13 @@ class DocumentReader {
         builder_.store(StoreReader(cursor, builder_.program, builder_.open()).store(), entry.place());
         continue;
       }
-      entry.only_keys({"for", "extent", "kind", "body", "store"});
+      entry.only_keys({"for", "extent", "kind", "intrinsic", "body", "store"});
       Loop loop;
       loop.name = entry.at("for").as_string();
       loop.extent = entry.at("extent").as_integer();
       if (const base::Document* kind = entry.find("kind")) loop.kind = named(*kind, loop_kinds, "kind of loop");
+      if (const base::Document* intrinsic = entry.find("intrinsic"))
+        loop.intrinsic = builder_.intrinsic_at(intrinsic->as_string(), intrinsic->place());
       builder_.open_loop(std::move(loop), entry.place());
       nodes(entry.at("body"));
       builder_.close_loop();
@@ -447,6 +479,7 @@ class DocumentReader {
 
 std::string to_text(const LoopProgram& program) {
   std::string text;
+  for (const IntrinsicPointer& intrinsic : program.intrinsics) text += to_text(*intrinsic);
   for (const Buffer& buffer : program.buffers) {
     text += fmt::format("buffer {} {} [{}] {}", buffer.name, name_of(buffer.dtype), fmt::join(buffer.shape, ","),
                         name_of(buffer.role));
@@ -486,6 +519,11 @@ base::Document to_document(const LoopProgram& program) {
     buffers.push(std::move(entry));
   }
   base::Document document = base::Document::map();
+  if (!program.intrinsics.empty()) {
+    base::Document intrinsics = base::Document::list();
+    for (const IntrinsicPointer& intrinsic : program.intrinsics) intrinsics.push(to_text(*intrinsic));
+    document.set("intrinsics", std::move(intrinsics));
+  }
   document.set("buffers", std::move(buffers));
   document.set("prepare", to_document(program, program.prepare, 0, int(program.prepare.size())));
   document.set("run", to_document(program, program.run, 0, int(program.run.size())));

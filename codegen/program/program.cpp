@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "codegen/program/check.h"
+#include "codegen/program/intrinsic.h"
 
 namespace graft::codegen {
 namespace {
@@ -73,7 +74,9 @@ class Comparison {
       if (a[n].kind == Node::Kind::loop) {
         const Loop& x = a_.loops[std::size_t(a[n].item)];
         const Loop& y = b_.loops[std::size_t(b[n].item)];
-        if (x.extent != y.extent || x.kind != y.kind) return false;
+        if (x.extent != y.extent || x.kind != y.kind || (x.intrinsic < 0) != (y.intrinsic < 0)) return false;
+        if (x.intrinsic >= 0 && !(*a_.intrinsics[std::size_t(x.intrinsic)] == *b_.intrinsics[std::size_t(y.intrinsic)]))
+          return false;
       } else if (!same(a_.stores[std::size_t(a[n].item)], b_.stores[std::size_t(b[n].item)])) {
         return false;
       }
@@ -215,6 +218,7 @@ class Checker {
       }
     }
     while (!ends.empty()) close_loop(ends, trips);
+    check_nests(body);
   }
 
   void close_loop(std::vector<int>& ends, std::vector<std::int64_t>& trips) {
@@ -238,6 +242,28 @@ class Checker {
       if (around.kind == LoopKind::vector)
         fail(place, fmt::format("loop '{}' stands inside vector loop '{}', which may only hold stores", loop.name,
                                 around.name));
+    }
+  }
+
+  // Once every loop and store of the body is known to be well formed.
+  void check_nests(const Body& body) const {
+    for (int n = 0; n < int(body.size()); ++n) {
+      if (body[std::size_t(n)].kind != Node::Kind::loop) continue;
+      const int item = body[std::size_t(n)].item;
+      const int intrinsic = program_.loops[std::size_t(item)].intrinsic;
+      if (intrinsic == -1) continue;
+      if (intrinsic < 0 || std::size_t(intrinsic) >= program_.intrinsics.size())
+        fail(loop_place(item), fmt::format("there is no intrinsic {}", intrinsic));
+      const base::Result<Match> found = match(program_, body, n, *program_.intrinsics[std::size_t(intrinsic)]);
+      if (!found) fail(loop_place(item), found.reason().text);
+      for (const int inner : found->loops) {
+        const Loop& loop = program_.loops[std::size_t(inner)];
+        if (loop.kind != LoopKind::unrolled)
+          fail(loop_place(inner),
+               fmt::format("loop '{}' of an intrinsic's nest is {}, not unrolled", loop.name, name_of(loop.kind)));
+        if (inner != item && loop.intrinsic != -1)
+          fail(loop_place(inner), fmt::format("loop '{}' stands inside an intrinsic's nest", loop.name));
+      }
     }
   }
 
@@ -393,6 +419,7 @@ std::uint64_t hash(const LoopProgram& program) {
       if (node.kind == Node::Kind::loop) {
         const Loop& loop = program.loops[std::size_t(node.item)];
         result = hash_combine(hash_combine(result, hash_bytes(name_of(loop.kind))), std::uint64_t(loop.extent));
+        if (loop.intrinsic >= 0) result = hash_combine(result, hash(*program.intrinsics[std::size_t(loop.intrinsic)]));
       } else {
         result = hash_combine(result, hash_of(program.stores[std::size_t(node.item)], numbers));
       }

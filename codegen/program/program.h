@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,7 @@ struct Loop {
   std::string name;  // "i.0"; no part of identity
   std::int64_t extent = 1;
   LoopKind kind = LoopKind::serial;
+  int intrinsic = -1;  // position in LoopProgram::intrinsics of the one whose code does this loop and all inside
 };
 
 // target = value (combine none), or target = target combine value.
@@ -69,7 +71,11 @@ struct Node {
 };
 using Body = std::vector<Node>;
 
+struct Intrinsic;  // intrinsic.h
+using IntrinsicPointer = std::shared_ptr<const Intrinsic>;
+
 struct LoopProgram {
+  std::vector<IntrinsicPointer> intrinsics;
   std::vector<Buffer> buffers;
   std::vector<Loop> loops;
   std::vector<Store> stores;
@@ -87,8 +93,9 @@ Affine offset(const LoopProgram& program, const Access& access);
 
 // Throws UserError naming `place` for a program from outside that is not well formed: an index that can leave its
 // buffer, a loop variable used outside its loop, a vector loop that contains a loop, a loop without a body, an extent
-// <= 0, register buffers indexed by serial loops, inputs or constants written, `prepare` that depends on inputs, a name
-// twice; and for sizes beyond any real program (2^50 elements or executions, 64 loops in each other).
+// <= 0, a nest that is not what its intrinsic computes or not unrolled, register buffers indexed by serial loops,
+// inputs or constants written, `prepare` that depends on inputs, a name twice; and for sizes beyond any real program
+// (2^50 elements or executions, 64 loops in each other).
 void check(const LoopProgram& program, std::string_view place);
 
 }  // namespace graft::codegen

@@ -1,5 +1,6 @@
 #include "codegen/schedule/candidate.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -31,12 +32,13 @@ base::Result<LoopProgram> program(const Candidate& candidate, const Target& targ
   const base::Result<Schedule> filled = schedule(candidate);
   if (!filled) return filled.reason();
   const std::shared_ptr<const Computation> computation = lowered_form(candidate.workload);
-  const std::int64_t lanes = target.lanes(bytes_of(computation->tensors[0].dtype));
+  std::int64_t widest = 1;
+  for (const Tensor& tensor : computation->tensors) widest = std::max(widest, bytes_of(tensor.dtype));
   LimitCounter counter(target);
-  return lower(*computation, *filled, lanes,
-               [&](const LoopProgram& program, const Store& store, std::span<const int> loops) {
-                 return counter.add(program, store, loops);
-               });
+  const StoreWatch watch = [&](const LoopProgram& program, const Store& store, std::span<const int> loops) {
+    return counter.add(program, store, loops);
+  };
+  return lower(*computation, *filled, target.lanes(widest), watch, candidate.sketch->intrinsics);
 }
 
 std::uint64_t hash(const Candidate& candidate) {

@@ -20,7 +20,7 @@ std::int64_t registers_of(std::int64_t lanes, DType type, const Target& target) 
 }  // namespace
 
 LimitCounter::UnrolledReads LimitCounter::unrolled_reads(const LoopProgram& program, const Access& access,
-                                                         std::span<const int> loops) {
+                                                         std::span<const int> loops, std::size_t nest) {
   moves_.assign(loops.size(), 0);
   const std::vector<std::int64_t>& shape = program.buffers[std::size_t(access.tensor)].shape;
   std::int64_t stride = 1;
@@ -34,6 +34,10 @@ LimitCounter::UnrolledReads LimitCounter::unrolled_reads(const LoopProgram& prog
   bool waits = false;  // a loop that repeats all loads inside of it
   for (std::size_t level = 0; level < loops.size(); ++level) {
     const Loop& loop = program.loops[std::size_t(loops[level])];
+    if (level >= nest) {
+      if (moves_[level] != 0) reads.elements *= loop.extent;
+      continue;
+    }
     if (loop.kind != LoopKind::unrolled || loop.extent == 1) continue;
     if (moves_[level] == 0) {
       waits = true;
@@ -64,9 +68,12 @@ std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const 
   std::optional<std::size_t> vector_level;
   std::int64_t lanes = 1, copies = 1;
   int innermost = -1;  // serial loop
+  std::size_t nest = loops.size();
   for (std::size_t level = 0; level < loops.size(); ++level) {
     level_of_[std::size_t(loops[level])] = level;
     const Loop& loop = program.loops[std::size_t(loops[level])];
+    if (loop.intrinsic >= 0) nest = level;
+    if (level >= nest) continue;
     if (loop.kind == LoopKind::vector) {
       vector_level = level;
       lanes = loop.extent;
@@ -82,8 +89,9 @@ std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const 
     const bool is_target = i == store.value.loads.size();
     const Access& access = is_target ? store.target : store.value.loads[i];
     const Buffer& buffer = program.buffers[std::size_t(access.tensor)];
-    const UnrolledReads reads = unrolled_reads(program, access, loops);
-    const std::int64_t registers = registers_of(lanes, buffer.dtype, target_);
+    const UnrolledReads reads = unrolled_reads(program, access, loops, nest);
+    const std::int64_t registers = registers_of(lanes * reads.elements, buffer.dtype, target_);
+    if (is_target) straight += each * copies * registers;
     if (buffer.scope == Scope::registers) {
       if (is_target && store.combine == Combine::none) {
         accumulators_ = std::max(accumulators_, reads.distinct * registers);
@@ -104,7 +112,6 @@ std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const 
     }
   }
   if (store.combine != Combine::none) widest_row_ = std::max(widest_row_, std::min(row, copies));
-  straight += each * copies * registers_of(lanes, program.buffers[std::size_t(store.target.tensor)].dtype, target_);
   if (innermost != block_loop_) block_ = 0;
   block_loop_ = innermost;
   block_ += straight;

@@ -16,7 +16,8 @@ namespace graft::codegen {
 
 // Register budget: accumulators + vector operands that wait for their next use <= target.vector_registers, counted in
 // vector registers. Instruction caps: 1,200 in a row without a loop after unrolling, 4,000 in all of `run`. Vector
-// loops: every access moves by 0, 1 or 2 elements per lane, or is a store outside of reduction loops.
+// loops: every access moves by 0, 1 or 2 elements per lane, or is a store outside of reduction loops. An intrinsic
+// counts as one operation for each register of its results.
 std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Target& target);
 
 // The same, store by store while a program grows: no count ever falls, so that lowering can stop at the first store
@@ -32,8 +33,11 @@ class LimitCounter {
   struct UnrolledReads {
     std::int64_t distinct = 1;  // different elements (or vectors)
     std::int64_t live = 1;      // of them, those that wait in registers for their next use, in order of the loops
+    std::int64_t elements = 1;  // that an intrinsic takes at once
   };
-  UnrolledReads unrolled_reads(const LoopProgram& program, const Access& access, std::span<const int> loops);
+  // `nest`: from this place among the loops on, an intrinsic does all iterations at once.
+  UnrolledReads unrolled_reads(const LoopProgram& program, const Access& access, std::span<const int> loops,
+                               std::size_t nest);
 
   const Target& target_;
   std::int64_t accumulators_ = 0, widest_row_ = 0;   // most of any store so far

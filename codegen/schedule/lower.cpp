@@ -87,11 +87,13 @@ struct Region {
 
 class Lowerer {
  public:
-  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes, const StoreWatch& watch)
+  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes, const StoreWatch& watch,
+          std::span<const IntrinsicPointer> intrinsics)
       : computation_(computation),
         plans_(std::move(plans)),
         lanes_(lanes),
         watch_(watch),
+        intrinsics_(intrinsics),
         tiles_(computation.stages.size()),
         regions_(computation.tensors.size()) {}
 
@@ -164,7 +166,7 @@ class Lowerer {
     const int variable = int(program_.loops.size());
     // Within another stage's loops, which may have the same names.
     const std::string owner = this->plan().is_computed ? tensor(stage().tensor).name + "." : "";
-    program_.loops.push_back({owner + loop_name(stage(), plan), extent, kind});
+    program_.loops.push_back({owner + loop_name(stage(), plan), extent, kind, std::exchange(next_intrinsic_, -1)});
     body_->push_back({Node::Kind::loop, variable, 0});
     open_.push_back(variable);
     inside(variable);
@@ -703,6 +705,7 @@ class Lowerer {
       accumulate(position);
       return;
     }
+    if (plan().tensorized == position && tensorize()) return;
     if (position == loop_count()) {
       leaf();
       return;
@@ -722,7 +725,7 @@ class Lowerer {
   // Start values, the reduction, and write-back of one tile.
   void accumulate(int position) {
     const auto spatial = [&](int i) { return is_spatial(i); };
-    const auto kind = [&](int i) { return loop_at(i).kind; };
+    const auto kind = [&](int i) { return kind_in_tile(i); };
     Tile& accumulator = tiles().accumulator;
     if (accumulator.buffer < 0) {
       bool registers = true;
@@ -744,6 +747,7 @@ class Lowerer {
 
   // The reduction itself; copies may stand between its loops.
   void reduce(int position) {
+    if (plan().tensorized == position && tensorize()) return;
     if (position == loop_count()) {
       leaf();
       return;
@@ -752,6 +756,72 @@ class Lowerer {
       provide(position + 1);
       reduce(position + 1);
     });
+  }
+
+  // ---- intrinsics ----
+
+  // The loops of an intrinsic's nest, where they have all their iterations; false where they are a remainder.
+  bool tensorize() {
+    const int first = plan().tensorized;
+    const IntrinsicPointer intrinsic = intrinsic_named(intrinsics_, plan().intrinsic);
+    const auto refuse = [&](const std::string& text) {
+      throw CannotLower{fmt::format("tensorize {} {} {}: {}", tensor(stage().tensor).name, plan().intrinsic,
+                                    loop_name(stage(), loop_at(first)), text)};
+    };
+    if (intrinsic == nullptr) refuse("there is no such intrinsic");
+    const std::vector<AxisRange> saved = frame_.ranges;
+    for (int i = first; i < loop_count(); ++i) {
+      AxisRange& range = frame_.ranges[std::size_t(loop_at(i).axis)];
+      const std::int64_t whole = range_of(plan(), i);
+      const bool is_first = std::none_of(plan().loops.begin() + first, plan().loops.begin() + i,
+                                         [&](const LoopPlan& outer) { return outer.axis == loop_at(i).axis; });
+      if (!is_first || range.size == whole) continue;
+      if (!has_room(i)) {
+        frame_.ranges = saved;
+        return false;
+      }
+      range.size = whole;
+    }
+    const auto known = std::find(program_.intrinsics.begin(), program_.intrinsics.end(), intrinsic);
+    next_intrinsic_ = int(known - program_.intrinsics.begin());
+    if (known == program_.intrinsics.end()) program_.intrinsics.push_back(intrinsic);
+    const std::size_t at = body_->size();
+    nest(
+        first, [](int) { return true; }, [](int) { return LoopKind::unrolled; }, false, [&] { leaf(); });
+    frame_.ranges = saved;
+    next_intrinsic_ = -1;
+    if (stopped_ || body_->size() == at) return true;  // or all of it is zero
+    const base::Result<Match> found = match(program_, *body_, int(at), *intrinsic);
+    if (!found) refuse(found.reason().text);
+    return true;
+  }
+
+  // A remainder of a spatial loop may run its whole range where all that moves along it are tiles, which have room for
+  // it: what is computed too much is never written back.
+  bool has_room(int position) {
+    if (tiles().accumulator.buffer < 0 || !is_spatial(position)) return false;
+    return std::all_of(stage().value.loads.begin(), stage().value.loads.end(), [&](const Access& access) {
+      if (!indexes(access, position)) return true;
+      const auto& packed = tiles().packed;
+      return std::any_of(packed.begin(), packed.end(), [&](const auto& p) {
+        return p.first == access.tensor &&
+               std::any_of(p.second.dimensions.begin(), p.second.dimensions.end(), [&](const auto& dimension) {
+                 return dimension.size() == 1 && dimension[0].loop == position;
+               });
+      });
+    });
+  }
+
+  // Kind of a loop where a tile gets its start values and is written back. An intrinsic's innermost loop is a vector
+  // there, if results lie side by side.
+  LoopKind kind_in_tile(int position) const {
+    if (plan().tensorized >= 0 && position >= plan().tensorized) {
+      int last = loop_count() - 1;
+      while (last >= 0 && !is_spatial(last)) --last;
+      const bool side_by_side = loop_at(last).axis == computation_.spatial_axes(stage()) - 1;
+      if (position == last && side_by_side) return LoopKind::vector;
+    }
+    return loop_at(position).kind;
   }
 
   void write_back(const Tile& tile) {
@@ -790,6 +860,8 @@ class Lowerer {
   std::vector<StagePlan> plans_;
   std::int64_t lanes_;
   const StoreWatch& watch_;
+  std::span<const IntrinsicPointer> intrinsics_;
+  int next_intrinsic_ = -1;              // of the next loop that is written
   std::optional<base::Reason> stopped_;  // by the watch; no exception: a search is stopped here far too often
   LoopProgram program_;
   std::vector<int> open_;                                    // loops around what is being written
@@ -842,13 +914,13 @@ Computation with_padding_stages(const Computation& computation) {
 }
 
 base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
-                                const StoreWatch& watch) {
+                                const StoreWatch& watch, std::span<const IntrinsicPointer> intrinsics) {
   const base::Result<Computation> form = restructured(computation, schedule);
   if (!form) return form.reason();
   base::Result<std::vector<StagePlan>> plans = apply(*form, schedule);
   if (!plans) return plans.reason();
   try {
-    base::Result<LoopProgram> program = Lowerer(*form, std::move(plans.value()), lanes, watch).run();
+    base::Result<LoopProgram> program = Lowerer(*form, std::move(plans.value()), lanes, watch, intrinsics).run();
     if (program) program->amplification = amplification(computation, schedule);
     return program;
   } catch (const CannotLower& failure) {

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "codegen/expression/computation.h"
+#include "codegen/program/intrinsic.h"
 #include "codegen/program/program.h"
 #include "codegen/schedule/step.h"
 
@@ -29,9 +30,10 @@ using StoreWatch = std::function<std::optional<base::Reason>(const LoopProgram& 
 
 // `computation` in the form above; steps of the schedule that restructure are applied to it first. `lanes`: vector
 // width of the simple nests that no step names (fills, copies, epilogues); 1 leaves them scalar. The program's
-// parameters are the computation's inputs, constants and outputs in order of tensors.
+// parameters are the computation's inputs, constants and outputs in order of tensors. `intrinsics`: those that
+// `tensorize` may name.
 base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
-                                const StoreWatch& watch = {});
+                                const StoreWatch& watch = {}, std::span<const IntrinsicPointer> intrinsics = {});
 
 // The program of the empty schedule: plain nests in axis order, scalar. Any computation.
 LoopProgram naive_program(const Computation& computation);

@@ -66,6 +66,8 @@ class Rewriter {
         return pack(step);
       case StepKind::fuse:
         return fuse(step);
+      case StepKind::tensorize:
+        return tensorize(step);
       case StepKind::compute:
         return compute(step);
       case StepKind::absorb:
@@ -79,7 +81,7 @@ class Rewriter {
  private:
   // Steps other than tile and order name loops by where they stand, so those two must come first.
   bool is_settled() const {
-    return plan_->accumulate >= 0 || plan_->fused >= 0 || !plan_->packs.empty() ||
+    return plan_->accumulate >= 0 || plan_->fused >= 0 || plan_->tensorized >= 0 || !plan_->packs.empty() ||
            std::any_of(plan_->loops.begin(), plan_->loops.end(),
                        [](const LoopPlan& loop) { return loop.kind != LoopKind::serial; });
   }
@@ -186,6 +188,22 @@ class Rewriter {
     const int at = above(step, failure);
     if (at >= 0) plan_->packs.push_back({tensor, at, step.sizes.empty() ? 0 : step.sizes[0]});
     return failure;
+  }
+
+  // An intrinsic's loops are all unrolled to the rest of the program; where they stand, nothing else may happen.
+  std::string tensorize(const Step& step) {
+    const int at = position_of(*stage_, *plan_, step.loops[0]);
+    if (at < 0) return fmt::format("{} has no loop {}", step.stage, step.loops[0]);
+    if (plan_->tensorized >= 0) return fmt::format("{} is already tensorized", step.stage);
+    for (std::size_t i = std::size_t(at); i < plan_->loops.size(); ++i) {
+      LoopPlan& loop = plan_->loops[i];
+      if (loop.kind != LoopKind::serial)
+        return fmt::format("{} is already {}", loop_name(*stage_, loop), name_of(loop.kind));
+      loop.kind = LoopKind::unrolled;
+    }
+    plan_->tensorized = at;
+    plan_->intrinsic = step.subject;
+    return "";
   }
 
   std::string fuse(const Step& step) {
@@ -349,11 +367,23 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
     if (!failure.empty()) return base::Reason{fmt::format("{}: {}", to_text(step), failure)};
   }
   for (std::size_t s = 0; s < plans.size(); ++s) {
+    const StagePlan& plan = plans[s];
+    if (plan.tensorized < 0) continue;
+    bool inside = plan.accumulate > plan.tensorized;
+    for (const PackPlan& pack : plan.packs) inside |= pack.above > plan.tensorized;
+    for (const ComputePlan& compute : plan.computes) inside |= compute.above > plan.tensorized;
+    if (inside)
+      return base::Reason{fmt::format("tensorize {} {}: accumulates, packs or computes inside of the intrinsic's loops",
+                                      computation.tensors[std::size_t(computation.stages[s].tensor)].name,
+                                      plan.intrinsic)};
+  }
+  for (std::size_t s = 0; s < plans.size(); ++s) {
     // What is copied must be there already.
     for (const PackPlan& pack : plans[s].packs) {
       const auto name_of = [&](int tensor) { return computation.tensors[std::size_t(tensor)].name; };
       for (const ComputePlan& compute : plans[s].computes) {
-        if (computation.stages[std::size_t(compute.stage)].tensor != pack.tensor || pack.above >= compute.above) continue;
+        if (computation.stages[std::size_t(compute.stage)].tensor != pack.tensor || pack.above >= compute.above)
+          continue;
         return base::Reason{fmt::format("pack {} {}: stands outside of the loops in which {} is computed",
                                         name_of(computation.stages[s].tensor), name_of(pack.tensor),
                                         name_of(pack.tensor))};

@@ -37,6 +37,8 @@ struct StagePlan {
   int accumulate = -1;                // position from which results live in a tile of their own; -1: none
   std::vector<PackPlan> packs;
   std::vector<ComputePlan> computes;
+  int tensorized = -1;       // position from which the loops are an intrinsic's; -1: none
+  std::string intrinsic;     // its name
   int fused = -1;            // the stage applied at write-back; -1: none; that one may have a stage fused in its turn
   bool is_fused = false;     // this stage is applied at another's write-back
   bool is_computed = false;  // this stage is computed in tiles within another's loops

@@ -330,6 +330,18 @@ std::string argument_name(std::string name) {
   return name;
 }
 
+// Element-wise consumers are applied at write-back where argument `where` has its first value: the whole reduction lies
+// inside.
+void fuse_consumers(const Computation& computation, int number, const std::string& where, Builder& builder) {
+  for (int from = number, to = fusable_consumer(computation, number, number); to >= 0;) {
+    const std::string fuse = fmt::format("fuse {} {}", name_of(computation, computation.stages[std::size_t(from)]),
+                                         name_of(computation, computation.stages[std::size_t(to)]));
+    builder.line(Builder::again(where, {fuse, ""}));
+    from = to;
+    to = fusable_consumer(computation, from, number);
+  }
+}
+
 std::int64_t lanes_of(const Computation& computation, const Stage& stage, const Target& target) {
   return target.lanes(bytes_of(computation.tensors[std::size_t(stage.tensor)].dtype));
 }
@@ -428,13 +440,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   if (!r[0].empty()) {
     const std::string where = label + "_accumulate";
     builder.line(fmt::format("accumulate {} above {}", name, builder.choice(where, {from_r0, joined(r[1])})));
-    for (int from = number, to = fusable_consumer(computation, number, number); to >= 0;) {
-      const std::string fuse = fmt::format("fuse {} {}", name_of(computation, computation.stages[std::size_t(from)]),
-                                           name_of(computation, computation.stages[std::size_t(to)]));
-      builder.line(Builder::again(where, {fuse, ""}));
-      from = to;
-      to = fusable_consumer(computation, from, number);
-    }
+    fuse_consumers(computation, number, where, builder);
     for (const int tensor : packable_tensors(computation, stage)) {
       const Tensor& operand = computation.tensors[std::size_t(tensor)];
       const std::string by = blocks_of(computation, stage, tensor, vector, lanes);
@@ -532,6 +538,135 @@ void add_factored_sketches(const Computation& computation, const Target& target,
   if (schedule.empty()) return;
   const base::Result<Computation> form = restructured(computation, schedule);
   if (form) add_sketches(*form, target, prefix, "_factored", result);
+}
+
+// ---- a stage with an intrinsic ----
+
+// Whether packing by the intrinsic's loops gives an operand the strides that it wants.
+bool packs_as_wanted(const Intrinsic& intrinsic, const Access& wanted) {
+  std::int64_t size = 1;
+  for (int axis = int(intrinsic.stage().axes.size()) - 1; axis >= 0; --axis) {
+    const std::int64_t stride = stride_along(intrinsic.computation, wanted, axis);
+    const std::int64_t extent = intrinsic.stage().axes[std::size_t(axis)].extent;
+    if (stride == 0 || extent == 1) continue;
+    if (stride != size) return false;
+    size *= extent;
+  }
+  return true;
+}
+
+// (s1, s2, extent): a tile, a register tile of so many of the intrinsic's, the intrinsic's.
+std::vector<std::vector<std::int64_t>> tiles_of(std::int64_t axis, std::int64_t extent) {
+  std::vector<std::vector<std::int64_t>> result;
+  for (const std::int64_t count : register_tiles((axis + extent - 1) / extent, largest_vector_tile)) {
+    for (const std::int64_t s1 : multiples(count * extent, axis)) result.push_back({s1, count * extent, extent});
+  }
+  return result;
+}
+
+// False where an operand can neither be taken as it lies nor be packed.
+bool add_tensorized_stage(const Computation& computation, int number, const Intrinsic& intrinsic,
+                          const Assignment& assignment, Builder& builder) {
+  const Stage& stage = computation.stages[std::size_t(number)];
+  const std::string name = name_of(computation, stage), label = argument_name(name);
+  std::vector<std::string> s[3], r[2], nest(intrinsic.stage().axes.size());
+  for (int a = 0; a < int(stage.axes.size()); ++a) {
+    const Axis& axis = stage.axes[std::size_t(a)];
+    if (axis.extent == 1) continue;
+    const auto part = std::find(assignment.axes.begin(), assignment.axes.end(), a);
+    const bool is_part = part != assignment.axes.end();
+    const std::size_t own = std::size_t(part - assignment.axes.begin());
+    const std::int64_t extent = is_part ? intrinsic.stage().axes[own].extent : 1;
+    const bool spatial = a < computation.spatial_axes(stage);
+    std::vector<std::vector<std::int64_t>> tiles;
+    if (spatial && is_part) {
+      tiles = tiles_of(axis.extent, extent);
+    } else if (spatial) {
+      for (const std::int64_t size : register_tiles(axis.extent, largest_register_tile))
+        for (const std::int64_t s1 : multiples(size, axis.extent)) tiles.push_back({s1, size});
+    } else {
+      for (const std::int64_t t1 : multiples(extent, axis.extent)) {
+        tiles.push_back({t1});
+        if (is_part) tiles.back().push_back(extent);
+      }
+    }
+    builder.line(fmt::format("tile {} {}{}", name, axis.name, builder.sizes(label + "_" + axis.name, tiles)));
+    const auto loop = [&](int level) { return fmt::format("{}.{}", axis.name, level); };
+    const int levels = spatial ? 3 : 2;
+    for (int level = 0; level < levels; ++level) (spatial ? s[level] : r[level]).push_back(loop(level));
+    if (is_part) nest[own] = loop(levels);
+  }
+  std::erase(nest, "");
+
+  std::vector<std::string> order;
+  const auto group = [&](const std::string& which, const std::vector<std::string>& loops) {
+    if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", label, which), orders(loops)));
+  };
+  group("s0", s[0]);
+  group("s1", s[1]);
+  group("r0", r[0]);
+  group("r1", r[1]);
+  group("s2", s[2]);
+  order.push_back(joined(nest));
+  builder.line(fmt::format("order {} {}", name, joined(order)));
+  builder.line(fmt::format("unroll {} {}", name, joined(s[2])));
+  const std::string where = label + "_accumulate", from_r0 = joined(r[0]);
+  const std::string innermost = joined(r[1]) + " " + joined(s[2]);
+  builder.line(fmt::format("accumulate {} above {}", name, builder.choice(where, {from_r0, innermost})));
+  fuse_consumers(computation, number, where, builder);
+
+  const std::vector<int> packable = packable_tensors(computation, stage);
+  for (std::size_t l = 0; l < assignment.loads.size(); ++l) {
+    const Access& access = stage.value.loads[std::size_t(assignment.loads[l])];
+    const Access& wanted = intrinsic.stage().value.loads[l];
+    bool as_it_lies = true;
+    for (std::size_t a = 0; a < assignment.axes.size(); ++a) {
+      if (assignment.axes[a] < 0) continue;
+      as_it_lies &=
+          stride_along(computation, access, assignment.axes[a]) == stride_along(intrinsic.computation, wanted, int(a));
+    }
+    const Tensor& operand = computation.tensors[std::size_t(access.tensor)];
+    const bool packs = std::find(packable.begin(), packable.end(), access.tensor) != packable.end() &&
+                       packs_as_wanted(intrinsic, wanted);
+    if (!packs && !as_it_lies) return false;
+    if (!packs) continue;
+    const std::string pack = fmt::format("pack {} {} above ", name, operand.name);
+    std::vector<std::string> alternatives;
+    if (as_it_lies) alternatives.emplace_back();
+    alternatives.push_back(pack + joined(s[0]));
+    if (operand.role != Role::constant) {
+      alternatives.push_back(pack + joined(s[1]));
+      alternatives.push_back(pack + from_r0);
+    }
+    builder.line(builder.choice(fmt::format("{}_pack_{}", label, argument_name(operand.name)), alternatives));
+  }
+  builder.line(fmt::format("tensorize {} {} {}", name, intrinsic.name, nest.front()));
+  return true;
+}
+
+// One sketch per intrinsic, reduction and way in which it holds the intrinsic.
+void add_tensorized_sketches(const Computation& computation, const Target& target,
+                             std::span<const IntrinsicPointer> intrinsics, std::vector<SketchSpace>& result) {
+  for (const IntrinsicPointer& intrinsic : intrinsics) {
+    for (const int number : reductions(computation)) {
+      const Stage& stage = computation.stages[std::size_t(number)];
+      for (const Assignment& assignment : assignments(computation, stage, *intrinsic)) {
+        Builder builder;
+        for (const int other : reductions(computation)) {
+          if (other == number) continue;
+          const Stage& plain = computation.stages[std::size_t(other)];
+          const std::int64_t lanes = lanes_of(computation, plain, target);
+          add_stage(computation, other, vector_axes(computation, plain, lanes).front(), lanes, {}, builder);
+        }
+        if (!add_tensorized_stage(computation, number, *intrinsic, assignment, builder)) continue;
+        builder.line(to_text(*intrinsic));
+        std::string name = fmt::format("{}_{}", name_of(computation, stage), intrinsic->name);
+        for (const int axis : assignment.axes)
+          if (axis >= 0) name += "_" + stage.axes[std::size_t(axis)].name;
+        result.push_back(builder.finish(name));
+      }
+    }
+  }
 }
 
 // ---- Winograd's stages ----
@@ -680,10 +815,12 @@ constexpr std::int64_t least_channels = 8;
 
 }  // namespace
 
-std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target) {
+std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
+                                         std::span<const IntrinsicPointer> intrinsics) {
   std::vector<SketchSpace> result;
   add_sketches(computation, target, "", "", result);
   add_factored_sketches(computation, target, result);
+  add_tensorized_sketches(computation, target, intrinsics, result);
   for (const int number : reductions(computation)) {
     const Stage& stage = computation.stages[std::size_t(number)];
     std::int64_t channels = 1;
@@ -699,8 +836,8 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
   return result;
 }
 
-Space derive_space(const Workload& workload, const Target& target) {
-  return Space(workload, target, derive_sketches(with_padding_stages(computation(workload)), target));
+Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics) {
+  return Space(workload, target, derive_sketches(with_padding_stages(computation(workload)), target, intrinsics));
 }
 
 }  // namespace graft::codegen

@@ -1,10 +1,12 @@
 // Sketches for any computation and target, from the shape of its index expressions alone: no operator has a name here.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "codegen/expression/computation.h"
 #include "codegen/expression/target.h"
+#include "codegen/program/intrinsic.h"
 #include "codegen/schedule/space.h"
 
 namespace graft::codegen {
@@ -18,6 +20,10 @@ namespace graft::codegen {
 // not, and an element-wise consumer fused where the whole reduction lies inside. Packing needs every dimension of the
 // operand to follow one axis; constants are packed ahead of time. An axis is vectorised when each operand moves by 0, 1
 // or 2 elements along it, or is a constant that packing can turn around.
-std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target);
+//
+// And one sketch per way in which a stage that reduces holds an intrinsic: S0 S1 R0 R1 S2, and the intrinsic's loops;
+// operands that do not lie as the intrinsic takes them are packed.
+std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
+                                         std::span<const IntrinsicPointer> intrinsics = {});
 
 }  // namespace graft::codegen

@@ -67,19 +67,26 @@ Sketch::Line parse_line(std::string_view line, std::vector<Sketch::Argument>& ar
   return tokens;
 }
 
-// Calls `visit(line, place)` for every line that holds more than a comment.
+// Calls `visit(line, place)` for every line that holds more than a comment and belongs to no intrinsic; those are
+// appended.
 template <class Visit>
-void for_each_line(std::string_view text, std::string_view place, Visit visit) {
-  int number = 0;
-  for (const std::string_view raw : base::split(text, '\n')) {
+void for_each_line(std::string_view text, std::string_view place, std::vector<IntrinsicPointer>& intrinsics,
+                   Visit visit) {
+  const std::vector<std::string_view> lines = base::split(text, '\n');
+  for (std::size_t number = 0; number < lines.size();) {
+    const std::string here = fmt::format("{}:{}", place, number + 1);
+    const std::string_view line = base::trim(lines[number].substr(0, lines[number].find('#')));
+    if (line.starts_with("intrinsic ")) {
+      append_intrinsic(intrinsics, parse_intrinsic(lines, number, place), here);
+      continue;
+    }
     ++number;
-    const std::string_view line = base::trim(raw.substr(0, raw.find('#')));
-    if (!line.empty()) visit(line, fmt::format("{}:{}", place, number));
+    if (!line.empty()) visit(line, here);
   }
 }
 
 std::string text_of(const std::string& name, const std::vector<Sketch::Argument>& arguments,
-                    const std::vector<Sketch::Line>& lines) {
+                    const std::vector<Sketch::Line>& lines, const std::vector<IntrinsicPointer>& intrinsics) {
   std::string text = fmt::format("sketch {}\n", name);
   for (const Sketch::Line& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) {
@@ -94,20 +101,25 @@ std::string text_of(const std::string& name, const std::vector<Sketch::Argument>
     }
     text += '\n';
   }
+  for (const IntrinsicPointer& intrinsic : intrinsics) text += to_text(*intrinsic);
   return text;
 }
 
 }  // namespace
 
-Sketch::Sketch(std::string its_name, std::vector<Argument> its_arguments, std::vector<Line> its_lines)
+Sketch::Sketch(std::string its_name, std::vector<Argument> its_arguments, std::vector<Line> its_lines,
+               std::vector<IntrinsicPointer> its_intrinsics)
     : name(std::move(its_name)),
       arguments(std::move(its_arguments)),
       lines(std::move(its_lines)),
-      hash(base::hash_bytes(text_of(name, arguments, lines))) {}
+      intrinsics(std::move(its_intrinsics)),
+      hash(base::hash_bytes(text_of(name, arguments, lines, intrinsics))) {}
 
 bool Sketch::operator==(const Sketch& other) const {
   return this == &other ||
-         (hash == other.hash && name == other.name && arguments == other.arguments && lines == other.lines);
+         (hash == other.hash && name == other.name && arguments == other.arguments && lines == other.lines &&
+          std::equal(intrinsics.begin(), intrinsics.end(), other.intrinsics.begin(), other.intrinsics.end(),
+                     [](const IntrinsicPointer& x, const IntrinsicPointer& y) { return *x == *y; }));
 }
 
 int Sketch::argument_named(std::string_view argument) const {
@@ -121,7 +133,8 @@ Sketch parse_sketch(std::string_view text, std::string_view place) {
   std::string name;
   std::vector<Sketch::Argument> arguments;
   std::vector<Sketch::Line> lines;
-  for_each_line(text, place, [&](std::string_view line, const std::string& here) {
+  std::vector<IntrinsicPointer> intrinsics;
+  for_each_line(text, place, intrinsics, [&](std::string_view line, const std::string& here) {
     if (!name.empty()) {
       lines.push_back(parse_line(line, arguments, here));
       return;
@@ -133,20 +146,21 @@ Sketch parse_sketch(std::string_view text, std::string_view place) {
     name = words[1];
   });
   if (name.empty()) throw base::UserError(place, "expected 'sketch NAME', got an empty text");
-  return Sketch(std::move(name), std::move(arguments), std::move(lines));
+  return Sketch(std::move(name), std::move(arguments), std::move(lines), std::move(intrinsics));
 }
 
 Sketch with_lines(const Sketch& sketch, std::string_view text, std::string_view place) {
   std::vector<Sketch::Argument> arguments = sketch.arguments;
   std::vector<Sketch::Line> lines = sketch.lines;
-  for_each_line(text, place, [&](std::string_view line, const std::string& here) {
+  std::vector<IntrinsicPointer> intrinsics = sketch.intrinsics;
+  for_each_line(text, place, intrinsics, [&](std::string_view line, const std::string& here) {
     lines.push_back(parse_line(line, arguments, here));
   });
-  return Sketch(sketch.name, std::move(arguments), std::move(lines));
+  return Sketch(sketch.name, std::move(arguments), std::move(lines), std::move(intrinsics));
 }
 
 std::string to_text(const Sketch& sketch) {
-  return text_of(sketch.name, sketch.arguments, sketch.lines);
+  return text_of(sketch.name, sketch.arguments, sketch.lines, sketch.intrinsics);
 }
 
 base::Result<Schedule> fill(const Sketch& sketch, std::span<const std::int64_t> arguments) {

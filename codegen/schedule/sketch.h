@@ -7,6 +7,8 @@
 //   accumulate C above $where{k.0|k.1}
 //   $packing{pack C B above k.0|}
 //
+// Behind the steps may stand intrinsics that they name (program/intrinsic.h): a sketch needs nothing beside itself.
+//
 // `$name` is filled by the argument's number, `$name{a|b|...}` by its alternative of that number; a line that is then
 // empty is no step. One argument may occur in several lines. Arguments are numbered in order of first appearance.
 #pragma once
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "codegen/program/intrinsic.h"
 #include "codegen/schedule/step.h"
 
 namespace graft::codegen {
@@ -38,18 +41,20 @@ struct Sketch {
   };
   using Line = std::vector<Token>;
 
-  Sketch(std::string name, std::vector<Argument> arguments, std::vector<Line> lines);
+  Sketch(std::string name, std::vector<Argument> arguments, std::vector<Line> lines,
+         std::vector<IntrinsicPointer> intrinsics = {});
   bool operator==(const Sketch& other) const;
   int argument_named(std::string_view argument) const;  // -1 if there is none
 
   const std::string name;
   const std::vector<Argument> arguments;
   const std::vector<Line> lines;
+  const std::vector<IntrinsicPointer> intrinsics;
   const std::uint64_t hash;  // of the text
 };
 
 Sketch parse_sketch(std::string_view text, std::string_view place);  // throws UserError
-// `sketch` and further lines; they may use its arguments.
+// `sketch` and further lines and intrinsics; they may use its arguments.
 Sketch with_lines(const Sketch& sketch, std::string_view text, std::string_view place);  // throws UserError
 std::string to_text(const Sketch& sketch);
 inline std::uint64_t hash(const Sketch& sketch) {

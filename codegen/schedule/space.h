@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -77,7 +78,8 @@ class Space {
   std::int64_t total_weight_ = 0;
 };
 
-// The space by rule: sketches and domains for any computation and target, no operator names (rules.cpp).
-Space derive_space(const Workload& workload, const Target& target);
+// The space by rule: sketches and domains for any computation and target, no operator names (rules.cpp); with sketches
+// for the intrinsics wherever a stage holds what they compute.
+Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics = {});
 
 }  // namespace graft::codegen

@@ -37,6 +37,8 @@ std::string_view subject_of(StepKind kind) {
     case StepKind::absorb:
     case StepKind::compute:
       return "a stage";
+    case StepKind::tensorize:
+      return "an intrinsic";
     case StepKind::order:
     case StepKind::vector:
     case StepKind::unroll:
@@ -111,7 +113,9 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (sizes_of(step.kind) == 1 && step.sizes.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one size, got {}", words[0], step.sizes.size()));
   }
-  if ((step.kind == StepKind::vector || step.kind == StepKind::parallel) && step.loops.size() != 1) {
+  const bool one_loop =
+      step.kind == StepKind::vector || step.kind == StepKind::parallel || step.kind == StepKind::tensorize;
+  if (one_loop && step.loops.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));
   }
   return step;

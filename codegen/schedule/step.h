@@ -33,9 +33,13 @@ namespace graft::codegen {
 //                                        blocks of N neighbours, transposed in registers
 //   fuse STAGE CONSUMER                  the element-wise stage CONSUMER is applied when STAGE's tile is written back;
 //                                        STAGE may itself be fused into another: chains from the first stage on
-#define GRAFT_STEPS(X) \
-  X(tile)              \
-  X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse) X(absorb) X(compute) X(rfactor) X(winograd)
+//   tensorize STAGE INTRINSIC LOOP       LOOP and all loops inside are what the intrinsic computes, and its code does
+//                                        them (program/intrinsic.h); remainders stay plain loops
+#define GRAFT_STEPS(X)                                                                                      \
+  X(tile)                                                                                                   \
+  X(order)                                                                                                  \
+  X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse) X(absorb) X(compute) X(rfactor) X(winograd) \
+      X(tensorize)
 
 enum class StepKind {
 #define X(name) name,
@@ -48,8 +52,10 @@ std::vector<std::string> step_names();
 struct Step {
   StepKind kind = StepKind::tile;
   std::string stage;
-  std::string subject;  // tile, rfactor: axis; pack: tensor; fuse: consumer; absorb, compute: producer; else empty
-  std::vector<std::string> loops;   // order, vector, unroll, parallel; accumulate, pack, compute: those behind "above"
+  // tile, rfactor: axis; pack: tensor; fuse: consumer; absorb, compute: producer; tensorize: intrinsic; else empty
+  std::string subject;
+  // order, vector, unroll, parallel, tensorize; accumulate, pack, compute: those behind "above"
+  std::vector<std::string> loops;
   std::vector<std::int64_t> sizes;  // tile; pack: N; rfactor, winograd: one
   bool operator==(const Step&) const = default;
 };

@@ -112,27 +112,30 @@ class Reader {
     std::vector<Block> result;
     Cursor cursor(text_, place_);
     std::size_t line_number = 0;
+    bool in_intrinsic = false;  // whose lines are the sketch's to read
     for (const std::string_view raw : base::split(text_, '\n')) {
       ++line_number;
       Cursor line = cursor.line('#');
       if (line.at_end()) continue;
       const Cursor start = line;
       const std::string word = line.at_identifier() ? line.identifier() : "";
-      const bool begins = word == "sketch" || word == "from";
+      in_intrinsic |= word == "intrinsic";
+      const bool begins = !in_intrinsic && (word == "sketch" || word == "from");
       if (begins) {
         result.push_back({start, "", word == "from", "", {}});
         if (word == "from") rules_named(line, result.back());
       }
       if (result.empty()) start.fail("expected 'sketch NAME' or 'from rules' first");
       if (begins && word == "from") continue;
-      if (!begins && std::find(statements.begin(), statements.end(), word) != statements.end()) {
+      if (!in_intrinsic && !begins && std::find(statements.begin(), statements.end(), word) != statements.end()) {
         result.back().statements.push_back({word, start, line});
         continue;
       }
-      check_step(word, start);
+      if (!in_intrinsic) check_step(word, start);
       std::string& steps = result.back().steps;
       steps.append(line_number - 1 - std::size_t(std::count(steps.begin(), steps.end(), '\n')), '\n');
       steps += std::string(raw) + "\n";
+      in_intrinsic &= base::trim(raw) != "end";
     }
     return result;
   }

@@ -20,6 +20,8 @@
 // condition.h. Constants are the extents STAGE.AXIS, `lanes` (of a vector of the first tensor's type) and `registers`.
 // In `from rules`, a statement concerns the sketches that have its arguments.
 //
+// Intrinsics (program/intrinsic.h) stand among the steps of the sketches that name them.
+//
 // Without a domain, alternatives may be all, and the sizes of a tile step all its usual chains.
 #pragma once
 

@@ -286,6 +286,26 @@ bool compare(const Part& part, const char* data, double factor, Answer& answer) 
   return true;
 }
 
+bool is_floating(Element element) {
+  return element == Element::f32 || element == Element::f64;
+}
+
+bool compare(const Part& part, const char* data, double factor, Answer& answer) {
+  switch (part.element) {
+    case Element::f32:
+      return compare<float>(part, data, factor, answer);
+    case Element::f64:
+      return compare<double>(part, data, factor, answer);
+    case Element::i32:
+      return compare<std::int32_t>(part, data, factor, answer);
+    case Element::i8:
+      return compare<std::int8_t>(part, data, factor, answer);
+    case Element::u8:
+      return compare<std::uint8_t>(part, data, factor, answer);
+  }
+  return false;
+}
+
 bool stored_outside(const Region& region, const char* name, Answer& answer) {
   const std::size_t bytes = region.overrun();
   if (bytes == 0) return false;
@@ -301,10 +321,7 @@ bool check_outputs(const Region& workspace, double factor, Answer& answer) {
     if (part.written == 0) continue;
     if (stored_outside(workload.region[i], part.name, answer)) return false;
     const char* const data = workload.region[i].data;
-    const bool same = part.element == Element::f32   ? compare<float>(part, data, factor, answer)
-                      : part.element == Element::f64 ? compare<double>(part, data, factor, answer)
-                                                     : compare<std::int32_t>(part, data, factor, answer);
-    if (!same) return false;
+    if (!compare(part, data, factor, answer)) return false;
   }
   return true;
 }
@@ -463,8 +480,7 @@ void take_candidate(const Request& request, int file, Answer& answer) {
     workspace.spoil(0xff);
     for (int i = 0; i < workload.parts; ++i) {
       // NaN in floating point: an element that is never written cannot pass, nor one left by the candidate before.
-      if (workload.part[i].written != 0)
-        workload.region[i].spoil(workload.part[i].element == Element::i32 ? 0xa5 : 0xff);
+      if (workload.part[i].written != 0) workload.region[i].spoil(is_floating(workload.part[i].element) ? 0xff : 0xa5);
     }
     kernel.workspace = workspace.data;
     kernel.stop = thread_seconds() + request.timeout_seconds;

@@ -144,6 +144,46 @@ TEST(RefusedFiles, NameFilePlaceAndRemedy) {
       std::string::npos);
 }
 
+const std::string intrinsics_folder = GRAFT_SOURCE_DIR "/examples/intrinsics/";
+
+TEST(Intrinsics, ThatCannotBeUsedAreRefused) {
+  const base::Folder folder;
+  const auto refused = [&](const std::string& workload, const std::string& platform, const std::string& file) {
+    const base::Finished finished =
+        graft({"tune", workload, "--platform", platform, "--intrinsics", file, "--out", (folder / "run").string()});
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_EQ(finished.out, "");
+    EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+    return finished.err;
+  };
+  EXPECT_NE(refused(small, "native", "nothing.txt").find("nothing.txt"), std::string::npos);
+  const std::string floats = refused("matmul(m=24,n=32,k=16,dtype=f64)", "native", intrinsics_folder + "outer_4x4.txt");
+  EXPECT_NE(floats.find("outer_4x4 computes no part of 'matmul(m=24,n=32,k=16,dtype=f64)'"), std::string::npos)
+      << floats;
+  const std::string old = refused(small, "native:v3", intrinsics_folder + "dot_u8i8.txt");
+  EXPECT_NE(old.find("intrinsic dot_u8i8 needs +avx512vnni, which x86-64-v3 does not have"), std::string::npos) << old;
+  const std::string broken = (folder / "broken.txt").string();
+  base::replace_file(broken, "intrinsic a\ncomputes nothing\n");
+  EXPECT_NE(refused(small, "native", broken).find("broken.txt"), std::string::npos);
+}
+
+TEST(Intrinsics, AreTunedAndRecorded) {
+  const base::Folder folder;
+  const std::string run = (folder / "run").string();
+  const std::vector<std::string> command = quick({"tune", small, "--intrinsics", intrinsics_folder + "outer_4x4.txt",
+                                                  "--explorer", "random", "--trials", "40", "--out", run});
+  const base::Document result = json_of(command);
+  EXPECT_EQ(result.at("statuses").find("wrong_result"), nullptr);
+  EXPECT_EQ(result.at("statuses").find("does_not_compile"), nullptr);
+  EXPECT_NE(base::read_file(run + "/journal.jsonl").find("tensorize C outer_4x4"), std::string::npos);
+  // What is recorded needs nothing beside itself.
+  EXPECT_EQ(json_of({"inspect", run, "--program"}).at("workload").as_string(), result.at("workload").as_string());
+  EXPECT_EQ(json_of(command).at("best").at("program"), result.at("best").at("program"));
+  // Without the file it is another request.
+  const base::Finished other_request = graft(quick({"tune", small, "--explorer", "random", "--out", run}));
+  EXPECT_EQ(other_request.exit_code, 2) << other_request.err;
+}
+
 TEST(Platforms, AreListedShownAndProbed) {
   const base::Folder folder;
   const base::Document list = json_of({"platform", "list"});

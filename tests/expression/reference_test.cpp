@@ -252,6 +252,36 @@ TEST(Reference, integers_are_exact) {
   EXPECT_EQ(tolerance(DType::i32, r.reduction_length[2], r.magnitude[2][0]), 0);
 }
 
+TEST(Reference, bytes_take_all_values_and_are_multiplied_in_the_type_of_the_stage) {
+  const Computation c = computation(parse_workload(
+      "input A[40,30] : u8; input B[30,20] : i8; output C[i,j] : i32 += A[i,l] * B[l,j] where i=40, j=20, l=30"));
+  const Reference r = reference(c, 3);
+  const auto [least_a, most_a] = std::minmax_element(r.tensors[0].begin(), r.tensors[0].end());
+  const auto [least_b, most_b] = std::minmax_element(r.tensors[1].begin(), r.tensors[1].end());
+  EXPECT_TRUE(*least_a >= 0 && *least_a < 8) << *least_a;
+  EXPECT_TRUE(*most_a > 247 && *most_a <= 255) << *most_a;
+  EXPECT_TRUE(*least_b >= -128 && *least_b < -120) << *least_b;
+  EXPECT_TRUE(*most_b > 119 && *most_b <= 127) << *most_b;
+  double sum = 0;
+  for (std::size_t l = 0; l < 30; ++l) sum += r.tensors[0][7 * 30 + l] * r.tensors[1][l * 20 + 3];
+  EXPECT_EQ(r.tensors[2][7 * 20 + 3], sum);
+}
+
+TEST(Reference, integers_wrap_around_in_the_type_of_the_stage) {
+  const Reference r = reference(
+      computation(parse_workload("input A[64] : u8; output M[i] : u8 = max(A[i] + 200, 100); output N[i] : i8 = A[i];"
+                                 "output S[z] : u8 += A[i] * A[i] where i=64, z=1")),
+      3);
+  std::uint8_t sum = 0;
+  for (std::size_t i = 0; i < 64; ++i) {
+    const std::uint8_t a = std::uint8_t(r.tensors[0][i]);
+    EXPECT_EQ(r.tensors[1][i], std::max<std::uint8_t>(std::uint8_t(a + 200), 100));
+    EXPECT_EQ(r.tensors[2][i], std::int8_t(a));
+    sum = std::uint8_t(sum + a * a);
+  }
+  EXPECT_EQ(r.tensors[3][0], sum);
+}
+
 TEST(Reference, a_float_evaluation_lies_within_the_tolerance_and_a_wrong_one_outside) {
   const Computation c = computation(parse_workload("dense(m=8,n=8,k=200)"));
   const Reference r = reference(c, 9);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace graft::codegen {
 namespace {
 
@@ -17,6 +19,31 @@ TEST(DType, names_sizes_and_kinds) {
   EXPECT_EQ(bytes_of(DType::f64), 8);
   EXPECT_TRUE(is_floating(DType::f32));
   EXPECT_FALSE(is_floating(DType::i32));
+  EXPECT_EQ(bytes_of(DType::u8), 1);
+  EXPECT_TRUE(is_signed(DType::i8));
+  EXPECT_FALSE(is_signed(DType::u8));
+}
+
+TEST(DType, integers_keep_a_number_modulo_their_range) {
+  EXPECT_EQ(kept(300, DType::u8), 44);
+  EXPECT_EQ(kept(-1, DType::u8), 255);
+  EXPECT_EQ(kept(128, DType::i8), -128);
+  EXPECT_EQ(kept(-129, DType::i8), 127);
+  EXPECT_EQ(kept(127, DType::i8), 127);
+  EXPECT_EQ(kept(0x1p31, DType::i32), -0x1p31);
+  EXPECT_EQ(kept(1e30, DType::f32), 1e30);
+  EXPECT_EQ(kept(-std::numeric_limits<double>::infinity(), DType::i8), -128);
+  EXPECT_EQ(kept(std::numeric_limits<double>::infinity(), DType::u8), 255);
+}
+
+TEST(DType, numbers_come_back_from_their_bytes) {
+  for (const DType type : {DType::f32, DType::f64, DType::i32, DType::i8, DType::u8}) {
+    const std::vector<double> numbers{0, is_signed(type) ? -7.0 : 200.0, 100};
+    const std::string bytes = as_bytes(numbers, type);
+    ASSERT_EQ(std::int64_t(bytes.size()), 3 * bytes_of(type));
+    EXPECT_EQ(numbers_from(bytes, type), numbers) << name_of(type);
+  }
+  EXPECT_EQ(as_bytes({255}, DType::u8), as_bytes({-1}, DType::i8));
 }
 
 TEST(Op, names_and_operands) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/expression/reference.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
 #include "codegen/program/forms.h"
@@ -25,7 +26,7 @@ inline LoopProgram parsed(const std::string& text) {
   return parse_program(text, "test");
 }
 
-// Small multiples of 1/64 for floats, small integers for i32: exact in every type.
+// Small multiples of 1/64 for floats, small integers otherwise: exact in every type.
 inline Numbers inputs_of(const LoopProgram& program, std::uint64_t seed) {
   Numbers numbers;
   std::uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
@@ -34,35 +35,12 @@ inline Numbers inputs_of(const LoopProgram& program, std::uint64_t seed) {
     const bool given = buffer.role == Role::input || buffer.role == Role::constant;
     for (double& value : values) {
       state = state * 6364136223846793005u + 1442695040888963407u;
-      if (given) value = double(std::int64_t(state >> 58) - 32) / (is_floating(buffer.dtype) ? 64 : 1);
+      if (given)
+        value = kept(double(std::int64_t(state >> 58) - 32) / (is_floating(buffer.dtype) ? 64 : 1), buffer.dtype);
     }
     numbers.push_back(std::move(values));
   }
   return numbers;
-}
-
-inline std::string raw(const std::vector<double>& values, DType type) {
-  std::string bytes;
-  const auto put = [&](auto value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); };
-  for (double value : values) {
-    if (type == DType::f32) put(float(value));
-    if (type == DType::f64) put(value);
-    if (type == DType::i32) put(std::int32_t(value));
-  }
-  return bytes;
-}
-inline std::vector<double> numbers_from(std::string_view bytes, DType type) {
-  std::vector<double> values;
-  const auto take = [&](auto value) {
-    for (std::size_t i = 0; i + sizeof value <= bytes.size(); i += sizeof value) {
-      std::memcpy(&value, bytes.data() + i, sizeof value);
-      values.push_back(double(value));
-    }
-  };
-  if (type == DType::f32) take(float());
-  if (type == DType::f64) take(double());
-  if (type == DType::i32) take(std::int32_t());
-  return values;
 }
 
 // A shared object loaded from memory.
@@ -136,7 +114,7 @@ inline Numbers executed(const LoopProgram& program, const Object& object, const 
     if (buffer.role == Role::temporary) continue;
     memory.push_back(std::make_unique<Guarded>(buffer.bytes()));
     pointers.push_back(memory.back()->data());
-    const std::string bytes = raw(inputs[b], buffer.dtype);
+    const std::string bytes = as_bytes(inputs[b], buffer.dtype);
     std::memcpy(pointers.back(), bytes.data(), bytes.size());
   }
   const Guarded workspace(object.signature.workspace_bytes);
@@ -151,7 +129,8 @@ inline Numbers executed(const LoopProgram& program, const Object& object, const 
     const Buffer& buffer = program.buffers[b];
     outputs.emplace_back();
     if (buffer.role == Role::temporary) continue;
-    outputs.back() = numbers_from({static_cast<char*>(pointers[p++]), std::size_t(buffer.bytes())}, buffer.dtype);
+    const std::string_view bytes{static_cast<char*>(pointers[p++]), std::size_t(buffer.bytes())};
+    outputs.back() = numbers_from(bytes, buffer.dtype);
   }
   return outputs;
 }
@@ -185,6 +164,34 @@ inline void expect_right(const std::string& text, double relative = 1e-5, std::i
     std::int64_t tasks = 0;
     expect_near(program, executed(program, *object, *library, inputs, &tasks), expected, relative);
     EXPECT_EQ(tasks, expected_tasks);
+  }
+}
+
+// A program of `what` against the reference of its inputs.
+inline void expect_as_reference(const LoopProgram& program, const Computation& what, const Target& target) {
+  const Reference expected = reference(what, 5);
+  const auto object = compile(program, target);
+  ASSERT_TRUE(object.ok()) << object.reason().text << "\n" << to_text(program);
+  const auto library = link_shared({&*object});
+  ASSERT_TRUE(library.ok()) << library.reason().text;
+  // The program's first buffers are the computation's tensors but for its temporaries.
+  std::vector<std::size_t> tensors;
+  for (std::size_t t = 0; t < what.tensors.size(); ++t)
+    if (what.tensors[t].role != Role::temporary) tensors.push_back(t);
+  Numbers inputs(program.buffers.size());
+  for (std::size_t b = 0; b < tensors.size(); ++b) {
+    inputs[b] = expected.tensors[tensors[b]];
+    if (what.tensors[tensors[b]].role == Role::output) inputs[b].assign(inputs[b].size(), 77);
+  }
+  const Numbers got = executed(program, *object, *library, inputs);
+  for (std::size_t b = 0; b < tensors.size(); ++b) {
+    const std::size_t t = tensors[b];
+    if (what.tensors[t].role != Role::output) continue;
+    for (std::size_t i = 0; i < got[b].size(); ++i)
+      ASSERT_LE(std::abs(got[b][i] - expected.tensors[t][i]),
+                tolerance(what.tensors[t].dtype, expected.reduction_length[t], expected.magnitude[t][i]))
+          << what.tensors[t].name << "[" << i << "]\n"
+          << to_text(program);
   }
 }
 

@@ -30,10 +30,10 @@ class Drawing {
 
  private:
   void buffer(Role role, Scope scope) {
-    constexpr std::array types{DType::f32, DType::f64, DType::i32};
+    constexpr std::array types{DType::f32, DType::f64, DType::i32, DType::i8, DType::u8};
     Buffer result;
     result.name = fmt::format("t{}_{}", program_.buffers.size(), name_of(role));
-    result.dtype = types[std::size_t(stream_.below(3))];
+    result.dtype = types[std::size_t(stream_.below(types.size()))];
     result.shape.assign(std::size_t(stream_.below(4)), 1);  // grows with its accesses
     result.role = role;
     result.scope = scope;

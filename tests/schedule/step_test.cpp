@@ -22,8 +22,9 @@ TEST(Step, EveryKindIsReadAndWritten) {
       "absorb Y P\n"
       "compute Y P above y.0\n"
       "rfactor C l 16\n"
-      "winograd Y 4\n");
-  ASSERT_EQ(schedule.size(), 12u);
+      "winograd Y 4\n"
+      "tensorize C dot j.2\n");
+  ASSERT_EQ(schedule.size(), 13u);
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     EXPECT_EQ(schedule[i].kind, StepKind(i));
     EXPECT_EQ(parse_step(to_text(schedule[i]), "again"), schedule[i]) << to_text(schedule[i]);
@@ -31,6 +32,7 @@ TEST(Step, EveryKindIsReadAndWritten) {
   EXPECT_EQ(steps(to_text(schedule)), schedule);
   EXPECT_EQ(schedule[0], (Step{StepKind::tile, "C", "i", {}, {64, 16, 4}}));
   EXPECT_EQ(schedule[6], (Step{StepKind::pack, "C", "B", {"l.0"}, {}}));
+  EXPECT_EQ(schedule[12], (Step{StepKind::tensorize, "C", "dot", {"j.2"}, {}}));
   EXPECT_EQ(to_text(parse_step("  pack  C B   above l.0 ", "test")), "pack C B above l.0");
   EXPECT_EQ(to_text(parse_step("pack C B  by 16 above l.0 i.1", "test")), "pack C B by 16 above l.0 i.1");
 }
@@ -41,6 +43,9 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"tiles C i 4", "unknown step 'tiles'; did you mean 'tile'"},
       {"tile", "tile: expected a stage, got the end"},
       {"tile C", "tile: expected an axis, got the end"},
+      {"tensorize C", "tensorize: expected an intrinsic, got the end"},
+      {"tensorize C dot", "tensorize: expected a loop, got the end"},
+      {"tensorize C dot j.1 l.1", "tensorize: expected one loop, got 2"},
       {"tile C i", "tile: expected a size, got the end"},
       {"tile C i 0", "expected a size >= 1, got '0'"},
       {"tile C i 4x", "expected a size >= 1, got '4x'"},

@@ -1,5 +1,5 @@
-// The oracle of lowering and of machine code: a loop program run literally, in double, statement by statement. Indices
-// are held against the shape of every dimension; nothing about speed or rounding is modelled.
+// The oracle of lowering and of machine code: a loop program run literally, in double (integers wrap around), statement
+// by statement. Indices are held against the shape of every dimension; nothing about speed or rounding is modelled.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class Interpreter {
     return numbers_[std::size_t(access.tensor)][std::size_t(offset)];
   }
 
-  double value(const Value& value, bool integers) {
+  double value(const Value& value, DType type) {
     std::vector<double> results;
     for (const ValueNode& node : value.nodes) {
       const double a = node.a >= 0 ? results[std::size_t(node.a)] : 0;
@@ -63,7 +63,7 @@ class Interpreter {
           break;
         case Op::load:
           results.push_back(element(value.loads[std::size_t(node.load)]));
-          if (integers) results.back() = std::trunc(results.back());
+          if (!is_floating(type)) results.back() = std::trunc(results.back());
           break;
         case Op::add:
           results.push_back(a + b);
@@ -93,19 +93,21 @@ class Interpreter {
           results.push_back(std::sqrt(a));
           break;
       }
+      results.back() = kept(results.back(), type);
     }
     return results.back();
   }
 
   void store(const Store& store) {
-    const double right = value(store.value, !is_floating(program_.buffers[std::size_t(store.target.tensor)].dtype));
+    const DType type = program_.buffers[std::size_t(store.target.tensor)].dtype;
+    const double right = value(store.value, type);
     double& target = element(store.target);
     switch (store.combine) {
       case Combine::none:
         target = right;
         break;
       case Combine::sum:
-        target += right;
+        target = kept(target + right, type);
         break;
       case Combine::max:
         target = std::max(target, right);

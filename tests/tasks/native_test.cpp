@@ -265,6 +265,8 @@ TEST_F(Runner, EndsWhatIsSlowerThanTheLimit) {
 
 TEST_F(Runner, RunsOtherTypesAndConstantsAndPrepare) {
   for (const char* text : {"matmul(m=5,n=6,k=7,dtype=f64)", "matmul(m=5,n=6,k=7,dtype=i32)",
+                           "input A[5,7] : u8; input B[7,6] : i8; output C[i,j] : i32 += A[i,l] * B[l,j];"
+                           "output D[i,j] : i8 = A[i,j] * 3; output E[i,j] : u8 = B[i,j] * 3 where i=5, j=6, l=7",
                            "conv2d(c=3,h=6,w=6,k=4,r=3,s=3,pad=1)", "dense(m=4,n=6,k=5)"}) {
     const codegen::Workload workload = codegen::parse_workload(text);
     const Measurement measurement =
