@@ -104,6 +104,15 @@ double Cursor::number() {
   return value;
 }
 
+Cursor Cursor::line(char comment) {
+  const std::size_t end = std::min(text_.find('\n', position_), text_.size());
+  Cursor line = *this;
+  line.text_ = text_.substr(0, end);
+  if (comment != '\0') line.text_ = text_.substr(0, std::min(text_.find(comment, position_), end));
+  position_ = std::min(end + 1, text_.size());
+  return line;
+}
+
 void Cursor::fail(std::string_view message) const {
   const std::string_view before = text_.substr(0, position_);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');

@@ -64,11 +64,11 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
       contenders.push_back(our_contender(problem, *program, target, pipeline, parallel));
     }
   } else {
-    contenders.push_back(our_contender(problem, *program, target, search_pipeline(), parallel));
+    contenders.push_back(our_contender(problem, *program, target, search_pipeline(target), parallel));
   }
   const std::size_t first_baseline = contenders.size();
   if (is_among(serial_name, wanted)) {
-    contenders.push_back(our_contender(problem, *program, target, search_pipeline(), in_order()));
+    contenders.push_back(our_contender(problem, *program, target, search_pipeline(target), in_order()));
     contenders.back().name = serial_name;
   }
   add_wanted(openblas_contenders(problem, settings.threads), wanted, contenders);

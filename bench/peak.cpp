@@ -76,7 +76,7 @@ double peak_flops(const LoopProgram& program) {
 
 Contender peak_contender(const Target& target, int threads, Parallel parallel) {
   const LoopProgram program = peak_program(target);
-  const auto kernel = std::make_shared<const Kernel>(program, target, search_pipeline());
+  const auto kernel = std::make_shared<const Kernel>(program, target, search_pipeline(target));
   const auto shares = std::make_shared<std::vector<Share>>();
   for (int i = 0; i < threads; ++i) shares->emplace_back(program, kernel);
   const auto all = [shares](auto function) { return std::all_of(shares->begin(), shares->end(), function); };

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "search/explorers/annealing.h"
+#include "search/explorers/evolution.h"
 #include "search/explorers/sampling.h"
 #include "search/explorers/support.h"
 
@@ -18,6 +19,10 @@ const std::vector<ExplorerEntry>& explorers() {
       {"annealing", "parallel simulated annealing on the cost model, with a random share",
        [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
          return std::make_unique<Annealing>(space, seed, AnnealingSettings{});
+       }},
+      {"evolution", "crossover and mutation of the fastest programs by the cost model, with a random share",
+       [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
+         return std::make_unique<Evolution>(space, seed, EvolutionSettings{});
        }},
       {"support", "few programs that stand for the space: spread evenly over what the model predicts",
        [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {

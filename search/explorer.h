@@ -28,7 +28,7 @@ struct ExplorerEntry {
   std::string name, description;
   std::unique_ptr<Explorer> (*make)(const codegen::Space& space, std::uint64_t seed) = nullptr;
 };
-// random, annealing, support. The space must outlive the explorer.
+// random, annealing, evolution, support. The space must outlive the explorer.
 const std::vector<ExplorerEntry>& explorers();
 std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space,
                                         std::uint64_t seed);  // UserError

@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
+
 
 namespace graft::search {
 namespace {
 
 const char* const request_name = "run.json";
 const char* const journal_name = "journal.jsonl";
+const char* const builds_name = "builds.json";
 
 std::filesystem::path prepared(const std::filesystem::path& path) {
   std::error_code error;
@@ -44,6 +48,40 @@ base::Document head_of(const std::filesystem::path& path, const base::Document& 
   return head;
 }
 
+// {"builds":[{"trial":17,"pipeline":"O3","measurement":{...}},...]}
+base::Document builds_document(const std::vector<Build>& builds) {
+  base::Document list = base::Document::list();
+  for (const Build& build : builds) {
+    list.push(base::Document::map()
+                  .set("trial", build.trial.index)
+                  .set("pipeline", build.pipeline)
+                  .set("measurement", datasets::to_document(build.trial.measurement)));
+  }
+  return base::Document::map().set("builds", std::move(list));
+}
+
+std::vector<Build> read_builds(const std::filesystem::path& path, const std::vector<datasets::Trial>& trials) {
+  std::vector<Build> builds;
+  const std::filesystem::path file = path / builds_name;
+  if (!std::filesystem::exists(file)) return builds;
+  const base::Document document = base::parse_json(base::read_file(file), file.string());
+  document.only_keys({"builds"});
+  for (const base::Document& entry : document.at("builds").as_list()) {
+    entry.only_keys({"trial", "pipeline", "measurement"});
+    const std::int64_t index = entry.at("trial").as_integer();
+    const auto known =
+        std::find_if(trials.begin(), trials.end(), [&](const datasets::Trial& trial) { return trial.index == index; });
+    if (known == trials.end()) {
+      throw base::UserError(entry.at("trial").place(),
+                            fmt::format("the journal has no trial {}; remove this file to build the best again", index));
+    }
+    Build build{*known, entry.at("pipeline").as_string()};
+    build.trial.measurement = datasets::measurement_from(entry.at("measurement"));
+    builds.push_back(std::move(build));
+  }
+  return builds;
+}
+
 }  // namespace
 
 RunDirectory::RunDirectory(const std::filesystem::path& path, const base::Document& request,
@@ -52,6 +90,7 @@ RunDirectory::RunDirectory(const std::filesystem::path& path, const base::Docume
   for (std::size_t i = 0; i < journal_.trials().size(); ++i) {
     by_candidate_.emplace(codegen::hash(journal_.trials()[i].candidate), i);
   }
+  builds_ = read_builds(path_, journal_.trials());
 }
 
 const datasets::Trial* RunDirectory::recorded(std::uint64_t candidate_hash) const {
@@ -65,6 +104,11 @@ void RunDirectory::append(datasets::Trial trial) {
   journal_.append(trial);
 }
 
+void RunDirectory::record(std::vector<Build> builds) {
+  base::replace_file(path_ / builds_name, builds_document(builds).to_pretty_json() + "\n");
+  builds_ = std::move(builds);
+}
+
 RunContent read_run(const std::filesystem::path& path) {
   const std::filesystem::path file = path / request_name;
   if (!std::filesystem::exists(file)) {
@@ -74,18 +118,47 @@ RunContent read_run(const std::filesystem::path& path) {
   RunContent content;
   content.request = base::parse_json(base::read_file(file), file.string()).at("request");
   content.journal = datasets::read_journal(path / journal_name);
+  content.builds = read_builds(path, content.journal.trials);
   return content;
+}
+
+std::vector<datasets::Trial> best_trials(const std::vector<datasets::Trial>& trials, const codegen::Workload& workload,
+                                         std::size_t count) {
+  std::vector<const datasets::Trial*> order;
+  for (const datasets::Trial& trial : trials) {
+    if (trial.measurement.status == datasets::Status::ok && trial.candidate.workload == workload)
+      order.push_back(&trial);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const datasets::Trial* a, const datasets::Trial* b) {
+    return datasets::seconds_of(a->measurement) < datasets::seconds_of(b->measurement);
+  });
+  std::vector<datasets::Trial> best;
+  std::set<std::uint64_t> programs;
+  for (const datasets::Trial* const trial : order) {
+    if (best.size() == count) break;
+    if (programs.insert(trial->program_hash).second) best.push_back(*trial);
+  }
+  return best;
 }
 
 std::optional<datasets::Trial> best_trial(const std::vector<datasets::Trial>& trials,
                                           const codegen::Workload& workload) {
-  const datasets::Trial* best = nullptr;
-  for (const datasets::Trial& trial : trials) {
+  const std::vector<datasets::Trial> best = best_trials(trials, workload, 1);
+  return best.empty() ? std::nullopt : std::optional<datasets::Trial>(best.front());
+}
+
+std::optional<Build> best_build(const std::vector<Build>& builds, const std::vector<datasets::Trial>& trials,
+                                const codegen::Workload& workload) {
+  const Build* best = nullptr;
+  for (const Build& build : builds) {
+    const datasets::Trial& trial = build.trial;
     if (trial.measurement.status != datasets::Status::ok || !(trial.candidate.workload == workload)) continue;
-    if (best == nullptr || datasets::seconds_of(trial.measurement) < datasets::seconds_of(best->measurement))
-      best = &trial;
+    if (best == nullptr || datasets::seconds_of(trial.measurement) < datasets::seconds_of(best->trial.measurement))
+      best = &build;
   }
-  return best == nullptr ? std::nullopt : std::optional<datasets::Trial>(*best);
+  if (best != nullptr) return *best;
+  std::optional<datasets::Trial> trial = best_trial(trials, workload);
+  return trial ? std::optional<Build>({std::move(*trial), ""}) : std::nullopt;
 }
 
 }  // namespace graft::search

@@ -1,5 +1,5 @@
-// A run on disk: what was asked for (run.json), what was measured (journal.jsonl), and a lock, so that two runs never
-// write one directory. The same command continues it.
+// A run on disk: what was asked for (run.json), what was measured (journal.jsonl), how the best was built in the end
+// (builds.json), and a lock, so that two runs never write one directory. The same command continues it.
 #pragma once
 
 #include <filesystem>
@@ -12,6 +12,12 @@
 #include "datasets/journal.h"
 
 namespace graft::search {
+
+// One of the best trials as one of LLVM's pipelines builds it, measured beside the others at the end of the run.
+struct Build {
+  datasets::Trial trial;  // of the journal, but with this build's measurement
+  std::string pipeline;   // a name in codegen::pipelines(); "": the target's pipeline to search with
+};
 
 class RunDirectory {
  public:
@@ -27,21 +33,35 @@ class RunDirectory {
   // The recorded measurement of an equal candidate.
   const datasets::Trial* recorded(std::uint64_t candidate_hash) const;
   void append(datasets::Trial trial);
+  // Those recorded last; none at first.
+  const std::vector<Build>& builds() const { return builds_; }
+  // In place of those recorded before; on disk when it returns. They must be of trials of this run's journal.
+  void record(std::vector<Build> builds);
 
  private:
   std::filesystem::path path_;
   base::FileLock lock_;
   datasets::Journal journal_;
   std::unordered_map<std::uint64_t, std::size_t> by_candidate_;  // position in the journal's trials
+  std::vector<Build> builds_;
 };
 
 // What a run directory holds, without locking it. UserError when it is none.
 struct RunContent {
   base::Document request;
   datasets::JournalContent journal;
+  std::vector<Build> builds;
 };
 RunContent read_run(const std::filesystem::path& path);
 
+// The fastest `ok` trials of a workload with distinct programs, fastest first, at most `count`.
+std::vector<datasets::Trial> best_trials(const std::vector<datasets::Trial>& trials, const codegen::Workload& workload,
+                                         std::size_t count);
+// How to build the fastest kernel known of a workload: the fastest `ok` build; where there is none, the fastest trial
+// (pipeline ""). A trial never beats a build: builds were timed side by side, and the least of hundreds of trials,
+// spread over minutes, is also the luckiest. nullopt if there is neither.
+std::optional<Build> best_build(const std::vector<Build>& builds, const std::vector<datasets::Trial>& trials,
+                                const codegen::Workload& workload);
 // The fastest `ok` trial of a workload; nullopt if there is none.
 std::optional<datasets::Trial> best_trial(const std::vector<datasets::Trial>& trials,
                                           const codegen::Workload& workload);

@@ -1,10 +1,27 @@
 #include "search/tuning.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 
 namespace graft::search {
+namespace {
+
+// Adds the time until it goes.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds), begin_(std::chrono::steady_clock::now()) {}
+  ~Stopwatch() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace
 
 Tuning::Tuning(const codegen::Space& space, const features::Encoding& encoding, const meta::CostModel* prior,
                tasks::Measurer& measurer, RunDirectory& run, const TuningSettings& settings)
@@ -22,9 +39,8 @@ Tuning::Tuning(const codegen::Space& space, const features::Encoding& encoding, 
 bool Tuning::step(base::Monitor& monitor) {
   const std::int64_t left = settings_.trials - std::int64_t(trials_.size());
   if (left <= 0 || monitor.stop_requested()) return false;
-  const bool guided = scorer_.has_model() || prior_ == nullptr;
   // Always a whole batch, cut to what is left: a run that goes on later with more trials proposes the same ones again.
-  std::vector<codegen::Candidate> batch = (guided ? *explorer_ : *random_).propose(settings_.batch, scorer_);
+  std::vector<codegen::Candidate> batch = proposal();
   if (std::int64_t(batch.size()) > left) batch.resize(std::size_t(left));
   if (batch.empty()) return false;
 
@@ -42,6 +58,7 @@ bool Tuning::step(base::Monitor& monitor) {
   }
   std::int64_t done = std::int64_t(trials_.size() + batch.size() - unknown.size());
   if (!unknown.empty()) {
+    const Stopwatch watch(spent_.measuring);
     measurer_.measure(
         unknown,
         [&](const tasks::Measured& measured) {
@@ -49,6 +66,7 @@ bool Tuning::step(base::Monitor& monitor) {
           datasets::Trial trial{0, batch[at], measured.program_hash, measured.measurement};
           run_.append(trial);
           answers[at] = std::move(trial);
+          ++spent_.measured;
           monitor.progress(space_.workload().text, ++done, settings_.trials);
         },
         monitor);
@@ -67,14 +85,22 @@ bool Tuning::step(base::Monitor& monitor) {
   explorer_->told(told);
   random_->told(told);
   if (!complete) return false;
-  if (prior_ != nullptr && std::int64_t(trials_.size()) < settings_.trials) {
-    const meta::Examples support = examples();
-    if (support.size() > 1) {
-      model_ = prior_->adapted(std::span(&support, 1));
-      scorer_.use(model_.get());
-    }
-  }
+  if (prior_ != nullptr && std::int64_t(trials_.size()) < settings_.trials) learn();
   return true;
+}
+
+std::vector<codegen::Candidate> Tuning::proposal() {
+  const Stopwatch watch(spent_.proposing);
+  const bool guided = scorer_.has_model() || prior_ == nullptr;
+  return (guided ? *explorer_ : *random_).propose(settings_.batch, scorer_);
+}
+
+void Tuning::learn() {
+  const Stopwatch watch(spent_.learning);
+  const meta::Examples support = examples();
+  if (support.size() < 2) return;
+  model_ = prior_->adapted(std::span(&support, 1));
+  scorer_.use(model_.get());
 }
 
 std::optional<datasets::Trial> Tuning::best() const {

@@ -21,13 +21,21 @@
 namespace graft::search {
 
 struct TuningSettings {
-  std::string explorer = "annealing";
+  std::string explorer = "evolution";
   std::int64_t trials = 64;  // budget in all
   int batch = 32;            // trials a round
   std::uint64_t seed = 1;
   int threads = 1;
   // false: the prior knows nothing yet, so the first round is drawn at random.
   bool prior_is_trained = false;
+};
+
+// Where the wall time of a tuning went, in seconds. Recorded trials that answer in place of the measurer cost next to
+// nothing and are not counted.
+struct TimeSpent {
+  double proposing = 0, learning = 0, measuring = 0;
+  std::int64_t measured = 0;  // trials
+  double all() const { return proposing + learning + measuring; }
 };
 
 class Tuning {
@@ -41,6 +49,7 @@ class Tuning {
 
   const std::vector<datasets::Trial>& trials() const { return trials_; }  // of this workload, recorded ones included
   std::optional<datasets::Trial> best() const;
+  const TimeSpent& time_spent() const { return spent_; }
   // (number of trials, best seconds so far), one point per improvement and one at the end.
   std::vector<std::pair<std::int64_t, double>> curve() const;
   // All `ok` trials, encoded: the support for `adapted`.
@@ -48,6 +57,9 @@ class Tuning {
   std::string platform;  // put into the examples
 
  private:
+  std::vector<codegen::Candidate> proposal();
+  void learn();
+
   const codegen::Space& space_;
   const meta::CostModel* prior_;
   std::unique_ptr<meta::CostModel> model_;
@@ -58,6 +70,7 @@ class Tuning {
   std::unique_ptr<Explorer> explorer_;
   std::unique_ptr<Explorer> random_;
   std::vector<datasets::Trial> trials_;
+  TimeSpent spent_;
 };
 
 }  // namespace graft::search

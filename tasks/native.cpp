@@ -1,6 +1,8 @@
 #include "tasks/native.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -8,8 +10,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -171,14 +175,22 @@ void require(bool holds, std::string_view setting, std::string_view message) {
   if (!holds) throw base::UserError(setting, message);
 }
 
-}  // namespace
-
-base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target) {
-  auto object = codegen::compile(program, target);
+base::Result<HostBinary> linked_for_host(base::Result<codegen::Object> object) {
   if (!object) return object.reason();
   auto linked = codegen::link_shared({&*object});
   if (!linked) return linked.reason();
   return HostBinary{std::move(linked).value(), std::move(object->signature), object->symbol};
+}
+
+}  // namespace
+
+base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target) {
+  return linked_for_host(codegen::compile(program, target));
+}
+
+base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target,
+                                          const codegen::Pipeline& pipeline) {
+  return linked_for_host(codegen::compile(program, target, pipeline));
 }
 
 class HostRunner::State {
@@ -201,6 +213,7 @@ class HostRunner::State {
     request.minimum_seconds = settings_.minimum_seconds;
     request.timeout_seconds = settings_.timeout_seconds;
     request.abort_seconds = abort_seconds;
+    request.tolerance_factor = binary.signature.amplification;
 
     // The worker ends the candidate by CPU time. When it is not heard of for much longer, it is stuck itself.
     const double patience = 2 * settings_.timeout_seconds + 5;
@@ -349,14 +362,22 @@ struct Slot {
   std::exception_ptr error;
 };
 
+// From now on the calling thread leaves its core to a worker that has something to measure (Linux counts nice values
+// by thread). Without the right to it nothing changes.
+void give_way() {
+  const auto thread = id_t(gettid());
+  setpriority(PRIO_PROCESS, thread, getpriority(PRIO_PROCESS, thread) + 10);
+}
+
 // Compiles a batch on threads of its own, a few candidates ahead of the one that is taken.
 class CompileAhead {
  public:
   CompileAhead(std::span<const codegen::Candidate> candidates, const codegen::Target& target,
                std::set<std::uint64_t> known)
       : candidates_(candidates), target_(target), claimed_(std::move(known)), slots_(candidates.size()) {
-    // One core is left to the worker; more compilers than the worker can empty are of no use.
-    const int threads = std::clamp(base::hardware_threads() - 1, 1, 4);
+    // The worker's core compiles, too, while the worker waits for code; more compilers than the worker can empty are of
+    // no use.
+    const int threads = std::clamp(base::hardware_threads(), 1, 4);
     window_ = 4 * std::size_t(threads);
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
   }
@@ -382,6 +403,7 @@ class CompileAhead {
 
  private:
   void work() {
+    give_way();
     for (;;) {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return stop_ || next_ >= slots_.size() || next_ < taken_ + window_; });
@@ -430,6 +452,70 @@ class CompileAhead {
   std::vector<std::jthread> threads_;  // last: joined before the rest goes
 };
 
+// Takes results from a thread of its own, in order: while the caller writes one to disk, the next is measured. Little
+// is ahead of the caller, so that little is lost when the process is killed.
+class MeasureAhead {
+ public:
+  // `next` measures one candidate after the other on the thread; nullopt after the last.
+  explicit MeasureAhead(std::function<std::optional<Measured>()> next)
+      : thread_([this, next = std::move(next)] { work(next); }) {}
+  ~MeasureAhead() { stop(); }
+
+  // Waits for the next result; nullopt after the last. Rethrows what measuring threw.
+  std::optional<Measured> take() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ended_ || !waiting_.empty(); });
+    if (waiting_.empty()) {
+      if (error_) std::rethrow_exception(error_);
+      return std::nullopt;
+    }
+    Measured result = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    return result;
+  }
+  // The candidate that is being measured becomes the last.
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  static constexpr std::size_t most_waiting = 2;
+
+  void work(const std::function<std::optional<Measured>()>& next) {
+    std::exception_ptr error;
+    try {
+      for (bool wanted = true; wanted;) {
+        std::optional<Measured> result = next();
+        if (!result) break;
+        std::unique_lock lock(mutex_);
+        waiting_.push_back(std::move(*result));
+        changed_.notify_all();
+        changed_.wait(lock, [&] { return stop_ || waiting_.size() < most_waiting; });
+        wanted = !stop_;
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    error_ = error;
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Measured> waiting_;
+  std::exception_ptr error_;
+  bool ended_ = false, stop_ = false;
+  std::jthread thread_;  // last: joined before the rest goes
+};
+
 class NativeMeasurer : public Measurer {
  public:
   NativeMeasurer(const Platform& platform, const MeasureSettings& settings)
@@ -441,21 +527,28 @@ class NativeMeasurer : public Measurer {
                base::Monitor& monitor) override {
     std::set<std::uint64_t> known;
     for (const auto& [key, measurement] : measured_) known.insert(key);
-    CompileAhead ahead(candidates, target_, std::move(known));
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (monitor.stop_requested()) return;
-      Slot slot = ahead.take(i);
-      Measured result{std::int64_t(i), slot.program_hash, {}};
-      if (slot.does_not_lower) {
-        result.measurement = without_times(Status::does_not_lower, slot.does_not_lower->text);
-      } else {
-        result.measurement = measure_one(candidates[i].workload, slot);
-      }
-      on_trial(result);
+    CompileAhead compiled(candidates, target_, std::move(known));
+    MeasureAhead results([&, next = std::size_t(0)]() mutable -> std::optional<Measured> {
+      if (next == candidates.size()) return std::nullopt;
+      const std::size_t position = next++;
+      return measured(candidates[position].workload, std::int64_t(position), compiled.take(position));
+    });
+    for (;;) {
+      if (monitor.stop_requested()) results.stop();  // what was measured by now is reported all the same
+      const std::optional<Measured> result = results.take();
+      if (!result) return;
+      on_trial(*result);
     }
   }
 
  private:
+  Measured measured(const codegen::Workload& workload, std::int64_t position, Slot slot) {
+    if (slot.does_not_lower) {
+      return {position, slot.program_hash, without_times(Status::does_not_lower, slot.does_not_lower->text)};
+    }
+    return {position, slot.program_hash, measure_one(workload, slot)};
+  }
+
   const Measurement& measure_one(const codegen::Workload& workload, Slot& slot) {
     const std::uint64_t key = identity(workload, slot.program_hash);
     const auto found = measured_.find(key);

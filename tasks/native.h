@@ -24,8 +24,10 @@ struct HostBinary {
   std::string symbol;
 };
 
-// Thread-safe. UserError for a target that LLVM does not know.
+// By the pipeline to search with, or by a given one. Thread-safe. UserError for a target that LLVM does not know.
 base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target);
+base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target,
+                                          const codegen::Pipeline& pipeline);
 
 // What a workload's inputs and outputs are to be, for a seed: codegen::reference, or a test's own.
 using MakeReference = std::function<codegen::Reference(const codegen::Workload& workload, std::uint64_t seed)>;

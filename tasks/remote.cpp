@@ -84,12 +84,13 @@ double element(std::string_view bytes, codegen::DType type, std::size_t position
   return element<std::int32_t>(bytes, position);
 }
 
-// Empty when every element is within its tolerance.
+// Empty when every element is within `factor` times its tolerance.
 std::string difference(const codegen::Tensor& tensor, const std::vector<double>& expected,
-                       const std::vector<double>& magnitude, std::int64_t reduction_length, std::string_view bytes) {
+                       const std::vector<double>& magnitude, std::int64_t reduction_length, double factor,
+                       std::string_view bytes) {
   for (std::size_t e = 0; e < expected.size(); ++e) {
     const double got = element(bytes, tensor.dtype, e);
-    const double allowed = codegen::tolerance(tensor.dtype, reduction_length, magnitude[e]);
+    const double allowed = factor * codegen::tolerance(tensor.dtype, reduction_length, magnitude[e]);
     if (!wire::within(got, expected[e], allowed)) {
       return fmt::format("{}: element {} is {:.9g} instead of {:.9g} (allowed error {:.3g})", tensor.name, e, got,
                          expected[e], allowed);
@@ -99,7 +100,7 @@ std::string difference(const codegen::Tensor& tensor, const std::vector<double>&
 }
 
 // What the executable wrote: the JSON line, then the outputs' bytes.
-void read_answer(const std::string& out, const Expected& expected, Measurement& measurement) {
+void read_answer(const std::string& out, const Expected& expected, double factor, Measurement& measurement) {
   const std::size_t line = out.find('\n');
   if (line == std::string::npos) {
     measurement.status = Status::crashed;
@@ -124,7 +125,7 @@ void read_answer(const std::string& out, const Expected& expected, Measurement& 
         return;
       }
       measurement.reason = difference(tensor, reference.tensors[t], reference.magnitude[t],
-                                      reference.reduction_length[t], rest.substr(0, bytes));
+                                      reference.reduction_length[t], factor, rest.substr(0, bytes));
       if (!measurement.reason.empty()) {
         measurement.status = Status::wrong_result;
         return;
@@ -178,7 +179,7 @@ Measurement run_under(const std::vector<std::string>& prefix, const codegen::Loo
                    fmt::format("ended with exit code {}: {}", finished.exit_code, first_line(finished.err)));
   }
   Measurement measurement = outcome(Status::ok, "");
-  read_answer(finished.out, expected, measurement);
+  read_answer(finished.out, expected, program.amplification, measurement);
   if (measurement.status != Status::crashed) {
     const bool emulated =
         std::filesystem::path(prefix.empty() ? "" : prefix[0]).filename().string().starts_with("qemu");

@@ -19,6 +19,7 @@ struct Flags {
   std::vector<std::string> workloads;
   std::string platform = "native", explorer = "random", out;
   std::int64_t samples = 300;
+  SpaceFlag space;
   MeasureFlags measure;
 };
 
@@ -34,6 +35,7 @@ base::Document request_of(const Flags& flags, const Session& session, const std:
       .set("platform_hash", base::to_hex(base::hash_bytes(platform.yaml)))
       .set("explorer", flags.explorer)
       .set("seed", std::int64_t(session.seed));
+  flags.space.put(request);
   flags.measure.put(request);
   return request;
 }
@@ -69,7 +71,7 @@ int collect(const Flags& flags, Session& session) {
       throw base::UserError(text, "this workload is given twice");
     }
     workloads.push_back(workload);
-    spaces.push_back(codegen::derive_space(workload, platform.target));
+    spaces.push_back(flags.space.space(workload, platform.target));
   }
   search::make_explorer(flags.explorer, spaces.front(),
                         session.seed);  // refuses an unknown name before there is a folder
@@ -143,6 +145,7 @@ Command collect_command() {
             options.integer("samples", flags->samples, 1, "schedules to measure of each workload");
             options.text("explorer", flags->explorer, "random, or another explorer (which then works without a model)");
             options.text("out", flags->out, "the dataset (HDF5); its journal lies in <out>.run", Options::required);
+            flags->space.declare(options);
             flags->measure.declare(options);
             return [flags](Session& session) { return collect(*flags, session); };
           },

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "codegen/schedule/template.h"
 
 namespace graft::cli {
 
@@ -85,6 +86,26 @@ tasks::MeasureSettings MeasureFlags::settings(double abort_factor) const {
 
 void MeasureFlags::put(base::Document& request) const {
   request.set("repetitions", repetitions).set("minimum_ms", minimum_ms).set("timeout", timeout);
+}
+
+void SpaceFlag::declare(Options& options) {
+  options.text("space", file, "file with sketches, domains and conditions (examples/matmul.space); default: by rule");
+}
+
+codegen::Space SpaceFlag::space(const codegen::Workload& workload, const codegen::Target& target) const {
+  if (file.empty()) return codegen::derive_space(workload, target);
+  codegen::Space space = codegen::parse_space(base::read_file(file), file, workload, target);
+  base::Stream stream(0, "space");
+  try {
+    (void)space.sample(stream);
+  } catch (const base::UserError& error) {
+    throw base::UserError(file, error.what());
+  }
+  return space;
+}
+
+void SpaceFlag::put(base::Document& request) const {
+  if (!file.empty()) request.set("space", file_hash(file));
 }
 
 bool run_rounds(search::Tuning& tuning, std::int64_t trials, Progress& progress) {

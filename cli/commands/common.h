@@ -12,6 +12,7 @@
 
 #include "base/document.h"
 #include "cli/command.h"
+#include "codegen/schedule/space.h"
 #include "datasets/dataset.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"
@@ -54,6 +55,15 @@ bool run_rounds(search::Tuning& tuning, std::int64_t trials, Progress& progress)
 // {"ok":40,"wrong_result":1}, in the order of the list of statuses, without those that did not occur.
 base::Document status_counts(std::span<const datasets::Trial> trials);
 std::string status_line(const base::Document& counts);  // "40 ok, 1 wrong_result"
+
+// --space FILE: a user's space (codegen/schedule/template.h) in place of the derived one.
+struct SpaceFlag {
+  std::string file;
+  void declare(Options& options);
+  // UserError when none of its schedules is possible: before there is a folder, not in the middle of a run.
+  codegen::Space space(const codegen::Workload& workload, const codegen::Target& target) const;
+  void put(base::Document& request) const;  // the file's hash
+};
 
 // The place behind an unreadable --out is checked before hours of work: UserError when its folder does not exist.
 void check_output_folder(const std::filesystem::path& out);

@@ -25,6 +25,7 @@ namespace {
 
 struct Flags {
   std::string what, platform, workload, encoding = "context_relation";
+  SpaceFlag space;
   bool program = false, assembly = false, features = false;
   bool wants_program() const { return program || assembly || features; }
 };
@@ -132,7 +133,7 @@ int inspect_workload(const Flags& flags, Session& session) {
   const codegen::Workload workload = codegen::parse_workload(flags.what);
   const tasks::Platform platform = tasks::platform_named(flags.platform.empty() ? "native" : flags.platform);
   const codegen::Computation computation = codegen::computation(workload);
-  const codegen::Space space = codegen::derive_space(workload, platform.target);
+  const codegen::Space space = flags.space.space(workload, platform.target);
   Output& out = session.output;
   out.json()
       .set("kind", "workload")
@@ -140,7 +141,8 @@ int inspect_workload(const Flags& flags, Session& session) {
       .set("computation", codegen::to_text(computation))
       .set("flops", codegen::flops(workload))
       .set("platform", platform.name)
-      .set("space_size", space.size());
+      .set("space_size", space.size())
+      .set("space_hash", base::to_hex(space.hash()));
   if (flags.wants_program()) {
     base::Stream stream(session.seed, "inspect");
     out.line(fmt::format("a random candidate of {} for {} (--seed {})", workload.text, platform.name, session.seed));
@@ -157,6 +159,7 @@ int inspect_workload(const Flags& flags, Session& session) {
     Table table({"domain", "values"});
     for (const codegen::Domain& domain : sketch.domains) table.row({domain.name, std::to_string(domain.values.size())});
     out.table(table);
+    for (const codegen::Condition& condition : sketch.forbids) out.line("forbid " + condition.text);
     out.line("");
     sketches.push(codegen::to_text(*sketch.sketch));
   }
@@ -268,16 +271,18 @@ int inspect_run(const Flags& flags, Session& session) {
   print_summary(summary, source, out);
   base::Document best = base::Document::list();
   for (const codegen::Workload& workload : summary.workloads) {
-    const std::optional<datasets::Trial> trial = search::best_trial(run.journal.trials, workload);
-    if (!trial) continue;
-    out.line(fmt::format("\nbest of {}: {}{}", workload.text, seconds_text(datasets::seconds_of(trial->measurement)),
-                         source == "modelled" ? " (modelled)" : ""));
-    const base::Document schedule = schedule_document(trial->candidate);
+    const std::optional<search::Build> build = search::best_build(run.builds, run.journal.trials, workload);
+    if (!build) continue;
+    const double seconds = datasets::seconds_of(build->trial.measurement);
+    const bool built = !build->pipeline.empty();
+    out.line(fmt::format("\nbest of {}: {}{}{}", workload.text, seconds_text(seconds),
+                         source == "modelled" ? " (modelled)" : "", built ? ", built by " + build->pipeline : ""));
+    const base::Document schedule = schedule_document(build->trial.candidate);
     for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
     base::Document entry = base::Document::map();
-    best.push(entry.set("workload", workload.text)
-                  .set("seconds", datasets::seconds_of(trial->measurement))
-                  .set("schedule", schedule));
+    entry.set("workload", workload.text).set("seconds", seconds).set("schedule", schedule);
+    if (built) entry.set("pipeline", build->pipeline);
+    best.push(std::move(entry));
   }
   out.json().set("best", std::move(best));
   return done;
@@ -323,6 +328,9 @@ int inspect(const Flags& flags, Session& session) {
       throw base::UserError(flags.what, "--program, --assembly and --features need a run or a workload");
     }
     const std::string extension = path.extension().string();
+    if (extension == ".space") {
+      throw base::UserError(flags.what, "a space is read for a workload: graft inspect WORKLOAD --space FILE");
+    }
     if (extension == ".yaml" || extension == ".yml") return inspect_platform(flags, session);
     if (extension == ".jsonl") return inspect_journal(flags, session);
     if (extension == ".json") return inspect_result(flags, session);
@@ -350,6 +358,7 @@ Command inspect_command() {
             options.text("platform", flags->platform,
                          "of a workload: whose space (default: native); of a run: its platform's YAML");
             options.text("workload", flags->workload, "of a run with several: whose best program");
+            flags->space.declare(options);
             options.flag("program", flags->program,
                          "the loop program: the run's best, or a random one of the workload");
             options.flag("assembly", flags->assembly, "its machine code");

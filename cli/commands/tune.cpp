@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -16,13 +17,15 @@
 #include "meta/model_file.h"
 #include "search/explorer.h"
 #include "tasks/modelled/modelled.h"
+#include "tasks/rebuild.h"
 
 namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::string workload, platform = "native", model, explorer = "annealing", out;
-  std::int64_t trials = 256, batch = 32;
+  std::string workload, platform = "native", model, explorer = "evolution", out;
+  std::int64_t trials = 256, batch = 32, rebuild = 4;
+  SpaceFlag space;
   MeasureFlags measure;
 };
 
@@ -67,11 +70,13 @@ base::Document request_of(const Flags& flags, const Session& session, const code
       .set("batch", flags.batch)
       .set("model", prior.hash)
       .set("seed", std::int64_t(session.seed));
+  flags.space.put(request);
   flags.measure.put(request);
   return request;
 }
 
-base::Document best_document(const datasets::Trial& best, std::int64_t flops) {
+base::Document best_document(const search::Build& build, std::int64_t flops) {
+  const datasets::Trial& best = build.trial;
   const double seconds = datasets::seconds_of(best.measurement);
   base::Document out = base::Document::map();
   out.set("seconds", seconds)
@@ -83,6 +88,35 @@ base::Document best_document(const datasets::Trial& best, std::int64_t flops) {
   out.set("arguments", std::move(arguments))
       .set("program", base::to_hex(best.program_hash))
       .set("measurement", datasets::to_document(best.measurement));
+  if (!build.pipeline.empty()) out.set("pipeline", build.pipeline);
+  return out;
+}
+
+base::Document builds_document(const std::vector<search::Build>& builds) {
+  base::Document out = base::Document::list();
+  for (const search::Build& build : builds) {
+    const datasets::Measurement& measurement = build.trial.measurement;
+    base::Document entry = base::Document::map();
+    entry.set("trial", build.trial.index).set("pipeline", build.pipeline);
+    if (measurement.status == datasets::Status::ok) {
+      entry.set("seconds", datasets::seconds_of(measurement));
+    } else {
+      entry.set("status", std::string(datasets::name_of(measurement.status)));
+    }
+    out.push(std::move(entry));
+  }
+  return out;
+}
+
+// Of this process: seconds in all and by part, and how many trials it measured in them (the others were recorded).
+base::Document time_document(const search::TimeSpent& spent) {
+  base::Document out = base::Document::map();
+  out.set("seconds", spent.all())
+      .set("measuring", spent.measuring)
+      .set("proposing", spent.proposing)
+      .set("learning", spent.learning)
+      .set("measured", spent.measured);
+  if (spent.measured > 0) out.set("trials_per_second", double(spent.measured) / spent.all());
   return out;
 }
 
@@ -103,6 +137,18 @@ void print_summary(const Flags& flags, Session& session, const base::Document& r
   }
   table.row({"trials", std::to_string(result.at("trials").as_integer())});
   table.row({"of them", status_line(result.at("statuses"))});
+  const base::Document& time = result.at("time");
+  if (time.at("measured").as_integer() > 0) {
+    const auto share = [&](const char* part) {
+      return fmt::format("{:.0f} % {}", 100 * time.at(part).as_number() / time.at("seconds").as_number(), part);
+    };
+    table.row({"trials per second", fmt::format("{:.0f} ({}, {}, {})", time.at("trials_per_second").as_number(),
+                                                share("measuring"), share("proposing"), share("learning"))});
+  }
+  const auto& builds = result.at("builds").as_list();
+  if (const base::Document* pipeline = best.is_null() ? nullptr : best.find("pipeline")) {
+    table.row({"best built by", fmt::format("{} (the fastest of {} builds)", pipeline->as_string(), builds.size())});
+  }
   table.row({"improvements", std::to_string(result.at("improvements").as_integer())});
   table.row({"model", flags.model.empty() ? "from scratch" : flags.model});
   table.row({"run", folder.string()});
@@ -112,20 +158,44 @@ void print_summary(const Flags& flags, Session& session, const base::Document& r
   for (const base::Document& step : best.at("schedule").as_list()) out.line("  " + step.as_string());
 }
 
-// The fastest recorded trial. On a modelled platform it must also compute the right results as that cpu's code, under
-// qemu: one that does not is passed over with a note.
-std::optional<datasets::Trial> reported_best(const search::RunDirectory& run, const codegen::Workload& workload,
-                                             const tasks::Platform& platform, const tasks::MeasureSettings& settings,
-                                             Session& session) {
+constexpr int rebuild_rounds = 5;
+
+// The best few programs by every pipeline, when the search is over; not again when these very ones were built before.
+void rebuild_best(std::int64_t count, search::RunDirectory& run, const codegen::Workload& workload,
+                  const tasks::Platform& platform, const tasks::MeasureSettings& settings, Session& session) {
+  const std::vector<datasets::Trial> best = search::best_trials(run.journal().trials(), workload, std::size_t(count));
+  std::vector<codegen::Candidate> candidates;
+  std::set<std::int64_t> wanted, built;
+  for (const datasets::Trial& trial : best) {
+    candidates.push_back(trial.candidate);
+    wanted.insert(trial.index);
+  }
+  for (const search::Build& build : run.builds()) built.insert(build.trial.index);
+  if (wanted == built) return;
+  std::vector<search::Build> builds;
+  for (tasks::Build& build : tasks::rebuild(platform, candidates, rebuild_rounds, settings, session.progress)) {
+    datasets::Trial trial = best[std::size_t(build.candidate)];
+    trial.measurement = std::move(build.measurement);
+    builds.push_back({std::move(trial), std::move(build.pipeline)});
+  }
+  if (!builds.empty()) run.record(std::move(builds));
+}
+
+// The fastest recorded build or trial. On a modelled platform it must also compute the right results as that cpu's
+// code, under qemu: one that does not is passed over with a note.
+std::optional<search::Build> reported_best(const search::RunDirectory& run, const codegen::Workload& workload,
+                                           const tasks::Platform& platform, const tasks::MeasureSettings& settings,
+                                           Session& session) {
   std::vector<datasets::Trial> trials = run.journal().trials();
   for (;;) {
-    std::optional<datasets::Trial> best = search::best_trial(trials, workload);
-    if (!best || tasks::source_of(platform) != "modelled" || best->measurement.check == "qemu") return best;
+    std::optional<search::Build> build = search::best_build(run.builds(), trials, workload);
+    if (!build || tasks::source_of(platform) != "modelled" || build->trial.measurement.check == "qemu") return build;
+    datasets::Trial* const best = &build->trial;
     const auto measurer = tasks::make_modelled_measurer(platform, settings, 1);
     measurer->measure(
         std::span(&best->candidate, 1),
         [&](const tasks::Measured& measured) { best->measurement = measured.measurement; }, session.progress);
-    if (best->measurement.status == datasets::Status::ok) return best;
+    if (best->measurement.status == datasets::Status::ok) return build;
     session.progress.note(fmt::format("trial {} was the fastest, but {}: {}", best->index,
                                       datasets::name_of(best->measurement.status), best->measurement.reason));
     std::erase_if(trials, [&](const datasets::Trial& trial) { return trial.index == best->index; });
@@ -135,7 +205,7 @@ std::optional<datasets::Trial> reported_best(const search::RunDirectory& run, co
 int tune(const Flags& flags, Session& session) {
   const codegen::Workload workload = codegen::parse_workload(flags.workload);
   const tasks::Platform platform = tasks::platform_named(flags.platform);
-  const codegen::Space space = codegen::derive_space(workload, platform.target);
+  const codegen::Space space = flags.space.space(workload, platform.target);
   search::make_explorer(flags.explorer, space, session.seed);  // refuses an unknown name before there is a folder
   const tasks::MeasureSettings measure = flags.measure.settings(3);
   const Prior prior = prior_of(flags, session);
@@ -161,9 +231,16 @@ int tune(const Flags& flags, Session& session) {
   tuning.platform = platform.name;
   const bool complete = run_rounds(tuning, flags.trials, session.progress);
 
+  // Builds of the shorter run say nothing of the trials that it has now.
+  if (tuning.time_spent().measured > 0 && !run.builds().empty()) run.record({});
+  const bool native = tasks::source_of(platform) == "native";
+  if (complete && native && flags.rebuild > 0) {
+    rebuild_best(flags.rebuild, run, workload, platform, measure, session);
+  }
+
   const auto curve = tuning.curve();
   // Of all that is recorded: an earlier run with more trials may have found a better one.
-  const std::optional<datasets::Trial> best = reported_best(run, workload, platform, measure, session);
+  const std::optional<search::Build> best = reported_best(run, workload, platform, measure, session);
   base::Document& result = session.output.json();
   base::Document points = base::Document::list();
   std::int64_t improvements = 0;
@@ -182,10 +259,13 @@ int tune(const Flags& flags, Session& session) {
       .set("curve", std::move(points))
       .set("statuses", status_counts(tuning.trials()))
       .set("improvements", improvements)
+      .set("time", time_document(tuning.time_spent()))
+      .set("builds", builds_document(run.builds()))
       .set("complete", complete)
       .set("run", folder.string());
   if (best && tasks::source_of(platform) == "modelled") {
-    result.set("modelled_seconds", datasets::seconds_of(best->measurement)).set("check", best->measurement.check);
+    const datasets::Measurement& measurement = best->trial.measurement;
+    result.set("modelled_seconds", datasets::seconds_of(measurement)).set("check", measurement.check);
   }
   base::replace_file(folder / "best.json", result.to_pretty_json() + "\n");
   print_summary(flags, session, result, folder);
@@ -206,16 +286,21 @@ Command tune_command() {
       .name = "tune",
       .help = "search schedules of a workload on a platform",
       .examples = {"graft tune 'matmul(m=512,n=512,k=512)' --platform native --trials 256",
-                   "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2"},
+                   "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2",
+                   "graft tune 'matmul(m=512,n=512,k=512)' --space examples/matmul.space"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<Flags>();
         options.positional("WORKLOAD", flags->workload, "operator with its shapes, or an index expression");
         options.text("platform", flags->platform, "id or YAML file (graft platform list)");
         options.text("model", flags->model, "model file that guides the search; without one it learns from scratch");
         options.integer("trials", flags->trials, 1, "candidates to measure in all");
-        options.text("explorer", flags->explorer, "annealing or random");
+        options.text("explorer", flags->explorer, "evolution, annealing or random");
         options.integer("batch", flags->batch, 1, "candidates a round");
+        options.integer(
+            "rebuild", flags->rebuild, 0,
+            "programs that every pipeline of LLVM builds in the end, to keep the fastest; 0: none (native)");
         options.text("out", flags->out, "the run's folder; run again to continue (default: runs/tune-...)");
+        flags->space.declare(options);
         flags->measure.declare(options);
         return [flags](Session& session) { return tune(*flags, session); };
       },

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cassert>
-#include <iterator>
 
 namespace graft::codegen {
 
@@ -21,24 +19,26 @@ std::int64_t Affine::coefficient(int variable) const {
 }
 
 Affine& Affine::operator+=(const Affine& other) {
-  constant += other.constant;
-  if (other.terms.empty()) return *this;
-  std::vector<Term> merged;
-  merged.reserve(terms.size() + other.terms.size());
-  auto a = terms.begin();
-  auto b = other.terms.begin();
-  while (a != terms.end() || b != other.terms.end()) {
-    if (b == other.terms.end() || (a != terms.end() && a->variable < b->variable)) {
-      merged.push_back(*a++);
-    } else if (a == terms.end() || b->variable < a->variable) {
-      merged.push_back(*b++);
-    } else {
-      if (const std::int64_t sum = a->coefficient + b->coefficient; sum != 0) merged.push_back({a->variable, sum});
-      ++a, ++b;
+  add(other, 1);
+  return *this;
+}
+
+void Affine::add(const Affine& other, std::int64_t factor) {
+  if (&other == this) {
+    *this *= 1 + factor;
+    return;
+  }
+  constant += other.constant * factor;
+  if (factor == 0) return;
+  std::size_t at = 0;
+  for (const Term& term : other.terms) {
+    while (at < terms.size() && terms[at].variable < term.variable) ++at;
+    if (at == terms.size() || terms[at].variable != term.variable) {
+      terms.insert(at++, {term.variable, term.coefficient * factor});
+    } else if ((terms[at].coefficient += term.coefficient * factor) == 0) {
+      terms.erase(at);
     }
   }
-  terms = std::move(merged);
-  return *this;
 }
 
 Affine& Affine::operator*=(std::int64_t factor) {
@@ -59,7 +59,7 @@ Affine substitute(const Affine& form, std::span<const Affine> by) {
   Affine result(form.constant);
   for (const Term& term : form.terms) {
     assert(std::size_t(term.variable) < by.size());
-    result += by[std::size_t(term.variable)] * term.coefficient;
+    result.add(by[std::size_t(term.variable)], term.coefficient);
   }
   return result;
 }

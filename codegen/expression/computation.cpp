@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -16,6 +18,7 @@ namespace {
 // Bounds that keep every product of extents and every index inside 64 bits, far above what can be run.
 constexpr std::int64_t extent_limit = std::numeric_limits<std::int32_t>::max();
 constexpr double elements_limit = 0x1p40, iterations_limit = 0x1p56, index_limit = 0x1p60;
+constexpr std::size_t literal_limit = 4096;  // elements
 
 std::optional<std::string> extents_problem(const std::vector<std::int64_t>& extents, double limit) {
   double product = 1;
@@ -26,6 +29,44 @@ std::optional<std::string> extents_problem(const std::vector<std::int64_t>& exte
   }
   if (product > limit) return fmt::format("{:.3g} elements are too many", product);
   return std::nullopt;
+}
+
+std::optional<std::string> literal_problem(const Tensor& tensor) {
+  if (tensor.role != Role::temporary) return fmt::format("a literal cannot be an {}", name_of(tensor.role));
+  if (tensor.values.size() > literal_limit) return fmt::format("a literal has at most {} elements", literal_limit);
+  if (std::int64_t(tensor.values.size()) != tensor.elements())
+    return fmt::format("has {} elements, got {} numbers", tensor.elements(), tensor.values.size());
+  for (const double value : tensor.values) {
+    if (!std::isfinite(value)) return "an element of a literal must be finite";
+    if (is_floating(tensor.dtype)) continue;
+    if (value != std::round(value) || std::abs(value) > std::numeric_limits<std::int32_t>::max())
+      return fmt::format("{} is no number of type {}", value, name_of(tensor.dtype));
+  }
+  return std::nullopt;
+}
+
+// Whether the forms over the first `axes` axes reach every element of the shape exactly once. They do when no axis
+// stands in two forms and each form counts like digits: coefficients 1, n, n*m, ... for axes of extents n, m, ...
+bool reaches_all_once(const Stage& stage, int axes, const std::vector<std::int64_t>& shape) {
+  std::set<int> seen;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const Affine& form = stage.index[d];
+    std::map<std::int64_t, std::int64_t> digits;  // extent by coefficient
+    for (const Term& term : form.terms) {
+      if (term.variable < 0 || term.variable >= axes || !seen.insert(term.variable).second) return false;
+      const std::int64_t extent = stage.axes[std::size_t(term.variable)].extent;
+      if (extent > 1 && !digits.emplace(term.coefficient, extent).second) return false;
+    }
+    std::int64_t next = 1;
+    for (const auto& [coefficient, extent] : digits) {
+      if (coefficient != next) return false;
+      next *= extent;
+    }
+    if (form.constant != 0 || next != shape[d]) return false;
+  }
+  for (int a = 0; a < axes; ++a)
+    if (!seen.contains(a) && stage.axes[std::size_t(a)].extent > 1) return false;
+  return true;
 }
 
 std::optional<std::string> access_problem(const Computation& computation, const Stage& stage, const Access& access) {
@@ -92,8 +133,12 @@ std::optional<std::string> stage_problem(const Computation& computation, const S
   const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
   if (tensor.role == Role::input || tensor.role == Role::constant)
     return fmt::format("an {} cannot be written", tensor.role == Role::input ? "input" : "operand known before run");
+  if (tensor.is_literal()) return "a literal cannot be written";
   if (known.contains(stage.tensor)) return "is written twice";
-  const std::size_t spatial = tensor.shape.size();
+  const std::size_t spatial = std::size_t(computation.spatial_axes(stage));
+  if (!stage.index.empty() && (stage.index.size() != tensor.shape.size() || stage.axes.size() < spatial ||
+                               !reaches_all_once(stage, int(spatial), tensor.shape)))
+    return "its axes do not reach every element once";
   if (stage.axes.size() < spatial) return fmt::format("has {} dimensions, got {} axes", spatial, stage.axes.size());
   std::vector<std::int64_t> extents;
   std::set<std::string> names;
@@ -101,7 +146,7 @@ std::optional<std::string> stage_problem(const Computation& computation, const S
     const Axis& axis = stage.axes[a];
     if (!names.insert(axis.name).second) return fmt::format("axis {} appears twice", axis.name);
     if (axis.extent < 1) return fmt::format("axis {}: extent {} must be at least 1", axis.name, axis.extent);
-    if (a < spatial && axis.extent != tensor.shape[a])
+    if (a < spatial && stage.index.empty() && axis.extent != tensor.shape[a])
       return fmt::format("axis {} runs through {} elements of a dimension of {}", axis.name, axis.extent,
                          tensor.shape[a]);
     extents.push_back(axis.extent);
@@ -177,6 +222,21 @@ int Computation::stage_writing(int tensor) const {
   return -1;
 }
 
+int Computation::spatial_axes(const Stage& stage) const {
+  if (stage.index.empty()) return int(tensors[std::size_t(stage.tensor)].shape.size());
+  int last = -1;
+  for (const Affine& form : stage.index)
+    for (const Term& term : form.terms) last = std::max(last, term.variable);
+  return last + 1;
+}
+
+std::vector<Affine> element_of(const Computation& computation, const Stage& stage) {
+  if (!stage.index.empty()) return stage.index;
+  std::vector<Affine> index;
+  for (int a = 0; a < computation.spatial_axes(stage); ++a) index.push_back(Affine::variable(a));
+  return index;
+}
+
 std::int64_t stride_along(const Computation& computation, const Access& access, int axis) {
   const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
   std::int64_t stride = 0, size = 1;
@@ -195,7 +255,10 @@ std::optional<Problem> problem_of(const Computation& computation) {
     const Tensor& tensor = computation.tensors[t];
     if (!names.insert(tensor.name).second) return Problem{int(t), "appears twice"};
     if (auto problem = extents_problem(tensor.shape, elements_limit)) return Problem{int(t), *problem};
-    if (tensor.role == Role::input || tensor.role == Role::constant) known.insert(int(t));
+    if (tensor.is_literal()) {
+      if (auto problem = literal_problem(tensor)) return Problem{int(t), *problem};
+    }
+    if (tensor.role == Role::input || tensor.role == Role::constant || tensor.is_literal()) known.insert(int(t));
     if (tensor.role == Role::output) writes_output = true;
   }
   for (const Stage& stage : computation.stages) {

@@ -20,7 +20,10 @@ struct Tensor {
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;
   Role role = Role::temporary;
+  // A literal: its elements, row-major, known when code is generated. A temporary that no stage writes.
+  std::vector<double> values = {};
   bool operator==(const Tensor&) const = default;
+  bool is_literal() const { return !values.empty(); }
   std::int64_t elements() const;
   std::int64_t bytes() const { return elements() * bytes_of(dtype); }
 };
@@ -36,12 +39,15 @@ struct Axis {
 };
 
 // T[x0, x1, ...] combine= value. The first rank(T) axes are spatial, axis d runs over dimension d of T; the axes behind
-// them are reduced. combine == none has no reduction axes.
+// them are reduced. combine == none has no reduction axes. With `index`, which only restructuring makes, the element is
+// T[index] instead: forms over the leading axes, which are the spatial ones then, one form per dimension, every element
+// of T reached exactly once (T[4*t + i] with axes t, i).
 struct Stage {
   int tensor = 0;
   std::vector<Axis> axes;
   Combine combine = Combine::none;
   Value value;
+  std::vector<Affine> index = {};
   bool operator==(const Stage&) const = default;
 };
 
@@ -51,10 +57,13 @@ struct Computation {
   bool operator==(const Computation&) const = default;
 
   int tensor_named(std::string_view name) const;  // -1 if there is none
-  int stage_writing(int tensor) const;            // -1 for inputs and constants
-  int spatial_axes(const Stage& stage) const { return int(tensors[std::size_t(stage.tensor)].shape.size()); }
+  int stage_writing(int tensor) const;            // -1 for inputs, constants and literals
+  int spatial_axes(const Stage& stage) const;
   bool is_reduction(const Stage& stage) const { return int(stage.axes.size()) > spatial_axes(stage); }
 };
+
+// The element that a stage writes, over its axes.
+std::vector<Affine> element_of(const Computation& computation, const Stage& stage);
 
 // Elements that an access moves in its (row-major) tensor per step of a stage's axis.
 std::int64_t stride_along(const Computation& computation, const Access& access, int axis);

@@ -60,7 +60,9 @@ class Parser : private ValueReader {
     const Cursor start = here();
     std::string word = cursor_.identifier();
     if (word == "input" || word == "constant") {
-      operand(word == "input" ? Role::input : Role::constant);
+      operand(word == "input" ? Role::input : Role::constant, false);
+    } else if (word == "literal") {
+      operand(Role::temporary, true);
     } else if (word == "output") {
       const Cursor at = here();
       stage(Role::output, {cursor_.identifier(), at});
@@ -69,7 +71,7 @@ class Parser : private ValueReader {
     }
   }
 
-  void operand(Role role) {
+  void operand(Role role, bool literal) {
     const Cursor start = here();
     Tensor tensor{.name = cursor_.identifier(), .dtype = dtype_, .shape = {}, .role = role};
     cursor_.expect("[");
@@ -79,6 +81,13 @@ class Parser : private ValueReader {
       cursor_.expect("]");
     }
     type(tensor);
+    if (literal) {
+      cursor_.expect("=");
+      cursor_.expect("{");
+      do tensor.values.push_back(cursor_.number());
+      while (cursor_.accept(","));
+      cursor_.expect("}");
+    }
     declare(std::move(tensor), start);
   }
 
@@ -415,11 +424,12 @@ std::string where_of(std::span<const Stage> stages) {
 
 std::string text_of(const Computation& computation, const Stage& stage) {
   const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
-  std::vector<std::string> names;
+  std::vector<std::string> names, target;
   for (const Axis& axis : stage.axes) names.push_back(axis.name);
-  const auto reduced = names.begin() + std::ptrdiff_t(tensor.shape.size());
+  for (const Affine& form : element_of(computation, stage)) target.push_back(to_text(form, names));
+  const auto reduced = names.begin() + std::ptrdiff_t(computation.spatial_axes(stage));
   // Reduced axes need not be listed when the value shows them in their order.
-  int next = int(tensor.shape.size());
+  int next = computation.spatial_axes(stage);
   bool in_order = true;
   for (const Access& access : stage.value.loads)
     for (const Affine& form : access.index)
@@ -430,7 +440,7 @@ std::string text_of(const Computation& computation, const Stage& stage) {
   std::string listed;
   if (!in_order || next != int(names.size())) listed = fmt::format(" | {}", fmt::join(reduced, names.end(), ","));
   return fmt::format("{}{}[{}{}]{} {} {}", tensor.role == Role::output ? "output " : "", tensor.name,
-                     fmt::join(names.begin(), reduced, ","), listed, type_of(tensor), name_of(stage.combine),
+                     fmt::join(target, ","), listed, type_of(tensor), name_of(stage.combine),
                      to_text(
                          stage.value, [&](const Access& access) { return text_of(computation, access, names); }, ","));
 }
@@ -453,6 +463,9 @@ std::string to_text(const Computation& computation) {
   const auto operands_before = [&](std::size_t end) {
     for (; operand < end; ++operand) {
       const Tensor& tensor = computation.tensors[operand];
+      if (tensor.is_literal())
+        statements.push_back(fmt::format("literal {}[{}]{} = {{{}}}", tensor.name, fmt::join(tensor.shape, ","),
+                                         type_of(tensor), fmt::join(tensor.values, ",")));
       if (tensor.role == Role::input || tensor.role == Role::constant)
         statements.push_back(fmt::format("{} {}[{}]{}", name_of(tensor.role), tensor.name, fmt::join(tensor.shape, ","),
                                          type_of(tensor)));

@@ -4,6 +4,7 @@
 //
 // Statements, separated by ';':
 //   input|constant NAME[extent, ...] [: dtype]          a tensor from outside
+//   literal NAME[extent, ...] [: dtype] = {number, ...}  a tensor of known elements, row-major
 //   [output] NAME[axis, ...] [: dtype] (=|+=|max=|min=) value [where axis=extent, ...]
 //                                                        a stage; without `output` its tensor is a temporary; the axes
 //                                                        on the left are spatial, further ones in value are reduced, in
@@ -31,7 +32,7 @@ Computation parse_computation(std::string_view text, const Parameters& parameter
 
 // Text that parses back, without parameters and with default type f32, to an equal computation. Two things are not
 // kept: nodes that one value uses twice are written twice, and tensors are numbered in the order of operands and
-// stages.
+// stages. A stage with an `index` of its own is written with forms on the left, which are for people only.
 std::string to_text(const Computation& computation);
 
 }  // namespace graft::codegen

@@ -92,6 +92,9 @@ class Interpreter {
       }
       loads_.push_back(std::move(load));
     }
+    const Access target{stage.tensor, element_of(computation, stage), false};
+    auto [start, along] = flat(target, computation.tensors[std::size_t(stage.tensor)], axes);
+    target_ = walk_.track(start, std::move(along));
     values_.resize(stage.value.nodes.size());
     magnitudes_.resize(stage.value.nodes.size());
   }
@@ -100,7 +103,8 @@ class Interpreter {
     const std::int64_t reduced = walk_.points() / elements;
     out.value.resize(std::size_t(elements));
     out.magnitude.resize(std::size_t(elements));
-    for (std::size_t e = 0; e < std::size_t(elements); ++e) {
+    for (std::int64_t e = 0; e < elements; ++e) {
+      const std::size_t at = std::size_t(walk_[target_]);
       double value = identity_of(stage_.combine), magnitude = 0;
       for (std::int64_t r = 0; r < reduced; ++r, walk_.advance()) {
         evaluate();
@@ -120,8 +124,8 @@ class Interpreter {
             break;
         }
       }
-      out.value[e] = value;
-      out.magnitude[e] = magnitude;
+      out.value[at] = value;
+      out.magnitude[at] = magnitude;
     }
   }
 
@@ -203,6 +207,7 @@ class Interpreter {
 
   const Stage& stage_;
   Walk walk_;
+  std::size_t target_ = 0;  // number of the walk: offset of the element
   std::vector<Load> loads_;
   std::vector<double> values_, magnitudes_;
 };
@@ -215,7 +220,8 @@ class ProductSum {
   // Nothing when the stage is of another form, or no axis belongs to one operand alone.
   static std::optional<ProductSum> match(const Computation& computation, const Stage& stage) {
     const Value& value = stage.value;
-    if (stage.combine != Combine::sum || value.nodes.size() != 3 || value.loads.size() != 2 || !is_product(value))
+    if (stage.combine != Combine::sum || value.nodes.size() != 3 || value.loads.size() != 2 || !is_product(value) ||
+        !stage.index.empty())
       return std::nullopt;
     for (const Access& access : value.loads)
       if (access.padded) return std::nullopt;
@@ -459,8 +465,14 @@ Reference reference(const Computation& computation, std::vector<std::vector<doub
   std::vector<Data> data(count);
   for (std::size_t t = 0; t < count; ++t) {
     if (computation.stage_writing(int(t)) >= 0) continue;
-    data[t].value = std::move(operands[t]);
-    assert(std::int64_t(data[t].value.size()) == computation.tensors[t].elements());
+    const Tensor& tensor = computation.tensors[t];
+    data[t].value = tensor.is_literal() ? tensor.values : std::move(operands[t]);
+    assert(std::int64_t(data[t].value.size()) == tensor.elements());
+    // A literal such as 1/3 is rounded once, to the type that holds it.
+    if (tensor.is_literal() && tensor.dtype == DType::f32) {
+      data[t].depth =
+          std::any_of(data[t].value.begin(), data[t].value.end(), [](double v) { return double(float(v)) != v; });
+    }
   }
   for (const Stage& stage : computation.stages) {
     Data& out = data[std::size_t(stage.tensor)];

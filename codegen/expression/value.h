@@ -89,9 +89,11 @@ struct Value {
 
 // The same value with every access mapped.
 template <class Map>
-Value map_accesses(Value value, Map map) {
-  for (Access& access : value.loads) access = map(access);
-  return value;
+Value map_accesses(const Value& value, Map map) {
+  Value result{value.nodes, {}};
+  result.loads.reserve(value.loads.size());
+  for (const Access& access : value.loads) result.loads.push_back(map(access));
+  return result;
 }
 // `value` with each load for which `by` gives a value (over the same variables) replaced by that.
 Value replace_loads(const Value& value, const std::function<std::optional<Value>(const Access&)>& by);

@@ -4,9 +4,11 @@
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Pass.h>
+#include <llvm/PassInfo.h>
+#include <llvm/PassRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
@@ -21,6 +23,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <tuple>
 
 #include "base/parallel.h"
 #include "base/text.h"
@@ -131,7 +134,9 @@ llvm::TargetMachine& target_machine(const Target& target, int codegen_level) {
   return *known->second;
 }
 
-CodeAttributes code_attributes(const Target& target) {
+namespace {
+
+CodeAttributes find_attributes(const Target& target) {
   const auto machine = checked_subtarget(target);
   const llvm::Triple triple(target.triple);
   CodeAttributes attributes;
@@ -147,6 +152,16 @@ CodeAttributes code_attributes(const Target& target) {
   return attributes;
 }
 
+}  // namespace
+
+CodeAttributes code_attributes(const Target& target) {
+  thread_local std::map<std::string, CodeAttributes> known;
+  const std::string key = fmt::format("{}|{}|{}|{}", target.triple, target.cpu, target.features, target.vector_bits);
+  auto found = known.find(key);
+  if (found == known.end()) found = known.emplace(key, find_attributes(target)).first;
+  return found->second;
+}
+
 std::unique_ptr<llvm::Module> empty_module(llvm::LLVMContext& context, llvm::TargetMachine& machine) {
   context.setDiscardValueNames(true);
   auto module = std::make_unique<llvm::Module>("graft", context);
@@ -156,7 +171,9 @@ std::unique_ptr<llvm::Module> empty_module(llvm::LLVMContext& context, llvm::Tar
   return module;
 }
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline) {
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline, bool repeats) {
+  const std::string& text = repeats ? pipeline.passes_where_repeated : pipeline.passes;
+  if (text.empty()) return;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -168,9 +185,18 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::ModulePassManager passes;
-  if (auto error = builder.parsePassPipeline(passes, pipeline.passes))
+  if (auto error = builder.parsePassPipeline(passes, text))
     throw base::UserError(fmt::format("pipeline '{}': {}", pipeline.name, llvm::toString(std::move(error))));
   passes.run(module, modules);
+}
+
+void CodegenPasses::add(llvm::Pass* pass) {
+  const llvm::PassInfo* known = llvm::PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
+  const llvm::StringRef name = known ? known->getPassArgument() : pass->getPassName();
+  if (pipeline_.left_out.contains(std::string_view(name)))
+    delete pass;
+  else
+    kept_.add(pass);
 }
 
 std::string errors_while(llvm::LLVMContext& context, const std::function<void()>& function) {
@@ -188,18 +214,44 @@ std::string errors_while(llvm::LLVMContext& context, const std::function<void()>
   return errors;
 }
 
-base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  bool cannot = false;
-  const std::string errors = errors_while(module.getContext(), [&] {
-    cannot = machine.addPassesToEmitFile(passes, stream, nullptr, type);
-    if (!cannot) passes.run(module);
-  });
-  if (cannot) return base::Reason{fmt::format("code generation: no such output for {}", module.getTargetTriple())};
-  if (!errors.empty()) return base::Reason{fmt::format("code generation: {}", errors)};
-  return std::string(bytes.data(), bytes.size());
+namespace {
+
+// The code generator of one target and pipeline. Building it takes about a tenth of what running it takes, so it is
+// kept; LLVM's passes are made to be run on one module after the other (llc -compile-twice).
+class Generator {
+ public:
+  Generator(llvm::TargetMachine& machine, const Pipeline& pipeline, llvm::CodeGenFileType type)
+      : stream_(bytes_), passes_(pipeline), cannot_(machine.addPassesToEmitFile(passes_, stream_, nullptr, type)) {}
+
+  base::Result<std::string> run(llvm::Module& module) {
+    if (cannot_) return base::Reason{fmt::format("code generation: no such output for {}", module.getTargetTriple())};
+    bytes_.clear();
+    const std::string errors = errors_while(module.getContext(), [&] { passes_.run(module); });
+    if (!errors.empty()) return base::Reason{fmt::format("code generation: {}", errors)};
+    return std::string(bytes_.data(), bytes_.size());
+  }
+
+ private:
+  llvm::SmallVector<char, 0> bytes_;
+  llvm::raw_svector_ostream stream_;
+  CodegenPasses passes_;
+  bool cannot_;
+};
+
+}  // namespace
+
+base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
+                                   llvm::CodeGenFileType type) {
+  // Of this thread, as the machines are, and gone before them.
+  using Key = std::tuple<llvm::TargetMachine*, Pipeline, llvm::CodeGenFileType>;
+  thread_local std::map<Key, Generator, std::less<>> known;
+  auto generator = known.find(std::forward_as_tuple(&machine, pipeline, type));
+  if (generator == known.end())
+    generator = known.try_emplace(Key(&machine, pipeline, type), machine, pipeline, type).first;
+  base::Result<std::string> code = generator->second.run(module);
+  // What an error leaves behind in the passes is nobody's promise.
+  if (!code) known.erase(generator);
+  return code;
 }
 
 void check_target(const Target& target) {

@@ -1,6 +1,7 @@
 // Private to this folder: LLVM's target machines and passes behind a few calls. Knows nothing of loop programs.
 #pragma once
 
+#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Support/CodeGen.h>
 #include <llvm/Target/TargetMachine.h>
@@ -8,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "codegen/expression/target.h"
@@ -30,13 +32,27 @@ CodeAttributes code_attributes(const Target& target);
 // A module of this triple and data layout, ready to be filled.
 std::unique_ptr<llvm::Module> empty_module(llvm::LLVMContext& context, llvm::TargetMachine& machine);
 
-// Throws UserError for passes that LLVM cannot parse.
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline);
+// Runs the pipeline's passes, for a program that repeats accesses (emitter.h) or not. Throws UserError for passes that
+// LLVM cannot parse.
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline, bool repeats);
+
+// The passes of a target's code generator without those that the pipeline leaves out.
+class CodegenPasses : public llvm::legacy::PassManagerBase {
+ public:
+  explicit CodegenPasses(Pipeline pipeline) : pipeline_(std::move(pipeline)) {}
+  void add(llvm::Pass* pass) override;
+  void run(llvm::Module& module) { kept_.run(module); }
+
+ private:
+  Pipeline pipeline_;
+  llvm::legacy::PassManager kept_;
+};
 
 // Runs the function; what LLVM reports as errors meanwhile. Without this LLVM would print them and end the process.
 std::string errors_while(llvm::LLVMContext& context, const std::function<void()>& function);
 
 // Code of a module, as an object file or as assembly text; a Reason when the back end reports an error.
-base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type);
+base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
+                                   llvm::CodeGenFileType type);
 
 }  // namespace graft::codegen

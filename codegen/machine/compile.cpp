@@ -7,6 +7,7 @@
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -40,7 +41,7 @@ base::Result<std::unique_ptr<llvm::Module>> optimised_module(llvm::LLVMContext& 
   if (auto refused = emit(*module, program, code_attributes(target), symbol)) return *refused;
   assert(!llvm::verifyModule(*module, &llvm::errs()));
   laps.end(&PhaseSeconds::emit);
-  optimise(*module, machine, pipeline);
+  optimise(*module, machine, pipeline, repeats_accesses(program));
   laps.end(&PhaseSeconds::optimise);
   return module;
 }
@@ -106,20 +107,60 @@ Signature signature(const LoopProgram& program) {
     if (buffer.role != Role::temporary)
       result.parameters.push_back({buffer.name, buffer.role, buffer.dtype, buffer.shape, buffer.bytes()});
   result.workspace_bytes = homes(program).workspace_bytes;
+  result.amplification = program.amplification;
   return result;
 }
 
+namespace {
+
+// What is of no use to straight loops over vectors with exact trip counts and no calls, and what the emitter has done
+// already (pointers that move with their loops, common values, no branches to fold). Kept is what other passes or the
+// calling convention need, peephole-opt, block-placement, and the two that take constants out of loops and merge them
+// (early-machinelicm, machine-cse). Together these take more time than instruction selection.
+const std::set<std::string, std::less<>> idle_passes = {
+    // on LLVM IR, before instruction selection
+    "atomic-expand", "callbrprepare", "canon-freeze", "codegenprepare", "consthoist", "dwarf-eh-prepare",
+    "expand-large-div-rem", "expand-large-fp-convert", "expand-memcmp", "expandvp", "gc-lowering", "indirectbr-expand",
+    "interleaved-access", "loop-reduce", "lower-amx-intrinsics", "lower-amx-type", "lower-constant-intrinsics",
+    "mergeicmps", "partially-inline-libcalls", "post-inline-ee-instrument", "pre-isel-intrinsic-lowering",
+    "replace-with-veclib", "safe-stack", "shadow-stack-gc-lowering", "stack-protector", "tlshoist",
+    "unreachableblockelim", "x86-partial-reduction",
+    // alias analyses that find nothing beyond noalias and offsets
+    "scoped-noalias-aa", "tbaa",
+    // on machine code in SSA form
+    "dead-mi-elimination", "detect-dead-lanes", "early-ifcvt", "early-tailduplication", "localstackalloc", "lrshrink",
+    "machine-combiner", "machine-scheduler", "machine-sink", "opt-phis", "rename-independent-subregs", "stack-coloring",
+    "tilepreconfig", "x86-avoid-SFB", "x86-cf-opt", "x86-cmov-conversion", "x86-domain-reassignment", "x86-fixup-setcc",
+    "x86-flags-copy-lowering", "x86-optimize-LEAs", "x86-slh", "x86argumentstackrebase",
+    "Local Dynamic TLS Access Clean-up", "X86 Windows Fixup Buffer Security Check",
+    // after register allocation
+    "branch-folder", "break-false-deps", "cfi-instr-inserter", "fentry-insert", "fixup-statepoint-caller-saved",
+    "funclet-layout", "gc-analysis", "kcfi", "livedebugvalues", "lowertilecopy", "machine-cp", "machine-latecleanup",
+    "machine-sanmd", "machinelicm", "patchable-function", "post-RA-sched", "postra-machine-sink",
+    "pseudo-probe-inserter", "regallocscoringpass", "removeredundantdebugvalues", "shrink-wrap", "stack-frame-layout",
+    "stackmap-liveness", "tailduplication", "tileconfig", "x86-execution-domain-fix", "x86-fixup-LEAs",
+    "x86-fixup-bw-insts", "x86-fixup-inst-tuning", "x86-fixup-vector-constants", "x86-lvi-load", "x86-lvi-ret",
+    "x86-return-thunks", "x86-seses", "xray-instrumentation", "X86 Atom pad short functions",
+    "X86 Discriminate Memory Operands", "X86 Indirect Branch Tracking", "X86 Indirect Thunks",
+    "X86 Insert Cache Prefetches", "X86 insert wait instruction"};
+
+}  // namespace
+
 const std::vector<Pipeline>& pipelines() {
   // LICM matters where no tile is held in registers; anything that makes loops anew would undo the schedule.
+  static const std::string cleaned = "function(sroa,early-cse<memssa>,loop-mssa(licm),simplifycfg)";
+  static const std::string hoisted = "function(early-cse,loop-mssa(licm))";
   static const std::vector<Pipeline> all = {
-      {"search", "function(sroa,early-cse<memssa>,loop-mssa(licm),simplifycfg)", 1},
-      {"O3", "default<O3>", 3},
+      {"search", "", hoisted, 1, idle_passes},
+      {"less", cleaned, cleaned, 1, {}},            // all that LLVM does at -O1
+      {"scheduled", "", hoisted, 3, {}},            // the loops as they are, with LLVM's machine scheduler
+      {"O3", "default<O3>", "default<O3>", 3, {}},  // unrolls anew
   };
   return all;
 }
 
-const Pipeline& search_pipeline() {
-  return pipelines().front();
+const Pipeline& search_pipeline(const Target& target) {
+  return pipelines()[llvm::Triple(target.triple).isX86() ? 0 : 1];
 }
 
 base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
@@ -130,7 +171,8 @@ base::Result<Object> compile(const LoopProgram& program, const Target& target, c
   if (!module) return module.reason();
   Object object;
   object.ir_instructions = (*module)->getInstructionCount();
-  auto bytes = generate(**module, target_machine(target, pipeline.codegen_level), llvm::CodeGenFileType::ObjectFile);
+  auto bytes =
+      generate(**module, target_machine(target, pipeline.codegen_level), pipeline, llvm::CodeGenFileType::ObjectFile);
   if (!bytes) return bytes.reason();
   object.bytes = std::move(*bytes);
   laps.end(&PhaseSeconds::generate);
@@ -145,6 +187,10 @@ base::Result<Object> compile(const LoopProgram& program, const Target& target, c
   return object;
 }
 
+base::Result<Object> compile(const LoopProgram& program, const Target& target) {
+  return compile(program, target, search_pipeline(target));
+}
+
 base::Result<std::string> assembly(const LoopProgram& program, const Target& target, const Pipeline& pipeline) {
   llvm::LLVMContext context;
   Laps laps(nullptr);
@@ -154,9 +200,13 @@ base::Result<std::string> assembly(const LoopProgram& program, const Target& tar
   llvm::raw_string_ostream stream(text);
   (*module)->print(stream, nullptr);
   auto machine_text =
-      generate(**module, target_machine(target, pipeline.codegen_level), llvm::CodeGenFileType::AssemblyFile);
+      generate(**module, target_machine(target, pipeline.codegen_level), pipeline, llvm::CodeGenFileType::AssemblyFile);
   if (!machine_text) return machine_text.reason();
   return text + "\n" + *machine_text;
+}
+
+base::Result<std::string> assembly(const LoopProgram& program, const Target& target) {
+  return assembly(program, target, search_pipeline(target));
 }
 
 }  // namespace graft::codegen

@@ -9,7 +9,10 @@
 // aligned to 64, kept from prepare to run.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,17 +33,29 @@ struct Parameter {
 struct Signature {
   std::vector<Parameter> parameters;  // buffers of the program that are no temporaries, in order
   std::int64_t workspace_bytes = 0;
+  double amplification = 1;  // the program's, for whoever checks results
 };
 Signature signature(const LoopProgram& program);
 
 // A way through LLVM as data.
 struct Pipeline {
   std::string name;
-  std::string passes;     // LLVM's textual pipeline, or "default<O3>" and the like
+  std::string passes;  // LLVM's textual pipeline, or "default<O3>" and the like; "": none
+  // The same for a program with a loop that comes back to the same place in memory: its loads can be hoisted and its
+  // sums kept in registers.
+  std::string passes_where_repeated;
   int codegen_level = 1;  // CodeGenOptLevel 0..3
+  // Passes of the code generator that are not run, as LLVM calls them (argument, or name where it has none); a name
+  // that a target does not use means nothing there.
+  std::set<std::string, std::less<>> left_out;
+  auto operator<=>(const Pipeline&) const = default;
 };
-const Pipeline& search_pipeline();         // fast enough to search with, equal to O3 in speed of its code
-const std::vector<Pipeline>& pipelines();  // all known: search, O3
+// Fast enough to search with; its code is as fast as that of O3. On x86-64 that is "search"; elsewhere "less", because
+// what is left out earns its time where offsets are short and cores run in order.
+const Pipeline& search_pipeline(const Target& target);
+// All known. Which one makes the fastest code of a program differs by a few per cent: what was found by
+// search is worth building with each.
+const std::vector<Pipeline>& pipelines();
 
 struct Object {
   std::string bytes;       // relocatable ELF
@@ -60,8 +75,9 @@ struct PhaseSeconds {
 // end cannot emit; UserError for a target that LLVM does not know ("this LLVM (19.1.7) does not know the cpu 'x' for
 // riscv64; did you mean ...").
 base::Result<Object> compile(const LoopProgram& program, const Target& target,
-                             const Pipeline& pipeline = search_pipeline(), const std::string& symbol = "graft",
+                             const Pipeline& pipeline, const std::string& symbol = "graft",
                              PhaseSeconds* phases = nullptr);
+base::Result<Object> compile(const LoopProgram& program, const Target& target);  // with the search pipeline
 
 // Throws the UserError that compile would for this target.
 void check_target(const Target& target);
@@ -69,7 +85,7 @@ void check_target(const Target& target);
 Target host_target();
 
 // Optimised LLVM IR and assembly as text, for `graft inspect` and for tests.
-base::Result<std::string> assembly(const LoopProgram& program, const Target& target,
-                                   const Pipeline& pipeline = search_pipeline());
+base::Result<std::string> assembly(const LoopProgram& program, const Target& target, const Pipeline& pipeline);
+base::Result<std::string> assembly(const LoopProgram& program, const Target& target);  // with the search pipeline
 
 }  // namespace graft::codegen

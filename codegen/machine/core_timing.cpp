@@ -24,7 +24,7 @@ LoopProgram timed_part(LoopProgram program) {
 
 // The code that is measured elsewhere, hence the same pipeline.
 llvm::TargetMachine& timed_machine(const Target& target) {
-  llvm::TargetMachine& machine = target_machine(target, search_pipeline().codegen_level);
+  llvm::TargetMachine& machine = target_machine(target, search_pipeline(target).codegen_level);
   if (!has_scheduling_model(machine))
     throw base::UserError(
         fmt::format("the cpu '{}' has no scheduling model in this LLVM ({}), so its time cannot be "
@@ -41,10 +41,11 @@ base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& t
   llvm::LLVMContext context;
   const auto module = empty_module(context, machine);
   const std::string symbol = "timed";
-  if (auto refused = emit(*module, timed_part(program), code_attributes(target), symbol)) return *refused;
-  optimise(*module, machine, search_pipeline());
+  const LoopProgram timed = timed_part(program);
+  if (auto refused = emit(*module, timed, code_attributes(target), symbol)) return *refused;
+  optimise(*module, machine, search_pipeline(target), repeats_accesses(timed));
   // All of a serial `run` stands in the emitter's first part.
-  const base::Result<Recording> recording = record(*module, machine, symbol + "_run.0");
+  const base::Result<Recording> recording = record(*module, machine, search_pipeline(target), symbol + "_run.0");
   if (!recording) return recording.reason();
   return simulate(*recording, machine, settings);
 }

@@ -95,12 +95,19 @@ class Emitter {
   }
 
  private:
-  // A loop variable: a number in unrolled loops, an induction variable in serial ones, a lane number in the vector
-  // loop.
+  // A pointer that moves by so many elements with every iteration of a serial loop.
+  struct Moving {
+    llvm::PHINode* pointer = nullptr;
+    llvm::Type* element = nullptr;
+    std::int64_t coefficient = 0;
+    bool inbounds = false;
+  };
+  // A loop variable: a number in unrolled loops, a lane number in the vector loop; serial loops have a counter, and
+  // the task of a parallel loop is given the number of its iteration.
   struct Variable {
     std::int64_t value = 0;
-    llvm::Value* induction = nullptr;
-    llvm::BasicBlock* header = nullptr;  // where pointers for this loop are advanced
+    llvm::Value* counter = nullptr;
+    std::vector<Moving> moving = {};  // pointers that the loop carries along
   };
   // Part of a register buffer held in one SSA value: `lanes` elements from an offset on.
   struct Piece {
@@ -111,7 +118,8 @@ class Emitter {
   // An access under the present loop variables.
   struct Place {
     int buffer = 0;
-    llvm::Value* pointer = nullptr;  // memory only; lane 0 is `constant` elements behind it
+    // Memory only; lane 0 is `constant` elements behind it. None for a literal that no serial loop moves through.
+    llvm::Value* pointer = nullptr;
     std::int64_t constant = 0;
     std::int64_t lane_stride = 0;
     bool inbounds = false;
@@ -172,7 +180,7 @@ class Emitter {
   std::vector<int> buffers_of(const Body& body, int begin, int end, std::set<int>* written) {
     std::set<int> touched;
     for_each_access(program_, body, begin, end, [&](int b, const Access&, bool writes) {
-      if (buffer(b).scope != Scope::memory) return;
+      if (buffer(b).scope != Scope::memory || buffer(b).is_literal()) return;
       touched.insert(b);
       if (writes) written->insert(b);
     });
@@ -210,7 +218,7 @@ class Emitter {
     serial_loops_.clear();
     forget_block();
     if (of_parallel) {
-      enter(node.item, f->getArg(0), builder_.GetInsertBlock());
+      enter(node.item, f->getArg(0));
       nodes(body, begin + 1, end);
       leave();
     } else {
@@ -419,11 +427,11 @@ class Emitter {
       const std::int64_t count = std::min(rows - first, most_transposed);
       std::vector<llvm::Value*> block;
       for (std::int64_t row = first; row < first + count; ++row) {
-        variable(rows_loop) = {.value = row};
+        variable(rows_loop) = {row, nullptr, {}};
         block.push_back(load(store.value.loads[0], from, target.dtype));
       }
       if (!refused_.empty()) break;
-      variable(rows_loop) = {.value = first};
+      variable(rows_loop) = {first, nullptr, {}};
       const Place p = place(store.target, to);
       block = transposed(std::move(block), lanes);
       const llvm::Align align{std::uint64_t(bytes_of(target.dtype))};
@@ -471,8 +479,8 @@ class Emitter {
     return rows;
   }
 
-  void enter(int l, llvm::Value* induction, llvm::BasicBlock* header) {
-    variable(l) = {0, induction, header};
+  void enter(int l, llvm::Value* counter) {
+    variable(l) = {.value = 0, .counter = counter};
     serial_loops_.push_back(l);
   }
   void leave() { serial_loops_.pop_back(); }
@@ -485,8 +493,9 @@ class Emitter {
     auto* exit = llvm::BasicBlock::Create(context_, "exit", f);
     builder_.CreateBr(header);
     builder_.SetInsertPoint(header);
-    llvm::PHINode* induction = builder_.CreatePHI(builder_.getInt64Ty(), 2, here.name);
-    induction->addIncoming(number(0), before);
+    // Iterations that are left: pointers move by themselves, and counting down needs no comparison.
+    llvm::PHINode* left = builder_.CreatePHI(builder_.getInt64Ty(), 2, here.name);
+    left->addIncoming(number(here.extent), before);
 
     struct Carried {
       RegisterKey key;
@@ -507,7 +516,7 @@ class Emitter {
       piece.value = phi;
     }
 
-    enter(node.item, induction, header);
+    enter(node.item, left);
     forget_block();
     nodes(body, n + 1, node.end);
     leave();
@@ -516,11 +525,15 @@ class Emitter {
       llvm::Value* last = read_register(c.key.first, c.key.second, c.lanes);
       c.phi->addIncoming(last, builder_.GetInsertBlock());
     }
-    llvm::Value* next = builder_.CreateAdd(induction, number(1), "", true, true);
-    induction->addIncoming(next, builder_.GetInsertBlock());
+    for (const Moving& m : variable(node.item).moving) {
+      llvm::Value* moved = builder_.CreateGEP(m.element, m.pointer, number(m.coefficient), "", m.inbounds);
+      m.pointer->addIncoming(moved, builder_.GetInsertBlock());
+    }
+    llvm::Value* next = builder_.CreateSub(left, number(1), "", true, true);
+    left->addIncoming(next, builder_.GetInsertBlock());
     const std::uint32_t back =
         std::uint32_t(std::min<std::int64_t>(here.extent - 1, std::numeric_limits<std::int32_t>::max()));
-    builder_.CreateCondBr(builder_.CreateICmpULT(next, number(here.extent)), header, exit,
+    builder_.CreateCondBr(builder_.CreateICmpNE(next, number(0)), header, exit,
                           llvm::MDBuilder(context_).createBranchWeights(back, 1));
     builder_.SetInsertPoint(exit);
     for (const Carried& c : carried) drop_idle_phi(c.phi, c.initial);
@@ -550,7 +563,7 @@ class Emitter {
     for (const Term& term : form.terms) {
       if (term.variable == lane_loop_) {
         p.lane_stride = term.coefficient;
-      } else if (!variable(term.variable).induction) {
+      } else if (!variable(term.variable).counter) {
         p.constant += term.coefficient * variable(term.variable).value;
       }
       // Part sums stay inside of the buffer only where nothing is subtracted.
@@ -566,21 +579,30 @@ class Emitter {
                            buffer(access.tensor).name, loop(l).name));
         return p;
       }
+      if (!p.pointer) p.pointer = table(p.buffer);
       p.pointer = advance(p.pointer, l, coefficient, p.inbounds, type_of(buffer(access.tensor).dtype));
     }
     return p;
   }
 
-  // pointer + induction variable * coefficient, once per loop, at the loop's head.
+  // pointer + loop variable * coefficient, once per loop. Loops carry it along and move it at their end: without a
+  // product, and with no need for the pointer that it began with.
   llvm::Value* advance(llvm::Value* pointer, int l, std::int64_t coefficient, bool inbounds, llvm::Type* element) {
-    const Variable& v = variable(l);
-    llvm::Value*& known = addresses_[{pointer, v.induction, coefficient, inbounds}];
+    Variable& v = variable(l);
+    llvm::Value*& known = addresses_[{pointer, v.counter, coefficient, inbounds}];
     if (known) return known;
     llvm::IRBuilderBase::InsertPointGuard guard(builder_);
-    builder_.SetInsertPoint(v.header, v.header->getFirstInsertionPt());
-    llvm::Value* distance = builder_.CreateNSWMul(v.induction, number(coefficient));
-    known = builder_.CreateGEP(element, pointer, distance, "", inbounds);
-    return known;
+    if (auto* left = llvm::dyn_cast<llvm::PHINode>(v.counter)) {
+      builder_.SetInsertPoint(left);
+      llvm::PHINode* moving = builder_.CreatePHI(builder_.getPtrTy(), 2);
+      moving->addIncoming(pointer, left->getIncomingBlock(0));
+      v.moving.push_back({moving, element, coefficient, inbounds});
+      return known = moving;
+    }
+    llvm::BasicBlock& entry = builder_.GetInsertBlock()->getParent()->getEntryBlock();
+    builder_.SetInsertPoint(&entry, entry.getFirstInsertionPt());
+    return known = builder_.CreateGEP(element, pointer, builder_.CreateNSWMul(v.counter, number(coefficient)), "",
+                                      inbounds);
   }
 
   llvm::Value* address(const Place& p, std::int64_t extra) {
@@ -601,6 +623,30 @@ class Emitter {
     return builder_.CreateAlignedLoad(of, address(p, element), llvm::Align(std::uint64_t(bytes_of(type))));
   }
 
+  // A literal in memory, for where its index is not known.
+  llvm::GlobalVariable* table(int b) {
+    llvm::GlobalVariable*& known = tables_[b];
+    if (known) return known;
+    std::vector<llvm::Constant*> elements;
+    for (const double value : buffer(b).values) elements.push_back(constant(buffer(b).dtype, value));
+    auto* type = llvm::ArrayType::get(type_of(buffer(b).dtype), elements.size());
+    known = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::InternalLinkage,
+                                     llvm::ConstantArray::get(type, elements), symbol_ + "_literal");
+    known->setAlignment(llvm::Align(alignment_bytes));
+    return known;
+  }
+
+  // The elements of a literal at a place that no serial loop moves.
+  llvm::Value* literal_value(const Place& p, std::int64_t lanes) {
+    const auto element = [&](std::int64_t lane) {
+      return constant(buffer(p.buffer).dtype, buffer(p.buffer).values[std::size_t(p.constant + lane * p.lane_stride)]);
+    };
+    if (lanes == 1) return element(0);
+    std::vector<llvm::Constant*> elements;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) elements.push_back(element(lane));
+    return llvm::ConstantVector::get(elements);
+  }
+
   // The value of an access in type `as`: a scalar where it is the same in all lanes, else a vector.
   llvm::Value* load(const Access& access, const Affine& form, DType as) {
     const Place p = place(access, form);
@@ -614,6 +660,7 @@ class Emitter {
                                                 std::uint64_t(i));
       return converted(gathered, type, as);
     }
+    if (buffer(p.buffer).is_literal() && !p.pointer) return converted(literal_value(p, lanes), type, as);
     llvm::Value*& known = loads_[LoadKey{p.buffer, p.pointer, p.constant, p.lane_stride, lanes, as}];
     if (!known) known = converted(lanes == 1 ? memory_load(p, 0, 1) : load_lanes(p, lanes), type, as);
     return known;
@@ -743,7 +790,7 @@ class Emitter {
     if (lanes_of(b)) a = splat(a);
   }
 
-  llvm::Value* constant(DType type, double value) {
+  llvm::Constant* constant(DType type, double value) {
     if (is_floating(type)) return llvm::ConstantFP::get(type_of(type), value);
     const double low = std::numeric_limits<std::int32_t>::min(), high = std::numeric_limits<std::int32_t>::max();
     return builder_.getInt32(std::uint32_t(std::int32_t(std::clamp(value, low, high))));
@@ -762,9 +809,44 @@ class Emitter {
     return greatest ? builder_.CreateMaxNum(a, b) : builder_.CreateMinNum(a, b);
   }
 
+  // The factors of a product, one that is known in front. Values are numbers, as for extreme(): 0 * x is 0.
+  struct Factors {
+    const llvm::ConstantFP* known = nullptr;
+    llvm::Value* other = nullptr;
+    bool is(double number) const { return known && known->isExactlyValue(number); }
+  };
+  static Factors factors(llvm::Value* a, llvm::Value* b) {
+    if (const auto* number = llvm::dyn_cast<llvm::ConstantFP>(a)) return {number, b};
+    return {llvm::dyn_cast<llvm::ConstantFP>(b), a};
+  }
+
+  llvm::Value* product(llvm::Value* a, llvm::Value* b) {
+    const Factors f = factors(a, b);
+    if (f.is(0)) return llvm::Constant::getNullValue(a->getType());
+    if (f.is(1)) return f.other;
+    if (f.is(-1)) return builder_.CreateFNeg(f.other);
+    match(a, b);
+    return builder_.CreateFMul(a, b);
+  }
+
+  // before + a * b. A factor of 0, 1 or -1 leaves out what it makes superfluous, and so does a known factor where
+  // nothing was added up before: a transform by a matrix of literals costs its non-zero terms only.
+  llvm::Value* product_added(llvm::Value* a, llvm::Value* b, llvm::Value* before) {
+    const Factors f = factors(a, b);
+    const auto wide = [&](llvm::Value* value) { return lane_loop_ >= 0 ? splat(value) : value; };
+    if (f.is(0)) return before;
+    if (f.known) {
+      const auto* start = llvm::dyn_cast<llvm::Constant>(before);
+      if (start && start->isNullValue()) return wide(product(a, b));
+      if (f.is(1)) return builder_.CreateFAdd(before, wide(f.other));
+      if (f.is(-1)) return builder_.CreateFSub(before, wide(f.other));
+    }
+    return fused(wide(a), wide(b), before);
+  }
+
   llvm::Value* applied(Op op, llvm::Value* a, llvm::Value* b, DType type) {
     const bool floating = is_floating(type);
-    if (b) match(a, b);
+    if (b && op != Op::mul) match(a, b);
     switch (op) {
       case Op::constant:
       case Op::load:
@@ -774,7 +856,9 @@ class Emitter {
       case Op::sub:
         return floating ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b);
       case Op::mul:
-        return floating ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
+        if (floating) return product(a, b);
+        match(a, b);
+        return builder_.CreateMul(a, b);
       case Op::div:
         return floating ? builder_.CreateFDiv(a, b) : builder_.CreateSDiv(a, b);
       case Op::max:
@@ -874,10 +958,8 @@ class Emitter {
             fuse ? applied(Op::mul, values[std::size_t(root.a)], values[std::size_t(root.b)], type) : values.back();
         result = combined(store.combine, before, reduced(store.combine, splat(value), type), type);
       } else if (fuse) {
-        llvm::Value* a = values[std::size_t(root.a)];
-        llvm::Value* b = values[std::size_t(root.b)];
-        if (lane_loop_ >= 0) a = splat(a), b = splat(b);
-        result = fused(a, b, before);
+        result = product_added(values[std::size_t(root.a)], values[std::size_t(root.b)], before);
+        if (result == before) return;
       } else {
         result = combined(store.combine, before, values.back(), type);
       }
@@ -930,12 +1012,13 @@ class Emitter {
   std::vector<Affine> target_offsets_;             // by store
   std::vector<std::vector<Affine>> load_offsets_;  // by store and load
   std::vector<Variable> variables_;                // by loop
-  std::vector<int> serial_loops_;                  // with an induction variable, outermost first
+  std::vector<int> serial_loops_;                  // that are not unrolled, outermost first
   int lane_loop_ = -1;
   std::int64_t lanes_ = 1;
   bool in_prepare_ = false;
   std::int64_t statements_ = 0;
-  std::vector<llvm::Value*> pointers_;  // by buffer, of the function at hand
+  std::vector<llvm::Value*> pointers_;           // by buffer, of the function at hand
+  std::map<int, llvm::GlobalVariable*> tables_;  // of literals
   std::map<RegisterKey, Piece> registers_;
   std::map<std::tuple<llvm::Value*, llvm::Value*, std::int64_t, bool>, llvm::Value*> addresses_;
   std::map<LoadKey, llvm::Value*> loads_;                                 // of the block at hand
@@ -958,7 +1041,7 @@ Homes homes(const LoopProgram& program) {
     Home home;
     if (is_parameter(buffer)) {
       home.parameter = parameters++;
-    } else if (buffer.scope == Scope::memory) {
+    } else if (buffer.scope == Scope::memory && !buffer.is_literal()) {
       home.offset = all.workspace_bytes;
       const auto copied = copies.find(int(b));
       if (copied != copies.end()) home.copy_bytes = aligned(buffer.bytes());
@@ -967,6 +1050,27 @@ Homes homes(const LoopProgram& program) {
     all.buffers.push_back(home);
   }
   return all;
+}
+
+bool repeats_accesses(const LoopProgram& program) {
+  const auto runs = [&](const Node& node) {
+    if (node.kind != Node::Kind::loop) return false;
+    const Loop& loop = program.loops[std::size_t(node.item)];
+    return loop.kind != LoopKind::unrolled && loop.kind != LoopKind::vector && loop.extent > 1;
+  };
+  for (const Body* body : {&program.prepare, &program.run}) {
+    for (int n = 0; n < int(body->size()); ++n) {
+      const Node& node = (*body)[std::size_t(n)];
+      if (!runs(node) || std::any_of(body->begin() + n + 1, body->begin() + node.end, runs)) continue;
+      bool repeats = false;
+      for_each_access(program, *body, n + 1, node.end, [&](int b, const Access& access, bool) {
+        const bool in_memory = program.buffers[std::size_t(b)].scope == Scope::memory;
+        repeats |= in_memory && offset(program, access).coefficient(node.item) == 0;
+      });
+      if (repeats) return true;
+    }
+  }
+  return false;
 }
 
 std::optional<base::Reason> emit(llvm::Module& module, const LoopProgram& program, const CodeAttributes& attributes,

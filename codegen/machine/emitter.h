@@ -21,7 +21,7 @@
 
 namespace graft::codegen {
 
-// Where a buffer of memory lies while the code runs.
+// Where a buffer of memory lies while the code runs. Literals lie in the code.
 struct Home {
   int parameter = -1;        // position among the parameters, or -1
   std::int64_t offset = -1;  // bytes into the workspace, or -1
@@ -35,6 +35,10 @@ struct Homes {
 };
 // Temporaries stand one behind the other, at multiples of 64 bytes.
 Homes homes(const LoopProgram& program);
+
+// Whether an innermost loop (of those that are neither unrolled nor vectors) reads or writes memory at a place that it
+// does not move. The emitter leaves such accesses in the loop.
+bool repeats_accesses(const LoopProgram& program);
 
 // What every function is told about the machine.
 struct CodeAttributes {

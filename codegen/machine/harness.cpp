@@ -267,7 +267,9 @@ base::Result<std::string> harness(const Object& object, const Target& target, co
   assert(tensors.size() == object.signature.parameters.size());
 
   llvm::LLVMContext context;
-  llvm::TargetMachine& machine = target_machine(target, search_pipeline().codegen_level);
+  // All of the code generator: this is not a kernel, and it need not be fast to compile.
+  const Pipeline pipeline{"harness", "", "", 1, {}};
+  llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
   const std::string head = outputs_text(object.signature);
   const std::string text = program_text(object, *calls, repetitions, head.size(), machine.getTargetTriple().str(),
                                         machine.createDataLayout().getStringRepresentation());
@@ -306,7 +308,7 @@ base::Result<std::string> harness(const Object& object, const Target& target, co
     f.addFnAttr("no-builtins");
   }
   assert(!llvm::verifyModule(*module, &llvm::errs()));
-  return generate(*module, machine, llvm::CodeGenFileType::ObjectFile);
+  return generate(*module, machine, pipeline, llvm::CodeGenFileType::ObjectFile);
 }
 
 }  // namespace graft::codegen

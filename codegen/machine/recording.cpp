@@ -12,7 +12,6 @@
 #include <llvm/CodeGen/TargetInstrInfo.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/CodeGen/TargetSubtargetInfo.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/MCContext.h>
 #include <llvm/MC/MCStreamer.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -156,12 +155,13 @@ class Recorder : public llvm::MCStreamer {
 
 }  // namespace
 
-base::Result<Recording> record(llvm::Module& module, llvm::TargetMachine& machine, const std::string& function) {
+base::Result<Recording> record(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
+                               const std::string& function) {
   Recording recording;
   BlockOfSymbol block_of;
   auto& code_generator = static_cast<llvm::LLVMTargetMachine&>(machine);
   // What addPassesToEmitFile would do, but for our pass and streamer at its end.
-  llvm::legacy::PassManager passes;
+  CodegenPasses passes(pipeline);
   auto* const module_info = new llvm::MachineModuleInfoWrapperPass(&code_generator);
   llvm::TargetPassConfig* const configuration = code_generator.createPassConfig(passes);
   configuration->setDisableVerify(true);

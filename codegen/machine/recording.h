@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "codegen/machine/compile.h"
 
 namespace graft::codegen {
 
@@ -38,6 +39,7 @@ struct Recording {
 // carry exact !prof weights: LLVM keeps probabilities as multiples of 2^-31, so trips are rounded to whole numbers when
 // they are within 0.1 % of one, and the counts of blocks are the products of trips. A Reason when the back end cannot
 // generate code, or emits no code for `function`.
-base::Result<Recording> record(llvm::Module& module, llvm::TargetMachine& machine, const std::string& function);
+base::Result<Recording> record(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
+                               const std::string& function);
 
 }  // namespace graft::codegen

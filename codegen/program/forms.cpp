@@ -332,6 +332,11 @@ class TextReader {
       cursor.expect("]");
     }
     buffer.role = named(cursor.identifier(), roles, "role", cursor);
+    if (cursor.accept("{")) {
+      do buffer.values.push_back(cursor.number());
+      while (cursor.accept(","));
+      cursor.expect("}");
+    }
     if (!cursor.at_end()) buffer.scope = named(cursor.identifier(), scopes, "scope", cursor);
     builder_.buffer(std::move(buffer), place);
   }
@@ -359,7 +364,7 @@ class TextReader {
 
 // --- the JSON form
 //
-// {"buffers": [{"name", "dtype", "shape", "role", "scope"}], "prepare": [node], "run": [node]}, a node being
+// {"buffers": [{"name", "dtype", "shape", "role", "scope", "values"}], "prepare": [node], "run": [node]}, a node being
 // {"for": name, "extent": n, "kind": kind, "body": [node]} or {"store": text of the store}.
 
 base::Document to_document(const LoopProgram& program, const Body& body, int begin, int end) {
@@ -400,13 +405,15 @@ class DocumentReader {
 
  private:
   void buffer(const base::Document& entry) {
-    entry.only_keys({"name", "dtype", "shape", "role", "scope"});
+    entry.only_keys({"name", "dtype", "shape", "role", "scope", "values"});
     Buffer buffer;
     buffer.name = entry.at("name").as_string();
     buffer.dtype = named(entry.at("dtype"), dtypes, "type");
     for (const base::Document& extent : entry.at("shape").as_list()) buffer.shape.push_back(extent.as_integer());
     buffer.role = named(entry.at("role"), roles, "role");
     if (const base::Document* scope = entry.find("scope")) buffer.scope = named(*scope, scopes, "scope");
+    if (const base::Document* values = entry.find("values"))
+      for (const base::Document& value : values->as_list()) buffer.values.push_back(value.as_number());
     builder_.buffer(std::move(buffer), entry.place());
   }
 
@@ -443,6 +450,7 @@ std::string to_text(const LoopProgram& program) {
   for (const Buffer& buffer : program.buffers) {
     text += fmt::format("buffer {} {} [{}] {}", buffer.name, name_of(buffer.dtype), fmt::join(buffer.shape, ","),
                         name_of(buffer.role));
+    if (buffer.is_literal()) text += fmt::format(" {{{}}}", fmt::join(buffer.values, ", "));
     if (buffer.scope == Scope::registers) text += " registers";
     text += '\n';
   }
@@ -470,6 +478,11 @@ base::Document to_document(const LoopProgram& program) {
     entry.set("shape", std::move(shape));
     entry.set("role", std::string(name_of(buffer.role)));
     entry.set("scope", std::string(name_of(buffer.scope)));
+    if (buffer.is_literal()) {
+      base::Document values = base::Document::list();
+      for (const double value : buffer.values) values.push(value);
+      entry.set("values", std::move(values));
+    }
     buffers.push(std::move(entry));
   }
   base::Document document = base::Document::map();

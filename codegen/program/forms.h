@@ -1,4 +1,4 @@
-// Text and JSON forms in which loop programs enter and leave. Text:
+// Text and JSON forms in which loop programs enter and leave, without their `amplification`. Text:
 //
 //   buffer A f32 [512,512] input
 //   buffer acc f32 [8,32] temporary registers
@@ -8,6 +8,7 @@
 //         for j.v 16 vector
 //           acc[0,j.v] += A[8*i.0,k] * B[k,j.v]
 //
+// A literal's elements follow its role: `buffer B f32 [2,2] temporary {1, 0, 0, -1}`.
 // Two spaces a level; loop names must be unique on the path to a node (the same name may be used again elsewhere).
 #pragma once
 

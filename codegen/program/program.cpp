@@ -163,11 +163,24 @@ class Checker {
       if (buffer.scope == Scope::registers && buffer.role != Role::temporary)
         fail(place, fmt::format("{} buffer '{}' cannot be in registers; only temporaries can", name_of(buffer.role),
                                 buffer.name));
+      if (buffer.is_literal()) check_literal(buffer, elements, place);
       if (buffer.role != Role::temporary && temporaries)
         fail(place, fmt::format("{} buffer '{}' stands behind a temporary one; parameters come first",
                                 name_of(buffer.role), buffer.name));
       temporaries = temporaries || buffer.role == Role::temporary;
     }
+  }
+
+  static void check_literal(const Buffer& buffer, std::int64_t elements, const std::string& place) {
+    if (buffer.role != Role::temporary || buffer.scope != Scope::memory)
+      fail(place, fmt::format("literal '{}' must be a temporary in memory", buffer.name));
+    if (std::int64_t(buffer.values.size()) != elements)
+      fail(place, fmt::format("{} values for the {} elements of '{}'", buffer.values.size(), elements, buffer.name));
+    for (const double value : buffer.values)
+      if (!std::isfinite(value) ||
+          (!is_floating(buffer.dtype) && (value != std::round(value) || std::abs(value) > 0x1p31)))
+        fail(place,
+             fmt::format("{} in literal '{}' is no number of type {}", value, buffer.name, name_of(buffer.dtype)));
   }
 
   void check_body(const Body& body, bool prepare) {
@@ -235,6 +248,7 @@ class Checker {
     const Buffer& target = program_.buffers[std::size_t(store.target.tensor)];
     if (target.role == Role::input || target.role == Role::constant)
       fail(place, fmt::format("{} buffer '{}' is written", name_of(target.role), target.name));
+    if (target.is_literal()) fail(place, fmt::format("literal '{}' is written", target.name));
     if (prepare && target.role == Role::output)
       fail(place, fmt::format("output buffer '{}' is written in 'prepare'", target.name));
     check_value(store.value, target.dtype, place);
@@ -351,7 +365,7 @@ std::vector<std::int64_t> Buffer::strides() const {
 
 bool operator==(const LoopProgram& a, const LoopProgram& b) {
   const auto same_buffer = [](const Buffer& x, const Buffer& y) {
-    return x.dtype == y.dtype && x.shape == y.shape && x.role == y.role && x.scope == y.scope;
+    return x.dtype == y.dtype && x.shape == y.shape && x.role == y.role && x.scope == y.scope && x.values == y.values;
   };
   if (!std::equal(a.buffers.begin(), a.buffers.end(), b.buffers.begin(), b.buffers.end(), same_buffer)) return false;
   Comparison comparison(a, b);
@@ -366,6 +380,8 @@ std::uint64_t hash(const LoopProgram& program) {
     result = hash_combine(result, hash_bytes(name_of(buffer.scope)));
     result = hash_combine(result, buffer.shape.size());
     for (const std::int64_t extent : buffer.shape) result = hash_combine(result, std::uint64_t(extent));
+    for (const double value : buffer.values)
+      result = hash_combine(result, std::bit_cast<std::uint64_t>(value + 0.0));  // -0 is 0
   }
   std::vector<int> numbers(program.loops.size(), -1);
   int next = 0;
@@ -391,7 +407,7 @@ Affine offset(const LoopProgram& program, const Access& access) {
   Affine result;
   std::int64_t stride = 1;
   for (std::size_t d = access.index.size(); d-- > 0;) {
-    result += access.index[d] * stride;
+    result.add(access.index[d], stride);
     stride *= buffer.shape[d];
   }
   return result;

@@ -41,6 +41,8 @@ struct Buffer {
   std::vector<std::int64_t> shape;
   Role role = Role::temporary;
   Scope scope = Scope::memory;
+  std::vector<double> values = {};  // of a literal (Tensor::values): no memory that anyone hands in, never written
+  bool is_literal() const { return !values.empty(); }
   std::int64_t elements() const;
   std::int64_t bytes() const { return elements() * bytes_of(dtype); }
   std::vector<std::int64_t> strides() const;  // in elements
@@ -72,6 +74,8 @@ struct LoopProgram {
   std::vector<Loop> loops;
   std::vector<Store> stores;
   Body prepare, run;
+  // Factor on the error that its results may have, from how it was made (schedule/restructure.h); no part of identity.
+  double amplification = 1;
 };
 
 // Equality and hash of what is computed, in which order and how: names of buffers and loops count nothing.

@@ -32,10 +32,11 @@ base::Result<LoopProgram> program(const Candidate& candidate, const Target& targ
   if (!filled) return filled.reason();
   const std::shared_ptr<const Computation> computation = lowered_form(candidate.workload);
   const std::int64_t lanes = target.lanes(bytes_of(computation->tensors[0].dtype));
-  base::Result<LoopProgram> result = lower(*computation, *filled, lanes);
-  if (!result) return result;
-  if (const std::optional<base::Reason> reason = beyond_limits(*result, target)) return *reason;
-  return result;
+  LimitCounter counter(target);
+  return lower(*computation, *filled, lanes,
+               [&](const LoopProgram& program, const Store& store, std::span<const int> loops) {
+                 return counter.add(program, store, loops);
+               });
 }
 
 std::uint64_t hash(const Candidate& candidate) {

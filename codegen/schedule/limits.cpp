@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
+#include <cstdlib>
 
 namespace graft::codegen {
 namespace {
@@ -11,46 +11,45 @@ namespace {
 constexpr std::int64_t block_cap = 1200;  // instructions without a loop between them
 constexpr std::int64_t code_cap = 4000;   // of all of `run`
 
-struct OpenLoop {
-  int loop = 0;
-  int end = 0;
-};
-
 // Vector registers that one value of `lanes` elements takes.
 std::int64_t registers_of(std::int64_t lanes, DType type, const Target& target) {
   const std::int64_t width = target.lanes(bytes_of(type));
   return (lanes + width - 1) / width;
 }
 
-// How often the unrolled loops around an access make it.
-struct UnrolledReads {
-  std::int64_t distinct = 1;  // different elements (or vectors)
-  std::int64_t live = 1;      // of them, those that wait in registers for their next use, in order of the loops
-};
+}  // namespace
 
-UnrolledReads unrolled_reads(const LoopProgram& program, const std::vector<OpenLoop>& open, const Affine& offset) {
+LimitCounter::UnrolledReads LimitCounter::unrolled_reads(const LoopProgram& program, const Access& access,
+                                                         std::span<const int> loops) {
+  moves_.assign(loops.size(), 0);
+  const std::vector<std::int64_t>& shape = program.buffers[std::size_t(access.tensor)].shape;
+  std::int64_t stride = 1;
+  for (std::size_t d = access.index.size(); d-- > 0; stride *= shape[d]) {
+    for (const Term& term : access.index[d].terms) {
+      moves_[level_of_[std::size_t(term.variable)]] += term.coefficient * stride;
+    }
+  }
   UnrolledReads reads;
-  std::vector<std::pair<std::int64_t, std::int64_t>> moves;  // coefficient, extent
-  bool waits = false;                                        // a loop that repeats all loads inside of it
-  for (const OpenLoop& o : open) {
-    const Loop& loop = program.loops[std::size_t(o.loop)];
+  steps_.clear();
+  bool waits = false;  // a loop that repeats all loads inside of it
+  for (std::size_t level = 0; level < loops.size(); ++level) {
+    const Loop& loop = program.loops[std::size_t(loops[level])];
     if (loop.kind != LoopKind::unrolled || loop.extent == 1) continue;
-    const std::int64_t coefficient = std::abs(offset.coefficient(o.loop));
-    if (coefficient == 0) {
+    if (moves_[level] == 0) {
       waits = true;
       continue;
     }
-    moves.emplace_back(coefficient, loop.extent);
+    steps_.emplace_back(std::abs(moves_[level]), loop.extent);
     if (waits) reads.live *= loop.extent;
   }
   // Loops whose steps overlap (x + v) meet the same elements again.
-  std::sort(moves.begin(), moves.end());
+  std::sort(steps_.begin(), steps_.end());
   bool overlap = false;
-  for (std::size_t i = 0; i < moves.size();) {
-    const std::int64_t step = moves[i].first;
-    std::int64_t count = moves[i].second;
-    for (++i; i < moves.size() && moves[i].first % step == 0 && moves[i].first < step * count; ++i) {
-      count += moves[i].first / step * (moves[i].second - 1);
+  for (std::size_t i = 0; i < steps_.size();) {
+    const std::int64_t step = steps_[i].first;
+    std::int64_t count = steps_[i].second;
+    for (++i; i < steps_.size() && steps_[i].first % step == 0 && steps_[i].first < step * count; ++i) {
+      count += steps_[i].first / step * (steps_[i].second - 1);
       overlap = true;
     }
     reads.distinct *= count;
@@ -59,85 +58,87 @@ UnrolledReads unrolled_reads(const LoopProgram& program, const std::vector<OpenL
   return reads;
 }
 
-}  // namespace
-
-std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Target& target) {
-  std::vector<std::int64_t> accumulators(program.buffers.size(), 0);
-  std::int64_t block = 0, largest = 0, code = 0, widest_row = 0;
-  int block_loop = -1;  // innermost serial loop of the block at hand
-  std::vector<OpenLoop> open;
-  for (int at = 0; at < int(program.run.size()); ++at) {
-    while (!open.empty() && open.back().end <= at) open.pop_back();
-    const Node& node = program.run[std::size_t(at)];
-    if (node.kind == Node::Kind::loop) {
-      open.push_back({node.item, node.end});
+std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const Store& store,
+                                              std::span<const int> loops) {
+  level_of_.resize(program.loops.size());
+  std::optional<std::size_t> vector_level;
+  std::int64_t lanes = 1, copies = 1;
+  int innermost = -1;  // serial loop
+  for (std::size_t level = 0; level < loops.size(); ++level) {
+    level_of_[std::size_t(loops[level])] = level;
+    const Loop& loop = program.loops[std::size_t(loops[level])];
+    if (loop.kind == LoopKind::vector) {
+      vector_level = level;
+      lanes = loop.extent;
+    } else if (loop.kind == LoopKind::unrolled) {
+      copies *= loop.extent;
+    } else {
+      innermost = loops[level];
+    }
+  }
+  const std::int64_t each = std::int64_t(store.value.nodes.size() - store.value.loads.size()) + 1;
+  std::int64_t row = 0, straight = 0;
+  for (std::size_t i = 0; i <= store.value.loads.size(); ++i) {
+    const bool is_target = i == store.value.loads.size();
+    const Access& access = is_target ? store.target : store.value.loads[i];
+    const Buffer& buffer = program.buffers[std::size_t(access.tensor)];
+    const UnrolledReads reads = unrolled_reads(program, access, loops);
+    const std::int64_t registers = registers_of(lanes, buffer.dtype, target_);
+    if (buffer.scope == Scope::registers) {
+      if (is_target && store.combine == Combine::none) {
+        accumulators_ = std::max(accumulators_, reads.distinct * registers);
+      }
       continue;
     }
-    const Store& store = program.stores[std::size_t(node.item)];
-    int vector_loop = -1;
-    std::int64_t lanes = 1, copies = 1;
-    int innermost = -1;  // serial loop
-    for (const OpenLoop& o : open) {
-      const Loop& loop = program.loops[std::size_t(o.loop)];
-      if (loop.kind == LoopKind::vector) {
-        vector_loop = o.loop;
-        lanes = loop.extent;
-      } else if (loop.kind == LoopKind::unrolled) {
-        copies *= loop.extent;
-      } else {
-        innermost = o.loop;
+    const std::int64_t stride = vector_level ? moves_[*vector_level] : 1;
+    const bool moves_together = stride >= 0 && stride <= 2;
+    if (!moves_together || (is_target && stride != 1)) {
+      // Lane by lane: dear, hence only where it is rare.
+      if (innermost >= 0 && (!is_target || store.combine != Combine::none)) {
+        return base::Reason{fmt::format("limits: {} is read lane by lane, {} elements apart", buffer.name, stride)};
       }
+      straight += 2 * lanes * reads.distinct;
+    } else {
+      straight += (stride == 2 ? 3 : 1) * registers * reads.distinct;
+      if (!is_target && stride != 0) row += registers * reads.live;
     }
-    std::int64_t each = std::int64_t(store.value.nodes.size() - store.value.loads.size()) + 1;
-    std::int64_t row = 0, straight = 0;
-    for (std::size_t i = 0; i <= store.value.loads.size(); ++i) {
-      const bool is_target = i == store.value.loads.size();
-      const Access& access = is_target ? store.target : store.value.loads[i];
-      const Buffer& buffer = program.buffers[std::size_t(access.tensor)];
-      const Affine form = offset(program, access);
-      const UnrolledReads reads = unrolled_reads(program, open, form);
-      if (buffer.scope == Scope::registers) {
-        if (is_target && store.combine == Combine::none) {
-          std::int64_t& most = accumulators[std::size_t(access.tensor)];
-          most = std::max(most, reads.distinct * registers_of(lanes, buffer.dtype, target));
-        }
-        continue;
-      }
-      const std::int64_t stride = vector_loop < 0 ? 1 : form.coefficient(vector_loop);
-      const bool moves_together = stride >= 0 && stride <= 2;
-      if (!moves_together || (is_target && stride != 1)) {
-        // Lane by lane: dear, hence only where it is rare.
-        if (innermost >= 0 && (!is_target || store.combine != Combine::none)) {
-          return base::Reason{fmt::format("limits: {} is read lane by lane, {} elements apart", buffer.name, stride)};
-        }
-        straight += 2 * lanes * reads.distinct;
-      } else {
-        straight += (stride == 2 ? 3 : 1) * registers_of(lanes, buffer.dtype, target) * reads.distinct;
-        if (!is_target && stride != 0) row += registers_of(lanes, buffer.dtype, target) * reads.live;
-      }
+  }
+  if (store.combine != Combine::none) widest_row_ = std::max(widest_row_, std::min(row, copies));
+  straight += each * copies * registers_of(lanes, program.buffers[std::size_t(store.target.tensor)].dtype, target_);
+  if (innermost != block_loop_) block_ = 0;
+  block_loop_ = innermost;
+  block_ += straight;
+  largest_ = std::max(largest_, block_);
+  code_ += straight;
+
+  if (accumulators_ > 1 && accumulators_ + widest_row_ > target_.vector_registers) {
+    return base::Reason{fmt::format("limits: {} accumulators and {} operands exceed {} registers", accumulators_,
+                                    widest_row_, target_.vector_registers)};
+  }
+  if (largest_ > block_cap) {
+    return base::Reason{fmt::format("limits: about {} instructions without a loop exceed {}", largest_, block_cap)};
+  }
+  if (code_ > code_cap) {
+    return base::Reason{fmt::format("limits: about {} instructions in all exceed {}", code_, code_cap)};
+  }
+  return std::nullopt;
+}
+
+std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Target& target) {
+  LimitCounter counter(target);
+  std::vector<int> loops, ends;
+  for (int at = 0; at < int(program.run.size()); ++at) {
+    while (!ends.empty() && ends.back() <= at) {
+      ends.pop_back();
+      loops.pop_back();
     }
-    if (store.combine != Combine::none) widest_row = std::max(widest_row, std::min(row, copies));
-    straight += each * copies * registers_of(lanes, program.buffers[std::size_t(store.target.tensor)].dtype, target);
-    if (innermost != block_loop) {
-      code += block;
-      largest = std::max(largest, block);
-      block = 0;
-      block_loop = innermost;
+    const Node& node = program.run[std::size_t(at)];
+    if (node.kind == Node::Kind::loop) {
+      loops.push_back(node.item);
+      ends.push_back(node.end);
+    } else if (auto reason = counter.add(program, program.stores[std::size_t(node.item)], loops)) {
+      return reason;
     }
-    block += straight;
-  }
-  code += block;
-  largest = std::max(largest, block);
-  const std::int64_t most = *std::max_element(accumulators.begin(), accumulators.end());
-  if (most > 1 && most + widest_row > target.vector_registers) {
-    return base::Reason{fmt::format("limits: {} accumulators and {} operands exceed {} registers", most, widest_row,
-                                    target.vector_registers)};
-  }
-  if (largest > block_cap) {
-    return base::Reason{fmt::format("limits: about {} instructions without a loop exceed {}", largest, block_cap)};
-  }
-  if (code > code_cap) {
-    return base::Reason{fmt::format("limits: about {} instructions in all exceed {}", code, code_cap)};
   }
   return std::nullopt;
 }

@@ -2,7 +2,11 @@
 // never asked.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "codegen/expression/target.h"
@@ -14,5 +18,32 @@ namespace graft::codegen {
 // vector registers. Instruction caps: 1,200 in a row without a loop after unrolling, 4,000 in all of `run`. Vector
 // loops: every access moves by 0, 1 or 2 elements per lane, or is a store outside of reduction loops.
 std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Target& target);
+
+// The same, store by store while a program grows: no count ever falls, so that lowering can stop at the first store
+// beyond a limit. Four in five draws from a convolution's space end there.
+class LimitCounter {
+ public:
+  explicit LimitCounter(const Target& target) : target_(target) {}
+  // A store of `run` with the loops around it (positions in program.loops), outermost first.
+  std::optional<base::Reason> add(const LoopProgram& program, const Store& store, std::span<const int> loops);
+
+ private:
+  // How often the unrolled loops around an access make it.
+  struct UnrolledReads {
+    std::int64_t distinct = 1;  // different elements (or vectors)
+    std::int64_t live = 1;      // of them, those that wait in registers for their next use, in order of the loops
+  };
+  UnrolledReads unrolled_reads(const LoopProgram& program, const Access& access, std::span<const int> loops);
+
+  const Target& target_;
+  std::int64_t accumulators_ = 0, widest_row_ = 0;   // most of any store so far
+  std::int64_t block_ = 0, largest_ = 0, code_ = 0;  // instructions: of the block at hand, the largest one, all
+  int block_loop_ = -1;                              // innermost serial loop of the block at hand
+  // Scratch. By loop: its place among those around the store. By that place: elements that the access looked at last
+  // moves in its buffer per step of the loop. Step and extent of the unrolled loops that move it.
+  std::vector<std::size_t> level_of_;
+  std::vector<std::int64_t> moves_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> steps_;
+};
 
 }  // namespace graft::codegen

@@ -87,26 +87,29 @@ struct Region {
 
 class Lowerer {
  public:
-  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes)
+  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes, const StoreWatch& watch)
       : computation_(computation),
         plans_(std::move(plans)),
         lanes_(lanes),
+        watch_(watch),
         tiles_(computation.stages.size()),
         regions_(computation.tensors.size()) {}
 
-  LoopProgram run() {
+  base::Result<LoopProgram> run() {
     buffer_of_.assign(computation_.tensors.size(), -1);
     for (const bool parameters : {true, false}) {
       for (std::size_t t = 0; t < computation_.tensors.size(); ++t) {
         const Tensor& tensor = computation_.tensors[t];
         if ((tensor.role != Role::temporary) != parameters || is_elided(int(t))) continue;
         buffer_of_[t] = int(program_.buffers.size());
-        program_.buffers.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.role, Scope::memory});
+        program_.buffers.push_back(
+            {tensor.name, tensor.dtype, tensor.shape, tensor.role, Scope::memory, tensor.values});
       }
     }
-    body_ = &program_.run;
+    find_known_ahead();
     for (std::size_t s = 0; s < plans_.size(); ++s) {
       if (!plans_[s].is_fused && !plans_[s].is_computed) lower_stage(int(s));
+      if (stopped_) return *stopped_;
     }
     return std::move(program_);
   }
@@ -116,6 +119,18 @@ class Lowerer {
   bool is_elided(int tensor) const {
     const int stage = computation_.stage_writing(tensor);
     return stage >= 0 && (plans_[std::size_t(stage)].fused >= 0 || plans_[std::size_t(stage)].is_computed);
+  }
+
+  // Constants, literals, and temporaries that depend on nothing else.
+  void find_known_ahead() {
+    for (const Tensor& tensor : computation_.tensors)
+      known_ahead_.push_back(tensor.role == Role::constant || tensor.is_literal());
+    for (const Stage& stage : computation_.stages) {
+      const std::vector<Access>& loads = stage.value.loads;
+      known_ahead_[std::size_t(stage.tensor)] =
+          computation_.tensors[std::size_t(stage.tensor)].role == Role::temporary && !loads.empty() &&
+          std::all_of(loads.begin(), loads.end(), [&](const Access& a) { return known_ahead_[std::size_t(a.tensor)]; });
+    }
   }
 
   const Stage& stage() const { return *frame_.stage; }
@@ -139,6 +154,7 @@ class Lowerer {
     check_size();
     body_->push_back({Node::Kind::store, int(program_.stores.size()), int(body_->size()) + 1});
     program_.stores.push_back({std::move(target), combine, std::move(value)});
+    if (watch_ && body_ == &program_.run && !stopped_) stopped_ = watch_(program_, program_.stores.back(), open_);
   }
 
   template <class Inside>
@@ -150,7 +166,9 @@ class Lowerer {
     const std::string owner = this->plan().is_computed ? tensor(stage().tensor).name + "." : "";
     program_.loops.push_back({owner + loop_name(stage(), plan), extent, kind});
     body_->push_back({Node::Kind::loop, variable, 0});
+    open_.push_back(variable);
     inside(variable);
+    open_.pop_back();
     if (body_->size() == at + 1) {  // all of it vanished
       body_->pop_back();
       program_.loops.pop_back();
@@ -224,6 +242,7 @@ class Lowerer {
   // Runs `inside` once for every part of the loop at `position`, with ranges and coordinates set.
   template <class Inside>
   void over_parts(int position, LoopKind kind, bool by_padding, const Inside& inside) {
+    if (stopped_) return;
     const LoopPlan loop = loop_at(position);
     AxisRange& range = frame_.ranges[std::size_t(loop.axis)];
     Affine& coordinate = frame_.coordinates[std::size_t(position)];
@@ -299,8 +318,11 @@ class Lowerer {
   }
 
   // The element of the stage's own tensor.
-  Access own(std::span<const Affine> begin) const {
-    return element(stage().tensor, {begin.begin(), begin.begin() + computation_.spatial_axes(stage())});
+  Access own(std::span<const Affine> begin) const { return element(stage().tensor, own_index(begin)); }
+  std::vector<Affine> own_index(std::span<const Affine> begin) const {
+    std::vector<Affine> index = element_of(computation_, stage());
+    for (Affine& form : index) form = substitute(form, begin);
+    return index;
   }
 
   // Whether a padded load reads what is outside here.
@@ -443,10 +465,15 @@ class Lowerer {
 
   // Copies what the stage reads of a tensor from here on.
   void pack(const PackPlan& pack) {
-    if (pack.by > 0) {
-      pack_in_blocks(pack);
-      return;
-    }
+    const bool ahead =
+        is_outermost(plan(), pack.above) && known_ahead_[std::size_t(pack.tensor)] && !plan().is_computed;
+    Body* const outer = body_;
+    if (ahead) body_ = &program_.prepare;
+    pack.by > 0 ? pack_in_blocks(pack) : pack_as_read(pack);
+    body_ = outer;
+  }
+
+  void pack_as_read(const PackPlan& pack) {
     const Access& access = access_to(pack.tensor);
     const Tensor& source = tensor(pack.tensor);
     const auto wanted = [&](int position) { return indexes(access, position); };
@@ -458,9 +485,6 @@ class Lowerer {
       known = packed.end() - 1;
     }
     const Tile tile = known->second;
-    const bool ahead = is_outermost(plan(), pack.above) && source.role == Role::constant;
-    Body* const outer = body_;
-    if (ahead) body_ = &program_.prepare;
     const auto kind = [&](int position) {
       const LoopPlan& loop = loop_at(position);
       const bool vector = loop.kind == LoopKind::vector && stride_along(computation_, access, loop.axis) == 1;
@@ -468,7 +492,6 @@ class Lowerer {
     };
     nest(pack.above, wanted, kind, false,
          [&] { emit_store(in_tile(tile), Combine::none, Value::load(in_tensor(access, begins()))); });
-    body_ = outer;
   }
 
   // ---- stages ----
@@ -478,6 +501,8 @@ class Lowerer {
     frame_.stage = &computation_.stages[std::size_t(number)];
     frame_.plan = &plans_[std::size_t(number)];
     for (const Axis& axis : stage().axes) frame_.region.push_back({Affine(0), axis.extent, {0, 0}});
+    const int writes = plan().fused < 0 ? stage().tensor : computation_.stages[std::size_t(fused_chain().first)].tensor;
+    body_ = known_ahead_[std::size_t(writes)] ? &program_.prepare : &program_.run;
     lower_region();
   }
 
@@ -535,9 +560,10 @@ class Lowerer {
     const int axis = computation_.spatial_axes(stage()) - 1;
     if (lanes_ <= 1 || axis < 0 || computation_.is_reduction(stage())) return;
     if (plan.loops.back().kind == LoopKind::vector) return;  // computed more than once
+    const bool copies = is_padding_copy(stage());
     for (const Access& access : stage().value.loads) {
       const std::int64_t stride = stride_along(computation_, access, axis);
-      if (stride != 0 && stride != 1) return;
+      if ((stride != 0 && stride != 1) || (access.padded && !copies)) return;
     }
     plan.loops.back().step = lanes_;
     plan.loops.push_back({axis, 1, 1, LoopKind::vector});
@@ -735,12 +761,11 @@ class Lowerer {
       return;
     }
     const auto [last, chain] = fused_chain();
+    const std::vector<Affine> consumed = own_index(begin);
     Value value = map_accesses(chain, [&](const Access& access) {
-      return access.tensor == stage().tensor ? in_tile(tile) : in_tensor(access, begin);
+      return access.tensor == stage().tensor ? in_tile(tile) : in_tensor(access, consumed);
     });
-    Access target = element(computation_.stages[std::size_t(last)].tensor,
-                            {begin.begin(), begin.begin() + computation_.spatial_axes(stage())});
-    emit_store(std::move(target), Combine::none, std::move(value));
+    emit_store(element(computation_.stages[std::size_t(last)].tensor, consumed), Combine::none, std::move(value));
   }
 
   // The last of the stages fused into this one, and its value with those of the stages between put in.
@@ -764,7 +789,11 @@ class Lowerer {
   const Computation& computation_;
   std::vector<StagePlan> plans_;
   std::int64_t lanes_;
+  const StoreWatch& watch_;
+  std::optional<base::Reason> stopped_;  // by the watch; no exception: a search is stopped here far too often
   LoopProgram program_;
+  std::vector<int> open_;                                    // loops around what is being written
+  std::vector<bool> known_ahead_;                            // by tensor: before run
   std::vector<int> buffer_of_;                               // by tensor; -1: in no buffer
   std::vector<Tiles> tiles_;                                 // by stage
   std::vector<Region> regions_;                              // by tensor; buffer -1: not computed in tiles
@@ -812,13 +841,16 @@ Computation with_padding_stages(const Computation& computation) {
   return result;
 }
 
-base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes) {
+base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
+                                const StoreWatch& watch) {
   const base::Result<Computation> form = restructured(computation, schedule);
   if (!form) return form.reason();
   base::Result<std::vector<StagePlan>> plans = apply(*form, schedule);
   if (!plans) return plans.reason();
   try {
-    return Lowerer(*form, std::move(plans.value()), lanes).run();
+    base::Result<LoopProgram> program = Lowerer(*form, std::move(plans.value()), lanes, watch).run();
+    if (program) program->amplification = amplification(computation, schedule);
+    return program;
   } catch (const CannotLower& failure) {
     return base::Reason{failure.text};
   }

@@ -3,10 +3,13 @@
 //
 // Loops whose tile does not divide their range become a main part and a remainder, never a guard; loops of extent 1
 // vanish. A stage that pads becomes a fill and a copy of its inside. A reduction without `accumulate` starts from a
-// fill.
+// fill. Temporaries that depend on constants only are computed in `prepare`.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "codegen/expression/computation.h"
@@ -19,10 +22,16 @@ namespace graft::codegen {
 // Schedules name the stages of this form; everything else in codegen/schedule works on it. Idempotent.
 Computation with_padding_stages(const Computation& computation);
 
-// `computation` in the form above. `lanes`: vector width of the simple nests that no step names (fills, copies,
-// epilogues); 1 leaves them scalar. The program's parameters are the computation's inputs, constants and outputs in
-// order of tensors.
-base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes);
+// Asked about every store of `run` as soon as it is written, with the loops around it (positions in program.loops,
+// outermost first); its Reason ends lowering there. Of the program, what stands in front of the store is final.
+using StoreWatch = std::function<std::optional<base::Reason>(const LoopProgram& program, const Store& store,
+                                                             std::span<const int> loops)>;
+
+// `computation` in the form above; steps of the schedule that restructure are applied to it first. `lanes`: vector
+// width of the simple nests that no step names (fills, copies, epilogues); 1 leaves them scalar. The program's
+// parameters are the computation's inputs, constants and outputs in order of tensors.
+base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
+                                const StoreWatch& watch = {});
 
 // The program of the empty schedule: plain nests in axis order, scalar. Any computation.
 LoopProgram naive_program(const Computation& computation);

@@ -3,28 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "codegen/schedule/stages.h"
+#include "codegen/schedule/winograd.h"
 
 namespace graft::codegen {
 namespace {
 
-// The stage and its tensor taken out; nobody may read it any more.
-void remove_stage(Computation& computation, int stage) {
-  const int gone = computation.stages[std::size_t(stage)].tensor;
-  computation.stages.erase(computation.stages.begin() + stage);
-  computation.tensors.erase(computation.tensors.begin() + gone);
-  for (Stage& other : computation.stages) {
-    other.tensor -= other.tensor > gone ? 1 : 0;
-    for (Access& access : other.value.loads) access.tensor -= access.tensor > gone ? 1 : 0;
-  }
-}
-
 // Text of the failure, empty if it applied.
 std::string absorb(Computation& computation, const Step& step) {
-  const auto stage_named = [&](const std::string& name) {
-    const int tensor = computation.tensor_named(name);
-    return tensor < 0 ? -1 : computation.stage_writing(tensor);
-  };
-  const int consumer = stage_named(step.stage), producer = stage_named(step.subject);
+  const int consumer = stage_named(computation, step.stage), producer = stage_named(computation, step.subject);
   if (consumer < 0) return fmt::format("there is no stage {}", step.stage);
   if (producer < 0) return fmt::format("there is no stage {}", step.subject);
   const Stage& source = computation.stages[std::size_t(producer)];
@@ -59,16 +48,106 @@ std::string absorb(Computation& computation, const Step& step) {
   return "";
 }
 
-}  // namespace
+// Text of the failure, empty if it applied.
+std::string rfactor(Computation& computation, const Step& step) {
+  const int number = stage_named(computation, step.stage);
+  if (number < 0) return fmt::format("there is no stage {}", step.stage);
+  const Stage stage = computation.stages[std::size_t(number)];
+  const Tensor tensor = computation.tensors[std::size_t(stage.tensor)];
+  const int spatial = computation.spatial_axes(stage);
+  const auto found = std::find_if(stage.axes.begin() + spatial, stage.axes.end(),
+                                  [&](const Axis& axis) { return axis.name == step.subject; });
+  if (found == stage.axes.end()) return fmt::format("{} does not reduce over {}", step.stage, step.subject);
+  const int reduced = int(found - stage.axes.begin());
+  const std::int64_t factor = step.sizes[0];
+  if (found->extent % factor != 0) return fmt::format("{} does not divide {}", factor, found->extent);
 
-base::Result<Computation> restructured(const Computation& computation, const Schedule& schedule) {
-  Computation result = computation;
+  // S.rf: the spatial axes, l_i, then the other reduced axes and l_o in l's place.
+  Stage parts;
+  std::vector<Affine> by;  // old axes in terms of new ones
+  std::vector<std::int64_t> shape;
+  for (int a = 0; a < spatial; ++a) {
+    parts.axes.push_back(stage.axes[std::size_t(a)]);
+    shape.push_back(parts.axes.back().extent);
+    by.push_back(Affine::variable(a));
+  }
+  const Axis inner{fresh_axis(found->name + "_i", stage.axes), factor};
+  parts.axes.push_back(inner);
+  shape.push_back(factor);
+  for (int a = spatial; a < int(stage.axes.size()); ++a) {
+    Axis axis = stage.axes[std::size_t(a)];
+    Affine form;
+    if (a == reduced) {
+      axis = {fresh_axis(axis.name + "_o", stage.axes), axis.extent / factor};
+      form = Affine::variable(spatial);
+    }
+    if (axis.extent > 1 || a != reduced) {
+      form += Affine::variable(int(parts.axes.size()), a == reduced ? factor : 1);
+      parts.axes.push_back(std::move(axis));
+    }
+    by.push_back(std::move(form));
+  }
+  parts.combine = int(parts.axes.size()) > spatial + 1 ? stage.combine : Combine::none;
+  parts.value = map_accesses(stage.value, [&](Access access) {
+    for (Affine& form : access.index) form = substitute(form, by);
+    return access;
+  });
+  parts.tensor = add_temporary(computation, tensor.name + ".rf", tensor.dtype, std::move(shape));
+
+  Stage whole;
+  whole.tensor = stage.tensor;
+  whole.axes.assign(stage.axes.begin(), stage.axes.begin() + spatial);
+  whole.axes.push_back(inner);
+  whole.combine = stage.combine;
+  whole.index = stage.index;
+  Access access{parts.tensor, {}, false};
+  for (int a = 0; a <= spatial; ++a) access.index.push_back(Affine::variable(a));
+  whole.value = Value::load(std::move(access));
+  replace_stage(computation, number, {std::move(parts), std::move(whole)});
+  return "";
+}
+
+struct Restructured {
+  Computation computation;
+  double amplification = 1;
+};
+
+base::Result<Restructured> after_steps(const Computation& computation, const Schedule& schedule) {
+  Restructured result{computation};
   for (const Step& step : schedule) {
-    if (step.kind != StepKind::absorb) continue;
-    const std::string failure = absorb(result, step);
+    std::string failure;
+    if (step.kind == StepKind::absorb) failure = absorb(result.computation, step);
+    if (step.kind == StepKind::rfactor) failure = rfactor(result.computation, step);
+    if (step.kind == StepKind::winograd) {
+      const base::Result<double> factor = winograd(result.computation, step);
+      if (factor)
+        result.amplification *= *factor;
+      else
+        failure = factor.reason().text;
+    }
     if (!failure.empty()) return base::Reason{fmt::format("{}: {}", to_text(step), failure)};
   }
   return result;
+}
+
+}  // namespace
+
+bool is_restructuring(StepKind kind) {
+  return kind == StepKind::absorb || kind == StepKind::rfactor || kind == StepKind::winograd;
+}
+
+base::Result<Computation> restructured(const Computation& computation, const Schedule& schedule) {
+  base::Result<Restructured> result = after_steps(computation, schedule);
+  if (!result) return result.reason();
+  return std::move(result->computation);
+}
+
+double amplification(const Computation& computation, const Schedule& schedule) {
+  const bool exact =
+      std::none_of(schedule.begin(), schedule.end(), [](const Step& step) { return step.kind == StepKind::winograd; });
+  if (exact) return 1;
+  const base::Result<Restructured> result = after_steps(computation, schedule);
+  return result ? result->amplification : 1;
 }
 
 }  // namespace graft::codegen

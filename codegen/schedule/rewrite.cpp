@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "codegen/schedule/restructure.h"
+
 namespace graft::codegen {
 namespace {
 
@@ -39,6 +41,8 @@ class Rewriter {
   Rewriter(const Computation& computation, std::vector<StagePlan>& plans) : computation_(computation), plans_(plans) {}
 
   std::string apply(const Step& step) {
+    // Done before there were loops; what they leave under the stage's name is not scheduled by that.
+    if (is_restructuring(step.kind)) return "";
     const int tensor = computation_.tensor_named(step.stage);
     const int stage = tensor < 0 ? -1 : computation_.stage_writing(tensor);
     if (stage < 0) return fmt::format("there is no stage {}", step.stage);
@@ -62,10 +66,12 @@ class Rewriter {
         return pack(step);
       case StepKind::fuse:
         return fuse(step);
-      case StepKind::absorb:
-        return "";  // done before there were loops
       case StepKind::compute:
         return compute(step);
+      case StepKind::absorb:
+      case StepKind::rfactor:
+      case StepKind::winograd:
+        break;
     }
     return "unknown step";
   }
@@ -199,8 +205,12 @@ class Rewriter {
     if (computation_.tensors[std::size_t(stage_->tensor)].role != Role::temporary) {
       return fmt::format("{} is an output itself", step.stage);
     }
-    if (stage.combine != Combine::none || stage.axes.size() != std::size_t(computation_.spatial_axes(*stage_))) {
+    const std::vector<std::int64_t>& shape = computation_.tensors[std::size_t(stage_->tensor)].shape;
+    if (stage.combine != Combine::none || stage.axes.size() != shape.size()) {
       return fmt::format("{} is not element-wise", step.subject);
+    }
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (stage.axes[d].extent != shape[d]) return fmt::format("{} reads a part of {} only", step.subject, step.stage);
     }
     bool reads = false;
     for (const Access& access : stage.value.loads) {
@@ -247,6 +257,9 @@ class Rewriter {
     if (producer < 0) return fmt::format("there is no stage {}", step.subject);
     if (computation_.tensors[std::size_t(tensor)].role != Role::temporary) {
       return fmt::format("{} is an output", step.subject);
+    }
+    if (!computation_.stages[std::size_t(producer)].index.empty()) {
+      return fmt::format("{} is made of tiles of its own", step.subject);
     }
     StagePlan& computed = plans_[std::size_t(producer)];
     if (computed.scheduled) return fmt::format("stands behind other steps of {}", step.subject);
@@ -303,7 +316,7 @@ class Rewriter {
 }  // namespace
 
 std::string loop_name(const Stage& stage, const LoopPlan& loop) {
-  return fmt::format("{}.{}", stage.axes[std::size_t(loop.axis)].name, loop.level);
+  return stage.axes[std::size_t(loop.axis)].name + "." + std::to_string(loop.level);
 }
 
 std::int64_t range_of(const StagePlan& plan, int position) {

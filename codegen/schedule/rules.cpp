@@ -7,6 +7,7 @@
 #include <set>
 
 #include "codegen/schedule/lower.h"
+#include "codegen/schedule/splits.h"
 
 namespace graft::codegen {
 namespace {
@@ -84,19 +85,6 @@ std::vector<VectorAxis> vector_axes(const Computation& computation, const Stage&
 }
 
 // ---- domains ----
-
-// Multiples of `size` worth trying as the next larger tile of an extent: those that divide it, and all of it; powers of
-// two, too, where that leaves little choice.
-std::vector<std::int64_t> multiples(std::int64_t size, std::int64_t extent) {
-  std::set<std::int64_t> result = {(extent + size - 1) / size * size};
-  for (std::int64_t factor = 1; size * factor < extent; ++factor) {
-    if (extent % (size * factor) == 0) result.insert(size * factor);
-  }
-  if (result.size() < few_choices) {
-    for (std::int64_t factor = 1; size * factor < extent; factor *= 2) result.insert(size * factor);
-  }
-  return {result.begin(), result.end()};
-}
 
 // Sizes of a register tile along an axis: what divides it; others, too, where that leaves little choice or the rest is
 // small beside the whole.

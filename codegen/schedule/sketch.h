@@ -23,6 +23,7 @@
 
 namespace graft::codegen {
 
+// Never changes once made, so that its hash is taken once.
 struct Sketch {
   struct Argument {
     std::string name;
@@ -35,15 +36,25 @@ struct Sketch {
     std::vector<std::string> alternatives;  // of `$name{...}`
     bool operator==(const Token&) const = default;
   };
-  std::string name;
-  std::vector<Argument> arguments;
-  std::vector<std::vector<Token>> lines;
-  bool operator==(const Sketch&) const = default;
+  using Line = std::vector<Token>;
+
+  Sketch(std::string name, std::vector<Argument> arguments, std::vector<Line> lines);
+  bool operator==(const Sketch& other) const;
+  int argument_named(std::string_view argument) const;  // -1 if there is none
+
+  const std::string name;
+  const std::vector<Argument> arguments;
+  const std::vector<Line> lines;
+  const std::uint64_t hash;  // of the text
 };
 
 Sketch parse_sketch(std::string_view text, std::string_view place);  // throws UserError
+// `sketch` and further lines; they may use its arguments.
+Sketch with_lines(const Sketch& sketch, std::string_view text, std::string_view place);  // throws UserError
 std::string to_text(const Sketch& sketch);
-std::uint64_t hash(const Sketch& sketch);
+inline std::uint64_t hash(const Sketch& sketch) {
+  return sketch.hash;
+}
 
 // All arguments put in; a Reason for a wrong number of arguments or an alternative that does not exist.
 base::Result<Schedule> fill(const Sketch& sketch, std::span<const std::int64_t> arguments);

@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <map>
 
 #include "base/hash.h"
 
 namespace graft::codegen {
 namespace {
 
-constexpr int most_draws = 10000;
-constexpr int mutation_tries = 32;
+constexpr std::size_t most_draws = 10000;
+constexpr int most_tries = 32;  // of a mutation or a crossover
+constexpr std::size_t most_reasons = 3;
 constexpr std::int64_t sketch_every = 16;  // mutations
 
 void put(const Domain& domain, std::size_t row, std::vector<std::int64_t>& arguments) {
@@ -26,6 +30,38 @@ bool holds(const Domain& domain, std::size_t row, const std::vector<std::int64_t
   return true;
 }
 
+double points_of(const SketchSpace& sketch) {
+  double points = 1;
+  for (const Domain& domain : sketch.domains) points *= double(domain.values.size());
+  return points;
+}
+
+// "a (6012 times), b (388 times)": reasons that differ in their numbers only count as one, shown by its first.
+std::string most_frequent(const std::vector<base::Reason>& reasons) {
+  struct Kind {
+    std::string first;
+    int times = 0;
+  };
+  std::map<std::string, Kind> kinds;
+  for (const base::Reason& reason : reasons) {
+    std::string form;
+    for (const char c : reason.text) {
+      const bool digit = c >= '0' && c <= '9';
+      if (!digit || form.empty() || form.back() != '#') form += digit ? '#' : c;
+    }
+    Kind& kind = kinds[form];
+    if (kind.times++ == 0) kind.first = reason.text;
+  }
+  std::vector<Kind> ordered;
+  for (const auto& [form, kind] : kinds) ordered.push_back(kind);
+  std::stable_sort(ordered.begin(), ordered.end(), [](const Kind& a, const Kind& b) { return a.times > b.times; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(ordered.size(), most_reasons); ++i) {
+    text += fmt::format("{}{} ({} times)", i > 0 ? ", " : "", ordered[i].first, ordered[i].times);
+  }
+  return text;
+}
+
 }  // namespace
 
 Space::Space(Workload workload, Target target, std::vector<SketchSpace> sketches)
@@ -39,66 +75,121 @@ Space::Space(Workload workload, Target target, std::vector<SketchSpace> sketches
     assert(covered == sketch.sketch->arguments.size());
   }
   assert(!sketches_.empty());
+  for (const SketchSpace& sketch : sketches_) {
+    weights_.push_back(1 + std::ilogb(points_of(sketch)));
+    total_weight_ += weights_.back();
+  }
 }
 
 double Space::size() const {
   double total = 0;
-  for (const SketchSpace& sketch : sketches_) {
-    double points = 1;
-    for (const Domain& domain : sketch.domains) points *= double(domain.values.size());
-    total += points;
-  }
+  for (const SketchSpace& sketch : sketches_) total += points_of(sketch);
   return total;
 }
 
-Candidate Space::sample(base::Stream& stream) const {
-  for (int draw = 0; draw < most_draws; ++draw) {
-    const SketchSpace& chosen = sketches_[std::size_t(stream.below(std::int64_t(sketches_.size())))];
-    Candidate candidate{workload_, chosen.sketch, std::vector<std::int64_t>(chosen.sketch->arguments.size())};
-    for (const Domain& domain : chosen.domains) {
+const SketchSpace* Space::part_of(const Candidate& candidate) const {
+  const auto found = std::find_if(sketches_.begin(), sketches_.end(), [&](const SketchSpace& part) {
+    return part.sketch == candidate.sketch || *part.sketch == *candidate.sketch;
+  });
+  return found == sketches_.end() ? nullptr : &*found;
+}
+
+base::Result<LoopProgram> Space::lowered(const SketchSpace& part, const Candidate& candidate) const {
+  if (candidate.arguments.size() == part.sketch->arguments.size()) {
+    for (const Condition& condition : part.forbids) {
+      if (forbids(condition, candidate.arguments)) return base::Reason{"forbid " + condition.text};
+    }
+  }
+  return program(candidate, target_);
+}
+
+std::optional<base::Reason> Space::refusal(const Candidate& candidate) const {
+  const SketchSpace* const part = part_of(candidate);
+  if (part == nullptr) return base::Reason{fmt::format("sketch {}: of another space", candidate.sketch->name)};
+  const base::Result<LoopProgram> result = lowered(*part, candidate);
+  return result ? std::nullopt : std::optional(result.reason());
+}
+
+base::Result<Candidate> Space::draw(base::Stream& stream) const {
+  std::vector<base::Reason> refused;
+  while (refused.size() < most_draws) {
+    std::int64_t at = stream.below(total_weight_);
+    std::size_t chosen = 0;
+    while (at >= weights_[chosen]) at -= weights_[chosen++];
+    const SketchSpace& part = sketches_[chosen];
+    Candidate candidate{workload_, part.sketch, std::vector<std::int64_t>(part.sketch->arguments.size())};
+    for (const Domain& domain : part.domains) {
       put(domain, std::size_t(stream.below(std::int64_t(domain.values.size()))), candidate.arguments);
     }
-    if (valid(candidate)) return candidate;
+    const base::Result<LoopProgram> result = lowered(part, candidate);
+    if (result) return candidate;
+    refused.push_back(result.reason());
   }
-  throw base::UserError(workload_.text,
-                        fmt::format("none of {} schedules drawn is within the limits of {}", most_draws, target_.cpu));
+  return base::Reason{fmt::format("none of {} schedules drawn is possible within the limits of {}: {}", most_draws,
+                                  target_.cpu, most_frequent(refused))};
 }
 
-Candidate Space::mutate(const Candidate& candidate, base::Stream& stream) const {
-  if (sketches_.size() > 1 && stream.below(sketch_every) == 0) return sample(stream);
-  for (const SketchSpace& sketch : sketches_) {
-    if (!(*sketch.sketch == *candidate.sketch)) continue;
-    if (sketch.domains.empty()) return candidate;
-    for (int attempt = 0; attempt < mutation_tries; ++attempt) {
-      const Domain& domain = sketch.domains[std::size_t(stream.below(std::int64_t(sketch.domains.size())))];
-      const std::size_t row = std::size_t(stream.below(std::int64_t(domain.values.size())));
-      if (holds(domain, row, candidate.arguments)) continue;
-      Candidate changed = candidate;
-      put(domain, row, changed.arguments);
-      if (valid(changed)) return changed;
-    }
-    return candidate;
-  }
-  return sample(stream);  // a sketch of another space
+Candidate Space::sample(base::Stream& stream) const {
+  base::Result<Candidate> result = draw(stream);
+  if (!result) throw base::UserError(workload_.text, result.reason().text);
+  return std::move(result).value();
 }
 
-std::optional<Candidate> Space::crossover(const Candidate& a, const Candidate& b, base::Stream& stream) const {
-  for (const SketchSpace& sketch : sketches_) {
-    if (!(*sketch.sketch == *a.sketch) || !(*sketch.sketch == *b.sketch)) continue;
+base::Result<Candidate> Space::mutate(const Candidate& candidate, base::Stream& stream) const {
+  const SketchSpace* const part = part_of(candidate);
+  if (part == nullptr || (sketches_.size() > 1 && stream.below(sketch_every) == 0)) return draw(stream);
+  std::vector<const Domain*> open;
+  for (const Domain& domain : part->domains) {
+    if (domain.values.size() > 1) open.push_back(&domain);
+  }
+  const auto unchanged = [&](std::string_view why) {
+    return base::Reason{fmt::format("sketch {}: nothing to mutate: {}", part->sketch->name, why)};
+  };
+  if (open.empty()) return unchanged("no domain has a choice");
+  std::optional<base::Result<LoopProgram>> before;  // lowered when first needed
+  // Of a choice among texts every second one changes nothing (the order of loops that vanish); sizes nearly always do.
+  const auto changes = [&](const Domain& domain, const LoopProgram& after) {
+    const bool of_texts = std::any_of(domain.arguments.begin(), domain.arguments.end(), [&](int argument) {
+      return part->sketch->arguments[std::size_t(argument)].alternatives > 0;
+    });
+    if (!of_texts) return true;
+    if (!before) before = program(candidate, target_);
+    return !*before || !(**before == after);
+  };
+  std::string last = "the same program";
+  for (int attempt = 0; attempt < most_tries; ++attempt) {
+    const Domain& domain = *open[std::size_t(stream.below(std::int64_t(open.size())))];
+    const std::size_t row = std::size_t(stream.below(std::int64_t(domain.values.size())));
+    if (holds(domain, row, candidate.arguments)) continue;
+    Candidate changed = candidate;
+    put(domain, row, changed.arguments);
+    const base::Result<LoopProgram> after = lowered(*part, changed);
+    if (after && changes(domain, *after)) return changed;
+    last = after ? "the same program" : after.reason().text;
+  }
+  return unchanged(fmt::format("{} tries, the last one: {}", most_tries, last));
+}
+
+base::Result<Candidate> Space::crossover(const Candidate& a, const Candidate& b, base::Stream& stream) const {
+  const SketchSpace* const part = part_of(a);
+  if (part == nullptr || part_of(b) != part) {
+    return base::Reason{fmt::format("the parents' sketches differ: {} and {}", a.sketch->name, b.sketch->name)};
+  }
+  std::string last;
+  for (int attempt = 0; attempt < most_tries; ++attempt) {
     Candidate child = a;
-    for (const Domain& domain : sketch.domains) {
+    for (const Domain& domain : part->domains) {
       if (stream.below(2) == 0) continue;
       for (const int argument : domain.arguments) {
         child.arguments[std::size_t(argument)] = b.arguments[std::size_t(argument)];
       }
     }
-    if (valid(child)) return child;
+    const base::Result<LoopProgram> result = lowered(*part, child);
+    if (result) return child;
+    last = result.reason().text;
   }
-  return std::nullopt;
-}
-
-bool Space::valid(const Candidate& candidate) const {
-  return program(candidate, target_).ok();
+  return base::Reason{
+      fmt::format("sketch {}: no child in {} tries, the last one: {}", part->sketch->name, most_tries, last)};
 }
 
 std::uint64_t Space::hash() const {
@@ -112,6 +203,7 @@ std::uint64_t Space::hash() const {
         for (const std::int64_t number : row) value = base::hash_combine(value, std::uint64_t(number));
       }
     }
+    for (const Condition& condition : sketch.forbids) value = base::hash_combine(value, codegen::hash(condition));
   }
   return value;
 }

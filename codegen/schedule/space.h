@@ -1,5 +1,5 @@
 // All schedules of a workload for a target: sketches with a domain for every argument. Derived by rule (rules.h) from
-// any computation, or from a user's sketches.
+// any computation, or from a user's file (template.h).
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
 #include "codegen/schedule/candidate.h"
+#include "codegen/schedule/condition.h"
 #include "codegen/schedule/sketch.h"
 
 namespace graft::codegen {
@@ -28,7 +29,8 @@ struct Domain {
 
 struct SketchSpace {
   std::shared_ptr<const Sketch> sketch;
-  std::vector<Domain> domains;  // every argument of the sketch in exactly one
+  std::vector<Domain> domains;          // every argument of the sketch in exactly one
+  std::vector<Condition> forbids = {};  // bound to the sketch
 };
 
 class Space {
@@ -39,24 +41,40 @@ class Space {
   const Target& target() const { return target_; }
   const std::vector<SketchSpace>& sketches() const { return sketches_; }
 
-  // Number of points (some are beyond limits); as a double because products exceed 64 bits.
+  // Number of points (some are forbidden or beyond limits); as a double because products exceed 64 bits.
   double size() const;
-  // Uniform over sketches, then over points that lower within limits (rejection; throws UserError naming the workload
-  // when 10,000 draws in a row were refused).
+  // Why a candidate is no schedule of this space: its sketch is of another, a condition forbids it, or it does not
+  // lower within limits. That its arguments stand in their domains is not looked at.
+  std::optional<base::Reason> refusal(const Candidate& candidate) const;
+  bool valid(const Candidate& candidate) const { return !refusal(candidate); }
+
+  // What these three give is valid. They draw from `stream` alone: the same stream gives the same candidates.
+  //
+  // Draws a sketch, then uniformly one of its valid points (by rejection). A sketch's weight is the number of bits that
+  // tell its points apart: by their number, a small sketch would never be seen, and without weights one with hardly a
+  // choice would be seen again and again. Throws UserError with the workload and the most frequent reasons when 10,000
+  // draws in a row were refused.
   Candidate sample(base::Stream& stream) const;
-  // One domain of the candidate drawn anew (another row than before), until the result is within limits; at most
-  // 32 tries, then the candidate itself. One in sixteen changes the sketch (a fresh sample).
-  Candidate mutate(const Candidate& candidate, base::Stream& stream) const;
-  // Every domain from one of the parents; nullopt when their sketches differ or the child is beyond limits.
-  std::optional<Candidate> crossover(const Candidate& a, const Candidate& b, base::Stream& stream) const;
-  bool valid(const Candidate& candidate) const;
-  // Of workload, target, sketches and domains.
+  // One domain of the candidate drawn anew (another row than before), until the result is valid: at most 32 tries. A
+  // choice among texts must change the program, too; the order of loops that vanish, say, does not. One in sixteen
+  // changes the sketch (a fresh sample), as does a candidate of another space.
+  base::Result<Candidate> mutate(const Candidate& candidate, base::Stream& stream) const;
+  // Every domain from one of the parents, at most 32 tries. A Reason when their sketches differ, too.
+  base::Result<Candidate> crossover(const Candidate& a, const Candidate& b, base::Stream& stream) const;
+  // Of workload, target, sketches, domains and conditions.
   std::uint64_t hash() const;
 
  private:
+  base::Result<Candidate> draw(base::Stream& stream) const;
+  const SketchSpace* part_of(const Candidate& candidate) const;  // null: another space's
+  // The program of a candidate of `part`, or why it is none.
+  base::Result<LoopProgram> lowered(const SketchSpace& part, const Candidate& candidate) const;
+
   Workload workload_;
   Target target_;
   std::vector<SketchSpace> sketches_;
+  std::vector<std::int64_t> weights_;  // by sketch
+  std::int64_t total_weight_ = 0;
 };
 
 // The space by rule: sketches and domains for any computation and target, no operator names (rules.cpp).

@@ -10,7 +10,7 @@
 namespace graft::codegen {
 namespace {
 
-constexpr std::array step_names = {
+constexpr std::array names = {
 #define X(name) std::string_view(#name),
     GRAFT_STEPS(X)
 #undef X
@@ -20,7 +20,7 @@ std::int64_t size_from(std::string_view word, std::string_view place) {
   std::int64_t size = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), size);
   if (error != std::errc() || end != word.data() + word.size() || size < 1) {
-    throw base::UserError(place, fmt::format("expected a tile size >= 1, got '{}'", word));
+    throw base::UserError(place, fmt::format("expected a size >= 1, got '{}'", word));
   }
   return size;
 }
@@ -29,6 +29,7 @@ std::int64_t size_from(std::string_view word, std::string_view place) {
 std::string_view subject_of(StepKind kind) {
   switch (kind) {
     case StepKind::tile:
+    case StepKind::rfactor:
       return "an axis";
     case StepKind::pack:
       return "a tensor";
@@ -41,9 +42,16 @@ std::string_view subject_of(StepKind kind) {
     case StepKind::unroll:
     case StepKind::parallel:
     case StepKind::accumulate:
+    case StepKind::winograd:
       break;
   }
   return "";
+}
+
+// How many sizes follow: none, one, or (2) as many as there are.
+int sizes_of(StepKind kind) {
+  if (kind == StepKind::tile) return 2;
+  return kind == StepKind::rfactor || kind == StepKind::winograd ? 1 : 0;
 }
 
 bool has_above(StepKind kind) {
@@ -53,17 +61,21 @@ bool has_above(StepKind kind) {
 }  // namespace
 
 std::string_view name_of(StepKind kind) {
-  return step_names[std::size_t(kind)];
+  return names[std::size_t(kind)];
+}
+
+std::vector<std::string> step_names() {
+  return {names.begin(), names.end()};
 }
 
 Step step_from_words(const std::vector<std::string_view>& words, std::string_view place) {
   if (words.empty()) throw base::UserError(place, "expected a step, got an empty line");
   Step step;
   std::size_t kind = 0;
-  while (kind < step_names.size() && step_names[kind] != words[0]) ++kind;
-  if (kind == step_names.size()) {
-    const std::vector<std::string> known(step_names.begin(), step_names.end());
-    throw base::UserError(place, fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], known)));
+  while (kind < names.size() && names[kind] != words[0]) ++kind;
+  if (kind == names.size()) {
+    throw base::UserError(place,
+                          fmt::format("unknown step '{}'{}", words[0], base::did_you_mean(words[0], step_names())));
   }
   step.kind = StepKind(kind);
   const std::string_view subject = subject_of(step.kind);
@@ -81,8 +93,9 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (has_above(step.kind) && word("'above'") != "above") {
     throw base::UserError(place, fmt::format("{}: expected 'above', got '{}'", words[0], words[next - 1]));
   }
+  if (next < words.size() && step.kind != StepKind::tile) step.loops.reserve(words.size() - next);
   while (next < words.size()) {
-    if (step.kind == StepKind::tile) {
+    if (sizes_of(step.kind) > 0) {
       step.sizes.push_back(size_from(words[next], place));
     } else {
       step.loops.emplace_back(words[next]);
@@ -91,9 +104,12 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   }
   if (step.kind == StepKind::fuse || step.kind == StepKind::absorb) {
     if (!step.loops.empty()) throw base::UserError(place, fmt::format("{}: unexpected '{}'", words[0], step.loops[0]));
-  } else if (step.kind == StepKind::tile ? step.sizes.empty() : step.loops.empty()) {
-    throw base::UserError(place, fmt::format("{}: expected {}, got the end", words[0],
-                                             step.kind == StepKind::tile ? "a size" : "a loop"));
+  } else if (sizes_of(step.kind) > 0 ? step.sizes.empty() : step.loops.empty()) {
+    throw base::UserError(
+        place, fmt::format("{}: expected {}, got the end", words[0], sizes_of(step.kind) > 0 ? "a size" : "a loop"));
+  }
+  if (sizes_of(step.kind) == 1 && step.sizes.size() != 1) {
+    throw base::UserError(place, fmt::format("{}: expected one size, got {}", words[0], step.sizes.size()));
   }
   if ((step.kind == StepKind::vector || step.kind == StepKind::parallel) && step.loops.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));
@@ -111,7 +127,7 @@ std::string to_text(const Step& step) {
   if (step.kind == StepKind::pack && !step.sizes.empty()) text += fmt::format(" by {}", step.sizes[0]);
   if (has_above(step.kind)) text += " above";
   for (const std::string& loop : step.loops) text += " " + loop;
-  if (step.kind == StepKind::tile) {
+  if (sizes_of(step.kind) > 0) {
     for (const std::int64_t size : step.sizes) text += fmt::format(" {}", size);
   }
   return text;

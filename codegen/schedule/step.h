@@ -11,10 +11,13 @@
 
 namespace graft::codegen {
 
-// Text form of each (STAGE is the name of the tensor that it fills); absorb stands before all others, tile and order
-// before a stage's other steps, the steps of a stage that is computed within another one behind that compute:
+// Text form of each (STAGE is the name of the tensor that it fills); absorb, rfactor and winograd stand before all
+// others, tile and order before a stage's other steps, the steps of a stage that is computed within another one behind
+// that compute:
 //   absorb STAGE PRODUCER                the stage PRODUCER, which reduces nothing, is written into STAGE's expression
 //                                        (a padding copy: loops then keep its border apart, and skip what is zero)
+//   rfactor STAGE AXIS FACTOR            the reduction over AXIS in FACTOR interleaved parts, added up behind
+//   winograd STAGE M                     a 3x3 convolution of stride 1 by Winograd's algorithm, in tiles of M x M
 //   compute STAGE PRODUCER above LOOP ...  what STAGE reads of the stage PRODUCER from directly above the outermost of
 //                                        these loops of STAGE on is computed there, into a tile
 //   tile STAGE AXIS s1 s2 ...            splits the axis by tile sizes in elements, each a multiple of the next:
@@ -31,7 +34,8 @@ namespace graft::codegen {
 //   fuse STAGE CONSUMER                  the element-wise stage CONSUMER is applied when STAGE's tile is written back;
 //                                        STAGE may itself be fused into another: chains from the first stage on
 #define GRAFT_STEPS(X) \
-  X(tile) X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse) X(absorb) X(compute)
+  X(tile)              \
+  X(order) X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse) X(absorb) X(compute) X(rfactor) X(winograd)
 
 enum class StepKind {
 #define X(name) name,
@@ -39,13 +43,14 @@ enum class StepKind {
 #undef X
 };
 std::string_view name_of(StepKind kind);
+std::vector<std::string> step_names();
 
 struct Step {
   StepKind kind = StepKind::tile;
   std::string stage;
-  std::string subject;              // tile: axis; pack: tensor; fuse: consumer; absorb, compute: producer; else empty
+  std::string subject;  // tile, rfactor: axis; pack: tensor; fuse: consumer; absorb, compute: producer; else empty
   std::vector<std::string> loops;   // order, vector, unroll, parallel; accumulate, pack, compute: those behind "above"
-  std::vector<std::int64_t> sizes;  // tile; pack: N
+  std::vector<std::int64_t> sizes;  // tile; pack: N; rfactor, winograd: one
   bool operator==(const Step&) const = default;
 };
 using Schedule = std::vector<Step>;

@@ -106,16 +106,16 @@ struct Choice {
 
 // The kernel of a small grid with the least leave-one-out error, whose residuals are alpha_i / (A^-1)_ii for the
 // covariance A (Rasmussen and Williams 2006, section 5.4.2). With few rows that error says little, hence a handicap for
-// setting the sources aside. Looks at the leading groups of at most about 128 rows: the cost is
-// cubic and the choice is not that delicate.
+// setting the sources aside. Looks at the leading groups of at most 128 rows, or at as many of a
+// first one that is larger: the cost is cubic and the choice is not that delicate.
 Choice choose(const Similarity& similarity, const Vector& speed, const Vector& mean_score,
               const std::vector<std::int64_t>& sizes) {
   std::vector<std::int64_t> kept;
   std::int64_t rows = 0;
   for (const std::int64_t size : sizes) {
     if (rows > 0 && rows + size > 128) break;
-    kept.push_back(size);
-    rows += size;
+    kept.push_back(std::min<std::int64_t>(size, 128));
+    rows += kept.back();
   }
   const Similarity few = similarity.leading(rows);
   const bool has_sources = few.agreement.size() > 0;

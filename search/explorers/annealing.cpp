@@ -81,7 +81,9 @@ std::vector<codegen::Candidate> Annealing::propose(int count, Scorer& scorer) {
     std::vector<codegen::Candidate> moved(chains);
     base::parallel_for(std::int64_t(chains), base::hardware_threads(), [&](std::int64_t chain) {
       base::Stream stream(seed_, "annealing.mutate", std::uint64_t(mutations_ + chain));
-      moved[std::size_t(chain)] = space_.mutate(chains_[std::size_t(chain)], stream);
+      const codegen::Candidate& candidate = chains_[std::size_t(chain)];
+      base::Result<codegen::Candidate> mutant = space_.mutate(candidate, stream);
+      moved[std::size_t(chain)] = mutant ? std::move(mutant).value() : candidate;
     });
     mutations_ += std::int64_t(chains);
     const std::vector<float> moved_scores = scorer.scores(moved);

@@ -268,18 +268,19 @@ void take_workload(const Request& request, int file, Answer& answer) {
 
 // ---- checking
 
-// False (and a message) at the first element that is not within its tolerance; NaN never is.
+// False (and a message) at the first element that is not within `factor` times its tolerance; NaN never is.
 template <class T>
-bool compare(const Part& part, const char* data, Answer& answer) {
+bool compare(const Part& part, const char* data, double factor, Answer& answer) {
   const T* const got = reinterpret_cast<const T*>(data);
   const double* const expected = reinterpret_cast<const double*>(workload.file + part.expected);
   const double* const tolerance = reinterpret_cast<const double*>(workload.file + part.tolerance);
   for (std::uint64_t i = 0; i < part.elements; ++i) {
     const double value = double(got[i]);
-    if (within(value, expected[i], tolerance[i])) continue;
+    const double allowed = factor * tolerance[i];
+    if (within(value, expected[i], allowed)) continue;
     answer.outcome = Outcome::wrong_result;
     snprintf(answer.message, sizeof answer.message, "%s: element %llu is %.9g instead of %.9g (allowed error %.3g)",
-             part.name, static_cast<unsigned long long>(i), value, expected[i], tolerance[i]);
+             part.name, static_cast<unsigned long long>(i), value, expected[i], allowed);
     return false;
   }
   return true;
@@ -293,16 +294,16 @@ bool stored_outside(const Region& region, const char* name, Answer& answer) {
   return true;
 }
 
-bool check_outputs(const Region& workspace, Answer& answer) {
+bool check_outputs(const Region& workspace, double factor, Answer& answer) {
   if (stored_outside(workspace, "the workspace", answer)) return false;
   for (int i = 0; i < workload.parts; ++i) {
     const Part& part = workload.part[i];
     if (part.written == 0) continue;
     if (stored_outside(workload.region[i], part.name, answer)) return false;
     const char* const data = workload.region[i].data;
-    const bool same = part.element == Element::f32   ? compare<float>(part, data, answer)
-                      : part.element == Element::f64 ? compare<double>(part, data, answer)
-                                                     : compare<std::int32_t>(part, data, answer);
+    const bool same = part.element == Element::f32   ? compare<float>(part, data, factor, answer)
+                      : part.element == Element::f64 ? compare<double>(part, data, factor, answer)
+                                                     : compare<std::int32_t>(part, data, factor, answer);
     if (!same) return false;
   }
   return true;
@@ -405,7 +406,7 @@ void measure(Kernel& kernel, const Region& workspace, const Request& request, An
     return end_by_signal(number, "run", workspace, answer);
   }
   const double first = kernel.elapsed;
-  if (!check_outputs(workspace, answer)) return;
+  if (!check_outputs(workspace, request.tolerance_factor, answer)) return;
   double one_call = first;
   if (limit > 0 && first > limit) {
     const int number = kernel.time(1, cut_off());

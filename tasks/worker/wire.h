@@ -43,6 +43,7 @@ struct Request {
   double minimum_seconds = 0;    // of a repetition
   double timeout_seconds = 0;    // of everything
   double abort_seconds = 0;      // a first run beyond it ends the candidate; 0: no limit
+  double tolerance_factor = 1;   // on the errors that the workload's parts allow
 };
 
 enum class Outcome : std::uint32_t {

@@ -49,6 +49,20 @@ TEST(Cursor, says_line_and_column_of_what_it_found) {
   EXPECT_EQ(refusal([&] { cursor.identifier(); }), "gemm.sketch:2:11: expected a name, got the end of the text");
 }
 
+TEST(Cursor, reads_line_by_line_without_losing_the_place) {
+  Cursor cursor("one two # three\n\n  four", "text");
+  Cursor first = cursor.line('#');
+  EXPECT_EQ(first.identifier(), "one");
+  EXPECT_EQ(first.identifier(), "two");
+  EXPECT_TRUE(first.at_end());
+  EXPECT_EQ(refusal([&] { first.fail("no"); }), "text:1:9: no");
+  EXPECT_TRUE(cursor.line().at_end());
+  Cursor last = cursor.line();
+  EXPECT_EQ(refusal([&] { last.integer(); }), "text:3:3: expected an integer, got 'four'");
+  EXPECT_TRUE(cursor.at_end());
+  EXPECT_TRUE(cursor.line().at_end());
+}
+
 TEST(Cursor, shows_one_whole_character_of_what_is_no_word) {
   Cursor cursor("\xe2\x82\xac 5", "text");
   EXPECT_EQ(refusal([&] { cursor.identifier(); }), "text:1:1: expected a name, got '\xe2\x82\xac'");

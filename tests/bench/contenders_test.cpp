@@ -73,7 +73,7 @@ TEST(Problems, OutputsAreRightOnlyWhenEveryElementIs) {
   problem.clear_outputs();
   EXPECT_FALSE(problem.outputs_right());
   const codegen::Target host = codegen::host_target();
-  const Kernel kernel(codegen::naive_program(problem.computation()), host, codegen::search_pipeline());
+  const Kernel kernel(codegen::naive_program(problem.computation()), host, codegen::search_pipeline(host));
   kernel.prepare(problem.buffers().data());
   kernel.run(problem.buffers().data(), in_order());
   EXPECT_TRUE(problem.outputs_right());
@@ -155,8 +155,8 @@ TEST(Contenders, CCompilersComputeTheSameLoops) {
 TEST(Libraries, TwoFromMemoryAreTwo) {
   const Problem small(parse_workload("matmul(m=4,n=6,k=5)")), large(parse_workload("matmul(m=7,n=6,k=5)"));
   const codegen::Target host = codegen::host_target();
-  const Kernel first(codegen::naive_program(small.computation()), host, codegen::search_pipeline());
-  const Kernel second(codegen::naive_program(large.computation()), host, codegen::search_pipeline());
+  const Kernel first(codegen::naive_program(small.computation()), host, codegen::search_pipeline(host));
+  const Kernel second(codegen::naive_program(large.computation()), host, codegen::search_pipeline(host));
   second.run(large.buffers().data(), in_order());
   EXPECT_TRUE(large.outputs_right());
   first.run(small.buffers().data(), in_order());

@@ -1,6 +1,8 @@
 // The whole way on tiny workloads: collect, train, adapt, evaluate, tune, inspect, report.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <set>
 
 #include "tests/cli/support.h"
 
@@ -58,6 +60,35 @@ TEST_F(Flow, CollectNeverReplacesAFileThatIsNotItsOwn) {
       graft(quick({"collect", small, "--platform", "native:v2", "--samples", "2", "--out", file("precious.h5")}));
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_EQ(base::read_file(file("precious.h5")), "something");
+}
+
+TEST_F(Flow, ASpaceOfOnesOwn) {
+  const std::string example = std::string(GRAFT_SOURCE_DIR) + "/examples/matmul.space";
+  const std::vector<std::string> tune = quick(
+      {"tune", small, "--platform", "native:v3", "--trials", "8", "--space", file("own.space"), "--out", file("own")});
+  base::replace_file(file("own.space"), base::read_file(example) + "\nsketch plain\nunroll C $which{j.0|l.0}\n");
+  const base::Document result = json_of(tune);
+  EXPECT_EQ(result.at("trials").as_integer(), 8);
+  EXPECT_FALSE(result.at("best").is_null());
+  const base::Document request = json_of({"inspect", file("own")}).at("request");
+  EXPECT_EQ(request.at("space").as_string().size(), 16u);
+  // Continued with the same file, refused with another.
+  EXPECT_EQ(json_of(tune).at("trials").as_integer(), 8);
+  base::replace_file(file("own.space"), "from rules\n");
+  const base::Finished other_file = graft(tune);
+  EXPECT_EQ(other_file.exit_code, 2);
+  EXPECT_NE(other_file.err.find("made with space"), std::string::npos) << other_file.err;
+
+  const base::Document space = json_of({"inspect", small, "--platform", "native:v3", "--space", example});
+  ASSERT_EQ(space.at("sketches").as_list().size(), 2u);
+  EXPECT_TRUE(space.at("sketches").as_list()[0].as_string().starts_with("sketch blocked\n"));
+  EXPECT_NE(space.at("space_hash"), json_of({"inspect", small, "--platform", "native:v3"}).at("space_hash"));
+
+  base::replace_file(file("fixed.space"),
+                     "sketch fixed\ntile C j $j\norder C i.0 l.0 j.0 j.1\nvector C j.1\ndomain j = 4 8 16\n");
+  const base::Document collected = json_of(quick({"collect", small, other, "--platform", "native:v3", "--samples", "3",
+                                                  "--space", file("fixed.space"), "--out", file("fixed.h5")}));
+  EXPECT_EQ(collected.at("trials").as_integer(), 6);
 }
 
 TEST_F(Flow, Adapt) {
@@ -139,7 +170,7 @@ TEST_F(Flow, TuneWithAndWithoutAModel) {
     const std::string folder = file(with_model ? "tuned" : "scratch");
     std::vector<std::string> command =
         quick({"tune", small, "--platform", "native:v3", "--trials", "16", "--batch", "8", "--out", folder});
-    if (with_model) command.insert(command.end(), {"--model", file("model.h5")});
+    if (with_model) command.insert(command.end(), {"--model", file("model.h5"), "--rebuild", "0"});
     const base::Document result = json_of(command);
     EXPECT_EQ(result.at("workload").as_string(), "matmul(m=24,n=32,k=16,dtype=f32)");
     EXPECT_EQ(result.at("platform").as_string(), "native:v3");
@@ -152,10 +183,49 @@ TEST_F(Flow, TuneWithAndWithoutAModel) {
     const auto& curve = result.at("curve").as_list();
     ASSERT_FALSE(curve.empty());
     EXPECT_EQ(curve.back().as_list()[0].as_integer(), 16);
-    EXPECT_EQ(curve.back().as_list()[1].as_number(), seconds);
+    const auto& builds = result.at("builds").as_list();
+    if (with_model) {  // nothing is built again: the best is the best trial
+      EXPECT_TRUE(builds.empty());
+      EXPECT_EQ(curve.back().as_list()[1].as_number(), seconds);
+      EXPECT_EQ(result.at("best").find("pipeline"), nullptr);
+    } else {  // the best four, by every pipeline
+      std::set<std::int64_t> trials;
+      double least = INFINITY;
+      bool named = false;
+      for (const base::Document& build : builds) {
+        trials.insert(build.at("trial").as_integer());
+        least = std::min(least, build.at("seconds").as_number());
+        named |= build.at("pipeline") == result.at("best").at("pipeline");
+      }
+      EXPECT_EQ(trials.size(), 4u);
+      EXPECT_EQ(builds.size() % 4, 0u);
+      EXPECT_EQ(seconds, least);
+      EXPECT_TRUE(named);
+      EXPECT_TRUE(std::filesystem::exists(folder + "/builds.json"));
+    }
     EXPECT_EQ(base::parse_json(base::read_file(folder + "/best.json"), "best.json").at("best"), result.at("best"));
-    // Again: everything is recorded.
-    EXPECT_EQ(json_of(command).at("curve"), result.at("curve"));
+    const base::Document& time = result.at("time");
+    EXPECT_EQ(time.at("measured").as_integer(), 16);
+    EXPECT_NEAR(time.at("trials_per_second").as_number() * time.at("seconds").as_number(), 16, 1e-6);
+    EXPECT_GE(time.at("seconds").as_number(), time.at("measuring").as_number());
+    const base::Document inspected = json_of({"inspect", folder}).at("best").as_list()[0];
+    EXPECT_EQ(inspected.at("seconds").as_number(), seconds);
+    EXPECT_EQ(inspected.find("pipeline") == nullptr, with_model);
+    if (!with_model) {
+      EXPECT_EQ(inspected.at("pipeline"), result.at("best").at("pipeline"));
+    }
+    // Again: everything is recorded, the builds too.
+    const base::Document again = json_of(command);
+    EXPECT_EQ(again.at("curve"), result.at("curve"));
+    EXPECT_EQ(again.at("builds"), result.at("builds"));
+    EXPECT_EQ(again.at("time").at("measured").as_integer(), 0);
+    // With more trials: what was built before is no longer the best of all.
+    const auto more = std::find(command.begin(), command.end(), "16");
+    *more = "24";
+    command.insert(command.end(), {"--rebuild", "0"});
+    if (!with_model) {
+      EXPECT_TRUE(json_of(command).at("builds").as_list().empty());
+    }
   }
 }
 

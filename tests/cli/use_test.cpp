@@ -82,6 +82,7 @@ const std::vector<Refused> kRefused = {
     {{"tune", small, "--platform", "nothing.yaml"}, {"nothing.yaml"}},
     {{"tune", small, "--explorer", "anealing"}, {"unknown explorer 'anealing'", "did you mean 'annealing'"}},
     {{"tune", small, "--model", "nothing.h5"}, {"nothing.h5"}},
+    {{"tune", small, "--space", "nothing.space"}, {"nothing.space"}},
     {{"collect", small, small, "--out", "twice.h5"}, {"twice"}},
     {{"collect", small, "--out", "no/such/folder/x.h5"}, {"--out", "no/such/folder", "does not exist"}},
     {{"train", "nothing.h5", "--out", "m.h5", "--learner", "mamml"},
@@ -125,6 +126,16 @@ TEST(RefusedFiles, NameFilePlaceAndRemedy) {
       std::string::npos);
   refused("strange.json", "{\"schema\": 1, \"colour\": 2}", {"report", "FILE", "--out", (folder / "x.html").string()});
   refused("foreign.json", "{\"a\": 2}", {"report", "FILE", "--out", (folder / "x.html").string()});
+  const std::string run = (folder / "run").string();
+  EXPECT_NE(refused("typo.space", "sketch s\ntiel C i 4\n", {"tune", small, "--space", "FILE", "--out", run})
+                .find("typo.space:2:1: unknown word 'tiel'; did you mean 'tile'?"),
+            std::string::npos);
+  // Refused for every schedule, with the reason, before there is a run.
+  EXPECT_NE(refused("none.space", "sketch s\ntile C q 4\n", {"tune", small, "--space", "FILE", "--out", run})
+                .find("tile C q 4: C has no axis q (10000 times)"),
+            std::string::npos);
+  refused("some.space", "from rules\n", {"inspect", "FILE"});
+  EXPECT_FALSE(std::filesystem::exists(run));
   const std::string yaml = graft({"platform", "show", "native"}).out;
   EXPECT_NE(refused("board.yaml", yaml + "colour: red\n", {"inspect", "FILE"}).find("unknown key 'colour'"),
             std::string::npos);

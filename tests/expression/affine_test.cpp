@@ -56,6 +56,27 @@ TEST(Affine, sums_and_multiples_evaluate_like_integers) {
   }
 }
 
+TEST(Affine, forms_longer_than_the_object_holds_are_values_too) {
+  Affine sum(1);
+  for (int v = 0; v < 40; ++v) {
+    const Affine before = sum;
+    sum.add(Affine::variable(39 - v), v + 1);
+    EXPECT_EQ(before.terms.size(), std::size_t(v));
+    Affine copy = sum, moved = std::move(copy);
+    EXPECT_EQ(moved, sum);
+    EXPECT_TRUE(is_normal(moved));
+    copy = before;
+    EXPECT_EQ(copy, before);
+    moved = std::move(copy);
+    EXPECT_EQ(moved, before);
+  }
+  for (int v = 0; v < 40; ++v) EXPECT_EQ(sum.coefficient(v), 40 - v);
+  sum += sum;
+  EXPECT_EQ(sum.coefficient(0), 80);
+  sum.add(sum, -1);
+  EXPECT_EQ(sum, Affine(0));
+}
+
 TEST(Affine, range_is_what_enumeration_finds) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     base::Stream stream(seed, "range");

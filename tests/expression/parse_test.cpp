@@ -28,6 +28,31 @@ TEST(Parse, reads_a_matmul) {
             (Access{.tensor = 1, .index = {Affine::variable(2), Affine::variable(1)}, .padded = false}));
 }
 
+TEST(Parse, reads_a_literal) {
+  const std::string text =
+      "input A[3]; literal B[2,3] = {1,0,-0.5,0.1,2,-3}; literal n[] : i32 = {4}; output C[i] += B[i,l] * A[l] * n[] "
+      "where i=2, l=3";
+  const Computation c = parse(text);
+  ASSERT_EQ(c.tensors.size(), 4u);
+  EXPECT_EQ(c.tensors[1], (Tensor{"B", DType::f32, {2, 3}, Role::temporary, {1, 0, -0.5, 0.1, 2, -3}}));
+  EXPECT_EQ(c.tensors[2], (Tensor{"n", DType::i32, {}, Role::temporary, {4}}));
+  EXPECT_EQ(c.stage_writing(1), -1);
+  EXPECT_EQ(to_text(c), text);
+  EXPECT_EQ(parse(to_text(c)), c);
+}
+
+TEST(Parse, refuses_literals_that_are_none) {
+  const auto with = [](const std::string& literal) {
+    return refusal_of(literal + "; input A[2]; output C[i] = A[i] where i=2");
+  };
+  EXPECT_TRUE(contains(with("literal B[2] = {1}"), "B: has 2 elements, got 1 numbers"));
+  EXPECT_TRUE(contains(with("literal B[2] = {1,2,3}"), "B: has 2 elements, got 3 numbers"));
+  EXPECT_TRUE(contains(with("literal B[2] : i32 = {1,0.5}"), "B: 0.5 is no number of type i32"));
+  EXPECT_TRUE(contains(with("literal B[2]"), "expected '='"));
+  EXPECT_TRUE(contains(with("literal B[2] = {}"), "expected a number"));
+  EXPECT_TRUE(contains(refusal_of("literal B[2] = {1,2}; B[i] = B[i]; input A[2]; output C[i] = A[i] where i=2"), "B"));
+}
+
 TEST(Parse, parameters_and_integer_arithmetic_stand_in_forms_and_extents) {
   const Computation c = parse(
       "input X[h + 2*pad]; output Y[y] += X[stride*y - (-1)*u] where y=(h + 2*pad - r)/stride + 1, u=exact(2*r, 2)",

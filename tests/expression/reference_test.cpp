@@ -274,6 +274,21 @@ TEST(Reference, a_float_evaluation_lies_within_the_tolerance_and_a_wrong_one_out
   EXPECT_GT(outside, 20);  // where ReLU does not hide it
 }
 
+TEST(Reference, literals_are_what_they_say_and_those_that_are_rounded_count) {
+  const auto of = [](const char* literal) {
+    return reference(parse_computation(std::string("input A[2]; literal B[2,2] = {") + literal +
+                                           "}; output C[i] += B[i,l] * A[l] where i=2, l=2",
+                                       {}, DType::f32, "text"),
+                     3);
+  };
+  const Reference r = of("1,0,-2,0.5");
+  EXPECT_EQ(r.tensors[2][0], r.tensors[0][0]);
+  EXPECT_EQ(r.tensors[2][1], -2 * r.tensors[0][0] + 0.5 * r.tensors[0][1]);
+  EXPECT_EQ(r.magnitude[2][1], 2 * std::abs(r.tensors[0][0]) + 0.5 * std::abs(r.tensors[0][1]));
+  EXPECT_EQ(r.reduction_length[2], 2);
+  EXPECT_EQ(of("1,0,-2,0.1").reduction_length[2], 3);
+}
+
 TEST(Reference, an_f64_output_of_f32_work_has_the_tolerance_of_f32) {
   const Computation c =
       computation(parse_workload("input A[4,8]; T[i] += A[i,l]; output Y[i] : f64 = T[i] * 2 where i=4, l=8"));

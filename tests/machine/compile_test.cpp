@@ -1,5 +1,11 @@
 #include "codegen/machine/compile.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+
 #include "base/error.h"
 #include "base/parallel.h"
 #include "tests/machine/support.h"
@@ -13,6 +19,12 @@ std::string with(std::string text, const std::string& word, const std::string& b
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += by.size())
     text.replace(at, word.size(), by);
   return text;
+}
+
+Target target(const char* triple, const char* cpu, const char* features) {
+  Target t;
+  t.triple = triple, t.cpu = cpu, t.features = features;
+  return t;
 }
 
 constexpr const char* naive_matmul = R"(buffer A f32 [9,11] input
@@ -315,7 +327,7 @@ TEST(Compile, ObjectsNeedNothingAndHashTheirCode) {
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_EQ(first->hash, second->hash);
   EXPECT_EQ(first->bytes, second->bytes);
-  EXPECT_EQ(compile(program, host, search_pipeline(), "other")->hash, first->hash) << "names are no code";
+  EXPECT_EQ(compile(program, host, search_pipeline(host), "other")->hash, first->hash) << "names are no code";
   EXPECT_NE(compile(parsed(with(naive_matmul, "B[k,j]", "B[k,0]")), host)->hash, first->hash);
   EXPECT_NE(compile(parsed(with(naive_matmul, "C[i,j] = 0", "C[i,j] = 1.5")), host)->hash, first->hash);
   EXPECT_GT(first->ir_instructions, 10);
@@ -336,7 +348,7 @@ TEST(Compile, ManyObjectsInOneLibrary) {
   const LoopProgram program = parsed(naive_matmul);
   std::vector<Object> objects;
   for (int i = 0; i < 4; ++i)
-    objects.push_back(*compile(program, host_target(), search_pipeline(), "k" + std::to_string(i)));
+    objects.push_back(*compile(program, host_target(), search_pipeline(host_target()), "k" + std::to_string(i)));
   const auto library = link_shared({&objects[0], &objects[1], &objects[2], &objects[3]});
   ASSERT_TRUE(library.ok()) << library.reason().text;
   const Numbers inputs = inputs_of(program, 3);
@@ -421,12 +433,70 @@ std::string error_of(const Target& target) {
   return "";
 }
 
-TEST(Targets, UnknownOnesAreRefusedWithARemedy) {
-  const auto target = [](const char* triple, const char* cpu, const char* features) {
-    Target t;
-    t.triple = triple, t.cpu = cpu, t.features = features;
-    return t;
+TEST(Pipelines, SearchIsOneOfThem) {
+  std::set<std::string> names;
+  for (const Pipeline& pipeline : pipelines()) EXPECT_TRUE(names.insert(pipeline.name).second) << pipeline.name;
+  const auto known = [](const Pipeline& pipeline) {
+    return std::count(pipelines().begin(), pipelines().end(), pipeline) == 1;
   };
+  EXPECT_TRUE(known(search_pipeline(target("x86_64-unknown-linux-gnu", "x86-64-v4", ""))));
+  EXPECT_TRUE(known(search_pipeline(target("riscv64-unknown-linux-gnu", "", "+v"))));
+  const LoopProgram program = parsed(naive_matmul);
+  const Target host = host_target();
+  EXPECT_EQ(compile(program, host)->bytes, compile(program, host, search_pipeline(host))->bytes);
+}
+
+TEST(Pipelines, PassesOfTheCodeGeneratorAreLeftOutByName) {
+  const LoopProgram program = parsed(R"(buffer A f32 [64] input
+buffer C f32 [64] output
+run
+  for i 8
+    for v 8 vector
+      C[8*i+v] = A[8*i+v]
+)");
+  const Target machine = target("x86_64-unknown-linux-gnu", "x86-64-v3", "");
+  Pipeline pipeline{"all", "", "", 1, {}};
+  const std::string all = *assembly(program, machine, pipeline);
+  EXPECT_NE(all.find("vzeroupper"), std::string::npos) << all;
+  pipeline.left_out = {"X86 vzeroupper inserter", "no-such-pass"};
+  const std::string less = *assembly(program, machine, pipeline);
+  EXPECT_EQ(less.find("vzeroupper"), std::string::npos) << less;
+}
+
+TEST(Pipelines, PassesFollowWhetherALoopRepeatsAnAccess) {
+  const std::string moving =
+      "buffer A f32 [6,64] input\nbuffer C f32 [6] output\nrun\n  for k 64\n    for i 6\n"
+      "      C[i] += A[i,k]\n";
+  const std::string repeating =
+      "buffer A f32 [6,64] input\nbuffer C f32 [6] output\nrun\n  for i 6\n    for k 64\n"
+      "      C[i] += A[i,k]\n";
+  const Target host = host_target();
+  const Pipeline never{"never", "", "no-such-pass", 1, {}}, always{"always", "no-such-pass", "", 1, {}};
+  EXPECT_TRUE(compile(parsed(moving), host, never).ok());
+  EXPECT_THROW(compile(parsed(moving), host, always), base::UserError);
+  EXPECT_TRUE(compile(parsed(repeating), host, always).ok());
+  EXPECT_THROW(compile(parsed(repeating), host, never), base::UserError);
+  // The loop around it is not asked, nor are loops that are gone when LLVM sees them.
+  EXPECT_THROW(compile(parsed(with(moving, "for i 6", "for i 6 unrolled")), host, never), base::UserError);
+  EXPECT_TRUE(compile(parsed(with(repeating, "for k 64", "for k 64 unrolled")), host, never).ok());
+}
+
+TEST(Pipelines, CodeDoesNotDependOnWhatWasCompiledBefore) {
+  const Target host = host_target();
+  const std::string other =
+      "buffer A f32 [32] input\nbuffer C f32 [32] output\nrun\n  for i 2\n    for v 16 vector\n"
+      "      C[16*i+v] = exp(A[16*i+v])\n";
+  std::map<std::string, std::string> alone;
+  for (const Pipeline& pipeline : pipelines())
+    std::thread([&] { alone[pipeline.name] = compile(parsed(naive_matmul), host, pipeline)->bytes; }).join();
+  for (int round = 0; round < 2; ++round)
+    for (const Pipeline& pipeline : pipelines()) {
+      ASSERT_TRUE(compile(parsed(other), host, pipeline).ok());
+      EXPECT_EQ(compile(parsed(naive_matmul), host, pipeline)->bytes, alone[pipeline.name]) << pipeline.name;
+    }
+}
+
+TEST(Targets, UnknownOnesAreRefusedWithARemedy) {
   EXPECT_EQ(error_of(target("riscv64-unknown-linux-gnu", "sifive-x280", "")), "");
   EXPECT_EQ(error_of(target("aarch64-unknown-linux-gnu", "cortex-a53", "")), "");
   EXPECT_EQ(error_of(target("powerpc64le-unknown-linux-gnu", "pwr9", "")), "");

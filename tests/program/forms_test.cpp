@@ -71,6 +71,41 @@ run
   EXPECT_EQ(program.stores[3].combine, Combine::max);
 }
 
+TEST(Forms, LiteralsKeepTheirValues) {
+  const std::string text = R"(buffer C f32 [3] output
+buffer B f32 [2,3] temporary {1, 0, -0.25, 0.1, -1e-300, 5}
+buffer n i32 [] temporary {-3}
+run
+  for i 2
+    for j 3
+      C[j] += B[i,j] * n[]
+)";
+  const LoopProgram program = parse_program(text, "p");
+  EXPECT_EQ(program.buffers[1].values, (std::vector<double>{1, 0, -0.25, 0.1, -1e-300, 5}));
+  EXPECT_EQ(to_text(program), text);
+  EXPECT_TRUE(program_from(to_document(program)) == program);
+  LoopProgram other = program;
+  other.buffers[1].values[1] = 0.5;
+  EXPECT_FALSE(other == program);
+  EXPECT_NE(hash(other), hash(program));
+}
+
+TEST(Forms, LiteralsThatAreNoneAreRefused) {
+  const auto refused = [](const std::string& buffer, const std::string& store) {
+    return text_refusal("buffer C f32 [2] output\n" + buffer + "\nrun\n  " + store + "\n");
+  };
+  const auto has = [](const std::string& message, const std::string& words) {
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  has(refused("buffer B f32 [2] temporary {1, 2, 3}", "C[0] = B[0]"), "3 values for the 2 elements of 'B'");
+  has(refused("buffer B f32 [2] temporary {1, 2}", "B[0] = C[0]"), "literal 'B' is written");
+  has(refused("buffer B f32 [2] input {1, 2}", "C[0] = B[0]"), "must be a temporary in memory");
+  has(refused("buffer B f32 [2] temporary {1, 2} registers", "C[0] = B[0]"), "must be a temporary in memory");
+  has(refused("buffer B i32 [2] temporary {1, 0.5}", "C[0] = B[0]"), "0.5 in literal 'B' is no number of type i32");
+  has(refused("buffer B f32 [2] temporary {1, x}", "C[0] = B[0]"), "expected a number");
+  has(refused("buffer B f32 [2] temporary {1, 2", "C[0] = B[0]"), "expected '}'");
+}
+
 TEST(Forms, BlankLinesAndSpacesAreFree) {
   const LoopProgram program = parse_program(head + "  for i 4\n    C[i] = A[i,0]\n", "p");
   const LoopProgram spaced =

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/program/forms.h"
+#include "codegen/schedule/space.h"
 #include "tests/schedule/support.h"
 
 namespace graft::codegen {
@@ -97,6 +98,38 @@ TEST(Limits, LaneByLaneReadsInLoopsAreRefused) {
                    "      C[v,k] = A[k,v]\n",
                    target),
             "");
+}
+
+// Lowering that stops at the first store beyond a limit refuses exactly what the whole program would be refused for.
+TEST(Limits, StoreByStoreTheVerdictIsThatOfTheWholeProgram) {
+  const Target target = target_with(256, 16);
+  int refused = 0, within = 0;
+  for (const char* text :
+       {"matmul(m=60,n=64,k=31)", "conv2d(c=7,h=14,w=14,k=24,r=3,s=3,pad=1)", "dense(m=8,n=40,k=9)"}) {
+    const Workload workload = parse_workload(text);
+    const Computation computation = computed(text);
+    base::Stream stream(1, text);
+    const Space space_by_rule = derive_space(workload, target);
+    for (const SketchSpace& space : space_by_rule.sketches()) {
+      for (int draw = 0; draw < 200; ++draw) {
+        Candidate candidate{workload, space.sketch, std::vector<std::int64_t>(space.sketch->arguments.size())};
+        for (const Domain& domain : space.domains) {
+          const auto& row = domain.values[std::size_t(stream.below(std::int64_t(domain.values.size())))];
+          for (std::size_t i = 0; i < row.size(); ++i) candidate.arguments[std::size_t(domain.arguments[i])] = row[i];
+        }
+        const auto whole = lower(computation, *schedule(candidate), target.lanes(4));
+        const bool ok = whole.ok() && !beyond_limits(*whole, target);
+        const auto watched = program(candidate, target);
+        ASSERT_EQ(watched.ok(), ok) << to_text(*schedule(candidate)) << watched.reason().text;
+        if (ok) {
+          EXPECT_EQ(hash(*watched), hash(*whole));
+        }
+        ++(ok ? within : refused);
+      }
+    }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(within, 100);
 }
 
 }  // namespace

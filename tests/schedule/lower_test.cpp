@@ -278,7 +278,8 @@ TEST(Space, SampledProgramsComputeTheReference) {
         ASSERT_LE(worst_excess(c, *program, 11), 0) << text << " bits " << target.vector_bits << " draw " << i << "\n"
                                                     << to_text(*schedule(candidate)) << to_text(*program);
         check(*program, "sample");
-        candidate = i % 2 ? space.sample(stream) : space.mutate(candidate, stream);
+        const auto mutant = space.mutate(candidate, stream);
+        candidate = i % 2 == 0 && mutant ? *mutant : space.sample(stream);
       }
     }
   }

@@ -80,7 +80,7 @@ TEST(Space, MutationChangesOneDomainOrTheSketch) {
   int other_sketches = 0;
   Candidate candidate = space.sample(stream);
   for (int i = 0; i < 500; ++i) {
-    const Candidate mutant = space.mutate(candidate, stream);
+    const Candidate mutant = space.mutate(candidate, stream).value();
     EXPECT_TRUE(space.valid(mutant));
     if (!(*mutant.sketch == *candidate.sketch)) {
       ++other_sketches;
@@ -104,7 +104,7 @@ TEST(Space, MutationOfASingleSketchChangesExactlyOneDomain) {
   base::Stream stream(3, "mutate");
   Candidate candidate = space.sample(stream);
   for (int i = 0; i < 200; ++i) {
-    const Candidate mutant = space.mutate(candidate, stream);
+    const Candidate mutant = space.mutate(candidate, stream).value();
     int changed = 0;
     for (const Domain& domain : space.sketches()[0].domains) {
       changed += values_of(domain, mutant) != values_of(domain, candidate);
@@ -114,13 +114,15 @@ TEST(Space, MutationOfASingleSketchChangesExactlyOneDomain) {
   }
 }
 
-TEST(Space, WithoutAChoiceAMutationIsTheCandidateItself) {
+TEST(Space, WithoutAChoiceThereIsNoMutation) {
   const Space space = derive_space(parse_workload("matmul(m=1,n=1,k=1)"), target_with(256, 16));
   EXPECT_EQ(space.size(), 1);
   base::Stream stream(4, "mutate");
   const Candidate candidate = space.sample(stream);
   EXPECT_TRUE(candidate.arguments.empty());
-  EXPECT_EQ(hash(space.mutate(candidate, stream)), hash(candidate));
+  const auto mutant = space.mutate(candidate, stream);
+  ASSERT_FALSE(mutant.ok());
+  EXPECT_EQ(mutant.reason().text, "sketch C_scalar: nothing to mutate: no domain has a choice");
 }
 
 TEST(Space, CrossoverTakesEveryDomainFromAParent) {
@@ -129,9 +131,10 @@ TEST(Space, CrossoverTakesEveryDomainFromAParent) {
   int children = 0, strangers = 0;
   for (int i = 0; i < 300; ++i) {
     const Candidate a = space.sample(stream), b = space.sample(stream);
-    const std::optional<Candidate> child = space.crossover(a, b, stream);
-    ASSERT_EQ(child.has_value(), *a.sketch == *b.sketch) << i;
+    const base::Result<Candidate> child = space.crossover(a, b, stream);
+    ASSERT_EQ(child.ok(), *a.sketch == *b.sketch) << i;
     if (!child) {
+      EXPECT_TRUE(contains(child.reason().text, "the parents' sketches differ: ")) << child.reason().text;
       ++strangers;
       continue;
     }
@@ -146,29 +149,97 @@ TEST(Space, CrossoverTakesEveryDomainFromAParent) {
 }
 
 TEST(Space, ChildrenThatDoNotLowerAreNone) {
-  // Sizes of one axis in two domains: 6 4 is no chain.
+  // Sizes of one axis in two domains: 6 4 and 9 2 are no chains.
   const Space space(small(), target_with(0, 16),
-                    {sketch_space("sketch s\ntile C i $a $b\n", {{"a", {0}, {{12}, {6}}}, {"b", {1}, {{4}, {3}}}})});
+                    {sketch_space("sketch s\ntile C i $a $b\n", {{"a", {0}, {{8}, {6}}}, {"b", {1}, {{4}, {3}}}})});
   const auto sketch = space.sketches()[0].sketch;
-  const Candidate a{small(), sketch, {12, 4}}, b{small(), sketch, {6, 3}};
+  const Candidate a{small(), sketch, {8, 4}}, b{small(), sketch, {6, 3}};
   base::Stream stream(6, "crossover");
-  int none = 0;
   for (int i = 0; i < 100; ++i) {
     const auto child = space.crossover(a, b, stream);
-    none += !child;
-    if (child) {
-      EXPECT_NE(child->arguments, (std::vector<std::int64_t>{6, 4}));
+    ASSERT_TRUE(child.ok());
+    EXPECT_TRUE(child->arguments == a.arguments || child->arguments == b.arguments);
+    const auto mutant = space.mutate(a, stream);
+    ASSERT_FALSE(mutant.ok()) << "8 3 and 6 4 are no chains";
+    EXPECT_TRUE(contains(mutant.reason().text, "nothing to mutate: 32 tries, the last one: ")) << mutant.reason().text;
+  }
+  const Candidate wrong{small(), sketch, {8, 3}};
+  const auto child = space.crossover(wrong, wrong, stream);
+  ASSERT_FALSE(child.ok());
+  EXPECT_EQ(child.reason().text, "sketch s: no child in 32 tries, the last one: tile C i 8 3: 3 does not divide 8");
+  EXPECT_EQ(space.refusal(wrong)->text, "tile C i 8 3: 3 does not divide 8");
+  EXPECT_FALSE(space.refusal(a));
+}
+
+TEST(Space, AMutationIsAnotherProgram) {
+  // The order of loops that vanish changes nothing: only the tile does.
+  const Space space(small(), target_with(0, 16),
+                    {sketch_space("sketch s\ntile C i $i\ntile C j 8\norder C $o{i.0 j.0|j.0 i.0} i.1 j.1 l.0\n",
+                                  {{"i", {0}, {{12}, {6}}}, {"o", {1}, {{0}, {1}}}})});
+  const auto sketch = space.sketches()[0].sketch;
+  base::Stream stream(8, "mutate");
+  for (int i = 0; i < 50; ++i) {
+    const auto mutant = space.mutate({small(), sketch, {12, 0}}, stream);
+    ASSERT_TRUE(mutant.ok());
+    EXPECT_EQ(mutant->arguments, (std::vector<std::int64_t>{6, 0}));
+  }
+}
+
+TEST(Space, ConditionsAreKept) {
+  std::vector<SketchSpace> sketches = {sketch_space(
+      tiled, {{"i", {0, 1}, {{12, 4}, {6, 3}, {4, 4}}}, {"j", {2}, {{4}, {8}}}, {"order", {3}, {{0}, {1}}}})};
+  const Space all(small(), target_with(0, 16), sketches);
+  base::Cursor cursor("$i2 * $j > 24 && $o == 0", "test");
+  sketches[0].forbids.push_back(*bound(parse_condition(cursor, {}), *sketches[0].sketch));
+  const Space some(small(), target_with(0, 16), sketches);
+  EXPECT_NE(all.hash(), some.hash());
+  EXPECT_EQ(some.size(), 12) << "points are counted before conditions";
+  const Candidate forbidden{small(), sketches[0].sketch, {12, 4, 8, 0}};
+  EXPECT_TRUE(all.valid(forbidden));
+  ASSERT_FALSE(some.valid(forbidden));
+  EXPECT_EQ(some.refusal(forbidden)->text, "forbid $i2 * $j > 24 && $o == 0");
+  base::Stream stream(9, "conditions");
+  std::set<std::uint64_t> seen;
+  Candidate candidate = some.sample(stream);
+  for (int i = 0; i < 300; ++i) {
+    const Candidate sampled = some.sample(stream);
+    candidate = some.mutate(candidate, stream).value();
+    for (const Candidate& one : {sampled, candidate, some.crossover(sampled, candidate, stream).value()}) {
+      EXPECT_FALSE(one.arguments[1] * one.arguments[2] > 24 && one.arguments[3] == 0);
+      seen.insert(hash(one));
     }
   }
-  EXPECT_GT(none, 0);
+  EXPECT_EQ(seen.size(), 10u);
+}
+
+TEST(Space, CandidatesOfOtherSpacesAreRefusedAndMutateIntoThisOne) {
+  const Space both = two_sketches();
+  const Space space(small(), both.target(), {both.sketches()[0]});
+  const Candidate stranger{small(), both.sketches()[1].sketch, {0}};
+  EXPECT_EQ(space.refusal(stranger)->text, "sketch plain: of another space");
+  base::Stream stream(10, "stranger");
+  EXPECT_EQ(space.mutate(stranger, stream)->sketch, both.sketches()[0].sketch);
+}
+
+TEST(Space, SketchesAreDrawnByTheBitsOfTheirSizes) {
+  // 1 + floor(log2) of 12 and of 2 points: 4 and 2.
+  const Space space = two_sketches();
+  base::Stream stream(11, "weights");
+  int tiles = 0;
+  for (int i = 0; i < 3000; ++i) tiles += space.sample(stream).sketch == space.sketches()[0].sketch;
+  EXPECT_NEAR(tiles, 2000, 120);
 }
 
 TEST(Space, NothingWithinLimitsIsTheUsersToKnow) {
-  const Space space(small(), target_with(0, 16), {sketch_space("sketch s\ntile C q $a\n", {{"a", {0}, {{4}}}})});
+  const Space space(
+      small(), target_with(0, 16),
+      {sketch_space("sketch s\ntile C i $a\ntile C $b{i|q} 4\n", {{"a", {0}, {{4}, {6}}}, {"b", {1}, {{0}, {1}}}})});
   base::Stream stream(7, "sample");
   const std::string message = refusal([&] { return space.sample(stream); });
   EXPECT_TRUE(contains(message, small().text)) << message;
   EXPECT_TRUE(contains(message, "none of 10000 schedules")) << message;
+  EXPECT_TRUE(contains(message, "tile C i 4: i is already tiled (")) << message;
+  EXPECT_TRUE(contains(message, "tile C q 4: C has no axis q (")) << message;
 }
 
 TEST(Candidate, HashIsOfWorkloadSketchAndArguments) {

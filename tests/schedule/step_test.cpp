@@ -20,8 +20,10 @@ TEST(Step, EveryKindIsReadAndWritten) {
       "pack C B above l.0\n"
       "fuse T Y\n"
       "absorb Y P\n"
-      "compute Y P above y.0\n");
-  ASSERT_EQ(schedule.size(), 10u);
+      "compute Y P above y.0\n"
+      "rfactor C l 16\n"
+      "winograd Y 4\n");
+  ASSERT_EQ(schedule.size(), 12u);
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     EXPECT_EQ(schedule[i].kind, StepKind(i));
     EXPECT_EQ(parse_step(to_text(schedule[i]), "again"), schedule[i]) << to_text(schedule[i]);
@@ -40,8 +42,8 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"tile", "tile: expected a stage, got the end"},
       {"tile C", "tile: expected an axis, got the end"},
       {"tile C i", "tile: expected a size, got the end"},
-      {"tile C i 0", "expected a tile size >= 1, got '0'"},
-      {"tile C i 4x", "expected a tile size >= 1, got '4x'"},
+      {"tile C i 0", "expected a size >= 1, got '0'"},
+      {"tile C i 4x", "expected a size >= 1, got '4x'"},
       {"order C", "order: expected a loop, got the end"},
       {"vector C i.0 j.0", "vector: expected one loop, got 2"},
       {"parallel C i.0 j.0", "parallel: expected one loop, got 2"},
@@ -49,8 +51,12 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"pack C B", "pack: expected 'above', got the end"},
       {"pack C B above", "pack: expected a loop, got the end"},
       {"fuse T Y now", "fuse: unexpected 'now'"},
-      {"pack C B by 0 above l.0", "expected a tile size >= 1, got '0'"},
+      {"pack C B by 0 above l.0", "expected a size >= 1, got '0'"},
       {"pack C B by 4 l.0", "pack: expected 'above', got 'l.0'"},
+      {"rfactor C", "rfactor: expected an axis, got the end"},
+      {"rfactor C l 2 4", "rfactor: expected one size, got 2"},
+      {"winograd Y", "winograd: expected a size, got the end"},
+      {"winograd Y four", "expected a size >= 1, got 'four'"},
       {"absorb Y P now", "absorb: unexpected 'now'"},
       {"compute Y P y.0", "compute: expected 'above', got 'y.0'"},
   };

@@ -40,9 +40,10 @@ inline Target target_with(std::int64_t vector_bits, std::int64_t registers) {
   return target;
 }
 
-// Largest excess of |computed - expected| over the tolerance (<= 0: right), with inputs of the seed; everything else is
-// NaN before the program runs. The program's first buffers are the computation's non-temporaries in order.
-inline double worst_excess(const Computation& computation, const LoopProgram& program, std::uint64_t seed) {
+// Largest excess of |computed - expected| over the tolerance times `factor` (<= 0: right), with inputs of the seed; all
+// else is NaN before the program runs. The program's first buffers are the computation's non-temporaries in order.
+inline double worst_excess(const Computation& computation, const LoopProgram& program, std::uint64_t seed,
+                           double factor = 1) {
   const Reference expected = reference(computation, seed);
   Numbers numbers;
   for (const Buffer& buffer : program.buffers) numbers.emplace_back(std::size_t(buffer.elements()), std::nan(""));
@@ -63,7 +64,8 @@ inline double worst_excess(const Computation& computation, const LoopProgram& pr
         const double got = numbers[buffer][i], wanted = expected.tensors[t][i];
         const double error = got == wanted ? 0 : std::abs(got - wanted);  // infinities are equal, too
         if (std::isnan(error)) return std::numeric_limits<double>::infinity();
-        worst = std::max(worst, error - tolerance(DType::f64, expected.reduction_length[t], expected.magnitude[t][i]));
+        const double allowed = tolerance(DType::f64, expected.reduction_length[t], expected.magnitude[t][i]);
+        worst = std::max(worst, error - factor * allowed);
       }
     }
     ++buffer;

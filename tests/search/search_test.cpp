@@ -218,19 +218,51 @@ TEST(Tuning, GuidedSearchBeatsRandomSearchOnAPlatformWithoutNoise) {
   EXPECT_LT(guided.best, 0.9 * random.best);
 }
 
+TEST(Tuning, EvolutionGetsCloserThanTheBestOfAsManyRandomOnes) {
+  Folder folder;
+  FakeMeasurer a, b;
+  Oracle prior;
+  const Outcome random = tune(folder.path / "random", a, "random", nullptr, 72);
+  const Outcome bred = tune(folder.path / "bred", b, "evolution", &prior, 72);
+  EXPECT_EQ(bred.candidates.size(), 72u);
+  EXPECT_LT(bred.best, 0.9 * random.best);
+}
+
+TEST(Tuning, OnlyMeasuredTrialsCountForTheTimeSpent) {
+  Folder folder;
+  FakeMeasurer measurer;
+  NearestRow prior;
+  for (const std::int64_t expected : {24, 12}) {  // the second run finds 24 of 36 recorded
+    RunDirectory run(folder.path / "run", request(1), base::Document::map());
+    TuningSettings settings;
+    settings.trials = expected == 24 ? 24 : 36;
+    settings.batch = 12;
+    Tuning tuning(space(), encoding(), &prior, measurer, run, settings);
+    base::Monitor monitor;
+    while (tuning.step(monitor)) {
+    }
+    const TimeSpent& spent = tuning.time_spent();
+    EXPECT_EQ(spent.measured, expected);
+    EXPECT_GT(spent.proposing, 0);
+    EXPECT_GT(spent.learning, 0);
+    EXPECT_GT(spent.measuring, 0);
+    EXPECT_EQ(spent.all(), spent.proposing + spent.learning + spent.measuring);
+  }
+}
+
 TEST(Tuning, ARunThatWasInterruptedAnywhereContinuesToTheSameEnd) {
   Folder folder;
   NearestRow prior;
   FakeMeasurer whole;
-  const Outcome expected = tune(folder.path / "whole", whole, "annealing", &prior, 40);
+  const Outcome expected = tune(folder.path / "whole", whole, "evolution", &prior, 40);
   for (const std::int64_t stop : {1, 11, 12, 13, 25, 39}) {
     const auto path = folder.path / std::to_string(stop);
     FakeMeasurer first;
     first.stop_after = stop;
-    tune(path, first, "annealing", &prior, 40);
+    tune(path, first, "evolution", &prior, 40);
     EXPECT_EQ(first.measured, stop);
     FakeMeasurer second;
-    const Outcome outcome = tune(path, second, "annealing", &prior, 40);
+    const Outcome outcome = tune(path, second, "evolution", &prior, 40);
     EXPECT_EQ(outcome.candidates, expected.candidates) << "stopped after " << stop;
     EXPECT_EQ(first.measured + second.measured, 40) << "stopped after " << stop;
   }
@@ -292,6 +324,97 @@ TEST(RunDirectory, ReadsBackWhatWasAppended) {
   ASSERT_TRUE(best.has_value());
   EXPECT_EQ(datasets::seconds_of(best->measurement), 0.25);
   EXPECT_THROW(read_run(folder.path), base::UserError);
+}
+
+// Three trials of distinct programs, of 3, 1 and 2 seconds.
+std::vector<datasets::Trial> three_trials() {
+  base::Stream stream(4, "builds");
+  std::vector<datasets::Trial> trials;
+  for (const double seconds : {3.0, 1.0, 2.0}) {
+    datasets::Measurement measurement;
+    measurement.seconds = {seconds};
+    trials.push_back({std::int64_t(trials.size()), space().sample(stream), 100 + trials.size(), measurement});
+  }
+  return trials;
+}
+
+TEST(BestTrials, AreDistinctOkProgramsFastestFirst) {
+  std::vector<datasets::Trial> trials = three_trials();
+  trials.push_back(trials[1]);  // the same program again
+  trials.back().index = 3;
+  trials.push_back(trials[0]);
+  trials.back().program_hash = 99;
+  trials.back().measurement = {};
+  trials.back().measurement.status = datasets::Status::crashed;
+  const auto indices = [&](std::size_t count) {
+    std::vector<std::int64_t> list;
+    for (const datasets::Trial& trial : best_trials(trials, space().workload(), count)) list.push_back(trial.index);
+    return list;
+  };
+  EXPECT_EQ(indices(2), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(indices(9), (std::vector<std::int64_t>{1, 2, 0}));
+  EXPECT_TRUE(best_trials(trials, codegen::parse_workload("matmul(m=1,n=2,k=1)"), 9).empty());
+}
+
+Build build_of(datasets::Trial trial, const std::string& pipeline, double seconds) {
+  trial.measurement.seconds = {seconds};
+  return {std::move(trial), pipeline};
+}
+
+TEST(BestBuild, IsTheFastestOkBuildAndATrialOnlyWithoutOne) {
+  const std::vector<datasets::Trial> trials = three_trials();
+  const codegen::Workload& workload = space().workload();
+  EXPECT_EQ(best_build({}, trials, workload)->pipeline, "");
+  EXPECT_EQ(best_build({}, trials, workload)->trial.index, 1);
+  EXPECT_FALSE(best_build({}, {}, workload).has_value());
+  // Trial 1 was measured at 1 s, once; that does not count against what was timed side by side.
+  std::vector<Build> builds{build_of(trials[1], "search", 2.5), build_of(trials[1], "O3", 2.25),
+                            build_of(trials[2], "search", 2.125), build_of(trials[2], "O3", 2)};
+  EXPECT_EQ(best_build(builds, trials, workload)->trial.index, 2);
+  EXPECT_EQ(best_build(builds, trials, workload)->pipeline, "O3");
+  builds.back().trial.measurement = {};
+  builds.back().trial.measurement.status = datasets::Status::wrong_result;
+  EXPECT_EQ(best_build(builds, trials, workload)->pipeline, "search");
+  EXPECT_EQ(best_build({builds.back()}, trials, workload)->pipeline, "");
+  EXPECT_EQ(best_build({builds.back()}, trials, workload)->trial.index, 1);
+}
+
+TEST(RunDirectory, KeepsTheLatestBuilds) {
+  Folder folder;
+  const std::vector<datasets::Trial> trials = three_trials();
+  {
+    RunDirectory run(folder.path / "run", request(1), base::Document::map());
+    for (const datasets::Trial& trial : trials) run.append(trial);
+    EXPECT_TRUE(run.builds().empty());
+    run.record({build_of(trials[0], "search", 0.5)});
+    run.record({build_of(trials[1], "O3", 0.25), build_of(trials[2], "search", 0.75)});
+  }
+  const RunDirectory run(folder.path / "run", request(1), base::Document::map());
+  const RunContent content = read_run(folder.path / "run");
+  for (const std::vector<Build>& builds : {run.builds(), content.builds}) {
+    ASSERT_EQ(builds.size(), 2u);
+    EXPECT_EQ(builds[0].pipeline, "O3");
+    EXPECT_EQ(builds[0].trial.index, 1);
+    EXPECT_EQ(builds[0].trial.program_hash, trials[1].program_hash);
+    EXPECT_EQ(codegen::hash(builds[0].trial.candidate), codegen::hash(trials[1].candidate));
+    EXPECT_EQ(builds[0].trial.measurement.seconds, std::vector<double>{0.25});
+  }
+}
+
+TEST(RunDirectory, RefusesBuildsOfTrialsThatItDoesNotHave) {
+  Folder folder;
+  {
+    RunDirectory run(folder.path / "run", request(1), base::Document::map());
+    run.append(three_trials()[0]);
+    run.record({build_of(three_trials()[2], "search", 0.5)});
+  }
+  try {
+    read_run(folder.path / "run");
+    FAIL();
+  } catch (const base::UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("builds[0].trial"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("the journal has no trial 2"), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace

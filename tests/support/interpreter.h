@@ -122,6 +122,8 @@ class Interpreter {
 };
 
 inline Numbers interpreted(const LoopProgram& program, Numbers numbers) {
+  for (std::size_t b = 0; b < program.buffers.size(); ++b)
+    if (program.buffers[b].is_literal()) numbers[b] = program.buffers[b].values;
   Interpreter(program, numbers).run();
   return numbers;
 }

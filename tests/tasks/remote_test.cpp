@@ -15,6 +15,7 @@ using test::candidate;
 using test::endless_matmul;
 using test::expect_contains;
 using test::good_matmul;
+using test::inexact_matmul;
 using test::parsed;
 using test::small_matmul;
 using test::small_matmul_text;
@@ -42,6 +43,13 @@ TEST(Remote, ChecksAProgramThroughItsExecutable) {
   const Measurement wrong = check_here(parsed(small_matmul_text("C[i,j] += A[i,k] + B[k,j]")));
   EXPECT_EQ(wrong.status, Status::wrong_result);
   expect_contains(wrong.reason, "C: element 0 is ");
+}
+
+TEST(Remote, AllowsTheErrorThatAProgramIsSaidToHave) {
+  codegen::LoopProgram inexact = inexact_matmul();
+  EXPECT_EQ(check_here(inexact).status, Status::wrong_result);
+  inexact.amplification = 100;
+  EXPECT_EQ(check_here(inexact).status, Status::ok);
 }
 
 TEST(Remote, ACrashAHangAndAForeignAnswerAreStatuses) {
@@ -74,6 +82,12 @@ TEST(Remote, ChecksCrossCompiledCodeUnderQemu) {
   EXPECT_EQ(good.check, "qemu");
   const Measurement wrong = check_under(qemu, parsed(small_matmul_text("C[i,j] += A[i,k]")), p450.target);
   EXPECT_EQ(wrong.status, Status::wrong_result);
+
+  const codegen::Workload conv = codegen::parse_workload("conv2d(c=3,h=7,w=6,k=4,r=3,s=3,pad=1)");
+  const auto winograd = codegen::program(candidate(conv, "sketch w\nwinograd Y 4\n"), p450.target);
+  ASSERT_TRUE(winograd.ok()) << winograd.reason().text;
+  const Measurement tiled = run_under(qemu, *winograd, p450.target, LatestExpected(1).of(conv), 1, patience);
+  EXPECT_EQ(tiled.status, Status::ok) << tiled.reason;
 }
 
 Platform here() {

@@ -56,6 +56,10 @@ inline std::string small_matmul_text(const std::string& update, const std::strin
 inline codegen::LoopProgram good_matmul() {
   return parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j]"));
 }
+// Wrong in the fourth digit.
+inline codegen::LoopProgram inexact_matmul() {
+  return parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j] * 1.0001"));
+}
 // Stores far outside of its output.
 inline codegen::LoopProgram wild_matmul() {
   codegen::LoopProgram wild = good_matmul();

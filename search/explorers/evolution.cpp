@@ -1,0 +1,103 @@
+#include "search/explorers/evolution.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/parallel.h"
+
+namespace graft::search {
+namespace {
+
+struct Scored {
+  codegen::Candidate candidate;
+  std::uint64_t hash = 0;
+  float score = 0;
+};
+
+// Best first; equal scores stay in the order in which they came.
+void sort_best_first(std::vector<Scored>& all) {
+  std::stable_sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) { return a.score > b.score; });
+}
+
+// Position among `count` sorted ones: the better half of two draws, so that the best is about twice as likely as the
+// middle and the last hardly is. Ranks, not scores: models differ in scale.
+std::size_t parent(std::size_t count, base::Stream& stream) {
+  return std::size_t(std::min(stream.below(std::int64_t(count)), stream.below(std::int64_t(count))));
+}
+
+}  // namespace
+
+Evolution::Evolution(const codegen::Space& space, std::uint64_t seed, const EvolutionSettings& settings)
+    : space_(space), seed_(seed), settings_(settings), stream_(seed, "evolution") {}
+
+std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
+  const std::size_t size = std::size_t(settings_.population);
+  const int random = std::clamp(int(std::lround(settings_.random_share * count)), count > 1 ? 1 : 0, count);
+
+  std::vector<codegen::Candidate> generation;
+  for (const datasets::Trial& trial : best_measured_) generation.push_back(trial.candidate);
+  const std::size_t fresh = std::size_t(settings_.fresh_share * double(size));
+  for (const codegen::Candidate& survivor : survivors_) {
+    if (generation.size() + fresh < size) generation.push_back(survivor);
+  }
+  while (generation.size() < size) generation.push_back(space_.sample(stream_));
+
+  std::vector<Scored> seen;  // best first
+  std::unordered_set<std::uint64_t> known;
+  const auto look = [&](const std::vector<codegen::Candidate>& candidates) {
+    const std::vector<float> scores = scorer.scores(candidates);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const std::uint64_t hash = codegen::hash(candidates[i]);
+      if (std::isfinite(scores[i]) && known.insert(hash).second) seen.push_back({candidates[i], hash, scores[i]});
+    }
+    sort_best_first(seen);
+  };
+  look(generation);
+  for (int bred = 0; bred < settings_.generations; ++bred) {
+    const std::size_t parents = std::min(seen.size(), size);
+    std::vector<codegen::Candidate> children(size);
+    base::parallel_for(std::int64_t(size), base::hardware_threads(), [&](std::int64_t child) {
+      base::Stream stream(seed_, "evolution.child", std::uint64_t(children_ + child));
+      const codegen::Candidate& mother = seen[parent(parents, stream)].candidate;
+      if (stream.uniform() < settings_.crossover_share) {
+        const codegen::Candidate& father = seen[parent(parents, stream)].candidate;
+        if (auto crossed = space_.crossover(mother, father, stream)) {
+          children[std::size_t(child)] = std::move(crossed).value();
+          return;
+        }
+      }
+      base::Result<codegen::Candidate> mutant = space_.mutate(mother, stream);
+      children[std::size_t(child)] = mutant ? std::move(mutant).value() : mother;
+    });
+    children_ += std::int64_t(size);
+    look(children);
+  }
+
+  std::vector<codegen::Candidate> batch;
+  survivors_.clear();
+  for (const Scored& one : seen) {
+    if (survivors_.size() < size) survivors_.push_back(one.candidate);
+    if (int(batch.size()) < count - random && proposed_.insert(one.hash).second) batch.push_back(one.candidate);
+  }
+  for (int draws = 0; int(batch.size()) < count && draws < 100 * count; ++draws) {
+    codegen::Candidate candidate = space_.sample(stream_);
+    if (proposed_.insert(codegen::hash(candidate)).second) batch.push_back(std::move(candidate));
+  }
+  return batch;
+}
+
+void Evolution::told(std::span<const datasets::Trial> trials) {
+  for (const datasets::Trial& trial : trials) {
+    proposed_.insert(codegen::hash(trial.candidate));
+    if (trial.measurement.status == datasets::Status::ok) best_measured_.push_back(trial);
+  }
+  std::stable_sort(best_measured_.begin(), best_measured_.end(),
+                   [](const datasets::Trial& a, const datasets::Trial& b) {
+                     return datasets::seconds_of(a.measurement) < datasets::seconds_of(b.measurement);
+                   });
+  const auto most = std::size_t(settings_.measured_share * double(settings_.population));
+  if (best_measured_.size() > most) best_measured_.resize(most);
+}
+
+}  // namespace graft::search

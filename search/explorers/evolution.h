@@ -1,0 +1,39 @@
+// Evolutionary search on the cost model (Ansor's explorer, PEERS 3.3, with the crossover that it lacks): every round a
+// population of the fastest programs measured, what the last round left over and fresh samples breeds a few
+// generations; the best distinct candidates seen become the batch, and a share of it is random (epsilon-greedy).
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "search/explorer.h"
+
+namespace graft::search {
+
+struct EvolutionSettings {
+  int population = 128;
+  int generations = 2;           // bred in a round
+  double measured_share = 0.25;  // of the first population: the fastest programs measured so far
+  double fresh_share = 0.25;     // of it: drawn anew
+  double crossover_share = 0.1;  // of the children
+  double random_share = 0.05;    // epsilon
+};
+
+class Evolution : public Explorer {
+ public:
+  Evolution(const codegen::Space& space, std::uint64_t seed, const EvolutionSettings& settings);
+  std::vector<codegen::Candidate> propose(int count, Scorer& scorer) override;
+  void told(std::span<const datasets::Trial> trials) override;
+
+ private:
+  const codegen::Space& space_;
+  std::uint64_t seed_;
+  EvolutionSettings settings_;
+  base::Stream stream_;
+  std::int64_t children_ = 0;                   // numbers the streams of the children
+  std::vector<codegen::Candidate> survivors_;   // the best of the last round, proposed or not
+  std::vector<datasets::Trial> best_measured_;  // fastest first
+  std::unordered_set<std::uint64_t> proposed_;
+};
+
+}  // namespace graft::search
