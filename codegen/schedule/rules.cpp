@@ -457,7 +457,12 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
       }
       builder.line(builder.choice(fmt::format("{}_pack_{}", label, argument_name(operand.name)), alternatives));
     }
-  } else {  // read once: packed only where vectors need it
+  } else {
+    // A sum over axes of extent 1 is a sum: lanes that lie apart must not be read back for it.
+    if (computation.is_reduction(stage) && !s[3].empty()) {
+      builder.line(fmt::format("accumulate {} above {}", name, joined(s[3])));
+    }
+    // What is read once is packed only where vectors need it.
     for (const int tensor : vector.packed) {
       builder.line(fmt::format("pack {} {}{} above {}", name, computation.tensors[std::size_t(tensor)].name,
                                blocks_of(computation, stage, tensor, vector, lanes), joined(s[0])));

@@ -3,7 +3,7 @@
 #include "codegen/expression/workload.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/lower.h"
-#include "tests/fuzz/target.h"
+#include "tests/fuzz/lowered.h"
 
 namespace graft::fuzz {
 namespace {
@@ -15,26 +15,24 @@ const codegen::Parameters parameters = {{"n", 2}, {"m", 5}, {"k", 3}, {"h", 7}, 
 
 void hold_promises(const Computation& computation) {
   const std::string text = to_text(computation);
-  Computation again;
-  promise(accepted([&] { again = codegen::parse_computation(text, {}, DType::f32, "again"); }),
-          "the text of a computation is read", text);
+  const Computation again = read_back(text, [&] { return codegen::parse_computation(text, {}, DType::f32, "again"); });
   promise(again == computation, "the text of a computation is that computation", text, to_text(again));
   // Any computation has a program.
   const codegen::LoopProgram program = codegen::naive_program(computation);
-  promise(accepted([&] { check(program, "program"); }), "a naive program is well formed", text, to_text(program));
+  promise(well_formed(program), "a naive program is well formed", text, to_text(program));
 }
 
 }  // namespace
 
 void examine(std::string_view text) {
-  Computation computation;
-  if (accepted([&] { computation = codegen::parse_computation(text, parameters, DType::f64, "text"); }))
-    hold_promises(computation);
-  codegen::Workload workload;
-  if (!accepted([&] { workload = codegen::parse_workload(text); })) return;
-  promise(codegen::parse_workload(workload.text) == workload, "a canonical text is its own", workload.text);
-  hold_promises(codegen::computation(workload));
-  (void)codegen::flops(workload);
+  if (const auto computation =
+          accepted([&] { return codegen::parse_computation(text, parameters, DType::f64, "text"); }))
+    hold_promises(*computation);
+  const auto workload = accepted([&] { return codegen::parse_workload(text); });
+  if (!workload) return;
+  promise(codegen::parse_workload(workload->text) == *workload, "a canonical text is its own", workload->text);
+  hold_promises(codegen::computation(*workload));
+  (void)codegen::flops(*workload);
 }
 
 }  // namespace graft::fuzz

@@ -12,15 +12,14 @@ namespace graft::fuzz {
 void examine(std::string_view text) {
   const int file = ::memfd_create("journal", MFD_CLOEXEC);
   promise(file >= 0 && ::write(file, text.data(), text.size()) == ::ssize_t(text.size()), "there is a file");
-  datasets::JournalContent content;
-  const bool readable = accepted([&] { content = datasets::read_journal(fmt::format("/proc/self/fd/{}", file)); });
+  const auto content = accepted([&] { return datasets::read_journal(fmt::format("/proc/self/fd/{}", file)); });
   ::close(file);
-  if (!readable) return;
-  promise(content.intact_bytes <= std::int64_t(text.size()), "no more is intact than there is");
-  for (const datasets::Trial& trial : content.trials) {
+  if (!content) return;
+  promise(content->intact_bytes <= std::int64_t(text.size()), "no more is intact than there is");
+  for (const datasets::Trial& trial : content->trials) {
     promise(contradiction(trial.measurement).empty(), "measurements of a journal make sense");
     // A journal keeps texts that other versions wrote: they need not fit anything here.
-    accepted([&] { (void)codegen::parse_workload(trial.candidate.workload.text); });
+    (void)accepted([&] { return codegen::parse_workload(trial.candidate.workload.text); });
     (void)schedule(trial.candidate);
   }
 }

@@ -1,4 +1,4 @@
-// What every program that was read must hold.
+// What targets that deal with programs share.
 #pragma once
 
 #include "codegen/program/analysis.h"
@@ -7,16 +7,15 @@
 
 namespace graft::fuzz {
 
+// What every program that was read must hold.
 inline void hold_promises(const codegen::LoopProgram& program) {
   const std::string text = to_text(program);
-  codegen::LoopProgram again;
-  promise(accepted([&] { again = codegen::parse_program(text, "again"); }), "the text of a program is read", text);
+  codegen::LoopProgram again = read_back(text, [&] { return codegen::parse_program(text, "again"); });
   promise(again == program && hash(again) == hash(program), "the text of a program is that program", text,
           to_text(again));
   promise(to_text(again) == text, "the text of a program is its own", text, to_text(again));
   const std::string json = to_document(program).to_json();
-  promise(accepted([&] { again = codegen::program_from(base::parse_json(json, "again")); }),
-          "the JSON of a program is read", json);
+  again = read_back(json, [&] { return codegen::program_from(base::parse_json(json, "again")); });
   promise(again == program, "the JSON of a program is that program", text, to_text(again));
   (void)codegen::analyse(program);
   (void)codegen::flops(program);

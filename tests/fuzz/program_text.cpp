@@ -4,8 +4,7 @@
 namespace graft::fuzz {
 
 void examine(std::string_view text) {
-  codegen::LoopProgram program;
-  if (accepted([&] { program = codegen::parse_program(text, "text"); })) hold_promises(program);
+  if (const auto program = accepted([&] { return codegen::parse_program(text, "text"); })) hold_promises(*program);
 }
 
 }  // namespace graft::fuzz

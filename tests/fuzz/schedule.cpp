@@ -6,7 +6,7 @@
 #include "codegen/program/forms.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/sketch.h"
-#include "tests/fuzz/target.h"
+#include "tests/fuzz/lowered.h"
 
 namespace graft::fuzz {
 namespace {
@@ -22,12 +22,11 @@ std::string_view take_line(std::string_view& text) {
 
 void examine(std::string_view text) {
   const std::string_view of = take_line(text), numbers = take_line(text);
-  codegen::Sketch sketch;
-  if (!accepted([&] { sketch = codegen::parse_sketch(text, "text"); })) return;
-  const std::string printed = to_text(sketch);
-  codegen::Sketch again;
-  promise(accepted([&] { again = codegen::parse_sketch(printed, "again"); }), "the text of a sketch is read", printed);
-  promise(again == sketch, "the text of a sketch is that sketch", printed, to_text(again));
+  const auto sketch = accepted([&] { return codegen::parse_sketch(text, "text"); });
+  if (!sketch) return;
+  const std::string printed = to_text(*sketch);
+  const codegen::Sketch again = read_back(printed, [&] { return codegen::parse_sketch(printed, "again"); });
+  promise(again == *sketch, "the text of a sketch is that sketch", printed, to_text(again));
 
   std::vector<std::int64_t> arguments;
   for (const std::string_view word : base::words(numbers)) {
@@ -35,20 +34,19 @@ void examine(std::string_view text) {
     std::from_chars(word.data(), word.data() + word.size(), number);
     arguments.push_back(number);
   }
-  arguments.resize(sketch.arguments.size());
-  const base::Result<codegen::Schedule> schedule = fill(sketch, arguments);
+  arguments.resize(sketch->arguments.size());
+  const base::Result<codegen::Schedule> schedule = fill(*sketch, arguments);
   if (!schedule) return;
   for (const codegen::Step& step : *schedule)
     promise(codegen::parse_step(to_text(step), "step") == step, "the text of a step is that step", to_text(step));
 
-  codegen::Workload workload;
-  if (!accepted([&] { workload = codegen::parse_workload(of); })) return;
-  const codegen::Computation computation = with_padding_stages(codegen::computation(workload));
+  const auto workload = accepted([&] { return codegen::parse_workload(of); });
+  if (!workload) return;
+  const codegen::Computation computation = with_padding_stages(codegen::computation(*workload));
   for (const std::int64_t lanes : {1, 8}) {
     const base::Result<codegen::LoopProgram> program = lower(computation, *schedule, lanes);
     if (program)
-      promise(accepted([&] { check(*program, "program"); }), "a lowered program is well formed", to_text(*schedule),
-              to_text(*program));
+      promise(well_formed(*program), "a lowered program is well formed", to_text(*schedule), to_text(*program));
   }
 }
 

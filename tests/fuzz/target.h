@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 
@@ -26,15 +28,22 @@ inline void promise(bool holds, std::string_view what, std::string_view first = 
   std::abort();
 }
 
-// False when the user's text was refused.
+// What `body` gives, or nothing when the user's text was refused.
 template <class Body>
-bool accepted(const Body& body) {
+auto accepted(const Body& body) -> std::optional<decltype(body())> {
   try {
-    body();
-    return true;
+    return body();
   } catch (const base::UserError&) {
-    return false;
+    return std::nullopt;
   }
+}
+
+// The same for a text that we have written ourselves, and must therefore be able to read.
+template <class Body>
+auto read_back(std::string_view text, const Body& body) {
+  auto read = accepted(body);
+  promise(read.has_value(), "what is written is read", text);
+  return std::move(*read);
 }
 
 }  // namespace graft::fuzz

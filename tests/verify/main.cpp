@@ -196,16 +196,13 @@ class Run {
 
   // A sample, or what search makes of earlier ones.
   static Candidate drawn(const codegen::Space& space, const std::optional<Candidate>& previous, base::Stream& stream) {
-    if (!previous || !space.valid(*previous)) return space.sample(stream);
-    switch (stream.below(3)) {
-      case 0:
-        return space.mutate(*previous, stream);
-      case 1:
-        if (auto child = space.crossover(*previous, space.sample(stream), stream)) return std::move(*child);
-        [[fallthrough]];
-      default:
-        return space.sample(stream);
+    const std::int64_t way = previous ? stream.below(3) : 2;
+    if (way < 2) {
+      const base::Result<Candidate> made =
+          way == 0 ? space.mutate(*previous, stream) : space.crossover(*previous, space.sample(stream), stream);
+      if (made) return *made;
     }
+    return space.sample(stream);
   }
 
   void fail(std::int64_t number, const std::string& what, const std::string& problem) {
