@@ -108,6 +108,7 @@ Signature signature(const LoopProgram& program, std::int64_t threads) {
       result.parameters.push_back({buffer.name, buffer.role, buffer.dtype, buffer.shape, buffer.bytes()});
   result.workspace_bytes = homes(program, threads).workspace_bytes;
   result.amplification = program.amplification;
+  result.threads = threads;
   return result;
 }
 

@@ -37,8 +37,9 @@ struct Signature {
   std::vector<Parameter> parameters;  // buffers of the program that are no temporaries, in order
   std::int64_t workspace_bytes = 0;
   double amplification = 1;  // the program's, for whoever checks results
+  std::int64_t threads = 1;  // of the target: how many the kernel may use
 };
-Signature signature(const LoopProgram& program, std::int64_t threads = 1);  // threads as in the Target
+Signature signature(const LoopProgram& program, std::int64_t threads = 1);
 
 // A way through LLVM as data.
 struct Pipeline {
