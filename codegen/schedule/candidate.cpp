@@ -33,7 +33,7 @@ base::Result<LoopProgram> program(const Candidate& candidate, const Target& targ
   const std::shared_ptr<const Computation> computation = lowered_form(candidate.workload);
   const std::int64_t lanes = target.lanes(bytes_of(computation->tensors[0].dtype));
   LimitCounter counter(target);
-  return lower(*computation, *filled, lanes,
+  return lower(*computation, *filled, lanes, target.threads,
                [&](const LoopProgram& program, const Store& store, std::span<const int> loops) {
                  return counter.add(program, store, loops);
                });

@@ -111,8 +111,8 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (sizes_of(step.kind) == 1 && step.sizes.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one size, got {}", words[0], step.sizes.size()));
   }
-  if ((step.kind == StepKind::vector || step.kind == StepKind::parallel) && step.loops.size() != 1) {
-    throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));
+  if (step.kind == StepKind::vector && step.loops.size() != 1) {
+    throw base::UserError(place, fmt::format("vector: expected one loop, got {}", step.loops.size()));
   }
   return step;
 }

@@ -17,6 +17,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
 #include "codegen/program/forms.h"
+#include "tasks/worker/pool.h"
 #include "tests/support/interpreter.h"
 
 namespace graft::codegen::test {
@@ -123,9 +124,10 @@ class Guarded {
   char* data_ = nullptr;
 };
 
-// Parameters after prepare and run as machine code of this host; `slots` counts what parallel_for was asked to call.
+// Parameters after prepare and run as machine code of this host, on the threads of a pool if there is one; else `slots`
+// counts what parallel_for was asked to call.
 inline Numbers executed(const LoopProgram& program, const Object& object, const std::string& library_bytes,
-                        const Numbers& inputs, std::int64_t* slots = nullptr) {
+                        const Numbers& inputs, std::int64_t* slots = nullptr, tasks::Pool* pool = nullptr) {
   const Library library(library_bytes);
   auto* prepare = library.find<Prepare>(object.symbol + "_prepare");
   auto* run = library.find<Run>(object.symbol + "_run");
@@ -143,7 +145,10 @@ inline Numbers executed(const LoopProgram& program, const Object& object, const 
   std::int64_t count = 0;
   if (prepare && run) {
     prepare(pointers.data(), workspace.data());
-    run(pointers.data(), workspace.data(), backwards, &count);
+    if (pool)
+      run(pointers.data(), workspace.data(), tasks::Pool::parallel_for, pool);
+    else
+      run(pointers.data(), workspace.data(), backwards, &count);
   }
   if (slots) *slots = count;
   Numbers outputs;

@@ -147,6 +147,21 @@ TEST(Rules, AnElementwiseConsumerIsFusedWhereTheWholeReductionLiesInside) {
   EXPECT_FALSE(contains(to_text(*derived("matmul(m=16,n=32,k=16)")[0].sketch), "fuse"));
 }
 
+TEST(Rules, TargetsWithThreadsHaveParallelLoopsWhereThereIsWork) {
+  Target target = target_with(256, 16);
+  const auto text = [&](std::string_view workload) {
+    return to_text(*derive_sketches(computed(workload), target)[0].sketch);
+  };
+  EXPECT_FALSE(contains(text("matmul(m=32,n=32,k=32)"), "parallel"));
+  target.threads = 2;
+  EXPECT_TRUE(contains(text("matmul(m=32,n=32,k=32)"), "\norder C $C_order_s0{i.0 j.0|i.0 j.0|j.0 i.0|j.0 i.0} "))
+      << text("matmul(m=32,n=32,k=32)");
+  EXPECT_TRUE(contains(text("matmul(m=32,n=32,k=32)"), "\nparallel C $C_order_s0{i.0|i.0 j.0|j.0|j.0 i.0}\n"));
+  EXPECT_TRUE(contains(text("matmul(m=1,n=32,k=32)"), "\nparallel C j.0\n"));
+  EXPECT_FALSE(contains(text("matmul(m=1,n=4,k=32)"), "parallel")) << "one vector is one task";
+  EXPECT_FALSE(contains(text("input A[40]; output S[] += A[i] where i=40"), "parallel"));
+}
+
 TEST(Rules, EveryArgumentHasOneDomainAndTilesAreChains) {
   for (const char* workload : {"matmul(m=20,n=37,k=11)", "conv2d(c=3,h=9,w=9,k=20,r=3,s=3,stride=2,pad=1)"}) {
     for (const SketchSpace& sketch : derived(workload)) {
