@@ -62,7 +62,6 @@ Section section_at(const LoopProgram& program, int begin) {
     section.band.push_back(node.item);
     section.tasks *= loop.extent;
   }
-  if (section.tasks == 1) section.band.clear();
   return section;
 }
 

@@ -295,8 +295,11 @@ class Emitter {
     for (std::size_t g = 0; g < dispatch_.groups.size(); ++g) {
       const Group& group = dispatch_.groups[g];
       if (tasks[g] == nullptr) {
-        for (int s = group.begin; s < group.end; ++s)
-          call_part(parts[std::size_t(s)], program_.run, dispatch_.sections[std::size_t(s)], buffers, workspace);
+        for (int s = group.begin; s < group.end; ++s) {
+          const Section& section = dispatch_.sections[std::size_t(s)];
+          call_part(parts[std::size_t(s)], program_.run, section, buffers, workspace,
+                    section.band.empty() ? nullptr : number(0));
+        }
         continue;
       }
       for (std::int64_t slot = 0; slot < group.slots; ++slot) {

@@ -268,12 +268,19 @@ class Lowerer {
       range.begin.constant += first;
       range.size = part.size;
       range.begins = {begins.low + first, begins.high + first + (part.count - 1) * loop.step};
+      // A band's outermost loop stays even for one iteration: it says that the nest is a task.
+      const bool is_task = position < int(frame_.chosen.size()) && position == frame_.band.begin;
       if (part.count > 1) {
         emit_loop(loop, part.count, kind, [&](int variable) {
           range.begin.terms.push_back({variable, loop.step});
           coordinate = Affine::variable(variable) + Affine(part.first);
           inside();
           range.begin.terms.pop_back();
+        });
+      } else if (is_task) {
+        emit_loop(loop, 1, kind, [&](int) {
+          coordinate = Affine(part.first);
+          inside();
         });
       } else {
         coordinate = Affine(part.first);
@@ -947,10 +954,14 @@ base::Result<LoopProgram> lower(const Computation& computation, const Schedule& 
   if (!plans) return plans.reason();
   for (std::size_t s = 0; s < form->stages.size(); ++s) {
     const StagePlan& plan = (*plans)[s];
-    const Band band = band_of(plan);
     std::int64_t tasks = 1;
-    for (int i = 0; i < band.end; ++i) tasks *= most_trips(plan, i);
-    if (band.end > 0 && tasks < threads) {
+    bool parallel = false;
+    for (int i = 0; i < int(plan.loops.size()); ++i) {
+      if (plan.loops[std::size_t(i)].kind != LoopKind::parallel) continue;
+      parallel = true;
+      tasks *= most_trips(plan, i);
+    }
+    if (parallel && tasks < threads) {
       return base::Reason{fmt::format("parallel {}: {} tasks for {} threads",
                                       form->tensors[std::size_t(form->stages[s].tensor)].name, tasks, threads)};
     }

@@ -3,8 +3,9 @@
 //
 // Parallel loops stand outermost, each the only child of the one before: their remainders are nests of their own, with
 // tiles of their own. Loops whose tile does not divide their range become a main part and a remainder, never a guard;
-// loops of extent 1 vanish. A stage that pads becomes a fill and a copy of its inside. A reduction without `accumulate`
-// starts from a fill. Temporaries that depend on constants only are computed in `prepare`.
+// loops of extent 1 vanish, but for the outermost parallel one. A stage that pads becomes a fill and a copy of its
+// inside. A reduction without `accumulate` starts from a fill. Temporaries that depend on constants only are computed
+// in `prepare`.
 #pragma once
 
 #include <cstdint>

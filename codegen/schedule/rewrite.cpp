@@ -349,7 +349,7 @@ bool is_outermost(const StagePlan& plan, int position) {
 Band band_of(const StagePlan& plan) {
   Band band;
   for (int i = 0; i < int(plan.loops.size()); ++i) {
-    if (plan.loops[std::size_t(i)].kind != LoopKind::parallel) continue;
+    if (plan.loops[std::size_t(i)].kind != LoopKind::parallel || most_trips(plan, i) == 1) continue;
     if (band.end == 0) band.begin = i;
     band.end = i + 1;
   }

@@ -301,7 +301,21 @@ run
   EXPECT_EQ(signature(parsed(text), 3).workspace_bytes, 3 * 64 + 3 * 64);
 }
 
-TEST(Compile, ParallelLoopsOfOneIterationAreNone) {
+TEST(Compile, ParallelLoopsOfOneIterationAreTasksToo) {
+  expect_right(R"(buffer C f32 [2,6] output
+buffer t f32 [6] temporary
+run
+  for i 1 parallel
+    for j 6
+      t[j] = 3
+    for j 6
+      C[0,j] = t[5-j]
+  for i 1 parallel
+    for j 6
+      C[1,j] = 4
+)",
+               1e-5, 2, 2);
+  expect_right("buffer C f32 [2] output\nrun\n  for i 1 parallel\n    for j 2\n      C[j] = 3\n", 1e-5, 2, 0);
   expect_right(R"(buffer C f32 [4,6] output
 run
   for i 1 parallel

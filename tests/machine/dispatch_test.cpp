@@ -58,6 +58,15 @@ TEST(Dispatch, NestsWithoutABandAreCalledDirectly) {
   EXPECT_EQ(serial.groups[0].slots, 1);
 }
 
+TEST(Dispatch, NestsOfOneTaskEachRunSideBySide) {
+  const Dispatch halves = dispatched(buffers +
+                                         "  for i 1 parallel\n    for j 8\n      C[0,j] = 1\n"
+                                         "  for i 1 parallel\n    for j 8\n      C[1,j] = 1\n",
+                                     4);
+  ASSERT_EQ(groups(halves), (Groups{{2, 2}}));
+  EXPECT_EQ(halves.groups[0].slots, 2);
+}
+
 TEST(Dispatch, NestsThatShareRegistersAreOneSection) {
   const Dispatch sum = dispatched(
       "buffer A f32 [8] input\nbuffer C f32 [1] output\nbuffer r f32 [1] temporary registers\nrun\n"

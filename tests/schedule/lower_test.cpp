@@ -279,10 +279,7 @@ TEST(Lower, ParallelLoopsAreBands) {
       EXPECT_NE(program->loops[std::size_t(program->run[inner].item)].kind, LoopKind::parallel);
     }
   }
-  // The last remainder of both has 1 x 2 elements and no loop that could be parallel: nests of its own.
-  ASSERT_GE(outermost.size(), 3u);
-  outermost.resize(3);
-  EXPECT_EQ(outermost, (std::vector<std::string>{"j.0 parallel", "j.0 parallel", "i.0 parallel"}));
+  EXPECT_EQ(outermost, std::vector<std::string>(4, "j.0 parallel")) << "the last one of a single iteration";
   std::set<std::string> names;
   for (const Buffer& buffer : program->buffers) EXPECT_TRUE(names.insert(buffer.name).second) << buffer.name;
   EXPECT_EQ(names.count("C.tile3"), 1u);
