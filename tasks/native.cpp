@@ -171,7 +171,7 @@ class HostRunner::State {
       : settings_(settings), make_reference_(std::move(make_reference)) {}
 
   Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds) {
-    Measurement measurement = without_times(Status::ok, "", "thread_cpu");
+    Measurement measurement = without_times(Status::ok, "", binary.signature.threads > 1 ? "wall" : "thread_cpu");
     const Prepared& inputs = prepared(workload);
     assert(inputs.parts.size() == binary.signature.parameters.size());
     const MemoryFile file(binary.bytes);
@@ -186,6 +186,7 @@ class HostRunner::State {
     request.timeout_seconds = settings_.timeout_seconds;
     request.abort_seconds = abort_seconds;
     request.tolerance_factor = binary.signature.amplification;
+    request.threads = std::int32_t(binary.signature.threads);
 
     // The worker ends the candidate by CPU time. When it is not heard of for much longer, it is stuck itself.
     const double patience = 2 * settings_.timeout_seconds + 5;
@@ -344,6 +345,28 @@ void give_way() {
 // Compiles a batch on threads of its own, a few candidates ahead of the one that is taken.
 class CompileAhead {
  public:
+  // While one exists nothing is compiled, for kernels that want all cores. Waits for what is being compiled.
+  class Pause {
+   public:
+    explicit Pause(CompileAhead& ahead) : ahead_(ahead) {
+      std::unique_lock lock(ahead_.mutex_);
+      ahead_.paused_ = true;
+      ahead_.changed_.wait(lock, [&] { return ahead_.compiling_ == 0; });
+    }
+    ~Pause() {
+      {
+        const std::lock_guard lock(ahead_.mutex_);
+        ahead_.paused_ = false;
+      }
+      ahead_.changed_.notify_all();
+    }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    CompileAhead& ahead_;
+  };
+
   CompileAhead(std::span<const codegen::Candidate> candidates, const codegen::Target& target,
                std::set<std::uint64_t> known)
       : candidates_(candidates), target_(target), claimed_(std::move(known)), slots_(candidates.size()) {
@@ -378,14 +401,16 @@ class CompileAhead {
     give_way();
     for (;;) {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stop_ || next_ >= slots_.size() || next_ < taken_ + window_; });
+      changed_.wait(lock, [&] { return stop_ || next_ >= slots_.size() || (!paused_ && next_ < taken_ + window_); });
       if (stop_ || next_ >= slots_.size()) return;
       const std::size_t position = next_++;
+      ++compiling_;
       lock.unlock();
       Slot slot = make(candidates_[position]);
       slot.done = true;
       lock.lock();
       slots_[position] = std::move(slot);
+      --compiling_;
       lock.unlock();
       changed_.notify_all();
     }
@@ -419,8 +444,8 @@ class CompileAhead {
   std::condition_variable changed_;
   std::set<std::uint64_t> claimed_;
   std::vector<Slot> slots_;
-  std::size_t next_ = 0, taken_ = 0, window_ = 1;
-  bool stop_ = false;
+  std::size_t next_ = 0, taken_ = 0, window_ = 1, compiling_ = 0;
+  bool stop_ = false, paused_ = false;
   std::vector<std::jthread> threads_;  // last: joined before the rest goes
 };
 
@@ -503,7 +528,7 @@ class NativeMeasurer : public Measurer {
     MeasureAhead results([&, next = std::size_t(0)]() mutable -> std::optional<Measured> {
       if (next == candidates.size()) return std::nullopt;
       const std::size_t position = next++;
-      return measured(candidates[position].workload, std::int64_t(position), compiled.take(position));
+      return measured(candidates[position].workload, std::int64_t(position), compiled);
     });
     for (;;) {
       if (monitor.stop_requested()) results.stop();  // what was measured by now is reported all the same
@@ -514,19 +539,22 @@ class NativeMeasurer : public Measurer {
   }
 
  private:
-  Measured measured(const codegen::Workload& workload, std::int64_t position, Slot slot) {
+  Measured measured(const codegen::Workload& workload, std::int64_t position, CompileAhead& compiled) {
+    Slot slot = compiled.take(std::size_t(position));
     if (slot.does_not_lower) {
       return {position, slot.program_hash, without_times(Status::does_not_lower, slot.does_not_lower->text)};
     }
-    return {position, slot.program_hash, measure_one(workload, slot)};
+    return {position, slot.program_hash, measure_one(workload, slot, compiled)};
   }
 
-  const Measurement& measure_one(const codegen::Workload& workload, Slot& slot) {
+  const Measurement& measure_one(const codegen::Workload& workload, Slot& slot, CompileAhead& compiled) {
     const std::uint64_t key = identity(workload, slot.program_hash);
     const auto found = measured_.find(key);
     if (found != measured_.end()) return found->second;
     // The equal program whose compilation was begun first may stand later in the batch.
     if (!slot.binary) slot.binary = compile_for_host(*slot.program, target_);
+    std::optional<CompileAhead::Pause> quiet;
+    if (target_.threads > 1) quiet.emplace(compiled);
     return measured_.emplace(key, run(workload, *slot.binary)).first->second;
   }
 

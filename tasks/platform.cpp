@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -77,19 +78,23 @@ std::optional<double> latency_from(const Document& map, std::string_view key, st
   return number_within(map, key, 1, 10000);
 }
 
-Native native_from(const Document& map, const Document& target_node, const codegen::Target& target) {
+// Gives the target its threads: said once, in the platform's own map.
+Native native_from(const Document& map, const Document& target_node, codegen::Target& target) {
   map.only_keys({"threads"});
-  const std::int64_t threads = map.at("threads").as_integer();
-  if (threads != 1) {
-    throw UserError(map.at("threads").place(),
-                    fmt::format("threads must be 1, got {}; kernels on several threads are not measured yet", threads));
-  }
+  const Document& node = map.at("threads");
+  const std::int64_t threads = node.as_integer();
+  if (threads < 1 || threads > host().cores)
+    throw UserError(node.place(),
+                    fmt::format("threads must be 1 to {}, the cores of this host; got {}", host().cores, threads));
+  if (const Document* const twice = target_node.find("threads"))
+    throw UserError(twice->place(), "of a native platform threads are said under 'native'");
   if (architecture(host().triple) != architecture(target.triple)) {
     throw UserError(target_node.at("triple").place(),
                     fmt::format("this host is {} and cannot run code for '{}'; use remote or modelled",
                                 architecture(host().triple), target.triple));
   }
-  return Native{int(threads)};
+  target.threads = threads;
+  return {};
 }
 
 Modelled modelled_from(const Document& map, const Document& target_node, const codegen::Target& target) {
@@ -112,19 +117,21 @@ std::string name_from(const Document& node) {
   const std::string& name = node.as_string();
   const bool good = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view(":@._-").find(c) != std::string_view::npos;
+           std::string_view(":@._,=-").find(c) != std::string_view::npos;
   });
   if (good) return name;
-  throw UserError(node.place(), fmt::format("'{}' is no name of a platform; use letters, digits and : @ . _ -", name));
+  throw UserError(node.place(),
+                  fmt::format("'{}' is no name of a platform; use letters, digits and : @ . _ , = -", name));
 }
 
 // The code of this machine as YAML; JSON scalars are YAML scalars.
-std::string native_yaml(std::string_view name, std::string_view description, const codegen::Target& target) {
+std::string native_yaml(std::string_view name, std::string_view description, const codegen::Target& target,
+                        std::int64_t threads) {
   std::string yaml = fmt::format("name: {}\ndescription: {}\ntarget:\n", Document(std::string(name)).to_json(),
                                  Document(std::string(description)).to_json());
   const Document fields = codegen::to_document(target);
   for (const auto& [key, value] : fields.as_map()) yaml += fmt::format("  {}: {}\n", key, value.to_json());
-  return yaml + "native:\n  threads: 1\n";
+  return yaml + fmt::format("native:\n  threads: {}\n", threads);
 }
 
 std::vector<std::string> native_ids() {
@@ -141,15 +148,23 @@ Platform unchecked_platform(const std::string& yaml, const std::string& file);
 Platform native_platform(const std::string& id) {
   const std::vector<std::string_view> parts = base::split(id, ',');
   const std::string name(parts[0]);
+  std::int64_t threads = 1;
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    if (parts[i] == "threads=1") continue;
-    throw UserError(id, parts[i].starts_with("threads=")
-                            ? "kernels on several threads are not measured yet; use threads=1"
-                            : fmt::format("unknown suffix '{}'; known: threads=1", parts[i]));
+    constexpr std::string_view key = "threads=";
+    if (!parts[i].starts_with(key) || parts.size() > 2)
+      throw UserError(id, fmt::format("unknown suffix '{}'; known: threads=n", parts[i]));
+    const std::string_view digits = parts[i].substr(key.size());
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), threads);
+    if (error != std::errc() || end != digits.data() + digits.size() || threads < 1 || threads > host().cores)
+      throw UserError(id, fmt::format("threads must be 1 to {}, the cores of this host", host().cores));
   }
+  const std::string full_name = threads == 1 ? name : fmt::format("{},threads={}", name, threads);
+  const std::string on_threads = threads == 1 ? "" : fmt::format(", {} threads", threads);
   codegen::Target target = host();
-  if (name == "native")
-    return unchecked_platform(native_yaml(name, "this host, all that its cpu can do", target), name);
+  if (name == "native") {
+    const std::string description = "this host, all that its cpu can do" + on_threads;
+    return unchecked_platform(native_yaml(full_name, description, target, threads), full_name);
+  }
 
   const std::string_view wanted = std::string_view(name).substr(std::string_view("native:").size());
   const auto level =
@@ -165,7 +180,8 @@ Platform native_platform(const std::string& id) {
   target.features.clear();
   target.vector_bits = level->vector_bits;
   target.vector_registers = level->vector_registers;
-  return unchecked_platform(native_yaml(name, fmt::format("this host, {} code", level->cpu), target), name);
+  const std::string description = fmt::format("this host, {} code{}", level->cpu, on_threads);
+  return unchecked_platform(native_yaml(full_name, description, target, threads), full_name);
 }
 
 struct Catalogued {

@@ -13,10 +13,8 @@
 
 namespace graft::tasks {
 
-struct Native {  // compiled here, run in a worker process on this machine
-  int threads = 1;
-};
-struct Remote {  // an executable behind a command prefix: {"qemu-riscv64", "-cpu", "..."} or {"ssh", "board"}
+struct Native {};  // compiled here, run in a worker process on this machine, on target.threads threads
+struct Remote {    // an executable behind a command prefix: {"qemu-riscv64", "-cpu", "..."} or {"ssh", "board"}
   std::vector<std::string> prefix;
 };
 // How a modelled machine adds memory and clock to the core's timing. Simulation parameters: out of reach for features.
@@ -34,7 +32,7 @@ struct Modelled {
 };
 
 struct Platform {
-  std::string name;       // short id: "native:v3", "model:sifive-p450"
+  std::string name;       // short id: "native:v3", "native,threads=2", "model:sifive-p450"
   std::string long_name;  // "model:sifive-p450@sifive-p450-like"; the short one where there is no other
   std::string description;
   codegen::Target target;
@@ -54,8 +52,8 @@ std::vector<std::string> platform_ids();
 // The same platforms with all that their YAML says. LLVM is not asked whether it knows their cpus (platform_named does
 // that): asking takes longer than all the rest of a list.
 std::vector<Platform> known_platforms();
-// By id (short or long; `native` ones may end in ",threads=1", the only number so far), or by the path of a YAML file.
-// UserError with did-you-mean, or with why this host cannot run it.
+// By id (short or long; `native` ones may end in ",threads=n", n at most this host's cores), or by the path of a YAML
+// file. UserError with did-you-mean, or with why this host cannot run it.
 Platform platform_named(const std::string& id);
 
 }  // namespace graft::tasks

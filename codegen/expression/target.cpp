@@ -37,8 +37,8 @@ std::optional<std::int64_t> optional_number(const base::Document& document, std:
 }  // namespace
 
 Target target_from(const base::Document& document) {
-  document.only_keys({"triple", "cpu", "features", "vector_bits", "vector_registers", "cores", "l1_bytes", "l2_bytes",
-                      "l3_bytes", "line_bytes"});
+  document.only_keys({"triple", "cpu", "features", "vector_bits", "vector_registers", "cores", "threads", "l1_bytes",
+                      "l2_bytes", "l3_bytes", "line_bytes"});
   const auto text = [&](std::string_view key) {
     const base::Document& value = document.at(key);
     if (value.as_string().empty()) throw base::UserError(value.place(), fmt::format("{} must not be empty", key));
@@ -51,6 +51,7 @@ Target target_from(const base::Document& document) {
   target.vector_bits = number(document.at("vector_bits"), "vector_bits", vector_bits_bounds);
   target.vector_registers = number(document.at("vector_registers"), "vector_registers", registers_bounds);
   target.cores = optional_number(document, "cores", cores_bounds).value_or(1);
+  target.threads = optional_number(document, "threads", {1, target.cores}).value_or(1);
   target.l1_bytes = optional_number(document, "l1_bytes", cache_bounds);
   target.l2_bytes = optional_number(document, "l2_bytes", cache_bounds);
   target.l3_bytes = optional_number(document, "l3_bytes", cache_bounds);
@@ -66,6 +67,7 @@ base::Document to_document(const Target& target) {
   document.set("vector_bits", target.vector_bits);
   document.set("vector_registers", target.vector_registers);
   document.set("cores", target.cores);
+  if (target.threads != 1) document.set("threads", target.threads);  // so that hashes of one-thread targets stay
   const auto known = [&](std::string_view key, const std::optional<std::int64_t>& value) {
     if (value) document.set(std::string(key), *value);
   };

@@ -18,6 +18,7 @@ struct Target {
   std::int64_t vector_bits = 0;       // 0: no vector unit, code is scalar
   std::int64_t vector_registers = 0;  // floating-point / vector registers that hold accumulators
   std::int64_t cores = 1;
+  std::int64_t threads = 1;  // cores that one kernel may use: code for 1 never calls its parallel_for
   std::optional<std::int64_t> l1_bytes, l2_bytes, l3_bytes, line_bytes;  // absent: unknown
   bool operator==(const Target&) const = default;
 
@@ -25,7 +26,8 @@ struct Target {
   std::int64_t lanes(std::int64_t bytes) const { return vector_bits >= 8 * bytes ? vector_bits / (8 * bytes) : 1; }
 };
 
-// The map form: triple, cpu, features, vector_bits, vector_registers, cores, l1_bytes, ... Throws UserError with the
+// The map form: triple, cpu, features, vector_bits, vector_registers, cores, threads (left out where it is 1),
+// l1_bytes, ... Throws UserError with the
 // place for unknown or missing keys and values out of range.
 Target target_from(const base::Document& document);
 base::Document to_document(const Target& target);

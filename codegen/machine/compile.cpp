@@ -41,7 +41,7 @@ base::Result<std::unique_ptr<llvm::Module>> optimised_module(llvm::LLVMContext& 
   }
   llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
   auto module = empty_module(context, machine);
-  if (auto refused = emit(*module, program, code_attributes(target), symbol)) return *refused;
+  if (auto refused = emit(*module, program, code_attributes(target), symbol, target.threads)) return *refused;
   assert(!llvm::verifyModule(*module, &llvm::errs()));
   laps.end(&PhaseSeconds::emit);
   optimise(*module, machine, pipeline, repeats_accesses(program));
@@ -111,13 +111,14 @@ std::optional<base::Reason> lacks_feature(const Intrinsic& intrinsic, const Targ
                                   target.cpu.empty() ? target.triple : target.cpu)};
 }
 
-Signature signature(const LoopProgram& program) {
+Signature signature(const LoopProgram& program, std::int64_t threads) {
   Signature result;
   for (const Buffer& buffer : program.buffers)
     if (buffer.role != Role::temporary)
       result.parameters.push_back({buffer.name, buffer.role, buffer.dtype, buffer.shape, buffer.bytes()});
-  result.workspace_bytes = homes(program).workspace_bytes;
+  result.workspace_bytes = homes(program, threads).workspace_bytes;
   result.amplification = program.amplification;
+  result.threads = threads;
   return result;
 }
 
@@ -192,7 +193,7 @@ base::Result<Object> compile(const LoopProgram& program, const Target& target, c
     return base::Reason{fmt::format("code generation: {} has no instructions for '{}'",
                                     target.cpu.empty() ? target.triple : target.cpu, found.undefined)};
   object.hash = found.hash;
-  object.signature = signature(program);
+  object.signature = signature(program, target.threads);
   object.symbol = symbol;
   return object;
 }

@@ -5,6 +5,9 @@
 //   void <symbol>_run(void* const* buffers, void* workspace, parallel_for, void* context);
 //   using parallel_for = void (*)(void* context, void (*body)(void* closure, int64_t index), void* closure, int64_t n);
 //
+// Code for a target with `threads` above 1 calls parallel_for with n <= threads; body may be called from any thread, in
+// any order, each index once, and all must have returned before parallel_for does. Other code never calls it.
+//
 // `buffers`: one pointer per parameter of the Signature, aligned to 64 bytes; `workspace`: Signature::workspace_bytes,
 // aligned to 64, kept from prepare to run.
 #pragma once
@@ -36,8 +39,9 @@ struct Signature {
   std::vector<Parameter> parameters;  // buffers of the program that are no temporaries, in order
   std::int64_t workspace_bytes = 0;
   double amplification = 1;  // the program's, for whoever checks results
+  std::int64_t threads = 1;  // of the target: how many the kernel may use
 };
-Signature signature(const LoopProgram& program);
+Signature signature(const LoopProgram& program, std::int64_t threads = 1);
 
 // A way through LLVM as data.
 struct Pipeline {

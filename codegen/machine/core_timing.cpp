@@ -14,14 +14,6 @@
 namespace graft::codegen {
 namespace {
 
-// `run` as one core does it, in one function: nothing before it, and parallel loops one iteration after the other.
-LoopProgram timed_part(LoopProgram program) {
-  program.prepare.clear();
-  for (Loop& loop : program.loops)
-    if (loop.kind == LoopKind::parallel) loop.kind = LoopKind::serial;
-  return program;
-}
-
 // The code that is measured elsewhere, hence the same pipeline.
 llvm::TargetMachine& timed_machine(const Target& target) {
   llvm::TargetMachine& machine = target_machine(target, search_pipeline(target).codegen_level);
@@ -41,10 +33,11 @@ base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& t
   llvm::LLVMContext context;
   const auto module = empty_module(context, machine);
   const std::string symbol = "timed";
-  const LoopProgram timed = timed_part(program);
-  if (auto refused = emit(*module, timed, code_attributes(target), symbol)) return *refused;
+  LoopProgram timed = program;
+  timed.prepare.clear();
+  // Code for one thread: all of `run` in one function, parallel loops one iteration after the other.
+  if (auto refused = emit(*module, timed, code_attributes(target), symbol, 1)) return *refused;
   optimise(*module, machine, search_pipeline(target), repeats_accesses(timed));
-  // All of a serial `run` stands in the emitter's first part.
   const base::Result<Recording> recording = record(*module, machine, search_pipeline(target), symbol + "_run.0");
   if (!recording) return recording.reason();
   return simulate(*recording, machine, settings);

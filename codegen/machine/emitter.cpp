@@ -10,6 +10,9 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
+
+#include "codegen/machine/dispatch.h"
 
 #include "codegen/machine/intrinsic_code.h"
 #include "codegen/program/intrinsic.h"
@@ -28,12 +31,6 @@ std::int64_t aligned(std::int64_t bytes) {
   return (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
 }
 
-bool is_parallel(const LoopProgram& program, const Node& node) {
-  if (node.kind != Node::Kind::loop) return false;
-  const Loop& loop = program.loops[std::size_t(node.item)];
-  return loop.kind == LoopKind::parallel && loop.extent > 1;
-}
-
 bool is_parameter(const Buffer& buffer) {
   return buffer.role != Role::temporary;
 }
@@ -50,34 +47,20 @@ void for_each_access(const LoopProgram& program, const Body& body, int begin, in
   }
 }
 
-// Temporaries that the iterations of the parallel loop at run[n] would otherwise all write at the same place, and that
-// nothing outside of the loop touches.
-std::set<int> private_buffers(const LoopProgram& program, int n) {
-  const Node& node = program.run[std::size_t(n)];
-  std::set<int> shared;
-  for_each_access(program, program.run, n, node.end, [&](int buffer, const Access& access, bool writes) {
-    const Buffer& b = program.buffers[std::size_t(buffer)];
-    if (writes && !is_parameter(b) && b.scope == Scope::memory && offset(program, access).coefficient(node.item) == 0)
-      shared.insert(buffer);
-  });
-  const auto outside = [&](int buffer, const Access&, bool) { shared.erase(buffer); };
-  for_each_access(program, program.prepare, 0, int(program.prepare.size()), outside);
-  for_each_access(program, program.run, 0, n, outside);
-  for_each_access(program, program.run, node.end, int(program.run.size()), outside);
-  return shared;
-}
-
 // Adds IR for one program to a module. Refusals are remembered, and emission goes on with poison until the nearest
 // loop.
 class Emitter {
  public:
-  Emitter(llvm::Module& module, const LoopProgram& program, const CodeAttributes& attributes, const std::string& symbol)
+  Emitter(llvm::Module& module, const LoopProgram& program, const CodeAttributes& attributes, const std::string& symbol,
+          std::int64_t threads)
       : module_(module),
         context_(module.getContext()),
         program_(program),
         attributes_(attributes),
         symbol_(symbol),
-        homes_(homes(program)),
+        dispatch_(dispatch(program, threads)),
+        homes_(homes(program, threads)),
+        threads_(threads),
         builder_(context_),
         variables_(program.loops.size()) {
     llvm::FastMathFlags flags;
@@ -91,6 +74,7 @@ class Emitter {
   }
 
   std::optional<base::Reason> emit() {
+    if (dispatch_.refused) return dispatch_.refused;
     for (const IntrinsicPointer& known : program_.intrinsics) intrinsic_code_.push_back(add_intrinsic(module_, *known));
     note_grains(program_.prepare);
     note_grains(program_.run);
@@ -197,16 +181,15 @@ class Emitter {
     return {touched.begin(), touched.end()};
   }
 
-  // The internal function that does body[begin, end); of a parallel loop one iteration, whose number is parameter 0.
-  llvm::Function* part(const Body& body, int begin, int end, const std::string& name, bool of_parallel) {
+  // The internal function that does body[begin, end); of a band one task, whose number is parameter 0.
+  llvm::Function* part(const Body& body, const Section& section, const std::string& name) {
     std::set<int> written;
-    const std::vector<int> used = buffers_of(body, begin, end, &written);
-    const int first = of_parallel ? 1 : 0;
+    const std::vector<int> used = buffers_of(body, section.begin, section.end, &written);
+    const bool of_band = !section.band.empty();
+    const int first = of_band ? 1 : 0;
     std::vector<llvm::Type*> parameters(used.size() + std::size_t(first), builder_.getPtrTy());
-    const Node& node = body[std::size_t(begin)];
-    if (of_parallel) parameters[0] = builder_.getInt64Ty();
-    const std::uint64_t calls = of_parallel ? std::uint64_t(loop(node.item).extent) : 1;
-    llvm::Function* f = function(parameters, name, false, calls);
+    if (of_band) parameters[0] = builder_.getInt64Ty();
+    llvm::Function* f = function(parameters, name, false, std::uint64_t(section.tasks));
     f->addFnAttr(llvm::Attribute::NoInline);
     f->addFnAttr(llvm::Attribute::MustProgress);
     f->addFnAttr(llvm::Attribute::WillReturn);
@@ -227,33 +210,52 @@ class Emitter {
     addresses_.clear();
     serial_loops_.clear();
     forget_block();
-    if (of_parallel) {
-      enter(node.item, f->getArg(0));
-      nodes(body, begin + 1, end);
-      leave();
-    } else {
-      nodes(body, begin, end);
-    }
+    if (of_band) enter_band(section.band, f->getArg(0));
+    nodes(body, section.begin + int(section.band.size()), section.end);
+    serial_loops_.clear();
     builder_.CreateRetVoid();
     return f;
   }
 
-  // Calls a part with the pointers of its buffers.
-  void call_part(llvm::Function* f, const Body& body, int begin, int end, llvm::Value* buffers, llvm::Value* workspace,
-                 llvm::Value* index) {
+  // The variables of a band's loops from the number of the task.
+  void enter_band(const std::vector<int>& band, llvm::Value* task) {
+    std::vector<std::pair<int, llvm::Value*>> values;  // innermost first
+    std::int64_t left = 1;
+    for (const int l : band) left *= loop(l).extent;
+    for (std::size_t i = band.size(); i-- > 0;) {
+      const int l = band[i];
+      const std::int64_t extent = loop(l).extent;
+      if (extent == 1) {
+        variable(l) = {};
+        continue;
+      }
+      left /= extent;
+      values.emplace_back(l, left == 1 ? task : builder_.CreateURem(task, number(extent)));
+      if (left > 1) task = builder_.CreateUDiv(task, number(extent));
+    }
+    for (std::size_t i = values.size(); i-- > 0;) enter(values[i].first, values[i].second);
+    // What these variables add to pointers is added at the end of the first block, see advance.
+    auto* block = llvm::BasicBlock::Create(context_, "task", builder_.GetInsertBlock()->getParent());
+    builder_.CreateBr(block);
+    builder_.SetInsertPoint(block);
+  }
+
+  // Calls a part with the pointers of its buffers; of a band with the number of the task, in a slot.
+  void call_part(llvm::Function* f, const Body& body, const Section& section, llvm::Value* buffers,
+                 llvm::Value* workspace, llvm::Value* task = nullptr, llvm::Value* slot = nullptr) {
     std::set<int> written;
     std::vector<llvm::Value*> arguments;
-    if (index) arguments.push_back(index);
-    for (int b : buffers_of(body, begin, end, &written)) {
+    if (task) arguments.push_back(task);
+    for (int b : buffers_of(body, section.begin, section.end, &written)) {
       const Home& home = homes_.buffers[std::size_t(b)];
       if (home.parameter >= 0) {
-        llvm::Value* slot = builder_.CreateConstInBoundsGEP1_64(builder_.getPtrTy(), buffers, unsigned(home.parameter));
-        arguments.push_back(builder_.CreateLoad(builder_.getPtrTy(), slot));
+        llvm::Value* entry =
+            builder_.CreateConstInBoundsGEP1_64(builder_.getPtrTy(), buffers, unsigned(home.parameter));
+        arguments.push_back(builder_.CreateLoad(builder_.getPtrTy(), entry));
         continue;
       }
       llvm::Value* pointer = byte_offset(workspace, number(home.offset));
-      if (index && home.copy_bytes > 0)
-        pointer = byte_offset(pointer, builder_.CreateNSWMul(index, number(home.copy_bytes)));
+      if (home.copy_bytes > 0) pointer = byte_offset(pointer, builder_.CreateNSWMul(slot, number(home.copy_bytes)));
       arguments.push_back(pointer);
     }
     builder_.CreateCall(f, arguments);
@@ -266,85 +268,128 @@ class Emitter {
     // prepare has no threads to run on: its parallel loops are serial.
     in_prepare_ = true;
     llvm::Type* pointer = builder_.getPtrTy();
-    const int end = int(program_.prepare.size());
-    llvm::Function* loops = end ? part(program_.prepare, 0, end, symbol_ + "_prepare.0", false) : nullptr;
+    const Section all{0, int(program_.prepare.size()), {}, 1};
+    llvm::Function* loops = all.end > 0 ? part(program_.prepare, all, symbol_ + "_prepare.0") : nullptr;
     llvm::Function* wrapper = function({pointer, pointer}, symbol_ + "_prepare", true, 1);
-    if (loops) call_part(loops, program_.prepare, 0, end, wrapper->getArg(0), wrapper->getArg(1), nullptr);
+    if (loops) call_part(loops, program_.prepare, all, wrapper->getArg(0), wrapper->getArg(1));
     builder_.CreateRetVoid();
     in_prepare_ = false;
   }
 
   void emit_run() {
     llvm::Type* pointer = builder_.getPtrTy();
-    const Body& body = program_.run;
-    struct Section {
-      int begin, end;
-      bool parallel;
-      llvm::Function* f;
-    };
-    std::vector<Section> sections;
-    for (int n = 0; n < int(body.size()); n = body[std::size_t(n)].end) {
-      const bool parallel = is_parallel(program_, body[std::size_t(n)]);
-      if (!parallel && !sections.empty() && !sections.back().parallel)
-        sections.back().end = body[std::size_t(n)].end;
-      else
-        sections.push_back({n, body[std::size_t(n)].end, parallel, nullptr});
-    }
-    for (std::size_t s = 0; s < sections.size(); ++s) {
-      Section& section = sections[s];
-      const std::string name = fmt::format("{}_run.{}", symbol_, s);
-      section.f = part(body, section.begin, section.end, name, section.parallel);
-      if (section.parallel) {
-        refuse_races(section.begin);
-        section.f = task(section.f, body, section.begin, section.end, name + ".task");
-      }
+    std::vector<llvm::Function*> parts;  // by section
+    for (std::size_t s = 0; s < dispatch_.sections.size(); ++s)
+      parts.push_back(part(program_.run, dispatch_.sections[s], fmt::format("{}_run.{}", symbol_, s)));
+    std::vector<llvm::Function*> tasks;  // by group; null: called directly
+    std::int64_t most_slots = 1;
+    for (const Group& group : dispatch_.groups) {
+      most_slots = std::max(most_slots, group.slots);
+      tasks.push_back(group.slots > 1 ? tasks_of(group, parts) : nullptr);
     }
 
     llvm::Function* wrapper = function({pointer, pointer, pointer, pointer}, symbol_ + "_run", true, 1);
     llvm::Value* buffers = wrapper->getArg(0);
     llvm::Value* workspace = wrapper->getArg(1);
-    llvm::Value* closure = nullptr;
+    llvm::Value *closure = nullptr, *queues = nullptr;
+    if (most_slots > 1) {
+      auto* kept = builder_.CreateAlloca(queue_type(), number(most_slots));
+      kept->setAlignment(llvm::Align(alignment_bytes));
+      queues = kept;
+      closure = builder_.CreateAlloca(llvm::ArrayType::get(pointer, 3));
+      for (const auto& [slot, value] : {std::pair{0u, buffers}, {1u, workspace}, {2u, queues}})
+        builder_.CreateStore(value, builder_.CreateConstInBoundsGEP1_64(pointer, closure, slot));
+    }
     auto* parallel_for =
         llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, pointer, builder_.getInt64Ty()}, false);
-    for (const Section& section : sections) {
-      if (!section.parallel) {
-        call_part(section.f, body, section.begin, section.end, buffers, workspace, nullptr);
+    for (std::size_t g = 0; g < dispatch_.groups.size(); ++g) {
+      const Group& group = dispatch_.groups[g];
+      if (tasks[g] == nullptr) {
+        for (int s = group.begin; s < group.end; ++s) {
+          const Section& section = dispatch_.sections[std::size_t(s)];
+          call_part(parts[std::size_t(s)], program_.run, section, buffers, workspace,
+                    section.band.empty() ? nullptr : number(0));
+        }
         continue;
       }
-      if (!closure) {
-        auto* closure_type = llvm::ArrayType::get(pointer, 2);
-        closure = builder_.CreateAlloca(closure_type);
-        builder_.CreateStore(buffers, closure);
-        builder_.CreateStore(workspace, builder_.CreateConstInBoundsGEP1_64(pointer, closure, 1));
+      for (std::int64_t slot = 0; slot < group.slots; ++slot) {
+        builder_.CreateStore(number(slot * group.tasks / group.slots), in_queue(queues, number(slot), 0));
+        builder_.CreateStore(number((slot + 1) * group.tasks / group.slots), in_queue(queues, number(slot), 1));
       }
-      const std::int64_t trips = loop(body[std::size_t(section.begin)].item).extent;
-      builder_.CreateCall(parallel_for, wrapper->getArg(2), {wrapper->getArg(3), section.f, closure, number(trips)});
+      builder_.CreateCall(parallel_for, wrapper->getArg(2),
+                          {wrapper->getArg(3), tasks[g], closure, number(group.slots)});
     }
     builder_.CreateRetVoid();
   }
 
-  // What parallel_for calls: unpacks the closure (buffers, workspace).
-  llvm::Function* task(llvm::Function* iteration, const Body& body, int begin, int end, const std::string& name) {
-    llvm::Type* pointer = builder_.getPtrTy();
-    llvm::Function* f = function({pointer, builder_.getInt64Ty()}, name, false, iteration->getEntryCount()->getCount());
-    llvm::Value* buffers = builder_.CreateLoad(pointer, f->getArg(0));
-    llvm::Value* workspace =
-        builder_.CreateLoad(pointer, builder_.CreateConstInBoundsGEP1_64(pointer, f->getArg(0), 1));
-    call_part(iteration, body, begin, end, buffers, workspace, f->getArg(1));
-    builder_.CreateRetVoid();
-    return f;
+  // Tasks that a slot has to do, [next, end), on a cache line of their own.
+  llvm::ArrayType* queue_type() {
+    return llvm::ArrayType::get(builder_.getInt64Ty(), std::uint64_t(alignment_bytes / 8));
+  }
+  llvm::Value* in_queue(llvm::Value* queues, llvm::Value* slot, std::int64_t field) {
+    return builder_.CreateInBoundsGEP(queue_type(), queues, {slot, number(field)});
   }
 
-  void refuse_races(int n) {
-    const int l = program_.run[std::size_t(n)].item;
-    for_each_access(program_, program_.run, n, program_.run[std::size_t(n)].end,
-                    [&](int b, const Access& access, bool writes) {
-                      if (!writes || buffer(b).scope != Scope::memory) return;
-                      if (homes_.buffers[std::size_t(b)].copy_bytes > 0) return;
-                      if (offset(program_, access).coefficient(l) == 0)
-                        refuse(fmt::format("parallel: all iterations of '{}' write the same elements of '{}'",
-                                           loop(l).name, buffer(b).name));
-                    });
+  // What parallel_for calls once per slot: does the slot's own tasks, which lie side by side, then helps the others
+  // with theirs. The closure holds buffers, workspace and queues.
+  llvm::Function* tasks_of(const Group& group, const std::vector<llvm::Function*>& parts) {
+    llvm::Type* pointer = builder_.getPtrTy();
+    llvm::Type* integer = builder_.getInt64Ty();
+    llvm::Function* f = function({pointer, integer}, fmt::format("{}_run.{}.tasks", symbol_, group.begin), false,
+                                 std::uint64_t(group.slots));
+    const auto block = [&](const char* name) { return llvm::BasicBlock::Create(context_, name, f); };
+    const auto field = [&](unsigned i) {
+      return builder_.CreateLoad(pointer, builder_.CreateConstInBoundsGEP1_64(pointer, f->getArg(0), i));
+    };
+    llvm::Value *const buffers = field(0), *const workspace = field(1), *const queues = field(2);
+    llvm::Value* const own = f->getArg(1);
+    auto *entry = builder_.GetInsertBlock(), *queue = block("queue"), *take = block("take"), *next = block("next"),
+         *end = block("end");
+    builder_.CreateBr(queue);
+
+    builder_.SetInsertPoint(queue);
+    llvm::PHINode* const seen = builder_.CreatePHI(integer, 2);
+    llvm::PHINode* const slot = builder_.CreatePHI(integer, 2);
+    seen->addIncoming(number(0), entry);
+    slot->addIncoming(own, entry);
+    llvm::Value* const last = builder_.CreateLoad(integer, in_queue(queues, slot, 1));
+    builder_.CreateBr(take);
+
+    builder_.SetInsertPoint(take);
+    // What tasks hand over to each other goes through parallel_for's own synchronisation.
+    llvm::Value* task = builder_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, in_queue(queues, slot, 0), number(1),
+                                                 llvm::MaybeAlign(8), llvm::AtomicOrdering::Monotonic);
+    auto* work = block("work");
+    builder_.CreateCondBr(builder_.CreateICmpULT(task, last), work, next);
+    builder_.SetInsertPoint(work);
+    for (int s = group.begin; s < group.end; ++s) {
+      const Section& section = dispatch_.sections[std::size_t(s)];
+      llvm::BasicBlock* other = nullptr;
+      if (s + 1 < group.end) {
+        auto* here = block("here");
+        other = block("other");
+        builder_.CreateCondBr(builder_.CreateICmpULT(task, number(section.tasks)), here, other);
+        builder_.SetInsertPoint(here);
+      }
+      call_part(parts[std::size_t(s)], program_.run, section, buffers, workspace, section.band.empty() ? nullptr : task,
+                own);
+      builder_.CreateBr(take);
+      if (other == nullptr) break;
+      builder_.SetInsertPoint(other);
+      task = builder_.CreateSub(task, number(section.tasks));
+    }
+
+    builder_.SetInsertPoint(next);
+    llvm::Value* const seen_now = builder_.CreateAdd(seen, number(1));
+    llvm::Value* const after = builder_.CreateAdd(slot, number(1));
+    llvm::Value* const wrapped =
+        builder_.CreateSelect(builder_.CreateICmpEQ(after, number(group.slots)), number(0), after);
+    seen->addIncoming(seen_now, next);
+    slot->addIncoming(wrapped, next);
+    builder_.CreateCondBr(builder_.CreateICmpULT(seen_now, number(group.slots)), queue, end);
+    builder_.SetInsertPoint(end);
+    builder_.CreateRetVoid();
+    return f;
   }
 
   // ---- loops
@@ -381,7 +426,7 @@ class Emitter {
       case LoopKind::vector:
         return vector(body, n, node);
       case LoopKind::parallel:
-        if (in_prepare_) return serial(body, n, node);
+        if (in_prepare_ || threads_ <= 1) return serial(body, n, node);
         return refuse(fmt::format("parallel: loop '{}' is not outermost", here.name));
       case LoopKind::block_x:
       case LoopKind::block_y:
@@ -656,8 +701,7 @@ class Emitter {
       v.moving.push_back({moving, element, coefficient, inbounds});
       return known = moving;
     }
-    llvm::BasicBlock& entry = builder_.GetInsertBlock()->getParent()->getEntryBlock();
-    builder_.SetInsertPoint(&entry, entry.getFirstInsertionPt());
+    builder_.SetInsertPoint(builder_.GetInsertBlock()->getParent()->getEntryBlock().getTerminator());
     return known = builder_.CreateGEP(element, pointer, builder_.CreateNSWMul(v.counter, number(coefficient)), "",
                                       inbounds);
   }
@@ -1110,7 +1154,9 @@ class Emitter {
   const LoopProgram& program_;
   const CodeAttributes& attributes_;
   const std::string& symbol_;
+  const Dispatch dispatch_;
   const Homes homes_;
+  const std::int64_t threads_;
   llvm::IRBuilder<> builder_;
   std::string refused_;
 
@@ -1134,14 +1180,9 @@ class Emitter {
 
 }  // namespace
 
-Homes homes(const LoopProgram& program) {
+Homes homes(const LoopProgram& program, std::int64_t threads) {
   Homes all;
-  std::map<int, std::int64_t> copies;
-  for (int n = 0; n < int(program.run.size()); n = program.run[std::size_t(n)].end) {
-    const Node& node = program.run[std::size_t(n)];
-    if (!is_parallel(program, node)) continue;
-    for (int b : private_buffers(program, n)) copies[b] = program.loops[std::size_t(node.item)].extent;
-  }
+  const std::vector<std::int64_t> copies = dispatch(program, threads).copies;
   int parameters = 0;
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     const Buffer& buffer = program.buffers[b];
@@ -1150,9 +1191,8 @@ Homes homes(const LoopProgram& program) {
       home.parameter = parameters++;
     } else if (buffer.scope == Scope::memory && !buffer.is_literal()) {
       home.offset = all.workspace_bytes;
-      const auto copied = copies.find(int(b));
-      if (copied != copies.end()) home.copy_bytes = aligned(buffer.bytes());
-      all.workspace_bytes += aligned(buffer.bytes()) * (copied != copies.end() ? copied->second : 1);
+      if (copies[b] > 0) home.copy_bytes = aligned(buffer.bytes());
+      all.workspace_bytes += aligned(buffer.bytes()) * std::max<std::int64_t>(1, copies[b]);
     }
     all.buffers.push_back(home);
   }
@@ -1181,8 +1221,8 @@ bool repeats_accesses(const LoopProgram& program) {
 }
 
 std::optional<base::Reason> emit(llvm::Module& module, const LoopProgram& program, const CodeAttributes& attributes,
-                                 const std::string& symbol) {
-  return Emitter(module, program, attributes, symbol).emit();
+                                 const std::string& symbol, std::int64_t threads) {
+  return Emitter(module, program, attributes, symbol, threads).emit();
 }
 
 }  // namespace graft::codegen

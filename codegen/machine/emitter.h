@@ -6,7 +6,7 @@
 // Functions made for a symbol S (all nounwind, with an entry count, exact branch weights on every loop):
 //   S_prepare, S_run      exported wrappers that load the pointers (compile.h gives their types)
 //   S_prepare.0, S_run.N  internal: the loops themselves; entry count = how often one call of the wrapper calls it
-//   S_run.N.task          internal: body of a parallel loop as parallel_for calls it
+//   S_run.N.tasks         internal: what parallel_for calls, once per slot, for the sections from N on (dispatch.h)
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -23,18 +23,16 @@ namespace graft::codegen {
 
 // Where a buffer of memory lies while the code runs. Literals lie in the code.
 struct Home {
-  int parameter = -1;        // position among the parameters, or -1
-  std::int64_t offset = -1;  // bytes into the workspace, or -1
-  // Bytes from one copy to the next of a temporary that each iteration of a parallel loop needs for itself; 0: one
-  // copy.
-  std::int64_t copy_bytes = 0;
+  int parameter = -1;           // position among the parameters, or -1
+  std::int64_t offset = -1;     // bytes into the workspace, or -1
+  std::int64_t copy_bytes = 0;  // from one slot's copy to the next of a temporary that each slot has; 0: one copy
 };
 struct Homes {
   std::vector<Home> buffers;  // parallel to LoopProgram::buffers
   std::int64_t workspace_bytes = 0;
 };
 // Temporaries stand one behind the other, at multiples of 64 bytes.
-Homes homes(const LoopProgram& program);
+Homes homes(const LoopProgram& program, std::int64_t threads);
 
 // Whether an innermost loop (of those that are neither unrolled nor vectors) reads or writes memory at a place that it
 // does not move. The emitter leaves such accesses in the loop.
@@ -48,8 +46,8 @@ struct CodeAttributes {
 };
 
 // Adds the functions to `module`, whose triple and data layout are set. A Reason, and a module to throw away, for a
-// program that this back end cannot express.
+// program that this back end cannot express. For one thread parallel loops are serial ones.
 std::optional<base::Reason> emit(llvm::Module& module, const LoopProgram& program, const CodeAttributes& attributes,
-                                 const std::string& symbol);
+                                 const std::string& symbol, std::int64_t threads);
 
 }  // namespace graft::codegen

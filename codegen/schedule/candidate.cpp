@@ -38,7 +38,7 @@ base::Result<LoopProgram> program(const Candidate& candidate, const Target& targ
   const StoreWatch watch = [&](const LoopProgram& program, const Store& store, std::span<const int> loops) {
     return counter.add(program, store, loops);
   };
-  return lower(*computation, *filled, target.lanes(widest), watch, candidate.sketch->intrinsics);
+  return lower(*computation, *filled, target.lanes(widest), target.threads, watch, candidate.sketch->intrinsics);
 }
 
 std::uint64_t hash(const Candidate& candidate) {

@@ -18,6 +18,11 @@ namespace {
 // Remainders multiply nests; a program beyond this is no candidate for anything.
 constexpr std::size_t most_nodes = 4096;
 
+// Nests that no step describes run in parallel from this many elements on (some microseconds of work, what handing them
+// out costs), in this many tasks per thread, so that none waits long for the last one.
+constexpr std::int64_t least_parallel_elements = 1 << 14;
+constexpr std::int64_t tasks_per_thread = 4;
+
 // Thrown inside this file only, becomes the Reason of `lower`.
 struct CannotLower {
   std::string text;
@@ -71,6 +76,9 @@ struct Frame {
   std::vector<Affine> coordinates;      // by loop position: its iteration here
   std::vector<PaddedDimension> padded;  // dimensions of padded loads
   bool reduced_outside = false;
+  Band band;                            // the parallel loops of `plan`
+  // By position, within a band: the part that is written now, and how many there are.
+  std::vector<int> chosen, available;
 };
 
 // The tiles of a stage, made when they are first written.
@@ -87,11 +95,12 @@ struct Region {
 
 class Lowerer {
  public:
-  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes, const StoreWatch& watch,
-          std::span<const IntrinsicPointer> intrinsics)
+  Lowerer(const Computation& computation, std::vector<StagePlan> plans, std::int64_t lanes, std::int64_t threads,
+          const StoreWatch& watch, std::span<const IntrinsicPointer> intrinsics)
       : computation_(computation),
         plans_(std::move(plans)),
         lanes_(lanes),
+        threads_(threads),
         watch_(watch),
         intrinsics_(intrinsics),
         tiles_(computation.stages.size()),
@@ -203,7 +212,7 @@ class Lowerer {
       if (rest > 0) parts.push_back({trips, 1, rest});
       return parts;
     }
-    if (kind == LoopKind::vector || kind == LoopKind::parallel) {
+    if (kind == LoopKind::vector) {
       throw CannotLower{
           fmt::format("{} is {} and runs over the border of padded loads", loop_name(stage(), loop), name_of(kind))};
     }
@@ -250,17 +259,29 @@ class Lowerer {
     Affine& coordinate = frame_.coordinates[std::size_t(position)];
     const std::int64_t size = range.size;
     const Interval begins = range.begins;
-    for (const Part& part : parts_of(position, kind, by_padding)) {
+    std::vector<Part> parts = parts_of(position, kind, by_padding);
+    if (position < int(frame_.chosen.size())) {
+      frame_.available[std::size_t(position)] = int(parts.size());
+      parts = {parts[std::size_t(frame_.chosen[std::size_t(position)])]};
+    }
+    for (const Part& part : parts) {
       const std::int64_t first = part.first * loop.step;
       range.begin.constant += first;
       range.size = part.size;
       range.begins = {begins.low + first, begins.high + first + (part.count - 1) * loop.step};
+      // A band's outermost loop stays even for one iteration: it says that the nest is a task.
+      const bool is_task = position < int(frame_.chosen.size()) && position == frame_.band.begin;
       if (part.count > 1) {
         emit_loop(loop, part.count, kind, [&](int variable) {
           range.begin.terms.push_back({variable, loop.step});
           coordinate = Affine::variable(variable) + Affine(part.first);
           inside();
           range.begin.terms.pop_back();
+        });
+      } else if (is_task) {
+        emit_loop(loop, 1, kind, [&](int) {
+          coordinate = Affine(part.first);
+          inside();
         });
       } else {
         coordinate = Affine(part.first);
@@ -270,6 +291,58 @@ class Lowerer {
     }
     range.size = size;
     range.begins = begins;
+  }
+
+  // Runs `inside` once for every combination of parts of the loops before `end`: parallel loops are then each other's
+  // only children. Tiles that are made inside belong to one nest, so that tasks can have them for themselves.
+  template <class Inside>
+  void over_band(int end, const Inside& inside) {
+    if (end == 0) return inside();
+    frame_.chosen.assign(std::size_t(end), 0);
+    for (int next = end; next >= 0;) {
+      frame_.available.assign(std::size_t(end), 0);
+      const std::vector<Tiles> tiles = tiles_;
+      const std::vector<Region> regions = regions_;
+      const auto blocked = blocked_;
+      inside();
+      tiles_ = tiles;
+      regions_ = regions;
+      blocked_ = blocked;
+      for (next = end - 1; next >= 0; --next) {
+        int& chosen = frame_.chosen[std::size_t(next)];
+        if (++chosen < frame_.available[std::size_t(next)]) break;
+        chosen = 0;
+      }
+    }
+    frame_.chosen.clear();
+  }
+
+  // Position behind the loops `wanted` that should be a band of a nest that no step describes: from outside until there
+  // are tasks enough, and without the innermost, which is worth no task. 0 where it should have none.
+  int automatic_band(const std::function<bool(int)>& wanted) const {
+    if (threads_ <= 1 || plan().is_computed || body_ != &program_.run) return 0;
+    std::int64_t elements = 1;
+    int innermost = -1;
+    for (int i = 0; i < loop_count(); ++i) {
+      if (!wanted(i) || most_trips(i) == 1) continue;
+      elements *= most_trips(i);
+      if (loop_at(i).kind != LoopKind::vector) innermost = i;
+    }
+    if (elements < least_parallel_elements) return 0;
+    std::int64_t tasks = 1;
+    int end = 0;
+    for (int i = 0; i < innermost && tasks < threads_ * tasks_per_thread; ++i) {
+      if (!wanted(i)) continue;
+      tasks *= most_trips(i);
+      end = i + 1;
+    }
+    return tasks >= threads_ ? end : 0;
+  }
+
+  // Marks the outermost spatial loops of a plan that no step describes.
+  void parallelise() {
+    const int end = automatic_band([&](int position) { return is_spatial(position); });
+    for (int i = 0; i < end; ++i) frame_.plan->loops[std::size_t(i)].kind = LoopKind::parallel;
   }
 
   // The nest of the loops `wanted` from `position` on, `leaf` at its bottom.
@@ -364,9 +437,21 @@ class Lowerer {
   // Most trips of the loop at `position`, remainders included: what a tile must have room for.
   std::int64_t most_trips(int position) const { return codegen::most_trips(plan(), position); }
 
-  Tile make_tile(std::string name, DType dtype, int from, const std::function<bool(int)>& wanted, bool registers) {
+  // Tiles of the nests of one band have the same name to begin with.
+  std::string unused_name(const std::string& name) const {
+    const auto is_used = [&](const std::string& wanted) {
+      return std::any_of(program_.buffers.begin(), program_.buffers.end(),
+                         [&](const Buffer& buffer) { return buffer.name == wanted; });
+    };
+    std::string result = name;
+    for (int copy = 2; is_used(result); ++copy) result = fmt::format("{}{}", name, copy);
+    return result;
+  }
+
+  Tile make_tile(const std::string& name, DType dtype, int from, const std::function<bool(int)>& wanted,
+                 bool registers) {
     Tile tile;
-    Buffer buffer{std::move(name), dtype, {}, Role::temporary, registers ? Scope::registers : Scope::memory};
+    Buffer buffer{unused_name(name), dtype, {}, Role::temporary, registers ? Scope::registers : Scope::memory};
     for (int i = from; i < loop_count(); ++i) {
       if (!wanted(i) || most_trips(i) == 1) continue;
       tile.dimensions.push_back({{i, 1}});
@@ -415,7 +500,7 @@ class Lowerer {
     Blocked copy;
     copy.plan.extents = plan().extents;
     copy.plan.loops.assign(plan().loops.begin(), plan().loops.begin() + pack.above);
-    Buffer buffer{fmt::format("{}.{}.packed", tensor(stage().tensor).name, tensor(access.tensor).name),
+    Buffer buffer{unused_name(fmt::format("{}.{}.packed", tensor(stage().tensor).name, tensor(access.tensor).name)),
                   tensor(access.tensor).dtype,
                   {}};
     for (int i = 0; i < int(loops.size()); ++i) {
@@ -447,7 +532,7 @@ class Lowerer {
     return copy;
   }
 
-  void pack_in_blocks(const PackPlan& pack) {
+  void pack_in_blocks(const PackPlan& pack, bool outermost) {
     const Access& access = access_to(pack.tensor);
     auto known = blocked_.find({frame_.stage, pack.tensor});
     if (known == blocked_.end()) {
@@ -458,8 +543,8 @@ class Lowerer {
     StagePlan* const saved = std::exchange(frame_.plan, &copy.plan);
     std::vector<Affine> coordinates(copy.plan.loops.size(), Affine(0));
     std::swap(coordinates, frame_.coordinates);
-    nest(
-        pack.above, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, false,
+    copy_nest(
+        pack.above, outermost, [](int) { return true; }, [&](int position) { return loop_at(position).kind; },
         [&] { emit_store(in_tile(copy.written), Combine::none, Value::load(in_tensor(access, begins()))); });
     std::swap(coordinates, frame_.coordinates);
     frame_.plan = saved;
@@ -467,15 +552,25 @@ class Lowerer {
 
   // Copies what the stage reads of a tensor from here on.
   void pack(const PackPlan& pack) {
-    const bool ahead =
-        is_outermost(plan(), pack.above) && known_ahead_[std::size_t(pack.tensor)] && !plan().is_computed;
+    const bool outermost = is_outermost(plan(), pack.above) && !plan().is_computed;
+    const bool ahead = outermost && known_ahead_[std::size_t(pack.tensor)];
     Body* const outer = body_;
     if (ahead) body_ = &program_.prepare;
-    pack.by > 0 ? pack_in_blocks(pack) : pack_as_read(pack);
+    pack.by > 0 ? pack_in_blocks(pack, outermost) : pack_as_read(pack, outermost);
     body_ = outer;
   }
 
-  void pack_as_read(const PackPlan& pack) {
+  // A copy's nest; one that stands outermost runs in parallel where it is worth it.
+  void copy_nest(int position, bool outermost, const std::function<bool(int)>& wanted,
+                 const std::function<LoopKind(int)>& kind, const std::function<void()>& leaf) {
+    const int band = outermost ? automatic_band(wanted) : 0;
+    const auto kind_here = [&](int p) {
+      return p < band && kind(p) == LoopKind::serial ? LoopKind::parallel : kind(p);
+    };
+    over_band(band, [&] { nest(position, wanted, kind_here, false, leaf); });
+  }
+
+  void pack_as_read(const PackPlan& pack, bool outermost) {
     const Access& access = access_to(pack.tensor);
     const Tensor& source = tensor(pack.tensor);
     const auto wanted = [&](int position) { return indexes(access, position); };
@@ -492,8 +587,8 @@ class Lowerer {
       const bool vector = loop.kind == LoopKind::vector && stride_along(computation_, access, loop.axis) == 1;
       return vector ? LoopKind::vector : LoopKind::serial;
     };
-    nest(pack.above, wanted, kind, false,
-         [&] { emit_store(in_tile(tile), Combine::none, Value::load(in_tensor(access, begins()))); });
+    copy_nest(pack.above, outermost, wanted, kind,
+              [&] { emit_store(in_tile(tile), Combine::none, Value::load(in_tensor(access, begins()))); });
   }
 
   // ---- stages ----
@@ -510,7 +605,10 @@ class Lowerer {
 
   // The stage's elements in frame_.region.
   void lower_region() {
-    if (!plan().scheduled) vectorise_last_axis();
+    if (!plan().scheduled) {
+      vectorise_last_axis();
+      parallelise();
+    }
     reset_ranges();
     if (is_padding_copy(stage())) {
       lower_padding_copy();
@@ -529,6 +627,7 @@ class Lowerer {
   }
 
   void reset_ranges() {
+    frame_.band = band_of(plan());
     frame_.ranges = frame_.region;
     frame_.coordinates.assign(plan().loops.size(), Affine(0));
   }
@@ -584,14 +683,17 @@ class Lowerer {
       plain.loops.push_back({rank - 1, 1, 1, LoopKind::vector});
     }
     frame_.plan = &plain;
+    parallelise();
     reset_ranges();
     whole_nest([&] { emit_store(own(begins()), Combine::none, value); });
     frame_.plan = saved;
   }
 
   void whole_nest(const std::function<void()>& leaf) {
-    nest(
-        0, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, false, leaf);
+    over_band(frame_.band.end, [&] {
+      nest(
+          0, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, false, leaf);
+    });
   }
 
   // What is outside, then the inside.
@@ -648,7 +750,7 @@ class Lowerer {
       region.buffer = int(program_.buffers.size());
       std::vector<std::int64_t> shape(inner.plan->extents.begin(),
                                       inner.plan->extents.begin() + computation_.spatial_axes(*inner.stage));
-      program_.buffers.push_back({tensor(number).name, tensor(number).dtype, std::move(shape)});
+      program_.buffers.push_back({unused_name(tensor(number).name), tensor(number).dtype, std::move(shape)});
     }
     inner.region = read_of(number);
     region.begin.clear();
@@ -710,7 +812,8 @@ class Lowerer {
       leaf();
       return;
     }
-    over_parts(position, loop_at(position).kind, true, [&] { descend(position + 1); });
+    const auto inside = [&] { over_parts(position, loop_at(position).kind, true, [&] { descend(position + 1); }); };
+    over_band(position == frame_.band.begin ? frame_.band.end : 0, inside);
   }
 
   void leaf() {
@@ -859,6 +962,7 @@ class Lowerer {
   const Computation& computation_;
   std::vector<StagePlan> plans_;
   std::int64_t lanes_;
+  std::int64_t threads_;
   const StoreWatch& watch_;
   std::span<const IntrinsicPointer> intrinsics_;
   int next_intrinsic_ = -1;              // of the next loop that is written
@@ -914,13 +1018,29 @@ Computation with_padding_stages(const Computation& computation) {
 }
 
 base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
-                                const StoreWatch& watch, std::span<const IntrinsicPointer> intrinsics) {
+                                std::int64_t threads, const StoreWatch& watch,
+                                std::span<const IntrinsicPointer> intrinsics) {
   const base::Result<Computation> form = restructured(computation, schedule);
   if (!form) return form.reason();
   base::Result<std::vector<StagePlan>> plans = apply(*form, schedule);
   if (!plans) return plans.reason();
+  for (std::size_t s = 0; s < form->stages.size(); ++s) {
+    const StagePlan& plan = (*plans)[s];
+    std::int64_t tasks = 1;
+    bool parallel = false;
+    for (int i = 0; i < int(plan.loops.size()); ++i) {
+      if (plan.loops[std::size_t(i)].kind != LoopKind::parallel) continue;
+      parallel = true;
+      tasks *= most_trips(plan, i);
+    }
+    if (parallel && tasks < threads) {
+      return base::Reason{fmt::format("parallel {}: {} tasks for {} threads",
+                                      form->tensors[std::size_t(form->stages[s].tensor)].name, tasks, threads)};
+    }
+  }
   try {
-    base::Result<LoopProgram> program = Lowerer(*form, std::move(plans.value()), lanes, watch, intrinsics).run();
+    base::Result<LoopProgram> program =
+        Lowerer(*form, std::move(plans.value()), lanes, threads, watch, intrinsics).run();
     if (program) program->amplification = amplification(computation, schedule);
     return program;
   } catch (const CannotLower& failure) {

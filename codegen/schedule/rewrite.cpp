@@ -143,9 +143,20 @@ class Rewriter {
       const bool reduced = loop.axis >= computation_.spatial_axes(*stage_);
       if (kind == LoopKind::vector && at + 1 != int(plan_->loops.size()))
         return fmt::format("{} is not innermost", name);
-      if (kind == LoopKind::parallel && !is_outermost(*plan_, at)) return fmt::format("{} is not outermost", name);
       if (kind != LoopKind::unrolled && reduced) return fmt::format("{} is reduced", name);
       loop.kind = kind;
+    }
+    return kind == LoopKind::parallel ? parallel() : "";
+  }
+
+  std::string parallel() const {
+    if (plan_->is_computed) return "is computed within another stage's loops";
+    int last = int(plan_->loops.size()) - 1;
+    while (plan_->loops[std::size_t(last)].kind != LoopKind::parallel) --last;
+    for (int i = 0; i <= last; ++i) {
+      const LoopPlan& loop = plan_->loops[std::size_t(i)];
+      if (loop.kind != LoopKind::parallel && most_trips(*plan_, i) > 1)
+        return fmt::format("{} is not outermost", loop_name(*stage_, plan_->loops[std::size_t(last)]));
     }
     return "";
   }
@@ -353,6 +364,16 @@ bool is_outermost(const StagePlan& plan, int position) {
   return true;
 }
 
+Band band_of(const StagePlan& plan) {
+  Band band;
+  for (int i = 0; i < int(plan.loops.size()); ++i) {
+    if (plan.loops[std::size_t(i)].kind != LoopKind::parallel || most_trips(plan, i) == 1) continue;
+    if (band.end == 0) band.begin = i;
+    band.end = i + 1;
+  }
+  return band;
+}
+
 base::Result<std::vector<StagePlan>> apply(const Computation& computation, const Schedule& schedule) {
   std::vector<StagePlan> plans(computation.stages.size());
   for (std::size_t s = 0; s < plans.size(); ++s) {
@@ -398,6 +419,23 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
                                         loop_name(computation.stages[s], loop))};
       }
       level[std::size_t(loop.axis)] = loop.level;
+    }
+  }
+  for (std::size_t s = 0; s < plans.size(); ++s) {
+    const Band band = band_of(plans[s]);
+    const auto name = [&](int tensor) { return computation.tensors[std::size_t(tensor)].name; };
+    const auto refused = [&](const std::string& what) {
+      return base::Reason{
+          fmt::format("parallel {}: {} between its parallel loops", name(computation.stages[s].tensor), what)};
+    };
+    const auto is_between = [&](int position) { return position > band.begin && position < band.end; };
+    if (plans[s].accumulate >= 0 && plans[s].accumulate < band.end) return refused("results are kept above or");
+    for (const PackPlan& pack : plans[s].packs) {
+      if (is_between(pack.above)) return refused(name(pack.tensor) + " is packed");
+    }
+    for (const ComputePlan& compute : plans[s].computes) {
+      if (is_between(compute.above))
+        return refused(name(computation.stages[std::size_t(compute.stage)].tensor) + " is computed");
     }
   }
   return plans;

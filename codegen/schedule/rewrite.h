@@ -55,6 +55,13 @@ std::int64_t most_trips(const StagePlan& plan, int position);
 // one).
 bool is_outermost(const StagePlan& plan, int position);
 
+// Positions from the first parallel loop that iterates to behind the last one, which are one range of tasks: loops
+// between them and outside of them iterate once, and nothing is packed, computed or kept between them. {0, 0}: none.
+struct Band {
+  int begin = 0, end = 0;
+};
+Band band_of(const StagePlan& plan);
+
 // One plan per stage. A Reason names the step that does not apply.
 base::Result<std::vector<StagePlan>> apply(const Computation& computation, const Schedule& schedule);
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "base/text.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/restructure.h"
 #include "codegen/schedule/splits.h"
@@ -355,14 +356,30 @@ bool is_batch_axis(const Computation& computation, const Stage& stage, int axis)
          });
 }
 
+// Which loops are parallel, for each order of them: the first, the first two, or all; orders are repeated to match.
+std::vector<std::string> parallel_loops(std::vector<std::string>& orders) {
+  std::vector<std::string> repeated, result;
+  for (const std::string& order : orders) {
+    const std::vector<std::string_view> loops = base::words(order);
+    for (const std::size_t count : std::set<std::size_t>{1, std::min<std::size_t>(2, loops.size()), loops.size()}) {
+      repeated.push_back(order);
+      result.push_back(base::join(std::vector<std::string>(loops.begin(), loops.begin() + std::ptrdiff_t(count)), " "));
+    }
+  }
+  orders = std::move(repeated);
+  return result;
+}
+
 // `behind_order`, if given, makes a line that stands behind the order out of the stage's outermost loops.
 void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes,
-               const std::function<std::string(const std::string&)>& behind_order, Builder& builder) {
+               std::int64_t threads, const std::function<std::string(const std::string&)>& behind_order,
+               Builder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
   const std::string name = name_of(computation, stage), label = argument_name(name);
   std::vector<std::string> s[4], r[3], idle[3];
   std::vector<std::pair<int, std::string>> register_loops;
   std::string vector_loop;
+  double most_tasks = 1;
   // Where a producer's elements come from: a pass of their own, the loads themselves, or a tile.
   struct Origin {
     std::string argument, producer;
@@ -399,6 +416,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
         idle[level].push_back(loop);
       } else {
         (spatial ? s[level] : r[level]).push_back(loop);
+        if (spatial && level == 0) most_tasks *= double(axis.extent) / double(tiles[0][0]);  // the smallest come first
       }
     }
     if (spatial) register_loops.emplace_back(a, fmt::format("{}.3", axis.name));
@@ -412,7 +430,16 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   const auto group = [&](const std::string& level, const std::vector<std::string>& loops) {
     if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", label, level), orders(loops)));
   };
-  group("s0", s[0]);
+  std::string parallel;
+  if (threads > 1 && most_tasks >= double(threads)) {
+    const std::string argument = label + "_order_s0";
+    std::vector<std::string> s0 = orders(s[0]);
+    const std::vector<std::string> which = parallel_loops(s0);
+    order.push_back(builder.choice(argument, s0));
+    parallel = fmt::format("parallel {} {}", name, which.size() == 1 ? which[0] : Builder::again(argument, which));
+  } else {
+    group("s0", s[0]);
+  }
   order.push_back(joined(idle[0]));
   group("s1", s[1]);
   order.push_back(joined(idle[1]));
@@ -424,6 +451,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   order.push_back(joined(s[3]));
   order.push_back(vector_loop);
   if (!s[3].empty() || !r[0].empty()) builder.line(fmt::format("order {} {}", name, joined(order)));
+  if (!parallel.empty()) builder.line(parallel);
   if (!vector_loop.empty()) builder.line(fmt::format("vector {} {}", name, vector_loop));
   std::vector<std::string> unrolled = r[2];
   unrolled.insert(unrolled.end(), s[3].begin(), s[3].end());
@@ -510,7 +538,8 @@ void add_sketches(const Computation& computation, const Target& target, const st
     std::string name;
     for (std::size_t i = 0; i < main_stages.size(); ++i) {
       const Stage& stage = computation.stages[std::size_t(main_stages[i])];
-      add_stage(computation, main_stages[i], chosen[i], lanes_of(computation, stage, target), {}, builder);
+      add_stage(computation, main_stages[i], chosen[i], lanes_of(computation, stage, target), target.threads, {},
+                builder);
       name += (i > 0 ? "_" : "") + name_of(computation, stage) +
               (chosen[i].axis < 0 ? "_scalar" : "_by_" + stage.axes[std::size_t(chosen[i].axis)].name);
     }
@@ -732,6 +761,9 @@ void add_winograd_sketch(const Computation& computation, const Target& target, c
     if (writer >= 0) padding = name_of(form, form.stages[std::size_t(writer)]);
   }
 
+  // Parallel loops are outermost: what is computed within others cannot have any.
+  if (target.threads > 1) tiles.clear();
+
   Builder builder;
   builder.line(to_text(step));
   const std::string stages = argument_name(step.stage) + "_stages";
@@ -742,6 +774,16 @@ void add_winograd_sketch(const Computation& computation, const Target& target, c
     std::vector<std::string> alternatives(absorb.size(), separate);
     alternatives[1] = tiles.empty() ? separate : chained;
     return Builder::again(stages, alternatives);
+  };
+
+  // A stage that is computed within another one has no parallel loops of its own.
+  const auto in_parallel = [&](const std::string& name, const std::vector<std::string>& separate,
+                               const std::vector<std::string>& chained) {
+    if (target.threads <= 1) return;
+    const auto line = [&](const std::vector<std::string>& loops) {
+      return loops.empty() ? "" : fmt::format("parallel {} {}", name, joined(loops));
+    };
+    builder.line(where_chained(line(separate), line(chained)));
   };
 
   for (std::size_t c = 0; c < chain.size(); ++c) {
@@ -755,8 +797,13 @@ void add_winograd_sketch(const Computation& computation, const Target& target, c
     if (!transform) {
       const std::vector<VectorAxis> axes = vector_axes(form, stage, lanes);
       const auto chained = [&](const std::string& loops) { return where_chained("", compute + " above " + loops); };
-      add_stage(form, chain[c], axes.back(), lanes,
+      add_stage(form, chain[c], axes.back(), lanes, target.threads, 1,
                 compute.empty() ? std::function<std::string(const std::string&)>{} : chained, builder);
+      std::vector<std::string> outermost;
+      for (int axis = 0; axis < form.spatial_axes(stage); ++axis) {
+        if (stage.axes[std::size_t(axis)].extent > 1) outermost.push_back(stage.axes[std::size_t(axis)].name + ".0");
+      }
+      in_parallel(name, outermost, {});
       continue;
     }
     // Spatial loops, the tiles' first where producers are computed under them; sum and results; the vector.
@@ -805,9 +852,11 @@ void add_winograd_sketch(const Computation& computation, const Target& target, c
       return fmt::format("order {} {} {} {}", name, outer, sums, innermost);
     };
     builder.line(where_chained(order(joined(loops)), order(joined({joined(before), joined(behind)}))));
+    in_parallel(name, loops, c == 0 ? before : std::vector<std::string>{});
     if (vector) builder.line(fmt::format("vector {} {}", name, innermost));
     builder.line(fmt::format("unroll {} {}", name, sums));
     builder.line(fmt::format("accumulate {} above {}", name, sums));
+    if (target.threads > 1 && !loops.empty()) builder.line(fmt::format("parallel {} {}", name, joined(loops)));
     if (!compute.empty() && !behind.empty()) {
       builder.line(where_chained("", fmt::format("{} above {}", compute, joined(behind))));
     }

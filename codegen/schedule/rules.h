@@ -16,13 +16,16 @@ namespace graft::codegen {
 //
 //   S0 S1 R0 S2 R1 R2 S3 v       S: spatial axes in 4 levels, R: reduction axes in 3, S3 and R2 unrolled, v the vector
 //
-// with the order within S0, S1, R0, S2 and R1 open, results kept from above R0 or from above R1 on, operands packed or
-// not, and an element-wise consumer fused where the whole reduction lies inside. Packing needs every dimension of the
-// operand to follow one axis; constants are packed ahead of time. An axis is vectorised when each operand moves by 0, 1
-// or 2 elements along it, or is a constant that packing can turn around.
+// with the order within S0, S1, R0, S2 and R1 open, the first, the first two or all loops of S0 parallel where the
+// target has threads, results kept from above R0 or from above R1 on, operands packed or not, and an element-wise
+// consumer fused where the whole reduction lies inside. Packing needs every dimension of the operand to follow one
+// axis; constants are packed ahead of time. An axis is vectorised when each operand moves by 0, 1 or 2 elements along
+// it, or is a constant that packing can turn around. Producers that reduce nothing (padding) run by themselves, are
+// absorbed, or are computed in tiles. Spatial axes along which every operand moves are not tiled.
 //
-// And one sketch per way in which a stage that reduces holds an intrinsic: S0 S1 R0 R1 S2, and the intrinsic's loops;
-// operands that do not lie as the intrinsic takes them are packed.
+// Further sketches: sums along memory factored, so that vectors run along them; Winograd's stages (restructure.h),
+// each by itself or each computed within its reader; and one per way in which a stage that reduces holds an intrinsic:
+// S0 S1 R0 R1 S2, and the intrinsic's loops; operands that do not lie as the intrinsic takes them are packed.
 std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
                                          std::span<const IntrinsicPointer> intrinsics = {});
 

@@ -113,8 +113,7 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (sizes_of(step.kind) == 1 && step.sizes.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one size, got {}", words[0], step.sizes.size()));
   }
-  const bool one_loop =
-      step.kind == StepKind::vector || step.kind == StepKind::parallel || step.kind == StepKind::tensorize;
+  const bool one_loop = step.kind == StepKind::vector || step.kind == StepKind::tensorize;
   if (one_loop && step.loops.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));
   }

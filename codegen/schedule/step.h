@@ -25,8 +25,9 @@ namespace graft::codegen {
 //   order STAGE LOOP LOOP ...            the loops of the stage, outermost first; every loop exactly once
 //   vector STAGE LOOP                    the innermost loop becomes one vector operation
 //   unroll STAGE LOOP ...                fully unrolled by the emitter
-//   parallel STAGE LOOP                  the outermost loop runs on the target's cores
-//   accumulate STAGE above LOOP ...      from directly above the outermost of the named loops on, results are kept in a
+//   parallel STAGE LOOP ...              the outermost loops, in any order, are one range of tasks for the target's
+//   threads accumulate STAGE above LOOP ...      from directly above the outermost of the named loops on, results are
+//   kept in a
 //                                        tile of their own (registers if all its loops are unrolled or vector)
 //   pack STAGE TENSOR [by N] above LOOP ...  what the stage reads of the tensor from there on is first copied into the
 //                                        order in which it is read; above all loops and constant: in prepare. by N: in

@@ -77,11 +77,33 @@ void check_platform(const Platform& platform) {
   codegen::check_core_timing(platform.target);
 }
 
-// What the busiest core runs when the iterations of parallel loops are dealt out in equal chunks.
+std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// What the busiest core runs when the tasks of bands (adjacent parallel loops) are dealt out in equal chunks: loops as
+// near to its share as a product of extents comes from above.
 codegen::LoopProgram busiest_share(codegen::LoopProgram program, std::int64_t cores) {
-  cores = std::max<std::int64_t>(1, cores);
-  for (codegen::Loop& loop : program.loops)
-    if (loop.kind == codegen::LoopKind::parallel) loop.extent = (loop.extent + cores - 1) / cores;
+  if (cores <= 1) return program;
+  const codegen::Body& body = program.run;
+  for (std::size_t n = 0; n < body.size();) {
+    std::vector<codegen::Loop*> band;
+    std::int64_t tasks = 1;
+    const int end = body[n].end;
+    for (; n < body.size() && body[n].kind == codegen::Node::Kind::loop && body[n].end == end; ++n) {
+      codegen::Loop& loop = program.loops[std::size_t(body[n].item)];
+      if (loop.kind != codegen::LoopKind::parallel) break;
+      band.push_back(&loop);
+      tasks *= loop.extent;
+    }
+    std::int64_t share = quotient_up(tasks, cores);
+    for (codegen::Loop* loop : band) {
+      tasks /= loop->extent;  // of the loops inside
+      loop->extent = quotient_up(share, tasks);
+      share = quotient_up(share, loop->extent);
+    }
+    if (band.empty()) ++n;
+  }
   return program;
 }
 
@@ -105,7 +127,7 @@ double memory_cycles_of(const codegen::LoopProgram& program, const Hierarchy& hi
 
 base::Result<ModelledTime> time_of(const codegen::LoopProgram& whole, const codegen::Target& target,
                                    const Profile& profile, const Hierarchy& hierarchy) {
-  const codegen::LoopProgram program = busiest_share(whole, target.cores);
+  const codegen::LoopProgram program = busiest_share(whole, target.threads);
   codegen::CoreTimingSettings settings;
   settings.out_of_order = profile.out_of_order;
   settings.mispredict_cycles = profile.mispredict_cycles;

@@ -32,8 +32,8 @@ struct ModelledTime {
 // M sums over the lines that one level of the hierarchy misses and the next one has: latency / memory_parallelism, and
 // 2.5 times less for sequential lines, which a prefetcher asks for ahead of time (where memory_parallelism is above 1:
 // a core with one miss in flight has nothing to prefetch with), but at least 1 cycle; a line written back costs 2
-// cycles from the first cache, 3 from the others. Lines: see traffic.h. A parallel loop is timed as the
-// ceil(extent / cores) iterations of the busiest core.
+// cycles from the first cache, 3 from the others. Lines: see traffic.h. Parallel loops are timed as the
+// busiest core's ceil(tasks / target.threads) iterations of a band.
 //
 // UserError for a cpu without a scheduling model and for a description that lacks what is needed (checked as
 // make_modelled_measurer does); a Reason for a program that the back end cannot emit.

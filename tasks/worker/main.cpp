@@ -3,8 +3,11 @@
 // parent a new worker.
 //
 // It is linked with libc and libdl alone, so that it starts in a millisecond and a damaged heap is nobody's loss. Times
-// are the thread's CPU time: pre-emption by others does not count.
+// of a kernel on one thread are the thread's CPU time: pre-emption by others does not count. Those of a kernel on
+// several threads are of the wall clock.
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -13,11 +16,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 
+#include "tasks/worker/pool.h"
 #include "tasks/worker/wire.h"
 
 namespace {
@@ -31,8 +36,8 @@ constexpr std::size_t huge_page = std::size_t(2) << 20;
 constexpr std::size_t guard_bytes = std::size_t(256) << 10;
 constexpr unsigned char canary = 0xa5;
 
-using ParallelFor = void (*)(void* context, void (*body)(void* closure, std::int64_t index), void* closure,
-                             std::int64_t n);
+using graft::tasks::Pool;
+using ParallelFor = void (*)(void* context, Pool::Body body, void* closure, std::int64_t n);
 using Prepare = void (*)(void* const* buffers, void* workspace);
 using Run = void (*)(void* const* buffers, void* workspace, ParallelFor, void* context);
 
@@ -45,17 +50,47 @@ double thread_seconds() {
   return seconds_on(CLOCK_THREAD_CPUTIME_ID);
 }
 
+// The threads of the candidate at hand. The pool is started by the first one that wants more than one.
+Pool pool;
+bool on_pool = false;
+// What limits and times are in.
+double clock_seconds() {
+  return on_pool ? seconds_on(CLOCK_MONOTONIC) : thread_seconds();
+}
+
 std::size_t round_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
 // ---- the guard
 
-sigjmp_buf guard_place;
-volatile sig_atomic_t guard_armed = 0;
-double guard_stop = 0;                      // thread CPU time at which the guarded call ends with SIGALRM
+thread_local sigjmp_buf guard_place;
+thread_local volatile sig_atomic_t guard_armed = 0;
+thread_local bool is_main = false;
+double guard_stop = 0;                      // clock_seconds() at which the guarded call ends with SIGALRM
 volatile std::uintptr_t fault_address = 0;  // of the latest segmentation fault or bus error; 0: the kernel does not say
 timer_t guard_timer;
+
+// Between helpers and the main thread.
+constexpr int leave_signal = SIGUSR2;
+std::atomic<bool> leaving{false};  // helpers begin no body
+std::atomic<int> helper_fault{0};  // the signal of one that had to leave its body
+
+// Helpers use the stack that the main thread is about to leave: they must be out of their bodies first.
+void recall_helpers() {
+  leaving.store(true);
+  while (!pool.idle()) {
+    pool.each_helper([](pthread_t helper) { pthread_kill(helper, leave_signal); });
+    sched_yield();
+  }
+  leaving.store(false);
+}
+
+[[noreturn]] void leave_guard(int number) {
+  guard_armed = 0;
+  if (is_main) recall_helpers();
+  siglongjmp(guard_place, number);
+}
 
 void set_timer(double seconds) {
   itimerspec when{};
@@ -64,17 +99,16 @@ void set_timer(double seconds) {
   timer_settime(guard_timer, 0, &when, nullptr);
 }
 
-// The timer runs on the wall clock, whose timers are exact, and is set again while CPU time is left: on a busy machine
-// a candidate is not slower.
+// The timer runs on the wall clock, whose timers are exact, and is set again while time is left: on a busy machine a
+// candidate on one thread is not slower.
 void on_timer(int) {
   if (!guard_armed) return;
-  const double left = guard_stop - thread_seconds();
+  const double left = guard_stop - clock_seconds();
   if (left > 0) {
     set_timer(left > 1e-5 ? left : 1e-5);
     return;
   }
-  guard_armed = 0;
-  siglongjmp(guard_place, SIGALRM);
+  leave_guard(SIGALRM);
 }
 
 void on_fault(int number, siginfo_t* info, void*) {
@@ -82,9 +116,12 @@ void on_fault(int number, siginfo_t* info, void*) {
     signal(number, SIG_DFL);  // our own fault: the parent sees a dead worker
     return;
   }
-  guard_armed = 0;
   fault_address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  siglongjmp(guard_place, number);
+  leave_guard(number);
+}
+
+void on_leave(int) {
+  if (guard_armed && !is_main) leave_guard(leave_signal);
 }
 
 bool install_guard() {
@@ -94,7 +131,11 @@ bool install_guard() {
   alternate.ss_size = sizeof stack;
   if (sigaltstack(&alternate, nullptr) != 0) return false;
   struct sigaction action {};
-  action.sa_flags = SA_ONSTACK | SA_SIGINFO;
+  // Helpers leave their handlers by a jump that does not restore the signal mask, so nothing is blocked meanwhile.
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  action.sa_handler = on_leave;
+  if (sigaction(leave_signal, &action, nullptr) != 0) return false;
+  action.sa_flags |= SA_SIGINFO;
   action.sa_sigaction = on_fault;
   constexpr int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
   for (const int number : faults) {
@@ -109,13 +150,14 @@ bool install_guard() {
   return timer_create(CLOCK_MONOTONIC, &event, &guard_timer) == 0;
 }
 
-// Calls the kernel; returns 0, or the signal that ended it (SIGALRM at thread CPU time `stop`). The kernel holds
+// Calls the kernel; returns 0, or the signal that ended it (SIGALRM at clock_seconds() `stop`). The kernel holds
 // nothing that a jump out of it could leak.
 template <class Body>
 int guarded(double stop, const Body& body) {
-  const double left = stop - thread_seconds();
+  const double left = stop - clock_seconds();
   if (left <= 0) return SIGALRM;
   guard_stop = stop;
+  helper_fault.store(0);
   if (const int number = sigsetjmp(guard_place, 1)) {
     set_timer(0);
     return number;
@@ -125,7 +167,45 @@ int guarded(double stop, const Body& body) {
   body();
   guard_armed = 0;
   set_timer(0);
-  return 0;
+  return helper_fault.load();
+}
+
+struct Job {
+  Pool::Body body;
+  void* closure;
+};
+// A body on a thread of the pool; the main thread is guarded already.
+void guarded_body(void* closure, std::int64_t index) {
+  const Job& job = *static_cast<const Job*>(closure);
+  if (is_main) return job.body(job.closure, index);
+  if (const int number = sigsetjmp(guard_place, 0)) {
+    if (number != leave_signal) helper_fault.store(number);
+    return;
+  }
+  guard_armed = 1;
+  if (!leaving.load()) job.body(job.closure, index);
+  guard_armed = 0;
+}
+
+// What kernels are given.
+void parallel_for(void*, Pool::Body body, void* closure, std::int64_t n) {
+  Job job{body, closure};
+  if (on_pool) return pool.run(guarded_body, &job, n);
+  for (std::int64_t i = 0; i < n; ++i) body(closure, i);
+}
+
+// Threads for a candidate that wants them; false where there are none.
+bool use_threads(int threads) {
+  on_pool = threads > 1;
+  if (!on_pool || pool.threads() == threads) return true;
+  // Helpers take faults and the call to leave, nothing else; they inherit what is blocked here.
+  sigset_t all, before;
+  sigfillset(&all);
+  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, leave_signal}) sigdelset(&all, number);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  const bool started = pool.start(threads);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
 }
 
 const char* fault_name(int number) {
@@ -348,24 +428,20 @@ double reference_kernel(int tries) {
   return best;
 }
 
-void serial_for(void*, void (*body)(void*, std::int64_t), void* closure, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) body(closure, i);
-}
-
 struct Kernel {
   Prepare prepare = nullptr;
   Run run = nullptr;
   void* workspace = nullptr;
-  double stop = 0;              // thread CPU time at which the candidate is out of time
+  double stop = 0;              // clock_seconds() at which the candidate is out of time
   volatile double elapsed = 0;  // of the latest `time`, also when it was ended
 
   // `calls` calls of run; returns what `guarded` returns.
   int time(std::int64_t calls, double until) {
-    const double begin = thread_seconds();
+    const double begin = clock_seconds();
     const int number = guarded(until < stop ? until : stop, [&] {
-      for (std::int64_t i = 0; i < calls; ++i) run(workload.buffers, workspace, serial_for, nullptr);
+      for (std::int64_t i = 0; i < calls; ++i) run(workload.buffers, workspace, parallel_for, nullptr);
     });
-    elapsed = thread_seconds() - begin;
+    elapsed = clock_seconds() - begin;
     return number;
   }
 };
@@ -417,9 +493,9 @@ void measure(Kernel& kernel, const Region& workspace, const Request& request, An
   // The first run is cold: it may take twice the limit, and at least a millisecond more, before it is cut off, and a
   // second one decides.
   const double limit = request.abort_seconds;
-  const auto cut_off = [&] { return limit > 0 ? thread_seconds() + limit + std::max(limit, 1e-3) : kernel.stop; };
+  const auto cut_off = [&] { return limit > 0 ? clock_seconds() + limit + std::max(limit, 1e-3) : kernel.stop; };
   if (const int number = kernel.time(1, cut_off())) {
-    if (number == SIGALRM && thread_seconds() < kernel.stop) return end_as_slower(kernel.elapsed, limit, answer);
+    if (number == SIGALRM && clock_seconds() < kernel.stop) return end_as_slower(kernel.elapsed, limit, answer);
     return end_by_signal(number, "run", workspace, answer);
   }
   const double first = kernel.elapsed;
@@ -435,7 +511,7 @@ void measure(Kernel& kernel, const Region& workspace, const Request& request, An
   std::int64_t calls = 1;
   if (one_call < request.minimum_seconds) calls = std::int64_t(request.minimum_seconds / std::max(one_call, 1e-9)) + 1;
   while (answer.count < request.repetitions) {
-    if (thread_seconds() + one_call * double(calls) > kernel.stop) break;
+    if (clock_seconds() + one_call * double(calls) > kernel.stop) break;
     const int number = kernel.time(calls, kernel.stop);
     if (number == SIGALRM) break;
     if (number != 0) return end_by_signal(number, "run", workspace, answer);
@@ -472,6 +548,9 @@ void take_candidate(const Request& request, int file, Answer& answer) {
   Region workspace;
   if (kernel.prepare == nullptr || kernel.run == nullptr) {
     say(answer, Outcome::crashed, "has no kernel of that name");
+  } else if (!use_threads(request.threads)) {
+    answer.outcome = Outcome::out_of_memory;
+    snprintf(answer.message, sizeof answer.message, "no room for %d threads", request.threads);
   } else if (!workspace.make(request.workspace_bytes, workload.at_begin)) {
     answer.outcome = Outcome::out_of_memory;
     snprintf(answer.message, sizeof answer.message, "no room for a workspace of %llu bytes",
@@ -483,7 +562,7 @@ void take_candidate(const Request& request, int file, Answer& answer) {
       if (workload.part[i].written != 0) workload.region[i].spoil(is_floating(workload.part[i].element) ? 0xff : 0xa5);
     }
     kernel.workspace = workspace.data;
-    kernel.stop = thread_seconds() + request.timeout_seconds;
+    kernel.stop = clock_seconds() + request.timeout_seconds;
     measure(kernel, workspace, request, answer);
   }
   workspace.drop();
@@ -535,6 +614,7 @@ bool reply(const Answer& answer) {
 }  // namespace
 
 int main() {
+  is_main = true;
   if (!install_guard()) return 1;
   constexpr double reference_every = 2;  // seconds
   double reference_seconds = reference_kernel(20);

@@ -44,6 +44,7 @@ struct Request {
   double timeout_seconds = 0;    // of everything
   double abort_seconds = 0;      // a first run beyond it ends the candidate; 0: no limit
   double tolerance_factor = 1;   // on the errors that the workload's parts allow
+  std::int32_t threads = 1;      // that the kernel is given; above 1 all seconds are of the wall clock
 };
 
 enum class Outcome : std::uint32_t {

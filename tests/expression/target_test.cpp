@@ -47,6 +47,9 @@ TEST(Target, document_comes_back_equal) {
   other.l2_bytes = 1 << 20;
   EXPECT_NE(hash(other), hash(target));
   EXPECT_EQ(target_from(to_document(other)), other);
+  other.threads = 2;
+  EXPECT_EQ(target_from(to_document(other)), other);
+  EXPECT_EQ(to_document(target).find("threads"), nullptr) << "what is known by its hash today keeps it";
 }
 
 TEST(Target, lanes_of_a_vector) {
@@ -66,6 +69,7 @@ TEST(Target, refuses_keys_and_values_that_do_not_fit) {
   EXPECT_TRUE(contains(refusal_of("vector_bits: 128", "vector_bits: 100"), "board.yaml:4:"));
   EXPECT_TRUE(contains(refusal_of("vector_bits: 128", "vector_bits: -1"), "vector_bits must be 0 to 65536, got -1"));
   EXPECT_TRUE(contains(refusal_of("cores: 4", "cores: 0"), "cores must be 1 to 65536, got 0"));
+  EXPECT_TRUE(contains(refusal_of("cores: 4", "cores: 4\nthreads: 5"), "threads must be 1 to 4, got 5"));
   EXPECT_TRUE(contains(refusal_of("l1_bytes: 32768", "l1_bytes: 0"), "l1_bytes must be 1 to"));
   EXPECT_TRUE(contains(refusal_of("cores: 4", "cores: many"), "expected an integer, got 'many'"));
   EXPECT_TRUE(contains(refusal_of("cpu: sifive-p450", "cpu: \"\""), "cpu must not be empty"));

@@ -242,8 +242,7 @@ run
 )");
 }
 
-TEST(Compile, ParallelLoopsWithPrivateTemporaries) {
-  expect_right(R"(buffer A f32 [6,8] input
+const char* const rows_with_temporaries = R"(buffer A f32 [6,8] input
 buffer C f32 [6,8] output
 buffer D f32 [6] output
 buffer total f32 [1] temporary
@@ -259,23 +258,76 @@ run
     total[0] += C[i,0]
   for i 6 parallel
     D[i] = total[0] + C[i,1]
-)",
-               1e-5, 12);
+)";
+
+TEST(Compile, ParallelLoopsWithPrivateTemporaries) {
+  expect_right(rows_with_temporaries, 1e-5, 4, 4 + 4);
+  expect_right(rows_with_temporaries, 1e-5, 100, 7 + 6);  // the first nest needs nothing of the second: one task more
 }
 
-TEST(Compile, ParallelTemporariesGetOneCopyPerIteration) {
-  const LoopProgram program = parsed(R"(buffer C f32 [6,8] output
-buffer row f32 [8] temporary
-buffer other f32 [3] temporary
+TEST(Compile, CodeForOneThreadNeverCallsParallelFor) {
+  expect_right(rows_with_temporaries);
+}
+
+// Loops fused into one range of tasks, with remainders in nests of their own and a tile for each slot.
+TEST(Compile, BandsWithRemaindersAreOneCallOfParallelFor) {
+  const std::string text = R"(buffer A f32 [11,7] input
+buffer C f32 [11,7] output
+buffer tile f32 [4,3] temporary
+buffer tile2 f32 [4,1] temporary
 run
-  other[0] = 1
-  for i 6 parallel
-    for v 8 vector
-      row[v] = 1
-    for v 8 vector
-      C[i,v] = row[v] * other[0]
-)");
-  EXPECT_EQ(signature(program).workspace_bytes, 6 * 64 + 64);
+  for i.0 2 parallel
+    for j.0 2 parallel
+      for i.1 4
+        for j.1 3
+          tile[i.1,j.1] = A[4*i.0+i.1,3*j.0+j.1] * 2
+      for i.1 4
+        for j.1 3
+          C[4*i.0+i.1,3*j.0+j.1] = tile[3-i.1,2-j.1]
+  for i.0 2 parallel
+    for i.1 4
+      tile2[i.1,0] = A[4*i.0+i.1,6]
+    for i.1 4
+      C[4*i.0+i.1,6] = tile2[3-i.1,0]
+  for j.0 2 parallel
+    for i.1 3
+      for j.1 3
+        C[8+i.1,3*j.0+j.1] = A[8+i.1,3*j.0+j.1]
+  for i.1 3
+    C[8+i.1,6] = A[8+i.1,6]
+)";
+  for (const std::int64_t threads : {2, 3, 8}) expect_right(text, 1e-5, threads, threads);
+  EXPECT_EQ(signature(parsed(text)).workspace_bytes, 64 + 64);
+  EXPECT_EQ(signature(parsed(text), 3).workspace_bytes, 3 * 64 + 3 * 64);
+}
+
+TEST(Compile, ParallelLoopsOfOneIterationAreTasksToo) {
+  expect_right(R"(buffer C f32 [2,6] output
+buffer t f32 [6] temporary
+run
+  for i 1 parallel
+    for j 6
+      t[j] = 3
+    for j 6
+      C[0,j] = t[5-j]
+  for i 1 parallel
+    for j 6
+      C[1,j] = 4
+)",
+               1e-5, 2, 2);
+  expect_right("buffer C f32 [2] output\nrun\n  for i 1 parallel\n    for j 2\n      C[j] = 3\n", 1e-5, 2, 0);
+  expect_right(R"(buffer C f32 [4,6] output
+run
+  for i 1 parallel
+    for j 1 parallel
+      for k 4
+        C[k+i,j] = 3
+  for i 1 parallel
+    for j 4 parallel
+      for k 5
+        C[j,1+k+i] = 2
+)",
+               1e-5, 2, 2);
 }
 
 TEST(Compile, ExtentOneLoopsOfAnyKind) {
@@ -376,7 +428,9 @@ TEST(Compile, ThreadsCompileAndLinkAtTheSameTime) {
 }
 
 void expect_refused(const std::string& text, const std::string& words) {
-  const auto object = compile(parsed(text), host_target());
+  Target target = host_target();
+  target.threads = 2;
+  const auto object = compile(parsed(text), target);
   ASSERT_FALSE(object.ok()) << text;
   EXPECT_NE(object.reason().text.find(words), std::string::npos) << object.reason().text;
 }
@@ -400,7 +454,7 @@ run
   for j 4 parallel
     C[0] += 1
 )",
-                 "parallel: all iterations of 'j' write the same elements of 'C'");
+                 "parallel: iterations of 'j' may meet in the same elements of 'C'");
   expect_refused(R"(buffer C f32 [4] output
 buffer r f32 [4] temporary registers
 run

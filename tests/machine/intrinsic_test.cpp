@@ -12,7 +12,7 @@ namespace {
 using namespace test;
 
 LoopProgram lowered(const std::string& workload, const std::string& schedule, const std::string& intrinsic) {
-  auto program = lower(computation(parse_workload(workload)), steps(schedule), 16, {}, shipped(intrinsic));
+  auto program = lower(computation(parse_workload(workload)), steps(schedule), 16, 1, {}, shipped(intrinsic));
   EXPECT_TRUE(program.ok()) << program.reason().text;
   return std::move(program).value();
 }

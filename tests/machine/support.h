@@ -18,6 +18,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
 #include "codegen/program/forms.h"
+#include "tasks/worker/pool.h"
 #include "tests/support/interpreter.h"
 
 namespace graft::codegen::test {
@@ -73,7 +74,7 @@ using ParallelFor = void(void* context, Task* body, void* closure, std::int64_t 
 using Prepare = void(void* const* buffers, void* workspace);
 using Run = void(void* const* buffers, void* workspace, ParallelFor* parallel_for, void* context);
 
-// Iterations from the last to the first, counted: none may depend on another.
+// Slots from the last to the first, counted: none may depend on another.
 inline void backwards(void* context, Task* body, void* closure, std::int64_t n) {
   for (std::int64_t i = n; i-- > 0; ++*static_cast<std::int64_t*>(context)) body(closure, i);
 }
@@ -101,9 +102,10 @@ class Guarded {
   char* data_ = nullptr;
 };
 
-// Parameters after prepare and run as machine code of this host; `tasks` counts parallel iterations.
+// Parameters after prepare and run as machine code of this host, on the threads of a pool if there is one; else `slots`
+// counts what parallel_for was asked to call.
 inline Numbers executed(const LoopProgram& program, const Object& object, const std::string& library_bytes,
-                        const Numbers& inputs, std::int64_t* tasks = nullptr) {
+                        const Numbers& inputs, std::int64_t* slots = nullptr, tasks::Pool* pool = nullptr) {
   const Library library(library_bytes);
   auto* prepare = library.find<Prepare>(object.symbol + "_prepare");
   auto* run = library.find<Run>(object.symbol + "_run");
@@ -121,9 +123,12 @@ inline Numbers executed(const LoopProgram& program, const Object& object, const 
   std::int64_t count = 0;
   if (prepare && run) {
     prepare(pointers.data(), workspace.data());
-    run(pointers.data(), workspace.data(), backwards, &count);
+    if (pool)
+      run(pointers.data(), workspace.data(), tasks::Pool::parallel_for, pool);
+    else
+      run(pointers.data(), workspace.data(), backwards, &count);
   }
-  if (tasks) *tasks = count;
+  if (slots) *slots = count;
   Numbers outputs;
   for (std::size_t b = 0, p = 0; b < program.buffers.size(); ++b) {
     const Buffer& buffer = program.buffers[b];
@@ -149,21 +154,24 @@ inline void expect_near(const LoopProgram& program, const Numbers& got, const Nu
   }
 }
 
-// Compiles for this host with every pipeline, runs, compares with the interpreter.
-inline void expect_right(const std::string& text, double relative = 1e-5, std::int64_t expected_tasks = 0) {
+// Compiles for this host and a number of threads with every pipeline, runs, compares with the interpreter.
+inline void expect_right(const std::string& text, double relative = 1e-5, std::int64_t threads = 1,
+                         std::int64_t expected_slots = 0) {
   const LoopProgram program = parsed(text);
   const Numbers inputs = inputs_of(program, 1);
   const Numbers expected = interpreted(program, inputs);
   static const Target host = host_target();
+  Target target = host;
+  target.threads = threads;
   for (const Pipeline& pipeline : pipelines()) {
     SCOPED_TRACE(pipeline.name);
-    const auto object = compile(program, host, pipeline);
+    const auto object = compile(program, target, pipeline);
     ASSERT_TRUE(object.ok()) << object.reason().text;
     const auto library = link_shared({&*object});
     ASSERT_TRUE(library.ok()) << library.reason().text;
-    std::int64_t tasks = 0;
-    expect_near(program, executed(program, *object, *library, inputs, &tasks), expected, relative);
-    EXPECT_EQ(tasks, expected_tasks);
+    std::int64_t slots = 0;
+    expect_near(program, executed(program, *object, *library, inputs, &slots), expected, relative);
+    EXPECT_EQ(slots, expected_slots);
   }
 }
 
@@ -183,13 +191,16 @@ inline void expect_as_reference(const LoopProgram& program, const Computation& w
     inputs[b] = expected.tensors[tensors[b]];
     if (what.tensors[tensors[b]].role == Role::output) inputs[b].assign(inputs[b].size(), 77);
   }
-  const Numbers got = executed(program, *object, *library, inputs);
+  tasks::Pool pool;
+  ASSERT_TRUE(pool.start(int(target.threads)));
+  const Numbers got = executed(program, *object, *library, inputs, nullptr, target.threads > 1 ? &pool : nullptr);
   for (std::size_t b = 0; b < tensors.size(); ++b) {
     const std::size_t t = tensors[b];
     if (what.tensors[t].role != Role::output) continue;
     for (std::size_t i = 0; i < got[b].size(); ++i)
       ASSERT_LE(std::abs(got[b][i] - expected.tensors[t][i]),
-                tolerance(what.tensors[t].dtype, expected.reduction_length[t], expected.magnitude[t][i]))
+                program.amplification *
+                    tolerance(what.tensors[t].dtype, expected.reduction_length[t], expected.magnitude[t][i]))
           << what.tensors[t].name << "[" << i << "]\n"
           << to_text(program);
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "codegen/expression/workload.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/space.h"
@@ -175,6 +177,10 @@ TEST(Lower, WhatDoesNotApplyHasAReason) {
            {"vector C i.0\n", "i.0 is not innermost"},
            {"vector C l.0\n", "l.0 is reduced"},
            {"parallel C j.0\n", "j.0 is not outermost"},
+           {"order C i.0 l.0 j.0\nparallel C i.0 j.0\n", "j.0 is not outermost"},
+           {"order C l.0 i.0 j.0\nparallel C l.0 i.0\n", "l.0 is reduced"},
+           {"parallel C i.0 j.0\naccumulate C above j.0\n", "parallel C: results are kept above or between"},
+           {"parallel C i.0 j.0\npack C B above j.0\n", "parallel C: B is packed between its parallel loops"},
            {"unroll C i.0\nunroll C i.0\n", "i.0 is already unrolled"},
            {"pack C C above i.0\n", "C does not read C"},
            {"fuse C C\n", "C is an output itself"},
@@ -251,6 +257,79 @@ TEST(Lower, PaddingMayBeAnotherNumberThanZero) {
   }
 }
 
+// Every combination of main parts and remainders is a nest of its own, with a tile of its own.
+TEST(Lower, ParallelLoopsAreBands) {
+  const Computation c = computed("matmul(m=7,n=10,k=3)");
+  const auto program = lower(c,
+                             steps("tile C i 2\ntile C j 4\norder C j.0 i.0 l.0 i.1 j.1\nparallel C i.0 j.0\n"
+                                   "accumulate C above l.0\npack C A above l.0\n"),
+                             1, 2);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  check(*program, "test");
+  EXPECT_LE(worst_excess(c, *program, 3), 0) << to_text(*program);
+  std::vector<std::string> outermost;
+  for (std::size_t n = 0; n < program->run.size(); n = std::size_t(program->run[n].end)) {
+    const Node& node = program->run[n];
+    ASSERT_EQ(node.kind, Node::Kind::loop);
+    const Loop& loop = program->loops[std::size_t(node.item)];
+    outermost.push_back(loop.name + (loop.kind == LoopKind::parallel ? " parallel" : ""));
+    if (loop.kind != LoopKind::parallel) continue;
+    for (std::size_t inner = n + 2; inner < std::size_t(node.end); ++inner) {
+      if (program->run[inner].kind != Node::Kind::loop) continue;
+      EXPECT_NE(program->loops[std::size_t(program->run[inner].item)].kind, LoopKind::parallel);
+    }
+  }
+  EXPECT_EQ(outermost, std::vector<std::string>(4, "j.0 parallel")) << "the last one of a single iteration";
+  std::set<std::string> names;
+  for (const Buffer& buffer : program->buffers) EXPECT_TRUE(names.insert(buffer.name).second) << buffer.name;
+  EXPECT_EQ(names.count("C.tile3"), 1u);
+}
+
+TEST(Lower, OneThreadLowersAsIfThreadsWereNotKnown) {
+  const Computation c = computed("conv2d(c=16,h=34,w=34,k=8,r=3,s=3,pad=1)");
+  EXPECT_EQ(hash(*lower(c, {}, 8, 1)), hash(*lower(c, {}, 8)));
+  EXPECT_NE(hash(*lower(c, {}, 8, 2)), hash(*lower(c, {}, 8)));
+}
+
+TEST(Lower, LargeNestsThatNoStepDescribesRunInParallel) {
+  const auto kinds = [](const LoopProgram& program) {
+    std::vector<int> bands;
+    for (std::size_t n = 0; n < program.run.size(); n = std::size_t(program.run[n].end)) {
+      int parallel = 0;
+      for (std::size_t at = n; at < std::size_t(program.run[n].end); ++at) {
+        const Node& node = program.run[at];
+        parallel += node.kind == Node::Kind::loop && program.loops[std::size_t(node.item)].kind == LoopKind::parallel;
+      }
+      bands.push_back(parallel);
+    }
+    return bands;
+  };
+  // Zeros, the inside, the start values and the sum.
+  const Computation large = computed("conv2d(c=20,h=32,w=32,k=20,r=3,s=3,pad=1)");
+  EXPECT_EQ(kinds(*lower(large, {}, 8, 2)), (std::vector<int>{1, 1, 1, 1}));
+  EXPECT_EQ(kinds(*lower(large, {}, 8, 8)), (std::vector<int>{2, 2, 2, 2})) << "20 tasks are too few for 8 threads";
+  EXPECT_EQ(kinds(*lower(large, {}, 8, 1)), (std::vector<int>{0, 0, 0, 0}));
+  const Computation small = computed("conv2d(c=2,h=12,w=12,k=2,r=3,s=3,pad=1)");
+  EXPECT_EQ(kinds(*lower(small, {}, 8, 2)), (std::vector<int>{0, 0, 0, 0}));
+  const Computation c = computed("matmul(m=4,n=256,k=130)");
+  const auto packed = lower(c,
+                            steps("tile C j 16\norder C j.0 i.0 l.0 j.1\nvector C j.1\nparallel C j.0 i.0\n"
+                                  "accumulate C above l.0\npack C B above j.0\n"),
+                            16, 2);
+  ASSERT_TRUE(packed.ok()) << packed.reason().text;
+  EXPECT_EQ(kinds(*packed), (std::vector<int>{1, 2}));
+  EXPECT_LE(worst_excess(c, *packed, 3), 0);
+}
+
+TEST(Lower, FewerTasksThanThreadsAreRefused) {
+  const Computation c = computed("matmul(m=8,n=8,k=8)");
+  const Schedule schedule = steps("tile C i 4\norder C i.0 j.0 l.0 i.1\nparallel C i.0\n");
+  EXPECT_TRUE(lower(c, schedule, 1, 2).ok());
+  const auto refused = lower(c, schedule, 1, 3);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.reason().text, "parallel C: 2 tasks for 3 threads");
+}
+
 TEST(Lower, FusingOutsideOfTheReductionIsRefused) {
   const auto program = lower(computed("dense(m=8,n=8,k=8)"),
                              steps("tile T l 2\norder T l.0 i.0 j.0 l.1\naccumulate T above l.1\nfuse T Y\n"), 1);
@@ -267,8 +346,10 @@ TEST(Space, SampledProgramsComputeTheReference) {
         "input A[9,30]; output B[i,j] = exp(A[i,j]) where i=9, j=30"}) {
     const Workload workload = parse_workload(text);
     const Computation c = computation(workload);
+    Target threads = target_with(256, 16);
+    threads.threads = 2;
     for (const Target& target :
-         {target_with(0, 32), target_with(128, 16), target_with(256, 16), target_with(512, 32)}) {
+         {target_with(0, 32), target_with(128, 16), target_with(256, 16), target_with(512, 32), threads}) {
       const Space space = derive_space(workload, target);
       base::Stream stream(7, text, std::uint64_t(target.vector_bits));
       Candidate candidate = space.sample(stream);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/program/forms.h"
 #include "tests/schedule/support.h"
 
 namespace graft::codegen {
@@ -147,6 +148,42 @@ TEST(Rules, AnElementwiseConsumerIsFusedWhereTheWholeReductionLiesInside) {
     EXPECT_TRUE(contains(text, "\naccumulate T above $T_accumulate{l.0|l.1}\n$T_accumulate{fuse T Y|}\n")) << text;
   }
   EXPECT_FALSE(contains(to_text(*derived("matmul(m=16,n=32,k=16)")[0].sketch), "fuse"));
+}
+
+TEST(Rules, TargetsWithThreadsHaveParallelLoopsWhereThereIsWork) {
+  Target target = target_with(256, 16);
+  const auto text = [&](std::string_view workload) {
+    return to_text(*derive_sketches(computed(workload), target)[0].sketch);
+  };
+  EXPECT_FALSE(contains(text("matmul(m=32,n=32,k=32)"), "parallel"));
+  target.threads = 2;
+  EXPECT_TRUE(contains(text("matmul(m=32,n=32,k=32)"), "\norder C $C_order_s0{i.0 j.0|i.0 j.0|j.0 i.0|j.0 i.0} "))
+      << text("matmul(m=32,n=32,k=32)");
+  EXPECT_TRUE(contains(text("matmul(m=32,n=32,k=32)"), "\nparallel C $C_order_s0{i.0|i.0 j.0|j.0|j.0 i.0}\n"));
+  EXPECT_TRUE(contains(text("matmul(m=1,n=32,k=32)"), "\nparallel C j.0\n"));
+  EXPECT_FALSE(contains(text("matmul(m=1,n=4,k=32)"), "parallel")) << "one vector is one task";
+  EXPECT_FALSE(contains(text("input A[40]; output S[] += A[i] where i=40"), "parallel"));
+}
+
+TEST(Rules, ProgramsOfEverySketchUseTheThreads) {
+  Target target = target_with(256, 16);
+  target.threads = 2;
+  for (const char* text :
+       {"conv2d_nchwc(c=16,h=12,w=12,k=16,r=3,s=3,pad=1,block=8)", "dense(m=9,n=24,k=40)", "matmul(m=7,n=64,k=9)"}) {
+    const Workload workload = parse_workload(text);
+    for (const SketchSpace& sketch : derive_sketches(computed(text), target)) {
+      const Space space(workload, target, {sketch});
+      base::Stream stream(5, text);
+      for (int draw = 0; draw < 12; ++draw) {
+        const auto program = codegen::program(space.sample(stream), target);
+        ASSERT_TRUE(program.ok()) << program.reason().text;
+        EXPECT_TRUE(std::any_of(program->loops.begin(), program->loops.end(),
+                                [](const Loop& loop) { return loop.kind == LoopKind::parallel; }))
+            << sketch.sketch->name << "\n"
+            << to_text(*program);
+      }
+    }
+  }
 }
 
 TEST(Rules, EveryArgumentHasOneDomainAndTilesAreChains) {

@@ -15,7 +15,7 @@ TEST(Step, EveryKindIsReadAndWritten) {
       "order C i.0 j.0 l.0 i.1\n"
       "vector C j.1\n"
       "unroll C i.2 l.1\n"
-      "parallel C i.0\n"
+      "parallel C i.0 j.0\n"
       "accumulate C above l.0 l.1\n"
       "pack C B above l.0\n"
       "fuse T Y\n"
@@ -51,7 +51,7 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"tile C i 4x", "expected a size >= 1, got '4x'"},
       {"order C", "order: expected a loop, got the end"},
       {"vector C i.0 j.0", "vector: expected one loop, got 2"},
-      {"parallel C i.0 j.0", "parallel: expected one loop, got 2"},
+      {"parallel C", "parallel: expected a loop, got the end"},
       {"accumulate C l.0", "accumulate: expected 'above', got 'l.0'"},
       {"pack C B", "pack: expected 'above', got the end"},
       {"pack C B above", "pack: expected a loop, got the end"},

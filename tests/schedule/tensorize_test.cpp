@@ -23,7 +23,7 @@ int tensorized_nests(const LoopProgram& program) {
 
 base::Result<LoopProgram> lowered(const std::string& workload, const std::string& schedule,
                                   const std::string& intrinsic) {
-  return lower(computed(workload), steps(schedule), 16, {}, shipped(intrinsic));
+  return lower(computed(workload), steps(schedule), 16, 1, {}, shipped(intrinsic));
 }
 
 void expect_right(const std::string& workload, const std::string& schedule, const std::string& intrinsic,

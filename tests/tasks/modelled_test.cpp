@@ -235,7 +235,7 @@ TEST(ModelledTime, MemoryTermKnowsWhereLinesComeFrom) {
   EXPECT_NEAR(modelled_time(copy(1024), platform)->memory_cycles, lines * 200 + lines / 2 * (2 + 3 + 3), 1);
 }
 
-TEST(ModelledTime, ParallelLoopsAreDividedAmongTheCores) {
+TEST(ModelledTime, ParallelLoopsAreDividedAmongTheThreads) {
   const auto program = [](const std::string& kind) {
     return codegen::parse_program(fmt::format(R"(buffer A f32 [30,64] input
 buffer C f32 [30,64] output
@@ -251,10 +251,29 @@ run
   Platform platform = p450();
   const double serial = modelled_time(program(""), platform)->seconds;
   EXPECT_DOUBLE_EQ(modelled_time(program(" parallel"), platform)->seconds, serial);
-  platform.target.cores = 4;
+  platform.target.threads = 4;
   EXPECT_DOUBLE_EQ(modelled_time(program(""), platform)->seconds, serial);
   // 30 iterations on 4 cores: one of them has 8.
   EXPECT_NEAR(modelled_time(program(" parallel"), platform)->seconds / serial, 8. / 30, 0.01);
+}
+
+TEST(ModelledTime, ABandIsDividedAsAWhole) {
+  const auto seconds = [](const std::string& loops, std::int64_t threads) {
+    Platform platform = p450();
+    platform.target.threads = threads;
+    return modelled_time(
+               codegen::parse_program("buffer A f32 [6,5,64] input\nbuffer C f32 [6,5,64] output\nrun\n" + loops +
+                                          "      for r 50\n        for j 64\n          C[h,i,j] += A[h,i,j]\n",
+                                      "test"),
+               platform)
+        ->seconds;
+  };
+  const std::string fused = "  for h 6 parallel\n    for i 5 parallel\n";
+  const double serial = seconds(fused, 1);
+  EXPECT_NEAR(seconds(fused, 6) / serial, 5. / 30, 0.01);
+  EXPECT_NEAR(seconds(fused, 10) / serial, 3. / 30, 0.01);
+  EXPECT_NEAR(seconds(fused, 4) / serial, 8. / 30, 0.01);
+  EXPECT_NEAR(seconds("  for h 6 parallel\n    for i 5\n", 10) / serial, 5. / 30, 0.01) << "6 tasks, no more";
 }
 
 struct Notes : base::Monitor {

@@ -287,6 +287,76 @@ TEST_F(Runner, RefusesSettingsThatMakeNoSense) {
   EXPECT_EQ(refused([](auto& s) { s.memory_limit_bytes = 0; }), "memory_limit_bytes: 0 is not positive");
 }
 
+// ---- several threads
+
+// matmul(m=8,n=8,k=8) in a band of 8, each task `repeated` times; `row` is where its results go.
+codegen::LoopProgram parallel_matmul(const std::string& repeated = "1", const std::string& row = "i") {
+  return parsed(
+      "buffer A f32 [8,8] input\nbuffer B f32 [8,8] input\nbuffer C f32 [8,8] output\nbuffer t f32 [8] temporary\nrun\n"
+      "  for i 8 parallel\n    for z " +
+      repeated +
+      "\n      for j 8\n        t[j] = 0\n      for k 8\n        for j 8\n          t[j] += A[i,k] * B[k,j]\n"
+      "      for j 8\n        C[" +
+      row + ",j] = t[j]\n");
+}
+
+class ThreadsRunner : public Runner {
+ protected:
+  void SetUp() override { target_.threads = 4; }
+  void expect_good_on_threads() {
+    const Measurement good = run(parallel_matmul());
+    EXPECT_EQ(good.status, Status::ok) << good.reason;
+    EXPECT_EQ(good.clock, "wall");
+    EXPECT_EQ(good.seconds.size(), 3u);
+  }
+};
+
+TEST_F(ThreadsRunner, TimesByTheWallClock) {
+  expect_good_on_threads();
+  expect_good();  // no parallel loop, on the same threads
+  target_.threads = 1;
+  EXPECT_EQ(run(parallel_matmul()).clock, "thread_cpu");
+  target_.threads = 3;
+  expect_good_on_threads();
+}
+
+TEST_F(ThreadsRunner, SeesAWrongResult) {
+  const Measurement wrong = run(parallel_matmul("1", "7 - i"));
+  EXPECT_EQ(wrong.status, Status::wrong_result);
+  expect_good_on_threads();
+}
+
+TEST_F(ThreadsRunner, SurvivesACrashOnAnyThread) {
+  codegen::LoopProgram wild = parallel_matmul();
+  wild.stores.back().target.index[0] *= std::int64_t(1) << 40;  // the first task is right
+  const Measurement crashed = run(wild);
+  EXPECT_EQ(crashed.status, Status::crashed);
+  expect_contains(crashed.reason, "run: segmentation fault");
+  expect_good_on_threads();
+}
+
+TEST_F(ThreadsRunner, EndsAHangOfAllThreads) {
+  const pid_t before = (expect_good_on_threads(), test::worker_process());
+  const Measurement hung = run(parallel_matmul("1000000000000"));
+  EXPECT_EQ(hung.status, Status::timed_out);
+  expect_contains(hung.reason, "run: out of time");
+  expect_good_on_threads();
+  EXPECT_EQ(test::worker_process(), before) << "its threads were called back, no more";
+}
+
+TEST_F(ThreadsRunner, EndsWhatIsSlowerThanTheLimitAgainAndAgain) {
+  const auto endless = compile_for_host(parallel_matmul("1000000000000"), target_);
+  ASSERT_TRUE(endless);
+  expect_good_on_threads();
+  const pid_t before = test::worker_process();
+  for (int i = 0; i < 20; ++i) {
+    const Measurement cut = runner_.run(small_matmul(), *endless, 1e-3);
+    ASSERT_EQ(cut.status, Status::slower_than_limit) << cut.reason;
+  }
+  expect_good_on_threads();
+  EXPECT_EQ(test::worker_process(), before);
+}
+
 // ---- the measurer
 
 class Quiet : public base::Monitor {};
@@ -332,6 +402,24 @@ TEST(NativeMeasurer, MeasuresABatchInItsOrderAndEachDistinctProgramOnce) {
   const std::vector<Measured> again = measured(*measurer, {batch[3]});
   ASSERT_EQ(again.size(), 1u);
   EXPECT_EQ(again[0].measurement.seconds, results[3].measurement.seconds);
+}
+
+TEST(NativeMeasurer, MeasuresABatchOnSeveralThreads) {
+  if (codegen::host_target().cores < 2) GTEST_SKIP() << "this host has one core";
+  const codegen::Workload workload = codegen::parse_workload("matmul(m=64,n=64,k=64)");
+  const Platform platform = platform_named("native,threads=2");
+  const codegen::Space space = codegen::derive_space(workload, platform.target);
+  base::Stream stream(1, "native_test");
+  std::vector<codegen::Candidate> batch;
+  for (int i = 0; i < 12; ++i) batch.push_back(space.sample(stream));
+  batch.push_back(batch[0]);
+  const auto measurer = make_measurer(platform, quick());
+  const std::vector<Measured> results = measured(*measurer, batch);
+  ASSERT_EQ(results.size(), batch.size());
+  for (const Measured& result : results) {
+    EXPECT_EQ(result.measurement.status, Status::ok) << result.measurement.reason;
+    EXPECT_EQ(result.measurement.clock, "wall");
+  }
 }
 
 TEST(NativeMeasurer, ACandidateThatDoesNotLowerIsAReason) {

@@ -1,5 +1,6 @@
 #include "tasks/platform.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -101,12 +102,33 @@ TEST(Platform, RefusesATargetThatLlvmDoesNotKnow) {
   expect_contains(refusal(changed("riscv64-unknown", "riscy-unknown")), "riscy-unknown-linux-gnu");
 }
 
-TEST(Platform, RefusesNativeCodeOfAnotherArchitectureAndSeveralThreads) {
+TEST(Platform, RefusesNativeCodeOfAnotherArchitectureAndThreadsWithoutCores) {
   const std::string target = std::string(board).substr(0, std::string(board).find("modelled:"));
   if (!codegen::host_target().triple.starts_with("riscv64")) {
     expect_contains(refusal(target + "native:\n  threads: 1\n"), "board.yaml:3:3: this host is ");
   }
-  expect_contains(refusal(target + "native:\n  threads: 2\n"), "board.yaml:11:3: threads must be 1, got 2");
+  expect_contains(refusal(target + "native:\n  threads: 0\n"), "board.yaml:11:3: threads must be 1 to ");
+  expect_contains(refusal(target + "native:\n  threads: 100000\n"), "the cores of this host; got 100000");
+}
+
+TEST(Platform, ThreadsOfANativePlatformAreThoseOfItsTarget) {
+  const std::int64_t cores = codegen::host_target().cores;
+  for (const std::string id : {"native", "native:v2"}) {
+    EXPECT_EQ(platform_named(id).target.threads, 1);
+    const std::string most = fmt::format("{},threads={}", id, cores);
+    const Platform platform = platform_named(most);
+    EXPECT_EQ(platform.target.threads, cores);
+    if (cores > 1) {
+      EXPECT_EQ(platform.name, most);
+      EXPECT_NE(codegen::hash(platform.target), codegen::hash(platform_named(id).target));
+    }
+    EXPECT_EQ(parse_platform(platform.yaml, "again").target, platform.target);
+    expect_contains(message_of<UserError>([&] { platform_named(fmt::format("{},threads={}", id, cores + 1)); }),
+                    fmt::format("threads must be 1 to {}", cores));
+  }
+  std::string twice = platform_named("native").yaml;
+  twice.insert(twice.find("  cpu:"), "  threads: 1\n");
+  expect_contains(message_of<UserError>([&] { parse_platform(twice, "twice.yaml"); }), "are said under 'native'");
 }
 
 TEST(Platform, NativeIsThisHost) {
@@ -141,7 +163,9 @@ TEST(Platform, NativeLevelsCompileForTheLevel) {
 TEST(Platform, RefusesIdsThatAreNotKnown) {
   const auto refused = [](const std::string& id) { return message_of<UserError>([&] { platform_named(id); }); };
   expect_contains(refused("native:v9"), "native:v9: unknown platform");
-  expect_contains(refused("native,threads=4"), "use threads=1");
+  expect_contains(refused("native,threads=0"), "native,threads=0: threads must be 1 to ");
+  expect_contains(refused("native,threads=two"), "threads must be 1 to ");
+  expect_contains(refused("native,threads=1,threads=1"), "unknown suffix");
   expect_contains(refused("native,thread=1"), "unknown suffix 'thread=1'");
   expect_contains(refused("model:sifive-p45"), "did you mean 'model:sifive-p450'?");
   expect_contains(refused("nowhere/board.yaml"), "nowhere/board.yaml");

@@ -1,0 +1,208 @@
+#include "codegen/machine/dispatch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+namespace graft::codegen {
+namespace {
+
+struct Use {
+  const Access* access = nullptr;
+  bool writes = false;
+};
+using Uses = std::vector<std::vector<Use>>;  // by buffer
+
+Uses uses_in(const LoopProgram& program, const Body& body, int begin, int end) {
+  Uses uses(program.buffers.size());
+  const auto note = [&](const Access& access, bool writes) {
+    if (program.buffers[std::size_t(access.tensor)].scope == Scope::memory)
+      uses[std::size_t(access.tensor)].push_back({&access, writes});
+  };
+  for (int n = begin; n < end; ++n) {
+    if (body[std::size_t(n)].kind != Node::Kind::store) continue;
+    const Store& store = program.stores[std::size_t(body[std::size_t(n)].item)];
+    note(store.target, true);
+    for (const Access& load : store.value.loads) note(load, false);
+  }
+  return uses;
+}
+
+// Buffers in registers that stores of run[begin, end) touch.
+std::set<int> registers_in(const LoopProgram& program, int begin, int end) {
+  std::set<int> found;
+  const auto note = [&](int buffer) {
+    if (program.buffers[std::size_t(buffer)].scope == Scope::registers) found.insert(buffer);
+  };
+  for (int n = begin; n < end; ++n) {
+    const Node& node = program.run[std::size_t(n)];
+    if (node.kind != Node::Kind::store) continue;
+    note(program.stores[std::size_t(node.item)].target.tensor);
+    for (const Access& load : program.stores[std::size_t(node.item)].value.loads) note(load.tensor);
+  }
+  return found;
+}
+
+bool is_written(const std::vector<Use>& uses) {
+  return std::any_of(uses.begin(), uses.end(), [](const Use& use) { return use.writes; });
+}
+
+Section section_at(const LoopProgram& program, int begin) {
+  const Body& body = program.run;
+  const int end = body[std::size_t(begin)].end;
+  Section section{begin, end, {}, 1};
+  for (int n = begin; n < end; ++n) {
+    const Node& node = body[std::size_t(n)];
+    if (node.kind != Node::Kind::loop || node.end != end) break;
+    const Loop& loop = program.loops[std::size_t(node.item)];
+    if (loop.kind != LoopKind::parallel) break;
+    section.band.push_back(node.item);
+    section.tasks *= loop.extent;
+  }
+  return section;
+}
+
+// The nests of `run`, but for those that hand values on in registers: they are one section.
+std::vector<Section> sections_of(const LoopProgram& program) {
+  std::vector<Section> sections;
+  std::set<int> registers;  // of the latest
+  for (int n = 0; n < int(program.run.size()); n = program.run[std::size_t(n)].end) {
+    const Section section = section_at(program, n);
+    const std::set<int> here = registers_in(program, section.begin, section.end);
+    const bool shares = std::any_of(here.begin(), here.end(), [&](int buffer) { return registers.count(buffer) != 0; });
+    if (shares && section.band.empty() && sections.back().band.empty()) {
+      sections.back().end = section.end;
+      registers.insert(here.begin(), here.end());
+    } else {
+      sections.push_back(section);
+      registers = here;
+    }
+  }
+  return sections;
+}
+
+class Analyst {
+ public:
+  explicit Analyst(const LoopProgram& program) : program_(program) {
+    for (const Loop& loop : program.loops) ranges_.push_back({0, loop.extent - 1});
+  }
+
+  // Whether two iterations of the band never meet in an element of which one of them writes. A loop of the band is
+  // separated when some dimension of every access tells its value: its step there is beyond all that smaller steps and
+  // the loops inside can add.
+  bool is_divided(const std::vector<int>& band, const std::vector<Use>& uses) const {
+    std::set<int> open;
+    for (const int loop : band)
+      if (ranges_[std::size_t(loop)].high > 0) open.insert(loop);
+    std::vector<Interval> fixed = ranges_;
+    for (const int loop : band) fixed[std::size_t(loop)] = {0, 0};
+    for (std::size_t d = 0; d < uses[0].access->index.size(); ++d) {
+      std::vector<std::pair<std::int64_t, int>> steps;
+      bool same = true;
+      for (const int loop : band) {
+        const std::int64_t step = uses[0].access->index[d].coefficient(loop);
+        for (const Use& use : uses) same &= use.access->index[d].coefficient(loop) == step;
+        steps.emplace_back(std::abs(step), loop);
+      }
+      if (!same) continue;
+      Interval inside{0, 0};
+      for (std::size_t u = 0; u < uses.size(); ++u) {
+        const Interval here = range(uses[u].access->index[d], fixed);
+        inside = u == 0 ? here : Interval{std::min(inside.low, here.low), std::max(inside.high, here.high)};
+      }
+      std::sort(steps.begin(), steps.end());
+      std::int64_t reach = inside.high - inside.low;
+      for (const auto& [step, loop] : steps) {
+        if (step > reach) open.erase(loop);
+        reach += step * ranges_[std::size_t(loop)].high;
+      }
+    }
+    return open.empty();
+  }
+
+  // Whether neither touches what the other writes.
+  bool are_independent(const Uses& a, const Uses& b) const {
+    for (std::size_t buffer = 0; buffer < a.size(); ++buffer) {
+      for (const Use& x : a[buffer]) {
+        for (const Use& y : b[buffer]) {
+          if ((x.writes || y.writes) && !are_apart(*x.access, *y.access)) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+ private:
+  bool are_apart(const Access& a, const Access& b) const {
+    for (std::size_t d = 0; d < a.index.size(); ++d) {
+      const Interval x = range(a.index[d], ranges_), y = range(b.index[d], ranges_);
+      if (x.high < y.low || y.high < x.low) return true;
+    }
+    return false;
+  }
+
+  const LoopProgram& program_;
+  std::vector<Interval> ranges_;  // by loop
+};
+
+}  // namespace
+
+Dispatch dispatch(const LoopProgram& program, std::int64_t threads) {
+  Dispatch result;
+  result.copies.assign(program.buffers.size(), 0);
+  if (threads <= 1) {
+    result.sections.push_back({0, int(program.run.size()), {}, 1});
+    result.groups.push_back({0, 1, 1, 1});
+    return result;
+  }
+
+  const Analyst analyst(program);
+  result.sections = sections_of(program);
+  std::vector<Uses> uses;  // by section
+  for (int s = 0; s < int(result.sections.size()); ++s) {
+    const Section& section = result.sections[std::size_t(s)];
+    uses.push_back(uses_in(program, program.run, section.begin, section.end));
+    bool joins = s > 0;
+    if (joins) {
+      for (int other = result.groups.back().begin; other < s && joins; ++other)
+        joins = analyst.are_independent(uses[std::size_t(other)], uses.back());
+    }
+    if (!joins) result.groups.push_back({s, s, 0, 1});
+    Group& group = result.groups.back();
+    group.end = s + 1;
+    group.tasks += section.tasks;
+  }
+  for (Group& group : result.groups) {
+    const auto first = result.sections.begin() + group.begin, last = result.sections.begin() + group.end;
+    if (std::any_of(first, last, [](const Section& section) { return !section.band.empty(); }))
+      group.slots = std::min(threads, group.tasks);
+  }
+
+  const Uses prepared = uses_in(program, program.prepare, 0, int(program.prepare.size()));
+  for (const Group& group : result.groups) {
+    for (int s = group.begin; s < group.end; ++s) {
+      const Section& section = result.sections[std::size_t(s)];
+      if (section.band.empty()) continue;
+      for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+        const std::vector<Use>& here = uses[std::size_t(s)][b];
+        if (!is_written(here) || analyst.is_divided(section.band, here)) continue;
+        bool elsewhere = program.buffers[b].role != Role::temporary || !prepared[b].empty();
+        for (std::size_t other = 0; other < uses.size(); ++other)
+          elsewhere |= int(other) != s && !uses[other][b].empty();
+        if (!elsewhere) {
+          result.copies[b] = group.slots;
+        } else if (!result.refused) {
+          result.refused =
+              base::Reason{fmt::format("parallel: iterations of '{}' may meet in the same elements of '{}'",
+                                       program.loops[std::size_t(section.band.back())].name, program.buffers[b].name)};
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace graft::codegen
