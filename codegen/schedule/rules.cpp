@@ -690,7 +690,8 @@ void add_tensorized_sketches(const Computation& computation, const Target& targe
           if (other == number) continue;
           const Stage& plain = computation.stages[std::size_t(other)];
           const std::int64_t lanes = lanes_of(computation, plain, target);
-          add_stage(computation, other, vector_axes(computation, plain, lanes).front(), lanes, {}, builder);
+          add_stage(computation, other, vector_axes(computation, plain, lanes).front(), lanes, target.threads, {},
+                    builder);
         }
         if (!add_tensorized_stage(computation, number, *intrinsic, assignment, builder)) continue;
         builder.line(to_text(*intrinsic));
@@ -797,7 +798,7 @@ void add_winograd_sketch(const Computation& computation, const Target& target, c
     if (!transform) {
       const std::vector<VectorAxis> axes = vector_axes(form, stage, lanes);
       const auto chained = [&](const std::string& loops) { return where_chained("", compute + " above " + loops); };
-      add_stage(form, chain[c], axes.back(), lanes, target.threads, 1,
+      add_stage(form, chain[c], axes.back(), lanes, target.threads,
                 compute.empty() ? std::function<std::string(const std::string&)>{} : chained, builder);
       std::vector<std::string> outermost;
       for (int axis = 0; axis < form.spatial_axes(stage); ++axis) {
