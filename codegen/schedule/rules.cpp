@@ -762,9 +762,6 @@ void add_winograd_sketch(const Computation& computation, const Target& target, c
     if (writer >= 0) padding = name_of(form, form.stages[std::size_t(writer)]);
   }
 
-  // Parallel loops are outermost: what is computed within others cannot have any.
-  if (target.threads > 1) tiles.clear();
-
   Builder builder;
   builder.line(to_text(step));
   const std::string stages = argument_name(step.stage) + "_stages";
@@ -798,7 +795,7 @@ void add_winograd_sketch(const Computation& computation, const Target& target, c
     if (!transform) {
       const std::vector<VectorAxis> axes = vector_axes(form, stage, lanes);
       const auto chained = [&](const std::string& loops) { return where_chained("", compute + " above " + loops); };
-      add_stage(form, chain[c], axes.back(), lanes, target.threads,
+      add_stage(form, chain[c], axes.back(), lanes, 1,
                 compute.empty() ? std::function<std::string(const std::string&)>{} : chained, builder);
       std::vector<std::string> outermost;
       for (int axis = 0; axis < form.spatial_axes(stage); ++axis) {
@@ -857,7 +854,6 @@ void add_winograd_sketch(const Computation& computation, const Target& target, c
     if (vector) builder.line(fmt::format("vector {} {}", name, innermost));
     builder.line(fmt::format("unroll {} {}", name, sums));
     builder.line(fmt::format("accumulate {} above {}", name, sums));
-    if (target.threads > 1 && !loops.empty()) builder.line(fmt::format("parallel {} {}", name, joined(loops)));
     if (!compute.empty() && !behind.empty()) {
       builder.line(where_chained("", fmt::format("{} above {}", compute, joined(behind))));
     }
