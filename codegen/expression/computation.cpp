@@ -39,7 +39,7 @@ std::optional<std::string> literal_problem(const Tensor& tensor) {
   for (const double value : tensor.values) {
     if (!std::isfinite(value)) return "an element of a literal must be finite";
     if (is_floating(tensor.dtype)) continue;
-    if (value != std::round(value) || std::abs(value) > std::numeric_limits<std::int32_t>::max())
+    if (value != std::round(value) || kept(value, tensor.dtype) != value)
       return fmt::format("{} is no number of type {}", value, name_of(tensor.dtype));
   }
   return std::nullopt;

@@ -72,6 +72,7 @@ void check_semantics(const Intrinsic& intrinsic, const std::string& place) {
     const Tensor& tensor = intrinsic.computation.tensors[t];
     if (tensor.elements() > most_elements)
       fail(fmt::format("{} has {} elements; at most {} fit one vector", tensor.name, tensor.elements(), most_elements));
+    if (tensor.is_literal()) fail(fmt::format("{}: an intrinsic has no literals", tensor.name));
     if (tensor.role == Role::output) continue;
     const auto reads = std::count_if(stage.value.loads.begin(), stage.value.loads.end(),
                                      [&](const Access& access) { return access.tensor == int(t); });

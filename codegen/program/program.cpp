@@ -181,7 +181,7 @@ class Checker {
       fail(place, fmt::format("{} values for the {} elements of '{}'", buffer.values.size(), elements, buffer.name));
     for (const double value : buffer.values)
       if (!std::isfinite(value) ||
-          (!is_floating(buffer.dtype) && (value != std::round(value) || std::abs(value) > 0x1p31)))
+          kept(std::round(value), buffer.dtype) != (is_floating(buffer.dtype) ? std::round(value) : value))
         fail(place,
              fmt::format("{} in literal '{}' is no number of type {}", value, buffer.name, name_of(buffer.dtype)));
   }

@@ -65,6 +65,7 @@ LimitCounter::UnrolledReads LimitCounter::unrolled_reads(const LoopProgram& prog
 std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const Store& store,
                                               std::span<const int> loops) {
   level_of_.resize(program.loops.size());
+  held_.resize(program.buffers.size());
   std::optional<std::size_t> vector_level;
   std::int64_t lanes = 1, copies = 1;
   int innermost = -1;  // serial loop
@@ -93,9 +94,15 @@ std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const 
     const std::int64_t registers = registers_of(lanes * reads.elements, buffer.dtype, target_);
     if (is_target) straight += each * copies * registers;
     if (buffer.scope == Scope::registers) {
+      Held& held = held_[std::size_t(access.tensor)];
       if (is_target && store.combine == Combine::none) {
-        accumulators_ = std::max(accumulators_, reads.distinct * registers);
+        held.at_start = std::max(held.at_start, reads.distinct * registers);
+        accumulators_ = std::max(accumulators_, registers_of(reads.distinct * lanes, buffer.dtype, target_));
+        continue;
       }
+      held.by_intrinsic |= is_target && nest < loops.size();
+      accumulators_ = std::max(
+          accumulators_, held.by_intrinsic ? registers_of(buffer.elements(), buffer.dtype, target_) : held.at_start);
       continue;
     }
     const std::int64_t stride = vector_level ? moves_[*vector_level] : 1;

@@ -39,7 +39,15 @@ class LimitCounter {
   UnrolledReads unrolled_reads(const LoopProgram& program, const Access& access, std::span<const int> loops,
                                std::size_t nest);
 
+  // A register buffer. Its start values only say how many elements there are, at least; the first store or load behind
+  // them, how they lie: an intrinsic's side by side in whole registers.
+  struct Held {
+    std::int64_t at_start = 0;  // vector registers, as start values are stored
+    bool by_intrinsic = false;
+  };
+
   const Target& target_;
+  std::vector<Held> held_;                           // by buffer
   std::int64_t accumulators_ = 0, widest_row_ = 0;   // most of any store so far
   std::int64_t block_ = 0, largest_ = 0, code_ = 0;  // instructions: of the block at hand, the largest one, all
   int block_loop_ = -1;                              // innermost serial loop of the block at hand

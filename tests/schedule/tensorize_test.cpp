@@ -125,7 +125,8 @@ TEST(Tensorize, AUsersSpaceMayHoldIntrinsics) {
   ASSERT_TRUE(found.ok()) << found.reason().text;
   EXPECT_EQ(tensorized_nests(*found), 1);
   // Lines of the intrinsic are counted where later ones are refused.
-  const std::string wrong = refusal([&] { return parse_space(text + "domain colums = 2\n", "test", workload, target); });
+  const std::string wrong =
+      refusal([&] { return parse_space(text + "domain colums = 2\n", "test", workload, target); });
   const auto lines = std::count(text.begin(), text.end(), '\n') + 1;
   EXPECT_EQ(wrong.rfind("test:" + std::to_string(lines) + ":", 0), 0u) << wrong;
 }
@@ -140,6 +141,30 @@ TEST(Tensorize, LimitsCountAnIntrinsicAsOneOperationOfItsRegisters) {
   EXPECT_FALSE(rows(12).has_value());  // 24 accumulators, two vectors of B and one of A
   ASSERT_TRUE(rows(16).has_value());
   EXPECT_TRUE(contains(rows(16)->text, "32 accumulators and 3 operands exceed 32 registers")) << rows(16)->text;
+}
+
+// Start values of a 4x4 tile are four stores of four lanes, its sums one register: those are not counted before these.
+TEST(Tensorize, StoreByStoreTheVerdictIsThatOfTheWholeProgram) {
+  const Computation computation = computed("matmul(m=64,n=64,k=5)");
+  for (const int registers : {4, 8, 16, 32}) {
+    const Target target = target_with(512, registers);
+    for (const int columns : {4, 8, 16, 32, 64}) {
+      const Schedule schedule = steps(replaced(outer_schedule, "8 4", std::to_string(columns) + " 4"));
+      const auto whole = lower(computation, schedule, 16, {}, shipped("outer_4x4"));
+      ASSERT_TRUE(whole.ok()) << whole.reason().text;
+      LimitCounter counter(target);
+      const StoreWatch watch = [&](const LoopProgram& program, const Store& store, std::span<const int> loops) {
+        return counter.add(program, store, loops);
+      };
+      const auto watched = lower(computation, schedule, 16, watch, shipped("outer_4x4"));
+      const auto reason = beyond_limits(*whole, target);
+      ASSERT_EQ(watched.ok(), !reason) << columns << " on " << registers;
+      EXPECT_EQ(watched.ok() ? to_text(*watched) : watched.reason().text, reason ? reason->text : to_text(*whole));
+      if (registers == 8) {
+        EXPECT_EQ(watched.ok(), columns <= 16) << columns;
+      }
+    }
+  }
 }
 
 TEST(Tensorize, TheSpaceHoldsEveryWayInWhichAStageHoldsAnIntrinsic) {
