@@ -146,7 +146,8 @@ class Run {
   }
 
   int report() const {
-    for (const auto& [name, count] : counts_) std::printf("%6lld  %s\n", static_cast<long long>(count), name.c_str());
+    for (const auto* counts : {&counts_, &steps_})
+      for (const auto& [name, count] : *counts) std::printf("%6lld  %s\n", static_cast<long long>(count), name.c_str());
     std::printf("%lld pairs of %lld workloads, seed %llu: %lld distinct programs, %d failures\n",
                 static_cast<long long>(done_), static_cast<long long>(workloads_),
                 static_cast<unsigned long long>(seed_), static_cast<long long>(programs_.size()), failures_);
@@ -180,6 +181,7 @@ class Run {
           const codegen::Space space = derive_space(workload, target);
           const Candidate candidate = drawn(space, previous, stream);
           what += "\n" + shown(candidate);
+          count_steps(candidate);
           const auto program = codegen::program(candidate, target);
           if (program) programs_.insert(base::hash_combine(hash(*program), hash(workload)));
           problem = program ? check_.problem(workload, *program, target) : "does not lower: " + program.reason().text;
@@ -205,6 +207,14 @@ class Run {
     return space.sample(stream);
   }
 
+  // How many schedules have a step of each kind.
+  void count_steps(const Candidate& candidate) {
+    std::set<std::string> kinds;
+    if (const auto steps = codegen::schedule(candidate))
+      for (const codegen::Step& step : *steps) kinds.insert("with " + std::string(name_of(step.kind)));
+    for (const std::string& kind : kinds) ++steps_[kind];
+  }
+
   void fail(std::int64_t number, const std::string& what, const std::string& problem) {
     ++failures_;
     std::printf("--seed %llu --first %lld --pairs %d: %s\n%s\n", static_cast<unsigned long long>(seed_),
@@ -217,7 +227,7 @@ class Run {
   int failures_ = 0;
   std::vector<Target> targets_;
   Check check_;
-  std::map<std::string, std::int64_t> counts_;
+  std::map<std::string, std::int64_t> counts_, steps_;
   std::set<std::uint64_t> programs_;
 };
 
