@@ -7,7 +7,6 @@
 // several threads are of the wall clock.
 #include <dlfcn.h>
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -71,6 +70,8 @@ double guard_stop = 0;                      // clock_seconds() at which the guar
 volatile std::uintptr_t fault_address = 0;  // of the latest segmentation fault or bus error; 0: the kernel does not say
 timer_t guard_timer;
 
+constexpr int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+
 // Between helpers and the main thread.
 constexpr int leave_signal = SIGUSR2;
 std::atomic<bool> leaving{false};  // helpers begin no body
@@ -81,7 +82,8 @@ void recall_helpers() {
   leaving.store(true);
   while (!pool.idle()) {
     pool.each_helper([](pthread_t helper) { pthread_kill(helper, leave_signal); });
-    sched_yield();
+    const timespec moment{0, 50000};
+    nanosleep(&moment, nullptr);
   }
   leaving.store(false);
 }
@@ -131,13 +133,11 @@ bool install_guard() {
   alternate.ss_size = sizeof stack;
   if (sigaltstack(&alternate, nullptr) != 0) return false;
   struct sigaction action {};
-  // Helpers leave their handlers by a jump that does not restore the signal mask, so nothing is blocked meanwhile.
-  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  action.sa_flags = SA_ONSTACK;
   action.sa_handler = on_leave;
   if (sigaction(leave_signal, &action, nullptr) != 0) return false;
   action.sa_flags |= SA_SIGINFO;
   action.sa_sigaction = on_fault;
-  constexpr int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
   for (const int number : faults) {
     if (sigaction(number, &action, nullptr) != 0) return false;
   }
@@ -170,6 +170,15 @@ int guarded(double stop, const Body& body) {
   return helper_fault.load();
 }
 
+// What helpers take; all else is the main thread's.
+sigset_t helper_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, leave_signal);
+  for (const int number : faults) sigaddset(&signals, number);
+  return signals;
+}
+
 struct Job {
   Pool::Body body;
   void* closure;
@@ -178,7 +187,10 @@ struct Job {
 void guarded_body(void* closure, std::int64_t index) {
   const Job& job = *static_cast<const Job*>(closure);
   if (is_main) return job.body(job.closure, index);
+  // Without the signal mask, which costs a system call each time: what handlers that were left block is undone here.
   if (const int number = sigsetjmp(guard_place, 0)) {
+    const sigset_t signals = helper_signals();
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     if (number != leave_signal) helper_fault.store(number);
     return;
   }
@@ -198,11 +210,12 @@ void parallel_for(void*, Pool::Body body, void* closure, std::int64_t n) {
 bool use_threads(int threads) {
   on_pool = threads > 1;
   if (!on_pool || pool.threads() == threads) return true;
-  // Helpers take faults and the call to leave, nothing else; they inherit what is blocked here.
+  // Helpers inherit what is blocked here.
   sigset_t all, before;
+  const sigset_t theirs = helper_signals();
   sigfillset(&all);
-  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, leave_signal}) sigdelset(&all, number);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_sigmask(SIG_UNBLOCK, &theirs, nullptr);
   const bool started = pool.start(threads);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
