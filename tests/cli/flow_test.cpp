@@ -229,6 +229,23 @@ TEST_F(Flow, TuneWithAndWithoutAModel) {
   }
 }
 
+TEST_F(Flow, TuneOnSeveralThreads) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "this host has one core";
+  const std::string folder = file("threads");
+  const base::Document result =
+      json_of(quick({"tune", small, "--platform", "native,threads=2", "--trials", "8", "--out", folder}));
+  EXPECT_EQ(result.at("platform").as_string(), "native,threads=2");
+  EXPECT_GT(result.at("best").at("seconds").as_number(), 0);
+  const auto& schedule = result.at("best").at("schedule").as_list();
+  EXPECT_TRUE(std::any_of(schedule.begin(), schedule.end(), [](const base::Document& step) {
+    return step.as_string().starts_with("parallel C ");
+  }));
+  const std::string journal = base::read_file(folder + "/journal.jsonl");
+  EXPECT_NE(journal.find("\"clock\":\"wall\""), std::string::npos);
+  EXPECT_EQ(journal.find("\"clock\":\"thread_cpu\""), std::string::npos);
+  EXPECT_EQ(json_of({"inspect", folder}).at("best").as_list()[0].at("seconds"), result.at("best").at("seconds"));
+}
+
 TEST_F(Flow, TuneCallsModelledTimesModelled) {
   const std::vector<std::string> command{"tune",     small, "--platform", "model:sifive-p450", "--explorer", "random",
                                          "--trials", "4",   "--out",      file("modelled")};
