@@ -150,13 +150,13 @@ TEST(Tensorize, StoreByStoreTheVerdictIsThatOfTheWholeProgram) {
     const Target target = target_with(512, registers);
     for (const int columns : {4, 8, 16, 32, 64}) {
       const Schedule schedule = steps(replaced(outer_schedule, "8 4", std::to_string(columns) + " 4"));
-      const auto whole = lower(computation, schedule, 16, {}, shipped("outer_4x4"));
+      const auto whole = lower(computation, schedule, 16, 1, {}, shipped("outer_4x4"));
       ASSERT_TRUE(whole.ok()) << whole.reason().text;
       LimitCounter counter(target);
       const StoreWatch watch = [&](const LoopProgram& program, const Store& store, std::span<const int> loops) {
         return counter.add(program, store, loops);
       };
-      const auto watched = lower(computation, schedule, 16, watch, shipped("outer_4x4"));
+      const auto watched = lower(computation, schedule, 16, 1, watch, shipped("outer_4x4"));
       const auto reason = beyond_limits(*whole, target);
       ASSERT_EQ(watched.ok(), !reason) << columns << " on " << registers;
       EXPECT_EQ(watched.ok() ? to_text(*watched) : watched.reason().text, reason ? reason->text : to_text(*whole));
