@@ -28,7 +28,8 @@ struct MeasureSettings {
   double timeout_seconds = 10;    // of one candidate in all: CPU time in the worker, wall time elsewhere
   double abort_factor = 0;        // > 0: a first run slower than this times the best so far of its workload (and than
                                   // minimum_seconds: shorter ones are mostly cold caches and clock) ends as
-                                  // slower_than_limit; 0 aborts nothing (collect)
+                                  // slower_than_limit, and one of at least minimum_seconds counts as the first
+                                  // repetition; 0 aborts nothing (collect)
   std::int64_t memory_limit_bytes = std::int64_t(4) << 30;  // of the worker's address space
   std::uint64_t input_seed = 1;
   // Whether buffers begin at a page that faults in front of them, instead of ending at one behind them: for checks, no
