@@ -35,6 +35,15 @@ void add_wanted(std::vector<Contender> found, const std::vector<std::string>& wa
   }
 }
 
+// As a run names it: "" is the target's own to search with.
+const Pipeline& pipeline_named(const std::string& name, const Target& target) {
+  if (name.empty()) return search_pipeline(target);
+  for (const Pipeline& pipeline : pipelines()) {
+    if (pipeline.name == name) return pipeline;
+  }
+  throw base::UserError(fmt::format("the run was built by the pipeline '{}', which is not known; tune again", name));
+}
+
 // Ours as code of one pipeline. `problem` must outlive it.
 Contender our_contender(const Problem& problem, const LoopProgram& program, const Target& target,
                         const Pipeline& pipeline, Parallel parallel) {
@@ -42,7 +51,7 @@ Contender our_contender(const Problem& problem, const LoopProgram& program, cons
   kernel->prepare(problem.buffers().data());
   return {.name = "graft",
           .call = [kernel, parallel, buffers = problem.buffers()] { kernel->run(buffers.data(), parallel); },
-          .check = [&problem] { return problem.outputs_right(); },
+          .check = [&problem, amplification = program.amplification] { return problem.outputs_right(amplification); },
           .clear = [&problem] { problem.clear_outputs(); },
           .how = pipeline.name};
 }
@@ -64,11 +73,11 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
       contenders.push_back(our_contender(problem, *program, target, pipeline, parallel));
     }
   } else {
-    contenders.push_back(our_contender(problem, *program, target, search_pipeline(target), parallel));
+    contenders.push_back(our_contender(problem, *program, target, pipeline_named(best.pipeline, target), parallel));
   }
   const std::size_t first_baseline = contenders.size();
   if (is_among(serial_name, wanted)) {
-    contenders.push_back(our_contender(problem, *program, target, search_pipeline(target), in_order()));
+    contenders.push_back(our_contender(problem, *program, target, pipeline_named(best.pipeline, target), in_order()));
     contenders.back().name = serial_name;
   }
   add_wanted(openblas_contenders(problem, settings.threads), wanted, contenders);

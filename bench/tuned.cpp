@@ -28,13 +28,15 @@ std::vector<Tuned> tuned_kernels(const std::filesystem::path& run, std::int64_t 
     if (known != found.end()) {
       ++known->trials;
     } else {
-      found.push_back({run.string(), platform, workload, {}, 1});
+      found.push_back({run.string(), platform, workload, {}, "", 1});
     }
   }
   std::erase_if(found, [&](Tuned& best) {
-    auto fastest = search::best_trial(trials, best.workload);
-    if (fastest) best.trial = std::move(*fastest);
-    return !fastest;
+    auto fastest = search::best_build(most > 0 ? std::vector<search::Build>{} : content.builds, trials, best.workload);
+    if (!fastest) return true;
+    best.trial = std::move(fastest->trial);
+    best.pipeline = std::move(fastest->pipeline);
+    return false;
   });
   if (found.empty()) throw base::UserError(run.string(), "no trial of this run is ok; tune again");
   return found;

@@ -76,7 +76,7 @@ struct Frame {
   std::vector<Affine> coordinates;      // by loop position: its iteration here
   std::vector<PaddedDimension> padded;  // dimensions of padded loads
   bool reduced_outside = false;
-  Band band;                            // the parallel loops of `plan`
+  Band band;  // the parallel loops of `plan`
   // By position, within a band: the part that is written now, and how many there are.
   std::vector<int> chosen, available;
 };
@@ -1020,11 +1020,16 @@ Computation with_padding_stages(const Computation& computation) {
 base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
                                 std::int64_t threads, const StoreWatch& watch,
                                 std::span<const IntrinsicPointer> intrinsics) {
-  const base::Result<Computation> form = restructured(computation, schedule);
-  if (!form) return form.reason();
-  base::Result<std::vector<StagePlan>> plans = apply(*form, schedule);
+  std::optional<Computation> changed;
+  if (std::any_of(schedule.begin(), schedule.end(), [](const Step& step) { return is_restructuring(step.kind); })) {
+    base::Result<Computation> result = restructured(computation, schedule);
+    if (!result) return result.reason();
+    changed = std::move(result).value();
+  }
+  const Computation& form = changed ? *changed : computation;
+  base::Result<std::vector<StagePlan>> plans = apply(form, schedule);
   if (!plans) return plans.reason();
-  for (std::size_t s = 0; s < form->stages.size(); ++s) {
+  for (std::size_t s = 0; s < form.stages.size(); ++s) {
     const StagePlan& plan = (*plans)[s];
     std::int64_t tasks = 1;
     bool parallel = false;
@@ -1035,13 +1040,13 @@ base::Result<LoopProgram> lower(const Computation& computation, const Schedule& 
     }
     if (parallel && tasks < threads) {
       return base::Reason{fmt::format("parallel {}: {} tasks for {} threads",
-                                      form->tensors[std::size_t(form->stages[s].tensor)].name, tasks, threads)};
+                                      form.tensors[std::size_t(form.stages[s].tensor)].name, tasks, threads)};
     }
   }
   try {
     base::Result<LoopProgram> program =
-        Lowerer(*form, std::move(plans.value()), lanes, threads, watch, intrinsics).run();
-    if (program) program->amplification = amplification(computation, schedule);
+        Lowerer(form, std::move(plans.value()), lanes, threads, watch, intrinsics).run();
+    if (program && changed) program->amplification = amplification(computation, schedule);
     return program;
   } catch (const CannotLower& failure) {
     return base::Reason{failure.text};
