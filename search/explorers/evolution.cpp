@@ -76,6 +76,18 @@ std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
 
   std::vector<codegen::Candidate> batch;
   survivors_.clear();
+  // Every sketch keeps a share: of one that a model has seen little of, it would never ask to see more.
+  const int sketches = int(space_.sketches().size());
+  for (const codegen::SketchSpace& sketch : space_.sketches()) {
+    int left = sketches > 1 ? int(settings_.sketch_share * count) / sketches : 0;
+    for (const Scored& one : seen) {
+      if (left == 0) break;
+      if (int(batch.size()) >= count - random || !(*one.candidate.sketch == *sketch.sketch)) continue;
+      if (!proposed_.insert(one.hash).second) continue;
+      batch.push_back(one.candidate);
+      --left;
+    }
+  }
   for (const Scored& one : seen) {
     if (survivors_.size() < size) survivors_.push_back(one.candidate);
     if (int(batch.size()) < count - random && proposed_.insert(one.hash).second) batch.push_back(one.candidate);

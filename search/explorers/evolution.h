@@ -1,4 +1,5 @@
-// Evolutionary search on the cost model (Ansor's explorer, PEERS 3.3, with the crossover that it lacks): every round a
+// Evolutionary search on the cost model (the explorer of Ansor, Zheng et al., OSDI 2020, with the crossover that it
+// lacks): every round a
 // population of the fastest programs measured, what the last round left over and fresh samples breeds a few
 // generations; the best distinct candidates seen become the batch, and a share of it is random (epsilon-greedy).
 #pragma once
@@ -16,6 +17,7 @@ struct EvolutionSettings {
   double measured_share = 0.25;  // of the first population: the fastest programs measured so far
   double fresh_share = 0.25;     // of it: drawn anew
   double crossover_share = 0.1;  // of the children
+  double sketch_share = 0.4;     // of the batch: divided among the sketches, each one's best
   double random_share = 0.05;    // epsilon
 };
 
