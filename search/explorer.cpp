@@ -10,6 +10,16 @@
 
 namespace graft::search {
 
+void keep_fastest(std::vector<datasets::Trial>& fastest, std::span<const datasets::Trial> trials, std::size_t most) {
+  for (const datasets::Trial& trial : trials) {
+    if (trial.measurement.status == datasets::Status::ok) fastest.push_back(trial);
+  }
+  std::stable_sort(fastest.begin(), fastest.end(), [](const datasets::Trial& a, const datasets::Trial& b) {
+    return datasets::seconds_of(a.measurement) < datasets::seconds_of(b.measurement);
+  });
+  if (fastest.size() > most) fastest.resize(most);
+}
+
 const std::vector<ExplorerEntry>& explorers() {
   static const std::vector<ExplorerEntry> table = {
       {"random", "uniform over the space",

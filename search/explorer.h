@@ -24,6 +24,9 @@ class Explorer {
   virtual void told(std::span<const datasets::Trial> trials) = 0;
 };
 
+// For explorers that start from what was fast: takes the `ok` trials in and keeps the `most` fastest, fastest first.
+void keep_fastest(std::vector<datasets::Trial>& fastest, std::span<const datasets::Trial> trials, std::size_t most);
+
 struct ExplorerEntry {
   std::string name, description;
   std::unique_ptr<Explorer> (*make)(const codegen::Space& space, std::uint64_t seed) = nullptr;

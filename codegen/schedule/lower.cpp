@@ -1020,16 +1020,16 @@ Computation with_padding_stages(const Computation& computation) {
 base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
                                 std::int64_t threads, const StoreWatch& watch,
                                 std::span<const IntrinsicPointer> intrinsics) {
-  std::optional<Computation> changed;
+  std::optional<Restructured> changed;
   if (std::any_of(schedule.begin(), schedule.end(), [](const Step& step) { return is_restructuring(step.kind); })) {
-    base::Result<Computation> result = restructured(computation, schedule);
+    base::Result<Restructured> result = restructured(computation, schedule);
     if (!result) return result.reason();
     changed = std::move(result).value();
   }
-  const Computation& form = changed ? *changed : computation;
+  const Computation& form = changed ? changed->computation : computation;
   base::Result<std::vector<StagePlan>> plans = apply(form, schedule);
   if (!plans) return plans.reason();
-  for (std::size_t s = 0; s < form.stages.size(); ++s) {
+  for (std::size_t s = 0; threads > 1 && s < form.stages.size(); ++s) {
     const StagePlan& plan = (*plans)[s];
     std::int64_t tasks = 1;
     bool parallel = false;
@@ -1046,7 +1046,7 @@ base::Result<LoopProgram> lower(const Computation& computation, const Schedule& 
   try {
     base::Result<LoopProgram> program =
         Lowerer(form, std::move(plans.value()), lanes, threads, watch, intrinsics).run();
-    if (program && changed) program->amplification = amplification(computation, schedule);
+    if (program && changed) program->amplification = changed->amplification;
     return program;
   } catch (const CannotLower& failure) {
     return base::Reason{failure.text};

@@ -107,12 +107,13 @@ std::string rfactor(Computation& computation, const Step& step) {
   return "";
 }
 
-struct Restructured {
-  Computation computation;
-  double amplification = 1;
-};
+}  // namespace
 
-base::Result<Restructured> after_steps(const Computation& computation, const Schedule& schedule) {
+bool is_restructuring(StepKind kind) {
+  return kind == StepKind::absorb || kind == StepKind::rfactor || kind == StepKind::winograd;
+}
+
+base::Result<Restructured> restructured(const Computation& computation, const Schedule& schedule) {
   Restructured result{computation};
   for (const Step& step : schedule) {
     std::string failure;
@@ -128,26 +129,6 @@ base::Result<Restructured> after_steps(const Computation& computation, const Sch
     if (!failure.empty()) return base::Reason{fmt::format("{}: {}", to_text(step), failure)};
   }
   return result;
-}
-
-}  // namespace
-
-bool is_restructuring(StepKind kind) {
-  return kind == StepKind::absorb || kind == StepKind::rfactor || kind == StepKind::winograd;
-}
-
-base::Result<Computation> restructured(const Computation& computation, const Schedule& schedule) {
-  base::Result<Restructured> result = after_steps(computation, schedule);
-  if (!result) return result.reason();
-  return std::move(result->computation);
-}
-
-double amplification(const Computation& computation, const Schedule& schedule) {
-  const bool exact =
-      std::none_of(schedule.begin(), schedule.end(), [](const Step& step) { return step.kind == StepKind::winograd; });
-  if (exact) return 1;
-  const base::Result<Restructured> result = after_steps(computation, schedule);
-  return result ? result->amplification : 1;
 }
 
 }  // namespace graft::codegen

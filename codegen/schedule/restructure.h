@@ -1,8 +1,7 @@
 // Steps that change stages, applied before any loop is planned: what other steps name are the stages of the result.
 //
 //   absorb S P      the producer P written into S's expression
-//   rfactor S l f   S[x] reduces over l and further axes r. With l = f*l_o + l_i it becomes S.rf[x, l_i] over r and
-//   l_o,
+//   rfactor S l f   S[x] reduces over l and further axes r. With l = f*l_o + l_i it becomes S.rf[x, l_i] over r, l_o,
 //                   and S[x] over l_i of S.rf: l_i, often contiguous in memory, may be a vector
 //   winograd S m    stages of Winograd's algorithm in S's place (winograd.h)
 #pragma once
@@ -15,10 +14,8 @@ namespace graft::codegen {
 
 bool is_restructuring(StepKind kind);
 
-// The computation with every such step of the schedule done, in order. A Reason names the step that does not apply.
-base::Result<Computation> restructured(const Computation& computation, const Schedule& schedule);
-
-// Factor on the error allowed (reference.h) for results under `schedule`; 1 unless it says winograd.
+// `amplification`: factor on the error allowed (reference.h) for results of the computation; 1 unless a step says
+// winograd.
 //
 // Winograd's error is bounded, element by element, by roundings * eps/2 * |A|(|G||w||G'| * |B||d||B'|)|A'|: Higham,
 // "Accuracy and stability of numerical algorithms", section 3.1, for the three products one after the other; Barabasz
@@ -26,6 +23,12 @@ base::Result<Computation> restructured(const Computation& computation, const Sch
 // weights of one magnitude that is n^2 * sum|d||w|, n = max_i sum_f |A[i,f]| sum_u|G[f,u]| sum_p|B[f,p]| / 3: 2.7^2 for
 // m = 2, 16^2 for m = 4. `roundings` is that of channels and transforms, less than the 9 * channels that reference.h
 // counts; and of the slack there (4 eps for eps/2) a factor of 2 stays.
-double amplification(const Computation& computation, const Schedule& schedule);
+struct Restructured {
+  Computation computation;
+  double amplification = 1;
+};
+
+// The computation with every such step of the schedule done, in order. A Reason names the step that does not apply.
+base::Result<Restructured> restructured(const Computation& computation, const Schedule& schedule);
 
 }  // namespace graft::codegen

@@ -570,8 +570,8 @@ void add_factored_sketches(const Computation& computation, const Target& target,
     }
   }
   if (schedule.empty()) return;
-  const base::Result<Computation> form = restructured(computation, schedule);
-  if (form) add_sketches(*form, target, prefix, "_factored", result);
+  const base::Result<Restructured> form = restructured(computation, schedule);
+  if (form) add_sketches(form->computation, target, prefix, "_factored", result);
 }
 
 // ---- a stage with an intrinsic ----
@@ -739,9 +739,9 @@ int reduced_producer(const Computation& computation, int number) {
 // Each stage by itself, or each computed within the one that reads it, under the outermost row of tiles.
 void add_winograd_sketch(const Computation& computation, const Target& target, const Step& step,
                          std::vector<SketchSpace>& result) {
-  const base::Result<Computation> restructure = restructured(computation, {step});
+  const base::Result<Restructured> restructure = restructured(computation, {step});
   if (!restructure) return;
-  const Computation& form = *restructure;
+  const Computation& form = restructure->computation;
   std::vector<int> chain = {reductions(form).back()};
   while (reduced_producer(form, chain.back()) >= 0) chain.push_back(reduced_producer(form, chain.back()));
   if (chain.size() != reductions(form).size()) return;

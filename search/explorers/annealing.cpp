@@ -111,16 +111,8 @@ std::vector<codegen::Candidate> Annealing::propose(int count, Scorer& scorer) {
 }
 
 void Annealing::told(std::span<const datasets::Trial> trials) {
-  for (const datasets::Trial& trial : trials) {
-    proposed_.insert(codegen::hash(trial.candidate));
-    if (trial.measurement.status == datasets::Status::ok) best_measured_.push_back(trial);
-  }
-  std::stable_sort(best_measured_.begin(), best_measured_.end(),
-                   [](const datasets::Trial& a, const datasets::Trial& b) {
-                     return datasets::seconds_of(a.measurement) < datasets::seconds_of(b.measurement);
-                   });
-  if (best_measured_.size() > std::size_t(settings_.chains) / 2)
-    best_measured_.resize(std::size_t(settings_.chains) / 2);
+  for (const datasets::Trial& trial : trials) proposed_.insert(codegen::hash(trial.candidate));
+  keep_fastest(best_measured_, trials, std::size_t(settings_.chains) / 2);
 }
 
 }  // namespace graft::search

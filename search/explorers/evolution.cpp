@@ -100,16 +100,8 @@ std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
 }
 
 void Evolution::told(std::span<const datasets::Trial> trials) {
-  for (const datasets::Trial& trial : trials) {
-    proposed_.insert(codegen::hash(trial.candidate));
-    if (trial.measurement.status == datasets::Status::ok) best_measured_.push_back(trial);
-  }
-  std::stable_sort(best_measured_.begin(), best_measured_.end(),
-                   [](const datasets::Trial& a, const datasets::Trial& b) {
-                     return datasets::seconds_of(a.measurement) < datasets::seconds_of(b.measurement);
-                   });
-  const auto most = std::size_t(settings_.measured_share * double(settings_.population));
-  if (best_measured_.size() > most) best_measured_.resize(most);
+  for (const datasets::Trial& trial : trials) proposed_.insert(codegen::hash(trial.candidate));
+  keep_fastest(best_measured_, trials, std::size_t(settings_.measured_share * double(settings_.population)));
 }
 
 }  // namespace graft::search

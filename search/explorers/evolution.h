@@ -1,7 +1,7 @@
 // Evolutionary search on the cost model (the explorer of Ansor, Zheng et al., OSDI 2020, with the crossover that it
-// lacks): every round a
-// population of the fastest programs measured, what the last round left over and fresh samples breeds a few
-// generations; the best distinct candidates seen become the batch, and a share of it is random (epsilon-greedy).
+// lacks): every round a population of the fastest programs measured, what the last round left over and fresh samples
+// breeds a few generations; the best distinct candidates seen become the batch. Each sketch has a share of it, and a
+// share is random (epsilon-greedy).
 #pragma once
 
 #include <unordered_set>

@@ -117,7 +117,7 @@ double worst_share(const char* workload, const char* steps_text, int draws) {
     const Numbers got = executed(*program, *object, *library, inputs);
     const std::size_t t = tensors.back();
     for (std::size_t i = 0; i < expected.tensors[t].size(); ++i) {
-      const double allowed = amplification(c, schedule) *
+      const double allowed = program->amplification *
                              tolerance(c.tensors[t].dtype, expected.reduction_length[t], expected.magnitude[t][i]);
       const double error = std::abs(got[tensors.size() - 1][i] - expected.tensors[t][i]);
       worst = std::isnan(error) ? 1e9 : std::max(worst, error / allowed);

@@ -16,10 +16,10 @@ TEST(Absorb, TheProducerIsWrittenIntoItsReader) {
   const Computation c = computed("conv2d(c=2,h=5,w=5,k=3,r=3,s=3,pad=1)");
   const auto changed = restructured(c, steps("absorb Y P\n"));
   ASSERT_TRUE(changed.ok()) << changed.reason().text;
-  ASSERT_EQ(changed->stages.size(), 1u);
-  EXPECT_EQ(changed->tensors.size(), c.tensors.size() - 1);
-  EXPECT_TRUE(changed->stages[0].value.loads[0].padded);
-  EXPECT_EQ(changed->stages[0].value.loads[0].index[2].constant, -1);
+  ASSERT_EQ(changed->computation.stages.size(), 1u);
+  EXPECT_EQ(changed->computation.tensors.size(), c.tensors.size() - 1);
+  EXPECT_TRUE(changed->computation.stages[0].value.loads[0].padded);
+  EXPECT_EQ(changed->computation.stages[0].value.loads[0].index[2].constant, -1);
 
   const Computation twice = computed("input A[6]; T[i] = exp(A[i]) where i=6; output B[j] = T[j] * T[5 - j] where j=6");
   const auto both = lower(twice, steps("absorb B T\n"), 1);

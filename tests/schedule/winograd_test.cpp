@@ -68,13 +68,13 @@ TEST(Winograd, ComputesTheReference) {
       SCOPED_TRACE(std::string(workload) + "\n" + schedule);
       const auto changed = restructured(c, steps(schedule));
       ASSERT_TRUE(changed.ok()) << changed.reason().text;
-      (void)checked(*changed, "restructured");
-      expect_equal_references(c, *changed);
+      (void)checked(changed->computation, "restructured");
+      expect_equal_references(c, changed->computation);
       for (const std::int64_t lanes : {1, 4}) {
         const auto program = lower(with_padding_stages(c), steps(schedule), lanes);
         ASSERT_TRUE(program.ok()) << program.reason().text;
         check(*program, "test");
-        EXPECT_LE(worst_excess(c, *program, 3, amplification(c, steps(schedule))), 0);
+        EXPECT_LE(worst_excess(c, *program, 3, program->amplification), 0);
         // The weights are transformed once, before anything is timed.
         EXPECT_TRUE(touches(*program, program->prepare, "W"));
         EXPECT_TRUE(touches(*program, program->prepare, "Y.U"));
@@ -90,7 +90,7 @@ TEST(Winograd, ReadsAsItsDefinition) {
   const auto changed = restructured(computation(parse_workload("conv2d_nchwc(c=8,h=6,w=6,k=8,r=3,s=3,pad=1,block=4)")),
                                     steps("winograd Y 2\n"));
   ASSERT_TRUE(changed.ok()) << changed.reason().text;
-  EXPECT_EQ(to_text(*changed),
+  EXPECT_EQ(to_text(changed->computation),
             "input X[1,2,6,6,4]; constant W[2,2,3,3,4,4]; "
             "P[b,i,p,q,d] = pad(X[b,i,p - 1,q - 1,d]) where b=1, i=2, p=8, q=8, d=4; "
             "literal Y.G[4,3] = {1,0,0,0.5,0.5,0.5,0.5,-0.5,0.5,0,0,1}; "
@@ -112,7 +112,7 @@ TEST(Winograd, ReadsAsItsDefinition) {
 TEST(Winograd, ChannelsAreInnermostWhateverTheLayout) {
   const auto shape = [](const char* workload, const char* tensor) {
     const auto changed = restructured(computation(parse_workload(workload)), steps("winograd Y 4\n"));
-    return changed->tensors[std::size_t(changed->tensor_named(tensor))].shape;
+    return changed->computation.tensors[std::size_t(changed->computation.tensor_named(tensor))].shape;
   };
   const char* nchw = "conv2d(n=2,c=5,h=8,w=12,k=7,r=3,s=3,pad=1)";
   EXPECT_EQ(shape(nchw, "Y.U"), (std::vector<std::int64_t>{6, 6, 5, 7}));
@@ -132,7 +132,7 @@ TEST(Winograd, StagesTakeEveryOtherStep) {
   const auto program = lower(with_padding_stages(c), schedule, 8);
   ASSERT_TRUE(program.ok()) << program.reason().text;
   check(*program, "test");
-  EXPECT_LE(worst_excess(c, *program, 3, amplification(c, schedule)), 0);
+  EXPECT_LE(worst_excess(c, *program, 3, program->amplification), 0);
   EXPECT_FALSE(touches(*program, program->run, "Y.U")) << "packed in prepare";
 }
 
@@ -156,7 +156,7 @@ TEST(Winograd, StagesAreComputedWithinTheLoopsOfTheLast) {
   const auto program = lower(with_padding_stages(c), schedule, 8);
   ASSERT_TRUE(program.ok()) << program.reason().text;
   check(*program, "test");
-  EXPECT_LE(worst_excess(c, *program, 3, amplification(c, schedule)), 0);
+  EXPECT_LE(worst_excess(c, *program, 3, program->amplification), 0);
   const auto elements = [&](std::string_view name) {
     for (const Buffer& buffer : program->buffers)
       if (buffer.name == name) return buffer.elements();
@@ -175,7 +175,7 @@ TEST(Winograd, RowsMayReadUnpaddedDataThemselves) {
   const auto program = lower(with_padding_stages(c), schedule, 4);
   ASSERT_TRUE(program.ok()) << program.reason().text;
   check(*program, "test");
-  EXPECT_LE(worst_excess(c, *program, 3, amplification(c, schedule)), 0);
+  EXPECT_LE(worst_excess(c, *program, 3, program->amplification), 0);
 }
 
 TEST(Winograd, AnElementwiseStageIsFusedIntoWholeTiles) {
@@ -187,7 +187,7 @@ TEST(Winograd, AnElementwiseStageIsFusedIntoWholeTiles) {
   ASSERT_TRUE(program.ok()) << program.reason().text;
   for (const Buffer& buffer : program->buffers) EXPECT_NE(buffer.name, "Y");
   check(*program, "test");
-  EXPECT_LE(worst_excess(c, *program, 3, amplification(c, steps("winograd Y 4\n"))), 0);
+  EXPECT_LE(worst_excess(c, *program, 3, program->amplification), 0);
 }
 
 TEST(Winograd, NothingBehindTheResultsIsFused) {
@@ -216,12 +216,12 @@ TEST(ReductionFactoring, ComputesTheReference) {
     const Computation c = computation(parse_workload(each[0]));
     const auto changed = restructured(c, steps(each[1]));
     ASSERT_TRUE(changed.ok()) << changed.reason().text;
-    (void)checked(*changed, "restructured");
-    expect_equal_references(c, *changed);
+    (void)checked(changed->computation, "restructured");
+    expect_equal_references(c, changed->computation);
     const auto program = lower(with_padding_stages(c), steps(each[1]), 4);
     ASSERT_TRUE(program.ok()) << program.reason().text;
     check(*program, "test");
-    EXPECT_LE(worst_excess(c, *program, 3, amplification(c, steps(each[1]))), 0);
+    EXPECT_LE(worst_excess(c, *program, 3, program->amplification), 0);
   }
 }
 
@@ -268,10 +268,12 @@ TEST(Winograd, WhatDoesNotApplyHasAReason) {
 
 TEST(Winograd, OnlyWinogradAllowsMoreError) {
   const Computation c = computation(parse_workload("conv2d(c=64,h=8,w=8,k=4,r=3,s=3,pad=1)"));
-  EXPECT_EQ(amplification(c, {}), 1);
-  EXPECT_EQ(amplification(c, steps("rfactor Y i 4\norder Y.rf b.0\n")), 1);
-  EXPECT_EQ(amplification(c, steps("winograd Y 2\n")), 1) << "its chains of additions are a sixth as long";
-  EXPECT_DOUBLE_EQ(amplification(c, steps("winograd Y 4\norder Y x.0\n")), 16 * 16 * (64 + 32) / (9 * 64.0) / 4);
+  EXPECT_EQ(restructured(c, {})->amplification, 1);
+  EXPECT_EQ(restructured(c, steps("rfactor Y i 4\norder Y.rf b.0\n"))->amplification, 1);
+  EXPECT_EQ(restructured(c, steps("winograd Y 2\n"))->amplification, 1)
+      << "its chains of additions are a sixth as long";
+  EXPECT_DOUBLE_EQ(restructured(c, steps("winograd Y 4\norder Y x.0\n"))->amplification,
+                   16 * 16 * (64 + 32) / (9 * 64.0) / 4);
 }
 
 }  // namespace

@@ -208,6 +208,42 @@ Outcome tune(const std::filesystem::path& path, FakeMeasurer& measurer, const st
   return outcome;
 }
 
+// A model that is told nothing of one sketch, or thinks it slow, would never ask for it again.
+TEST(Explorers, EvolutionKeepsAShareOfEveryBatchForEachSketch) {
+  const codegen::Space convolution =
+      codegen::derive_space(codegen::parse_workload("conv2d(c=8,h=18,w=18,k=16,r=3,s=3,stride=2)"), small_target());
+  ASSERT_EQ(convolution.sketches().size(), 2u);
+  // All trials told are of the first sketch, and the model takes whatever looks like it for fast.
+  Scorer scorer(encoding(), small_target(), 1);
+  std::vector<codegen::Candidate> of[2];
+  base::Stream stream(5, "one sketch");
+  while (of[0].size() < 60 || of[1].size() < 60) {
+    codegen::Candidate candidate = convolution.sample(stream);
+    of[candidate.sketch == convolution.sketches()[0].sketch ? 0 : 1].push_back(std::move(candidate));
+  }
+  std::vector<datasets::Trial> trials;
+  for (const codegen::Candidate& candidate : of[0]) {
+    datasets::Trial trial{std::int64_t(trials.size()), candidate, 1, {}};
+    trial.measurement.seconds = {1e-3};
+    trials.push_back(std::move(trial));
+  }
+  NearestRow model;
+  for (const int sketch : {0, 1}) {
+    meta::Examples examples;
+    examples.features = scorer.encoded(of[sketch]);
+    examples.log_seconds.assign(of[sketch].size(), sketch == 0 ? -9 : 0);
+    model.support.push_back(std::move(examples));
+  }
+  scorer.use(&model);
+  const auto explorer = make_explorer("evolution", convolution, 3);
+  explorer->told(trials);
+  int of_second = 0;
+  for (const codegen::Candidate& candidate : explorer->propose(20, scorer)) {
+    of_second += candidate.sketch == convolution.sketches()[1].sketch;
+  }
+  EXPECT_GE(of_second, 4) << "0.4 of 20, for two sketches";
+}
+
 TEST(Tuning, GuidedSearchBeatsRandomSearchOnAPlatformWithoutNoise) {
   Folder folder;
   FakeMeasurer a, b;
