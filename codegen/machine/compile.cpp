@@ -17,20 +17,7 @@
 namespace graft::codegen {
 namespace {
 
-// Adds what passed since the last lap to a phase.
-class Laps {
- public:
-  explicit Laps(PhaseSeconds* phases) : phases_(phases) {}
-  void end(double PhaseSeconds::*phase) {
-    const double now = base::thread_seconds();
-    if (phases_ != nullptr) phases_->*phase += now - begin_;
-    begin_ = now;
-  }
-
- private:
-  PhaseSeconds* phases_;
-  double begin_ = base::thread_seconds();
-};
+using Laps = base::Laps<PhaseSeconds>;
 
 // Module of a program after the pipeline's passes, or why there is none.
 base::Result<std::unique_ptr<llvm::Module>> optimised_module(llvm::LLVMContext& context, const LoopProgram& program,

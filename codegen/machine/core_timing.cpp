@@ -5,6 +5,7 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
+#include "base/clock.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/emitter.h"
@@ -28,7 +29,8 @@ llvm::TargetMachine& timed_machine(const Target& target) {
 }  // namespace
 
 base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& target,
-                                     const CoreTimingSettings& settings) {
+                                     const CoreTimingSettings& settings, CoreTimingPhases* phases) {
+  base::Laps<CoreTimingPhases> laps(phases);
   llvm::TargetMachine& machine = timed_machine(target);
   llvm::LLVMContext context;
   const auto module = empty_module(context, machine);
@@ -37,10 +39,15 @@ base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& t
   timed.prepare.clear();
   // Code for one thread: all of `run` in one function, parallel loops one iteration after the other.
   if (auto refused = emit(*module, timed, code_attributes(target), symbol, 1)) return *refused;
+  laps.end(&CoreTimingPhases::emit);
   optimise(*module, machine, search_pipeline(target), repeats_accesses(timed));
+  laps.end(&CoreTimingPhases::optimise);
   const base::Result<Recording> recording = record(*module, machine, search_pipeline(target), symbol + "_run.0");
   if (!recording) return recording.reason();
-  return simulate(*recording, machine, settings);
+  laps.end(&CoreTimingPhases::generate);
+  const base::Result<CoreTiming> timing = simulate(*recording, machine, settings);
+  laps.end(&CoreTimingPhases::simulate);
+  return timing;
 }
 
 void check_core_timing(const Target& target) {
