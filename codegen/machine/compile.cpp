@@ -9,6 +9,8 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Triple.h>
 
+#include <array>
+
 #include "base/clock.h"
 #include "base/hash.h"
 #include "codegen/machine/backend.h"
@@ -142,6 +144,43 @@ const std::set<std::string, std::less<>> idle_passes = {
     "X86 Discriminate Memory Operands", "X86 Indirect Branch Tracking", "X86 Indirect Thunks",
     "X86 Insert Cache Prefetches", "X86 insert wait instruction"};
 
+// On other targets these of them earn their time: offsets are short there, and cores in order want code in an order.
+constexpr std::array earning_elsewhere{"branch-folder",
+                                       "codegenprepare",
+                                       "consthoist",
+                                       "dead-mi-elimination",
+                                       "detect-dead-lanes",
+                                       "early-ifcvt",
+                                       "early-tailduplication",
+                                       "expandvp",
+                                       "interleaved-access",
+                                       "lrshrink",
+                                       "machine-combiner",
+                                       "machine-cp",
+                                       "machine-latecleanup",
+                                       "machine-scheduler",
+                                       "machine-sink",
+                                       "machinelicm",
+                                       "mergeicmps",
+                                       "opt-phis",
+                                       "partially-inline-libcalls",
+                                       "post-RA-sched",
+                                       "postra-machine-sink",
+                                       "pre-isel-intrinsic-lowering",
+                                       "rename-independent-subregs",
+                                       "shrink-wrap",
+                                       "stack-coloring",
+                                       "tailduplication",
+                                       "unreachableblockelim"};
+
+// Strength reduction ("loop-reduce") is left out there, too: it takes a third of all code generation, and pointers move
+// with their loops already. Modelled cycles of random candidates change by less than 2 % in the mean, either way.
+std::set<std::string, std::less<>> idle_elsewhere() {
+  std::set<std::string, std::less<>> idle = idle_passes;
+  for (const char* const pass : earning_elsewhere) idle.erase(pass);
+  return idle;
+}
+
 }  // namespace
 
 const std::vector<Pipeline>& pipelines() {
@@ -150,7 +189,7 @@ const std::vector<Pipeline>& pipelines() {
   static const std::string hoisted = "function(early-cse,loop-mssa(licm))";
   static const std::vector<Pipeline> all = {
       {"search", "", hoisted, 1, idle_passes},
-      {"less", cleaned, cleaned, 1, {}},            // all that LLVM does at -O1
+      {"less", cleaned, cleaned, 1, idle_elsewhere()},
       {"scheduled", "", hoisted, 3, {}},            // the loops as they are, with LLVM's machine scheduler
       {"O3", "default<O3>", "default<O3>", 3, {}},  // unrolls anew
   };

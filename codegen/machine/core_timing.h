@@ -23,6 +23,7 @@ struct CoreTimingSettings {
   int expansion_limit = 600;     // instructions to which an inner nest is expanded before it is simulated
   bool out_of_order = true;      // how much of a loop's fill and drain counts: 0.5, in order 1
   double mispredict_cycles = 8;  // per exit of a loop with more than 32 trips
+  int dispatch_width = 0;        // instructions a cycle into the core; 0: as many as LLVM's model issues
 };
 
 // Where the time went: CPU seconds of the calling thread.
@@ -30,10 +31,10 @@ struct CoreTimingPhases {
   double emit = 0, optimise = 0, generate = 0, simulate = 0;
 };
 
-// Of the code that search_pipeline makes of `run`; parallel loops run on one core. Thread-safe, deterministic; `phases`, if
-// given, is added to. Counts
-// are exact while no loop has more than 40,000 trips, and wrong by one part in 2^32 / trips at most beyond. UserError
-// for a cpu without a scheduling model; a Reason for a program that the back end cannot emit.
+// Of the code that search_pipeline makes of `run`; parallel loops run on one core. Thread-safe, deterministic;
+// `phases`, if given, is added to. Counts are exact while no loop has more than 40,000 trips, and wrong by one part in
+// 2^32 / trips at most beyond. UserError for a cpu without a scheduling model; a Reason for a program that the back end
+// cannot emit.
 base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& target,
                                      const CoreTimingSettings& settings, CoreTimingPhases* phases = nullptr);
 

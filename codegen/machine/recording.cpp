@@ -40,8 +40,8 @@ double whole_if_near(double value) {
 class NoteBlocks : public llvm::MachineFunctionPass {
  public:
   static char ID;  // LLVM's name for the pass is its address
-  NoteBlocks(std::string function, Recording& recording, BlockOfSymbol& block_of)
-      : MachineFunctionPass(ID), function_(std::move(function)), recording_(recording), block_of_(block_of) {}
+  NoteBlocks(const std::string& function, Recording& recording, BlockOfSymbol& block_of)
+      : MachineFunctionPass(ID), function_(function), recording_(recording), block_of_(block_of) {}
 
   void getAnalysisUsage(llvm::AnalysisUsage& usage) const override {
     usage.addRequired<llvm::MachineBlockFrequencyInfoWrapperPass>();
@@ -118,7 +118,7 @@ class NoteBlocks : public llvm::MachineFunctionPass {
     return noted.entries * noted.trips;
   }
 
-  std::string function_;
+  const std::string& function_;
   Recording& recording_;
   BlockOfSymbol& block_of_;
 };
@@ -130,6 +130,10 @@ class Recorder : public llvm::MCStreamer {
   Recorder(llvm::MCContext& context, Recording& recording, const BlockOfSymbol& block_of)
       : MCStreamer(context), recording_(recording), block_of_(block_of) {}
 
+  void reset() override {
+    MCStreamer::reset();
+    block_ = elsewhere;
+  }
   // Without this, printers of some targets insist on an assembler behind the streamer.
   bool hasRawTextSupport() const override { return true; }
   void emitRawTextImpl(llvm::StringRef) override {}
@@ -153,33 +157,67 @@ class Recorder : public llvm::MCStreamer {
   int block_ = elsewhere;
 };
 
+// The code generator of one target and pipeline with our pass and streamer at its end, otherwise what
+// addPassesToEmitFile would make. Kept, as building it takes as long as half of its runs do.
+class RecordingGenerator {
+ public:
+  RecordingGenerator(llvm::TargetMachine& machine, const Pipeline& pipeline) : passes_(pipeline) {
+    auto& code_generator = static_cast<llvm::LLVMTargetMachine&>(machine);
+    auto* const module_info = new llvm::MachineModuleInfoWrapperPass(&code_generator);
+    llvm::TargetPassConfig* const configuration = code_generator.createPassConfig(passes_);
+    configuration->setDisableVerify(true);
+    passes_.add(configuration);
+    passes_.add(module_info);
+    if (configuration->addISelPasses()) {
+      cannot_ = "no instruction selection for this target";
+      return;
+    }
+    configuration->addMachinePasses();
+    configuration->setInitialized();
+    passes_.add(new NoteBlocks(function_, recording_, block_of_));
+    auto recorder = std::make_unique<Recorder>(module_info->getMMI().getContext(), recording_, block_of_);
+    machine.getTarget().createNullTargetStreamer(*recorder);
+    llvm::FunctionPass* const printer = machine.getTarget().createAsmPrinter(machine, std::move(recorder));
+    if (!printer) {
+      cannot_ = "no assembly printer for this target";
+      return;
+    }
+    passes_.add(printer);
+    passes_.add(llvm::createFreeMachineFunctionPass());
+  }
+  // LLVM's passes point into it.
+  RecordingGenerator(const RecordingGenerator&) = delete;
+  RecordingGenerator& operator=(const RecordingGenerator&) = delete;
+
+  base::Result<Recording> run(llvm::Module& module, const std::string& function) {
+    if (!cannot_.empty()) return base::Reason{"code generation: " + cannot_};
+    function_ = function;
+    recording_ = {};
+    block_of_.clear();
+    const std::string errors = errors_while(module.getContext(), [&] { passes_.run(module); });
+    if (!errors.empty()) return base::Reason{"code generation: " + errors};
+    if (recording_.blocks.empty()) return base::Reason{"code generation: no code for '" + function + "'"};
+    return std::move(recording_);
+  }
+
+ private:
+  std::string function_, cannot_;
+  Recording recording_;
+  BlockOfSymbol block_of_;
+  CodegenPasses passes_;  // last: its passes hold references to all of the above
+};
+
 }  // namespace
 
 base::Result<Recording> record(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
                                const std::string& function) {
-  Recording recording;
-  BlockOfSymbol block_of;
-  auto& code_generator = static_cast<llvm::LLVMTargetMachine&>(machine);
-  // What addPassesToEmitFile would do, but for our pass and streamer at its end.
-  CodegenPasses passes(pipeline);
-  auto* const module_info = new llvm::MachineModuleInfoWrapperPass(&code_generator);
-  llvm::TargetPassConfig* const configuration = code_generator.createPassConfig(passes);
-  configuration->setDisableVerify(true);
-  passes.add(configuration);
-  passes.add(module_info);
-  if (configuration->addISelPasses()) return base::Reason{"code generation: no instruction selection for this target"};
-  configuration->addMachinePasses();
-  configuration->setInitialized();
-  passes.add(new NoteBlocks(function, recording, block_of));
-  auto recorder = std::make_unique<Recorder>(module_info->getMMI().getContext(), recording, block_of);
-  machine.getTarget().createNullTargetStreamer(*recorder);
-  llvm::FunctionPass* const printer = machine.getTarget().createAsmPrinter(machine, std::move(recorder));
-  if (!printer) return base::Reason{"code generation: no assembly printer for this target"};
-  passes.add(printer);
-  passes.add(llvm::createFreeMachineFunctionPass());
-  const std::string errors = errors_while(module.getContext(), [&] { passes.run(module); });
-  if (!errors.empty()) return base::Reason{"code generation: " + errors};
-  if (recording.blocks.empty()) return base::Reason{"code generation: no code for '" + function + "'"};
+  // Of this thread, as the machines are, and gone before them.
+  using Key = std::pair<llvm::TargetMachine*, Pipeline>;
+  thread_local std::map<Key, RecordingGenerator> known;
+  const auto generator = known.try_emplace(Key(&machine, pipeline), machine, pipeline).first;
+  base::Result<Recording> recording = generator->second.run(module, function);
+  // What an error leaves behind in the passes is nobody's promise.
+  if (!recording) known.erase(generator);
   return recording;
 }
 

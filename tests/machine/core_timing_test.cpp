@@ -66,9 +66,9 @@ TEST(CoreTiming, CountsTheInstructionsOfALoopExactly) {
   const double thousand = timing_of(addition(1000), target).instructions;
   const double two_thousand = timing_of(addition(2000), target).instructions;
   const double per_iteration = (two_thousand - thousand) / 1000;
-  // Two loads, an addition, a store, a branch, and one to three moving pointers.
+  // Two loads, an addition, a store, a branch, one to three moving pointers, and a counter where no pointer is one.
   EXPECT_GE(per_iteration, 6);
-  EXPECT_LE(per_iteration, 8);
+  EXPECT_LE(per_iteration, 9);
   // What stands before and after the loop is the same but for the constant that is its end.
   EXPECT_NEAR(per_iteration, std::round(per_iteration), 2e-3);
   EXPECT_LE(thousand - 1000 * std::round(per_iteration), 20);
