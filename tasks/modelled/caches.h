@@ -29,14 +29,14 @@ struct CacheLevel {
 // What of a machine decides which lines are missed. Apart from the costs, so that machines that differ in those only
 // share results.
 struct Geometry {
-  std::vector<CacheLevel> levels;        // the first one first; bytes at least ways * line_bytes
-  std::int64_t line_bytes = 64;          // of all levels; a power of two
-  std::int64_t page_bytes = 4096;        // a power of two, at least line_bytes
-  std::int64_t huge_page_bytes = 0;      // of buffers of at least that size; 0: none have larger pages
-  std::int64_t tlb_entries = 64;         // of the first TLB for data
-  std::int64_t l2_tlb_entries = 0;       // 0: there is none, what misses the first one is walked
-  std::int64_t l2_tlb_ways = 1;          // divides l2_tlb_entries
-  std::int64_t prefetch_streams = 16;    // that the prefetcher follows; 0: there is no prefetcher
+  std::vector<CacheLevel> levels;      // the first one first; bytes at least ways * line_bytes
+  std::int64_t line_bytes = 64;        // of all levels; a power of two
+  std::int64_t page_bytes = 4096;      // a power of two, at least line_bytes
+  std::int64_t huge_page_bytes = 0;    // of buffers of at least that size; 0: none have larger pages
+  std::int64_t tlb_entries = 64;       // of the first TLB for data
+  std::int64_t l2_tlb_entries = 0;     // 0: there is none, what misses the first one is walked
+  std::int64_t l2_tlb_ways = 1;        // divides l2_tlb_entries
+  std::int64_t prefetch_streams = 16;  // that the prefetcher follows; 0: there is no prefetcher
   auto operator<=>(const Geometry&) const = default;
 };
 std::uint64_t hash(const Geometry& geometry);
