@@ -38,16 +38,6 @@ using datasets::Status;
 
 constexpr std::size_t workloads_kept = 4;
 
-std::filesystem::path worker_program() {
-  const std::filesystem::path here = base::program_folder();
-  for (const char* const place : {"graft-worker", "../bin/graft-worker"}) {
-    const std::filesystem::path program = here / place;
-    if (std::filesystem::exists(program)) return program;
-  }
-  throw base::Failure(
-      fmt::format("graft-worker is neither in '{}' nor in '../bin' beside it; install it there", here.string()));
-}
-
 wire::Element element_of(codegen::DType type) {
   switch (type) {
 #define X(name, element)     \
@@ -253,7 +243,7 @@ class HostRunner::State {
       if (worker_ != nullptr && worker_->alive() && in_force_ == workload.text) return true;
       if (worker_ == nullptr || !worker_->alive()) {
         lose_worker();
-        worker_ = std::make_unique<base::Partner>(std::vector<std::string>{worker_program().string()},
+        worker_ = std::make_unique<base::Partner>(std::vector<std::string>{base::beside_program("graft-worker").string()},
                                                   settings_.memory_limit_bytes);
       }
       wire::Request request;

@@ -1,12 +1,8 @@
 #include "tasks/remote.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -19,6 +15,7 @@
 #include "base/text.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
+#include "tasks/temporary_program.h"
 #include "tasks/worker/wire.h"
 
 namespace graft::tasks {
@@ -26,39 +23,6 @@ namespace {
 
 using datasets::Measurement;
 using datasets::Status;
-
-// An executable file that is gone with this value.
-class TemporaryProgram {
- public:
-  explicit TemporaryProgram(std::string_view content)
-      : path_((std::filesystem::temp_directory_path() / "graft-XXXXXX").string()) {
-    const int file = ::mkostemp(path_.data(), O_CLOEXEC);
-    if (file < 0) fail("create");
-    while (!content.empty()) {
-      const ssize_t written = ::write(file, content.data(), content.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) break;
-      content.remove_prefix(std::size_t(written));
-    }
-    const bool whole = content.empty() && ::fchmod(file, 0700) == 0;
-    const int error = errno;
-    ::close(file);
-    if (whole) return;
-    ::unlink(path_.c_str());
-    errno = error;
-    fail("write");
-  }
-  ~TemporaryProgram() { ::unlink(path_.c_str()); }
-  TemporaryProgram(const TemporaryProgram&) = delete;
-  TemporaryProgram& operator=(const TemporaryProgram&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  [[noreturn]] void fail(std::string_view action) const {
-    throw base::Failure(fmt::format("cannot {} '{}': {}", action, path_, std::strerror(errno)));
-  }
-  std::string path_;
-};
 
 std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));

@@ -222,10 +222,9 @@ class TraceMaker {
  public:
   // Leaf loops are cut into pieces of about `piece` touches, so that they can be left early; 0: not at all.
   TraceMaker(const LoopProgram& program, const Geometry& geometry, double piece)
-      : program_(program), geometry_(geometry), piece_(piece) {}
+      : program_(program), geometry_(geometry), piece_(piece), addresses_(buffer_addresses(program, geometry)) {}
 
   Trace make() {
-    place_buffers();
     std::vector<Part> parts = parts_of(0, int(program_.run.size()));
     for (const Part& part : parts) add(part);
     return std::move(trace_);
@@ -251,39 +250,6 @@ class TraceMaker {
     Mover mover;
     bool is_access() const { return extent == 0; }
   };
-
-  bool in_huge_pages(std::int64_t bytes) const {
-    return geometry_.huge_page_bytes > 0 && bytes >= geometry_.huge_page_bytes;
-  }
-  std::int64_t place(std::int64_t bytes) {
-    const std::int64_t padded = rounded_up(std::max<std::int64_t>(bytes, 1), alignment_bytes);
-    const bool huge = in_huge_pages(padded);
-    const std::int64_t unit = huge ? geometry_.huge_page_bytes : geometry_.page_bytes;
-    std::int64_t& end = huge ? huge_end_ : end_;
-    end = rounded_up(end, unit) + unit + rounded_up(padded, unit);
-    return end - padded;
-  }
-  void place_buffers() {
-    huge_end_ = std::int64_t(upper_half) * geometry_.line_bytes;
-    std::int64_t workspace_bytes = 0;
-    std::vector<int> temporaries;
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-      const codegen::Buffer& buffer = program_.buffers[b];
-      std::int64_t address = 0;
-      if (buffer.scope == codegen::Scope::memory && !buffer.is_literal()) {
-        if (buffer.role != codegen::Role::temporary) {
-          address = place(buffer.bytes());
-        } else {
-          address = workspace_bytes;
-          workspace_bytes += rounded_up(buffer.bytes(), alignment_bytes);
-          temporaries.push_back(int(b));
-        }
-      }
-      addresses_.push_back(address);
-    }
-    const std::int64_t workspace = temporaries.empty() ? 0 : place(workspace_bytes);
-    for (int b : temporaries) addresses_[std::size_t(b)] += workspace;
-  }
 
   std::vector<Part> parts_of(int begin, int end) {
     std::vector<Part> parts;
@@ -411,8 +377,7 @@ class TraceMaker {
   const LoopProgram& program_;
   const Geometry& geometry_;
   const double piece_;
-  std::vector<std::int64_t> addresses_;  // by buffer
-  std::int64_t end_ = 0, huge_end_ = 0;
+  const std::vector<std::int64_t> addresses_;  // by buffer
   Trace trace_;
   std::vector<const Mover*> movers_;  // parallel to Trace::sites
 };
@@ -677,6 +642,38 @@ class Simulator {
 };
 
 }  // namespace
+
+std::vector<std::int64_t> buffer_addresses(const LoopProgram& program, const Geometry& geometry) {
+  // Huge pages lie far behind the others.
+  std::int64_t end = 0, huge_end = std::int64_t(upper_half) * geometry.line_bytes;
+  const auto place = [&](std::int64_t bytes) {
+    const std::int64_t padded = rounded_up(std::max<std::int64_t>(bytes, 1), alignment_bytes);
+    const bool huge = geometry.huge_page_bytes > 0 && padded >= geometry.huge_page_bytes;
+    const std::int64_t unit = huge ? geometry.huge_page_bytes : geometry.page_bytes;
+    std::int64_t& last = huge ? huge_end : end;
+    last = rounded_up(last, unit) + unit + rounded_up(padded, unit);
+    return last - padded;
+  };
+  std::vector<std::int64_t> addresses;
+  std::int64_t workspace_bytes = 0;
+  std::vector<std::size_t> temporaries;
+  for (const codegen::Buffer& buffer : program.buffers) {
+    std::int64_t address = 0;
+    if (buffer.scope == codegen::Scope::memory && !buffer.is_literal()) {
+      if (buffer.role != codegen::Role::temporary) {
+        address = place(buffer.bytes());
+      } else {
+        address = workspace_bytes;
+        workspace_bytes += rounded_up(buffer.bytes(), alignment_bytes);
+        temporaries.push_back(addresses.size());
+      }
+    }
+    addresses.push_back(address);
+  }
+  const std::int64_t workspace = temporaries.empty() ? 0 : place(workspace_bytes);
+  for (const std::size_t temporary : temporaries) addresses[temporary] += workspace;
+  return addresses;
+}
 
 std::uint64_t hash(const Geometry& geometry) {
   std::uint64_t hash = base::hash_mix(geometry.levels.size());

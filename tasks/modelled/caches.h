@@ -63,6 +63,11 @@ struct Traffic {
   bool operator==(const Traffic&) const = default;
 };
 
+// Where the simulator lets the buffers lie: as graft-worker does, each parameter in pages of its own, ending where its
+// last page does (but for padding to 64 bytes), behind them the workspace with the temporaries at multiples of 64 bytes.
+// 0 for buffers that are not in memory.
+std::vector<std::int64_t> buffer_addresses(const codegen::LoopProgram& program, const Geometry& geometry);
+
 struct CacheSettings {
   // About how many touches each of the two passes (warm-up, count) simulates; loops beyond it run for a few iterations
   // and are extrapolated. 0: every access, and counts are exact.
@@ -70,9 +75,7 @@ struct CacheSettings {
   auto operator<=>(const CacheSettings&) const = default;
 };
 
-// Buffers lie where graft-worker puts them: each parameter in pages of its own, ending where its last page does (but
-// for padding to 64 bytes), behind them the workspace with the temporaries at multiples of 64 bytes. The first cache is
-// indexed by these addresses; the levels behind it by physical ones, pages being scattered by a hash. Register buffers
+// The first cache is indexed by buffer_addresses; the levels behind it by physical ones, pages being scattered by a hash. Register buffers
 // and literals cost nothing, `prepare` is not simulated, parallel loops are serial ones. Each access of an intrinsic's
 // nest is one of the program. Deterministic, thread-safe. Line numbers wrap at 2^31.
 //
