@@ -105,6 +105,14 @@ class Core {
     const llvm::MCInstrDesc& description = instructions_.get(instruction.getOpcode());
     return !description.isCall() && !description.isReturn();
   }
+  // How many of the block's instructions run as often as the block does: up to its conditional branch, with it.
+  std::size_t branch_end(const RecordedBlock& block) const {
+    const auto& all = block.instructions;
+    const auto branch = std::find_if(all.begin(), all.end(), [&](const llvm::MCInst& instruction) {
+      return instructions_.get(instruction.getOpcode()).isConditionalBranch();
+    });
+    return branch == all.end() ? all.size() : std::size_t(branch - all.begin()) + 1;
+  }
   std::string name(unsigned opcode) const { return std::string(instructions_.getName(opcode)); }
 
   // RISC-V vector code takes its type from the last vsetvli. Whether this is one.
@@ -233,8 +241,10 @@ class Simulation {
       : recording_(recording), core_(core), settings_(settings) {
     for (const RecordedBlock& block : recording_.blocks) {
       Sequence& simulated = simulated_.emplace_back();
-      for (const llvm::MCInst& instruction : block.instructions)
-        if (core_.simulates(instruction)) simulated.push_back(&instruction);
+      const std::size_t end =
+          2 * block.behind_count < block.count ? core_.branch_end(block) : block.instructions.size();
+      for (std::size_t i = 0; i < end; ++i)
+        if (core_.simulates(block.instructions[i])) simulated.push_back(&block.instructions[i]);
     }
     arrange_items();
     add_regions(top_);
@@ -242,8 +252,11 @@ class Simulation {
 
   base::Result<CoreTiming> run() {
     CoreTiming timing;
-    for (const RecordedBlock& block : recording_.blocks)
-      timing.instructions += block.count * double(block.instructions.size());
+    for (const RecordedBlock& block : recording_.blocks) {
+      const double to_branch = double(core_.branch_end(block));
+      timing.instructions +=
+          block.count * to_branch + block.behind_count * (double(block.instructions.size()) - to_branch);
+    }
     double most = 0, all = 0;
     for (const Region& region : regions_) {
       all += region.executed();
