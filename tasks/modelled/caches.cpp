@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <unordered_set>
 
 #include "base/hash.h"
 #include "codegen/program/analysis.h"
@@ -110,40 +111,60 @@ class Sets {
   std::vector<std::uint32_t> tags_;
 };
 
-// The first TLB: page numbers, the most recently used first.
+// The first TLB: a list of slots, the most recently used first, and where each page is in it.
 class Pages {
  public:
-  explicit Pages(std::int64_t entries) : pages_(std::size_t(rounded_up(entries, block)), no_line), entries_(entries) {}
+  Pages(std::int64_t entries, std::size_t pages) : slot_of_(pages, none), slots_(std::size_t(entries)) {
+    for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i] = {none, std::int32_t(i) - 1, std::int32_t(i) + 1};
+    slots_.back().after = none;
+    last_ = std::int32_t(slots_.size()) - 1;
+  }
 
   bool access(Line page) {
-    if (pages_[0] == page) return true;
-    const std::size_t found = find(page);
-    const bool hit = found < std::size_t(entries_);
-    std::copy_backward(pages_.begin(), pages_.begin() + std::ptrdiff_t(hit ? found : std::size_t(entries_ - 1)),
-                       pages_.begin() + std::ptrdiff_t(hit ? found + 1 : std::size_t(entries_)));
-    pages_[0] = page;
+    if (slots_[std::size_t(first_)].page == std::int32_t(page)) return true;
+    std::int32_t slot = slot_of_[page];
+    const bool hit = slot != none;
+    if (!hit) {
+      slot = last_;
+      forget(slot);
+      slots_[std::size_t(slot)].page = std::int32_t(page);
+      slot_of_[page] = slot;
+    }
+    bring_to_front(slot);
     return hit;
   }
-  bool holds(Line page) const { return find(page) < std::size_t(entries_); }
+  bool holds(Line page) const { return slot_of_[page] != none; }
   void age(double fills) {
-    const std::int64_t gone = std::int64_t(std::min(fills, double(entries_)));
-    std::fill_n(pages_.begin() + std::ptrdiff_t(entries_ - gone), gone, no_line);
+    std::int32_t slot = last_;
+    for (double gone = 0; gone + 1 <= fills && slot != none; gone += 1, slot = slots_[std::size_t(slot)].before)
+      forget(slot);
   }
 
  private:
-  static constexpr int block = 16;
+  static constexpr std::int32_t none = -1;
+  struct Slot {
+    std::int32_t page = none, before = none, after = none;
+  };
 
-  std::size_t find(Line page) const {
-    for (std::size_t at = 0; at < pages_.size(); at += block) {
-      unsigned equal = 0;
-      for (unsigned i = 0; i < block; ++i) equal |= unsigned(pages_[at + i] == page) << i;
-      if (equal != 0) return at + std::size_t(std::countr_zero(equal));
-    }
-    return pages_.size();
+  void forget(std::int32_t slot) {
+    std::int32_t& page = slots_[std::size_t(slot)].page;
+    if (page != none) slot_of_[std::size_t(page)] = none;
+    page = none;
+  }
+  void bring_to_front(std::int32_t slot) {
+    if (slot == first_) return;
+    Slot& moved = slots_[std::size_t(slot)];
+    slots_[std::size_t(moved.before)].after = moved.after;
+    (moved.after == none ? last_ : slots_[std::size_t(moved.after)].before) = moved.before;
+    moved.before = none;
+    moved.after = first_;
+    slots_[std::size_t(first_)].before = slot;
+    first_ = slot;
   }
 
-  std::vector<Line> pages_;  // entries_ of them, and room for whole blocks
-  std::int64_t entries_;
+  std::vector<std::int32_t> slot_of_;  // by page
+  std::vector<Slot> slots_;
+  std::int32_t first_ = 0, last_ = 0;
 };
 
 // Pages whose misses go on in one direction.
@@ -151,29 +172,30 @@ class Streams {
  public:
   explicit Streams(std::int64_t count) : streams_(std::size_t(count)), pages_(std::size_t(count), no_line) {}
 
-  // Whether the miss of the line at this offset of its page was to be expected.
+  // Whether the miss of the line at this offset of its page was to be expected. A page that was not missed in for a
+  // while makes room for a new one.
   bool expects(Line page, std::int32_t offset) {
-    ++now_;
-    std::size_t oldest = 0;
-    for (std::size_t i = 0; i < pages_.size(); ++i) {
+    for (std::size_t i = 0; i < pages_.size(); ++i)
       if (pages_[i] == page) return goes_on(streams_[i], offset);
-      if (streams_[i].used < streams_[oldest].used) oldest = i;
+    while (streams_[hand_].used) {
+      streams_[hand_].used = false;
+      advance();
     }
-    if (!pages_.empty()) {
-      pages_[oldest] = page;
-      streams_[oldest] = {offset, 1, 0, now_};
-    }
+    pages_[hand_] = page;
+    streams_[hand_] = {offset, 1, 0, true};
+    advance();
     return false;
   }
 
  private:
   struct Stream {
     std::int32_t offset = 0, direction = 1, steps = 0;
-    std::uint64_t used = 0;
+    bool used = false;
   };
 
-  bool goes_on(Stream& stream, std::int32_t offset) const {
-    stream.used = now_;
+  void advance() { hand_ = hand_ + 1 == streams_.size() ? 0 : hand_ + 1; }
+  static bool goes_on(Stream& stream, std::int32_t offset) {
+    stream.used = true;
     const std::int32_t moved = offset - stream.offset;
     if (moved == 0) return stream.steps >= 2;
     stream.offset = offset;
@@ -189,7 +211,7 @@ class Streams {
 
   std::vector<Stream> streams_;
   std::vector<Line> pages_;
-  std::uint64_t now_ = 0;
+  std::size_t hand_ = 0;
 };
 
 // An access of the program, where the loops have brought it.
@@ -209,6 +231,7 @@ struct Node {
   int site_begin = 0, site_end = 0;
   int steps = 0;       // into Trace::steps: how far each of the sites moves with the loop, in bytes
   double touches = 0;  // in all iterations, about
+  int digest = -1;     // into Simulator::digests_
 };
 
 // The accesses of `run` in the order in which they happen.
@@ -216,6 +239,7 @@ struct Trace {
   std::vector<Node> nodes;
   std::vector<Site> sites;
   std::vector<std::int64_t> steps;
+  Line pages = 0, huge_pages = 0;  // numbers of the lower and of the upper half that occur
 };
 
 class TraceMaker {
@@ -227,6 +251,10 @@ class TraceMaker {
   Trace make() {
     std::vector<Part> parts = parts_of(0, int(program_.run.size()));
     for (const Part& part : parts) add(part);
+    trace_.pages = Line(end_ / geometry_.page_bytes + 1);
+    if (geometry_.huge_page_bytes > 0)
+      trace_.huge_pages =
+          Line((huge_end_ - std::int64_t(upper_half) * geometry_.line_bytes) / geometry_.huge_page_bytes + 1);
     return std::move(trace_);
   }
 
@@ -412,8 +440,7 @@ class Simulator {
         page_shift_(std::countr_zero(std::uint64_t(geometry.page_bytes)) - line_shift_),
         huge_shift_(
             geometry.huge_page_bytes > 0 ? std::countr_zero(std::uint64_t(geometry.huge_page_bytes)) - line_shift_ : 0),
-        tlb_(geometry.tlb_entries),
-        tlb_entries_(geometry.tlb_entries),
+        tlb_(geometry.tlb_entries, std::size_t(trace_.pages) + trace_.huge_pages),
         streams_(geometry.prefetch_streams),
         prefetches_(geometry.prefetch_streams > 0) {
     assert(!geometry.levels.empty() && geometry.levels.size() <= most_levels);
@@ -422,84 +449,105 @@ class Simulator {
     if (geometry.l2_tlb_entries > 0)
       l2_tlb_.emplace(std::max<std::int64_t>(1, geometry.l2_tlb_entries / geometry.l2_tlb_ways), geometry.l2_tlb_ways);
     sure_of_ = std::min<std::int64_t>(geometry.levels[0].ways, geometry.tlb_entries);
+    if (settings.touches > 0) {
+      most_lines_ = std::min<std::size_t>(256, std::size_t(geometry.levels[0].bytes / geometry.line_bytes / 4));
+      find_digests(0, int(trace_.nodes.size()));
+    }
   }
 
   Traffic run() {
-    const double touches = settings_.touches > 0 ? double(settings_.touches) : double(endless);
     for (int pass = 0; pass < 2; ++pass) {
       counts_ = {};
-      run(0, int(trace_.nodes.size()), touches);
+      pass_begun_ = simulated_;
+      // Each nest of the program is allowed what it has of the work.
+      double all = 0;
+      for (int n = 0; n < int(trace_.nodes.size()); n = trace_.nodes[std::size_t(n)].end)
+        all += trace_.nodes[std::size_t(n)].touches;
+      for (int n = 0; n < int(trace_.nodes.size()); n = trace_.nodes[std::size_t(n)].end) {
+        const Node& node = trace_.nodes[std::size_t(n)];
+        nest_begun_ = simulated_;
+        allowed_ = std::int64_t(double(settings_.touches) * node.touches / all);
+        enough_ = allowed_ / 16;
+        run(n, node.end);
+      }
     }
     Traffic traffic;
+    Counts all = now();
     for (std::size_t l = 0; l < caches_.size(); ++l)
-      traffic.levels.push_back({counts_.scattered(l), counts_.prefetched(l), counts_.written(l)});
-    traffic.tlb_misses = counts_.values[Counts::tlb_misses];
-    traffic.page_walks = counts_.values[Counts::page_walks];
-    traffic.touches = counts_.values[Counts::touches];
+      traffic.levels.push_back({all.scattered(l), all.prefetched(l), all.written(l)});
+    traffic.tlb_misses = all.values[Counts::tlb_misses];
+    traffic.page_walks = all.values[Counts::page_walks];
+    traffic.touches = all.values[Counts::touches];
     traffic.simulated = double(simulated_);
     return traffic;
   }
 
  private:
-  // Nodes [begin, end), one after the other, simulating about `touches` touches of them.
-  void run(int begin, int end, double touches) {
-    double all = 0;
-    for (int n = begin; n < end; n = trace_.nodes[std::size_t(n)].end) all += trace_.nodes[std::size_t(n)].touches;
-    const double part = all <= touches ? double(endless) : touches / all;
+  void run(int begin, int end) {
     for (int n = begin; n < end; n = trace_.nodes[std::size_t(n)].end) {
       const Node& node = trace_.nodes[std::size_t(n)];
-      if (node.leaf)
+      if (node.digest >= 0)
+        digested(node);
+      else if (node.leaf)
         leaf(node);
       else if (node.extent > 0)
-        loop(n, part * node.touches);
+        loop(n);
       else
         single(trace_.sites[std::size_t(node.site_begin)]);
     }
   }
 
-  void loop(int n, double touches) {
+  void loop(int n) {
     const Node& node = trace_.nodes[std::size_t(n)];
-    std::int64_t count = node.extent;
-    if (node.touches > touches) {
-      const double each = node.touches / double(node.extent);
-      count = std::clamp<std::int64_t>(std::int64_t(touches / each), std::min<std::int64_t>(least_, node.extent),
-                                       node.extent);
-    }
-    const double of_each = node.touches > touches ? touches / double(count) : double(endless);
-    const std::int64_t first_counted = window(node, count);
-    Counts before;
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (i == first_counted) before = counts_;
-      run(n + 1, node.end, of_each);
+    const std::int64_t begun = simulated_;
+    const std::int64_t period = settings_.touches > 0 ? period_of(node) : 1;
+    Counts before = now();
+    std::int64_t first_counted = 0, i = 0;
+    while (i < node.extent) {
+      const std::int64_t last = simulated_;
+      run(n + 1, node.end);
       advance(node, 1);
+      if (++i == node.extent || settings_.touches == 0) continue;
+      // A loop is left after enough touches, so inner ones run whole and reuse over them is seen; one that has used up
+      // what the nest is allowed is left sooner.
+      const bool late = simulated_ - nest_begun_ > allowed_;
+      const std::int64_t enough = late ? enough_ / 8 : enough_;
+      const bool must_end = i >= 2 && simulated_ - last > 2 * enough;
+      const bool may_end = i >= 3 && simulated_ - begun > enough;
+      if (must_end || (may_end && i - first_counted >= period)) break;
+      if (i - first_counted >= period) {
+        first_counted = i;
+        before = now();
+      }
     }
-    advance(node, -count);
-    if (count < node.extent) extrapolate(before, double(node.extent - count) / double(count - first_counted));
+    advance(node, -i);
+    if (i < node.extent) extrapolate(before, double(node.extent - i) / double(i - first_counted));
   }
-  void advance(const Node& node, std::int64_t iterations) {
-    const std::int64_t* const steps = trace_.steps.data() + node.steps;
-    Site* const sites = trace_.sites.data() + node.site_begin;
-    for (int s = 0; s < node.site_end - node.site_begin; ++s) sites[s].address += steps[s] * iterations;
-  }
-  // The first iteration of `count` that the others are like.
-  std::int64_t window(const Node& node, std::int64_t count) const {
-    if (count >= node.extent) return 0;
-    // Lines are entered every so many iterations.
+  // Lines are entered every so many iterations.
+  std::int64_t period_of(const Node& node) const {
     std::int64_t period = 1;
     for (int s = 0; s < node.site_end - node.site_begin; ++s) {
       const std::int64_t step = std::abs(trace_.steps[std::size_t(node.steps + s)]);
       if (step > 0 && step < (std::int64_t(1) << line_shift_))
         period = std::max(period, (std::int64_t(1) << line_shift_) / step);
     }
-    const std::int64_t whole = (count - 1) / period * period;
-    const std::int64_t wanted = whole > 2 * period ? (whole / period + 1) / 2 * period : whole;
-    return wanted > 0 ? count - wanted : std::min<std::int64_t>(1, count - 1);
+    return period;
+  }
+  void advance(const Node& node, std::int64_t iterations) {
+    const std::int64_t* const steps = trace_.steps.data() + node.steps;
+    Site* const sites = trace_.sites.data() + node.site_begin;
+    for (int s = 0; s < node.site_end - node.site_begin; ++s) sites[s].address += steps[s] * iterations;
+  }
+  // What was counted so far; counts_ itself has the touches that were extrapolated only.
+  Counts now() const {
+    Counts all = counts_;
+    all.values[Counts::touches] += double(simulated_ - pass_begun_);
+    return all;
   }
   void extrapolate(const Counts& before, double times) {
-    const Counts now = counts_;
-    counts_.add(now, before, times);
     Counts added;
-    added.add(counts_, now, 1);
+    added.add(now(), before, times);
+    counts_.add(added, {}, 1);
     for (std::size_t l = 0; l < caches_.size(); ++l)
       if (const double fills = added.scattered(l) + added.prefetched(l); fills >= 1) caches_[l].age(fills);
     tlb_.age(added.values[Counts::tlb_misses]);
@@ -509,6 +557,98 @@ class Simulator {
   void single(Site& site) {
     come_to(site, site.address);
     touch(site);
+  }
+
+  // A nest that comes back to few lines again and again, as those of register tiles do: once touched, a line stays
+  // while the nest runs, so one touch of each line does, in the order of the last ones. Which lines these are depends
+  // on where in a line each access begins.
+  struct Touch {
+    int site = 0;
+    std::int32_t line = 0;  // from the one in which the site begins
+  };
+  struct Digest {
+    std::vector<std::pair<std::uint64_t, std::vector<Touch>>> known;  // by beginnings()
+    std::size_t latest = 0;
+  };
+  // Marks the largest nests that can be digested; returns the touches of the nodes after that.
+  double find_digests(int begin, int end) {
+    double all = 0;
+    for (int n = begin; n < end; n = trace_.nodes[std::size_t(n)].end) {
+      Node& node = trace_.nodes[std::size_t(n)];
+      if (node.extent > 0 && !node.leaf) {
+        bool small = false;
+        if (node.touches <= most_touches) {
+          const std::vector<Touch> touches = touches_of(n);
+          small = touches.size() <= most_lines_;
+          if (small && double(touches.size()) < node.touches / 1.5) {
+            node.digest = int(digests_.size());
+            node.touches = double(touches.size());
+            digests_.emplace_back().known.emplace_back(beginnings(node), touches);
+          }
+        }
+        if (!small) node.touches = double(node.extent) * find_digests(n + 1, node.end);
+      }
+      all += node.touches;
+    }
+    return all;
+  }
+  // A hash of where in their lines the sites begin.
+  std::uint64_t beginnings(const Node& node) const {
+    std::uint64_t key = 0, factor = 1;
+    const std::uint64_t within = (std::uint64_t(1) << line_shift_) - 1;
+    for (int s = node.site_begin; s < node.site_end; ++s) {
+      key += (std::uint64_t(trace_.sites[std::size_t(s)].address) & within) * factor;
+      factor += 0x9E3779B97F4A7C16u;
+    }
+    return key;
+  }
+  std::vector<Touch> touches_of(int n) {
+    std::vector<Touch> all;
+    collect(n, all);
+    // The last one of each line, seen from the end.
+    std::vector<Touch> last;
+    std::unordered_set<std::uint64_t> seen;
+    for (std::size_t i = all.size(); i-- > 0;)
+      if (seen.insert(std::uint64_t(all[i].site) << 32 | std::uint32_t(all[i].line)).second) last.push_back(all[i]);
+    std::reverse(last.begin(), last.end());
+    const Node& node = trace_.nodes[std::size_t(n)];
+    for (Touch& touch : last) {
+      touch.line -= std::int32_t(trace_.sites[std::size_t(touch.site)].address >> line_shift_);
+      touch.site -= node.site_begin;
+    }
+    return last;
+  }
+  // The touches of a subtree, lines as numbers.
+  void collect(int n, std::vector<Touch>& all) {
+    const Node& node = trace_.nodes[std::size_t(n)];
+    if (node.extent == 0) {
+      all.push_back({node.site_begin, std::int32_t(trace_.sites[std::size_t(node.site_begin)].address >> line_shift_)});
+      return;
+    }
+    for (std::int64_t i = 0; i < node.extent; ++i) {
+      if (node.leaf)
+        for (int s = node.site_begin; s < node.site_end; ++s)
+          all.push_back({s, std::int32_t(trace_.sites[std::size_t(s)].address >> line_shift_)});
+      for (int m = n + 1; m < node.end; m = trace_.nodes[std::size_t(m)].end) collect(m, all);
+      advance(node, 1);
+    }
+    advance(node, -node.extent);
+  }
+  void digested(const Node& node) {
+    Digest& digest = digests_[std::size_t(node.digest)];
+    const std::uint64_t key = beginnings(node);
+    if (digest.known[digest.latest].first != key) {
+      const auto found =
+          std::find_if(digest.known.begin(), digest.known.end(), [&](const auto& known) { return known.first == key; });
+      digest.latest = std::size_t(found - digest.known.begin());
+      if (found == digest.known.end()) digest.known.emplace_back(key, touches_of(int(&node - trace_.nodes.data())));
+    }
+    Site* const sites = trace_.sites.data() + node.site_begin;
+    for (const Touch& touched : digest.known[digest.latest].second) {
+      Site& site = sites[touched.site];
+      come_to_line(site, Line(std::int32_t(site.address >> line_shift_) + touched.line) & (upper_half * 2 - 1));
+      touch(site);
+    }
   }
 
   // Nothing happens from one iteration to the next unless some access comes to another line, so only those iterations
@@ -542,7 +682,7 @@ class Simulator {
     const std::uint32_t within = std::uint32_t(address) & (bytes - 1);
     const std::uint32_t left = step > 0 ? bytes - within : within + 1;
     const std::uint32_t size = std::uint32_t(std::abs(step));
-    if (std::has_single_bit(size)) return (left + size - 1) >> std::countr_zero(size);
+    if ((size & (size - 1)) == 0) return (left + size - 1) >> std::countr_zero(size);
     return (left + size - 1) / size;
   }
   double missed_first() { return counts_.scattered(0) + counts_.prefetched(0) + counts_.values[Counts::tlb_misses]; }
@@ -555,18 +695,19 @@ class Simulator {
   void repeat(Site* sites, int count, std::int64_t times) {
     constexpr std::int64_t unlike = 3;
     for (std::int64_t i = 0; i < times; ++i) {
-      const Counts before = counts_;
+      const Counts before = now();
       for (int s = 0; s < count; ++s) touch(sites[s]);
       if (i + 1 == unlike && times > unlike) {
-        const Counts now = counts_;
-        counts_.add(now, before, double(times - unlike));
+        counts_.add(now(), before, double(times - unlike));
         return;
       }
     }
   }
 
   void come_to(Site& site, std::int64_t address) {
-    const Line line = Line(address >> line_shift_) & (upper_half * 2 - 1);
+    come_to_line(site, Line(address >> line_shift_) & (upper_half * 2 - 1));
+  }
+  void come_to_line(Site& site, Line line) {
     if (line == site.line) return;
     const std::int32_t moved = std::int32_t(line - site.line);
     if (site.line == no_line) {
@@ -580,7 +721,10 @@ class Simulator {
     site.line = line;
     site.page = page_of(line);
   }
-  Line page_of(Line line) const { return line < upper_half ? line >> page_shift_ : upper_half | line >> huge_shift_; }
+  // Numbered from 0, those in the upper half behind the others.
+  Line page_of(Line line) const {
+    return line < upper_half ? line >> page_shift_ : trace_.pages + ((line & (upper_half - 1)) >> huge_shift_);
+  }
   Line physical(Line line) const {
     const int shift = line < upper_half ? page_shift_ : huge_shift_;
     const int bits = line_bits - 1 - shift;
@@ -589,15 +733,15 @@ class Simulator {
   }
 
   void touch(Site& site) {
-    counts_.values[Counts::touches] += 1;
     ++simulated_;
-    if (!tlb_.access(site.page)) {
-      counts_.values[Counts::tlb_misses] += 1;
-      std::uint32_t pushed = no_tag;
-      if (!l2_tlb_ || !l2_tlb_->access(site.page, false, pushed)) counts_.values[Counts::page_walks] += 1;
-    }
+    if (!tlb_.access(site.page)) missed_page(site.page);
     std::uint32_t victim = no_tag;
     if (!caches_[0].access(site.line, site.writes, victim)) missed(site, victim);
+  }
+  void missed_page(Line page) {
+    counts_.values[Counts::tlb_misses] += 1;
+    std::uint32_t victim = no_tag;
+    if (!l2_tlb_ || !l2_tlb_->access(page, false, victim)) counts_.values[Counts::page_walks] += 1;
   }
   void missed(const Site& site, std::uint32_t victim) {
     if (victim != no_tag && (victim & 1) != 0) write_back(0, physical(victim >> 1));
@@ -625,20 +769,23 @@ class Simulator {
     while (++level < caches_.size() && !caches_[level].make_dirty(line));
   }
 
-  static constexpr std::int64_t least_ = 3;
+  static constexpr double most_touches = 4096;
 
   Trace trace_;
   const CacheSettings settings_;
   const int line_shift_, page_shift_, huge_shift_;
   std::vector<Sets> caches_;
   Pages tlb_;
-  const std::int64_t tlb_entries_;
   std::optional<Sets> l2_tlb_;
   Streams streams_;
   const bool prefetches_;
   std::int64_t sure_of_ = 0;  // so many accesses can never push each other's lines or pages out
+  std::vector<Digest> digests_;
+  std::size_t most_lines_ = 0;
   Counts counts_;
-  std::int64_t simulated_ = 0;
+  std::int64_t simulated_ = 0, pass_begun_ = 0, nest_begun_ = 0;
+  std::int64_t allowed_ = 0;  // touches of the nest at hand
+  std::int64_t enough_ = 0;   // touches after which a loop may be left
 };
 
 }  // namespace
