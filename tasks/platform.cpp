@@ -72,6 +72,7 @@ constexpr std::array profile_fields{
     Field{"gigahertz", &Profile::gigahertz, 0.01, 20},
     Field{"out_of_order", &Profile::out_of_order},
     Field{"mispredict_cycles", &Profile::mispredict_cycles, 0, 1000},
+    Field{"dispatch_width", &Profile::dispatch_width, 0, 64, Field::if_wanted},
     Field{"memory_parallelism", &Profile::memory_parallelism, 1, 1000},
     Field{"l1_ways", &Profile::l1_ways, 1, 1024},
     Field{"l2_ways", &Profile::l2_ways, 1, 1024, Field::with_l2},

@@ -25,6 +25,8 @@ struct Profile {
   double gigahertz = 1;
   bool out_of_order = true;
   double mispredict_cycles = 8;
+  std::int64_t dispatch_width = 0;  // instructions a cycle into the core; 0: as LLVM's model of it issues
+  std::string model_cpu;            // of LLVM, whose model times the target's code; "": the target's own
   double memory_parallelism = 1;  // misses in flight
   std::int64_t l1_ways = 8, l2_ways = 0, l3_ways = 0;
   bool l2_shared = false, l3_shared = false;            // by all cores

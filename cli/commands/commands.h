@@ -9,6 +9,7 @@ Command doctor_command();
 Command platform_list_command();
 Command platform_show_command();
 Command platform_probe_command();
+Command platform_validate_command();
 Command collect_command();
 Command train_command();
 Command adapt_command();

@@ -45,18 +45,6 @@ pre{background:var(--card);border:1px solid var(--line);border-radius:8px;paddin
 dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 18px;margin:8px 0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 )";
 
-std::string html_table(const Table& table) {
-  std::string out = "<div class=\"scroll\"><table><thead><tr>";
-  for (const std::string& cell : table.head()) out += fmt::format("<th>{}</th>", escaped(cell));
-  out += "</tr></thead><tbody>\n";
-  for (const auto& row : table.rows()) {
-    out += "<tr>";
-    for (const std::string& cell : row) out += fmt::format("<td>{}</td>", escaped(cell));
-    out += "</tr>\n";
-  }
-  return out + "</tbody></table></div>\n";
-}
-
 // The unit in which times of this size read well.
 std::pair<double, const char*> unit_of(double seconds) {
   if (seconds < 1e-6) return {1e-9, "ns"};
@@ -300,6 +288,27 @@ std::string evaluation_section(const ReportedResult& given) {
 
 }  // namespace
 
+std::string html_table(const Table& table) {
+  std::string out = "<div class=\"scroll\"><table><thead><tr>";
+  for (const std::string& cell : table.head()) out += fmt::format("<th>{}</th>", escaped(cell));
+  out += "</tr></thead><tbody>\n";
+  for (const auto& row : table.rows()) {
+    out += "<tr>";
+    for (const std::string& cell : row) out += fmt::format("<td>{}</td>", escaped(cell));
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string whole_page(const std::string& title, const std::string& about, const std::string& body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width,initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<main>\n<h1>{0}</h1>\n<p>{2}</p>\n{3}"
+      "</main>\n</body>\n</html>\n",
+      escaped(title), kStyle, escaped(about), body);
+}
+
 std::string page(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results,
                  const std::string& about) {
   std::vector<std::vector<Search>> searches;  // one list per workload and platform
@@ -326,13 +335,9 @@ std::string page(const std::vector<ReportedRun>& runs, const std::vector<Reporte
       throw base::UserError(result.name, "neither an evaluation nor a tuning result of graft");
     }
   }
-  std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width,initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
-      "<title>graft report</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n<h1>graft report</h1>\n<p>{}</p>\n",
-      kStyle, escaped(about));
-  for (const std::vector<Search>& group : searches) out += search_section(group);
-  return out + evaluations + "</main>\n</body>\n</html>\n";
+  std::string body;
+  for (const std::vector<Search>& group : searches) body += search_section(group);
+  return whole_page("graft report", about, body + evaluations);
 }
 
 }  // namespace graft::cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/document.h"
+#include "cli/output.h"
 #include "datasets/trial.h"
 
 namespace graft::cli {
@@ -26,5 +27,9 @@ struct ReportedResult {
 // Runs of one workload on one platform share a plot. Throws UserError for a result that is neither of the two.
 std::string page(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results,
                  const std::string& about);
+
+// Such a page with other contents: `body` is HTML.
+std::string whole_page(const std::string& title, const std::string& about, const std::string& body);
+std::string html_table(const Table& table);
 
 }  // namespace graft::cli

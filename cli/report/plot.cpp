@@ -134,8 +134,8 @@ std::string figure(const Plot& plot, const std::string& caption) {
     }
   }
   if (xs.low > xs.high) return "";
-  if (plot.x_from_zero) xs.take(0);
-  if (xs.low == xs.high) xs.high += 1;
+  if (plot.x_from_zero && !plot.log_x) xs.take(0);
+  if (xs.low == xs.high) xs.high += plot.log_x ? xs.high : 1;
   if (plot.log_y) {
     const double margin = std::pow(std::max(ys.high / ys.low, 1.2), 0.05);
     ys.low /= margin;
@@ -145,7 +145,7 @@ std::string figure(const Plot& plot, const std::string& caption) {
     ys.low -= margin;
     ys.high += margin;
   }
-  const Scale x(xs.low, xs.high, kLeft, kWidth - kRight, false);
+  const Scale x(xs.low, xs.high, kLeft, kWidth - kRight, plot.log_x);
   const Scale y(ys.low, ys.high, kHeight - kBottom, kTop, plot.log_y);
 
   std::string out = fmt::format("<figure>\n<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
@@ -156,7 +156,7 @@ std::string figure(const Plot& plot, const std::string& caption) {
     out += fmt::format("<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>\n", kLeft - 8,
                        y(tick) + 4, tick_text(tick));
   }
-  for (const double tick : linear_ticks(xs.low, xs.high, 8)) {
+  for (const double tick : plot.log_x ? log_ticks(xs.low, xs.high) : linear_ticks(xs.low, xs.high, 8)) {
     out += fmt::format("<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", x(tick),
                        kHeight - kBottom, kHeight - kBottom + 5);
     out += fmt::format("<text class=\"tick\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", x(tick),

@@ -1,5 +1,5 @@
-// Line plots as SVG text for the page: axes with units and round ticks, bands for intervals, dots with tooltips.
-// Colours are the page's CSS variables, so a plot follows the reader's light or dark mode. No scripts.
+// Line and scatter plots as SVG text for the page: axes with units and round ticks, bands for intervals, dots with
+// tooltips. Colours are the page's CSS variables, so a plot follows the reader's light or dark mode. No scripts.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct Series {
 
 struct Plot {
   std::string x_label, y_label;  // with units
-  bool log_y = false;
+  bool log_x = false, log_y = false;
   bool x_from_zero = true;
   std::vector<Series> series;
 };

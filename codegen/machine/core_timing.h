@@ -23,6 +23,7 @@ struct CoreTimingSettings {
   int expansion_limit = 600;     // instructions to which an inner nest is expanded before it is simulated
   bool out_of_order = true;      // how much of a loop's fill and drain counts: 0.5, in order 1
   double mispredict_cycles = 8;  // per exit of a loop with more than 32 trips
+  std::string model_cpu;         // whose model times the target's code; "": the target's own
   int dispatch_width = 0;        // instructions a cycle into the core; 0: as many as LLVM's model issues
 };
 
@@ -38,7 +39,7 @@ struct CoreTimingPhases {
 base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& target,
                                      const CoreTimingSettings& settings, CoreTimingPhases* phases = nullptr);
 
-// Throws the UserError that core_timing would for this target.
-void check_core_timing(const Target& target);
+// Throws the UserError that core_timing would for this target and settings.
+void check_core_timing(const Target& target, const CoreTimingSettings& settings = {});
 
 }  // namespace graft::codegen

@@ -234,6 +234,43 @@ struct Node {
   int digest = -1;     // into Simulator::digests_
 };
 
+// Where the buffers lie. Those of huge pages are far behind the others.
+struct Layout {
+  std::vector<std::int64_t> addresses;  // by buffer
+  std::int64_t end = 0, huge_end = 0;
+};
+
+Layout layout_of(const LoopProgram& program, const Geometry& geometry) {
+  Layout layout;
+  layout.huge_end = std::int64_t(upper_half) * geometry.line_bytes;
+  const auto place = [&](std::int64_t bytes) {
+    const std::int64_t padded = rounded_up(std::max<std::int64_t>(bytes, 1), alignment_bytes);
+    const bool huge = geometry.huge_page_bytes > 0 && padded >= geometry.huge_page_bytes;
+    const std::int64_t unit = huge ? geometry.huge_page_bytes : geometry.page_bytes;
+    std::int64_t& last = huge ? layout.huge_end : layout.end;
+    last = rounded_up(last, unit) + unit + rounded_up(padded, unit);
+    return last - padded;
+  };
+  std::int64_t workspace_bytes = 0;
+  std::vector<std::size_t> temporaries;
+  for (const codegen::Buffer& buffer : program.buffers) {
+    std::int64_t address = 0;
+    if (buffer.scope == codegen::Scope::memory && !buffer.is_literal()) {
+      if (buffer.role != codegen::Role::temporary) {
+        address = place(buffer.bytes());
+      } else {
+        address = workspace_bytes;
+        workspace_bytes += rounded_up(buffer.bytes(), alignment_bytes);
+        temporaries.push_back(layout.addresses.size());
+      }
+    }
+    layout.addresses.push_back(address);
+  }
+  const std::int64_t workspace = temporaries.empty() ? 0 : place(workspace_bytes);
+  for (const std::size_t temporary : temporaries) layout.addresses[temporary] += workspace;
+  return layout;
+}
+
 // The accesses of `run` in the order in which they happen.
 struct Trace {
   std::vector<Node> nodes;
@@ -246,15 +283,15 @@ class TraceMaker {
  public:
   // Leaf loops are cut into pieces of about `piece` touches, so that they can be left early; 0: not at all.
   TraceMaker(const LoopProgram& program, const Geometry& geometry, double piece)
-      : program_(program), geometry_(geometry), piece_(piece), addresses_(buffer_addresses(program, geometry)) {}
+      : program_(program), geometry_(geometry), piece_(piece), layout_(layout_of(program, geometry)) {}
 
   Trace make() {
     std::vector<Part> parts = parts_of(0, int(program_.run.size()));
     for (const Part& part : parts) add(part);
-    trace_.pages = Line(end_ / geometry_.page_bytes + 1);
+    trace_.pages = Line(layout_.end / geometry_.page_bytes + 1);
     if (geometry_.huge_page_bytes > 0)
       trace_.huge_pages =
-          Line((huge_end_ - std::int64_t(upper_half) * geometry_.line_bytes) / geometry_.huge_page_bytes + 1);
+          Line((layout_.huge_end - std::int64_t(upper_half) * geometry_.line_bytes) / geometry_.huge_page_bytes + 1);
     return std::move(trace_);
   }
 
@@ -287,7 +324,7 @@ class TraceMaker {
       const Affine flat = codegen::offset(program_, access);
       const std::int64_t size = codegen::bytes_of(buffer.dtype);
       Part part;
-      part.mover.address = addresses_[std::size_t(access.tensor)] + flat.constant * size;
+      part.mover.address = layout_.addresses[std::size_t(access.tensor)] + flat.constant * size;
       part.mover.writes = writes;
       for (const codegen::Term& term : flat.terms) part.mover.steps.push_back({term.variable, term.coefficient * size});
       // The same element twice in a row is one touch.
@@ -405,7 +442,7 @@ class TraceMaker {
   const LoopProgram& program_;
   const Geometry& geometry_;
   const double piece_;
-  const std::vector<std::int64_t> addresses_;  // by buffer
+  const Layout layout_;
   Trace trace_;
   std::vector<const Mover*> movers_;  // parallel to Trace::sites
 };
@@ -791,35 +828,7 @@ class Simulator {
 }  // namespace
 
 std::vector<std::int64_t> buffer_addresses(const LoopProgram& program, const Geometry& geometry) {
-  // Huge pages lie far behind the others.
-  std::int64_t end = 0, huge_end = std::int64_t(upper_half) * geometry.line_bytes;
-  const auto place = [&](std::int64_t bytes) {
-    const std::int64_t padded = rounded_up(std::max<std::int64_t>(bytes, 1), alignment_bytes);
-    const bool huge = geometry.huge_page_bytes > 0 && padded >= geometry.huge_page_bytes;
-    const std::int64_t unit = huge ? geometry.huge_page_bytes : geometry.page_bytes;
-    std::int64_t& last = huge ? huge_end : end;
-    last = rounded_up(last, unit) + unit + rounded_up(padded, unit);
-    return last - padded;
-  };
-  std::vector<std::int64_t> addresses;
-  std::int64_t workspace_bytes = 0;
-  std::vector<std::size_t> temporaries;
-  for (const codegen::Buffer& buffer : program.buffers) {
-    std::int64_t address = 0;
-    if (buffer.scope == codegen::Scope::memory && !buffer.is_literal()) {
-      if (buffer.role != codegen::Role::temporary) {
-        address = place(buffer.bytes());
-      } else {
-        address = workspace_bytes;
-        workspace_bytes += rounded_up(buffer.bytes(), alignment_bytes);
-        temporaries.push_back(addresses.size());
-      }
-    }
-    addresses.push_back(address);
-  }
-  const std::int64_t workspace = temporaries.empty() ? 0 : place(workspace_bytes);
-  for (const std::size_t temporary : temporaries) addresses[temporary] += workspace;
-  return addresses;
+  return layout_of(program, geometry).addresses;
 }
 
 std::uint64_t hash(const Geometry& geometry) {

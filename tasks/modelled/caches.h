@@ -64,8 +64,8 @@ struct Traffic {
 };
 
 // Where the simulator lets the buffers lie: as graft-worker does, each parameter in pages of its own, ending where its
-// last page does (but for padding to 64 bytes), behind them the workspace with the temporaries at multiples of 64 bytes.
-// 0 for buffers that are not in memory.
+// last page does (but for padding to 64 bytes), behind them the workspace with the temporaries at multiples of 64
+// bytes. 0 for buffers that are not in memory.
 std::vector<std::int64_t> buffer_addresses(const codegen::LoopProgram& program, const Geometry& geometry);
 
 struct CacheSettings {
@@ -75,9 +75,9 @@ struct CacheSettings {
   auto operator<=>(const CacheSettings&) const = default;
 };
 
-// The first cache is indexed by buffer_addresses; the levels behind it by physical ones, pages being scattered by a hash. Register buffers
-// and literals cost nothing, `prepare` is not simulated, parallel loops are serial ones. Each access of an intrinsic's
-// nest is one of the program. Deterministic, thread-safe. Line numbers wrap at 2^31.
+// The first cache is indexed by buffer_addresses; the levels behind it by physical ones, pages being scattered by a
+// hash. Register buffers and literals cost nothing, `prepare` is not simulated, parallel loops are serial ones. Each
+// access of an intrinsic's nest is one of the program. Deterministic, thread-safe. Line numbers wrap at 2^31.
 //
 // A prefetcher has seen a line coming when the access at hand moved by the same one or two lines at least twice before,
 // or when the misses of its page did.

@@ -54,10 +54,10 @@ base::Result<Counted> count_under(const std::vector<std::string>& qemu, const co
   if (!executable) return executable.reason();
 
   const CacheLevel& first = geometry.levels.at(0);
-  const std::string plugin = fmt::format(
-      "{},function={}_run.0,out=/dev/stderr,bytes={},ways={},line={}{}", base::beside_program("libgraft_counters.so").string(),
-      object->symbol, first.bytes, first.ways, geometry.line_bytes,
-      moves(program, geometry, codegen::symbols_of(*executable)));
+  const std::string plugin =
+      fmt::format("{},function={}_run.0,out=/dev/stderr,bytes={},ways={},line={}{}",
+                  base::beside_program("libgraft_counters.so").string(), object->symbol, first.bytes, first.ways,
+                  geometry.line_bytes, moves(program, geometry, codegen::symbols_of(*executable)));
   const TemporaryProgram file(*executable);
   std::vector<std::string> command = qemu;
   command.insert(command.end(), {"-plugin", plugin, file.path()});

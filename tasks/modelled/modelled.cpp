@@ -43,9 +43,18 @@ void check_modelled(const Platform& platform) {
   if (!std::holds_alternative<Modelled>(platform.how)) throw base::UserError(platform.name, "is no modelled platform");
   check_profile(profile_of(platform), platform.target, [&](std::string_view) { return platform.name; });
 }
+codegen::CoreTimingSettings core_settings(const Profile& profile) {
+  codegen::CoreTimingSettings settings;
+  settings.out_of_order = profile.out_of_order;
+  settings.mispredict_cycles = profile.mispredict_cycles;
+  settings.dispatch_width = int(profile.dispatch_width);
+  settings.model_cpu = profile.model_cpu;
+  return settings;
+}
+
 void check_platform(const Platform& platform) {
   check_modelled(platform);
-  codegen::check_core_timing(platform.target);
+  codegen::check_core_timing(platform.target, core_settings(profile_of(platform)));
 }
 
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
@@ -93,10 +102,8 @@ base::Result<ModelledTime> time_of(const codegen::LoopProgram& whole, const Plat
                                    const CacheSettings& caches, TrafficMemo* memo) {
   const Profile& profile = profile_of(platform);
   const Share share = busiest_share(whole, platform.target.threads);
-  codegen::CoreTimingSettings settings;
-  settings.out_of_order = profile.out_of_order;
-  settings.mispredict_cycles = profile.mispredict_cycles;
-  const base::Result<codegen::CoreTiming> core = codegen::core_timing(share.program, platform.target, settings);
+  const base::Result<codegen::CoreTiming> core =
+      codegen::core_timing(share.program, platform.target, core_settings(profile));
   if (!core) return core.reason();
   ModelledTime time;
   time.core_cycles = core->cycles;
