@@ -94,6 +94,7 @@ class Core {
         analysis_(target_.createMCInstrAnalysis(&instructions_)),
         instruments_(target_.createInstrumentManager(subtarget_, instructions_)),
         has_instruments_(instruments_ != nullptr),
+        has_zero_idioms_(machine.getTargetTriple().isX86() && subtarget_.getSchedModel().isOutOfOrder()),
         post_(target_.createInstrPostProcess(subtarget_, instructions_)) {
     if (!has_instruments_) instruments_ = std::make_unique<llvm::mca::InstrumentManager>(subtarget_, instructions_);
     if (!post_) post_ = std::make_unique<llvm::mca::InstrPostProcess>(subtarget_, instructions_);
@@ -133,6 +134,16 @@ class Core {
   }
 
  private:
+  // "xorps xmm0, xmm0" and the like: out-of-order x86 cores know that the result depends on nothing (the makers'
+  // optimisation manuals), but several of LLVM's models, that of Sapphire Rapids among them, do not.
+  bool is_zero_idiom(const llvm::MCInst& instruction) const {
+    const unsigned operands = instruction.getNumOperands();
+    if (!has_zero_idioms_ || operands < 3) return false;
+    const llvm::MCOperand &one = instruction.getOperand(operands - 2), &other = instruction.getOperand(operands - 1);
+    return one.isReg() && other.isReg() && one.getReg() == other.getReg() &&
+           instructions_.getName(instruction.getOpcode()).contains("XOR");
+  }
+
   static void put(std::uint64_t& hash, const llvm::MCInst& instruction) {
     hash = base::hash_combine(hash, instruction.getOpcode());
     for (const llvm::MCOperand& operand : instruction) {
@@ -181,6 +192,8 @@ class Core {
         continue;
       }
       post_->postProcessInstruction(*result, *instruction);
+      if (is_zero_idiom(*instruction))
+        for (llvm::mca::ReadState& read : (*result)->getUses()) read.setIndependentFromDef();
       built.push_back(std::move(*result));
     }
     if (built.empty() || iterations == 0) return answer;
@@ -208,7 +221,7 @@ class Core {
   const llvm::MCSubtargetInfo& subtarget_;
   std::unique_ptr<llvm::MCInstrAnalysis> analysis_;
   std::unique_ptr<llvm::mca::InstrumentManager> instruments_;
-  bool has_instruments_;
+  bool has_instruments_, has_zero_idioms_;
   std::unique_ptr<llvm::mca::InstrPostProcess> post_;
   std::optional<llvm::mca::InstrBuilder> builder_;
   std::unordered_map<std::uint64_t, Answer> known_;
