@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/hash.h"
@@ -47,6 +48,11 @@ class Sets {
         tags_(std::size_t(count * ways), no_tag) {}
 
   std::uint32_t ways() const { return ways_; }
+  std::uint32_t set_of(Line line) const {
+    if (mask_ == 0 && count_ > 1)  // line modulo count_ by two multiplications
+      return std::uint32_t(((unsigned __int128)(reciprocal_ * line) * count_) >> 64);
+    return line & mask_;
+  }
 
   // Whether the line is there. It is the most recently used one of its set afterwards; `victim` is the tag that had to
   // go for it, if one had.
@@ -93,12 +99,7 @@ class Sets {
   }
 
  private:
-  std::size_t at(Line line) const {
-    std::uint32_t set = line & mask_;
-    if (mask_ == 0 && count_ > 1)  // line modulo count_ by two multiplications
-      set = std::uint32_t(((unsigned __int128)(reciprocal_ * line) * count_) >> 64);
-    return std::size_t(set) * ways_;
-  }
+  std::size_t at(Line line) const { return std::size_t(set_of(line)) * ways_; }
   const std::uint32_t* find(Line line) const {
     const std::uint32_t* const set = tags_.data() + at(line);
     for (std::uint32_t way = 0; way < ways_; ++way)
@@ -477,6 +478,7 @@ class Simulator {
         page_shift_(std::countr_zero(std::uint64_t(geometry.page_bytes)) - line_shift_),
         huge_shift_(
             geometry.huge_page_bytes > 0 ? std::countr_zero(std::uint64_t(geometry.huge_page_bytes)) - line_shift_ : 0),
+        tlb_entries_(geometry.tlb_entries),
         tlb_(geometry.tlb_entries, std::size_t(trace_.pages) + trace_.huge_pages),
         streams_(geometry.prefetch_streams),
         prefetches_(geometry.prefetch_streams > 0) {
@@ -596,15 +598,16 @@ class Simulator {
     touch(site);
   }
 
-  // A nest that comes back to few lines again and again, as those of register tiles do: once touched, a line stays
-  // while the nest runs, so one touch of each line does, in the order of the last ones. Which lines these are depends
-  // on where in a line each access begins.
+  // A nest that comes back to few lines again and again, as those of register tiles do: a line stays while the nest
+  // runs unless too many of them want one set, so one touch of each line does, in the order of the last ones. Which
+  // lines these are depends on where in a line each access begins.
   struct Touch {
     int site = 0;
     std::int32_t line = 0;  // from the one in which the site begins
   };
   struct Digest {
-    std::vector<std::pair<std::uint64_t, std::vector<Touch>>> known;  // by beginnings()
+    // By beginnings(); without touches where lines push each other out, and the nest has to run.
+    std::vector<std::pair<std::uint64_t, std::vector<Touch>>> known;
     std::size_t latest = 0;
   };
   // Marks the largest nests that can be digested; returns the touches of the nodes after that.
@@ -616,7 +619,7 @@ class Simulator {
         bool small = false;
         if (node.touches <= most_touches) {
           const std::vector<Touch> touches = touches_of(n);
-          small = touches.size() <= most_lines_;
+          small = !touches.empty() && touches.size() <= most_lines_;
           if (small && double(touches.size()) < node.touches / 1.5) {
             node.digest = int(digests_.size());
             node.touches = double(touches.size());
@@ -648,12 +651,23 @@ class Simulator {
     for (std::size_t i = all.size(); i-- > 0;)
       if (seen.insert(std::uint64_t(all[i].site) << 32 | std::uint32_t(all[i].line)).second) last.push_back(all[i]);
     std::reverse(last.begin(), last.end());
+    if (conflict(last)) return {};
     const Node& node = trace_.nodes[std::size_t(n)];
     for (Touch& touch : last) {
       touch.line -= std::int32_t(trace_.sites[std::size_t(touch.site)].address >> line_shift_);
       touch.site -= node.site_begin;
     }
     return last;
+  }
+  bool conflict(const std::vector<Touch>& touches) const {
+    std::unordered_set<Line> lines, pages;
+    std::unordered_map<std::uint32_t, std::uint32_t> in_set;
+    for (const Touch& touch : touches) {
+      const Line line = Line(touch.line) & (upper_half * 2 - 1);
+      pages.insert(page_of(line));
+      if (lines.insert(line).second && ++in_set[caches_[0].set_of(line)] > caches_[0].ways()) return true;
+    }
+    return std::int64_t(pages.size()) > tlb_entries_;
   }
   // The touches of a subtree, lines as numbers.
   void collect(int n, std::vector<Touch>& all) {
@@ -679,6 +693,10 @@ class Simulator {
           std::find_if(digest.known.begin(), digest.known.end(), [&](const auto& known) { return known.first == key; });
       digest.latest = std::size_t(found - digest.known.begin());
       if (found == digest.known.end()) digest.known.emplace_back(key, touches_of(int(&node - trace_.nodes.data())));
+    }
+    if (digest.known[digest.latest].second.empty()) {
+      loop(int(&node - trace_.nodes.data()));
+      return;
     }
     Site* const sites = trace_.sites.data() + node.site_begin;
     for (const Touch& touched : digest.known[digest.latest].second) {
@@ -812,6 +830,7 @@ class Simulator {
   const CacheSettings settings_;
   const int line_shift_, page_shift_, huge_shift_;
   std::vector<Sets> caches_;
+  const std::int64_t tlb_entries_;
   Pages tlb_;
   std::optional<Sets> l2_tlb_;
   Streams streams_;
