@@ -23,7 +23,7 @@ struct CoreTimingSettings {
   int expansion_limit = 600;     // instructions to which an inner nest is expanded before it is simulated
   bool out_of_order = true;      // how much of a loop's fill and drain counts: 0.5, in order 1
   double mispredict_cycles = 8;  // per exit of a loop with more than 32 trips
-  std::string model_cpu;         // whose model times the target's code; "": the target's own
+  std::string model_cpu = {};    // whose model times the target's code; "": the target's own
   int dispatch_width = 0;        // instructions a cycle into the core; 0: as many as LLVM's model issues
 };
 

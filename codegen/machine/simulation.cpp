@@ -158,6 +158,7 @@ class Core {
   static std::uint64_t key_of(const Sequence& sequence, const llvm::MCInst* before, int iterations,
                               const CoreTimingSettings& settings) {
     std::uint64_t hash = base::hash_combine(std::uint64_t(iterations), std::uint64_t(settings.dispatch_width));
+    hash = base::hash_combine(hash, before != nullptr);
     if (before) put(hash, *before);
     for (const llvm::MCInst* instruction : sequence) put(hash, *instruction);
     return hash;
@@ -178,6 +179,8 @@ class Core {
   base::Result<Answer> simulated(const Sequence& sequence, const llvm::MCInst* before, int iterations,
                                  const CoreTimingSettings& settings) {
     Answer answer;
+    // What the builder remembers of other regions may differ from what it would make anew (vector code of RISC-V).
+    builder_->clear();
     post_->resetState();
     std::vector<llvm::mca::UniqueInstrument> owned;
     Instruments in_force;

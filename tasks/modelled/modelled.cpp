@@ -6,6 +6,8 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -132,9 +134,9 @@ class ModelledMeasurer : public Measurer {
         host_(codegen::host_target()),
         settings_(settings),
         modelled_(std::move(modelled)),
-        runner_(check_only(settings)),
         expected_(settings.input_seed) {
     if (modelled_.memo == nullptr) modelled_.memo = std::make_shared<TrafficMemo>();
+    if (modelled_.host_checks == nullptr) modelled_.host_checks = std::make_shared<HostChecks>(settings);
   }
 
   void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
@@ -164,9 +166,8 @@ class ModelledMeasurer : public Measurer {
     base::Result<HostBinary> host = base::Reason{};
   };
 
-  static MeasureSettings check_only(MeasureSettings settings) {
-    settings.repetitions = 0;
-    return settings;
+  bool checked_on_host(std::uint64_t program_hash) const {
+    return program_hash % std::uint64_t(modelled_.host_every) == 0;
   }
 
   Made make(const codegen::Candidate& candidate) const {
@@ -176,7 +177,9 @@ class ModelledMeasurer : public Measurer {
     made.program_hash = codegen::hash(*made.program);
     if (known_.count({candidate.workload.text, made.program_hash})) return made;
     made.time = time_of(*made.program, platform_, modelled_.caches, modelled_.memo.get());
-    if (made.time && made.time->unsupported.empty()) made.host = compile_for_host(*made.program, host_);
+    if (made.time && made.time->unsupported.empty() && checked_on_host(made.program_hash) &&
+        !modelled_.host_checks->knows(candidate.workload, made.program_hash))
+      made.host = compile_for_host(*made.program, host_);
     return made;
   }
 
@@ -196,11 +199,12 @@ class ModelledMeasurer : public Measurer {
       return outcome(Status::unsupported,
                      fmt::format("the model of {} lacks {}", platform_.target.cpu, fmt::join(opcodes, ", ")));
     }
-    if (!made.host) return outcome(Status::does_not_compile, "for the check on this host: " + made.host.reason().text);
-    const Measurement checked = runner_.run(workload, *made.host);
-    if (checked.status != Status::ok) return failed_check(checked, "on this host");
     Measurement measurement = outcome(Status::ok, "");
-    measurement.check = checked.check;
+    if (checked_on_host(made.program_hash)) {
+      const Measurement checked = modelled_.host_checks->check(workload, made.program_hash, made.host);
+      if (checked.status != Status::ok) return failed_check(checked, "on this host");
+      measurement.check = checked.check;
+    }
     if (made.program_hash % std::uint64_t(modelled_.qemu_every) == 0 && qemu_works(monitor)) {
       const Measurement emulated = run_under_qemu(workload, *made.program);
       if (emulated.status == Status::ok)
@@ -262,7 +266,6 @@ class ModelledMeasurer : public Measurer {
   const codegen::Target host_;
   const MeasureSettings settings_;
   ModelledSettings modelled_;
-  HostRunner runner_;
   std::map<Key, Measurement> known_;  // each distinct program once
   std::optional<bool> qemu_works_;    // unknown until it is needed
   bool noted_ = false;
@@ -270,6 +273,43 @@ class ModelledMeasurer : public Measurer {
 };
 
 }  // namespace
+
+class HostChecks::State {
+ public:
+  explicit State(MeasureSettings settings) : runner(check_only(std::move(settings))) {}
+  static MeasureSettings check_only(MeasureSettings settings) {
+    settings.repetitions = 0;
+    return settings;
+  }
+  HostRunner runner;
+  std::map<std::pair<std::string, std::uint64_t>, Measurement> known;
+  std::int64_t runs = 0;
+  mutable std::mutex mutex;
+};
+
+HostChecks::HostChecks(const MeasureSettings& settings) : state_(std::make_unique<State>(settings)) {}
+HostChecks::~HostChecks() = default;
+
+bool HostChecks::knows(const codegen::Workload& workload, std::uint64_t program_hash) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->known.contains({workload.text, program_hash});
+}
+
+Measurement HostChecks::check(const codegen::Workload& workload, std::uint64_t program_hash,
+                              const base::Result<HostBinary>& binary) {
+  const std::lock_guard lock(state_->mutex);
+  const auto [place, is_new] = state_->known.try_emplace({workload.text, program_hash});
+  if (!is_new) return place->second;
+  ++state_->runs;
+  place->second = binary ? state_->runner.run(workload, *binary)
+                         : without_times(Status::does_not_compile, binary.reason().text, "thread_cpu");
+  return place->second;
+}
+
+std::int64_t HostChecks::runs() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->runs;
+}
 
 Geometry geometry_of(const Platform& platform) {
   check_modelled(platform);
@@ -335,6 +375,8 @@ std::unique_ptr<Measurer> make_modelled_measurer(const Platform& platform, const
   check_platform(platform);
   if (modelled.qemu_every < 1)
     throw base::UserError("qemu_every", fmt::format("{} is less than 1", modelled.qemu_every));
+  if (modelled.host_every < 1)
+    throw base::UserError("host_every", fmt::format("{} is less than 1", modelled.host_every));
   return std::make_unique<ModelledMeasurer>(platform, settings, std::move(modelled));
 }
 

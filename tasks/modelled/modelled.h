@@ -16,6 +16,7 @@
 #include "codegen/program/program.h"
 #include "tasks/measurer.h"
 #include "tasks/modelled/caches.h"
+#include "tasks/native.h"
 #include "tasks/platform.h"
 
 namespace graft::tasks {
@@ -58,13 +59,35 @@ base::Result<ModelledTime> modelled_time(const codegen::LoopProgram& program, co
 // shorter one.
 std::vector<double> noisy(double seconds, double percent, std::uint64_t seed, int repetitions);
 
+// Checks of programs on this host, each distinct one once, for whoever asks: the same program on several platforms is
+// compiled and run for the first of them only. Thread-safe; one check at a time.
+class HostChecks {
+ public:
+  // Of the settings only those that concern checks matter. UserError for settings that HostRunner refuses.
+  explicit HostChecks(const MeasureSettings& settings);
+  ~HostChecks();
+  // Whether the check is known already. Programs are told apart by their workload and hash.
+  bool knows(const codegen::Workload& workload, std::uint64_t program_hash) const;
+  // Status, reason and check of a run of `binary`, which is looked at only when the check is not known.
+  datasets::Measurement check(const codegen::Workload& workload, std::uint64_t program_hash,
+                              const base::Result<HostBinary>& binary);
+  std::int64_t runs() const;  // how many were not known before
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
 struct ModelledSettings {
   int qemu_every = 100;
+  int host_every = 1;  // of distinct programs, chosen by hash, one in so many is checked on this host
+  std::shared_ptr<HostChecks> host_checks = {};  // that several measurers may share; none: one of its own
   CacheSettings caches;
   std::shared_ptr<TrafficMemo> memo;  // that several measurers may share; none: one of its own
 };
 
-// Every distinct program is compiled for this host, too, and its results checked there (check "host"); one of
+// Every distinct program (or one in host_every) is compiled for this host, too, and its results checked there (check
+// "host", else "none"), without being timed; one of
 // `qemu_every` programs, chosen by its hash, also runs under the profile's qemu as the code of the modelled cpu (check
 // "qemu"). Where qemu is not installed, cannot run such code, or takes longer than the time limit, the check stays
 // "host" and the monitor is told once. A program that fails a check has that check's status, and no seconds. Code with

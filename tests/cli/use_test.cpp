@@ -11,7 +11,7 @@ TEST(Help, ListsEveryCommand) {
   const base::Finished finished = graft({"--help"});
   EXPECT_EQ(finished.exit_code, 0);
   EXPECT_EQ(finished.err, "");
-  for (const char* name : {"doctor", "platform list", "platform show", "platform probe", "collect", "train", "adapt",
+  for (const char* name : {"doctor", "platform list", "platform show", "platform probe", "platform validate", "collect", "train", "adapt",
                            "evaluate", "tune", "inspect", "report"}) {
     EXPECT_NE(finished.out.find(name), std::string::npos) << name;
     const base::Finished own = graft({"help", std::string(name).substr(0, std::string(name).find(' '))});

@@ -367,6 +367,40 @@ TEST(ModelledMeasurer, MeasuresSampledCandidatesInOrderAndAlikeEveryTime) {
   }
 }
 
+TEST(HostChecks, AProgramOfSeveralPlatformsIsCheckedOnce) {
+  const auto candidates = sampled("matmul(m=32,n=32,k=32)", p450(), 4);
+  ModelledSettings settings;
+  settings.host_checks = std::make_shared<HostChecks>(MeasureSettings{});
+  Notes notes;
+  Platform other = p450();
+  profile_of(other).gigahertz = 1;
+  const auto first = measure(*make_modelled_measurer(p450(), {}, settings), candidates, notes);
+  const std::int64_t runs = settings.host_checks->runs();
+  EXPECT_GE(runs, 1);
+  EXPECT_LE(runs, 4);
+  const auto second = measure(*make_modelled_measurer(other, {}, settings), candidates, notes);
+  EXPECT_EQ(settings.host_checks->runs(), runs);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(second[i].measurement.status, Status::ok) << second[i].measurement.reason;
+    EXPECT_NE(second[i].measurement.check, "none");
+    EXPECT_GT(second[i].measurement.seconds[0], first[i].measurement.seconds[0]);
+  }
+}
+
+TEST(HostChecks, AShareIsChosenByHash) {
+  const auto candidates = sampled("matmul(m=32,n=32,k=32)", p450(), 12);
+  ModelledSettings settings;
+  settings.host_every = 3;
+  settings.qemu_every = 1 << 30;
+  Notes notes;
+  for (const Measured& one : measure(*make_modelled_measurer(p450(), {}, settings), candidates, notes)) {
+    EXPECT_EQ(one.measurement.status, Status::ok);
+    EXPECT_EQ(one.measurement.check, one.program_hash % 3 == 0 ? "host" : "none");
+  }
+  settings.host_every = 0;
+  EXPECT_THROW(make_modelled_measurer(p450(), {}, settings), base::UserError);
+}
+
 bool qemu_installed() {
   try {
     return base::run_process({"qemu-riscv64", "--version"}, std::chrono::seconds(10)).exit_code == 0;
