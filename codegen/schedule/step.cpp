@@ -32,6 +32,7 @@ std::string_view subject_of(StepKind kind) {
     case StepKind::rfactor:
       return "an axis";
     case StepKind::pack:
+    case StepKind::prefetch:
       return "a tensor";
     case StepKind::fuse:
     case StepKind::absorb:
@@ -53,7 +54,7 @@ std::string_view subject_of(StepKind kind) {
 // How many sizes follow: none, one, or (2) as many as there are.
 int sizes_of(StepKind kind) {
   if (kind == StepKind::tile) return 2;
-  return kind == StepKind::rfactor || kind == StepKind::winograd ? 1 : 0;
+  return kind == StepKind::rfactor || kind == StepKind::winograd || kind == StepKind::prefetch ? 1 : 0;
 }
 
 bool has_above(StepKind kind) {
@@ -95,6 +96,7 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (has_above(step.kind) && word("'above'") != "above") {
     throw base::UserError(place, fmt::format("{}: expected 'above', got '{}'", words[0], words[next - 1]));
   }
+  if (step.kind == StepKind::prefetch) step.loops.emplace_back(word("a loop"));
   if (next < words.size() && step.kind != StepKind::tile) step.loops.reserve(words.size() - next);
   while (next < words.size()) {
     if (sizes_of(step.kind) > 0) {
