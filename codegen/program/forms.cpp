@@ -110,6 +110,11 @@ constexpr std::array dtypes{
 constexpr std::array roles{Role::input, Role::constant, Role::output, Role::temporary};
 constexpr std::array scopes{Scope::memory, Scope::registers};
 
+Layout layout_from(std::string_view text, const std::string& place) {
+  const std::vector<std::string_view> words = base::words(text);
+  return parse_layout(std::vector<std::string>(words.begin(), words.end()), place);
+}
+
 // --- reading stores
 
 // Reads one store, or what a loop prefetches, from a cursor that ends with it; `open` are the loops around it.
@@ -371,6 +376,13 @@ class TextReader {
       while (cursor.accept(","));
       cursor.expect("}");
     }
+    if (cursor.accept("stored")) {
+      cursor.expect("{");
+      const std::string_view words = cursor.rest().substr(0, cursor.rest().find('}'));
+      buffer.layout = layout_from(words, place);
+      cursor.accept(base::trim(words));
+      cursor.expect("}");
+    }
     if (!cursor.at_end()) buffer.scope = named(cursor.identifier(), scopes, "scope", cursor);
     builder_.buffer(std::move(buffer), place);
   }
@@ -408,7 +420,8 @@ class TextReader {
 
 // --- the JSON form
 //
-// {"buffers": [{"name", "dtype", "shape", "role", "scope", "values"}], "prepare": [node], "run": [node]}, a node being
+// {"buffers": [{"name", "dtype", "shape", "role", "scope", "values", "stored"}], "prepare": [node], "run": [node]}, a
+// node being
 // {"for": name, "extent": n, "kind": kind, "body": [node]} or {"store": text of the store}. Where there are intrinsics,
 // "intrinsics": [text] stands first, and a loop may have "intrinsic": name. A loop that prefetches has "prefetch":
 // [text of the element].
@@ -462,7 +475,7 @@ class DocumentReader {
 
  private:
   void buffer(const base::Document& entry) {
-    entry.only_keys({"name", "dtype", "shape", "role", "scope", "values"});
+    entry.only_keys({"name", "dtype", "shape", "role", "scope", "values", "stored"});
     Buffer buffer;
     buffer.name = entry.at("name").as_string();
     buffer.dtype = named(entry.at("dtype"), dtypes, "type");
@@ -471,6 +484,8 @@ class DocumentReader {
     if (const base::Document* scope = entry.find("scope")) buffer.scope = named(*scope, scopes, "scope");
     if (const base::Document* values = entry.find("values"))
       for (const base::Document& value : values->as_list()) buffer.values.push_back(value.as_number());
+    if (const base::Document* stored = entry.find("stored"))
+      buffer.layout = layout_from(stored->as_string(), stored->place());
     builder_.buffer(std::move(buffer), entry.place());
   }
 
@@ -517,6 +532,7 @@ std::string to_text(const LoopProgram& program) {
     text += fmt::format("buffer {} {} [{}] {}", buffer.name, name_of(buffer.dtype), fmt::join(buffer.shape, ","),
                         name_of(buffer.role));
     if (buffer.is_literal()) text += fmt::format(" {{{}}}", fmt::join(buffer.values, ", "));
+    if (!buffer.layout.is_plain()) text += fmt::format(" stored {{{}}}", to_text(buffer.layout));
     if (buffer.scope == Scope::registers) text += " registers";
     text += '\n';
   }
@@ -549,6 +565,7 @@ base::Document to_document(const LoopProgram& program) {
       for (const double value : buffer.values) values.push(value);
       entry.set("values", std::move(values));
     }
+    if (!buffer.layout.is_plain()) entry.set("stored", to_text(buffer.layout));
     buffers.push(std::move(entry));
   }
   base::Document document = base::Document::map();

@@ -171,11 +171,23 @@ class Checker {
         fail(place, fmt::format("{} buffer '{}' cannot be in registers; only temporaries can", name_of(buffer.role),
                                 buffer.name));
       if (buffer.is_literal()) check_literal(buffer, elements, place);
+      if (!buffer.layout.is_plain()) check_layout(buffer, place);
       if (buffer.role != Role::temporary && temporaries)
         fail(place, fmt::format("{} buffer '{}' stands behind a temporary one; parameters come first",
                                 name_of(buffer.role), buffer.name));
       temporaries = temporaries || buffer.role == Role::temporary;
     }
+  }
+
+  static void check_layout(const Buffer& buffer, const std::string& place) {
+    if (buffer.role == Role::temporary)
+      fail(place, fmt::format("temporary buffer '{}' has a layout; only parameters can", buffer.name));
+    if (buffer.layout.parts.size() != buffer.shape.size())
+      fail(place, fmt::format("the layout of '{}' has {} dimensions instead of {}", buffer.name,
+                              buffer.layout.parts.size(), buffer.shape.size()));
+    const auto stored = stored_shape(buffer.layout, logical_shape(buffer.layout, buffer.shape));
+    if (!stored) fail(place, fmt::format("the layout of '{}': {}", buffer.name, stored.reason().text));
+    if (*stored != buffer.shape) fail(place, fmt::format("the layout of '{}' is of another shape", buffer.name));
   }
 
   static void check_literal(const Buffer& buffer, std::int64_t elements, const std::string& place) {
@@ -421,7 +433,8 @@ std::vector<std::int64_t> Buffer::strides() const {
 
 bool operator==(const LoopProgram& a, const LoopProgram& b) {
   const auto same_buffer = [](const Buffer& x, const Buffer& y) {
-    return x.dtype == y.dtype && x.shape == y.shape && x.role == y.role && x.scope == y.scope && x.values == y.values;
+    return x.dtype == y.dtype && x.shape == y.shape && x.role == y.role && x.scope == y.scope && x.values == y.values &&
+           x.layout == y.layout;
   };
   if (!std::equal(a.buffers.begin(), a.buffers.end(), b.buffers.begin(), b.buffers.end(), same_buffer)) return false;
   Comparison comparison(a, b);
@@ -438,6 +451,7 @@ std::uint64_t hash(const LoopProgram& program) {
     for (const std::int64_t extent : buffer.shape) result = hash_combine(result, std::uint64_t(extent));
     for (const double value : buffer.values)
       result = hash_combine(result, std::bit_cast<std::uint64_t>(value + 0.0));  // -0 is 0
+    if (!buffer.layout.is_plain()) result = hash_combine(result, hash_bytes(to_text(buffer.layout)));
   }
   std::vector<int> numbers(program.loops.size(), -1);
   int next = 0;

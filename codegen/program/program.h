@@ -43,6 +43,7 @@ struct Buffer {
   Role role = Role::temporary;
   Scope scope = Scope::memory;
   std::vector<double> values = {};  // of a literal (Tensor::values): no memory that anyone hands in, never written
+  Layout layout = {};               // of a parameter: how `shape` stores the operator's tensor
   bool is_literal() const { return !values.empty(); }
   std::int64_t elements() const;
   std::int64_t bytes() const { return elements() * bytes_of(dtype); }

@@ -120,6 +120,7 @@ class Lowerer {
         buffer_of_[t] = int(program_.buffers.size());
         program_.buffers.push_back(
             {tensor.name, tensor.dtype, tensor.shape, tensor.role, Scope::memory, tensor.values});
+        if (parameters) program_.buffers.back().layout = tensor.layout;
       }
     }
     find_known_ahead();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/schedule/relayout.h"
 #include "codegen/schedule/stages.h"
 #include "codegen/schedule/winograd.h"
 
@@ -19,6 +20,7 @@ std::string absorb(Computation& computation, const Step& step) {
   const Stage& source = computation.stages[std::size_t(producer)];
   const int tensor = source.tensor;
   if (source.combine != Combine::none) return fmt::format("{} is a reduction", step.subject);
+  if (!source.index.empty()) return fmt::format("{} is stored in another order than it is computed", step.subject);
   if (computation.tensors[std::size_t(tensor)].role != Role::temporary) {
     return fmt::format("{} is an output", step.subject);
   }
@@ -110,7 +112,8 @@ std::string rfactor(Computation& computation, const Step& step) {
 }  // namespace
 
 bool is_restructuring(StepKind kind) {
-  return kind == StepKind::absorb || kind == StepKind::rfactor || kind == StepKind::winograd;
+  return kind == StepKind::absorb || kind == StepKind::rfactor || kind == StepKind::winograd ||
+         kind == StepKind::layout;
 }
 
 base::Result<Restructured> restructured(const Computation& computation, const Schedule& schedule) {
@@ -118,6 +121,7 @@ base::Result<Restructured> restructured(const Computation& computation, const Sc
   for (const Step& step : schedule) {
     std::string failure;
     if (step.kind == StepKind::absorb) failure = absorb(result.computation, step);
+    if (step.kind == StepKind::layout) failure = relayout(result.computation, step);
     if (step.kind == StepKind::rfactor) failure = rfactor(result.computation, step);
     if (step.kind == StepKind::winograd) {
       const base::Result<double> factor = winograd(result.computation, step);

@@ -75,6 +75,7 @@ class Rewriter {
       case StepKind::absorb:
       case StepKind::rfactor:
       case StepKind::winograd:
+      case StepKind::layout:
         break;
     }
     return "unknown step";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -861,13 +862,108 @@ void add_winograd_sketch(const Computation& computation, const Target& target, c
   result.push_back(builder.finish(fmt::format("{}_winograd_{}", argument_name(step.stage), step.sizes[0])));
 }
 
+// ---- stored in blocks ----
+
+// The dimension of a load (of a tensor's own element) that is this axis and nothing else; -1: none.
+int whole_dimension(const std::vector<Affine>& index, int axis) {
+  int found = -1;
+  for (std::size_t d = 0; d < index.size(); ++d) {
+    if (index[d].coefficient(axis) == 0) continue;
+    if (found >= 0 || !(index[d] == Affine::variable(axis))) return -1;
+    found = int(d);
+  }
+  return found;
+}
+
+// Blocks of dimensions of tensors, in the order in which they are asked for: the innermost stored dimensions.
+class BlockedTensors {
+ public:
+  explicit BlockedTensors(const Computation& computation) : computation_(computation) {}
+
+  // A tensor that a stage reads nothing but copies into is stored like the tensor that the stage reads.
+  void block(int tensor, int dimension, std::int64_t lanes) {
+    std::vector<int>& dimensions = dimensions_[tensor];
+    if (std::find(dimensions.begin(), dimensions.end(), dimension) != dimensions.end()) return;
+    dimensions.push_back(dimension);
+    lanes_ = lanes;
+    const int writer = computation_.stage_writing(tensor);
+    if (writer < 0) return;
+    const Stage& stage = computation_.stages[std::size_t(writer)];
+    if (stage.combine != Combine::none || !stage.index.empty()) return;
+    for (const Access& access : stage.value.loads) {
+      const int source = whole_dimension(access.index, dimension);
+      if (source >= 0) block(access.tensor, source, lanes);
+    }
+  }
+
+  std::string steps() const {
+    std::string text;
+    for (const auto& [tensor, dimensions] : dimensions_) {
+      text += (text.empty() ? "layout " : "\nlayout ") + computation_.tensors[std::size_t(tensor)].name;
+      const int rank = int(computation_.tensors[std::size_t(tensor)].shape.size());
+      const auto is_blocked = [&](int d) {
+        return std::find(dimensions.begin(), dimensions.end(), d) != dimensions.end();
+      };
+      for (int d = 0; d < rank; ++d) text += is_blocked(d) ? fmt::format(" {}/{}", d, lanes_) : fmt::format(" {}", d);
+      for (const int d : dimensions) text += fmt::format(" {}%{}", d, lanes_);
+    }
+    return text;
+  }
+
+ private:
+  const Computation& computation_;
+  std::map<int, std::vector<int>> dimensions_;  // by tensor, outermost block first
+  std::int64_t lanes_ = 1;
+};
+
+void add_blocked_sketches(const Computation& computation, const Target& target, std::vector<SketchSpace>& result) {
+  for (const int number : reductions(computation)) {
+    const Stage& stage = computation.stages[std::size_t(number)];
+    const std::int64_t lanes = lanes_of(computation, stage, target);
+    const auto divides = [&](int axis) {
+      const std::int64_t extent = stage.axes[std::size_t(axis)].extent;
+      return extent > lanes && extent % lanes == 0;
+    };
+    const int spatial = computation.spatial_axes(stage);
+    for (int axis = 0; lanes > 1 && axis + 1 < spatial; ++axis) {
+      const int own = whole_dimension(element_of(computation, stage), axis);
+      if (own < 0 || !divides(axis)) continue;
+      BlockedTensors blocked(computation);
+      for (const Access& access : stage.value.loads) {
+        const int along = whole_dimension(access.index, axis);
+        if (along >= 0) continue;
+        for (int summed = spatial; summed < int(stage.axes.size()); ++summed) {
+          const int dimension = whole_dimension(access.index, summed);
+          if (dimension < 0 || !divides(summed)) continue;
+          for (const Access& operand : stage.value.loads) {
+            const int part = whole_dimension(operand.index, summed);
+            if (part >= 0) blocked.block(operand.tensor, part, lanes);
+          }
+          break;
+        }
+      }
+      for (const Access& access : stage.value.loads) {
+        const int along = whole_dimension(access.index, axis);
+        if (along >= 0) blocked.block(access.tensor, along, lanes);
+      }
+      blocked.block(stage.tensor, own, lanes);
+      const std::string prefix = blocked.steps();
+      Schedule schedule;
+      for (const std::string_view line : base::split(prefix, '\n')) schedule.push_back(parse_step(line, "rules"));
+      const base::Result<Restructured> form = restructured(computation, schedule);
+      const std::string suffix = fmt::format("_blocked_{}", stage.axes[std::size_t(axis)].name);
+      if (form) add_sketches(form->computation, target, prefix, suffix, result);
+    }
+  }
+}
+
 // Worth its transforms where the products sum over this many channels.
 constexpr std::int64_t least_channels = 8;
 
 }  // namespace
 
 std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
-                                         std::span<const IntrinsicPointer> intrinsics) {
+                                         std::span<const IntrinsicPointer> intrinsics, Layouts layouts) {
   std::vector<SketchSpace> result;
   add_sketches(computation, target, "", "", result);
   add_factored_sketches(computation, target, result);
@@ -884,11 +980,14 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
                           result);
     }
   }
+  if (layouts == Layouts::free) add_blocked_sketches(computation, target, result);
   return result;
 }
 
-Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics) {
-  return Space(workload, target, derive_sketches(with_padding_stages(computation(workload)), target, intrinsics));
+Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics,
+                   Layouts layouts) {
+  return Space(workload, target,
+               derive_sketches(with_padding_stages(computation(workload)), target, intrinsics, layouts));
 }
 
 }  // namespace graft::codegen

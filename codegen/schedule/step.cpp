@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "codegen/expression/layout.h"
 
 namespace graft::codegen {
 namespace {
@@ -46,6 +47,7 @@ std::string_view subject_of(StepKind kind) {
     case StepKind::parallel:
     case StepKind::accumulate:
     case StepKind::winograd:
+    case StepKind::layout:
       break;
   }
   return "";
@@ -115,6 +117,7 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (sizes_of(step.kind) == 1 && step.sizes.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one size, got {}", words[0], step.sizes.size()));
   }
+  if (step.kind == StepKind::layout) parse_layout(step.loops, place);
   const bool one_loop = step.kind == StepKind::vector || step.kind == StepKind::tensorize;
   if (one_loop && step.loops.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));

@@ -11,13 +11,15 @@
 
 namespace graft::codegen {
 
-// Text form of each (STAGE is the name of the tensor that it fills); absorb, rfactor and winograd stand before all
-// others, tile and order before a stage's other steps, the steps of a stage that is computed within another one behind
-// that compute:
+// Text form of each (STAGE is the name of the tensor that it fills); absorb, rfactor, winograd and layout stand before
+// all others, tile and order before a stage's other steps, the steps of a stage that is computed within another one
+// behind that compute:
 //   absorb STAGE PRODUCER                the stage PRODUCER, which reduces nothing, is written into STAGE's expression
 //                                        (a padding copy: loops then keep its border apart, and skip what is zero)
 //   rfactor STAGE AXIS FACTOR            the reduction over AXIS in FACTOR interleaved parts, added up behind
 //   winograd STAGE M                     a 3x3 convolution of stride 1 by Winograd's algorithm, in tiles of M x M
+//   layout TENSOR DIMENSION ...          the tensor is stored in these dimensions (expression/layout.h); who calls the
+//                                        kernel hands a parameter over like this
 //   compute STAGE PRODUCER above LOOP ...  what STAGE reads of the stage PRODUCER from directly above the outermost of
 //                                        these loops of STAGE on is computed there, into a tile
 //   tile STAGE AXIS s1 s2 ...            splits the axis by tile sizes in elements, each a multiple of the next:
@@ -44,7 +46,8 @@ namespace graft::codegen {
   X(order)             \
   X(vector)            \
   X(unroll)            \
-  X(parallel) X(accumulate) X(pack) X(fuse) X(absorb) X(compute) X(rfactor) X(winograd) X(tensorize) X(prefetch)
+  X(parallel)          \
+  X(accumulate) X(pack) X(fuse) X(absorb) X(compute) X(rfactor) X(winograd) X(tensorize) X(prefetch) X(layout)
 
 enum class StepKind {
 #define X(name) name,
@@ -60,7 +63,8 @@ struct Step {
   // tile, rfactor: axis; pack, prefetch: tensor; fuse: consumer; absorb, compute: producer; tensorize: intrinsic; else
   // empty
   std::string subject;
-  // order, vector, unroll, parallel, tensorize, prefetch; accumulate, pack, compute: those behind "above"
+  // layout: stored dimensions; order, vector, unroll, parallel, tensorize, prefetch; accumulate, pack, compute: those
+  // behind "above"
   std::vector<std::string> loops;
   std::vector<std::int64_t> sizes;  // tile; pack: N; rfactor, winograd, prefetch: one
   bool operator==(const Step&) const = default;

@@ -92,6 +92,27 @@ run
   EXPECT_NE(hash(other), hash(program));
 }
 
+TEST(Forms, LayoutsOfParametersAreKept) {
+  const std::string begin = "buffer A f32 [2,3,4] input";
+  const std::string rest = "\nbuffer C f32 [2] output\nbuffer T f32 [2] temporary";
+  const std::string run = "\nrun\n  for i 2\n    C[i] = A[i,0,0]\n  T[0] = 1\n";
+  const std::string text = begin + " stored {1/4 0 1%4}" + rest + run;
+  const LoopProgram program = parse_program(text, "p");
+  EXPECT_EQ(to_text(program), text);
+  EXPECT_TRUE(program_from(base::parse_json(to_document(program).to_json(), "p")) == program);
+  const LoopProgram plain = parse_program(begin + rest + run, "p");
+  EXPECT_FALSE(plain == program);
+  EXPECT_NE(hash(plain), hash(program));
+  const auto refused = [&](const std::string& all, const std::string& words) {
+    EXPECT_NE(text_refusal(all + run).find(words), std::string::npos) << text_refusal(all + run);
+  };
+  refused(begin + " stored {1/4 0}" + rest, "p:1: the layout of 'A' has 2 dimensions instead of 3");
+  refused(begin + " stored {1/2 0 1%2}" + rest, "p:1: the layout of 'A'");
+  refused(begin + " stored {1/4 0 1%}" + rest, "'1%' is no stored dimension");
+  refused(begin + " stored {1/4 0 1%4" + rest, "p:1:");
+  refused(begin + rest + " stored {0}", "temporary buffer 'T' has a layout");
+}
+
 TEST(Forms, LiteralsThatAreNoneAreRefused) {
   const auto refused = [](const std::string& buffer, const std::string& store) {
     return text_refusal("buffer C f32 [2] output\n" + buffer + "\nrun\n  " + store + "\n");

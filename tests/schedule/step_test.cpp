@@ -24,8 +24,9 @@ TEST(Step, EveryKindIsReadAndWritten) {
       "rfactor C l 16\n"
       "winograd Y 4\n"
       "tensorize C dot j.2\n"
-      "prefetch C B l.1 4\n");
-  ASSERT_EQ(schedule.size(), 14u);
+      "prefetch C B l.1 4\n"
+      "layout A 0/8 1 0%8\n");
+  ASSERT_EQ(schedule.size(), 15u);
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     EXPECT_EQ(schedule[i].kind, StepKind(i));
     EXPECT_EQ(parse_step(to_text(schedule[i]), "again"), schedule[i]) << to_text(schedule[i]);
@@ -70,6 +71,8 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"prefetch C B l.1 0", "expected a size >= 1, got '0'"},
       {"prefetch C B l.1 l.2 1", "expected a size >= 1, got 'l.2'"},
       {"prefetch C B l.1 1 2", "prefetch: expected one size, got 2"},
+      {"layout A", "layout: expected a loop, got the end"},
+      {"layout A 0 1:4", "'1:4' is no stored dimension"},
       {"compute Y P y.0", "compute: expected 'above', got 'y.0'"},
   };
   for (const auto& [line, words] : refusals) {
