@@ -12,6 +12,9 @@
 namespace graft::codegen {
 namespace {
 
+// Values that are read twice and absorbed again and again double each time.
+constexpr std::size_t most_operations = 4096;
+
 // Text of the failure, empty if it applied.
 std::string absorb(Computation& computation, const Step& step) {
   const int consumer = stage_named(computation, step.stage), producer = stage_named(computation, step.subject);
@@ -39,6 +42,11 @@ std::string absorb(Computation& computation, const Step& step) {
   }
   if (!reads) return fmt::format("{} does not read {}", step.stage, step.subject);
   Value& value = computation.stages[std::size_t(consumer)].value;
+  const auto reading = std::count_if(value.nodes.begin(), value.nodes.end(), [&](const ValueNode& node) {
+    return node.op == Op::load && value.loads[std::size_t(node.load)].tensor == tensor;
+  });
+  if (value.nodes.size() + std::size_t(reading) * source.value.nodes.size() > most_operations)
+    return fmt::format("makes a value of more than {} operations", most_operations);
   value = replace_loads(value, [&](const Access& read) -> std::optional<Value> {
     if (read.tensor != tensor) return std::nullopt;
     return map_accesses(source.value, [&](Access access) {

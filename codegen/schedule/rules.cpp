@@ -371,6 +371,23 @@ std::vector<std::string> parallel_loops(std::vector<std::string>& orders) {
   return result;
 }
 
+// Appends the order of a stage's outermost loops; gives the line that makes them parallel, where there may be tasks for
+// all threads.
+std::string outermost_order(const std::string& name, const std::string& label, const std::vector<std::string>& loops,
+                            double most_tasks, std::int64_t threads, Builder& builder,
+                            std::vector<std::string>& order) {
+  if (loops.empty()) return "";
+  const std::string argument = label + "_order_s0";
+  std::vector<std::string> s0 = orders(loops);
+  if (threads <= 1 || most_tasks < double(threads)) {
+    order.push_back(builder.choice(argument, s0));
+    return "";
+  }
+  const std::vector<std::string> which = parallel_loops(s0);
+  order.push_back(builder.choice(argument, s0));
+  return fmt::format("parallel {} {}", name, which.size() == 1 ? which[0] : Builder::again(argument, which));
+}
+
 // `behind_order`, if given, makes a line that stands behind the order out of the stage's outermost loops.
 void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes,
                std::int64_t threads, const std::function<std::string(const std::string&)>& behind_order,
@@ -431,16 +448,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   const auto group = [&](const std::string& level, const std::vector<std::string>& loops) {
     if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", label, level), orders(loops)));
   };
-  std::string parallel;
-  if (threads > 1 && most_tasks >= double(threads)) {
-    const std::string argument = label + "_order_s0";
-    std::vector<std::string> s0 = orders(s[0]);
-    const std::vector<std::string> which = parallel_loops(s0);
-    order.push_back(builder.choice(argument, s0));
-    parallel = fmt::format("parallel {} {}", name, which.size() == 1 ? which[0] : Builder::again(argument, which));
-  } else {
-    group("s0", s[0]);
-  }
+  const std::string parallel = outermost_order(name, label, s[0], most_tasks, threads, builder, order);
   order.push_back(joined(idle[0]));
   group("s1", s[1]);
   order.push_back(joined(idle[1]));
@@ -601,10 +609,11 @@ std::vector<std::vector<std::int64_t>> tiles_of(std::int64_t axis, std::int64_t 
 
 // False where an operand can neither be taken as it lies nor be packed.
 bool add_tensorized_stage(const Computation& computation, int number, const Intrinsic& intrinsic,
-                          const Assignment& assignment, Builder& builder) {
+                          const Assignment& assignment, std::int64_t threads, Builder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
   const std::string name = name_of(computation, stage), label = argument_name(name);
   std::vector<std::string> s[3], r[2], nest(intrinsic.stage().axes.size());
+  double most_tasks = 1;
   for (int a = 0; a < int(stage.axes.size()); ++a) {
     const Axis& axis = stage.axes[std::size_t(a)];
     if (axis.extent == 1) continue;
@@ -630,6 +639,7 @@ bool add_tensorized_stage(const Computation& computation, int number, const Intr
     const int levels = spatial ? 3 : 2;
     for (int level = 0; level < levels; ++level) (spatial ? s[level] : r[level]).push_back(loop(level));
     if (is_part) nest[own] = loop(levels);
+    if (spatial) most_tasks *= double(axis.extent) / double(tiles[0][0]);  // the smallest come first
   }
   std::erase(nest, "");
 
@@ -637,13 +647,14 @@ bool add_tensorized_stage(const Computation& computation, int number, const Intr
   const auto group = [&](const std::string& which, const std::vector<std::string>& loops) {
     if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", label, which), orders(loops)));
   };
-  group("s0", s[0]);
+  const std::string parallel = outermost_order(name, label, s[0], most_tasks, threads, builder, order);
   group("s1", s[1]);
   group("r0", r[0]);
   group("r1", r[1]);
   group("s2", s[2]);
   order.push_back(joined(nest));
   builder.line(fmt::format("order {} {}", name, joined(order)));
+  if (!parallel.empty()) builder.line(parallel);
   builder.line(fmt::format("unroll {} {}", name, joined(s[2])));
   const std::string where = label + "_accumulate", from_r0 = joined(r[0]);
   const std::string innermost = joined(r[1]) + " " + joined(s[2]);
@@ -694,7 +705,7 @@ void add_tensorized_sketches(const Computation& computation, const Target& targe
           add_stage(computation, other, vector_axes(computation, plain, lanes).front(), lanes, target.threads, {},
                     builder);
         }
-        if (!add_tensorized_stage(computation, number, *intrinsic, assignment, builder)) continue;
+        if (!add_tensorized_stage(computation, number, *intrinsic, assignment, target.threads, builder)) continue;
         builder.line(to_text(*intrinsic));
         std::string name = fmt::format("{}_{}", name_of(computation, stage), intrinsic->name);
         for (const int axis : assignment.axes)
