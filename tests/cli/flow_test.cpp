@@ -188,7 +188,7 @@ TEST_F(Flow, TuneWithAndWithoutAModel) {
       EXPECT_TRUE(builds.empty());
       EXPECT_EQ(curve.back().as_list()[1].as_number(), seconds);
       EXPECT_EQ(result.at("best").find("pipeline"), nullptr);
-    } else {  // the best four, by every pipeline
+    } else {  // the best sixteen again, and four of them by every pipeline
       std::set<std::int64_t> trials;
       double least = INFINITY;
       bool named = false;
@@ -197,8 +197,9 @@ TEST_F(Flow, TuneWithAndWithoutAModel) {
         least = std::min(least, build.at("seconds").as_number());
         named |= build.at("pipeline") == result.at("best").at("pipeline");
       }
-      EXPECT_EQ(trials.size(), 4u);
-      EXPECT_EQ(builds.size() % 4, 0u);
+      EXPECT_GT(trials.size(), 4u);
+      EXPECT_LE(trials.size(), 16u);
+      EXPECT_EQ(builds.size(), trials.size() - 4 + 4 * 4);
       EXPECT_EQ(seconds, least);
       EXPECT_TRUE(named);
       EXPECT_TRUE(std::filesystem::exists(folder + "/builds.json"));
@@ -237,9 +238,8 @@ TEST_F(Flow, TuneOnSeveralThreads) {
   EXPECT_EQ(result.at("platform").as_string(), "native,threads=2");
   EXPECT_GT(result.at("best").at("seconds").as_number(), 0);
   const auto& schedule = result.at("best").at("schedule").as_list();
-  EXPECT_TRUE(std::any_of(schedule.begin(), schedule.end(), [](const base::Document& step) {
-    return step.as_string().starts_with("parallel C ");
-  }));
+  EXPECT_TRUE(std::any_of(schedule.begin(), schedule.end(),
+                          [](const base::Document& step) { return step.as_string().starts_with("parallel C "); }));
   const std::string journal = base::read_file(folder + "/journal.jsonl");
   EXPECT_NE(journal.find("\"clock\":\"wall\""), std::string::npos);
   EXPECT_EQ(journal.find("\"clock\":\"thread_cpu\""), std::string::npos);

@@ -15,7 +15,8 @@ namespace {
 std::vector<datasets::Dataset> shipped(const std::vector<std::string>& names) {
   std::vector<datasets::Dataset> read;
   for (const std::string& name : names) {
-    read.push_back(datasets::read_dataset(std::filesystem::path(GRAFT_SOURCE_DIR) / "datasets/shipped" / (name + ".h5")));
+    read.push_back(
+        datasets::read_dataset(std::filesystem::path(GRAFT_SOURCE_DIR) / "datasets/shipped" / (name + ".h5")));
   }
   return read;
 }
@@ -26,13 +27,15 @@ TEST(Shipped, NoRowIsStale) {
   for (const datasets::Dataset& dataset : all) rows += std::int64_t(dataset.rows.size());
   EXPECT_GT(rows, 20000);
   const TaskSet tasks = make_task_set(all, features::encoding_named("context_relation"), 2);
-  EXPECT_EQ(tasks.stale_rows, 0) << "lowering or the rules changed what stored schedules mean; version the step instead";
+  EXPECT_EQ(tasks.stale_rows, 0)
+      << "lowering or the rules changed what stored schedules mean; version the step instead";
   EXPECT_EQ(tasks.groups.size(), 4u * 14u);
-  for (const Examples& group : tasks.groups) EXPECT_GE(group.size(), 300 + 64) << group.platform << " " << group.workload.text;
+  for (const Examples& group : tasks.groups)
+    EXPECT_GE(group.size(), 300 + 64) << group.platform << " " << group.workload.text;
 }
 
-// 0.796 when it was written (graft evaluate of the three native datasets, --target native:v3 --methods zero-shot --shots 0).
-// Lower means that features, training or scoring got worse.
+// 0.796 when it was written (graft evaluate of the three native datasets, --target native:v3 --methods zero-shot
+// --shots 0). Lower means that features, training or scoring got worse.
 TEST(Shipped, APooledModelRanksProgramsOfAPlatformThatItHasNotSeen) {
   const features::Encoding& encoding = features::encoding_named("context_relation");
   const TaskSet sources = make_task_set(shipped({"native-v2", "native-v4"}), encoding, 2);
