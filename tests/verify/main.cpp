@@ -214,7 +214,7 @@ class Run {
   // One prefetch more, where a few random ones have one that applies: derived sketches have none.
   static Candidate with_prefetch(Candidate candidate, const Target& target, base::Stream& stream) {
     const auto steps = codegen::schedule(candidate);
-    if (!steps) return candidate;
+    if (!steps || steps->empty()) return candidate;
     const codegen::Computation form = with_padding_stages(codegen::computation(candidate.workload));
     for (int tries = 0; tries < 4; ++tries) {
       const codegen::Step& step = (*steps)[std::size_t(stream.below(std::int64_t(steps->size())))];
