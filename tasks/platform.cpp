@@ -264,6 +264,32 @@ Platform read_platform(const std::filesystem::path& file) {
   return parse_platform(base::read_file(file), file.string());
 }
 
+// A catalogued modelled platform on several cores or with noise: what its suffixes say stands in its YAML, too.
+Platform changed_platform(const Catalogued& known, const std::string& id, std::string_view suffixes) {
+  Document document = base::parse_yaml(base::read_file(known.file), known.file.string());
+  const auto set_in = [&](const std::string& map, const std::string& key, double value) {
+    Document changed = document.at(map);
+    changed.set(key, value);
+    document.set(map, std::move(changed));
+  };
+  for (const std::string_view suffix : base::split(suffixes, ',')) {
+    const std::size_t equals = std::min(suffix.find('='), suffix.size());
+    const std::string_view key = suffix.substr(0, equals), digits = suffix.substr(std::min(equals + 1, suffix.size()));
+    double value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool number = error == std::errc() && end == digits.data() + digits.size();
+    if (number && key == "threads")
+      set_in("target", "threads", value);
+    else if (number && key == "noise")
+      set_in("modelled", "noise_percent", value);
+    else
+      throw UserError(id, fmt::format("unknown suffix '{}'; known: threads=n, noise=percent", suffix));
+  }
+  document.set("name", fmt::format("{},{}", known.name, suffixes));
+  document.set("long_name", fmt::format("{},{}", known.long_name, suffixes));
+  return parse_platform(document.to_pretty_json(), id);
+}
+
 // All but whether LLVM knows the cpu.
 Platform unchecked_platform(const std::string& yaml, const std::string& file) {
   const Document document = base::parse_yaml(yaml, file);
@@ -371,6 +397,8 @@ Platform platform_named(const std::string& id) {
   std::vector<std::string> names = native_ids();
   for (Catalogued& known : catalogue()) {
     if (id == known.name || id == known.long_name) return read_platform(known.file);
+    for (const std::string& name : {known.long_name, known.name})
+      if (id.starts_with(name + ",")) return changed_platform(known, id, std::string_view(id).substr(name.size() + 1));
     names.push_back(std::move(known.name));
   }
   throw UserError(id, fmt::format("unknown platform{}", base::did_you_mean(id, names)));

@@ -74,8 +74,9 @@ std::vector<std::string> platform_ids();
 // The same platforms with all that their YAML says. LLVM is not asked whether it knows their cpus (platform_named does
 // that): asking takes longer than all the rest of a list.
 std::vector<Platform> known_platforms();
-// By id (short or long; `native` ones may end in ",threads=n", n at most this host's cores), or by the path of a YAML
-// file. UserError with did-you-mean, or with why this host cannot run it.
+// By id (short or long; `native` ones may end in ",threads=n", n at most this host's cores; modelled ones in
+// ",threads=n" and ",noise=percent"), or by the path of a YAML file. UserError with did-you-mean, or with why this host
+// cannot run it.
 Platform platform_named(const std::string& id);
 
 }  // namespace graft::tasks

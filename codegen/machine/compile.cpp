@@ -104,7 +104,8 @@ Signature signature(const LoopProgram& program, std::int64_t threads) {
   Signature result;
   for (const Buffer& buffer : program.buffers)
     if (buffer.role != Role::temporary)
-      result.parameters.push_back({buffer.name, buffer.role, buffer.dtype, buffer.shape, buffer.bytes()});
+      result.parameters.push_back(
+          {buffer.name, buffer.role, buffer.dtype, buffer.shape, buffer.bytes(), buffer.layout});
   result.workspace_bytes = homes(program, threads).workspace_bytes;
   result.amplification = program.amplification;
   result.threads = threads;

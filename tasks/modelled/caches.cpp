@@ -8,8 +8,6 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "base/hash.h"
 #include "codegen/program/analysis.h"
@@ -643,13 +641,20 @@ class Simulator {
     return key;
   }
   std::vector<Touch> touches_of(int n) {
-    std::vector<Touch> all;
-    collect(n, all);
-    // The last one of each line, seen from the end.
+    collected_.clear();
+    collect(n);
+    // The last one of each line, seen from the end; a table with open addressing knows which were seen.
+    const std::size_t room = std::bit_ceil(2 * collected_.size());
+    seen_.assign(room, no_touch);
     std::vector<Touch> last;
-    std::unordered_set<std::uint64_t> seen;
-    for (std::size_t i = all.size(); i-- > 0;)
-      if (seen.insert(std::uint64_t(all[i].site) << 32 | std::uint32_t(all[i].line)).second) last.push_back(all[i]);
+    for (std::size_t i = collected_.size(); i-- > 0;) {
+      const std::uint64_t touch = std::uint64_t(collected_[i].site) << 32 | std::uint32_t(collected_[i].line);
+      std::size_t at = std::size_t((touch * 0x9E3779B97F4A7C15u) >> 32) & (room - 1);
+      while (seen_[at] != no_touch && seen_[at] != touch) at = (at + 1) & (room - 1);
+      if (seen_[at] == touch) continue;
+      seen_[at] = touch;
+      last.push_back(collected_[i]);
+    }
     std::reverse(last.begin(), last.end());
     if (conflict(last)) return {};
     const Node& node = trace_.nodes[std::size_t(n)];
@@ -660,27 +665,32 @@ class Simulator {
     return last;
   }
   bool conflict(const std::vector<Touch>& touches) const {
-    std::unordered_set<Line> lines, pages;
-    std::unordered_map<std::uint32_t, std::uint32_t> in_set;
-    for (const Touch& touch : touches) {
-      const Line line = Line(touch.line) & (upper_half * 2 - 1);
-      pages.insert(page_of(line));
-      if (lines.insert(line).second && ++in_set[caches_[0].set_of(line)] > caches_[0].ways()) return true;
-    }
-    return std::int64_t(pages.size()) > tlb_entries_;
+    std::vector<Line> lines;
+    for (const Touch& touch : touches) lines.push_back(Line(touch.line) & (upper_half * 2 - 1));
+    std::sort(lines.begin(), lines.end());
+    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+    std::int64_t pages = 0;
+    for (std::size_t i = 0; i < lines.size(); ++i) pages += i == 0 || page_of(lines[i]) != page_of(lines[i - 1]);
+    if (pages > tlb_entries_) return true;
+    for (Line& line : lines) line = caches_[0].set_of(line);
+    std::sort(lines.begin(), lines.end());
+    for (std::size_t i = caches_[0].ways(); i < lines.size(); ++i)
+      if (lines[i] == lines[i - caches_[0].ways()]) return true;
+    return false;
   }
   // The touches of a subtree, lines as numbers.
-  void collect(int n, std::vector<Touch>& all) {
+  void collect(int n) {
     const Node& node = trace_.nodes[std::size_t(n)];
     if (node.extent == 0) {
-      all.push_back({node.site_begin, std::int32_t(trace_.sites[std::size_t(node.site_begin)].address >> line_shift_)});
+      collected_.push_back(
+          {node.site_begin, std::int32_t(trace_.sites[std::size_t(node.site_begin)].address >> line_shift_)});
       return;
     }
     for (std::int64_t i = 0; i < node.extent; ++i) {
       if (node.leaf)
         for (int s = node.site_begin; s < node.site_end; ++s)
-          all.push_back({s, std::int32_t(trace_.sites[std::size_t(s)].address >> line_shift_)});
-      for (int m = n + 1; m < node.end; m = trace_.nodes[std::size_t(m)].end) collect(m, all);
+          collected_.push_back({s, std::int32_t(trace_.sites[std::size_t(s)].address >> line_shift_)});
+      for (int m = n + 1; m < node.end; m = trace_.nodes[std::size_t(m)].end) collect(m);
       advance(node, 1);
     }
     advance(node, -node.extent);
@@ -836,7 +846,10 @@ class Simulator {
   Streams streams_;
   const bool prefetches_;
   std::int64_t sure_of_ = 0;  // so many accesses can never push each other's lines or pages out
+  static constexpr std::uint64_t no_touch = ~std::uint64_t(0);
   std::vector<Digest> digests_;
+  std::vector<Touch> collected_;     // scratch of touches_of
+  std::vector<std::uint64_t> seen_;  // likewise
   std::size_t most_lines_ = 0;
   Counts counts_;
   std::int64_t simulated_ = 0, pass_begun_ = 0, nest_begun_ = 0;

@@ -184,6 +184,23 @@ TEST(Intrinsics, AreTunedAndRecorded) {
   EXPECT_EQ(other_request.exit_code, 2) << other_request.err;
 }
 
+TEST(Layouts, AreChosenAndRecorded) {
+  const base::Folder folder;
+  const std::string run = (folder / "run").string();
+  const auto tune = [&](const std::string& layouts) {
+    return quick({"tune", "conv2d(c=16,h=6,w=6,k=64,r=3,s=3,pad=1)", "--platform", "native:v3", "--layouts", layouts,
+                  "--explorer", "random", "--trials", "24", "--rebuild", "0", "--out", run});
+  };
+  const base::Finished wrong = graft(tune("blocked"));
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NE(wrong.err.find("--layouts: 'blocked' is neither given nor free"), std::string::npos) << wrong.err;
+  const base::Document result = json_of(tune("free"));
+  EXPECT_EQ(result.at("statuses").find("wrong_result"), nullptr);
+  EXPECT_GE(result.at("statuses").at("ok").as_integer(), 20);
+  EXPECT_NE(base::read_file(run + "/journal.jsonl").find("layout X 0 1/8 2 3 1%8"), std::string::npos);
+  EXPECT_EQ(graft(tune("given")).exit_code, 2);  // another request
+}
+
 TEST(Platforms, AreListedShownAndProbed) {
   const base::Folder folder;
   const base::Document list = json_of({"platform", "list"});

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/process.h"
 #include "base/random.h"
+#include "codegen/machine/compile.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/space.h"
@@ -283,13 +285,20 @@ TEST(Noise, IsOnWhereTheProfileSaysSo) {
   EXPECT_NE(first.seconds, once().seconds);
 }
 
+LoopProgram parsed_vectors() {
+  return codegen::parse_program(
+      "buffer A f32 [64,16] input\nbuffer B f32 [64,16] input\nbuffer C f32 [64,16] output\nrun\n  for i 64\n"
+      "    for j 16 vector\n      C[i,j] += A[i,j] * B[i,j]\n",
+      "test");
+}
+
 TEST(ModelledPlatforms, AllThatAreShippedTimeTheirCode) {
   int modelled = 0;
   for (const std::string& id : platform_ids()) {
     if (id.starts_with("native")) continue;
     const Platform platform = platform_named(id);
     ++modelled;
-    // Some 1 to 100 GFLOP/s: nothing that computes ten times faster than its core could.
+
     for (const char* text : {"matmul(m=256,n=256,k=256)", "conv2d(n=1,c=16,h=16,w=16,k=16,r=3,s=3,stride=1,pad=1)",
                              "depthwise_conv2d(n=1,c=32,h=16,w=16,r=3,s=3,stride=1,pad=1)"}) {
       const codegen::Workload workload = codegen::parse_workload(text);
@@ -308,6 +317,16 @@ TEST(ModelledPlatforms, AllThatAreShippedTimeTheirCode) {
     }
   }
   EXPECT_GE(modelled, 14);
+}
+
+TEST(ModelledPlatforms, VectorsAreThoseOfTheirTargets) {
+  const LoopProgram program = parsed_vectors();
+  for (const auto& [id, wanted] : std::vector<std::pair<const char*, const char*>>{
+           {"model:a64fx", "z0"}, {"model:znver4", "zmm"}, {"model:haswell", "ymm"}, {"model:sifive-x280", "vfmacc"}}) {
+    const auto text = codegen::assembly(program, platform_named(id).target);
+    ASSERT_TRUE(text) << id;
+    EXPECT_NE(text->find(wanted), std::string::npos) << id << ":\n" << *text;
+  }
 }
 
 struct Notes : base::Monitor {

@@ -212,6 +212,26 @@ TEST(Platform, RefusesIdsThatAreNotKnown) {
   expect_contains(refused("nowhere/board.yaml"), "nowhere/board.yaml");
 }
 
+TEST(Platform, SuffixesOfAModelledOneStandInItsYaml) {
+  const Platform plain = platform_named("model:cortex-a72"),
+                 changed = platform_named("model:cortex-a72,threads=4,noise=1.5");
+  EXPECT_EQ(changed.name, "model:cortex-a72,threads=4,noise=1.5");
+  EXPECT_EQ(changed.long_name, plain.long_name + ",threads=4,noise=1.5");
+  EXPECT_EQ(changed.target.threads, 4);
+  EXPECT_EQ(std::get<Modelled>(changed.how).profile.noise_percent, 1.5);
+  EXPECT_EQ(std::get<Modelled>(changed.how).profile.l2_latency_cycles,
+            std::get<Modelled>(plain.how).profile.l2_latency_cycles);
+  EXPECT_EQ(std::get<Modelled>(plain.how).profile.noise_percent, 0);
+  const Platform again = parse_platform(changed.yaml, "again");
+  EXPECT_EQ(again.target, changed.target);
+  EXPECT_EQ(std::get<Modelled>(again.how).profile.noise_percent, 1.5);
+  const auto refused = [](const std::string& id) { return message_of<UserError>([&] { platform_named(id); }); };
+  expect_contains(refused("model:cortex-a72,noise=90"), "noise_percent must be 0 to 50, got 90");
+  expect_contains(refused("model:cortex-a72,noise"), "unknown suffix 'noise'; known: threads=n, noise=percent");
+  expect_contains(refused("model:cortex-a72,threads=1.5"), "expected an integer");
+  expect_contains(refused("model:cortex-a72,"), "unknown suffix");
+}
+
 TEST(Platform, ShippedOnesCanBeReadByShortAndLongIdAndByFile) {
   const Platform p450 = platform_named("model:sifive-p450");
   EXPECT_EQ(p450.long_name, "model:sifive-p450@p450-like");
