@@ -373,8 +373,7 @@ std::string comparison_section(const ReportedResult& given) {
     const std::string workload = worst_workloads[a].as_list()[b].as_string();
     return workload.empty() ? "" : ", " + workload;
   });
-  mean.row_label = worst.row_label = "whose best program";
-  mean.column_label = worst.column_label = "runs on";
+  mean.label = worst.label = "row: whose best program; column: where it runs";
   out += "<h3>Regret of another platform's best program</h3>\n" +
          figure(mean,
                 "Its time over that of the fastest, both among the common programs; 1 is none. Geometric mean over "

@@ -131,10 +131,10 @@ std::string figure(const HeatMap& map, const std::string& caption) {
     for (const std::string& name : names) most = std::max(most, name.size());
     return kLetter * double(most);
   };
-  const double left = widest(map.rows) + 34, top = widest(map.columns) + 34;
+  const double left = widest(map.rows) + 14, top = widest(map.columns) + (map.label.empty() ? 14 : 34);
   const double side = std::min(52.0, (kWidth - left - kRight) / double(map.columns.size()));
   const double line = std::min(side, 30.0);
-  const double right = left + side * double(map.columns.size()), bottom = top + line * double(map.rows.size());
+  const double bottom = top + line * double(map.rows.size());
   std::string out = fmt::format("<figure>\n<svg viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
                                 bottom + 8, escaped(caption));
   for (std::size_t c = 0; c < map.columns.size(); ++c) {
@@ -159,14 +159,8 @@ std::string figure(const HeatMap& map, const std::string& caption) {
           side, line, x + side / 2, y + line / 2 + 4, escaped(cell.text), escaped(cell.tooltip));
     }
   }
-  if (!map.column_label.empty()) {
-    out += fmt::format("<text class=\"label\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"14\">{}</text>\n",
-                       (left + right) / 2, escaped(map.column_label));
-  }
-  if (!map.row_label.empty()) {
-    out += fmt::format(
-        "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(14 {:.1f}) rotate(-90)\">{}</text>\n",
-        (top + bottom) / 2, escaped(map.row_label));
+  if (!map.label.empty()) {
+    out += fmt::format("<text class=\"label\" x=\"4\" y=\"14\">{}</text>\n", escaped(map.label));
   }
   return out + fmt::format("</svg>\n<figcaption>{}</figcaption>\n</figure>\n", escaped(caption));
 }

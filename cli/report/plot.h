@@ -32,7 +32,7 @@ struct Plot {
 std::string figure(const Plot& plot, const std::string& caption);
 
 struct HeatMap {
-  std::string row_label, column_label;  // what rows and columns are; empty: nothing is said
+  std::string label;  // what rows and columns are
   std::vector<std::string> rows, columns;
   struct Cell {
     double shade = 0;  // -1 .. 1: the colour of one side or of the other, the stronger the further from 0
