@@ -426,9 +426,10 @@ void write_program(const LoopProgram& program, const Analysis& analysis, std::si
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) row[std::size_t(kinds_begin) + kind] = log_count(kinds[kind]);
 }
 
-void encode_program(const LoopProgram& program, std::span<float> row) {
-  assert(int(row.size()) == columns);
-  std::fill(row.begin(), row.end(), 0.0f);
+Encoded encode_program(const Subject& subject) {
+  const LoopProgram& program = *subject.program;
+  base::Matrix encoded(1, columns);
+  const std::span<float> row = encoded.row(0);
   const Analysis analysis = codegen::analyse(program);
   const std::vector<BufferContext> contexts = Contexts(program, analysis).sorted();
   for (std::size_t c = 0; c < contexts.size(); ++c) {
@@ -436,6 +437,7 @@ void encode_program(const LoopProgram& program, std::span<float> row) {
     add_to_slot(program, contexts[c], row.subspan(std::size_t(slot_begin(slot)), slot_columns));
   }
   write_program(program, analysis, contexts.size(), row);
+  return one_row_each(std::move(encoded));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cassert>
+#include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -24,12 +26,72 @@ const Encoding& encoding_named(std::string_view name) {
   throw base::UserError(fmt::format("unknown encoding '{}'{}", name, base::did_you_mean(name, known)));
 }
 
-base::Matrix encode(const Encoding& encoding, std::span<const codegen::LoopProgram> programs, int threads) {
+Encoded one_row_each(base::Matrix rows) {
+  Encoded encoded;
+  encoded.begins.resize(std::size_t(rows.rows) + 1);
+  std::iota(encoded.begins.begin(), encoded.begins.end(), std::int64_t(0));
+  encoded.rows = std::move(rows);
+  return encoded;
+}
+
+void append(Encoded& all, const Encoded& more) {
+  if (all.rows.columns == 0) all.rows.columns = more.rows.columns;
+  assert(all.rows.columns == more.rows.columns || more.rows.rows == 0);
+  for (std::int64_t p = 0; p < more.programs(); ++p)
+    all.begins.push_back(all.rows.rows + more.begins[std::size_t(p + 1)]);
+  all.rows.rows += more.rows.rows;
+  all.rows.values.insert(all.rows.values.end(), more.rows.values.begin(), more.rows.values.end());
+  all.parents.insert(all.parents.end(), more.parents.begin(), more.parents.end());
+}
+
+base::Matrix summed(const Encoded& programs) {
+  base::Matrix sums(programs.programs(), programs.rows.columns);
+  for (std::int64_t p = 0; p < sums.rows; ++p) {
+    for (std::int64_t r = programs.begins[std::size_t(p)]; r < programs.begins[std::size_t(p + 1)]; ++r) {
+      for (std::int64_t c = 0; c < sums.columns; ++c) sums.at(p, c) += programs.rows.at(r, c);
+    }
+  }
+  return sums;
+}
+
+Encoded chosen(const Encoded& from, std::span<const std::int64_t> programs) {
+  Encoded result;
+  result.rows.columns = from.rows.columns;
+  for (const std::int64_t p : programs) {
+    const std::int64_t begin = from.begins[std::size_t(p)], end = from.begins[std::size_t(p + 1)];
+    result.rows.rows += end - begin;
+    result.begins.push_back(result.rows.rows);
+    const auto copied = [&](auto& to, const auto& all, std::int64_t width) {
+      to.insert(to.end(), all.begin() + begin * width, all.begin() + end * width);
+    };
+    copied(result.rows.values, from.rows.values, from.rows.columns);
+    if (!from.parents.empty()) copied(result.parents, from.parents, 1);
+  }
+  return result;
+}
+
+std::string_view name_of(Shape shape) {
+  switch (shape) {
+    case Shape::row:
+      return "row";
+    case Shape::rows:
+      return "rows";
+    case Shape::tree:
+      return "tree";
+  }
+  return "";
+}
+
+Encoded encode(const Encoding& encoding, std::span<const codegen::LoopProgram> programs, int threads) {
   assert(encoding.encode != nullptr);
-  base::Matrix matrix(std::int64_t(programs.size()), std::int64_t(encoding.features.size()));
-  base::parallel_for(matrix.rows, threads,
-                     [&](std::int64_t row) { encoding.encode(programs[std::size_t(row)], matrix.row(row)); });
-  return matrix;
+  std::vector<Encoded> each(programs.size());
+  base::parallel_for(std::int64_t(programs.size()), threads, [&](std::int64_t p) {
+    each[std::size_t(p)] = encoding.encode({.program = &programs[std::size_t(p)]});
+  });
+  Encoded all;
+  all.rows.columns = std::int64_t(encoding.features.size());
+  for (const Encoded& one : each) append(all, one);
+  return all;
 }
 
 }  // namespace graft::features

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "base/arrays.h"
+#include "codegen/expression/target.h"
 #include "codegen/program/program.h"
+#include "codegen/schedule/candidate.h"
 
 namespace graft::features {
 
@@ -20,18 +22,50 @@ struct Feature {
   std::string definition;
 };
 
+// What an encoding may look at; never what was measured or modelled.
+struct Subject {
+  const codegen::LoopProgram* program = nullptr;  // `run` only is looked at
+  const codegen::Candidate* candidate = nullptr;  // null for a program that no schedule of ours made
+  const codegen::Target* target = nullptr;        // null where there is none
+};
+
+// Programs as numbers: each is one row or several, in the programs' order.
+struct Encoded {
+  base::Matrix rows;
+  std::vector<std::int64_t> begins{0};  // program p has the rows [begins[p], begins[p + 1])
+  std::vector<std::int32_t> parents;    // of trees, by row: the parent's row less the program's first, -1 at a root
+
+  std::int64_t programs() const { return std::int64_t(begins.size()) - 1; }
+  bool operator==(const Encoded&) const = default;
+};
+Encoded one_row_each(base::Matrix rows);
+// `more` behind what is there. `all` may be empty, of no columns.
+void append(Encoded& all, const Encoded& more);
+// The sum of each program's rows.
+base::Matrix summed(const Encoded& programs);
+Encoded chosen(const Encoded& from, std::span<const std::int64_t> programs);
+
+// How many rows a program has.
+enum class Shape {
+  row,   // one
+  rows,  // one for each of its parts, whose order means nothing
+  tree,  // one for each node, parents in front of their children
+};
+std::string_view name_of(Shape shape);
+
 struct Encoding {
   std::string name;  // "context_relation"
   std::string description;
-  std::vector<Feature> features;  // one per column; the length is the same for every program
+  Shape shape = Shape::row;
+  std::vector<Feature> features;  // one per column; the number of columns is the same for every program
   std::uint64_t hash = 0;         // of name, version and the list
-  void (*encode)(const codegen::LoopProgram& program, std::span<float> row) = nullptr;
+  Encoded (*encode)(const Subject& subject) = nullptr;  // of one program
 };
 
 const std::vector<Encoding>& encodings();
 const Encoding& encoding_named(std::string_view name);  // throws UserError (did you mean)
 
-// One row per program, `run` only. Deterministic; threads change nothing.
-base::Matrix encode(const Encoding& encoding, std::span<const codegen::LoopProgram> programs, int threads = 1);
+// Of programs alone, without candidate and target. Deterministic; threads change nothing.
+Encoded encode(const Encoding& encoding, std::span<const codegen::LoopProgram> programs, int threads = 1);
 
 }  // namespace graft::features

@@ -23,8 +23,8 @@ struct Scores {
 class CostModel {
  public:
   virtual ~CostModel() = default;
-  // `features`: rows of the encoding that the model was made for. Thread-safe.
-  virtual Scores score(const base::Matrix& features) const = 0;
+  // `programs` in the encoding that the model was made for; one score each. Thread-safe.
+  virtual Scores score(const features::Encoded& programs) const = 0;
   // A model for the platform that the support was measured on (one Examples per workload). Deterministic. An empty
   // support gives an equal model.
   virtual std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const = 0;

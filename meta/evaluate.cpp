@@ -69,7 +69,7 @@ Draw draw_support(const std::vector<Examples>& groups, Regime regime, int shots,
     const std::vector<std::int64_t> rows = stream.choose(groups[g].size(), groups[g].size());
     const bool supports = regime == Regime::seen || is_judged[g] == 0;
     const std::ptrdiff_t cut = supports ? shots : 0;
-    if (cut > 0) out.support.push_back(rows_of(groups[g], {rows.begin(), rows.begin() + cut}));
+    if (cut > 0) out.support.push_back(chosen(groups[g], {rows.begin(), rows.begin() + cut}));
     if (is_judged[g] != 0) {
       out.judged.push_back(g);
       std::vector<std::int64_t> rest(rows.begin() + cut, rows.end());
@@ -91,7 +91,7 @@ Quality judge(const CostModel& model, const std::vector<Examples>& groups, const
   const double share = 1.0 / double(draw.judged.size());
   double log_top1 = 0, log_top5 = 0;
   for (std::size_t i = 0; i < draw.judged.size(); ++i) {
-    const Examples query = rows_of(groups[draw.judged[i]], draw.query[i]);
+    const Examples query = chosen(groups[draw.judged[i]], draw.query[i]);
     const std::vector<float> scores = model.score(query.features).mean;
     out.spearman += share * rank_correlation(scores, query.log_seconds);
     log_top1 += share * std::log(top_k(scores, query.log_seconds, 1));

@@ -21,6 +21,16 @@ struct ParameterBlock {
   bool head = false;  // part of the last layer (what ANIL adapts)
 };
 
+// Normalised programs as a network takes them (features::Encoded). What refers to them must be gone before they are.
+template <class T>
+struct Inputs {
+  std::span<const T> x;  // rows, row-major
+  std::span<const std::int64_t> begins;
+  std::span<const std::int32_t> parents;  // of trees
+  std::int64_t programs() const { return std::int64_t(begins.size()) - 1; }
+  std::int64_t rows() const { return begins.back(); }
+};
+
 template <class T>  // float for work, double for checks
 class NetworkOf {
  public:
@@ -35,10 +45,10 @@ class NetworkOf {
   virtual std::int64_t parameters() const = 0;
   virtual const std::vector<ParameterBlock>& layout() const = 0;
 
-  // scores[r] for the rows of x (row-major rows x inputs()). The tape refers to x: keep it alive.
-  virtual std::unique_ptr<Tape> forward(std::span<const T> theta, std::span<const T> x, std::int64_t rows,
+  // scores[p] of the programs, whose rows have inputs() columns. The tape refers to the inputs: keep them alive.
+  virtual std::unique_ptr<Tape> forward(std::span<const T> theta, const Inputs<T>& programs,
                                         std::span<T> scores) const = 0;
-  // gradient = J(theta)^T u, with u[r] = dL/dscore[r].
+  // gradient = J(theta)^T u, with u[p] = dL/dscore[p].
   virtual void backward(std::span<const T> theta, const Tape& tape, std::span<const T> u,
                         std::span<T> gradient) const = 0;
   // Along direction v: score_tangent = J v.

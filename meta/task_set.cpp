@@ -30,14 +30,11 @@ std::vector<datasets::Dataset> by_platform(const std::vector<datasets::Dataset>&
 
 }  // namespace
 
-Examples rows_of(const Examples& examples, const std::vector<std::int64_t>& rows) {
-  Examples out{
-      examples.platform, examples.workload, base::Matrix(std::int64_t(rows.size()), examples.features.columns), {}, {}};
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto row = examples.features.row(rows[i]);
-    std::copy(row.begin(), row.end(), out.features.row(std::int64_t(i)).begin());
-    out.log_seconds.push_back(examples.log_seconds[std::size_t(rows[i])]);
-    out.program_hashes.push_back(examples.program_hashes[std::size_t(rows[i])]);
+Examples chosen(const Examples& examples, const std::vector<std::int64_t>& programs) {
+  Examples out{examples.platform, examples.workload, features::chosen(examples.features, programs), {}, {}};
+  for (const std::int64_t program : programs) {
+    out.log_seconds.push_back(examples.log_seconds[std::size_t(program)]);
+    out.program_hashes.push_back(examples.program_hashes[std::size_t(program)]);
   }
   return out;
 }
@@ -45,7 +42,6 @@ Examples rows_of(const Examples& examples, const std::vector<std::int64_t>& rows
 TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads) {
   TaskSet out;
   out.encoding = &encoding;
-  const auto columns = std::int64_t(encoding.features.size());
   for (const datasets::Dataset& dataset : by_platform(datasets)) {
     if (dataset.source == "emulated") {
       throw base::UserError(dataset.platform,
@@ -54,28 +50,26 @@ TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const feat
     out.sources[dataset.platform] = dataset.source;
     for (const datasets::Group& group : datasets::groups(dataset)) {
       // Row by row, so that no more than `threads` programs are alive at a time.
-      base::Matrix encoded(std::int64_t(group.rows.size()), columns);
-      std::vector<char> usable(group.rows.size(), 0);
+      std::vector<features::Encoded> encoded(group.rows.size());  // no rows: stale
       base::parallel_for(std::int64_t(group.rows.size()), threads, [&](std::int64_t i) {
         const datasets::Dataset::Row& row = dataset.rows[std::size_t(group.rows[std::size_t(i)])];
-        const auto program = codegen::program(dataset.candidate(row), dataset.target);
+        const codegen::Candidate candidate = dataset.candidate(row);
+        const auto program = codegen::program(candidate, dataset.target);
         if (!program || codegen::hash(*program) != row.program_hash) return;
-        encoding.encode(*program, encoded.row(i));
-        usable[std::size_t(i)] = 1;
+        encoded[std::size_t(i)] = encoding.encode({&*program, &candidate, &dataset.target});
       });
-      Examples all{group.platform, group.workload, std::move(encoded), {}, {}};
-      std::vector<std::int64_t> kept;
+      Examples kept{group.platform, group.workload, {}, {}, {}};
       for (std::size_t i = 0; i < group.rows.size(); ++i) {
-        const datasets::Dataset::Row& row = dataset.rows[std::size_t(group.rows[i])];
-        all.log_seconds.push_back(std::log(datasets::seconds_of(row.measurement)));
-        all.program_hashes.push_back(row.program_hash);
-        if (usable[i] != 0) {
-          kept.push_back(std::int64_t(i));
-        } else {
+        if (encoded[i].rows.rows == 0) {
           ++out.stale_rows;
+          continue;
         }
+        const datasets::Dataset::Row& row = dataset.rows[std::size_t(group.rows[i])];
+        features::append(kept.features, encoded[i]);
+        kept.log_seconds.push_back(std::log(datasets::seconds_of(row.measurement)));
+        kept.program_hashes.push_back(row.program_hash);
       }
-      if (!kept.empty()) out.groups.push_back(rows_of(all, kept));
+      if (kept.size() > 0) out.groups.push_back(std::move(kept));
     }
   }
   if (out.groups.empty()) {

@@ -17,12 +17,12 @@ namespace graft::meta {
 struct Examples {
   std::string platform;
   codegen::Workload workload;
-  base::Matrix features;            // rows x encoding.features.size(), raw (models normalise)
-  std::vector<double> log_seconds;  // natural logarithm
+  features::Encoded features;       // of the task set's encoding, raw (models normalise)
+  std::vector<double> log_seconds;  // natural logarithm, by program
   std::vector<std::uint64_t> program_hashes;
-  std::int64_t size() const { return features.rows; }
+  std::int64_t size() const { return features.programs(); }
 };
-Examples rows_of(const Examples& examples, const std::vector<std::int64_t>& rows);
+Examples chosen(const Examples& examples, const std::vector<std::int64_t>& programs);
 
 struct TaskSet {
   const features::Encoding* encoding = nullptr;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/error.h"
 #include "base/parallel.h"
 
 namespace graft::search {
@@ -35,36 +36,45 @@ void Scorer::remember(std::span<const codegen::Candidate> candidates, const std:
     for (std::size_t f = std::size_t(block * block_size); f < end; ++f) {
       const base::Result<codegen::LoopProgram> program = codegen::program(candidates[fresh[f]], target_);
       if (!program) continue;
-      Remembered& entry = remembered_.find(keys[fresh[f]])->second;  // no rehash here: all keys are in
-      entry.lowers = true;
-      entry.row.resize(encoding_.features.size());
-      encoding_.encode(*program, entry.row);
+      // No rehash here: all keys are in.
+      remembered_.find(keys[fresh[f]])->second = encoding_.encode({&*program, &candidates[fresh[f]], &target_});
     }
   });
 }
 
-base::Matrix Scorer::encoded(std::span<const codegen::Candidate> candidates) {
-  return encoded(candidates, hashes(candidates));
-}
-
-base::Matrix Scorer::encoded(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys) {
+features::Encoded Scorer::encoded(std::span<const codegen::Candidate> candidates) {
+  const std::vector<std::uint64_t> keys = hashes(candidates);
   remember(candidates, keys);
-  base::Matrix rows(std::int64_t(candidates.size()), std::int64_t(encoding_.features.size()));
+  features::Encoded all;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const Remembered& entry = remembered_.find(keys[i])->second;
-    if (entry.lowers) std::copy(entry.row.begin(), entry.row.end(), rows.row(std::int64_t(i)).begin());
+    const features::Encoded& one = remembered_.find(keys[i])->second;
+    if (one.rows.rows == 0)
+      throw base::UserError(candidates[i].workload.text, "a schedule of sketch " + candidates[i].sketch->name +
+                                                             " does not lower, so there is nothing to encode");
+    features::append(all, one);
   }
-  return rows;
+  return all;
 }
 
 std::vector<float> Scorer::scores(std::span<const codegen::Candidate> candidates) {
   std::vector<float> result(candidates.size(), 0.0f);
   if (model_ == nullptr || candidates.empty()) return result;
   const std::vector<std::uint64_t> keys = hashes(candidates);
-  result = model_->score(encoded(candidates, keys)).mean;
+  remember(candidates, keys);
+  features::Encoded all;
+  std::vector<std::size_t> lowering;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (!remembered_.find(keys[i])->second.lowers) result[i] = -std::numeric_limits<float>::infinity();
+    const features::Encoded& one = remembered_.find(keys[i])->second;
+    if (one.rows.rows == 0) {
+      result[i] = -std::numeric_limits<float>::infinity();
+    } else {
+      features::append(all, one);
+      lowering.push_back(i);
+    }
   }
+  if (lowering.empty()) return result;
+  const std::vector<float> scores = model_->score(all).mean;
+  for (std::size_t k = 0; k < lowering.size(); ++k) result[lowering[k]] = scores[k];
   return result;
 }
 

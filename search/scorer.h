@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/arrays.h"
 #include "codegen/expression/target.h"
 #include "codegen/schedule/candidate.h"
 #include "features/encoding.h"
@@ -24,23 +23,19 @@ class Scorer {
 
   // Higher is faster; -infinity for a candidate that does not lower. Rows in the candidates' order.
   std::vector<float> scores(std::span<const codegen::Candidate> candidates);
-  // The encoded rows (zero rows for candidates that do not lower).
-  base::Matrix encoded(std::span<const codegen::Candidate> candidates);
+  // UserError for a candidate that does not lower.
+  features::Encoded encoded(std::span<const codegen::Candidate> candidates);
 
  private:
-  struct Remembered {
-    bool lowers = false;
-    std::vector<float> row;
-  };
+  // Remembers the encodings of candidates, of no rows for one that does not lower.
   void remember(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys);
-  base::Matrix encoded(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys);
 
   const features::Encoding& encoding_;
   codegen::Target target_;
   int threads_;
   const meta::CostModel* model_ = nullptr;
-  std::unordered_map<std::uint64_t, Remembered>
-      remembered_;  // by candidate hash; dropped as a whole when it grows large
+  // By candidate hash; dropped as a whole when it grows large.
+  std::unordered_map<std::uint64_t, features::Encoded> remembered_;
 };
 
 }  // namespace graft::search

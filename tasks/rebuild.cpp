@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <map>
 #include <utility>
 #include <variant>
@@ -30,17 +31,15 @@ void add_round(Measurement& all, Measurement round) {
   all = std::move(round);
 }
 
-}  // namespace
-
-std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Candidate> candidates, int rounds,
-                           const MeasureSettings& settings, base::Monitor& monitor) {
-  assert(std::holds_alternative<Native>(platform.how));
-  const std::vector<codegen::Pipeline>& pipelines = codegen::pipelines();
+// Every candidate by every pipeline, timed in turn.
+std::vector<Build> built(const codegen::Target& target, std::span<const codegen::Candidate> candidates,
+                         std::span<const codegen::Pipeline> pipelines, int rounds, const MeasureSettings& settings,
+                         base::Monitor& monitor) {
   // All are compiled before the first is timed: then nothing else of ours runs.
   std::vector<base::Result<HostBinary>> binaries(candidates.size() * pipelines.size(), base::Reason{});
   base::parallel_for(std::int64_t(binaries.size()), base::hardware_threads(), [&](std::int64_t i) {
     const std::size_t at = std::size_t(i);
-    binaries[at] = compiled(candidates[at / pipelines.size()], platform.target, pipelines[at % pipelines.size()]);
+    binaries[at] = compiled(candidates[at / pipelines.size()], target, pipelines[at % pipelines.size()]);
   });
 
   std::vector<Build> builds;
@@ -65,6 +64,46 @@ std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Ca
   }
   for (std::size_t i = 0; i < builds.size(); ++i) builds[i].measurement = builds[same_as[i]].measurement;
   return builds;
+}
+
+}  // namespace
+
+std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Candidate> candidates,
+                           std::size_t finalists, int rounds, const MeasureSettings& settings, base::Monitor& monitor) {
+  assert(std::holds_alternative<Native>(platform.how));
+  const auto stage = [&](std::span<const codegen::Candidate> some, std::span<const codegen::Pipeline> pipelines) {
+    return built(platform.target, some, pipelines, rounds, settings, monitor);
+  };
+  if (candidates.size() <= finalists) return stage(candidates, codegen::pipelines());
+
+  std::vector<Build> result = stage(candidates, std::span(&codegen::search_pipeline(platform.target), 1));
+  if (result.empty()) return {};
+  const auto seconds = [](const Build& build) {  // those that failed last
+    const bool ok = build.measurement.status == Status::ok;
+    return ok ? datasets::seconds_of(build.measurement) : std::numeric_limits<double>::infinity();
+  };
+  std::stable_sort(result.begin(), result.end(),
+                   [&](const Build& a, const Build& b) { return seconds(a) < seconds(b); });
+  std::vector<Build> heat(result.begin(), result.begin() + std::ptrdiff_t(finalists));
+  const auto by_position = [](const Build& a, const Build& b) { return a.candidate < b.candidate; };
+  std::sort(heat.begin(), heat.end(), by_position);
+  result.erase(result.begin(), result.begin() + std::ptrdiff_t(finalists));
+  std::sort(result.begin(), result.end(), by_position);
+
+  std::vector<codegen::Candidate> best;
+  for (const Build& build : heat) best.push_back(candidates[std::size_t(build.candidate)]);
+  std::vector<Build> last = stage(best, codegen::pipelines());
+  if (last.empty()) return {};
+  for (Build& build : last) {
+    Build& before = heat[std::size_t(build.candidate)];
+    build.candidate = before.candidate;
+    if (build.pipeline == before.pipeline) {  // the same code, seen in both stages
+      add_round(before.measurement, std::move(build.measurement));
+      build.measurement = std::move(before.measurement);
+    }
+    result.push_back(std::move(build));
+  }
+  return result;
 }
 
 }  // namespace graft::tasks

@@ -1,6 +1,6 @@
-// The end of a search on this machine: the best programs, built by every one of LLVM's pipelines and timed beside each
-// other. The pipeline to search with was chosen for its compile time; the best few kernels are worth the others, and
-// more repetitions.
+// The end of a search on this machine: the best programs timed beside each other once more, and the fastest of them
+// built by every one of LLVM's pipelines. The fastest trial of hundreds is in part the luckiest one; and the pipeline
+// to search with was chosen for its compile time: the best few kernels are worth the others, and more repetitions.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,14 @@ struct Build {
   datasets::Measurement measurement;
 };
 
-// Every candidate by every pipeline, in this order; pipelines that come to the same machine code are timed once. All
-// are timed in turn, `rounds` times, so that a clock that drifts meets all alike: `seconds` are settings.repetitions of
-// each round, unless one failed, which is then the measurement. Nothing is aborted as slow. Empty when a stop was asked
-// for. The platform must be native.
-std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Candidate> candidates, int rounds,
-                           const MeasureSettings& settings, base::Monitor& monitor);
+// Where there are more candidates than `finalists`, all are built by the search pipeline, and the fastest go on. Every
+// finalist by every pipeline comes behind the builds of those that went no further, by position of the candidate, then
+// in order of pipelines; pipelines that come to the same machine code are timed once. All of one stage are timed in
+// turn, `rounds` times, so that a clock that drifts meets all alike: `seconds` are settings.repetitions of each round,
+// unless one failed, which is then the measurement; those of both stages for a finalist's search build, so none that
+// went no further is the fastest of all. Nothing is aborted as slow. Empty when a stop was asked for. The platform must
+// be native.
+std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Candidate> candidates,
+                           std::size_t finalists, int rounds, const MeasureSettings& settings, base::Monitor& monitor);
 
 }  // namespace graft::tasks

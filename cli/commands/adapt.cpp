@@ -85,7 +85,7 @@ std::vector<std::vector<double>> cross_validated(const meta::CostModel& prior,
       for (std::int64_t i = 0; i < supports[w].size(); ++i) {
         if (fold_of[w][std::size_t(i)] != fold) rows.push_back(i);
       }
-      kept.push_back(meta::rows_of(supports[w], rows));
+      kept.push_back(meta::chosen(supports[w], rows));
     }
     const auto model = prior.adapted(kept);
     for (std::size_t w = 0; w < supports.size(); ++w) {

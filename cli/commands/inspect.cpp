@@ -111,17 +111,25 @@ void print_program(const codegen::Candidate& candidate, const codegen::Target& t
   }
   if (flags.features) {
     const features::Encoding& encoding = features::encoding_named(flags.encoding);
-    const base::Matrix row = features::encode(encoding, std::span(&*program, 1));
-    Table table({"feature", "value", "unit", "definition"});
-    base::Document values = base::Document::map();
-    for (std::size_t f = 0; f < encoding.features.size(); ++f) {
-      const features::Feature& feature = encoding.features[f];
-      table.row({feature.name, fmt::format("{:.6g}", row.values[f]), feature.unit, feature.definition});
-      values.set(feature.name, double(row.values[f]));
-    }
+    const features::Encoded encoded = encoding.encode({&*program, &candidate, &target});
+    base::Document rows = base::Document::list();
     out.line(fmt::format("\nfeatures ({}):", encoding.name));
-    out.table(table);
-    out.json().set("features", std::move(values));
+    for (std::int64_t r = 0; r < encoded.rows.rows; ++r) {
+      Table table({"feature", "value", "unit", "definition"});
+      base::Document values = base::Document::map();
+      for (std::size_t f = 0; f < encoding.features.size(); ++f) {
+        const features::Feature& feature = encoding.features[f];
+        const float value = encoded.rows.at(r, std::int64_t(f));
+        table.row({feature.name, fmt::format("{:.6g}", value), feature.unit, feature.definition});
+        values.set(feature.name, double(value));
+      }
+      if (encoding.shape == features::Shape::rows) out.line(fmt::format("row {}:", r));
+      if (encoding.shape == features::Shape::tree)
+        out.line(fmt::format("node {}, in {}:", r, encoded.parents[std::size_t(r)]));
+      out.table(table);
+      rows.push(std::move(values));
+    }
+    out.json().set("features", encoding.shape == features::Shape::row ? rows.as_list().front() : std::move(rows));
   }
   if (flags.assembly) {
     const auto text = codegen::assembly(*program, target);

@@ -185,11 +185,14 @@ void print_summary(const Flags& flags, Session& session, const base::Document& r
 }
 
 constexpr int rebuild_rounds = 5;
+constexpr std::int64_t timed_again_for_each = 4;  // trials for each program that every pipeline builds
 
-// The best few programs by every pipeline, when the search is over; not again when these very ones were built before.
+// The best trials timed once more and the best of them by every pipeline, when the search is over; not again when these
+// very ones were built before.
 void rebuild_best(std::int64_t count, search::RunDirectory& run, const codegen::Workload& workload,
                   const tasks::Platform& platform, const tasks::MeasureSettings& settings, Session& session) {
-  const std::vector<datasets::Trial> best = search::best_trials(run.journal().trials(), workload, std::size_t(count));
+  const std::vector<datasets::Trial> best =
+      search::best_trials(run.journal().trials(), workload, std::size_t(timed_again_for_each * count));
   std::vector<codegen::Candidate> candidates;
   std::set<std::int64_t> wanted, built;
   for (const datasets::Trial& trial : best) {
@@ -199,7 +202,8 @@ void rebuild_best(std::int64_t count, search::RunDirectory& run, const codegen::
   for (const search::Build& build : run.builds()) built.insert(build.trial.index);
   if (wanted == built) return;
   std::vector<search::Build> builds;
-  for (tasks::Build& build : tasks::rebuild(platform, candidates, rebuild_rounds, settings, session.progress)) {
+  for (tasks::Build& build :
+       tasks::rebuild(platform, candidates, std::size_t(count), rebuild_rounds, settings, session.progress)) {
     datasets::Trial trial = best[std::size_t(build.candidate)];
     trial.measurement = std::move(build.measurement);
     builds.push_back({std::move(trial), std::move(build.pipeline)});
@@ -323,9 +327,10 @@ Command tune_command() {
         options.integer("trials", flags->trials, 1, "candidates to measure in all");
         options.text("explorer", flags->explorer, "evolution, annealing or random");
         options.integer("batch", flags->batch, 1, "candidates a round");
-        options.integer(
-            "rebuild", flags->rebuild, 0,
-            "programs that every pipeline of LLVM builds in the end, to keep the fastest; 0: none (native)");
+        options.integer("rebuild", flags->rebuild, 0,
+                        "programs that every pipeline of LLVM builds in the end, out of four times as many that are "
+                        "timed again, to "
+                        "keep the fastest; 0: none (native)");
         options.text("intrinsics", flags->intrinsics, "file of micro-kernels to use wherever they fit");
         options.text("out", flags->out, "the run's folder; run again to continue (default: runs/tune-...)");
         flags->space.declare(options);

@@ -26,6 +26,11 @@ constexpr std::int64_t least_halved_lanes = 8;      // from here on vectors of h
 
 // ---- what an axis and an operand allow ----
 
+bool moves(const Access& access, int axis) {
+  return std::any_of(access.index.begin(), access.index.end(),
+                     [&](const Affine& form) { return form.coefficient(axis) != 0; });
+}
+
 // Every dimension follows at most one axis of extent > 1, and no axis serves two dimensions: packing copies no element
 // twice.
 bool is_packable(const Stage& stage, const Access& access) {
@@ -297,13 +302,8 @@ std::vector<std::string> register_order(const Stage& stage, const VectorAxis& ve
                                         std::vector<std::pair<int, std::string>> loops) {
   const auto loads_vectors = [&](const std::pair<int, std::string>& loop) {
     if (vector.axis < 0) return false;
-    return std::any_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
-      const auto moves = [&](int axis) {
-        return std::any_of(access.index.begin(), access.index.end(),
-                           [&](const Affine& form) { return form.coefficient(axis) != 0; });
-      };
-      return moves(vector.axis) && moves(loop.first);
-    });
+    return std::any_of(stage.value.loads.begin(), stage.value.loads.end(),
+                       [&](const Access& access) { return moves(access, vector.axis) && moves(access, loop.first); });
   };
   std::stable_partition(loops.begin(), loops.end(), [&](const auto& loop) { return !loads_vectors(loop); });
   std::vector<std::string> names;
@@ -350,10 +350,21 @@ std::int64_t lanes_of(const Computation& computation, const Stage& stage, const 
 // Whether every operand moves along a spatial axis: nothing is used twice, tiles of it are of no use.
 bool is_batch_axis(const Computation& computation, const Stage& stage, int axis) {
   return computation.is_reduction(stage) && stage.value.loads.size() > 1 &&
-         std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
-           return std::any_of(access.index.begin(), access.index.end(),
-                              [&](const Affine& form) { return form.coefficient(axis) != 0; });
-         });
+         std::all_of(stage.value.loads.begin(), stage.value.loads.end(),
+                     [&](const Access& access) { return moves(access, axis); });
+}
+
+// Of the stage's outermost loops, those that leave what is read of the tensor where it is. Packed directly above them,
+// a block is used again and again while it is still near, and the next one takes its place in the cache.
+std::string loops_that_reuse(const Stage& stage, int tensor, const std::vector<std::string>& outermost) {
+  std::vector<std::string> result;
+  for (int a = 0; a < int(stage.axes.size()); ++a) {
+    const std::string loop = stage.axes[std::size_t(a)].name + ".0";
+    const bool moved = std::any_of(stage.value.loads.begin(), stage.value.loads.end(),
+                                   [&](const Access& access) { return access.tensor == tensor && moves(access, a); });
+    if (!moved && std::find(outermost.begin(), outermost.end(), loop) != outermost.end()) result.push_back(loop);
+  }
+  return joined(result);
 }
 
 // Which loops are parallel, for each order of them: the first, the first two, or all; orders are repeated to match.
@@ -480,6 +491,8 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
       }
       std::vector<std::string> alternatives = {"", whole};
       if (operand.role != Role::constant && !s[1].empty()) {
+        const std::string reusing = loops_that_reuse(stage, tensor, s[0]);
+        if (!reusing.empty() && reusing != joined(s[0])) alternatives.push_back(pack + reusing);
         alternatives.push_back(pack + from_s1);
         alternatives.push_back(pack + from_r0);
       }

@@ -18,15 +18,11 @@ constexpr Adaptation::Descent default_descent = {20, 12, 1e-3f};
 double quality(const Network& network, std::span<const float> theta, std::span<const Selection> query) {
   double sum = 0;
   for (const Selection& selection : query) {
-    std::vector<float> x;
+    const features::Encoded programs = features::chosen(selection.group->programs, selection.programs);
     std::vector<double> log_seconds;
-    for (const std::int64_t r : selection.rows) {
-      const auto row = selection.group->x.row(r);
-      x.insert(x.end(), row.begin(), row.end());
-      log_seconds.push_back(selection.group->log_seconds[std::size_t(r)]);
-    }
-    std::vector<float> scores(selection.rows.size());
-    network.forward(theta, x, std::int64_t(scores.size()), scores);
+    for (const std::int64_t p : selection.programs) log_seconds.push_back(selection.group->log_seconds[std::size_t(p)]);
+    std::vector<float> scores(selection.programs.size());
+    network.forward(theta, inputs_of(programs), scores);
     sum += rank_correlation(scores, log_seconds);
   }
   return sum / double(query.size());
@@ -44,7 +40,7 @@ void try_descents(const Network& network, const Trained& trained, std::span<cons
       base::Stream stream(seed, "fine-tuning trial", std::uint64_t(draw));
       std::vector<Selection> support, query;
       for (const PreparedGroup& group : held_out) {
-        std::vector<std::int64_t> rows = stream.choose(group.x.rows, group.x.rows);
+        std::vector<std::int64_t> rows = stream.choose(group.programs.programs(), group.programs.programs());
         const auto cut = std::min<std::ptrdiff_t>(descent_shots[s], std::ptrdiff_t(rows.size()) / 2);
         const auto end = std::min<std::ptrdiff_t>(cut + query_rows, std::ptrdiff_t(rows.size()));
         support.push_back({&group, {rows.begin(), rows.begin() + cut}});

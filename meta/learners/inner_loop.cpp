@@ -42,8 +42,9 @@ void loss_gradient(const NetworkOf<T>& network, std::span<const T> theta, const 
     return;
   }
   const std::int64_t rows = batch.objective.rows();
+  assert(batch.inputs().programs() == rows);
   std::vector<T> scores(std::size_t(rows), T(0)), u(std::size_t(rows), T(0));
-  const auto tape = network.forward(theta, batch.x, rows, scores);
+  const auto tape = network.forward(theta, batch.inputs(), scores);
   batch.objective.template gradient<T>(scores, u);
   network.backward(theta, *tape, u, gradient);
   if (value != nullptr) *value = batch.objective.template value<T>(scores);
@@ -57,9 +58,10 @@ void loss_hessian_product(const NetworkOf<T>& network, std::span<const T> theta,
     return;
   }
   const std::int64_t rows = batch.objective.rows();
+  assert(batch.inputs().programs() == rows);
   std::vector<T> scores(std::size_t(rows), T(0)), u(std::size_t(rows), T(0)), along(std::size_t(rows), T(0)),
       du(std::size_t(rows), T(0));
-  const auto tape = network.forward(theta, batch.x, rows, scores);
+  const auto tape = network.forward(theta, batch.inputs(), scores);
   batch.objective.template gradient<T>(scores, u);
   const auto tangent = network.tangent_forward(theta, *tape, v, along);
   batch.objective.template hessian_product<T>(scores, along, du);

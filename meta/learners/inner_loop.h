@@ -18,11 +18,14 @@
 
 namespace graft::meta {
 
-// Rows with their loss, ready for a network.
+// Programs with their loss, ready for a network.
 template <class T>
 struct Batch {
-  std::vector<T> x;  // row-major, objective.rows() rows
+  std::vector<T> x;                     // row-major
+  std::vector<std::int64_t> begins{0};  // as in features::Encoded: objective.rows() programs
+  std::vector<std::int32_t> parents;
   Objective objective;
+  Inputs<T> inputs() const { return {x, begins, parents}; }
 };
 
 enum class OuterRule {

@@ -38,8 +38,8 @@ EpisodeBatches draw_task(const std::vector<std::vector<const PreparedGroup*>>& b
   std::vector<Selection> support, query;
   for (const std::int64_t g : stream.choose(std::int64_t(own.size()), settings.groups_per_task)) {
     const PreparedGroup& group = *own[std::size_t(g)];
-    const std::int64_t cut = std::min(shots, group.x.rows / 2);
-    const std::vector<std::int64_t> rows = stream.choose(group.x.rows, cut + settings.query_rows);
+    const std::int64_t cut = std::min(shots, group.programs.programs() / 2);
+    const std::vector<std::int64_t> rows = stream.choose(group.programs.programs(), cut + settings.query_rows);
     support.push_back({&group, {rows.begin(), rows.begin() + cut}});
     query.push_back({&group, {rows.begin() + cut, rows.end()}});
   }

@@ -18,19 +18,16 @@ std::vector<PreparedGroup> prepared(const Normalisation& normalisation, std::spa
 }
 
 Batch<float> batch_of(Loss loss, std::span<const Selection> selections) {
-  Batch<float> batch;
+  features::Encoded all;
   std::vector<double> log_seconds;
   std::vector<std::int64_t> sizes;
   for (const Selection& selection : selections) {
-    for (const std::int64_t r : selection.rows) {
-      const auto row = selection.group->x.row(r);
-      batch.x.insert(batch.x.end(), row.begin(), row.end());
-      log_seconds.push_back(selection.group->log_seconds[std::size_t(r)]);
-    }
-    sizes.push_back(std::int64_t(selection.rows.size()));
+    features::append(all, features::chosen(selection.group->programs, selection.programs));
+    for (const std::int64_t p : selection.programs) log_seconds.push_back(selection.group->log_seconds[std::size_t(p)]);
+    sizes.push_back(std::int64_t(selection.programs.size()));
   }
-  batch.objective = Objective(loss, log_seconds, sizes);
-  return batch;
+  return {std::move(all.rows.values), std::move(all.begins), std::move(all.parents),
+          Objective(loss, log_seconds, sizes)};
 }
 
 void train_pooled(const Network& network, std::vector<float>& theta, std::span<const PreparedGroup> groups,
@@ -44,7 +41,8 @@ void train_pooled(const Network& network, std::vector<float>& theta, std::span<c
     const std::vector<std::int64_t> drawn = stream.choose(std::int64_t(groups.size()), settings.groups_per_step);
     for (const std::int64_t g : drawn) {
       const PreparedGroup& group = groups[std::size_t(g)];
-      selections.push_back({&group, stream.choose(group.x.rows, settings.rows_per_step / std::int64_t(drawn.size()))});
+      selections.push_back(
+          {&group, stream.choose(group.programs.programs(), settings.rows_per_step / std::int64_t(drawn.size()))});
     }
     loss_gradient<float>(network, theta, batch_of(settings.loss, selections), gradient);
     const double rate = settings.rate * 0.5 * (1 + std::cos(std::numbers::pi * double(step) / double(settings.steps)));

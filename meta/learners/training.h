@@ -17,15 +17,15 @@ namespace graft::meta {
 // Groups of a task set with their features normalised once.
 struct PreparedGroup {
   std::string platform;
-  base::Matrix x;
+  features::Encoded programs;  // normalised
   std::vector<double> log_seconds;
 };
 std::vector<PreparedGroup> prepared(const Normalisation& normalisation, std::span<const Examples> groups);
 
-// Some rows of some groups.
+// Some programs of some groups.
 struct Selection {
   const PreparedGroup* group = nullptr;
-  std::vector<std::int64_t> rows;
+  std::vector<std::int64_t> programs;
 };
 Batch<float> batch_of(Loss loss, std::span<const Selection> selections);
 

@@ -23,18 +23,22 @@ const Adaptation::Descent* Adaptation::descent_for(double shots_per_workload) co
   return best;
 }
 
+Inputs<float> inputs_of(const features::Encoded& programs) {
+  return {programs.rows.values, programs.begins, programs.parents};
+}
+
 Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<const Examples> groups) {
-  Batch<float> batch;
+  features::Encoded programs;
   std::vector<double> log_seconds;
   std::vector<std::int64_t> sizes;
   for (const Examples& group : groups) {
-    const base::Matrix x = normalisation.apply(group.features);
-    batch.x.insert(batch.x.end(), x.values.begin(), x.values.end());
+    features::append(programs, group.features);
     log_seconds.insert(log_seconds.end(), group.log_seconds.begin(), group.log_seconds.end());
     sizes.push_back(group.size());
   }
-  batch.objective = Objective(loss, log_seconds, sizes);
-  return batch;
+  if (programs.programs() > 0) programs = normalisation.apply(std::move(programs));
+  return {std::move(programs.rows.values), std::move(programs.begins), std::move(programs.parents),
+          Objective(loss, log_seconds, sizes)};
 }
 
 void descend(const Network& network, std::vector<float>& theta, const Batch<float>& support, std::int64_t steps,

@@ -31,6 +31,8 @@ struct Adaptation {
   const Descent* descent_for(double shots_per_workload) const;
 };
 
+Inputs<float> inputs_of(const features::Encoded& programs);
+
 // The groups as one batch, features normalised.
 Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<const Examples> groups);
 

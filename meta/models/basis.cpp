@@ -46,8 +46,8 @@ class BasisModel : public CostModel {
       : basis_(std::move(basis)), weights_(std::move(weights)) {
     assert(!basis_->thetas.empty() && weights_.size() == basis_->thetas.size());
   }
-  Scores score(const base::Matrix& features) const override {
-    return certain(combined(basis_->predict(features), weights_));
+  Scores score(const features::Encoded& programs) const override {
+    return certain(combined(basis_->predict(programs), weights_));
   }
   base::Arrays state() const override {
     base::Arrays out;
@@ -114,15 +114,15 @@ class NearestModel final : public BasisModel {
 
 }  // namespace
 
-base::Matrix SourceBasis::predict(const base::Matrix& features) const {
-  const base::Matrix x = normalisation.apply(features);
-  base::Matrix out(x.rows, std::int64_t(thetas.size()));
-  if (x.rows == 0) return out;
+base::Matrix SourceBasis::predict(const features::Encoded& programs) const {
+  const features::Encoded x = normalisation.apply(programs);
+  base::Matrix out(x.programs(), std::int64_t(thetas.size()));
+  if (out.rows == 0) return out;
   const auto network = make_native_mlp<float>(shape);
-  std::vector<float> scores(std::size_t(x.rows), 0.0f);
+  std::vector<float> scores(std::size_t(out.rows), 0.0f);
   for (std::size_t s = 0; s < thetas.size(); ++s) {
-    network->forward(thetas[s], x.values, x.rows, scores);
-    for (std::int64_t r = 0; r < x.rows; ++r) out.at(r, std::int64_t(s)) = scores[std::size_t(r)];
+    network->forward(thetas[s], inputs_of(x), scores);
+    for (std::int64_t p = 0; p < out.rows; ++p) out.at(p, std::int64_t(s)) = scores[std::size_t(p)];
   }
   return out;
 }

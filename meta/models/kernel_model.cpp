@@ -25,9 +25,9 @@ struct Kernel {
   float from_mean = 0;  // 1: regress from the mean of the sources, 0: from nothing
 };
 
-// Rows as the kernel sees them.
-struct Inputs {
-  base::Matrix features;  // normalised
+// Programs as the kernel sees them.
+struct Rows {
+  base::Matrix features;  // normalised, the sum of a program's rows
   base::Matrix sources;   // scaled scores; no columns where there are no sources
   Vector norms;           // squared, of the features
 };
@@ -42,7 +42,7 @@ Matrix products(const base::Matrix& a, const base::Matrix& b) {
 struct Similarity {
   Matrix dots, distances, agreement;  // agreement: of the sources; empty where there are none
 
-  Similarity(const Inputs& left, const Inputs& right, float varying) : dots(products(left.features, right.features)) {
+  Similarity(const Rows& left, const Rows& right, float varying) : dots(products(left.features, right.features)) {
     distances.resize(dots.rows(), dots.cols());
     for (Eigen::Index i = 0; i < dots.rows(); ++i) {
       distances.row(i) =
@@ -154,7 +154,7 @@ struct Fit {
   Kernel kernel;
   float varying = 1;                // features that vary in the support
   std::vector<float> source_scale;  // 1 / standard deviation of each source's scores in the support
-  base::Matrix features, sources;   // of the support, as in Inputs
+  base::Matrix features, sources;   // of the support, as in Rows
   std::vector<float> alpha;
 };
 
@@ -166,19 +166,20 @@ class KernelModel final : public CostModel {
     if (fit_ != nullptr) support_ = {fit_->features, fit_->sources, squared_norms(fit_->features)};
   }
 
-  Scores score(const base::Matrix& features) const override {
-    assert(features.columns == features_);
-    Vector mean = Vector::Zero(features.rows);
-    if (features.rows > 0) {
-      const base::Matrix scores = source_scores(features);
+  Scores score(const features::Encoded& programs) const override {
+    assert(programs.rows.columns == features_);
+    const std::int64_t count = programs.programs();
+    Vector mean = Vector::Zero(count);
+    if (count > 0) {
+      const base::Matrix scores = source_scores(programs);
       if (basis_ != nullptr && (fit_ == nullptr || fit_->kernel.from_mean != 0)) mean = mean_of(scores);
       if (fit_ != nullptr) {
-        const Inputs rows = inputs(fit_->normalisation, fit_->source_scale, features, scores);
+        const Rows rows = rows_of(fit_->normalisation, fit_->source_scale, programs, scores);
         mean += Similarity(rows, support_, fit_->varying).kernel(fit_->kernel) *
                 Eigen::Map<const Vector>(fit_->alpha.data(), std::int64_t(fit_->alpha.size()));
       }
     }
-    return {{mean.data(), mean.data() + mean.size()}, std::vector<float>(std::size_t(features.rows), 0.0f)};
+    return {{mean.data(), mean.data() + mean.size()}, std::vector<float>(std::size_t(count), 0.0f)};
   }
 
   std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
@@ -188,16 +189,15 @@ class KernelModel final : public CostModel {
     }
     if (groups.empty()) return std::make_unique<KernelModel>(*this);
 
-    base::Matrix raw(0, features_);
+    features::Encoded raw;
     std::vector<std::int64_t> sizes;
     std::vector<float> speeds;
     for (const Examples& group : groups) {
-      raw.rows += group.size();
-      raw.values.insert(raw.values.end(), group.features.values.begin(), group.features.values.end());
+      features::append(raw, group.features);
       for (const double value : group.log_seconds) speeds.push_back(float(-value));
       sizes.push_back(group.size());
     }
-    Vector speed = Eigen::Map<const Vector>(speeds.data(), raw.rows);
+    Vector speed = Eigen::Map<const Vector>(speeds.data(), raw.programs());
     centre(speed, sizes);
 
     auto fit = std::make_shared<Fit>();
@@ -214,7 +214,7 @@ class KernelModel final : public CostModel {
       centre(column, sizes);
       fit->source_scale.push_back(1 / std::max(1e-6f, std::sqrt(column.squaredNorm() / float(scores.rows))));
     }
-    Inputs rows = inputs(fit->normalisation, fit->source_scale, raw, scores);
+    Rows rows = rows_of(fit->normalisation, fit->source_scale, raw, scores);
     const Similarity similarity(rows, rows, fit->varying);
     const Choice choice = choose(similarity, speed, mean_score, sizes);
     const Eigen::LLT<Matrix> factor = covariance(similarity.kernel(choice.kernel), choice.noise, sizes);
@@ -259,12 +259,12 @@ class KernelModel final : public CostModel {
     }
     return out;
   }
-  base::Matrix source_scores(const base::Matrix& features) const {
-    return basis_ == nullptr ? base::Matrix(features.rows, 0) : basis_->predict(features);
+  base::Matrix source_scores(const features::Encoded& programs) const {
+    return basis_ == nullptr ? base::Matrix(programs.programs(), 0) : basis_->predict(programs);
   }
-  static Inputs inputs(const Normalisation& normalisation, const std::vector<float>& source_scale,
-                       const base::Matrix& features, const base::Matrix& scores) {
-    Inputs out{normalisation.apply(features), scores, {}};
+  static Rows rows_of(const Normalisation& normalisation, const std::vector<float>& source_scale,
+                      const features::Encoded& programs, const base::Matrix& scores) {
+    Rows out{features::summed(normalisation.apply(programs)), scores, {}};
     for (std::int64_t r = 0; r < scores.rows; ++r) {
       for (std::int64_t s = 0; s < scores.columns; ++s) out.sources.at(r, s) *= source_scale[std::size_t(s)];
     }
@@ -275,7 +275,7 @@ class KernelModel final : public CostModel {
   std::int64_t features_;
   std::shared_ptr<const SourceBasis> basis_;
   std::shared_ptr<const Fit> fit_;
-  Inputs support_;
+  Rows support_;
 };
 
 std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> basis, const base::Arrays& state) {

@@ -29,8 +29,8 @@ struct SourceBasis {
   Normalisation normalisation;
   std::vector<std::vector<float>> thetas;  // one per platform
 
-  // rows x platforms: what each source would score.
-  base::Matrix predict(const base::Matrix& features) const;
+  // programs x platforms: what each source would score.
+  base::Matrix predict(const features::Encoded& programs) const;
 };
 
 void put(const SourceBasis& basis, base::Arrays& arrays);

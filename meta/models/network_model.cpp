@@ -16,10 +16,11 @@ class NetworkModel final : public CostModel {
     assert(state_.normalisation.features() == state_.shape.inputs);
   }
 
-  Scores score(const base::Matrix& features) const override {
-    const base::Matrix x = state_.normalisation.apply(features);
-    Scores out{std::vector<float>(std::size_t(x.rows)), std::vector<float>(std::size_t(x.rows), 0.0f)};
-    if (x.rows > 0) network_->forward(state_.theta, x.values, x.rows, out.mean);
+  Scores score(const features::Encoded& programs) const override {
+    const features::Encoded x = state_.normalisation.apply(programs);
+    const std::size_t count = std::size_t(x.programs());
+    Scores out{std::vector<float>(count), std::vector<float>(count, 0.0f)};
+    if (count > 0) network_->forward(state_.theta, inputs_of(x), out.mean);
     return out;
   }
 

@@ -8,38 +8,36 @@
 
 namespace graft::meta {
 
-base::Matrix Normalisation::apply(const base::Matrix& features) const {
-  assert(features.columns == this->features());
-  base::Matrix out(features.rows, features.columns);
-  for (std::int64_t r = 0; r < features.rows; ++r) {
-    const std::span<const float> in = features.row(r);
-    const std::span<float> to = out.row(r);
-    for (std::size_t c = 0; c < in.size(); ++c) {
-      const float value = (in[c] - mean[c]) * scale[c];
-      to[c] = std::isfinite(value) ? std::clamp(value, -clip, clip) : 0.0f;
+features::Encoded Normalisation::apply(features::Encoded programs) const {
+  assert(programs.rows.columns == features());
+  for (std::int64_t r = 0; r < programs.rows.rows; ++r) {
+    const std::span<float> row = programs.rows.row(r);
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const float value = (row[c] - mean[c]) * scale[c];
+      row[c] = std::isfinite(value) ? std::clamp(value, -clip, clip) : 0.0f;
     }
   }
-  return out;
+  return programs;
 }
 
 Normalisation fit_normalisation(std::span<const Examples> groups) {
   assert(!groups.empty());
-  const std::size_t columns = std::size_t(groups.front().features.columns);
+  const std::size_t columns = std::size_t(groups.front().features.rows.columns);
   std::vector<double> mean(columns, 0.0), squares(columns, 0.0);
   std::int64_t rows = 0;
   // Two passes: the variance of a feature far from zero does not survive the one-pass formula.
   for (const Examples& group : groups) {
-    rows += group.size();
-    for (std::int64_t r = 0; r < group.size(); ++r) {
-      const auto row = group.features.row(r);
+    rows += group.features.rows.rows;
+    for (std::int64_t r = 0; r < group.features.rows.rows; ++r) {
+      const auto row = group.features.rows.row(r);
       for (std::size_t c = 0; c < columns; ++c) mean[c] += double(row[c]);
     }
   }
   assert(rows > 0);
   for (double& value : mean) value /= double(rows);
   for (const Examples& group : groups) {
-    for (std::int64_t r = 0; r < group.size(); ++r) {
-      const auto row = group.features.row(r);
+    for (std::int64_t r = 0; r < group.features.rows.rows; ++r) {
+      const auto row = group.features.rows.row(r);
       for (std::size_t c = 0; c < columns; ++c) squares[c] += (double(row[c]) - mean[c]) * (double(row[c]) - mean[c]);
     }
   }

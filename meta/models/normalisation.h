@@ -17,7 +17,7 @@ struct Normalisation {
   static constexpr float clip = 4;  // standard deviations
   std::int64_t features() const { return std::int64_t(mean.size()); }
   // (x - mean) * scale within +-clip. Also replaces what is not finite by the mean.
-  base::Matrix apply(const base::Matrix& features) const;
+  features::Encoded apply(features::Encoded programs) const;
   bool operator==(const Normalisation&) const = default;
 };
 

@@ -11,12 +11,16 @@ class RandomModel final : public CostModel {
  public:
   explicit RandomModel(std::uint64_t seed) : seed_(seed) {}
 
-  Scores score(const base::Matrix& features) const override {
-    Scores out{std::vector<float>(std::size_t(features.rows)), std::vector<float>(std::size_t(features.rows), 0.0f)};
-    for (std::int64_t r = 0; r < features.rows; ++r) {
-      const auto row = features.row(r);
-      const std::string_view bytes(reinterpret_cast<const char*>(row.data()), row.size_bytes());
-      out.mean[std::size_t(r)] = float(base::hash_combine(seed_, base::hash_bytes(bytes)) >> 40) * 0x1p-24f;
+  Scores score(const features::Encoded& programs) const override {
+    const std::size_t count = std::size_t(programs.programs());
+    Scores out{std::vector<float>(count), std::vector<float>(count, 0.0f)};
+    for (std::size_t p = 0; p < count; ++p) {
+      const std::size_t columns = std::size_t(programs.rows.columns);
+      const auto numbers = std::span(programs.rows.values)
+                               .subspan(std::size_t(programs.begins[p]) * columns,
+                                        std::size_t(programs.begins[p + 1] - programs.begins[p]) * columns);
+      const std::string_view bytes(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+      out.mean[p] = float(base::hash_combine(seed_, base::hash_bytes(bytes)) >> 40) * 0x1p-24f;
     }
     return out;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <numeric>
 
 #include "base/random.h"
 #include "meta/networks/gemm.h"
@@ -65,11 +66,13 @@ class Mlp final : public NetworkOf<T> {
   std::int64_t parameters() const override { return layout_.back().offset + layout_.back().size; }
   const std::vector<ParameterBlock>& layout() const override { return layout_; }
 
-  std::unique_ptr<Tape> forward(std::span<const T> theta, std::span<const T> x, std::int64_t rows,
+  std::unique_ptr<Tape> forward(std::span<const T> theta, const Inputs<T>& programs,
                                 std::span<T> scores) const override {
-    assert(std::int64_t(theta.size()) == parameters() && std::int64_t(x.size()) == rows * inputs_);
+    const std::int64_t rows = programs.rows();
+    assert(std::int64_t(theta.size()) == parameters() && std::int64_t(programs.x.size()) == rows * inputs_);
     auto tape = std::make_unique<Activations>();
-    tape->x = x.data();
+    tape->x = programs.x.data();
+    tape->begins = programs.begins;
     tape->rows = rows;
     tape->hidden.resize(hidden_.size());
     for (std::size_t l = 0; l < hidden_.size(); ++l) {
@@ -81,14 +84,16 @@ class Mlp final : public NetworkOf<T> {
     const std::int64_t width = width_below(hidden_.size());
     const T* w = weight(theta, hidden_.size());
     const T* last = tape->input(hidden_.size());
-    for (std::int64_t i = 0; i < rows; ++i)
-      scores[i] = dot(last + i * width, w, width) + *bias_of(theta, hidden_.size());
+    std::vector<T> each(std::size_t(rows), T(0));
+    for (std::int64_t i = 0; i < rows; ++i) each[i] = dot(last + i * width, w, width) + *bias_of(theta, hidden_.size());
+    sum_rows(programs.begins, each, scores);
     return tape;
   }
 
-  void backward(std::span<const T> theta, const Tape& tape, std::span<const T> u,
+  void backward(std::span<const T> theta, const Tape& tape, std::span<const T> by_program,
                 std::span<T> gradient) const override {
     const auto& a = static_cast<const Activations&>(tape);
+    const std::vector<T> u = to_rows(a.begins, by_program);
     const Layers e = deltas(theta, a, u);
     head_gradient(a, u, gradient);
     for (std::size_t l = 0; l < hidden_.size(); ++l) {
@@ -115,16 +120,20 @@ class Mlp final : public NetworkOf<T> {
     }
     const std::size_t top = hidden_.size();
     const std::int64_t width = width_below(top);
+    std::vector<T> each(std::size_t(a.rows), T(0));
     for (std::int64_t i = 0; i < a.rows; ++i) {
-      score_tangent[i] = dot(a.input(top) + i * width, weight(v, top), width) + *bias_of(v, top);
-      if (top > 0) score_tangent[i] += dot(tangent->hidden[top - 1].data() + i * width, weight(theta, top), width);
+      each[i] = dot(a.input(top) + i * width, weight(v, top), width) + *bias_of(v, top);
+      if (top > 0) each[i] += dot(tangent->hidden[top - 1].data() + i * width, weight(theta, top), width);
     }
+    sum_rows(a.begins, each, score_tangent);
     return tangent;
   }
 
   void tangent_backward(std::span<const T> theta, const Tape& tape, const Tape& tangent_tape, std::span<const T> v,
-                        std::span<const T> u, std::span<const T> du, std::span<T> gradient) const override {
+                        std::span<const T> by_program, std::span<const T> along_program,
+                        std::span<T> gradient) const override {
     const auto& a = static_cast<const Activations&>(tape);
+    const std::vector<T> u = to_rows(a.begins, by_program), du = to_rows(a.begins, along_program);
     const auto& tangent = static_cast<const Activations&>(tangent_tape);
     const std::size_t top = hidden_.size();
     head_gradient(a, du, gradient);
@@ -162,7 +171,8 @@ class Mlp final : public NetworkOf<T> {
   using Layers = std::vector<std::vector<T>>;
 
   struct Activations final : Tape {
-    const T* x = nullptr;  // null on a tangent tape: x does not depend on the parameters
+    const T* x = nullptr;                  // null on a tangent tape: x does not depend on the parameters
+    std::span<const std::int64_t> begins;  // neither do these
     std::int64_t rows = 0;
     Layers hidden;
     const T* input(std::size_t layer) const { return layer == 0 ? x : hidden[layer - 1].data(); }
@@ -185,6 +195,17 @@ class Mlp final : public NetworkOf<T> {
     T sum = 0;
     for (std::int64_t j = 0; j < count; ++j) sum += a[j] * b[j];
     return sum;
+  }
+  // A program's score is the sum of its rows'.
+  static void sum_rows(std::span<const std::int64_t> begins, const std::vector<T>& rows, std::span<T> programs) {
+    for (std::size_t p = 0; p + 1 < begins.size(); ++p)
+      programs[p] = std::accumulate(rows.begin() + begins[p], rows.begin() + begins[p + 1], T(0));
+  }
+  static std::vector<T> to_rows(std::span<const std::int64_t> begins, std::span<const T> programs) {
+    std::vector<T> rows;
+    for (std::size_t p = 0; p + 1 < begins.size(); ++p)
+      rows.insert(rows.end(), std::size_t(begins[p + 1] - begins[p]), programs[p]);
+    return rows;
   }
   static std::vector<T> repeated(std::span<const T> row, std::int64_t rows) {
     std::vector<T> out(row.size() * std::size_t(rows));

@@ -1,6 +1,6 @@
 // The multi-layer perceptron in native code: ReLU layers and one linear output, with exact derivatives of first and
-// second order written out by hand (Pearlmutter's R-operator). It is what learners train with by default and what every
-// trained network scores with.
+// second order written out by hand (Pearlmutter's R-operator). Of a program with several rows the score is their sum.
+// It is what learners train with by default and what every trained network scores with.
 #pragma once
 
 #include <memory>

@@ -23,7 +23,7 @@ using codegen::test::matmul;
 // Values of an encoded program by name.
 std::map<std::string, float> encoded(const LoopProgram& program) {
   const Encoding& encoding = encoding_named("context_relation");
-  const base::Matrix matrix = encode(encoding, std::span(&program, 1));
+  const base::Matrix matrix = encode(encoding, std::span(&program, 1)).rows;
   std::map<std::string, float> values;
   for (std::size_t c = 0; c < encoding.features.size(); ++c) values[encoding.features[c].name] = matrix.values[c];
   return values;
@@ -335,12 +335,35 @@ TEST(Encoding, ThreadsChangeNothing) {
   std::vector<LoopProgram> programs;
   for (int b = 0; b < 20; ++b) programs.push_back(parse_program(many_buffers(b % 9), "p"));
   const Encoding& encoding = encoding_named("context_relation");
-  const base::Matrix alone = encode(encoding, programs, 1);
-  EXPECT_EQ(alone.rows, 20);
+  const Encoded alone = encode(encoding, programs, 1);
+  EXPECT_EQ(alone.programs(), 20);
   EXPECT_EQ(alone, encode(encoding, programs, 4));
-  const base::Matrix one = encode(encoding, std::span(&programs[7], 1));
-  EXPECT_TRUE(std::equal(one.values.begin(), one.values.end(), alone.row(7).begin()));
-  EXPECT_EQ(encode(encoding, {}).rows, 0);
+  EXPECT_EQ(encode(encoding, std::span(&programs[7], 1)), chosen(alone, std::vector<std::int64_t>{7}));
+  EXPECT_EQ(encode(encoding, {}).programs(), 0);
+}
+
+TEST(Encoded, ProgramsOfSeveralRows) {
+  Encoded encoded;
+  encoded.rows = base::Matrix(4, 2);
+  encoded.rows.values = {1, 2, 3, 4, 5, 6, 7, 8};
+  encoded.begins = {0, 1, 4};
+  encoded.parents = {-1, -1, 0, 0};
+  EXPECT_EQ(encoded.programs(), 2);
+  const base::Matrix sums = summed(encoded);
+  EXPECT_EQ(sums.values, (std::vector<float>{1, 2, 15, 18}));
+
+  const Encoded both = chosen(encoded, std::vector<std::int64_t>{1, 0, 1});
+  EXPECT_EQ(both.begins, (std::vector<std::int64_t>{0, 3, 4, 7}));
+  EXPECT_EQ(both.parents, (std::vector<std::int32_t>{-1, 0, 0, -1, -1, 0, 0}));
+  EXPECT_EQ(both.rows.row(3)[1], 2.0f);
+
+  Encoded all;
+  for (const std::int64_t program : {1, 0, 1}) append(all, chosen(encoded, std::vector<std::int64_t>{program}));
+  EXPECT_EQ(all, both);
+
+  const Encoded simple = one_row_each(encoded.rows);
+  EXPECT_EQ(simple.programs(), 4);
+  EXPECT_EQ(summed(simple), encoded.rows);
 }
 
 }  // namespace

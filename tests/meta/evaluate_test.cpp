@@ -143,10 +143,10 @@ TEST(TaskSetCuts, ByPlatform) {
   EXPECT_FALSE(rest.sources.contains("p1"));
   EXPECT_EQ(platforms(only_platforms(tasks, {"p3", "p1"})), (std::vector<std::string>{"p1", "p3"}));
   EXPECT_THROW(without_platform(tasks, "q1"), base::UserError);
-  const Examples rows = rows_of(tasks.groups[0], {5, 2});
+  const Examples rows = chosen(tasks.groups[0], {5, 2});
   EXPECT_EQ(rows.size(), 2);
   EXPECT_EQ(rows.log_seconds[0], tasks.groups[0].log_seconds[5]);
-  EXPECT_EQ(rows.features.at(1, 3), tasks.groups[0].features.at(2, 3));
+  EXPECT_EQ(rows.features.rows.at(1, 3), tasks.groups[0].features.rows.at(2, 3));
   EXPECT_EQ(rows.program_hashes[1], tasks.groups[0].program_hashes[2]);
 }
 

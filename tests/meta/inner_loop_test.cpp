@@ -24,6 +24,7 @@ struct Case {
         for (std::int64_t r = 0; r < size; ++r) {
           log_seconds.push_back(stream.normal());
           for (std::int64_t c = 0; c < shape.inputs; ++c) out.x.push_back(stream.normal());
+          out.begins.push_back(std::int64_t(log_seconds.size()));
         }
       }
       out.objective = Objective(Loss::rank, log_seconds, sizes);
@@ -39,7 +40,7 @@ struct Case {
   double query_loss(const std::vector<double>& rates, const std::vector<double>& from) const {
     const std::vector<double> adapted = adapt<double>(*network, rates, from, support);
     std::vector<double> scores(std::size_t(query.objective.rows()));
-    network->forward(adapted, query.x, query.objective.rows(), scores);
+    network->forward(adapted, query.inputs(), scores);
     return query.objective.value<double>(scores);
   }
 };

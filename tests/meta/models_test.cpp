@@ -37,11 +37,11 @@ Examples examples(std::int64_t rows, std::int64_t columns, std::uint64_t seed,
   Examples out;
   out.platform = "target";
   out.workload.text = "w";
-  out.features = base::Matrix(rows, columns);
+  out.features = features::one_row_each(base::Matrix(rows, columns));
   base::Stream stream(seed, "examples");
   for (std::int64_t r = 0; r < rows; ++r) {
-    for (float& value : out.features.row(r)) value = float(stream.normal());
-    out.log_seconds.push_back(log_seconds(out.features.row(r)));
+    for (float& value : out.features.rows.row(r)) value = float(stream.normal());
+    out.log_seconds.push_back(log_seconds(out.features.rows.row(r)));
     out.program_hashes.push_back(stream.bits());
   }
   return out;
@@ -53,7 +53,7 @@ TEST(Normalisation, IsOfTheTrainingRowsAlone) {
   TaskSet all = synthetic::make({.platforms = 3, .workloads = 2, .rows = 40, .features = 5});
   for (Examples& group : all.groups) {
     if (group.platform != "p2") continue;
-    for (std::int64_t r = 0; r < group.size(); ++r) group.features.at(r, 1) += 100;
+    for (std::int64_t r = 0; r < group.size(); ++r) group.features.rows.at(r, 1) += 100;
   }
   const TaskSet training = without_platform(all, "p2");
   const std::vector<Examples> held_out = only_platforms(all, {"p2"}).groups;
@@ -80,11 +80,11 @@ TEST(Normalisation, IsOfTheTrainingRowsAlone) {
 TEST(Normalisation, CentresScalesClipsAndDropsConstants) {
   Examples group = examples(200, 3, 1, [](auto) { return 0.0; });
   for (std::int64_t r = 0; r < 200; ++r) {
-    group.features.at(r, 0) = 1000 + 5 * group.features.at(r, 0);
-    group.features.at(r, 2) = 7;
+    group.features.rows.at(r, 0) = 1000 + 5 * group.features.rows.at(r, 0);
+    group.features.rows.at(r, 2) = 7;
   }
   const Normalisation normalisation = fit_normalisation({&group, 1});
-  const base::Matrix x = normalisation.apply(group.features);
+  const base::Matrix x = normalisation.apply(group.features).rows;
   double mean = 0, squares = 0;
   for (std::int64_t r = 0; r < 200; ++r) {
     mean += double(x.at(r, 0)) / 200;
@@ -95,7 +95,8 @@ TEST(Normalisation, CentresScalesClipsAndDropsConstants) {
   EXPECT_NEAR(squares, 1, 1e-2);
   base::Matrix odd(1, 3);
   odd.values = {1e9f, NAN, 9.0f};
-  EXPECT_EQ(normalisation.apply(odd).values, (std::vector<float>{Normalisation::clip, 0.0f, 0.0f}));
+  EXPECT_EQ(normalisation.apply(features::one_row_each(odd)).rows.values,
+            (std::vector<float>{Normalisation::clip, 0.0f, 0.0f}));
 }
 
 TEST(Ridge, SatisfiesTheNormalEquations) {
@@ -139,7 +140,7 @@ TEST(Ridge, WithoutSupportIsTheMeanOfTheSources) {
   const Scores scores = model->score(group.features), same = model->adapted({})->score(group.features);
   const Scores residual = make_residual_model(columns_as_sources(3))->score(group.features);
   for (std::int64_t r = 0; r < 5; ++r) {
-    const auto row = group.features.row(r);
+    const auto row = group.features.rows.row(r);
     EXPECT_NEAR(scores.mean[std::size_t(r)], (row[0] + row[1] + row[2]) / 3, 1e-6f);
     EXPECT_NEAR(residual.mean[std::size_t(r)], (row[0] + row[1] + row[2]) / 3, 1e-6f);
   }
@@ -203,7 +204,7 @@ class EveryLearner : public testing::TestWithParam<std::string> {
   static std::vector<Examples> target() { return only_platforms(synthetic::make({}), {"p3"}).groups; }
   static std::vector<Examples> support() {
     std::vector<Examples> out;
-    for (const Examples& group : target()) out.push_back(rows_of(group, {3, 1, 4, 15, 9, 26, 5, 35, 8, 7}));
+    for (const Examples& group : target()) out.push_back(chosen(group, {3, 1, 4, 15, 9, 26, 5, 35, 8, 7}));
     return out;
   }
   static std::unique_ptr<CostModel> train(const LearnerSettings& with) {
@@ -214,23 +215,23 @@ class EveryLearner : public testing::TestWithParam<std::string> {
 
 TEST_P(EveryLearner, AdaptsDeterministicallyAndNotWithoutSupport) {
   const auto model = train(settings());
-  const base::Matrix features = target().front().features;
-  const auto before = model->score(features).mean, after = model->adapted(support())->score(features).mean;
-  ASSERT_EQ(before.size(), std::size_t(features.rows));
-  EXPECT_EQ(before, model->adapted({})->score(features).mean);
-  EXPECT_EQ(after, model->adapted(support())->score(features).mean);
+  const features::Encoded programs = target().front().features;
+  const auto before = model->score(programs).mean, after = model->adapted(support())->score(programs).mean;
+  ASSERT_EQ(before.size(), std::size_t(programs.programs()));
+  EXPECT_EQ(before, model->adapted({})->score(programs).mean);
+  EXPECT_EQ(after, model->adapted(support())->score(programs).mean);
   EXPECT_EQ(before == after, GetParam() == "random");
   for (const float score : after) EXPECT_TRUE(std::isfinite(score));
 }
 
 TEST_P(EveryLearner, SeedDecidesAndThreadsDoNot) {
   LearnerSettings with = settings();
-  const base::Matrix features = target().front().features;
-  const auto scores = train(with)->score(features).mean;
+  const features::Encoded programs = target().front().features;
+  const auto scores = train(with)->score(programs).mean;
   with.threads = 3;
-  EXPECT_EQ(scores, train(with)->score(features).mean);
+  EXPECT_EQ(scores, train(with)->score(programs).mean);
   with.seed = 2;
-  EXPECT_EQ(scores == train(with)->score(features).mean, GetParam() == "scratch");
+  EXPECT_EQ(scores == train(with)->score(programs).mean, GetParam() == "scratch");
 }
 
 TEST_P(EveryLearner, ScoresOneByOneAsTogether) {
@@ -238,20 +239,20 @@ TEST_P(EveryLearner, ScoresOneByOneAsTogether) {
   const Examples group = target().front();
   const auto together = model->score(group.features).mean;
   for (const std::int64_t r : {0, 17, 79}) {
-    const float alone = model->score(rows_of(group, {r}).features).mean.front();
+    const float alone = model->score(chosen(group, {r}).features).mean.front();
     EXPECT_NEAR(alone, together[std::size_t(r)], 1e-4f * std::max(1.0f, std::abs(alone))) << "row " << r;
   }
-  EXPECT_TRUE(model->score(base::Matrix(0, group.features.columns)).mean.empty());
+  EXPECT_TRUE(model->score(features::one_row_each(base::Matrix(0, group.features.rows.columns))).mean.empty());
 }
 
 TEST_P(EveryLearner, StateRoundTrips) {
-  const base::Matrix features = target().front().features;
+  const features::Encoded programs = target().front().features;
   const auto model = train(settings());
   for (const CostModel* each : {model.get(), model->adapted(support()).release()}) {
     const auto back = model_from(std::string(each->kind()), each->state());
     EXPECT_EQ(back->kind(), each->kind());
     EXPECT_EQ(back->state(), each->state());
-    const auto a = each->score(features).mean, b = back->score(features).mean;
+    const auto a = each->score(programs).mean, b = back->score(programs).mean;
     for (std::size_t r = 0; r < a.size(); ++r) EXPECT_NEAR(a[r], b[r], 1e-5f * std::max(1.0f, std::abs(a[r])));
     if (each != model.get()) delete each;
   }

@@ -44,19 +44,26 @@ double relative(double got, double expected) {
 }
 
 const std::vector<NetworkShape> shapes = {{7, {}}, {5, {9}}, {11, {8, 6}}, {6, {7, 5, 4}}};
-constexpr std::int64_t rows = 13;
+// Programs of one row and of several.
+const std::vector<std::int64_t> begins = {0, 1, 2, 5, 6, 8, 9, 10, 12, 13};
+constexpr std::int64_t rows = 13, programs = 9;
+
+template <class T>
+Inputs<T> inputs(const std::vector<T>& x) {
+  return {x, begins, {}};
+}
 
 std::vector<double> scores_of(const NetworkOf<double>& network, const std::vector<double>& theta,
                               const std::vector<double>& x) {
-  std::vector<double> scores(rows);
-  network.forward(theta, x, rows, scores);
+  std::vector<double> scores(programs);
+  network.forward(theta, inputs(x), scores);
   return scores;
 }
 
 std::vector<double> backward_of(const NetworkOf<double>& network, const std::vector<double>& theta,
                                 const std::vector<double>& x, const std::vector<double>& u) {
-  std::vector<double> scores(rows), gradient(theta.size());
-  const auto tape = network.forward(theta, x, rows, scores);
+  std::vector<double> scores(programs), gradient(theta.size());
+  const auto tape = network.forward(theta, inputs(x), scores);
   network.backward(theta, *tape, u, gradient);
   return gradient;
 }
@@ -79,9 +86,13 @@ TEST(Network, ForwardByHand) {
   const std::vector<double> theta = {1, -1, 2, 0, 0.5, 0, 3, 4, -1};
   const std::vector<double> x = {1, 2, /**/ -3, 1};
   std::vector<double> scores(2);
-  network->forward(theta, x, 2, scores);
+  const std::vector<std::int64_t> one_each = {0, 1, 2}, both = {0, 2};
+  network->forward(theta, {x, one_each, {}}, scores);
   EXPECT_DOUBLE_EQ(scores[0], 3 * (1 + 4 + 0.5) + 4 * 0 - 1);  // second unit is -1: cut off
   EXPECT_DOUBLE_EQ(scores[1], 3 * 0 + 4 * 3 - 1);              // first unit is -0.5: cut off
+  std::vector<double> sum(1);
+  network->forward(theta, {x, both, {}}, sum);  // one program of two rows
+  EXPECT_DOUBLE_EQ(sum[0], scores[0] + scores[1]);
 }
 
 TEST(Network, BackwardAgreesWithCentralDifferences) {
@@ -89,7 +100,7 @@ TEST(Network, BackwardAgreesWithCentralDifferences) {
     const auto network = make_mlp_double(shape);
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       const std::vector<double> theta = start(shape, seed), x = normals<double>(rows * shape.inputs, seed, "x"),
-                                u = normals<double>(rows, seed, "u");
+                                u = normals<double>(programs, seed, "u");
       const std::vector<double> gradient = backward_of(*network, theta, x, u);
       const std::vector<double> v = normals<double>(std::int64_t(theta.size()), seed, "v");
       const double step = 1e-6;
@@ -106,18 +117,18 @@ TEST(Network, TangentsAgreeWithCentralDifferences) {
     const auto network = make_mlp_double(shape);
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       const std::vector<double> theta = start(shape, seed), x = normals<double>(rows * shape.inputs, seed, "x"),
-                                u = normals<double>(rows, seed, "u"), du = normals<double>(rows, seed, "du"),
+                                u = normals<double>(programs, seed, "u"), du = normals<double>(programs, seed, "du"),
                                 v = normals<double>(std::int64_t(theta.size()), seed, "v"),
                                 w = normals<double>(std::int64_t(theta.size()), seed, "w");
-      std::vector<double> scores(rows), tangent(rows), gradient(theta.size());
-      const auto tape = network->forward(theta, x, rows, scores);
+      std::vector<double> scores(programs), tangent(programs), gradient(theta.size());
+      const auto tape = network->forward(theta, inputs(x), scores);
       const auto tangent_tape = network->tangent_forward(theta, *tape, v, tangent);
       network->tangent_backward(theta, *tape, *tangent_tape, v, u, du, gradient);
 
       const double step = 1e-6;
       const std::vector<double> up = scores_of(*network, along(theta, v, step), x),
                                 down = scores_of(*network, along(theta, v, -step), x);
-      for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t r = 0; r < programs; ++r) {
         EXPECT_NEAR(tangent[r], (up[r] - down[r]) / (2 * step), 1e-7 * std::max(1.0, std::abs(tangent[r])))
             << "seed " << seed;
       }
@@ -134,13 +145,13 @@ TEST(Network, FloatFollowsDouble) {
   const auto single = make_mlp(shape);
   const auto precise = make_mlp_double(shape);
   const std::vector<float> theta = initial_parameters(shape, 3), x = normals<float>(rows * 50, 3, "x"),
-                           u = normals<float>(rows, 3, "u");
-  std::vector<float> scores(rows), gradient(theta.size());
-  const auto tape = single->forward(theta, x, rows, scores);
+                           u = normals<float>(programs, 3, "u");
+  std::vector<float> scores(programs), gradient(theta.size());
+  const auto tape = single->forward(theta, inputs(x), scores);
   single->backward(theta, *tape, u, gradient);
   const std::vector<double> theta2(theta.begin(), theta.end()), x2(x.begin(), x.end()), u2(u.begin(), u.end());
   const std::vector<double> expected = scores_of(*precise, theta2, x2), slope = backward_of(*precise, theta2, x2, u2);
-  for (std::size_t r = 0; r < rows; ++r) EXPECT_NEAR(double(scores[r]), expected[r], 1e-4);
+  for (std::size_t r = 0; r < programs; ++r) EXPECT_NEAR(double(scores[r]), expected[r], 1e-4);
   for (std::size_t i = 0; i < slope.size(); ++i) EXPECT_NEAR(double(gradient[i]), slope[i], 2e-4);
 }
 
@@ -177,13 +188,13 @@ TEST(Network, TorchPluginAgreesWithNativeCode) {
     EXPECT_EQ(torch->inputs(), native->inputs());
     EXPECT_EQ(torch->parameters(), native->parameters());
     const std::vector<double> theta = start(shape, 7), x = normals<double>(rows * shape.inputs, 7, "x"),
-                              u = normals<double>(rows, 7, "u"), du = normals<double>(rows, 7, "du"),
+                              u = normals<double>(programs, 7, "u"), du = normals<double>(programs, 7, "du"),
                               v = normals<double>(std::int64_t(theta.size()), 7, "v");
     std::vector<double> results[2];
     for (int which = 0; which < 2; ++which) {
       const NetworkOf<double>& network = which == 0 ? *native : *torch;
-      std::vector<double> scores(rows), tangent(rows), gradient(theta.size()), second(theta.size());
-      const auto tape = network.forward(theta, x, rows, scores);
+      std::vector<double> scores(programs), tangent(programs), gradient(theta.size()), second(theta.size());
+      const auto tape = network.forward(theta, inputs(x), scores);
       network.backward(theta, *tape, u, gradient);
       const auto tangent_tape = network.tangent_forward(theta, *tape, v, tangent);
       network.tangent_backward(theta, *tape, *tangent_tape, v, u, du, second);
@@ -198,10 +209,10 @@ TEST(Network, TorchPluginAgreesWithNativeCode) {
   }
   const auto native = make_mlp({20, {16, 8}}), torch = make_mlp({20, {16, 8}}, "torch");
   const std::vector<float> theta = initial_parameters({20, {16, 8}}, 1), x = normals<float>(rows * 20, 1, "x");
-  std::vector<float> a(rows), b(rows);
-  native->forward(theta, x, rows, a);
-  torch->forward(theta, x, rows, b);
-  for (std::size_t r = 0; r < rows; ++r) EXPECT_NEAR(a[r], b[r], 1e-4f);
+  std::vector<float> a(programs), b(programs);
+  native->forward(theta, inputs(x), a);
+  torch->forward(theta, inputs(x), b);
+  for (std::size_t r = 0; r < programs; ++r) EXPECT_NEAR(a[r], b[r], 1e-4f);
 }
 
 }  // namespace

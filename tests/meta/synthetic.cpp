@@ -43,16 +43,16 @@ TaskSet make(const Settings& settings) {
       Examples group;
       group.platform = name;
       group.workload.text = fmt::format("w{}", w);
-      group.features = base::Matrix(settings.rows, settings.features);
+      group.features = features::one_row_each(base::Matrix(settings.rows, settings.features));
       // Features depend on the workload alone: all platforms measured the same programs.
       base::Stream programs(settings.seed, "programs", std::uint64_t(w));
       for (std::int64_t r = 0; r < settings.rows; ++r) {
         double log_seconds = -5 + w + settings.noise * own.normal();
-        for (float& value : group.features.row(r)) value = float(3 + 2 * programs.normal());
+        for (float& value : group.features.rows.row(r)) value = float(3 + 2 * programs.normal());
         for (int c = 0; c < costs; ++c) {
           double cost = 0;
           for (int f = 0; f < settings.features; ++f) {
-            cost += hidden[std::size_t(c * settings.features + f)] * (double(group.features.at(r, f)) - 3) / 2;
+            cost += hidden[std::size_t(c * settings.features + f)] * (double(group.features.rows.at(r, f)) - 3) / 2;
           }
           log_seconds += mix[c] * cost + bend[c] * std::max(cost, 0.0);
         }

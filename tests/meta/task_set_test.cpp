@@ -56,10 +56,8 @@ TEST(TaskSet, EncodesWhatWasMeasured) {
   // The first row is the first trial: its label is the minimum of the repetitions, its features those of its program.
   EXPECT_DOUBLE_EQ(group.log_seconds.front(), std::log(0.25));
   EXPECT_EQ(group.program_hashes.front(), a.rows.front().program_hash);
-  std::vector<float> expected(encoding().features.size());
-  encoding().encode(*codegen::program(a.candidate(a.rows.front()), a.target), expected);
-  const auto row = group.features.row(0);
-  EXPECT_EQ(std::vector<float>(row.begin(), row.end()), expected);
+  const auto first = codegen::program(a.candidate(a.rows.front()), a.target);
+  EXPECT_EQ(features::chosen(group.features, std::vector<std::int64_t>{0}), encoding().encode({.program = &*first}));
 
   const TaskSet same = make_task_set({a, b}, encoding(), 4);
   ASSERT_EQ(same.groups.size(), tasks.groups.size());

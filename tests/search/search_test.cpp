@@ -37,9 +37,8 @@ float log_seconds_of(std::span<const float> row) {
 }
 
 double seconds_of_program(const codegen::Candidate& candidate) {
-  std::vector<float> row(encoding().features.size());
-  encoding().encode(*codegen::program(candidate, small_target()), row);
-  return std::exp(double(log_seconds_of(row)));
+  const auto program = codegen::program(candidate, small_target());
+  return std::exp(double(log_seconds_of(encoding().encode({.program = &*program}).rows.row(0))));
 }
 
 class FakeMeasurer : public tasks::Measurer {
@@ -66,7 +65,8 @@ class FakeMeasurer : public tasks::Measurer {
 // Scores a program by the nearest program that it was adapted on.
 class NearestRow : public meta::CostModel {
  public:
-  meta::Scores score(const base::Matrix& features) const override {
+  meta::Scores score(const features::Encoded& programs) const override {
+    const base::Matrix& features = programs.rows;
     meta::Scores scores{std::vector<float>(std::size_t(features.rows)), std::vector<float>(std::size_t(features.rows))};
     for (std::int64_t r = 0; r < features.rows; ++r) {
       double best = INFINITY;
@@ -74,7 +74,7 @@ class NearestRow : public meta::CostModel {
         for (std::int64_t s = 0; s < group.size(); ++s) {
           double distance = 0;
           for (std::int64_t c = 0; c < features.columns; ++c)
-            distance += std::pow(features.at(r, c) - group.features.at(s, c), 2);
+            distance += std::pow(features.at(r, c) - group.features.rows.at(s, c), 2);
           if (distance < best) {
             best = distance;
             scores.mean[std::size_t(r)] = float(-group.log_seconds[std::size_t(s)]);
@@ -97,7 +97,8 @@ class NearestRow : public meta::CostModel {
 // Knows the platform.
 class Oracle : public meta::CostModel {
  public:
-  meta::Scores score(const base::Matrix& features) const override {
+  meta::Scores score(const features::Encoded& programs) const override {
+    const base::Matrix& features = programs.rows;
     meta::Scores scores{{}, std::vector<float>(std::size_t(features.rows))};
     for (std::int64_t r = 0; r < features.rows; ++r) scores.mean.push_back(-log_seconds_of(features.row(r)));
     return scores;

@@ -495,7 +495,7 @@ TEST(Rebuild, EveryCandidateByEveryPipelineTimedInEveryRound) {
   const std::vector<codegen::Candidate> best{candidate(small_matmul(), "sketch plain\n"), bad};
   const MeasureSettings settings = quick();
   Quiet quiet_monitor;
-  const std::vector<Build> builds = rebuild(platform, best, 2, settings, quiet_monitor);
+  const std::vector<Build> builds = rebuild(platform, best, 2, 2, settings, quiet_monitor);
   const auto& pipelines = codegen::pipelines();
   ASSERT_EQ(builds.size(), 2 * pipelines.size());
   for (std::size_t i = 0; i < builds.size(); ++i) {
@@ -517,17 +517,42 @@ TEST(Rebuild, EqualMachineCodeIsTimedOnce) {
   const codegen::Candidate plain = candidate(small_matmul(), "sketch plain\n");
   Quiet quiet_monitor;
   const std::vector<Build> builds =
-      rebuild(platform_named("native"), std::vector{plain, plain}, 1, quick(), quiet_monitor);
+      rebuild(platform_named("native"), std::vector{plain, plain}, 2, 1, quick(), quiet_monitor);
   const std::size_t pipelines = codegen::pipelines().size();
   // Two timings of one program never agree to the last bit.
   for (std::size_t i = 0; i < pipelines; ++i)
     EXPECT_EQ(builds[i].measurement.seconds, builds[pipelines + i].measurement.seconds);
 }
 
+TEST(Rebuild, OnlyTheFastestGoOnToEveryPipeline) {
+  const codegen::Workload workload = codegen::parse_workload("matmul(m=64,n=64,k=64)");
+  const codegen::Candidate plain = candidate(workload, "sketch plain\n");
+  const codegen::Candidate fast = candidate(workload,
+                                            "sketch fast\ntile C j 16\norder C i.0 j.0 l.0 j.1\nvector C j.1\n"
+                                            "accumulate C above l.0\n");
+  const codegen::Candidate bad = candidate(workload, "sketch bad\ntile C nowhere 4\n");
+  Quiet quiet_monitor;
+  const std::vector<Build> builds =
+      rebuild(platform_named("native"), std::vector{plain, bad, fast}, 1, 2, quick(), quiet_monitor);
+  const auto& pipelines = codegen::pipelines();
+  ASSERT_EQ(builds.size(), 2 + pipelines.size());
+  const auto& search = codegen::search_pipeline(platform_named("native").target);
+  EXPECT_EQ(builds[0].candidate, 0);
+  EXPECT_EQ(builds[0].measurement.status, Status::ok) << builds[0].measurement.reason;
+  EXPECT_EQ(builds[1].candidate, 1);
+  EXPECT_EQ(builds[1].measurement.status, Status::does_not_compile);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(builds[i].pipeline, search.name);
+  for (std::size_t i = 0; i < pipelines.size(); ++i) {
+    EXPECT_EQ(builds[2 + i].candidate, 2);
+    EXPECT_EQ(builds[2 + i].pipeline, pipelines[i].name);
+    EXPECT_EQ(builds[2 + i].measurement.status, Status::ok) << builds[2 + i].measurement.reason;
+  }
+}
+
 TEST(Rebuild, AStopLeavesNothing) {
   StopAfter monitor(1);
   const codegen::Candidate plain = candidate(small_matmul(), "sketch plain\n");
-  EXPECT_TRUE(rebuild(platform_named("native"), std::vector{plain}, 2, quick(), monitor).empty());
+  EXPECT_TRUE(rebuild(platform_named("native"), std::vector{plain}, 1, 2, quick(), monitor).empty());
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/index_add.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -52,17 +54,18 @@ class TorchMlp final : public NetworkOf<T> {
   std::int64_t parameters() const override { return layout_.back().offset + layout_.back().size; }
   const std::vector<ParameterBlock>& layout() const override { return layout_; }
 
-  std::unique_ptr<Tape> forward(std::span<const T> theta, std::span<const T> x, std::int64_t rows,
+  std::unique_ptr<Tape> forward(std::span<const T> theta, const graft::meta::Inputs<T>& programs,
                                 std::span<T> scores) const override {
     auto graph = std::make_unique<Graph>();
     // The graph outlives `theta`, hence the copy.
     graph->theta = view_of(theta, {parameters()}).clone().set_requires_grad(true);
-    at::Tensor h = view_of(x, {rows, inputs_});
+    at::Tensor h = view_of(programs.x, {programs.rows(), inputs_});
     for (std::size_t l = 0; l < layout_.size() / 2; ++l) {
       if (l > 0) h = at::relu(h);
       h = at::addmm(parameter(graph->theta, 2 * l + 1), h, parameter(graph->theta, 2 * l));
     }
-    graph->scores = h.flatten();
+    graph->scores =
+        at::index_add(at::zeros({programs.programs()}, h.options()), 0, programs_of_rows(programs.begins), h.flatten());
     copy_out(graph->scores.detach(), scores);
     return graph;
   }
@@ -91,6 +94,13 @@ class TorchMlp final : public NetworkOf<T> {
   }
 
  private:
+  static at::Tensor programs_of_rows(std::span<const std::int64_t> begins) {
+    at::Tensor program = at::empty({begins.back()}, at::kLong);
+    std::int64_t* const to = program.data_ptr<std::int64_t>();
+    for (std::size_t p = 0; p + 1 < begins.size(); ++p) std::fill(to + begins[p], to + begins[p + 1], std::int64_t(p));
+    return program;
+  }
+
   struct Graph final : Tape {
     at::Tensor theta, scores;
   };
