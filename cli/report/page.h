@@ -1,5 +1,5 @@
-// The page of `graft report`: one HTML file without scripts or anything from outside, for runs and evaluations. It says
-// what the results say and no more; it reads no files.
+// The page of `graft report`: one HTML file without scripts or anything from outside, for runs, evaluations and
+// comparisons. It says what the results say and no more; it reads no files.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ struct ReportedRun {
   std::vector<datasets::Trial> trials;
 };
 
-// The result of `graft evaluate --json` or of `graft tune --json`.
+// The result of `graft evaluate --json`, of `graft tune --json` or of `graft compare --json`.
 struct ReportedResult {
   std::string name;
   base::Document result;
 };
 
-// Runs of one workload on one platform share a plot. Throws UserError for a result that is neither of the two.
+// Runs of one workload on one platform share a plot. Throws UserError for a result that is none of these.
 std::string page(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results,
                  const std::string& about);
 

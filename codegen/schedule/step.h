@@ -11,6 +11,10 @@
 
 namespace graft::codegen {
 
+// Names of steps are versions: datasets and journals hold sketches as text and the hashes of the programs that they made,
+// for good. What a step of a name does never changes; a step that is to do something else, even something better, gets
+// a new name beside the old one, which stays. tests/datasets/frozen holds programs of every step against that.
+//
 // Text form of each (STAGE is the name of the tensor that it fills); absorb, rfactor, winograd and layout stand before
 // all others, tile and order before a stage's other steps, the steps of a stage that is computed within another one
 // behind that compute:

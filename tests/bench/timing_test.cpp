@@ -99,7 +99,8 @@ KernelRow row(const std::string& workload, double ours, double theirs) {
                  .peak_flops = 2e9,
                  .ours = {},
                  .peak = {},
-                 .baselines = {}};
+                 .baselines = {},
+                 .layouts = {}};
   made.ours = {.name = "graft", .call = {}, .check = {}, .timing = taking(ours)};
   made.peak = {.name = "peak", .call = {}, .check = {}, .timing = taking(0.5)};  // 4 GFLOP/s
   made.baselines.push_back({.name = "openblas", .call = {}, .check = {}, .how = "sgemm", .timing = taking(theirs)});

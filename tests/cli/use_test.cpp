@@ -11,8 +11,8 @@ TEST(Help, ListsEveryCommand) {
   const base::Finished finished = graft({"--help"});
   EXPECT_EQ(finished.exit_code, 0);
   EXPECT_EQ(finished.err, "");
-  for (const char* name : {"doctor", "platform list", "platform show", "platform probe", "platform validate", "collect", "train", "adapt",
-                           "evaluate", "tune", "inspect", "report"}) {
+  for (const char* name : {"doctor", "platform list", "platform show", "platform probe", "platform validate", "collect",
+                           "clean", "compare", "train", "adapt", "evaluate", "tune", "inspect", "report"}) {
     EXPECT_NE(finished.out.find(name), std::string::npos) << name;
     const base::Finished own = graft({"help", std::string(name).substr(0, std::string(name).find(' '))});
     if (std::string(name).find(' ') == std::string::npos) {
@@ -84,6 +84,14 @@ const std::vector<Refused> kRefused = {
     {{"tune", small, "--model", "nothing.h5"}, {"nothing.h5"}},
     {{"tune", small, "--space", "nothing.space"}, {"nothing.space"}},
     {{"collect", small, small, "--out", "twice.h5"}, {"twice"}},
+    {{"collect", "suite:resnet18", "resnet18.C2", "--out", "twice.h5"}, {"twice"}},
+    {{"collect", "suite:shiped", "--out", "x.h5"}, {"unknown suite", "did you mean 'shipped'"}},
+    {{"collect", "--out", "x.h5"}, {"WORKLOAD", "nothing to collect"}},
+    {{"collect", "--programs", "missing.h5", "--out", "x.h5"}, {"missing.h5"}},
+    {{"collect", "--programs", "x.h5", "--explorer", "annealing", "--out", "y.h5"}, {"--explorer", "--programs"}},
+    {{"clean", "missing.h5", "--out", "x.h5"}, {"missing.h5"}},
+    {{"clean", "missing.h5"}, {"--out is missing"}},
+    {{"compare", "missing.h5", "other.h5"}, {"missing.h5"}},
     {{"collect", small, "--out", "no/such/folder/x.h5"}, {"--out", "no/such/folder", "does not exist"}},
     {{"train", "nothing.h5", "--out", "m.h5", "--learner", "mamml"},
      {"unknown learner 'mamml'", "did you mean 'maml'"}},
