@@ -237,7 +237,8 @@ std::optional<search::Build> reported_best(const search::RunDirectory& run, cons
     std::optional<search::Build> build = search::best_build(run.builds(), trials, workload);
     if (!build || tasks::source_of(platform) != "modelled" || build->trial.measurement.check == "qemu") return build;
     datasets::Trial* const best = &build->trial;
-    const auto measurer = tasks::make_modelled_measurer(platform, settings, 1);
+    const auto measurer =
+        tasks::make_modelled_measurer(platform, settings, {.qemu_every = 1, .caches = {}, .memo = {}});
     measurer->measure(
         std::span(&best->candidate, 1),
         [&](const tasks::Measured& measured) { best->measurement = measured.measurement; }, session.progress);
