@@ -97,10 +97,10 @@ KernelRow row(const std::string& workload, double ours, double theirs) {
                  .program = "0",
                  .flops = 1e9,
                  .peak_flops = 2e9,
+                 .layouts = {},
                  .ours = {},
                  .peak = {},
-                 .baselines = {},
-                 .layouts = {}};
+                 .baselines = {}};
   made.ours = {.name = "graft", .call = {}, .check = {}, .timing = taking(ours)};
   made.peak = {.name = "peak", .call = {}, .check = {}, .timing = taking(0.5)};  // 4 GFLOP/s
   made.baselines.push_back({.name = "openblas", .call = {}, .check = {}, .how = "sgemm", .timing = taking(theirs)});
