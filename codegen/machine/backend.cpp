@@ -160,6 +160,7 @@ CodeAttributes find_attributes(const Target& target) {
   attributes.features = target.features;
   attributes.prefer_vector_bits = target.vector_bits;
   if (triple.isX86()) attributes.prefer_vector_bits = std::max<std::int64_t>(128, target.vector_bits);
+  attributes.realign_stack = triple.isX86() && target.vector_bits > 128;
   // Scalable units are told the least length, so that code for 128 bits also runs on a longer one.
   if (triple.isRISCV() && target.vector_bits >= 64 && machine->checkFeatures("+zve32x"))
     attributes.vscale_least = unsigned(target.vector_bits / 64);

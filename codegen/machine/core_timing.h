@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "codegen/expression/target.h"
@@ -13,9 +14,17 @@
 
 namespace graft::codegen {
 
+// What runs under one loop of the program and under no inner one that has a part of its own.
+struct CorePart {
+  int loop = -1;  // position in LoopProgram::loops; -1: outside of loops
+  double cycles = 0;
+  double instructions = 0;
+};
+
 struct CoreTiming {
   double cycles = 0;                       // of one `run`
   double instructions = 0;                 // executed by the loops; the exported wrapper's few are left out
+  std::vector<CorePart> parts;             // their sums are above; no two of one loop
   std::map<std::string, int> unsupported;  // opcodes that the cpu's model lacks, with how many static occurrences
 };
 

@@ -1,6 +1,7 @@
 #include "codegen/machine/emitter.h"
 
 #include <fmt/format.h>
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
@@ -44,6 +45,17 @@ void for_each_access(const LoopProgram& program, const Body& body, int begin, in
     visit(store.target.tensor, store.target, true);
     for (const Access& load : store.value.loads) visit(load.tensor, load, false);
   }
+}
+
+constexpr const char* loop_name = "graft.loop";  // in front of the number, in !llvm.loop: no hint that LLVM knows
+
+llvm::MDNode* loop_id(llvm::LLVMContext& context, int loop) {
+  llvm::Metadata* const number =
+      llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), std::uint64_t(loop)));
+  llvm::MDNode* const name = llvm::MDNode::get(context, {llvm::MDString::get(context, loop_name), number});
+  llvm::MDNode* const id = llvm::MDNode::getDistinct(context, {nullptr, name});
+  id->replaceOperandWith(0, id);
+  return id;
 }
 
 // Adds IR for one program to a module. Refusals are remembered, and emission goes on with poison until the nearest
@@ -162,6 +174,7 @@ class Emitter {
     if (!attributes_.features.empty()) f->addFnAttr("target-features", attributes_.features);
     if (attributes_.prefer_vector_bits > 0)
       f->addFnAttr("prefer-vector-width", std::to_string(attributes_.prefer_vector_bits));
+    if (attributes_.realign_stack && !exported) f->addFnAttr("stackrealign");
     if (attributes_.vscale_least > 0)
       f->addFnAttr(llvm::Attribute::getWithVScaleRangeArgs(context_, attributes_.vscale_least, 0));
     f->setEntryCount(calls);
@@ -653,8 +666,9 @@ class Emitter {
     left->addIncoming(next, builder_.GetInsertBlock());
     const std::uint32_t back =
         std::uint32_t(std::min<std::int64_t>(here.extent - 1, std::numeric_limits<std::int32_t>::max()));
-    builder_.CreateCondBr(builder_.CreateICmpNE(next, number(0)), header, exit,
-                          llvm::MDBuilder(context_).createBranchWeights(back, 1));
+    llvm::BranchInst* const branch = builder_.CreateCondBr(builder_.CreateICmpNE(next, number(0)), header, exit,
+                                                           llvm::MDBuilder(context_).createBranchWeights(back, 1));
+    branch->setMetadata(llvm::LLVMContext::MD_loop, loop_id(context_, node.item));
     builder_.SetInsertPoint(exit);
     for (const Carried& c : carried) drop_idle_phi(c.phi, c.initial);
     forget_block();
@@ -1215,6 +1229,13 @@ Homes homes(const LoopProgram& program, std::int64_t threads) {
     all.buffers.push_back(home);
   }
   return all;
+}
+
+int loop_of_program(const llvm::MDNode* loop_id) {
+  const llvm::MDNode* const named =
+      loop_id ? llvm::findOptionMDForLoopID(const_cast<llvm::MDNode*>(loop_id), loop_name) : nullptr;
+  if (!named) return -1;
+  return int(llvm::mdconst::extract<llvm::ConstantInt>(named->getOperand(1))->getZExtValue());
 }
 
 bool repeats_accesses(const LoopProgram& program) {

@@ -38,11 +38,17 @@ Homes homes(const LoopProgram& program, std::int64_t threads);
 // does not move. The emitter leaves such accesses in the loop.
 bool repeats_accesses(const LoopProgram& program);
 
+// The loop of the program (position in LoopProgram::loops) whose branch carries this !llvm.loop; -1 for none.
+int loop_of_program(const llvm::MDNode* loop_id);
+
 // What every function is told about the machine.
 struct CodeAttributes {
   std::string cpu, features;
   std::int64_t prefer_vector_bits = 0;  // 0: no word about it
-  unsigned vscale_least = 0;            // of scalable vector units; 0: no word about it
+  // Registers that are spilled may need more than the stack's own alignment. Without the word, LLVM learns that too
+  // late and stores them across cache lines, from where nothing is forwarded: up to three times as slow.
+  bool realign_stack = false;
+  unsigned vscale_least = 0;  // of scalable vector units; 0: no word about it
 };
 
 // Adds the functions to `module`, whose triple and data layout are set. A Reason, and a module to throw away, for a

@@ -26,12 +26,17 @@
 #include <utility>
 
 #include "codegen/machine/backend.h"
+#include "codegen/machine/emitter.h"
 
 namespace graft::codegen {
 namespace {
 
 constexpr int elsewhere = -1;
-using BlockOfSymbol = std::unordered_map<const llvm::MCSymbol*, int>;
+// What labels stand in front of: a block, by its position, or an instruction that uses the stack.
+struct Notes {
+  std::unordered_map<const llvm::MCSymbol*, int> blocks;
+  std::unordered_map<const llvm::MCSymbol*, RecordedInstruction> instructions;  // without code
+};
 
 double whole_if_near(double value) {
   const double whole = std::round(value);
@@ -43,8 +48,8 @@ double whole_if_near(double value) {
 class NoteBlocks : public llvm::MachineFunctionPass {
  public:
   static char ID;  // LLVM's name for the pass is its address
-  NoteBlocks(const std::string& function, Recording& recording, BlockOfSymbol& block_of)
-      : MachineFunctionPass(ID), function_(function), recording_(recording), block_of_(block_of) {}
+  NoteBlocks(const std::string& function, Recording& recording, Notes& notes)
+      : MachineFunctionPass(ID), function_(function), recording_(recording), notes_(notes) {}
 
   void getAnalysisUsage(llvm::AnalysisUsage& usage) const override {
     usage.addRequired<llvm::MachineBlockFrequencyInfoWrapperPass>();
@@ -62,14 +67,33 @@ class NoteBlocks : public llvm::MachineFunctionPass {
     int position = 0;
     for (llvm::MachineBasicBlock& block : function) {
       llvm::MCSymbol* const label = function.getContext().createTempSymbol("block", true);
-      block_of_[label] = wanted ? position++ : elsewhere;
+      notes_.blocks[label] = wanted ? position++ : elsewhere;
       llvm::BuildMI(block, block.begin(), llvm::DebugLoc(), instructions.get(llvm::TargetOpcode::ANNOTATION_LABEL))
           .addSym(label);
+      if (wanted) note_stack(block, instructions);
     }
     return true;
   }
 
  private:
+  void note_stack(llvm::MachineBasicBlock& block, const llvm::TargetInstrInfo& instructions) {
+    const auto slot_of = [](const llvm::SmallVectorImpl<const llvm::MachineMemOperand*>& accesses) {
+      const auto* slot = llvm::cast<llvm::FixedStackPseudoSourceValue>(accesses.front()->getPseudoValue());
+      return slot->getFrameIndex();
+    };
+    for (llvm::MachineInstr& instruction : block) {
+      llvm::SmallVector<const llvm::MachineMemOperand*> reads, writes;
+      RecordedInstruction noted;
+      if (instructions.hasLoadFromStackSlot(instruction, reads)) noted.reads_slot = slot_of(reads);
+      if (instructions.hasStoreToStackSlot(instruction, writes)) noted.writes_slot = slot_of(writes);
+      if (!noted.reads_slot && !noted.writes_slot) continue;
+      llvm::MCSymbol* const label = block.getParent()->getContext().createTempSymbol("stack", true);
+      notes_.instructions.emplace(label, noted);
+      llvm::BuildMI(block, instruction, llvm::DebugLoc(), instructions.get(llvm::TargetOpcode::ANNOTATION_LABEL))
+          .addSym(label);
+    }
+  }
+
   void note(llvm::MachineFunction& function) {
     auto& frequency = getAnalysis<llvm::MachineBlockFrequencyInfoWrapperPass>().getMBFI();
     auto& loop_info = getAnalysis<llvm::MachineLoopInfoWrapperPass>().getLI();
@@ -96,6 +120,7 @@ class NoteBlocks : public llvm::MachineFunctionPass {
       RecordedLoop noted;
       noted.parent = outside ? number.at(outside) : -1;
       noted.header = position.at(header);
+      noted.of_program = loop_of_program(loop->getLoopID());
       noted.trips = entering > 0 ? whole_if_near(of_entry(header) / entering) : 1;
       const double around = outside ? of_entry(outside->getHeader()) : 1;
       const double around_exactly = outside ? header_count(noted.parent) : 1;
@@ -134,25 +159,25 @@ class NoteBlocks : public llvm::MachineFunctionPass {
 
   const std::string& function_;
   Recording& recording_;
-  BlockOfSymbol& block_of_;
+  Notes& notes_;
 };
 char NoteBlocks::ID = 0;
 
 // Takes the place of assembler and object writer.
 class Recorder : public llvm::MCStreamer {
  public:
-  Recorder(llvm::MCContext& context, const llvm::TargetMachine& machine, Recording& recording,
-           const BlockOfSymbol& block_of)
+  Recorder(llvm::MCContext& context, const llvm::TargetMachine& machine, Recording& recording, const Notes& notes)
       : MCStreamer(context),
         instructions_(*machine.getMCInstrInfo()),
         encoder_(machine.getTarget().createMCCodeEmitter(instructions_, context)),
         one_no_operation_(machine.getTargetTriple().isX86()),
         recording_(recording),
-        block_of_(block_of) {}
+        notes_(notes) {}
 
   void reset() override {
     MCStreamer::reset();
     block_ = elsewhere;
+    noted_ = {};
   }
   // Without this, printers of some targets insist on an assembler behind the streamer.
   bool hasRawTextSupport() const override { return true; }
@@ -162,8 +187,9 @@ class Recorder : public llvm::MCStreamer {
   void emitZerofill(llvm::MCSection*, llvm::MCSymbol*, std::uint64_t, llvm::Align, llvm::SMLoc) override {}
 
   void emitLabel(llvm::MCSymbol* symbol, llvm::SMLoc) override {
-    const auto found = block_of_.find(symbol);
-    if (found == block_of_.end()) return;
+    if (const auto noted = notes_.instructions.find(symbol); noted != notes_.instructions.end()) noted_ = noted->second;
+    const auto found = notes_.blocks.find(symbol);
+    if (found == notes_.blocks.end()) return;
     block_ = found->second;
     if (block_ == 0) offset_ = 0;
   }
@@ -173,10 +199,10 @@ class Recorder : public llvm::MCStreamer {
     const std::uint64_t bytes = llvm::offsetToAlignment(offset_, alignment);
     if (bytes == 0 || (most_bytes != 0 && bytes > most_bytes)) return;
     offset_ += bytes;
-    std::vector<llvm::MCInst>& before = recording_.blocks[std::size_t(block_)].instructions;
-    if (!before.empty() && instructions_.get(before.back().getOpcode()).isBarrier()) return;
+    std::vector<RecordedInstruction>& before = recording_.blocks[std::size_t(block_)].instructions;
+    if (!before.empty() && instructions_.get(before.back().code.getOpcode()).isBarrier()) return;
     const std::uint64_t count = one_no_operation_ ? 1 : (bytes + 3) / 4;
-    before.insert(before.end(), count, recording_.no_operation);
+    before.insert(before.end(), count, RecordedInstruction{recording_.no_operation});
   }
   void emitInstruction(const llvm::MCInst& instruction, const llvm::MCSubtargetInfo& subtarget) override {
     if (block_ == elsewhere) return;
@@ -184,8 +210,10 @@ class Recorder : public llvm::MCStreamer {
     fixups_.clear();
     encoder_->encodeInstruction(instruction, bytes_, fixups_, subtarget);
     offset_ += bytes_.size();
-    llvm::MCInst& kept = recording_.blocks[std::size_t(block_)].instructions.emplace_back(instruction);
-    for (llvm::MCOperand& operand : kept)
+    noted_.code = instruction;
+    RecordedInstruction& kept = recording_.blocks[std::size_t(block_)].instructions.emplace_back(std::move(noted_));
+    noted_ = {};
+    for (llvm::MCOperand& operand : kept.code)
       if (operand.isExpr()) operand = llvm::MCOperand::createImm(0);
   }
 
@@ -194,9 +222,10 @@ class Recorder : public llvm::MCStreamer {
   std::unique_ptr<llvm::MCCodeEmitter> encoder_;
   bool one_no_operation_;  // for any number of bytes, not for every four
   Recording& recording_;
-  const BlockOfSymbol& block_of_;
+  const Notes& notes_;
   int block_ = elsewhere;
-  std::uint64_t offset_ = 0;  // of the next instruction from the function's first one
+  RecordedInstruction noted_;  // what the next instruction is known to do
+  std::uint64_t offset_ = 0;   // of the next instruction from the function's first one
   llvm::SmallVector<char> bytes_;
   llvm::SmallVector<llvm::MCFixup> fixups_;
 };
@@ -218,8 +247,8 @@ class RecordingGenerator {
     }
     configuration->addMachinePasses();
     configuration->setInitialized();
-    passes_.add(new NoteBlocks(function_, recording_, block_of_));
-    auto recorder = std::make_unique<Recorder>(module_info->getMMI().getContext(), machine, recording_, block_of_);
+    passes_.add(new NoteBlocks(function_, recording_, notes_));
+    auto recorder = std::make_unique<Recorder>(module_info->getMMI().getContext(), machine, recording_, notes_);
     machine.getTarget().createNullTargetStreamer(*recorder);
     llvm::FunctionPass* const printer = machine.getTarget().createAsmPrinter(machine, std::move(recorder));
     if (!printer) {
@@ -237,7 +266,7 @@ class RecordingGenerator {
     if (!cannot_.empty()) return base::Reason{"code generation: " + cannot_};
     function_ = function;
     recording_ = {};
-    block_of_.clear();
+    notes_ = {};
     const std::string errors = errors_while(module.getContext(), [&] { passes_.run(module); });
     if (!errors.empty()) return base::Reason{"code generation: " + errors};
     if (recording_.blocks.empty()) return base::Reason{"code generation: no code for '" + function + "'"};
@@ -247,7 +276,7 @@ class RecordingGenerator {
  private:
   std::string function_, cannot_;
   Recording recording_;
-  BlockOfSymbol block_of_;
+  Notes notes_;
   CodegenPasses passes_;  // last: its passes hold references to all of the above
 };
 

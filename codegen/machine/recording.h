@@ -8,6 +8,7 @@
 #include <llvm/MC/MCInst.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,19 +17,26 @@
 
 namespace graft::codegen {
 
+struct RecordedInstruction {
+  llvm::MCInst code;  // symbolic operands replaced by 0: they would point into LLVM's memory
+  // Slots of the stack that it reads and writes, by numbers of their own: where spilled registers live.
+  std::optional<int> reads_slot = {}, writes_slot = {};
+};
+
 struct RecordedBlock {
-  std::vector<llvm::MCInst> instructions;  // symbolic operands replaced by 0: they would point into LLVM's memory
-  double count = 0;                        // executions per call of the function
-  double behind_count = 0;                 // of what stands behind its conditional branch: a jump, padding
-  int loop = -1;                           // innermost loop around it, position in Recording::loops
-  int dominator = -1;                      // immediate dominator, position in Recording::blocks
+  std::vector<RecordedInstruction> instructions;
+  double count = 0;         // executions per call of the function
+  double behind_count = 0;  // of what stands behind its conditional branch: a jump, padding
+  int loop = -1;            // innermost loop around it, position in Recording::loops
+  int dominator = -1;       // immediate dominator, position in Recording::blocks
 };
 
 struct RecordedLoop {
-  int parent = -1;     // position in Recording::loops, always smaller than its own
-  int header = -1;     // position in Recording::blocks
-  double entries = 0;  // how often it is entered, per call of the function
-  double trips = 1;    // executions of the header per entry
+  int parent = -1;      // position in Recording::loops, always smaller than its own
+  int header = -1;      // position in Recording::blocks
+  double entries = 0;   // how often it is entered, per call of the function
+  double trips = 1;     // executions of the header per entry
+  int of_program = -1;  // position in LoopProgram::loops; -1: not told
 };
 
 // Padding in front of aligned blocks, which runs where the block before falls into it, counts as instructions of the

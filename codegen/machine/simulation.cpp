@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -42,7 +43,7 @@ void initialise() {
   });
 }
 
-using Sequence = std::vector<const llvm::MCInst*>;
+using Sequence = std::vector<const RecordedInstruction*>;
 using Instruments = llvm::SmallVector<llvm::mca::Instrument*>;
 
 // Loops up to this many trips are taken to be predicted in whole by the history of branches.
@@ -53,6 +54,9 @@ constexpr double most_simulated = 1000, least_simulated = 200, full_effort_share
 constexpr int least_iterations = 2, most_iterations = 32;
 // What executes fewer of the instructions than this is charged at the mean rate of all that is simulated.
 constexpr double negligible_share = 1e-3;
+// Of registers that stand for slots of the stack: no advance, no class of the model's.
+constexpr llvm::mca::WriteDescriptor slot_write{-1, 1, 0, 0, false};
+constexpr llvm::mca::ReadDescriptor slot_read{-1, ~0u, 0, 0};
 constexpr std::size_t regions_kept = 4096;  // per thread and cpu
 
 struct Line {
@@ -98,6 +102,15 @@ class Core {
         post_(target_.createInstrPostProcess(subtarget_, instructions_)) {
     if (!has_instruments_) instruments_ = std::make_unique<llvm::mca::InstrumentManager>(subtarget_, instructions_);
     if (!post_) post_ = std::make_unique<llvm::mca::InstrPostProcess>(subtarget_, instructions_);
+    if (has_zero_idioms_)
+      for (unsigned opcode = 0; opcode < instructions_.getNumOpcodes(); ++opcode) {
+        const llvm::StringRef name = instructions_.getName(opcode);
+        if (name != "VMOVUPSrm" && name != "VMOVUPSYrm" && name != "VMOVUPSZrm") continue;
+        const llvm::MCSchedClassDesc& known =
+            *subtarget_.getSchedModel().getSchedClassDesc(instructions_.get(opcode).getSchedClass());
+        if (known.isValid() && !known.isVariant())
+          vector_loads_.emplace_back(opcode, llvm::MCSchedModel::computeInstrLatency(subtarget_, known));
+      }
     builder_.emplace(subtarget_, instructions_, registers_, analysis_.get(), *instruments_, 100);
   }
 
@@ -109,8 +122,8 @@ class Core {
   // How many of the block's instructions run as often as the block does: up to its conditional branch, with it.
   std::size_t branch_end(const RecordedBlock& block) const {
     const auto& all = block.instructions;
-    const auto branch = std::find_if(all.begin(), all.end(), [&](const llvm::MCInst& instruction) {
-      return instructions_.get(instruction.getOpcode()).isConditionalBranch();
+    const auto branch = std::find_if(all.begin(), all.end(), [&](const RecordedInstruction& instruction) {
+      return instructions_.get(instruction.code.getOpcode()).isConditionalBranch();
     });
     return branch == all.end() ? all.size() : std::size_t(branch - all.begin()) + 1;
   }
@@ -144,6 +157,72 @@ class Core {
            instructions_.getName(instruction.getOpcode()).contains("XOR");
   }
 
+  // An instruction that loads one of its operands starts its arithmetic when that has come, so it needs the others only
+  // then: from those it takes what it takes without the load (Intel 248966, "micro-fusion": two micro-operations). Some
+  // tables of LLVM 19 (Golden Cove's) let them come less late than their own loads take, which makes a chain of fused
+  // multiply-adds half as slow again as it is. The difference is taken off the result's latency.
+  void shorten(llvm::mca::Instruction& built, const llvm::MCInst& instruction,
+               std::deque<llvm::mca::WriteDescriptor>& owned) const {
+    if (vector_loads_.empty() || !built.getMayLoad() || instruction.getNumOperands() == 0) return;
+    const llvm::MCInstrDesc& description = instructions_.get(instruction.getOpcode());
+    const llvm::MCOperand& result = instruction.getOperand(0);
+    if (description.getNumDefs() != 1 || !result.isReg()) return;
+    const llvm::MCSchedClassDesc* const known =
+        subtarget_.getSchedModel().getSchedClassDesc(description.getSchedClass());
+    const auto written = llvm::MCPhysReg(result.getReg());
+    int late = 0;  // that the other operands may come
+    for (unsigned use = 0; use < description.getNumOperands(); ++use)
+      late = std::max(late, subtarget_.getReadAdvanceCycles(known, use, 0));
+    if (late == 0) return;
+    for (const auto& [load, latency] : vector_loads_) {
+      const llvm::MCRegisterClass& registers =
+          registers_.getRegClass(unsigned(instructions_.get(load).operands()[0].RegClass));
+      if (!registers.contains(written)) continue;
+      if (latency <= late) return;
+      for (llvm::mca::WriteState& write : built.getDefs()) {
+        if (write.getRegisterID() != written) continue;
+        const unsigned whole = write.getLatency();
+        const unsigned less = std::min(unsigned(latency - late), whole - 1);
+        owned.push_back({-1, whole - less, written, write.getWriteResourceID(), false});
+        write = llvm::mca::WriteState(owned.back(), written, write.clearsSuperRegisters(), write.isWriteZero());
+      }
+      return;
+    }
+  }
+
+  // Slots of the stack that the sequence both writes and reads, each under a register that the sequence does not use:
+  // so the analyser sees that what is spilled and taken back waits for its store. The load's own latency is that of
+  // forwarding, which documents give as that of a hit in the first cache (Intel 248966, "store forwarding").
+  using Slots = std::map<std::optional<int>, llvm::MCPhysReg>;
+  Slots slots_of(const Sequence& sequence) const {
+    std::set<int> read, both;
+    for (const RecordedInstruction* instruction : sequence)
+      if (instruction->reads_slot) read.insert(*instruction->reads_slot);
+    for (const RecordedInstruction* instruction : sequence)
+      if (instruction->writes_slot && read.contains(*instruction->writes_slot)) both.insert(*instruction->writes_slot);
+    Slots slots;
+    if (both.empty()) return slots;
+    std::vector<bool> taken(registers_.getNumRegs());
+    const auto take = [&](llvm::MCPhysReg number) {
+      for (llvm::MCRegAliasIterator alias(number, &registers_, true); alias.isValid(); ++alias) taken[*alias] = true;
+    };
+    for (const RecordedInstruction* instruction : sequence) {
+      for (const llvm::MCOperand& operand : instruction->code)
+        if (operand.isReg() && operand.getReg() != 0) take(llvm::MCPhysReg(operand.getReg()));
+      const llvm::MCInstrDesc& description = instructions_.get(instruction->code.getOpcode());
+      for (const llvm::MCPhysReg number : description.implicit_defs()) take(number);
+      for (const llvm::MCPhysReg number : description.implicit_uses()) take(number);
+    }
+    unsigned number = 1;
+    for (const int slot : both) {
+      while (number < taken.size() && taken[number]) ++number;
+      if (number == taken.size()) break;
+      slots.emplace(slot, llvm::MCPhysReg(number));
+      take(llvm::MCPhysReg(number));
+    }
+    return slots;
+  }
+
   static void put(std::uint64_t& hash, const llvm::MCInst& instruction) {
     hash = base::hash_combine(hash, instruction.getOpcode());
     for (const llvm::MCOperand& operand : instruction) {
@@ -160,7 +239,11 @@ class Core {
     std::uint64_t hash = base::hash_combine(std::uint64_t(iterations), std::uint64_t(settings.dispatch_width));
     hash = base::hash_combine(hash, before != nullptr);
     if (before) put(hash, *before);
-    for (const llvm::MCInst* instruction : sequence) put(hash, *instruction);
+    for (const RecordedInstruction* instruction : sequence) {
+      put(hash, instruction->code);
+      if (instruction->reads_slot) hash = base::hash_combine(hash, std::uint64_t(*instruction->reads_slot));
+      if (instruction->writes_slot) hash = base::hash_combine(hash, ~std::uint64_t(*instruction->writes_slot));
+    }
     return hash;
   }
 
@@ -186,17 +269,25 @@ class Core {
     Instruments in_force;
     if (has_instruments_ && before) adopt(*before, in_force, owned);
     llvm::SmallVector<std::unique_ptr<llvm::mca::Instruction>> built;
-    for (const llvm::MCInst* instruction : sequence) {
-      if (has_instruments_) adopt(*instruction, in_force, owned);
-      auto result = builder_->createInstruction(*instruction, in_force);
+    const Slots slots = slots_of(sequence);
+    std::deque<llvm::mca::WriteDescriptor> shortened;  // that writes of `built` point to
+    for (const RecordedInstruction* recorded : sequence) {
+      const llvm::MCInst& instruction = recorded->code;
+      if (has_instruments_) adopt(instruction, in_force, owned);
+      auto result = builder_->createInstruction(instruction, in_force);
       if (!result) {
         llvm::consumeError(result.takeError());
-        answer.unsupported.insert(instruction->getOpcode());
+        answer.unsupported.insert(instruction.getOpcode());
         continue;
       }
-      post_->postProcessInstruction(*result, *instruction);
-      if (is_zero_idiom(*instruction))
+      post_->postProcessInstruction(*result, instruction);
+      if (is_zero_idiom(instruction))
         for (llvm::mca::ReadState& read : (*result)->getUses()) read.setIndependentFromDef();
+      if (const auto slot = slots.find(recorded->reads_slot); slot != slots.end())
+        (*result)->getUses().emplace_back(slot_read, slot->second);
+      if (const auto slot = slots.find(recorded->writes_slot); slot != slots.end())
+        (*result)->getDefs().emplace_back(slot_write, slot->second);
+      shorten(*(*result), instruction, shortened);
       built.push_back(std::move(*result));
     }
     if (built.empty() || iterations == 0) return answer;
@@ -227,6 +318,7 @@ class Core {
   bool has_instruments_, has_zero_idioms_;
   std::unique_ptr<llvm::mca::InstrPostProcess> post_;
   std::optional<llvm::mca::InstrBuilder> builder_;
+  std::vector<std::pair<unsigned, int>> vector_loads_;  // x86: the opcode for each kind of register, with its latency
   std::unordered_map<std::uint64_t, Answer> known_;
 };
 
@@ -260,7 +352,7 @@ class Simulation {
       const std::size_t end =
           2 * block.behind_count < block.count ? core_.branch_end(block) : block.instructions.size();
       for (std::size_t i = 0; i < end; ++i)
-        if (core_.simulates(block.instructions[i])) simulated.push_back(&block.instructions[i]);
+        if (core_.simulates(block.instructions[i].code)) simulated.push_back(&block.instructions[i]);
     }
     arrange_items();
     add_regions(top_);
@@ -281,6 +373,7 @@ class Simulation {
     const double negligible = std::min(negligible_share * all, 0.1 * most);
 
     double cycles = 0, executed = 0;
+    std::map<int, CorePart> parts;
     std::set<unsigned> unsupported;
     for (const Region& region : regions_) {
       const bool counts = region.executed() >= negligible;
@@ -291,12 +384,26 @@ class Simulation {
       unsupported.insert(answer->unsupported.begin(), answer->unsupported.end());
       if (!counts) continue;
       executed += region.executed();
-      cycles += region.runs * answer->line.slope +
-                region.entries * answer->line.intercept * (settings_.out_of_order ? 0.5 : 1.0);
+      const double took = region.runs * answer->line.slope +
+                          region.entries * answer->line.intercept * (settings_.out_of_order ? 0.5 : 1.0);
+      cycles += took;
+      CorePart& part = part_of(block(region.first_block).loop, parts);
+      part.cycles += took;
+      part.instructions += region.executed();
     }
-    timing.cycles = executed > 0 ? cycles * (all / executed) : 0;
-    for (const RecordedLoop& loop : recording_.loops)
-      if (loop.trips > predicted_trips) timing.cycles += loop.entries * settings_.mispredict_cycles;
+    const double whole = executed > 0 ? all / executed : 0;
+    timing.cycles = cycles * whole;
+    for (auto& [loop, part] : parts) {
+      part.cycles *= whole;
+      part.instructions *= whole;
+    }
+    for (int position = 0; position < int(recording_.loops.size()); ++position) {
+      if (loop(position).trips <= predicted_trips) continue;
+      const double mispredicted = loop(position).entries * settings_.mispredict_cycles;
+      timing.cycles += mispredicted;
+      part_of(position, parts).cycles += mispredicted;
+    }
+    for (const auto& [loop, part] : parts) timing.parts.push_back(part);
     for (const unsigned opcode : unsupported) timing.unsupported[core_.name(opcode)] = static_count(opcode);
     return timing;
   }
@@ -305,6 +412,13 @@ class Simulation {
   const RecordedLoop& loop(int position) const { return recording_.loops[std::size_t(position)]; }
   const RecordedBlock& block(int position) const { return recording_.blocks[std::size_t(position)]; }
   double iterations(int position) const { return loop(position).entries * loop(position).trips; }
+
+  // The part of the nearest loop that is one of the program's.
+  CorePart& part_of(int position, std::map<int, CorePart>& parts) const {
+    while (position >= 0 && loop(position).of_program < 0) position = loop(position).parent;
+    const int of_program = position < 0 ? -1 : loop(position).of_program;
+    return parts.try_emplace(of_program, CorePart{of_program}).first->second;
+  }
 
   static int iterations_of(const Region& region, double share) {
     const double wished = std::max(least_simulated, most_simulated * std::min(1.0, share / full_effort_share));
@@ -394,7 +508,7 @@ class Simulation {
     for (int at = block(first_block).dominator; at >= 0; at = block(at).dominator) {
       const Sequence& sequence = simulated_[std::size_t(at)];
       for (auto instruction = sequence.rbegin(); instruction != sequence.rend(); ++instruction)
-        if (core_.sets_instruments(**instruction)) return *instruction;
+        if (core_.sets_instruments((*instruction)->code)) return &(*instruction)->code;
     }
     return nullptr;
   }
@@ -404,7 +518,7 @@ class Simulation {
     std::ptrdiff_t count = 0;
     for (const Sequence& sequence : simulated_)
       count += std::count_if(sequence.begin(), sequence.end(),
-                             [&](const llvm::MCInst* instruction) { return instruction->getOpcode() == opcode; });
+                             [&](const RecordedInstruction* one) { return one->code.getOpcode() == opcode; });
     return int(count);
   }
 

@@ -220,6 +220,7 @@ struct Site {
   Line line = no_line, page = no_line;
   // The prefetcher's view: how far it moved the last time, and how often it did the same before.
   std::int32_t moved = 0, again = 0;
+  int store = 0;  // of the program, whose access it is
   bool huge = false, writes = false;
 };
 
@@ -298,7 +299,7 @@ class TraceMaker {
   struct Mover {  // an access
     std::int64_t address = 0;
     std::vector<std::pair<int, std::int64_t>> steps;  // by loop, in bytes
-    int buffer = 0;
+    int store = 0;
     bool writes = false;
     std::int64_t step(int loop) const {
       for (const auto& [of, bytes] : steps)
@@ -317,13 +318,14 @@ class TraceMaker {
 
   std::vector<Part> parts_of(int begin, int end) {
     std::vector<Part> parts;
-    const auto append = [&](const codegen::Access& access, bool writes) {
+    const auto append = [&](const codegen::Access& access, int store, bool writes) {
       const codegen::Buffer& buffer = program_.buffers[std::size_t(access.tensor)];
       if (buffer.scope == codegen::Scope::registers || buffer.is_literal()) return;
       const Affine flat = codegen::offset(program_, access);
       const std::int64_t size = codegen::bytes_of(buffer.dtype);
       Part part;
       part.mover.address = layout_.addresses[std::size_t(access.tensor)] + flat.constant * size;
+      part.mover.store = store;
       part.mover.writes = writes;
       for (const codegen::Term& term : flat.terms) part.mover.steps.push_back({term.variable, term.coefficient * size});
       // The same element twice in a row is one touch.
@@ -336,8 +338,8 @@ class TraceMaker {
       const codegen::Node& node = program_.run[std::size_t(n)];
       if (node.kind == codegen::Node::Kind::store) {
         const codegen::Store& store = program_.stores[std::size_t(node.item)];
-        for (const codegen::Access& load : store.value.loads) append(load, false);
-        append(store.target, true);
+        for (const codegen::Access& load : store.value.loads) append(load, node.item, false);
+        append(store.target, node.item, true);
         continue;
       }
       Part loop{program_.loops[std::size_t(node.item)].extent, node.item, parts_of(n + 1, node.end), {}};
@@ -380,6 +382,7 @@ class TraceMaker {
     Site site;
     site.address = address;
     site.huge = address >= std::int64_t(upper_half) * geometry_.line_bytes;
+    site.store = mover.store;
     site.writes = mover.writes;
     trace_.sites.push_back(site);
     movers_.push_back(&mover);
@@ -454,22 +457,16 @@ Line scattered(Line number, int bits) {
   return (number * 0x85EBCA6Bu) & mask;
 }
 
-// Counts as one array, so that a loop's change can be extrapolated as a whole.
+// Counts lie in one array, so that a loop's change can be extrapolated as a whole: the touches, then those of each
+// store of the program.
 constexpr std::size_t most_levels = 3;
-struct Counts {
-  enum : std::size_t { touches, tlb_misses, page_walks, levels };
-  std::array<double, levels + 3 * most_levels> values{};
-  double& scattered(std::size_t level) { return values[levels + 3 * level]; }
-  double& prefetched(std::size_t level) { return values[levels + 3 * level + 1]; }
-  double& written(std::size_t level) { return values[levels + 3 * level + 2]; }
-  void add(const Counts& later, const Counts& earlier, double factor) {
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += factor * (later.values[i] - earlier.values[i]);
-  }
-};
+enum Count : std::size_t { tlb_misses, page_walks, level_counts };  // of a store
+enum LevelCount : std::size_t { scattered_lines, prefetched_lines, written_lines, counts_of_level };
+constexpr std::size_t counts_of_store = level_counts + most_levels * counts_of_level;
 
 class Simulator {
  public:
-  Simulator(Trace trace, const Geometry& geometry, const CacheSettings& settings)
+  Simulator(Trace trace, std::size_t stores, const Geometry& geometry, const CacheSettings& settings)
       : trace_(std::move(trace)),
         settings_(settings),
         line_shift_(std::countr_zero(std::uint64_t(geometry.line_bytes))),
@@ -479,7 +476,8 @@ class Simulator {
         tlb_entries_(geometry.tlb_entries),
         tlb_(geometry.tlb_entries, std::size_t(trace_.pages) + trace_.huge_pages),
         streams_(geometry.prefetch_streams),
-        prefetches_(geometry.prefetch_streams > 0) {
+        prefetches_(geometry.prefetch_streams > 0),
+        counts_(1 + stores * counts_of_store) {
     assert(!geometry.levels.empty() && geometry.levels.size() <= most_levels);
     for (const CacheLevel& level : geometry.levels)
       caches_.emplace_back(std::max<std::int64_t>(1, level.bytes / geometry.line_bytes / level.ways), level.ways);
@@ -494,7 +492,7 @@ class Simulator {
 
   Traffic run() {
     for (int pass = 0; pass < 2; ++pass) {
-      counts_ = {};
+      std::fill(counts_.begin(), counts_.end(), 0.0);
       pass_begun_ = simulated_;
       // Each nest of the program is allowed what it has of the work.
       double all = 0;
@@ -509,12 +507,23 @@ class Simulator {
       }
     }
     Traffic traffic;
-    Counts all = now();
-    for (std::size_t l = 0; l < caches_.size(); ++l)
-      traffic.levels.push_back({all.scattered(l), all.prefetched(l), all.written(l)});
-    traffic.tlb_misses = all.values[Counts::tlb_misses];
-    traffic.page_walks = all.values[Counts::page_walks];
-    traffic.touches = all.values[Counts::touches];
+    traffic.levels.resize(caches_.size());
+    for (std::size_t at = 1; at < counts_.size(); at += counts_of_store) {
+      Misses& store = traffic.stores.emplace_back();
+      const double* const counts = counts_.data() + at;
+      store.tlb_misses = counts[tlb_misses];
+      store.page_walks = counts[page_walks];
+      for (std::size_t l = 0; l < caches_.size(); ++l) {
+        const double* const lines = counts + level_counts + l * counts_of_level;
+        store.levels.push_back({lines[scattered_lines], lines[prefetched_lines], lines[written_lines]});
+        traffic.levels[l].scattered += lines[scattered_lines];
+        traffic.levels[l].prefetched += lines[prefetched_lines];
+        traffic.levels[l].written += lines[written_lines];
+      }
+      traffic.tlb_misses += store.tlb_misses;
+      traffic.page_walks += store.page_walks;
+    }
+    traffic.touches = counts_[0] + double(simulated_ - pass_begun_);
     traffic.simulated = double(simulated_);
     return traffic;
   }
@@ -538,7 +547,9 @@ class Simulator {
     const Node& node = trace_.nodes[std::size_t(n)];
     const std::int64_t begun = simulated_;
     const std::int64_t period = settings_.touches > 0 ? period_of(node) : 1;
-    Counts before = now();
+    const std::size_t before = snapshots_.size();
+    snapshots_.resize(before + counts_.size());
+    note_counts(before);
     std::int64_t first_counted = 0, i = 0;
     while (i < node.extent) {
       const std::int64_t last = simulated_;
@@ -554,11 +565,15 @@ class Simulator {
       if (must_end || (may_end && i - first_counted >= period)) break;
       if (i - first_counted >= period) {
         first_counted = i;
-        before = now();
+        note_counts(before);
       }
     }
     advance(node, -i);
-    if (i < node.extent) extrapolate(before, double(node.extent - i) / double(i - first_counted));
+    if (i < node.extent) {
+      extrapolate(before, double(node.extent - i) / double(i - first_counted));
+      age(before);
+    }
+    snapshots_.resize(before);
   }
   // Lines are entered every so many iterations.
   std::int64_t period_of(const Node& node) const {
@@ -575,20 +590,29 @@ class Simulator {
     Site* const sites = trace_.sites.data() + node.site_begin;
     for (int s = 0; s < node.site_end - node.site_begin; ++s) sites[s].address += steps[s] * iterations;
   }
-  // What was counted so far; counts_ itself has the touches that were extrapolated only.
-  Counts now() const {
-    Counts all = counts_;
-    all.values[Counts::touches] += double(simulated_ - pass_begun_);
-    return all;
+  // What was counted so far, into snapshots_; counts_ itself has the touches that were extrapolated only.
+  void note_counts(std::size_t at) {
+    std::copy(counts_.begin(), counts_.end(), snapshots_.begin() + std::ptrdiff_t(at));
+    snapshots_[at] += double(simulated_ - pass_begun_);
   }
-  void extrapolate(const Counts& before, double times) {
-    Counts added;
-    added.add(now(), before, times);
-    counts_.add(added, {}, 1);
-    for (std::size_t l = 0; l < caches_.size(); ++l)
-      if (const double fills = added.scattered(l) + added.prefetched(l); fills >= 1) caches_[l].age(fills);
-    tlb_.age(added.values[Counts::tlb_misses]);
-    if (l2_tlb_) l2_tlb_->age(added.values[Counts::page_walks]);
+  // Adds what came since the snapshot so many times again, and leaves in the snapshot what it added.
+  void extrapolate(std::size_t before, double times) {
+    double* const added = snapshots_.data() + before;
+    added[0] = times * (counts_[0] + double(simulated_ - pass_begun_) - added[0]);
+    for (std::size_t i = 1; i < counts_.size(); ++i) added[i] = times * (counts_[i] - added[i]);
+    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += added[i];
+  }
+  // What the extrapolated misses would have pushed out.
+  void age(std::size_t extrapolated) {
+    std::array<double, counts_of_store> all{};
+    for (std::size_t at = 1; at < counts_.size(); at += counts_of_store)
+      for (std::size_t i = 0; i < counts_of_store; ++i) all[i] += snapshots_[extrapolated + at + i];
+    for (std::size_t l = 0; l < caches_.size(); ++l) {
+      const double* const lines = all.data() + level_counts + l * counts_of_level;
+      if (const double fills = lines[scattered_lines] + lines[prefetched_lines]; fills >= 1) caches_[l].age(fills);
+    }
+    tlb_.age(all[tlb_misses]);
+    if (l2_tlb_) l2_tlb_->age(all[page_walks]);
   }
 
   void single(Site& site) {
@@ -725,7 +749,7 @@ class Simulator {
     for (int s = 0; s < count; ++s) sites[s].next = 0;
     for (std::int64_t at = 0; at < node.extent;) {
       std::int64_t next = node.extent;
-      const double missed_before = missed_first();
+      const std::int64_t missed_before = missed_;
       for (int s = 0; s < count; ++s) {
         Site& site = sites[s];
         if (site.next == at) {
@@ -736,7 +760,7 @@ class Simulator {
         touch(site);
         next = std::min(next, site.next);
       }
-      if (next > at + 1 && count > sure_of_ && missed_first() > missed_before && !all_held(sites, count))
+      if (next > at + 1 && count > sure_of_ && missed_ > missed_before && !all_held(sites, count))
         repeat(sites, count, next - at - 1);
       at = next;
     }
@@ -750,7 +774,6 @@ class Simulator {
     if ((size & (size - 1)) == 0) return (left + size - 1) >> std::countr_zero(size);
     return (left + size - 1) / size;
   }
-  double missed_first() { return counts_.scattered(0) + counts_.prefetched(0) + counts_.values[Counts::tlb_misses]; }
   bool all_held(const Site* sites, int count) const {
     for (int s = 0; s < count; ++s)
       if (!caches_[0].holds(sites[s].line) || !tlb_.holds(sites[s].page)) return false;
@@ -759,14 +782,14 @@ class Simulator {
   // Iterations in which accesses push each other's lines out: they are all alike but for the first ones.
   void repeat(Site* sites, int count, std::int64_t times) {
     constexpr std::int64_t unlike = 3;
-    for (std::int64_t i = 0; i < times; ++i) {
-      const Counts before = now();
+    const std::size_t before = snapshots_.size();
+    snapshots_.resize(before + counts_.size());
+    for (std::int64_t i = 0; i < std::min(times, unlike); ++i) {
+      if (i + 1 == unlike) note_counts(before);
       for (int s = 0; s < count; ++s) touch(sites[s]);
-      if (i + 1 == unlike && times > unlike) {
-        counts_.add(now(), before, double(times - unlike));
-        return;
-      }
     }
+    if (times > unlike) extrapolate(before, double(times - unlike));
+    snapshots_.resize(before);
   }
 
   void come_to(Site& site, std::int64_t address) {
@@ -799,38 +822,41 @@ class Simulator {
 
   void touch(Site& site) {
     ++simulated_;
-    if (!tlb_.access(site.page)) missed_page(site.page);
+    if (!tlb_.access(site.page)) missed_page(site);
     std::uint32_t victim = no_tag;
     if (!caches_[0].access(site.line, site.writes, victim)) missed(site, victim);
   }
-  void missed_page(Line page) {
-    counts_.values[Counts::tlb_misses] += 1;
+  double* counts_of(const Site& site) { return counts_.data() + 1 + std::size_t(site.store) * counts_of_store; }
+  void missed_page(const Site& site) {
+    ++missed_;
+    double* const counts = counts_of(site);
+    counts[tlb_misses] += 1;
     std::uint32_t victim = no_tag;
-    if (!l2_tlb_ || !l2_tlb_->access(page, false, victim)) counts_.values[Counts::page_walks] += 1;
+    if (!l2_tlb_ || !l2_tlb_->access(site.page, false, victim)) counts[page_walks] += 1;
   }
   void missed(const Site& site, std::uint32_t victim) {
-    if (victim != no_tag && (victim & 1) != 0) write_back(0, physical(victim >> 1));
+    ++missed_;
+    double* const lines = counts_of(site) + level_counts;
+    if (victim != no_tag && (victim & 1) != 0) write_back(lines, 0, physical(victim >> 1));
     bool expected = false;
     if (prefetches_) {
       const Line in_page = (Line(1) << page_shift_) - 1;  // prefetchers stop at pages of the small kind
       expected = streams_.expects(site.line >> page_shift_, std::int32_t(site.line & in_page));
       expected = expected || (site.again >= 2 && std::abs(site.moved) <= 2);
     }
-    count_miss(0, expected);
+    const LevelCount missed_line = expected ? prefetched_lines : scattered_lines;
+    lines[missed_line] += 1;
     const Line line = caches_.size() > 1 ? physical(site.line) : 0;
     for (std::size_t level = 1; level < caches_.size(); ++level) {
       victim = no_tag;
       if (caches_[level].access(line, false, victim)) return;
-      if (victim != no_tag && (victim & 1) != 0) write_back(level, victim >> 1);
-      count_miss(level, expected);
+      if (victim != no_tag && (victim & 1) != 0) write_back(lines, level, victim >> 1);
+      lines[level * counts_of_level + missed_line] += 1;
     }
   }
-  void count_miss(std::size_t level, bool expected) {
-    (expected ? counts_.prefetched(level) : counts_.scattered(level)) += 1;
-  }
   // A dirty line leaves the level; levels that do not have it pass it on.
-  void write_back(std::size_t level, Line line) {
-    do counts_.written(level) += 1;
+  void write_back(double* lines, std::size_t level, Line line) {
+    do lines[level * counts_of_level + written_lines] += 1;
     while (++level < caches_.size() && !caches_[level].make_dirty(line));
   }
 
@@ -851,7 +877,9 @@ class Simulator {
   std::vector<Touch> collected_;     // scratch of touches_of
   std::vector<std::uint64_t> seen_;  // likewise
   std::size_t most_lines_ = 0;
-  Counts counts_;
+  std::vector<double> counts_;
+  std::vector<double> snapshots_;  // of counts_: a stack, of the loops at hand
+  std::int64_t missed_ = 0;        // lines and pages, in the first cache and TLB
   std::int64_t simulated_ = 0, pass_begun_ = 0, nest_begun_ = 0;
   std::int64_t allowed_ = 0;  // touches of the nest at hand
   std::int64_t enough_ = 0;   // touches after which a loop may be left
@@ -882,7 +910,7 @@ Geometry share_of(Geometry geometry, std::int64_t cores) {
 
 Traffic simulate_caches(const LoopProgram& program, const Geometry& geometry, const CacheSettings& settings) {
   const double piece = settings.touches > 0 ? 64 : 0;
-  return Simulator(TraceMaker(program, geometry, piece).make(), geometry, settings).run();
+  return Simulator(TraceMaker(program, geometry, piece).make(), program.stores.size(), geometry, settings).run();
 }
 
 Traffic TrafficMemo::traffic(const LoopProgram& program, const Geometry& geometry, const CacheSettings& settings) {

@@ -52,14 +52,19 @@ struct LevelTraffic {
   bool operator==(const LevelTraffic&) const = default;
 };
 
-// Of one `run` of many: the caches hold what the run before left. A line missed by several levels is in all their
-// counts, in the same class.
-struct Traffic {
+struct Misses {
   std::vector<LevelTraffic> levels;  // parallel to Geometry::levels
   double tlb_misses = 0;             // of the first TLB
   double page_walks = 0;             // of these, those that the second one missed, too
-  double touches = 0;                // looked up in the first cache: an access each time that it comes to another line
-  double simulated = 0;              // of these, those that were not extrapolated, the warm-up included
+  bool operator==(const Misses&) const = default;
+};
+
+// Of one `run` of many: the caches hold what the run before left. A line missed by several levels is in all their
+// counts, in the same class.
+struct Traffic : Misses {
+  std::vector<Misses> stores;  // parallel to LoopProgram::stores: by whose access it was; their sum is above
+  double touches = 0;          // looked up in the first cache: an access each time that it comes to another line
+  double simulated = 0;        // of these, those that were not extrapolated, the warm-up included
   bool operator==(const Traffic&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -31,7 +32,7 @@ using datasets::Status;
 
 constexpr double overlap_lost = 0.15;  // of the smaller of core and memory time, out of order
 constexpr double prefetch_gain = 2.5;  // of a line that a prefetcher has seen coming
-constexpr double least_line_cycles = 1;
+constexpr double bytes_per_cycle = 32;  // between a cache and the next one
 constexpr double first_write_back_cycles = 2, later_write_back_cycles = 3;
 constexpr double outlier_share = 0.02, least_outlier = 1.2, greatest_outlier = 2;
 constexpr int threads = 2;
@@ -100,6 +101,28 @@ Share busiest_share(codegen::LoopProgram program, std::int64_t cores) {
   return result;
 }
 
+struct Phase {
+  double core = 0, memory = 0;  // cycles
+};
+
+// Keyed by the loop of the core's part. A store belongs to the innermost loop around it that has a part.
+std::map<int, Phase> phases_of(const codegen::LoopProgram& program, const std::vector<codegen::CorePart>& parts,
+                               const std::function<double(int)>& memory_cycles_of_store) {
+  std::map<int, Phase> phases;
+  for (const codegen::CorePart& part : parts) phases[part.loop].core += part.cycles;
+  std::vector<std::pair<int, int>> around;  // ends of nodes and the innermost loop with a part up to there
+  for (int n = 0; n < int(program.run.size()); ++n) {
+    while (!around.empty() && around.back().first <= n) around.pop_back();
+    const codegen::Node& node = program.run[std::size_t(n)];
+    const int inside = around.empty() ? -1 : around.back().second;
+    if (node.kind == codegen::Node::Kind::store)
+      phases[inside].memory += memory_cycles_of_store(node.item);
+    else
+      around.emplace_back(node.end, phases.contains(node.item) ? node.item : inside);
+  }
+  return phases;
+}
+
 base::Result<ModelledTime> time_of(const codegen::LoopProgram& whole, const Platform& platform,
                                    const CacheSettings& caches, TrafficMemo* memo) {
   const Profile& profile = profile_of(platform);
@@ -116,8 +139,12 @@ base::Result<ModelledTime> time_of(const codegen::LoopProgram& whole, const Plat
                                  : simulate_caches(share.program, geometry, caches);
   time.memory_cycles = memory_cycles(time.traffic, geometry, profile, share.busy);
   time.fork_join_seconds = double(share.bands) * profile.fork_join_microseconds * 1e-6;
-  const auto [less, more] = std::minmax(time.core_cycles, time.memory_cycles);
-  const double cycles = profile.out_of_order ? more + overlap_lost * less : more + less;
+  double cycles = time.core_cycles + time.memory_cycles;
+  if (profile.out_of_order)
+    for (const auto& [loop, phase] : phases_of(share.program, core->parts, [&](int store) {
+           return memory_cycles(time.traffic.stores[std::size_t(store)], geometry, profile, share.busy);
+         }))
+      cycles -= (1 - overlap_lost) * std::min(phase.core, phase.memory);
   time.seconds = cycles / (profile.gigahertz * 1e9) + time.fork_join_seconds;
   return time;
 }
@@ -329,16 +356,16 @@ Geometry geometry_of(const Platform& platform) {
   return geometry;
 }
 
-double memory_cycles(const Traffic& traffic, const Geometry& geometry, const Profile& profile, std::int64_t cores) {
+double memory_cycles(const Misses& misses, const Geometry& geometry, const Profile& profile, std::int64_t cores) {
   const std::array latencies{profile.l2_latency_cycles, profile.l3_latency_cycles};
   double cycles = 0;
-  for (std::size_t level = 0; level < traffic.levels.size(); ++level) {
-    const bool last = level + 1 == traffic.levels.size();
-    const LevelTraffic& here = traffic.levels[level];
+  for (std::size_t level = 0; level < misses.levels.size(); ++level) {
+    const bool last = level + 1 == misses.levels.size();
+    const LevelTraffic& here = misses.levels[level];
     // A line that misses further out is charged there, with that latency.
-    const LevelTraffic behind = last ? LevelTraffic{} : traffic.levels[level + 1];
+    const LevelTraffic behind = last ? LevelTraffic{} : misses.levels[level + 1];
     const double latency = last ? profile.memory_nanoseconds * profile.gigahertz : latencies[level];
-    double least = least_line_cycles;
+    double least = double(geometry.line_bytes) / bytes_per_cycle;
     if (last)
       least = std::max(least,
                        double(cores * geometry.line_bytes) / profile.memory_gigabytes_per_second * profile.gigahertz);
@@ -349,7 +376,7 @@ double memory_cycles(const Traffic& traffic, const Geometry& geometry, const Pro
               (here.prefetched - behind.prefetched) * std::max(least, each / prefetch_gain) +
               here.written * (level == 0 ? first_write_back_cycles : later_write_back_cycles);
   }
-  return cycles + traffic.tlb_misses * profile.l2_tlb_cycles + traffic.page_walks * profile.page_walk_cycles;
+  return cycles + misses.tlb_misses * profile.l2_tlb_cycles + misses.page_walks * profile.page_walk_cycles;
 }
 
 base::Result<ModelledTime> modelled_time(const codegen::LoopProgram& program, const Platform& platform,

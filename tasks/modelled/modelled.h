@@ -34,16 +34,21 @@ struct ModelledTime {
 // UserError unless the platform is modelled, and as check_profile does.
 Geometry geometry_of(const Platform& platform);
 
-// Cycles that the traffic costs, `cores` of them being busy at a time. Sums over the lines that one level misses and
+// Cycles that the misses cost, `cores` of them being busy at a time. Sums over the lines that one level misses and
 // the next one has: latency / memory_parallelism each, and 2.5 times less where a prefetcher has seen the line coming,
-// but at least 1 cycle, a cycle for each busy core where the next level is shared, and the time that memory needs for
-// the lines of all busy cores; a line written back costs 2 cycles from the first cache, 3 from the others; a miss of
+// but at least what 32 bytes a cycle take, as wide as paths between caches are (AMD 56665 and 57647, "L2 cache": fills of
+// 256 bits; Arm CHI and Intel's mesh: 32 bytes; Intel's path from the second cache is 64 wide, of which 248966 gives 48 as
+// sustained), times the busy cores where the next level is shared, and the time that memory needs for the lines of all
+// busy cores; a line written back costs 2 cycles from the first cache, 3 from the others; a miss of
 // the first TLB l2_tlb_cycles, one of the last TLB page_walk_cycles more.
-double memory_cycles(const Traffic& traffic, const Geometry& geometry, const Profile& profile, std::int64_t cores = 1);
+double memory_cycles(const Misses& misses, const Geometry& geometry, const Profile& profile, std::int64_t cores = 1);
 
 // One `run` of many, deterministic. With C = core and M = memory cycles, f = the clock:
 //   in order      (C + M) / f
-//   out of order  (max(C, M) + 0.15 min(C, M)) / f
+//   out of order  sum over phases of (max(C, M) + 0.15 min(C, M)) / f
+// A phase is what the core's model times as one: an innermost loop with the few around it that are written out
+// together, or what stands beside such loops in one around them. Phases do not overlap: a core sees only some hundred
+// instructions ahead, so memory does not fetch for a copy while the arithmetic behind it goes on.
 // Bands (adjacent parallel loops) are dealt out to target.threads cores in static chunks; C and M are of the busiest
 // core, which runs ceil(tasks / threads) iterations of each band and has its part of the shared levels; each band that
 // more than one core works on costs fork_join_microseconds.
