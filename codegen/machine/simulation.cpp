@@ -98,19 +98,10 @@ class Core {
         analysis_(target_.createMCInstrAnalysis(&instructions_)),
         instruments_(target_.createInstrumentManager(subtarget_, instructions_)),
         has_instruments_(instruments_ != nullptr),
-        has_zero_idioms_(machine.getTargetTriple().isX86() && subtarget_.getSchedModel().isOutOfOrder()),
+        is_fast_x86_(machine.getTargetTriple().isX86() && subtarget_.getSchedModel().isOutOfOrder()),
         post_(target_.createInstrPostProcess(subtarget_, instructions_)) {
     if (!has_instruments_) instruments_ = std::make_unique<llvm::mca::InstrumentManager>(subtarget_, instructions_);
     if (!post_) post_ = std::make_unique<llvm::mca::InstrPostProcess>(subtarget_, instructions_);
-    if (has_zero_idioms_)
-      for (unsigned opcode = 0; opcode < instructions_.getNumOpcodes(); ++opcode) {
-        const llvm::StringRef name = instructions_.getName(opcode);
-        if (name != "VMOVUPSrm" && name != "VMOVUPSYrm" && name != "VMOVUPSZrm") continue;
-        const llvm::MCSchedClassDesc& known =
-            *subtarget_.getSchedModel().getSchedClassDesc(instructions_.get(opcode).getSchedClass());
-        if (known.isValid() && !known.isVariant())
-          vector_loads_.emplace_back(opcode, llvm::MCSchedModel::computeInstrLatency(subtarget_, known));
-      }
     builder_.emplace(subtarget_, instructions_, registers_, analysis_.get(), *instruments_, 100);
   }
 
@@ -151,7 +142,7 @@ class Core {
   // optimisation manuals), but several of LLVM's models, that of Sapphire Rapids among them, do not.
   bool is_zero_idiom(const llvm::MCInst& instruction) const {
     const unsigned operands = instruction.getNumOperands();
-    if (!has_zero_idioms_ || operands < 3) return false;
+    if (!is_fast_x86_ || operands < 3) return false;
     const llvm::MCOperand &one = instruction.getOperand(operands - 2), &other = instruction.getOperand(operands - 1);
     return one.isReg() && other.isReg() && one.getReg() == other.getReg() &&
            instructions_.getName(instruction.getOpcode()).contains("XOR");
@@ -162,32 +153,41 @@ class Core {
   // tables of LLVM 19 (Golden Cove's) let them come less late than their own loads take, which makes a chain of fused
   // multiply-adds half as slow again as it is. The difference is taken off the result's latency.
   void shorten(llvm::mca::Instruction& built, const llvm::MCInst& instruction,
-               std::deque<llvm::mca::WriteDescriptor>& owned) const {
-    if (vector_loads_.empty() || !built.getMayLoad() || instruction.getNumOperands() == 0) return;
-    const llvm::MCInstrDesc& description = instructions_.get(instruction.getOpcode());
-    const llvm::MCOperand& result = instruction.getOperand(0);
-    if (description.getNumDefs() != 1 || !result.isReg()) return;
-    const llvm::MCSchedClassDesc* const known =
-        subtarget_.getSchedModel().getSchedClassDesc(description.getSchedClass());
-    const auto written = llvm::MCPhysReg(result.getReg());
-    int late = 0;  // that the other operands may come
-    for (unsigned use = 0; use < description.getNumOperands(); ++use)
-      late = std::max(late, subtarget_.getReadAdvanceCycles(known, use, 0));
-    if (late == 0) return;
-    for (const auto& [load, latency] : vector_loads_) {
-      const llvm::MCRegisterClass& registers =
-          registers_.getRegClass(unsigned(instructions_.get(load).operands()[0].RegClass));
-      if (!registers.contains(written)) continue;
-      if (latency <= late) return;
-      for (llvm::mca::WriteState& write : built.getDefs()) {
-        if (write.getRegisterID() != written) continue;
-        const unsigned whole = write.getLatency();
-        const unsigned less = std::min(unsigned(latency - late), whole - 1);
-        owned.push_back({-1, whole - less, written, write.getWriteResourceID(), false});
-        write = llvm::mca::WriteState(owned.back(), written, write.clearsSuperRegisters(), write.isWriteZero());
-      }
-      return;
+               std::deque<llvm::mca::WriteDescriptor>& owned) {
+    if (!is_fast_x86_ || !built.getMayLoad()) return;
+    const int excess = excess_of(instruction.getOpcode());
+    if (excess <= 0) return;
+    const auto result = llvm::MCPhysReg(instruction.getOperand(0).getReg());
+    for (llvm::mca::WriteState& write : built.getDefs()) {
+      if (write.getRegisterID() != result) continue;
+      owned.push_back({-1, write.getLatency() - unsigned(excess), result, write.getWriteResourceID(), false});
+      write = llvm::mca::WriteState(owned.back(), result, write.clearsSuperRegisters(), write.isWriteZero());
     }
+  }
+  // Cycles by which the tables make the way from a register to the result longer when an operand is loaded.
+  int excess_of(unsigned opcode) {
+    const auto [place, is_new] = excess_.try_emplace(opcode, 0);
+    if (!is_new) return place->second;
+    const llvm::MCInstrDesc& loading = instructions_.get(opcode);
+    const llvm::StringRef name = instructions_.getName(opcode);
+    if (loading.getNumDefs() != 1 || loading.mayStore() || !name.ends_with("m")) return 0;
+    // LLVM's names: VADDPSYrm and VADDPSYrr, VFMADD231PSYm and VFMADD231PSYr.
+    const std::string without = (name.ends_with("rm") ? name.drop_back(2) + "rr" : name.drop_back(1) + "r").str();
+    for (unsigned other = 0; other < instructions_.getNumOpcodes(); ++other) {
+      if (instructions_.getName(other) != without) continue;
+      const llvm::MCSchedModel& model = subtarget_.getSchedModel();
+      const llvm::MCSchedClassDesc* const known = model.getSchedClassDesc(loading.getSchedClass());
+      const llvm::MCSchedClassDesc* const bare = model.getSchedClassDesc(instructions_.get(other).getSchedClass());
+      if (!known->isValid() || known->isVariant() || !bare->isValid() || bare->isVariant()) break;
+      int late = 0;  // that the other operands may come
+      for (unsigned use = 0; use < loading.getNumOperands(); ++use)
+        late = std::max(late, subtarget_.getReadAdvanceCycles(known, use, 0));
+      if (late > 0)
+        place->second = llvm::MCSchedModel::computeInstrLatency(subtarget_, *known) -
+                        llvm::MCSchedModel::computeInstrLatency(subtarget_, *bare) - late;
+      break;
+    }
+    return place->second;
   }
 
   // Slots of the stack that the sequence both writes and reads, each under a register that the sequence does not use:
@@ -315,10 +315,10 @@ class Core {
   const llvm::MCSubtargetInfo& subtarget_;
   std::unique_ptr<llvm::MCInstrAnalysis> analysis_;
   std::unique_ptr<llvm::mca::InstrumentManager> instruments_;
-  bool has_instruments_, has_zero_idioms_;
+  bool has_instruments_, is_fast_x86_;
   std::unique_ptr<llvm::mca::InstrPostProcess> post_;
   std::optional<llvm::mca::InstrBuilder> builder_;
-  std::vector<std::pair<unsigned, int>> vector_loads_;  // x86: the opcode for each kind of register, with its latency
+  std::unordered_map<unsigned, int> excess_;  // by opcode
   std::unordered_map<std::uint64_t, Answer> known_;
 };
 

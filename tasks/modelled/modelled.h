@@ -36,11 +36,11 @@ Geometry geometry_of(const Platform& platform);
 
 // Cycles that the misses cost, `cores` of them being busy at a time. Sums over the lines that one level misses and
 // the next one has: latency / memory_parallelism each, and 2.5 times less where a prefetcher has seen the line coming,
-// but at least what 32 bytes a cycle take, as wide as paths between caches are (AMD 56665 and 57647, "L2 cache": fills of
-// 256 bits; Arm CHI and Intel's mesh: 32 bytes; Intel's path from the second cache is 64 wide, of which 248966 gives 48 as
-// sustained), times the busy cores where the next level is shared, and the time that memory needs for the lines of all
-// busy cores; a line written back costs 2 cycles from the first cache, 3 from the others; a miss of
-// the first TLB l2_tlb_cycles, one of the last TLB page_walk_cycles more.
+// but at least what 32 bytes a cycle take, as wide as paths between caches are (AMD 56665 and 57647, "L2 cache": fills
+// of 256 bits; Arm CHI and Intel's mesh: 32 bytes; Intel's path from the second cache is 64 wide, of which 248966 gives
+// 48 as sustained), times the busy cores where the next level is shared, and the time that memory needs for the lines
+// of all busy cores; a line written back costs 2 cycles from the first cache, 3 from the others; a miss of the first
+// TLB l2_tlb_cycles, one of the last TLB page_walk_cycles more.
 double memory_cycles(const Misses& misses, const Geometry& geometry, const Profile& profile, std::int64_t cores = 1);
 
 // One `run` of many, deterministic. With C = core and M = memory cycles, f = the clock:

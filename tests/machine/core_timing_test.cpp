@@ -302,6 +302,98 @@ run
   EXPECT_GT(per_iteration("sifive-p670", 128, 4) / per_iteration("sifive-p670", 128, 1), 2);
 }
 
+TEST(CoreTiming, PartsAreLoopsOfTheProgramAndSumUp) {
+  // Two nests side by side: loops 0, 1 and 2, 3, 4.
+  const CoreTiming timing = timing_of(matmul(60, 50, 40), riscv("sifive-p450"));
+  double cycles = 0, instructions = 0;
+  std::map<int, double> share;
+  for (const CorePart& part : timing.parts) {
+    EXPECT_TRUE(share.emplace(part.loop, part.cycles / timing.cycles).second) << part.loop;
+    EXPECT_GE(part.loop, -1);
+    EXPECT_LT(part.loop, 5);
+    cycles += part.cycles;
+    instructions += part.instructions;
+  }
+  EXPECT_NEAR(cycles, timing.cycles, 1e-6 * timing.cycles);
+  EXPECT_NEAR(instructions, timing.instructions, 0.01 * timing.instructions);
+  EXPECT_GT(share[2] + share[3] + share[4], 0.9);
+  EXPECT_GT(share[0] + share[1], 0.005);
+}
+
+Target avx2() {
+  Target target;
+  target.triple = "x86_64-unknown-linux-gnu";
+  target.cpu = "x86-64-v3";
+  target.vector_bits = 256;
+  target.vector_registers = 16;
+  return target;
+}
+
+TEST(CoreTiming, AFoldedLoadDoesNotLengthenAChain) {
+  // One chain of fused multiply-adds, an operand of each from memory: four cycles each (Intel 248966, Golden Cove).
+  const LoopProgram program = parse_program(R"(buffer A f32 [4096] input
+buffer B f32 [4096,8] input
+buffer C f32 [8] output
+buffer acc f32 [8] temporary registers
+run
+  for v 8 vector
+    acc[v] = 0
+  for k 4096
+    for v 8 vector
+      acc[v] += A[k] * B[k,v]
+  for v 8 vector
+    C[v] = acc[v]
+)",
+                                            "test");
+  CoreTimingSettings settings;
+  for (const char* cpu : {"sapphirerapids", "skylake", "znver4"}) {
+    settings.model_cpu = cpu;
+    EXPECT_NEAR(timing_of(program, avx2(), settings).cycles / 4096, 4, 0.1) << cpu;
+  }
+}
+
+// `rows` vectors of sums, that is as many registers and two more.
+LoopProgram tile(int rows) {
+  return parse_program(fmt::format(R"(buffer A f32 [4096,{0}] input
+buffer B f32 [4096,8] input
+buffer C f32 [{0},8] output
+buffer acc f32 [{0},8] temporary registers
+run
+  for i.a {0} unrolled
+    for v 8 vector
+      acc[i.a,v] = 0
+  for k 4096
+    for i.b {0} unrolled
+      for v 8 vector
+        acc[i.b,v] += A[k,i.b] * B[k,v]
+  for i.c {0} unrolled
+    for v 8 vector
+      C[i.c,v] = acc[i.c,v]
+)",
+                                   rows),
+                       "test");
+}
+
+TEST(CoreTiming, WhatIsSpilledWaitsForItsStore) {
+  CoreTimingSettings settings;
+  settings.model_cpu = "sapphirerapids";
+  const auto per_step = [&](int rows) { return timing_of(tile(rows), avx2(), settings).cycles / 4096; };
+  EXPECT_LT(per_step(12), 8);  // two multiply-adds a cycle
+  // A sum of the many that registers have no room for is stored, loaded and added to once a step: 4 + 8 + 1 cycles.
+  EXPECT_GE(per_step(17), 12);
+}
+
+TEST(CoreTiming, SpilledVectorsLieInWholeLines) {
+  const base::Result<std::string> text = assembly(tile(20), avx2());
+  ASSERT_TRUE(text) << text.reason().text;
+  EXPECT_NE(text->find("vmovaps\t%ymm0, "), std::string::npos);
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("(%rsp)") == std::string::npos) continue;
+    EXPECT_EQ(line.find("vmovups"), std::string::npos) << line;
+  }
+}
+
 TEST(CoreTiming, ACpuWithoutASchedulingModelIsRefused) {
   for (const char* cpu : {"spacemit-x60", "generic-rv64"}) {
     try {
