@@ -27,6 +27,7 @@ struct Profile {
   double mispredict_cycles = 8;
   std::int64_t dispatch_width = 0;  // instructions a cycle into the core; 0: as LLVM's model of it issues
   std::string model_cpu;            // of LLVM, whose model times the target's code; "": the target's own
+  std::string wide_model_cpu;     // the same for code with vectors of 512 bits, in the profile of a host; "": model_cpu
   double memory_parallelism = 1;  // misses in flight
   std::int64_t l1_ways = 8, l2_ways = 0, l3_ways = 0;
   bool l2_shared = false, l3_shared = false;            // by all cores

@@ -195,7 +195,8 @@ std::string section_of(const Comparison& one) {
 std::string body_of(const std::vector<Comparison>& weakest_first, const Flags& flags, const std::string& profile) {
   std::string out =
       "<p>Modelled times come from LLVM's scheduling model of this host's core and a simulator of its caches; measured "
-      "ones from running the same machine code here. Nothing was fitted. Weak spots come first: workloads are in the "
+      "ones from running the same machine code here. Core and memory overlap within a phase (about: a loop nest) only. "
+      "Nothing was fitted. Weak spots come first: workloads are in the "
       "order of their correlation within the best 30 %.</p>\n";
   out += html_table(table_of(weakest_first));
   out +=

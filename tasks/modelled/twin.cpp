@@ -57,7 +57,8 @@ Platform twin_of(const Platform& native, const std::string& profile) {
   keep(twin.target.l3_bytes, documented.target.l3_bytes);
   keep(twin.target.line_bytes, documented.target.line_bytes);
   Profile fitted = modelled->profile;
-  fitted.model_cpu = documented.target.cpu;
+  const bool wide = twin.target.vector_bits >= 512 && !fitted.wide_model_cpu.empty();
+  fitted.model_cpu = wide ? fitted.wide_model_cpu : documented.target.cpu;
   check_profile(fitted, twin.target, [&](std::string_view key) { return fmt::format("{}: {}", file, key); });
   twin.how = Modelled{std::move(fitted)};
   return twin;

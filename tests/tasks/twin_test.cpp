@@ -26,6 +26,10 @@ TEST(Twin, HasTheCodeOfThePlatformAndTheCoreOfTheProfile) {
   EXPECT_EQ(twin.target, native.target);
   EXPECT_EQ(source_of(twin), "modelled");
   EXPECT_EQ(std::get<Modelled>(twin.how).profile.model_cpu, "sapphirerapids");
+  // 512-bit code is timed by tables that have both of a Xeon's wide units.
+  Platform wide = native;
+  wide.target.vector_bits = 512;
+  EXPECT_EQ(std::get<Modelled>(twin_of(wide, profile).how).profile.model_cpu, "skylake-avx512");
   const auto time = modelled_time(test::good_matmul(), twin);
   ASSERT_TRUE(time.ok());
   EXPECT_GT(time->seconds, 0);
