@@ -15,12 +15,15 @@
 namespace graft::meta {
 
 struct LearnerSettings {
-  std::vector<std::int64_t> hidden = {128, 64};
+  NetworkShape network;            // its inputs follow from the encoding
   std::string backend = "native";  // or "torch"
   std::int64_t steps = 0;          // outer steps; 0: the learner's default
   std::uint64_t seed = 1;
   int threads = 1;
 };
+
+// UserError unless a network of this kind takes what the encoding makes: a TreeGRU trees, an MLP anything else.
+void check_fits(NetworkKind kind, const features::Encoding& encoding);
 
 class Learner {
  public:

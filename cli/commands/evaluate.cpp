@@ -18,9 +18,10 @@ namespace {
 struct Flags {
   std::vector<std::string> datasets,
       methods{"zero-shot", "scratch", "nearest", "finetune", "ridge", "residual", "maml", "reptile"},
-      shots{"0", "5", "10", "20", "32", "64"}, hidden{"128", "64"};
-  std::string target = "all", regime = "seen", encoding = "context_relation", backend = "native", out;
-  std::int64_t draws = 20, steps = 0;
+      shots{"0", "5", "10", "20", "32", "64"};
+  std::string target = "all", regime = "seen", out;
+  std::int64_t draws = 20;
+  NetworkFlags network;
 };
 
 base::Document interval(const base::Interval& value) {
@@ -48,17 +49,15 @@ base::Document request_of(const Flags& flags, const Session& session) {
   for (const std::string& file : flags.datasets) files.push(file_hash(file));
   const auto words = [](const std::vector<std::string>& values) { return base::join(values, ","); };
   base::Document request = base::Document::map();
-  return request.set("command", "evaluate")
+  request.set("command", "evaluate")
       .set("datasets", std::move(files))
       .set("methods", words(flags.methods))
       .set("shots", words(flags.shots))
       .set("draws", flags.draws)
       .set("regime", flags.regime)
-      .set("encoding", flags.encoding)
-      .set("backend", flags.backend)
-      .set("hidden", words(flags.hidden))
-      .set("steps", flags.steps)
       .set("seed", std::int64_t(session.seed));
+  flags.network.put(request);
+  return request;
 }
 
 // Rows of an earlier, interrupted run of the same request, by target.
@@ -158,7 +157,6 @@ void print_target(const std::string& target, const std::string& source, const ba
 
 int evaluate(const Flags& flags, Session& session) {
   if (!flags.out.empty()) check_output_folder(flags.out);
-  check_backend(flags.backend);
   meta::EvaluationSettings settings;
   settings.methods = flags.methods;
   for (const std::string& method : flags.methods) meta::method_named(method);
@@ -169,14 +167,10 @@ int evaluate(const Flags& flags, Session& session) {
     throw base::UserError("--regime", fmt::format("expected seen or unseen, got '{}'", flags.regime));
   }
   settings.regime = flags.regime == "seen" ? meta::Regime::seen : meta::Regime::unseen;
-  settings.learner.hidden = hidden_of(flags.hidden);
-  settings.learner.backend = flags.backend;
-  settings.learner.steps = flags.steps;
-  settings.learner.seed = session.seed;
-  settings.learner.threads = session.threads;
+  settings.learner = flags.network.settings(session);
 
   const meta::TaskSet tasks =
-      meta::make_task_set(read_datasets(flags.datasets), features::encoding_named(flags.encoding), session.threads);
+      meta::make_task_set(read_datasets(flags.datasets), flags.network.used_encoding(), session.threads);
   if (tasks.stale_rows > 0) session.progress.note(fmt::format("{} rows are stale and left out", tasks.stale_rows));
   const std::vector<std::string> platforms = meta::platforms(tasks);
   if (platforms.size() < 2) {
@@ -251,10 +245,7 @@ Command evaluate_command() {
             options.list("shots", flags->shots, "support programs per workload");
             options.integer("draws", flags->draws, 1, "support draws, the same for all methods");
             options.text("regime", flags->regime, "seen: support from the judged workloads; unseen: from others only");
-            options.text("encoding", flags->encoding, "feature list");
-            options.integer("steps", flags->steps, 0, "outer steps of the learners; 0: their own number");
-            options.text("backend", flags->backend, "native or torch");
-            options.list("hidden", flags->hidden, "widths of the hidden layers");
+            flags->network.declare(options);
             options.text("out", flags->out, "also save the JSON there; run again to continue");
             return [flags](Session& session) { return evaluate(*flags, session); };
           },

@@ -22,7 +22,7 @@ double quality(const Network& network, std::span<const float> theta, std::span<c
     std::vector<double> log_seconds;
     for (const std::int64_t p : selection.programs) log_seconds.push_back(selection.group->log_seconds[std::size_t(p)]);
     std::vector<float> scores(selection.programs.size());
-    network.forward(theta, inputs_of(programs), scores);
+    network.score(theta, inputs_of(programs), scores);
     sum += rank_correlation(scores, log_seconds);
   }
   return sum / double(query.size());

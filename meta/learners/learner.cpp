@@ -33,6 +33,15 @@ std::unique_ptr<Learner> make_random_learner() {
   return std::make_unique<RandomLearner>();
 }
 
+void check_fits(NetworkKind kind, const features::Encoding& encoding) {
+  const bool tree = encoding.shape == features::Shape::tree;
+  if (tree == (kind == NetworkKind::treegru)) return;
+  throw base::UserError(
+      tree
+          ? fmt::format("encoding {} makes trees, which {} does not take; use treegru", encoding.name, name_of(kind))
+          : fmt::format("encoding {} makes no trees, which {} needs; use encoding tree", encoding.name, name_of(kind)));
+}
+
 const std::vector<LearnerEntry>& learners() {
   static const std::vector<LearnerEntry> table = {
       {"scratch", "knows nothing before the target's support; then kernel ridge on it alone", make_scratch_learner},

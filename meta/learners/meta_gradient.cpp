@@ -53,7 +53,7 @@ class MetaGradientLearner final : public Learner {
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
     NetworkState state = untrained_state(tasks, settings);
-    const auto network = make_mlp(state.shape, settings.backend);
+    const auto network = make_network(state.shape, settings.backend);
     const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
     const std::vector<float> start = state.theta;
     const auto train_on = [&](std::span<const PreparedGroup> some, const std::string& name, std::int64_t share) {

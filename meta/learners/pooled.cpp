@@ -13,7 +13,7 @@ class PooledLearner final : public Learner {
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
     NetworkState state = untrained_state(tasks, settings);
-    const auto network = make_mlp(state.shape, settings.backend);
+    const auto network = make_network(state.shape, settings.backend);
     const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
     PooledSettings pooled;
     pooled.steps = settings.steps > 0 ? settings.steps : default_steps;

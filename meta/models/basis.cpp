@@ -10,7 +10,6 @@
 #include "meta/metrics.h"
 #include "meta/models/models.h"
 #include "meta/models/state.h"
-#include "meta/networks/mlp.h"
 
 namespace graft::meta {
 namespace {
@@ -118,10 +117,10 @@ base::Matrix SourceBasis::predict(const features::Encoded& programs) const {
   const features::Encoded x = normalisation.apply(programs);
   base::Matrix out(x.programs(), std::int64_t(thetas.size()));
   if (out.rows == 0) return out;
-  const auto network = make_native_mlp<float>(shape);
+  const auto network = make_network(shape);
   std::vector<float> scores(std::size_t(out.rows), 0.0f);
   for (std::size_t s = 0; s < thetas.size(); ++s) {
-    network->forward(thetas[s], inputs_of(x), scores);
+    network->score(thetas[s], inputs_of(x), scores);
     for (std::int64_t p = 0; p < out.rows; ++p) out.at(p, std::int64_t(s)) = scores[std::size_t(p)];
   }
   return out;
@@ -129,7 +128,7 @@ base::Matrix SourceBasis::predict(const features::Encoded& programs) const {
 
 void put(const SourceBasis& basis, base::Arrays& arrays) {
   put(basis.normalisation, arrays);
-  put_integers(arrays, "hidden", basis.shape.hidden);
+  put(basis.shape, arrays);
   arrays.attributes["platforms"] = base::join(basis.platforms, "\n");
   for (std::size_t s = 0; s < basis.thetas.size(); ++s) put_values(arrays, fmt::format("theta/{}", s), basis.thetas[s]);
 }
@@ -137,7 +136,7 @@ void put(const SourceBasis& basis, base::Arrays& arrays) {
 SourceBasis basis_from(const base::Arrays& arrays) {
   SourceBasis basis;
   basis.normalisation = normalisation_from(arrays);
-  basis.shape = {basis.normalisation.features(), integers_of(arrays, "hidden", 1)};
+  basis.shape = shape_from(arrays, basis.normalisation.features());
   for (const std::string_view name : base::split(attribute_of(arrays, "platforms"), '\n'))
     basis.platforms.emplace_back(name);
   for (std::size_t s = 0; s < basis.platforms.size(); ++s) {

@@ -34,7 +34,8 @@ struct Rows {
 
 Matrix products(const base::Matrix& a, const base::Matrix& b) {
   Matrix out(a.rows, b.rows);
-  gemm(Transposed::no, Transposed::yes, a.rows, b.rows, a.columns, a.values.data(), b.values.data(), 0.0f, out.data());
+  gemm(Transposed::no, Transposed::yes, a.rows, b.rows, a.columns, a.values.data(), a.columns, b.values.data(),
+       b.columns, 0.0f, out.data(), b.rows);
   return out;
 }
 

@@ -13,7 +13,7 @@
 
 namespace graft::meta {
 
-// kind "network": one MLP. adapted = adapted_parameters of adaptation.h; the adapted model can be adapted again.
+// kind "network": one network. adapted = adapted_parameters of adaptation.h; the adapted model can be adapted again.
 struct NetworkState {
   NetworkShape shape;
   Normalisation normalisation;
@@ -22,7 +22,7 @@ struct NetworkState {
 };
 std::unique_ptr<CostModel> make_network_model(NetworkState state);
 
-// One MLP per source platform, trained on -log seconds centred per workload, so that their scores are in one unit.
+// One network per source platform, trained on -log seconds centred per workload, so that their scores are in one unit.
 struct SourceBasis {
   std::vector<std::string> platforms;
   NetworkShape shape;

@@ -14,7 +14,7 @@ struct Case {
   std::vector<double> theta;
   Batch<double> support, query;
 
-  explicit Case(std::uint64_t seed, const NetworkShape& shape = {6, {10, 7}}) : network(make_mlp_double(shape)) {
+  explicit Case(std::uint64_t seed, const NetworkShape& shape = {6, {10, 7}}) : network(make_network_double(shape)) {
     base::Stream stream(seed, "inner loop case");
     for (const float value : initial_parameters(shape, seed)) theta.push_back(double(value) + 0.1 * stream.normal());
     const auto batch = [&](std::vector<std::int64_t> sizes) {

@@ -166,7 +166,7 @@ class EveryLearner : public testing::TestWithParam<std::string> {
  protected:
   static LearnerSettings settings() {
     LearnerSettings out;
-    out.hidden = {12, 8};
+    out.network.hidden = {12, 8};
     out.steps = 20;
     return out;
   }
@@ -259,13 +259,14 @@ TEST(Learners, NothingToTrainOnIsRefused) {
   TaskSet none = synthetic::make({});
   none.groups.clear();
   base::Monitor monitor;
-  EXPECT_THROW(make_learner("pooled")->train(none, {}, monitor), base::UserError);
+  const LearnerSettings usual;
+  EXPECT_THROW(make_learner("pooled")->train(none, usual, monitor), base::UserError);
 }
 
 TEST(Learners, OnePlatformIsEnough) {
   const TaskSet one = only_platforms(synthetic::make({}), {"p1"});
   LearnerSettings settings;
-  settings.hidden = {8};
+  settings.network.hidden = {8};
   settings.steps = 5;
   base::Monitor monitor;
   for (const LearnerEntry& entry : learners()) {
@@ -278,7 +279,8 @@ TEST(Learners, StopWhenAsked) {
     bool stop_requested() override { return true; }
   } monitor;
   for (const std::string name : {"pooled", "ridge", "maml"}) {
-    EXPECT_THROW(make_learner(name)->train(synthetic::make({}), {}, monitor), base::Failure) << name;
+    const LearnerSettings usual;
+    EXPECT_THROW(make_learner(name)->train(synthetic::make({}), usual, monitor), base::Failure) << name;
   }
 }
 
