@@ -7,13 +7,16 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/parallel.h"
 #include "features/context_relation.h"
+#include "features/declared.h"
+#include "features/tree.h"
 
 namespace graft::features {
 
 const std::vector<Encoding>& encodings() {
-  static const std::vector<Encoding> all{context_relation()};
+  static const std::vector<Encoding> all{context_relation(), tree()};
   return all;
 }
 
@@ -24,6 +27,20 @@ const Encoding& encoding_named(std::string_view name) {
     known.push_back(encoding.name);
   }
   throw base::UserError(fmt::format("unknown encoding '{}'{}", name, base::did_you_mean(name, known)));
+}
+
+std::uint64_t hash_of(std::string_view name, int version, std::span<const Feature> features) {
+  std::uint64_t hash = base::hash_combine(base::hash_bytes(name), std::uint64_t(version));
+  for (const Feature& feature : features) {
+    for (const std::string* text : {&feature.name, &feature.unit, &feature.definition})
+      hash = base::hash_combine(hash, base::hash_bytes(*text));
+  }
+  return hash;
+}
+
+void declare(std::vector<Feature>& list, std::string_view prefix, std::span<const Declared> declared) {
+  for (const Declared& one : declared)
+    list.push_back({std::string(prefix) + std::string(one.name), std::string(one.unit), std::string(one.definition)});
 }
 
 Encoded one_row_each(base::Matrix rows) {
@@ -83,7 +100,7 @@ std::string_view name_of(Shape shape) {
 }
 
 Encoded encode(const Encoding& encoding, std::span<const codegen::LoopProgram> programs, int threads) {
-  assert(encoding.encode != nullptr);
+  assert(encoding.encode);
   std::vector<Encoded> each(programs.size());
   base::parallel_for(std::int64_t(programs.size()), threads, [&](std::int64_t p) {
     each[std::size_t(p)] = encoding.encode({.program = &programs[std::size_t(p)]});
