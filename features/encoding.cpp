@@ -11,12 +11,13 @@
 #include "base/parallel.h"
 #include "features/context_relation.h"
 #include "features/declared.h"
+#include "features/loop_context.h"
 #include "features/tree.h"
 
 namespace graft::features {
 
 const std::vector<Encoding>& encodings() {
-  static const std::vector<Encoding> all{context_relation(), tree()};
+  static const std::vector<Encoding> all{context_relation(), loop_context(), tree()};
   return all;
 }
 

@@ -67,6 +67,7 @@ class Builder {
       while (site < analysis_.sites.size() && analysis_.sites[site].store == analysis_.stores[s].store) ++site;
       add(s, is_tail[s], first, site);
     }
+    add_up();
     return std::move(nest_);
   }
 
@@ -131,6 +132,33 @@ class Builder {
         }
       }
       part.register_elements = std::max(part.register_elements, register_elements);
+    }
+  }
+
+  // The whole, of the stores.
+  void add_up() {
+    Part& whole = nest_.whole;
+    for (const int n : store_parts_) {
+      const Part& part = nest_.parts[std::size_t(n)];
+      whole.executions += part.executions;
+      whole.tail_executions += part.tail_executions;
+      for (std::size_t slot = 0; slot < part.buffers.size(); ++slot) {
+        whole.buffers[slot].loads += part.buffers[slot].loads;
+        whole.buffers[slot].stores += part.buffers[slot].stores;
+      }
+    }
+    for (const Part& part : nest_.parts) {
+      whole.bottom_up = std::max(whole.bottom_up, part.bottom_up);
+      whole.register_elements = std::max(whole.register_elements, part.register_elements);
+      if (part.parent < 0 && !part.is_loop) whole.operations += part.operations;
+    }
+    for (std::size_t slot = 0; slot < whole.buffers.size() && slot < nest_.sizes.size(); ++slot) {
+      const BufferSize& size = nest_.sizes[slot];
+      const codegen::DType dtype = program_.buffers[std::size_t(size.buffer)].dtype;
+      BufferTouch& all = whole.buffers[slot];
+      all.touched = std::max<std::int64_t>(1, std::int64_t(size.bytes_touched) / codegen::bytes_of(dtype));
+      all.reuse = (all.loads + all.stores) / all.touched;
+      all.lines = (std::int64_t(size.bytes_touched) + codegen::line_bytes - 1) / codegen::line_bytes;
     }
   }
 

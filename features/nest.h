@@ -39,6 +39,9 @@ struct Part {
 struct Nest {
   std::vector<BufferSize> sizes;  // of all buffers in memory; Part::buffers is parallel to the first of them
   std::vector<Part> parts;        // in order of run, a loop in front of what it contains
+  // All of run, as if it were the inside of a loop of one iteration. What is touched is the box of BufferSize, reuse
+  // the executions of all accesses per element of it.
+  Part whole;
 };
 Nest nest(const codegen::LoopProgram& program);
 
