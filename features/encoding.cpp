@@ -9,15 +9,33 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "features/arguments.h"
+#include "features/autotvm_curve.h"
 #include "features/context_relation.h"
 #include "features/declared.h"
 #include "features/loop_context.h"
+#include "features/stores.h"
+#include "features/target_facts.h"
 #include "features/tree.h"
 
 namespace graft::features {
 
 const std::vector<Encoding>& encodings() {
-  static const std::vector<Encoding> all{context_relation(), loop_context(), tree()};
+  static const std::vector<Encoding> all = [] {
+    std::vector<Encoding> list{context_relation(),
+                               context_relation_released(),
+                               context_relation_published(),
+                               loop_context(),
+                               stores(),
+                               tree(),
+                               knobs(),
+                               columns()};
+    const std::size_t alone = list.size();
+    for (std::size_t e = 0; e < alone; ++e) {
+      if (list[e].shape == Shape::row) list.push_back(with_target_facts(list[e]));
+    }
+    return list;
+  }();
   return all;
 }
 
