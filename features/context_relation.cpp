@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/hash.h"
 #include "codegen/program/analysis.h"
 
 namespace graft::features {
@@ -137,8 +136,8 @@ float log_count(double count) {
 // What run does to one buffer, all its accesses together.
 struct BufferContext {
   int buffer = 0;
-  std::vector<ContextPoint> points;  // one per loop around an access, in order of first use
   double bytes_touched = 0;
+  std::vector<ContextPoint> points = {};  // one per loop around an access, in order of first use
   double executions = 0;
   bool written = false;
   std::array<double, 4> vector_strides{};  // executions by stride of the vector loop: 0, 1, other, no vector loop
@@ -155,38 +154,26 @@ class Contexts {
  public:
   Contexts(const LoopProgram& program, const Analysis& analysis)
       : program_(program), context_of_(program.buffers.size(), -1), point_of_(program.loops.size()) {
+    for (const BufferSize& size : buffers_by_size(program, analysis)) {
+      context_of_[std::size_t(size.buffer)] = int(contexts_.size());
+      contexts_.push_back({.buffer = size.buffer, .bytes_touched = size.bytes_touched});
+    }
     std::size_t site = 0;
     for (const StoreContext& store : analysis.stores)
       for (; site < analysis.sites.size() && analysis.sites[site].store == store.store; ++site)
         add(store, analysis.sites[site]);
-    for (std::size_t c = 0; c < contexts_.size(); ++c) finish(contexts_[c], boxes_[c]);
   }
 
   // Largest first.
-  std::vector<BufferContext> sorted() && {
-    std::stable_sort(contexts_.begin(), contexts_.end(),
-                     [](const BufferContext& a, const BufferContext& b) { return a.bytes_touched > b.bytes_touched; });
-    return std::move(contexts_);
-  }
+  const std::vector<BufferContext>& all() const { return contexts_; }
 
  private:
-  struct Box {
-    std::vector<codegen::Interval> sides;  // by dimension, around all accesses
-    double sum = 0;                        // elements touched by each access site, added up
-  };
-
   void add(const StoreContext& store, const AccessSite& site) {
-    if (program_.buffers[std::size_t(site.buffer)].scope != codegen::Scope::memory) return;
-    int& context_number = context_of_[std::size_t(site.buffer)];
-    if (context_number < 0) {
-      context_number = int(contexts_.size());
-      contexts_.emplace_back().buffer = site.buffer;
-      boxes_.emplace_back();
-    }
+    const int context_number = context_of_[std::size_t(site.buffer)];
+    if (context_number < 0) return;  // registers
     BufferContext& context = contexts_[std::size_t(context_number)];
     add_points(context, context_number, store, site);
     add_strides(context, store, site);
-    add_box(boxes_[std::size_t(context_number)], site);
     context.written = context.written || site.writes;
     context.executions += double(store.executions);
   }
@@ -228,36 +215,11 @@ class Contexts {
     }
   }
 
-  void add_box(Box& box, const AccessSite& site) const {
-    const codegen::Store& store = program_.stores[std::size_t(site.store)];
-    const codegen::Access& access = site.load < 0 ? store.target : store.value.loads[std::size_t(site.load)];
-    const bool first = box.sum == 0;
-    box.sides.resize(access.index.size());
-    for (std::size_t d = 0; d < access.index.size(); ++d) {
-      codegen::Interval side{access.index[d].constant, access.index[d].constant};
-      for (const codegen::Term& term : access.index[d].terms) {
-        const std::int64_t reach = term.coefficient * (program_.loops[std::size_t(term.variable)].extent - 1);
-        (reach < 0 ? side.low : side.high) += reach;
-      }
-      codegen::Interval& all = box.sides[d];
-      all = first ? side : codegen::Interval{std::min(all.low, side.low), std::max(all.high, side.high)};
-    }
-    box.sum += site.touches.empty() ? 1 : double(site.touches.front().touched);
-  }
-
-  void finish(BufferContext& context, const Box& box) const {
-    double volume = 1;
-    for (const codegen::Interval& side : box.sides) volume *= double(side.width());
-    const codegen::Buffer& buffer = program_.buffers[std::size_t(context.buffer)];
-    context.bytes_touched = std::min(volume, box.sum) * double(codegen::bytes_of(buffer.dtype));
-  }
-
   struct PointOf {
     int context, point;
   };
   const LoopProgram& program_;
   std::vector<BufferContext> contexts_;
-  std::vector<Box> boxes_;                      // parallel to contexts_
   std::vector<int> context_of_;                 // by buffer
   std::vector<std::vector<PointOf>> point_of_;  // by loop
 };
@@ -431,7 +393,8 @@ Encoded encode_program(const Subject& subject) {
   base::Matrix encoded(1, columns);
   const std::span<float> row = encoded.row(0);
   const Analysis analysis = codegen::analyse(program);
-  const std::vector<BufferContext> contexts = Contexts(program, analysis).sorted();
+  const Contexts collected(program, analysis);
+  const std::vector<BufferContext>& contexts = collected.all();
   for (std::size_t c = 0; c < contexts.size(); ++c) {
     const int slot = std::min(int(c), buffer_slots);
     add_to_slot(program, contexts[c], row.subspan(std::size_t(slot_begin(slot)), slot_columns));
@@ -460,10 +423,7 @@ Encoding context_relation() {
       "relations of touched elements, reuse and top-down products of each buffer; strides, kinds of loops, arithmetic; "
       "log2 stands for log2(1 + count)";
   encoding.features = declared_features();
-  encoding.hash = base::hash_combine(base::hash_bytes(encoding.name), version);
-  for (const Feature& feature : encoding.features)
-    for (const std::string* text : {&feature.name, &feature.unit, &feature.definition})
-      encoding.hash = base::hash_combine(encoding.hash, base::hash_bytes(*text));
+  encoding.hash = hash_of(encoding.name, version, encoding.features);
   encoding.encode = encode_program;
   return encoding;
 }

@@ -76,11 +76,27 @@ class Observer {
       touch.touched = std::min(box, all_trips);
       touch.reuse = std::max<std::int64_t>(1, executions / touch.touched);
       touch.bytes = touch.touched * bytes;
+      touch.lines = std::min(touch.touched, lines(buffer.shape, bytes));
     }
     return result;
   }
 
  private:
+  // Of the box that widths_ and trips_ describe now.
+  std::int64_t lines(const std::vector<std::int64_t>& shape, std::int64_t bytes) const {
+    const auto lines_of = [&](std::int64_t elements) { return (elements * bytes + line_bytes - 1) / line_bytes; };
+    std::int64_t all = 1, row = 1, rows = 1;  // elements from the first to the last of all, of a row
+    std::int64_t stride = 1;
+    bool contiguous = true;
+    for (std::size_t d = shape.size(); d-- > 0; stride *= shape[d]) {
+      const std::int64_t distinct = std::min(widths_[d], trips_[d]);
+      all += (widths_[d] - 1) * stride;
+      (contiguous ? row : rows) *= contiguous ? widths_[d] : distinct;
+      contiguous = contiguous && distinct == shape[d];
+    }
+    return std::min(rows * lines_of(row), lines_of(all));
+  }
+
   const LoopProgram& program_;
   const std::vector<int>* path_ = nullptr;
   std::vector<int> level_of_;                 // by loop; right for those on the path
@@ -125,6 +141,11 @@ Analysis analyse(const LoopProgram& program) {
     analysis.stores.push_back(std::move(context));
   });
   return analysis;
+}
+
+const Access& access_of(const LoopProgram& program, const AccessSite& site) {
+  const Store& store = program.stores[std::size_t(site.store)];
+  return site.load < 0 ? store.target : store.value.loads[std::size_t(site.load)];
 }
 
 std::int64_t flops(const LoopProgram& program) {

@@ -17,7 +17,12 @@ struct Touch {
   std::int64_t touched = 1;
   std::int64_t reuse = 1;  // executions of the access in this loop and inside / touched (rounded down, at least 1)
   std::int64_t bytes = 0;  // touched * element size
+  // Distinct lines of `line_bytes`, as if every row began with one: rows (contiguous, dimensions that are walked whole
+  // joined to the next) times the lines of a row's span; no more than lines from the first element to the last, nor
+  // than elements.
+  std::int64_t lines = 1;
 };
+inline constexpr std::int64_t line_bytes = 64;  // a unit to count memory in, not a machine's
 
 struct AccessSite {
   int store = 0;  // position in LoopProgram::stores
@@ -41,6 +46,8 @@ struct Analysis {
   std::vector<AccessSite> sites;     // for each store: target first, then loads in order
 };
 Analysis analyse(const LoopProgram& program);
+
+const Access& access_of(const LoopProgram& program, const AccessSite& site);
 
 // Arithmetic operations that `run` executes (a combine counts one).
 std::int64_t flops(const LoopProgram& program);
