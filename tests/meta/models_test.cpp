@@ -13,6 +13,7 @@
 #include "meta/learner.h"
 #include "meta/metrics.h"
 #include "meta/model_file.h"
+#include "meta/models/state.h"
 #include "tests/meta/synthetic.h"
 
 namespace graft::meta {
@@ -162,16 +163,25 @@ TEST(RandomModel, ScoresAreAFunctionOfFeaturesAndSeed) {
 }
 
 // Every learner on a small task set: the model it makes, the same adapted, and both through a file.
-class EveryLearner : public testing::TestWithParam<std::string> {
+class EveryLearner : public testing::TestWithParam<std::tuple<std::string, NetworkKind>> {
  protected:
+  static std::string learner() { return std::get<0>(GetParam()); }
+  static NetworkKind kind() { return std::get<1>(GetParam()); }
   static LearnerSettings settings() {
     LearnerSettings out;
     out.network.hidden = {12, 8};
+    out.network.kind = kind();
+    out.network.tree = {10, 8, 3};
     out.steps = 20;
     return out;
   }
-  static TaskSet sources() { return without_platform(synthetic::make({}), "p3"); }
-  static std::vector<Examples> target() { return only_platforms(synthetic::make({}), {"p3"}).groups; }
+  static TaskSet all() {
+    synthetic::Settings with;
+    with.trees = kind() == NetworkKind::treegru;
+    return synthetic::make(with);
+  }
+  static TaskSet sources() { return without_platform(all(), "p3"); }
+  static std::vector<Examples> target() { return only_platforms(all(), {"p3"}).groups; }
   static std::vector<Examples> support() {
     std::vector<Examples> out;
     for (const Examples& group : target()) out.push_back(chosen(group, {3, 1, 4, 15, 9, 26, 5, 35, 8, 7}));
@@ -179,7 +189,7 @@ class EveryLearner : public testing::TestWithParam<std::string> {
   }
   static std::unique_ptr<CostModel> train(const LearnerSettings& with) {
     base::Monitor monitor;
-    return make_learner(GetParam())->train(sources(), with, monitor);
+    return make_learner(learner())->train(sources(), with, monitor);
   }
 };
 
@@ -190,7 +200,7 @@ TEST_P(EveryLearner, AdaptsDeterministicallyAndNotWithoutSupport) {
   ASSERT_EQ(before.size(), std::size_t(programs.programs()));
   EXPECT_EQ(before, model->adapted({})->score(programs).mean);
   EXPECT_EQ(after, model->adapted(support())->score(programs).mean);
-  EXPECT_EQ(before == after, GetParam() == "random");
+  EXPECT_EQ(before == after, learner() == "random");
   for (const float score : after) EXPECT_TRUE(std::isfinite(score));
 }
 
@@ -201,7 +211,7 @@ TEST_P(EveryLearner, SeedDecidesAndThreadsDoNot) {
   with.threads = 3;
   EXPECT_EQ(scores, train(with)->score(programs).mean);
   with.seed = 2;
-  EXPECT_EQ(scores == train(with)->score(programs).mean, GetParam() == "scratch");
+  EXPECT_EQ(scores == train(with)->score(programs).mean, learner() == "scratch");
 }
 
 TEST_P(EveryLearner, ScoresOneByOneAsTogether) {
@@ -230,10 +240,11 @@ TEST_P(EveryLearner, StateRoundTrips) {
 
 TEST_P(EveryLearner, FileRoundTrips) {
   const features::Encoding& encoding = features::encodings().front();
-  const auto path = std::filesystem::path(testing::TempDir()) / ("graft_model_" + GetParam() + ".h5");
+  const auto path =
+      std::filesystem::path(testing::TempDir()) / ("graft_model_" + learner() + std::string(name_of(kind())) + ".h5");
   const auto model = train(settings())->adapted(support());
   base::Document provenance;
-  provenance.set("learner", GetParam()).set("seed", 1);
+  provenance.set("learner", learner()).set("seed", 1);
   save_model(*model, encoding, provenance, "# A card\n", path);
   const ModelFile file = load_model(path);
   EXPECT_EQ(file.encoding, encoding.name);
@@ -244,9 +255,40 @@ TEST_P(EveryLearner, FileRoundTrips) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryLearner,
-                         testing::Values("scratch", "pooled", "nearest", "ridge", "residual", "maml", "fomaml",
-                                         "reptile", "anil", "random"),
-                         [](const auto& tested) { return tested.param; });
+                         testing::Combine(testing::Values("scratch", "pooled", "nearest", "ridge", "residual", "maml",
+                                                          "fomaml", "reptile", "anil", "random"),
+                                          testing::Values(NetworkKind::mlp, NetworkKind::treegru)),
+                         [](const auto& tested) {
+                           return std::get<0>(tested.param) + "_" + std::string(name_of(std::get<1>(tested.param)));
+                         });
+
+TEST(Learners, NetworkAndEncodingMustFit) {
+  synthetic::Settings with;
+  with.trees = true;
+  const TaskSet trees = synthetic::make(with), rows = synthetic::make({});
+  base::Monitor monitor;
+  LearnerSettings mlp, treegru;
+  treegru.network.kind = NetworkKind::treegru;
+  for (const std::string name : {"pooled", "residual", "reptile"}) {
+    EXPECT_THROW(make_learner(name)->train(trees, mlp, monitor), base::UserError) << name;
+    EXPECT_THROW(make_learner(name)->train(rows, treegru, monitor), base::UserError) << name;
+  }
+}
+
+TEST(ModelState, KindOfNetworkIsKeptAndOnceWasMlp) {
+  NetworkShape shape{7, {5}, NetworkKind::treegru, {3, 4, 2}};
+  base::Arrays arrays;
+  put(shape, arrays);
+  EXPECT_EQ(shape_from(arrays, 7), shape);
+  arrays.attributes["tree"] = "3,4";
+  EXPECT_THROW(shape_from(arrays, 7), base::UserError);
+  arrays.attributes["tree"] = "3,4,100000000";
+  EXPECT_THROW(shape_from(arrays, 7), base::UserError);
+  arrays.attributes["network"] = "treegr";
+  EXPECT_THROW(shape_from(arrays, 7), base::UserError);
+  arrays.attributes.erase("network");
+  EXPECT_EQ(shape_from(arrays, 7).kind, NetworkKind::mlp);
+}
 
 TEST(Learners, TableIsWhatTheTestsCover) {
   std::vector<std::string> names;
