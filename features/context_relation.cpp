@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/program/analysis.h"
+#include "features/declared.h"
 
 namespace graft::features {
 namespace {
@@ -76,26 +77,19 @@ constexpr std::array relations{
   X(register_elements, "log2", "elements of register buffers that are alive together, at most")                     \
   X(register_vectors, "log2", "the same in vector registers: elements over the vector loop's extent")
 
-struct Declared {
-  std::string_view name, unit, definition;
-};
-#define X(name, unit, definition) name,
 struct OfBuffer {
-  enum { GRAFT_BUFFER_FEATURES(X) count };
+  enum { GRAFT_BUFFER_FEATURES(GRAFT_COLUMN) count };
 };
 struct OfProgram {
-  enum { GRAFT_PROGRAM_FEATURES(X) count };
+  enum { GRAFT_PROGRAM_FEATURES(GRAFT_COLUMN) count };
 };
 struct OfKind {  // number of loops of each kind
 #define K(name) name,
   enum { GRAFT_LOOP_KINDS(K) count };
 #undef K
 };
-#undef X
-#define X(name, unit, definition) Declared{#name, unit, definition},
-constexpr Declared buffer_features[] = {GRAFT_BUFFER_FEATURES(X)};
-constexpr Declared program_features[] = {GRAFT_PROGRAM_FEATURES(X)};
-#undef X
+constexpr Declared buffer_features[] = {GRAFT_BUFFER_FEATURES(GRAFT_DECLARED)};
+constexpr Declared program_features[] = {GRAFT_PROGRAM_FEATURES(GRAFT_DECLARED)};
 
 constexpr int curve_columns = int(relations.size()) * thresholds;
 constexpr int slot_columns = curve_columns + OfBuffer::count;
@@ -115,11 +109,9 @@ std::vector<Feature> declared_features() {
         list.push_back({fmt::format("{}{}.t{:02}", prefix, relation.name, t), "log2",
                         fmt::format("largest {} of the loops whose {} is below 2^{}; 0 if there is none",
                                     relation.to_text, relation.from_text, t)});
-    for (const Declared& one : buffer_features)
-      list.push_back({prefix + std::string(one.name), std::string(one.unit), std::string(one.definition)});
+    declare(list, prefix, buffer_features);
   }
-  for (const Declared& one : program_features)
-    list.push_back({std::string(one.name), std::string(one.unit), std::string(one.definition)});
+  declare(list, "", program_features);
 #define X(name) list.push_back({"loops." #name, "log2", "number of " #name " loops"});
   GRAFT_LOOP_KINDS(X)
 #undef X
@@ -127,130 +119,143 @@ std::vector<Feature> declared_features() {
   return list;
 }
 
-float log_count(double count) {
-  return float(std::log2(1 + count));
-}
-
 // --- buffers
 
 // What run does to one buffer, all its accesses together.
 struct BufferContext {
-  int buffer = 0;
-  double bytes_touched = 0;
-  std::vector<ContextPoint> points = {};  // one per loop around an access, in order of first use
+  BufferSize size;
   double executions = 0;
   bool written = false;
   std::array<double, 4> vector_strides{};  // executions by stride of the vector loop: 0, 1, other, no vector loop
   std::array<double, 3> inner_strides{};   // executions by stride of the innermost other loop: 0, 1, other
-  std::array<double, 3> carried_reuse{}, carried_touched{};  // by vector, unrolled, parallel
+  // Largest products of extents by carrier: vector, unrolled, parallel loops, and the rest, which is not told.
+  std::array<std::int64_t, 4> carried_reuse{}, carried_touched{};
 };
 
 std::size_t stride_class(std::int64_t stride) {
   return stride == 0 ? 0 : stride == 1 ? 1 : 2;
 }
 
+std::size_t carrier(LoopKind kind) {
+  switch (kind) {
+    case LoopKind::vector:
+      return 0;
+    case LoopKind::unrolled:
+      return 1;
+    case LoopKind::parallel:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+// R_t for all thresholds t.
+using Curve = std::array<std::int64_t, thresholds>;
+
+// A point on its way to a curve: where its `from` lets it count first. What is beyond all thresholds counts nowhere.
+void add_point(std::int64_t from, std::int64_t to, Curve& largest) {
+  // z < 2^t exactly for t >= bit_width(z).
+  const std::size_t t = std::size_t(std::bit_width(std::uint64_t(from)));
+  if (t < largest.size()) largest[t] = std::max(largest[t], to);
+}
+void run_maximum(Curve& largest) {
+  for (std::size_t t = 1; t < largest.size(); ++t) largest[t] = std::max(largest[t], largest[t - 1]);
+}
+
 // Collects the contexts of the buffers in memory, one access site after the other.
 class Contexts {
  public:
   Contexts(const LoopProgram& program, const Analysis& analysis)
-      : program_(program), context_of_(program.buffers.size(), -1), point_of_(program.loops.size()) {
+      : program_(program), context_of_(program.buffers.size(), -1) {
     for (const BufferSize& size : buffers_by_size(program, analysis)) {
       context_of_[std::size_t(size.buffer)] = int(contexts_.size());
-      contexts_.push_back({.buffer = size.buffer, .bytes_touched = size.bytes_touched});
+      contexts_.emplace_back().size = size;
     }
+    points_.assign(contexts_.size() * program.loops.size(), {.touched = 0, .reuse = 0, .top_down = 0});
     std::size_t site = 0;
     for (const StoreContext& store : analysis.stores)
       for (; site < analysis.sites.size() && analysis.sites[site].store == store.store; ++site)
         add(store, analysis.sites[site]);
   }
 
-  // Largest first.
-  const std::vector<BufferContext>& all() const { return contexts_; }
+  std::size_t size() const { return contexts_.size(); }
+
+  // Adds the columns of the buffer, by size, to a slot's.
+  void add_to_slot(std::size_t number, std::span<float> slot) const {
+    add_curves(number, slot);
+    const BufferContext& context = contexts_[number];
+    const std::span<float> scalars = slot.subspan(curve_columns);
+    const double executions = std::max(context.executions, 1.0);
+    scalars[OfBuffer::bytes_touched] += log_count(context.size.bytes_touched);
+    scalars[OfBuffer::element_bytes] +=
+        float(codegen::bytes_of(program_.buffers[std::size_t(context.size.buffer)].dtype));
+    scalars[OfBuffer::written] += context.written ? 1.0f : 0.0f;
+    scalars[OfBuffer::executions] += log_count(context.executions);
+    for (std::size_t c = 0; c < context.vector_strides.size(); ++c)
+      scalars[OfBuffer::vector_stride_0 + c] += float(context.vector_strides[c] / executions);
+    for (std::size_t c = 0; c < context.inner_strides.size(); ++c)
+      scalars[OfBuffer::inner_stride_0 + c] += float(context.inner_strides[c] / executions);
+    for (std::size_t c = 0; c < 3; ++c) {
+      scalars[OfBuffer::vector_reuse + 2 * c] += log_count(double(context.carried_reuse[c]));
+      scalars[OfBuffer::vector_touched + 2 * c] += log_count(double(context.carried_touched[c]));
+    }
+  }
 
  private:
   void add(const StoreContext& store, const AccessSite& site) {
-    const int context_number = context_of_[std::size_t(site.buffer)];
-    if (context_number < 0) return;  // registers
-    BufferContext& context = contexts_[std::size_t(context_number)];
-    add_points(context, context_number, store, site);
-    add_strides(context, store, site);
+    const int number = context_of_[std::size_t(site.buffer)];
+    if (number < 0) return;  // registers
+    BufferContext& context = contexts_[std::size_t(number)];
+    ContextPoint* const points = points_.data() + std::size_t(number) * program_.loops.size();
+    std::array<std::int64_t, 4> reuse{1, 1, 1, 1}, touched{1, 1, 1, 1};
+    std::size_t vector_class = 3, inner_class = 0;
+    for (std::size_t level = 0; level < store.loops.size(); ++level) {
+      const std::size_t number_of_loop = std::size_t(store.loops[level]);
+      const codegen::Loop& loop = program_.loops[number_of_loop];
+      const Touch& touch = site.touches[level];
+      ContextPoint& point = points[number_of_loop];
+      point.touched = std::max(point.touched, touch.touched);
+      point.reuse = std::max(point.reuse, touch.reuse);
+      point.top_down = store.top_down[level];
+
+      (loop.kind == LoopKind::vector ? vector_class : inner_class) = stride_class(touch.stride);
+      (touch.stride == 0 ? reuse : touched)[carrier(loop.kind)] *= loop.extent;
+    }
+    context.vector_strides[vector_class] += double(store.executions);
+    context.inner_strides[inner_class] += double(store.executions);
+    for (std::size_t c = 0; c < reuse.size(); ++c) {
+      context.carried_reuse[c] = std::max(context.carried_reuse[c], reuse[c]);
+      context.carried_touched[c] = std::max(context.carried_touched[c], touched[c]);
+    }
     context.written = context.written || site.writes;
     context.executions += double(store.executions);
   }
 
-  void add_points(BufferContext& context, int context_number, const StoreContext& store, const AccessSite& site) {
-    for (std::size_t level = 0; level < store.loops.size(); ++level) {
-      const Touch& touch = site.touches[level];
-      // A loop holds few buffers: its points are found by looking through them.
-      std::vector<PointOf>& of_loop = point_of_[std::size_t(store.loops[level])];
-      const auto found = std::find_if(of_loop.begin(), of_loop.end(),
-                                      [&](const PointOf& one) { return one.context == context_number; });
-      if (found == of_loop.end()) {
-        of_loop.push_back({context_number, int(context.points.size())});
-        context.points.push_back({touch.touched, touch.reuse, store.top_down[level]});
-      } else {
-        ContextPoint& point = context.points[std::size_t(found->point)];
-        point.touched = std::max(point.touched, touch.touched);
-        point.reuse = std::max(point.reuse, touch.reuse);
+  void add_curves(std::size_t number, std::span<float> slot) const {
+    std::array<Curve, relations.size()> curves{};
+    for (const ContextPoint& point :
+         std::span(points_).subspan(number * program_.loops.size(), program_.loops.size())) {
+      if (point.touched == 0) continue;  // the loop does not contain an access
+      for (std::size_t r = 0; r < relations.size(); ++r)
+        add_point(point.*relations[r].from, point.*relations[r].to, curves[r]);
+    }
+    for (std::size_t r = 0; r < relations.size(); ++r) {
+      run_maximum(curves[r]);
+      // A curve has few steps: a logarithm for each.
+      std::int64_t previous = 0;
+      float logarithm = 0;
+      for (std::size_t t = 0; t < std::size_t(thresholds); ++t) {
+        if (curves[r][t] != previous) logarithm = log_count(double(previous = curves[r][t]));
+        slot[r * std::size_t(thresholds) + t] += logarithm;
       }
     }
   }
 
-  void add_strides(BufferContext& context, const StoreContext& store, const AccessSite& site) const {
-    constexpr std::array carriers{LoopKind::vector, LoopKind::unrolled, LoopKind::parallel};
-    std::array<double, 3> reuse{1, 1, 1}, touched{1, 1, 1};
-    std::size_t vector_class = 3, inner_class = 0;
-    for (std::size_t level = 0; level < store.loops.size(); ++level) {
-      const codegen::Loop& loop = program_.loops[std::size_t(store.loops[level])];
-      const std::int64_t stride = site.touches[level].stride;
-      (loop.kind == LoopKind::vector ? vector_class : inner_class) = stride_class(stride);
-      for (std::size_t c = 0; c < carriers.size(); ++c)
-        if (loop.kind == carriers[c]) (stride == 0 ? reuse : touched)[c] *= double(loop.extent);
-    }
-    context.vector_strides[vector_class] += double(store.executions);
-    context.inner_strides[inner_class] += double(store.executions);
-    for (std::size_t c = 0; c < carriers.size(); ++c) {
-      context.carried_reuse[c] = std::max(context.carried_reuse[c], reuse[c]);
-      context.carried_touched[c] = std::max(context.carried_touched[c], touched[c]);
-    }
-  }
-
-  struct PointOf {
-    int context, point;
-  };
   const LoopProgram& program_;
-  std::vector<BufferContext> contexts_;
-  std::vector<int> context_of_;                 // by buffer
-  std::vector<std::vector<PointOf>> point_of_;  // by loop
+  std::vector<BufferContext> contexts_;  // largest first
+  std::vector<int> context_of_;          // by buffer
+  std::vector<ContextPoint> points_;     // [context][loop]; touched 0 where the loop does not contain an access
 };
-
-// Adds the buffer's columns to a slot's.
-void add_to_slot(const LoopProgram& program, const BufferContext& context, std::span<float> slot) {
-  for (std::size_t r = 0; r < relations.size(); ++r) {
-    const auto values = relation(context.points, relations[r].from, relations[r].to);
-    // A curve has few steps: a logarithm for each.
-    std::int64_t previous = 0;
-    float logarithm = 0;
-    for (std::size_t t = 0; t < std::size_t(thresholds); ++t) {
-      if (values[t] != previous) logarithm = log_count(double(previous = values[t]));
-      slot[r * std::size_t(thresholds) + t] += logarithm;
-    }
-  }
-  const std::span<float> scalars = slot.subspan(curve_columns);
-  const double executions = std::max(context.executions, 1.0);
-  scalars[OfBuffer::bytes_touched] += log_count(context.bytes_touched);
-  scalars[OfBuffer::element_bytes] += float(codegen::bytes_of(program.buffers[std::size_t(context.buffer)].dtype));
-  scalars[OfBuffer::written] += context.written ? 1.0f : 0.0f;
-  scalars[OfBuffer::executions] += log_count(context.executions);
-  for (std::size_t c = 0; c < context.vector_strides.size(); ++c)
-    scalars[OfBuffer::vector_stride_0 + c] += float(context.vector_strides[c] / executions);
-  for (std::size_t c = 0; c < context.inner_strides.size(); ++c)
-    scalars[OfBuffer::inner_stride_0 + c] += float(context.inner_strides[c] / executions);
-  for (std::size_t c = 0; c < context.carried_reuse.size(); ++c) {
-    scalars[OfBuffer::vector_reuse + 2 * c] += log_count(context.carried_reuse[c]);
-    scalars[OfBuffer::vector_touched + 2 * c] += log_count(context.carried_touched[c]);
-  }
-}
 
 // --- the program as a whole
 
@@ -393,11 +398,10 @@ Encoded encode_program(const Subject& subject) {
   base::Matrix encoded(1, columns);
   const std::span<float> row = encoded.row(0);
   const Analysis analysis = codegen::analyse(program);
-  const Contexts collected(program, analysis);
-  const std::vector<BufferContext>& contexts = collected.all();
+  const Contexts contexts(program, analysis);
   for (std::size_t c = 0; c < contexts.size(); ++c) {
     const int slot = std::min(int(c), buffer_slots);
-    add_to_slot(program, contexts[c], row.subspan(std::size_t(slot_begin(slot)), slot_columns));
+    contexts.add_to_slot(c, row.subspan(std::size_t(slot_begin(slot)), slot_columns));
   }
   write_program(program, analysis, contexts.size(), row);
   return one_row_each(std::move(encoded));
@@ -406,13 +410,9 @@ Encoded encode_program(const Subject& subject) {
 }  // namespace
 
 std::array<std::int64_t, thresholds> relation(std::span<const ContextPoint> points, Quantity from, Quantity to) {
-  std::array<std::int64_t, thresholds> largest{};
-  for (const ContextPoint& point : points) {
-    // z < 2^t exactly for t >= bit_width(z).
-    const std::size_t t = std::size_t(std::bit_width(std::uint64_t(point.*from)));
-    if (t < largest.size()) largest[t] = std::max(largest[t], point.*to);
-  }
-  for (std::size_t t = 1; t < largest.size(); ++t) largest[t] = std::max(largest[t], largest[t - 1]);
+  Curve largest{};
+  for (const ContextPoint& point : points) add_point(point.*from, point.*to, largest);
+  run_maximum(largest);
   return largest;
 }
 

@@ -188,7 +188,7 @@ class Builder {
 }  // namespace
 
 Nest nest(const LoopProgram& program) {
-  const Analysis analysis = codegen::analyse(program);
+  const Analysis analysis = codegen::analyse(program, codegen::Lines::counted);
   return Builder(program, analysis).build();
 }
 

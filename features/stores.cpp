@@ -416,7 +416,7 @@ void write_outer(const View& view, std::span<float> out) {
 
 Encoded encode_program(const Subject& subject) {
   const LoopProgram& program = *subject.program;
-  const Analysis analysis = codegen::analyse(program);
+  const Analysis analysis = codegen::analyse(program, codegen::Lines::counted);
   const Surroundings around(program, analysis);
   Encoded encoded;
   encoded.rows = base::Matrix(std::int64_t(analysis.stores.size()), std::int64_t(columns));

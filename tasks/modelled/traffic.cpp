@@ -60,7 +60,7 @@ class Footprints {
     const codegen::Store& store = program_.stores[std::size_t(site.store)];
     return site.load < 0 ? store.target : store.value.loads[std::size_t(site.load)];
   }
-  const std::vector<int>& loops_of(const codegen::AccessSite& site) const {
+  std::span<const int> loops_of(const codegen::AccessSite& site) const {
     return context_of_[std::size_t(site.store)]->loops;
   }
 

@@ -1,0 +1,40 @@
+// How fast programs become numbers, on one core: random candidates as a search meets them, by encoding; lowering, which
+// comes before any of them, on its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "bench/timing.h"
+
+namespace graft::bench {
+
+struct FeatureSettings {
+  std::vector<std::string> workloads;  // none: a matmul, a convolution, a depthwise one and a softmax
+  std::string platform = "native";
+  std::int64_t candidates = 500;       // random ones of each workload
+  std::vector<std::string> encodings;  // none: all but those that add the target's facts
+  TimingSettings timing;
+  std::uint64_t seed = 1;
+};
+
+struct FeatureRow {
+  std::string workload, what;  // an encoding's name, or "lower"
+  std::int64_t programs = 0;
+  double stores = 0, loops = 0;  // of run, means over the programs
+  double rows = 0;               // that a program becomes, mean; 0 for lowering
+  std::int64_t columns = 0;
+  Timing timing;  // of all programs once
+};
+
+// UserError for an unknown workload, platform or encoding.
+std::vector<FeatureRow> bench_features(const FeatureSettings& settings, const std::function<void(std::string)>& note);
+
+bool all_finite(const std::vector<FeatureRow>& rows);
+base::Document to_document(const std::vector<FeatureRow>& rows, const FeatureSettings& settings);
+std::string to_text(const std::vector<FeatureRow>& rows, const FeatureSettings& settings);
+
+}  // namespace graft::bench
