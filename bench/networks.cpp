@@ -14,6 +14,7 @@
 #include "features/encoding.h"
 #include "meta/learners/adam.h"
 #include "meta/models/adaptation.h"
+#include "meta/networks/aligned.h"
 #include "meta/networks/forest.h"
 #include "meta/networks/gemm.h"
 #include "meta/networks/tree_gru.h"
@@ -56,25 +57,65 @@ features::Encoded random_rows(std::int64_t programs, std::int64_t columns, std::
   return features::one_row_each(std::move(rows));
 }
 
-// Random candidates of the workloads in equal shares, normalised over themselves.
-features::Encoded random_trees(const NetworkSettings& settings, std::int64_t programs) {
+// A batch of trees and what it is.
+struct Trees {
+  std::string what;
+  features::Encoded programs;
+};
+
+// As a search scores them: candidates of the workloads in equal shares, drawn at random, or small steps away from 32
+// of those (`steps`). Normalised over themselves.
+Trees candidates(const NetworkSettings& settings, bool steps) {
+  constexpr std::size_t origins = 32;
   std::vector<std::string> workloads = settings.workloads;
   if (workloads.empty()) workloads = {"matmul(m=512,n=512,k=512)", "resnet18.C6"};
   const tasks::Platform platform = tasks::platform_named(settings.platform);
   const features::Encoding& encoding = features::encoding_named("tree");
   base::Stream stream(settings.seed, "bench trees");
-  meta::Examples examples;
   std::vector<codegen::Space> spaces;
   for (const std::string& workload : workloads)
     spaces.push_back(codegen::derive_space(codegen::parse_workload(workload), platform.target));
-  std::size_t next = 0;
-  while (examples.features.programs() < programs) {
-    const codegen::Candidate candidate = spaces[next++ % spaces.size()].sample(stream);
-    const base::Result<codegen::LoopProgram> program = codegen::program(candidate, platform.target);
+  std::vector<codegen::Candidate> from;
+  for (std::size_t i = 0; i < origins; ++i) from.push_back(spaces[i % spaces.size()].sample(stream));
+  meta::Examples examples;
+  for (std::size_t next = 0; examples.features.programs() < settings.batch; ++next) {
+    const codegen::Space& space = spaces[next % spaces.size()];
+    const base::Result<codegen::Candidate> candidate =
+        steps ? space.mutate(from[next % (origins - origins % spaces.size())], stream) : space.sample(stream);
+    if (!candidate) continue;
+    const base::Result<codegen::LoopProgram> program = codegen::program(*candidate, platform.target);
     if (!program) continue;
-    features::append(examples.features, encoding.encode({&*program, &candidate, &platform.target}));
+    features::append(examples.features, encoding.encode({&*program, &*candidate, &platform.target}));
   }
-  return meta::fit_normalisation({&examples, 1}).apply(examples.features);
+  return {steps ? fmt::format("mutants of {} candidates", origins) : "random candidates",
+          meta::fit_normalisation({&examples, 1}).apply(examples.features)};
+}
+
+// Trees without a program behind them, as TreeGRUs are often timed: 5 to 40 nodes, mostly chains, no two nodes alike.
+Trees small_trees(const NetworkSettings& settings) {
+  base::Stream stream(settings.seed, "bench small trees");
+  features::Encoded trees;
+  trees.rows.columns = 64;
+  for (std::int64_t p = 0; p < settings.batch; ++p) {
+    const std::int64_t nodes = 5 + stream.below(36);
+    for (std::int64_t i = 0; i < nodes; ++i)
+      trees.parents.push_back(std::int32_t(i == 0 || stream.below(10) < 7 ? i - 1 : stream.below(i)));
+    trees.rows.rows += nodes;
+    trees.begins.push_back(trees.rows.rows);
+  }
+  for (std::int64_t i = 0; i < trees.rows.rows * trees.rows.columns; ++i)
+    trees.rows.values.push_back(float(stream.normal()));
+  return {"random trees", std::move(trees)};
+}
+
+std::vector<std::pair<NetworkShape, Trees>> tree_batches(const NetworkSettings& settings) {
+  std::vector<std::pair<NetworkShape, Trees>> batches;
+  for (const bool steps : {true, false}) {
+    Trees trees = candidates(settings, steps);
+    batches.emplace_back(tree_gru(trees.programs.rows.columns, 64), std::move(trees));
+  }
+  for (const std::int64_t width : {64, 128}) batches.emplace_back(tree_gru(64, width), small_trees(settings));
+  return batches;
 }
 
 // The matrix products of a batch's forward pass, one after the other: what is left when all else costs nothing. Of a
@@ -136,12 +177,13 @@ NetworkRow row_of(const NetworkShape& shape, const features::Encoded& programs, 
   return row;
 }
 
-NetworkRow predict_row(const NetworkShape& shape, const features::Encoded& programs, const NetworkSettings& settings,
-                       const Note& note) {
+NetworkRow predict_row(const NetworkShape& shape, const features::Encoded& programs, const std::string& what,
+                       const NetworkSettings& settings, const Note& note) {
   const std::int64_t count = programs.programs();
-  NetworkRow row = row_of(shape, programs, fmt::format("{}, batch {}", name_of(shape), count));
+  NetworkRow row = row_of(shape, programs, fmt::format("{}, batch {}: {}", name_of(shape), count, what));
   note(row.what);
-  const std::vector<float> theta = initial_parameters(shape, settings.seed);
+  const meta::Aligned aligned(initial_parameters(shape, settings.seed));  // as models hold them
+  const std::span<const float> theta = aligned.values();
   const meta::Inputs<float> inputs = meta::inputs_of(programs);
   std::vector<float> reference(static_cast<std::size_t>(count));
   const auto scored = [&](std::string name, std::shared_ptr<meta::Network> network) {
@@ -162,10 +204,10 @@ NetworkRow predict_row(const NetworkShape& shape, const features::Encoded& progr
   return row;
 }
 
-NetworkRow train_row(const NetworkShape& shape, const features::Encoded& programs, const NetworkSettings& settings,
-                     const Note& note) {
+NetworkRow train_row(const NetworkShape& shape, const features::Encoded& programs, const std::string& what,
+                     const NetworkSettings& settings, const Note& note) {
   const std::int64_t count = programs.programs();
-  NetworkRow row = row_of(shape, programs, fmt::format("{}, batch {}", name_of(shape), count));
+  NetworkRow row = row_of(shape, programs, fmt::format("{}, batch {}: {}", name_of(shape), count, what));
   note(row.what);
   base::Stream stream(settings.seed, "bench times");
   std::vector<double> log_seconds;
@@ -210,20 +252,20 @@ double per_second(const NetworkRow& row, const Contender& contender) {
 std::vector<NetworkRow> bench_predict(const NetworkSettings& settings, const Note& note) {
   std::vector<NetworkRow> rows;
   for (const std::int64_t batch : {std::int64_t(1), settings.batch}) {
-    rows.push_back(predict_row(wide_mlp, random_rows(batch, wide_mlp.inputs, settings.seed), settings, note));
+    rows.push_back(
+        predict_row(wide_mlp, random_rows(batch, wide_mlp.inputs, settings.seed), "random rows", settings, note));
   }
-  const features::Encoded trees = random_trees(settings, settings.batch);
-  for (const std::int64_t width : {64, 128})
-    rows.push_back(predict_row(tree_gru(trees.rows.columns, width), trees, settings, note));
+  for (const auto& [shape, trees] : tree_batches(settings))
+    rows.push_back(predict_row(shape, trees.programs, trees.what, settings, note));
   return rows;
 }
 
 std::vector<NetworkRow> bench_train(const NetworkSettings& settings, const Note& note) {
   std::vector<NetworkRow> rows;
-  rows.push_back(train_row(wide_mlp, random_rows(settings.batch, wide_mlp.inputs, settings.seed), settings, note));
-  const features::Encoded trees = random_trees(settings, settings.batch);
-  for (const std::int64_t width : {64, 128})
-    rows.push_back(train_row(tree_gru(trees.rows.columns, width), trees, settings, note));
+  rows.push_back(
+      train_row(wide_mlp, random_rows(settings.batch, wide_mlp.inputs, settings.seed), "random rows", settings, note));
+  for (const auto& [shape, trees] : tree_batches(settings))
+    rows.push_back(train_row(shape, trees.programs, trees.what, settings, note));
   return rows;
 }
 

@@ -4,13 +4,15 @@
 #include "base/error.h"
 #include "meta/models/models.h"
 #include "meta/models/state.h"
+#include "meta/networks/aligned.h"
 
 namespace graft::meta {
 namespace {
 
 class NetworkModel final : public CostModel {
  public:
-  explicit NetworkModel(NetworkState state) : state_(std::move(state)), network_(make_network(state_.shape)) {
+  explicit NetworkModel(NetworkState state)
+      : state_(std::move(state)), network_(make_network(state_.shape)), theta_(state_.theta) {
     assert(network_->parameters() == std::int64_t(state_.theta.size()));
     assert(state_.normalisation.features() == state_.shape.inputs);
   }
@@ -19,7 +21,7 @@ class NetworkModel final : public CostModel {
     const features::Encoded x = state_.normalisation.apply(programs);
     const std::size_t count = std::size_t(x.programs());
     Scores out{std::vector<float>(count), std::vector<float>(count, 0.0f)};
-    if (count > 0) network_->score(state_.theta, inputs_of(x), out.mean);
+    if (count > 0) network_->score(theta_.values(), inputs_of(x), out.mean);
     return out;
   }
 
@@ -47,6 +49,7 @@ class NetworkModel final : public CostModel {
  private:
   NetworkState state_;
   std::unique_ptr<Network> network_;
+  Aligned theta_;  // state_.theta, to score with
 };
 
 }  // namespace

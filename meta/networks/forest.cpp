@@ -13,30 +13,24 @@ namespace {
 // Of each row's bytes; equal rows have equal hashes, and collisions are cheap (they are looked at).
 template <class T>
 void hash_rows(std::span<const T> x, std::int64_t rows, std::int64_t columns, std::uint64_t* hashes) {
-  constexpr std::int64_t lanes = 16;
   using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr std::int64_t lanes = 16;  // side by side, so that the loops below are vectors
   constexpr Word odd = Word(0x9e3779b97f4a7c15ull);
   with_wide_vectors([&]() GRAFT_INLINED {
     for (std::int64_t r = 0; r < rows; ++r) {
       Word lane[lanes] = {};
-      const T* row = x.data() + r * columns;
-      std::int64_t j = 0;
-      for (; j + lanes <= columns; j += lanes) {
-        Word words[lanes];
-        std::memcpy(words, row + j, sizeof words);
+      for (std::int64_t j = 0; j < columns; j += lanes) {
+        Word words[lanes] = {};
+        std::memcpy(words, x.data() + r * columns + j, sizeof(T) * std::size_t(std::min(lanes, columns - j)));
         for (std::int64_t l = 0; l < lanes; ++l) {
           const Word mixed = (lane[l] ^ words[l]) * odd;
           lane[l] = mixed ^ (mixed >> (sizeof(Word) * 4 - 1));
         }
       }
-      std::uint64_t hash = std::uint64_t(columns);
-      for (; j < columns; ++j) {
-        Word word;
-        std::memcpy(&word, row + j, sizeof word);
-        hash = std::rotl((hash ^ word) * 0x9e3779b97f4a7c15ull, 29);
-      }
-      for (const Word each : lane) hash = std::rotl((hash ^ each) * 0xbf58476d1ce4e5b9ull, 31);
-      hashes[r] = hash;
+      std::uint64_t hash = 0;
+      for (std::int64_t l = 0; l < lanes; ++l)
+        hash += (std::uint64_t(lane[l]) + std::uint64_t(l + 1)) * (0xbf58476d1ce4e5b9ull + 2 * std::uint64_t(l * l));
+      hashes[r] = hash ^ (hash >> 29);
     }
   });
 }

@@ -232,12 +232,15 @@ class TreeGru final : public NetworkOf<T> {
         const View<N> share = shares.from(i, 0);
         T top = share.value[0];
         for (std::int64_t s = 1; s < count; ++s) top = share.value[s] > top ? share.value[s] : top;
+        for (std::int64_t s = 0; s < count; ++s) share.value[s] -= top;
+      }
+      // Of all nodes at once: a node's slots alone would leave most of a vector empty.
+#pragma omp simd
+      for (std::int64_t i = 0; i < forest.nodes() * count; ++i) shares.value[i] = exponential(shares.value[i]);
+      for (std::int64_t i = 0; i < forest.nodes(); ++i) {
+        const View<N> share = shares.from(i, 0);
         T sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (std::int64_t s = 0; s < count; ++s) {
-          share.value[s] = exponential(share.value[s] - top);
-          sum += share.value[s];
-        }
+        for (std::int64_t s = 0; s < count; ++s) sum += share.value[s];
         const T scale = 1 / sum;
 #pragma omp simd
         for (std::int64_t s = 0; s < count; ++s) share.value[s] *= scale;
