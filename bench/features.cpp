@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/clock.h"
 #include "base/random.h"
+#include "base/statistics.h"
 #include "codegen/schedule/space.h"
 #include "features/encoding.h"
 #include "tasks/platform.h"
@@ -19,22 +21,22 @@ constexpr const char* usual_workloads[] = {"matmul(m=512,n=512,k=512)", "resnet1
                                            "depthwise_conv2d(c=32,h=112,w=112,r=3,s=3,stride=1,pad=1)",
                                            "softmax(m=512,n=1000)"};
 
-struct Lowered {
-  Candidate candidate;
-  LoopProgram program;
-};
-
-std::vector<Lowered> lowered_candidates(const Workload& workload, const Target& target,
-                                        const FeatureSettings& settings) {
+std::vector<Candidate> candidates_of(const Workload& workload, const Target& target, const FeatureSettings& settings) {
   const Space space = derive_space(workload, target);
   base::Stream stream(settings.seed, "bench features");
-  std::vector<Lowered> all;
+  std::vector<Candidate> all;
   for (std::int64_t i = 0; i < settings.candidates; ++i) {
     Candidate candidate = space.sample(stream);
-    base::Result<LoopProgram> lowered = program(candidate, target);
-    if (lowered) all.push_back({std::move(candidate), std::move(*lowered)});
+    if (program(candidate, target)) all.push_back(std::move(candidate));
   }
   return all;
+}
+
+double clock_seconds() {
+  constexpr int calls = 1000;
+  const double begin = base::thread_seconds();
+  for (int call = 0; call < calls; ++call) (void)base::thread_seconds();
+  return (base::thread_seconds() - begin) / calls;
 }
 
 std::vector<const features::Encoding*> encodings_of(const FeatureSettings& settings) {
@@ -47,8 +49,27 @@ std::vector<const features::Encoding*> encodings_of(const FeatureSettings& setti
   return chosen;
 }
 
-double per_second(const FeatureRow& row, double seconds) {
-  return double(row.programs) / seconds;
+// Everything once: rows[0] is lowering, rows[1 + e] encoding e. Seconds by row.
+std::vector<double> once(const std::vector<Candidate>& candidates, const Target& target,
+                         const std::vector<const features::Encoding*>& encodings, std::vector<FeatureRow>& rows) {
+  const double clock = clock_seconds();
+  std::vector<double> seconds(rows.size(), 0);
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    double begin = base::thread_seconds();
+    const base::Result<LoopProgram> lowered = program(candidates[c], target);
+    seconds[0] += base::thread_seconds() - begin - clock;
+    // Each is the first for some candidates, and meets what lowering left in the caches.
+    for (std::size_t turn = 0; turn < encodings.size(); ++turn) {
+      const std::size_t e = (turn + c) % encodings.size();
+      begin = base::thread_seconds();
+      const features::Encoded encoded = encodings[e]->encode({&*lowered, &candidates[c], &target});
+      seconds[1 + e] += base::thread_seconds() - begin - clock;
+      FeatureRow& row = rows[1 + e];
+      row.rows += double(encoded.rows.rows);
+      for (const float value : encoded.rows.values) row.finite = row.finite && std::isfinite(value);
+    }
+  }
+  return seconds;
 }
 
 }  // namespace
@@ -65,52 +86,40 @@ std::vector<FeatureRow> bench_features(const FeatureSettings& settings, const st
   std::vector<FeatureRow> rows;
   for (const Workload& workload : workloads) {
     note(fmt::format("candidates of {}", workload.text));
-    const std::vector<Lowered> all = lowered_candidates(workload, platform.target, settings);
-    if (all.empty()) continue;
-    FeatureRow common{.workload = workload.text, .what = "lower", .programs = std::int64_t(all.size()), .timing = {}};
-    for (const Lowered& one : all) {
-      for (const Node& node : one.program.run)
-        (node.kind == Node::Kind::loop ? common.loops : common.stores) += 1.0 / double(all.size());
+    const std::vector<Candidate> candidates = candidates_of(workload, platform.target, settings);
+    if (candidates.empty()) continue;
+    const double count = double(candidates.size());
+    FeatureRow common{.workload = workload.text, .what = "lower", .programs = std::int64_t(candidates.size())};
+    for (const Candidate& candidate : candidates) {
+      const base::Result<LoopProgram> lowered = program(candidate, platform.target);
+      for (const Node& node : lowered->run) (node.kind == Node::Kind::loop ? common.loops : common.stores) += 1 / count;
     }
-
     std::vector<FeatureRow> own{common};
-    std::vector<Contender> contenders;
-    contenders.push_back({.name = "lower",
-                          .call =
-                              [&] {
-                                for (const Lowered& one : all) (void)program(one.candidate, platform.target);
-                              },
-                          .check = [] { return true; }});
     for (const features::Encoding* encoding : encodings) {
       own.push_back(common);
       own.back().what = encoding->name;
       own.back().columns = std::int64_t(encoding->features.size());
-      bool finite = true;
-      for (const Lowered& one : all) {
-        const features::Encoded encoded = encoding->encode({&one.program, &one.candidate, &platform.target});
-        own.back().rows += double(encoded.rows.rows) / double(all.size());
-        for (const float value : encoded.rows.values) finite = finite && std::isfinite(value);
-      }
-      contenders.push_back({.name = encoding->name,
-                            .call =
-                                [&all, &platform, encoding] {
-                                  for (const Lowered& one : all)
-                                    (void)encoding->encode({&one.program, &one.candidate, &platform.target});
-                                },
-                            .check = [finite] { return finite; }});
     }
-    measure_in_turn(contenders, settings.timing);
-    for (std::size_t c = 0; c < contenders.size(); ++c) {
-      own[c].timing = contenders[c].timing;
-      own[c].timing.right = contenders[c].check();
-      rows.push_back(std::move(own[c]));
+
+    std::vector<std::vector<double>> per_second(own.size());
+    for (int repetition = 0; repetition < settings.repetitions; ++repetition) {
+      const std::vector<double> seconds = once(candidates, platform.target, encodings, own);
+      for (std::size_t r = 0; r < own.size(); ++r) per_second[r].push_back(count / std::max(seconds[r], 1e-9));
+    }
+    for (std::size_t r = 0; r < own.size(); ++r) {
+      const std::vector<double>& all = per_second[r];
+      own[r].rows /= count * settings.repetitions;
+      own[r].best = *std::max_element(all.begin(), all.end());
+      own[r].median = base::median(all);
+      own[r].spread = (base::quantile(all, 0.75) - base::quantile(all, 0.25)) / own[r].median;
+      rows.push_back(std::move(own[r]));
     }
   }
   return rows;
 }
 
 bool all_finite(const std::vector<FeatureRow>& rows) {
-  return std::all_of(rows.begin(), rows.end(), [](const FeatureRow& row) { return row.timing.right; });
+  return std::all_of(rows.begin(), rows.end(), [](const FeatureRow& row) { return row.finite; });
 }
 
 base::Document to_document(const std::vector<FeatureRow>& rows, const FeatureSettings& settings) {
@@ -120,11 +129,11 @@ base::Document to_document(const std::vector<FeatureRow>& rows, const FeatureSet
   for (const FeatureRow& row : rows) {
     base::Document entry = base::Document::map();
     entry.set("name", row.workload + ", " + row.what).set("workload", row.workload).set("what", row.what);
-    entry.set("value", row.timing.right ? base::Document(per_second(row, row.timing.best)) : base::Document());
+    entry.set("value", row.finite ? base::Document(row.best) : base::Document());
     entry.set("unit", "programs/s/core").set("baselines", base::Document::map());
     entry.set("programs", row.programs).set("stores", row.stores).set("loops", row.loops);
     entry.set("rows", row.rows).set("columns", row.columns);
-    list.push(entry.set("timing", to_document(row.timing)));
+    list.push(entry.set("median", row.median).set("spread", row.spread));
   }
   return base::Document::map().set("schema", 1).set("context", context).set("rows", list);
 }
@@ -139,12 +148,11 @@ std::string to_text(const std::vector<FeatureRow>& rows, const FeatureSettings& 
       text += fmt::format("  {:<28} {:>15} {:>15} {:>7} {:>7} {:>8}\n", "", "programs/s/core", "median", "spread",
                           "rows", "columns");
     }
-    if (!row.timing.right) {
+    if (!row.finite) {
       text += fmt::format("  {:<28} {:>15}\n", row.what, "not finite");
       continue;
     }
-    text += fmt::format("  {:<28} {:>15.0f} {:>15.0f} {:>6.1f}%", row.what, per_second(row, row.timing.best),
-                        per_second(row, row.timing.median), 100 * row.timing.spread);
+    text += fmt::format("  {:<28} {:>15.0f} {:>15.0f} {:>6.1f}%", row.what, row.best, row.median, 100 * row.spread);
     text += row.columns > 0 ? fmt::format(" {:>7.1f} {:>8}\n", row.rows, row.columns) : "\n";
   }
   return text + "\nbest of the repetitions, then their median; spread: interquartile range / median\n";

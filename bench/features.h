@@ -1,5 +1,5 @@
-// How fast programs become numbers, on one core: random candidates as a search meets them, by encoding; lowering, which
-// comes before any of them, on its own.
+// How fast programs become numbers, on one core: random candidates as a search meets them, each encoded where it has
+// just been lowered; lowering on its own. Thread CPU time of each call, less what reading the clock takes.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,15 @@
 #include <vector>
 
 #include "base/document.h"
-#include "bench/timing.h"
 
 namespace graft::bench {
 
 struct FeatureSettings {
   std::vector<std::string> workloads;  // none: a matmul, a convolution, a depthwise one and a softmax
   std::string platform = "native";
-  std::int64_t candidates = 500;       // random ones of each workload
+  std::int64_t candidates = 300;       // random ones of each workload
   std::vector<std::string> encodings;  // none: all but those that add the target's facts
-  TimingSettings timing;
+  int repetitions = 10;                // of all
   std::uint64_t seed = 1;
 };
 
@@ -27,7 +26,9 @@ struct FeatureRow {
   double stores = 0, loops = 0;  // of run, means over the programs
   double rows = 0;               // that a program becomes, mean; 0 for lowering
   std::int64_t columns = 0;
-  Timing timing;  // of all programs once
+  bool finite = true;
+  double best = 0, median = 0;  // programs a second, over the repetitions
+  double spread = 0;            // interquartile range / median
 };
 
 // UserError for an unknown workload, platform or encoding.

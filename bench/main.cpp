@@ -131,9 +131,8 @@ int features(const Document& request, bool json, const Note& note) {
   settings.platform = request.at("platform").as_string();
   settings.candidates = request.at("candidates").as_integer();
   settings.encodings = texts(request.at("encodings"));
+  settings.repetitions = int(request.at("repetitions").as_integer());
   settings.seed = request.at("seed").as_u64();
-  settings.timing.repetitions = int(request.at("repetitions").as_integer());
-  settings.timing.minimum_seconds = request.at("minimum_seconds").as_number();
   const std::vector<bench::FeatureRow> rows = bench::bench_features(settings, note);
   fmt::print("{}", json ? to_document(rows, settings).to_json() + "\n" : to_text(rows, settings));
   if (all_finite(rows)) return 0;

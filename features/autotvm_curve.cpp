@@ -115,8 +115,9 @@ Encoding curve(std::string name, int thresholds) {
   Encoding encoding;
   encoding.name = std::move(name);
   encoding.description = fmt::format(
-      "AutoTVM's context relation with {} thresholds, quantities sorted on their own: what it did, not what to use",
-      thresholds);
+      "AutoTVM's context relation at {} threshold{}, quantities sorted on their own, log2 without + 1: what it did, "
+      "not what to use",
+      thresholds, thresholds == 1 ? "" : "s");
   encoding.features = declared_features(thresholds);
   encoding.hash = hash_of(encoding.name, version, encoding.features);
   encoding.encode = [thresholds](const Subject& subject) { return encode_program(subject, thresholds); };

@@ -124,6 +124,7 @@ std::vector<Feature> declared_features() {
 // What run does to one buffer, all its accesses together.
 struct BufferContext {
   BufferSize size;
+  std::vector<ContextPoint> points;  // one for each loop around an access
   double executions = 0;
   bool written = false;
   std::array<double, 4> vector_strides{};  // executions by stride of the vector loop: 0, 1, other, no vector loop
@@ -133,21 +134,18 @@ struct BufferContext {
 };
 
 std::size_t stride_class(std::int64_t stride) {
-  return stride == 0 ? 0 : stride == 1 ? 1 : 2;
+  return std::size_t(std::min<std::uint64_t>(std::uint64_t(stride), 2));  // negative ones are large then
 }
 
-std::size_t carrier(LoopKind kind) {
-  switch (kind) {
-    case LoopKind::vector:
-      return 0;
-    case LoopKind::unrolled:
-      return 1;
-    case LoopKind::parallel:
-      return 2;
-    default:
-      return 3;
-  }
-}
+// Position in carried_reuse, by kind of loop.
+constexpr auto carriers = [] {
+  std::array<std::uint8_t, OfKind::count> of{};
+  of.fill(3);
+  of[std::size_t(LoopKind::vector)] = 0;
+  of[std::size_t(LoopKind::unrolled)] = 1;
+  of[std::size_t(LoopKind::parallel)] = 2;
+  return of;
+}();
 
 // R_t for all thresholds t.
 using Curve = std::array<std::int64_t, thresholds>;
@@ -167,11 +165,14 @@ class Contexts {
  public:
   Contexts(const LoopProgram& program, const Analysis& analysis)
       : program_(program), context_of_(program.buffers.size(), -1) {
-    for (const BufferSize& size : buffers_by_size(program, analysis)) {
+    const std::vector<BufferSize> sizes = buffers_by_size(program, analysis);
+    contexts_.reserve(sizes.size());
+    for (const BufferSize& size : sizes) {
       context_of_[std::size_t(size.buffer)] = int(contexts_.size());
       contexts_.emplace_back().size = size;
+      contexts_.back().points.reserve(program.loops.size());
     }
-    points_.assign(contexts_.size() * program.loops.size(), {.touched = 0, .reuse = 0, .top_down = 0});
+    point_of_.assign(contexts_.size() * program.loops.size(), -1);
     std::size_t site = 0;
     for (const StoreContext& store : analysis.stores)
       for (; site < analysis.sites.size() && analysis.sites[site].store == store.store; ++site)
@@ -206,21 +207,28 @@ class Contexts {
     const int number = context_of_[std::size_t(site.buffer)];
     if (number < 0) return;  // registers
     BufferContext& context = contexts_[std::size_t(number)];
-    ContextPoint* const points = points_.data() + std::size_t(number) * program_.loops.size();
-    std::array<std::int64_t, 4> reuse{1, 1, 1, 1}, touched{1, 1, 1, 1};
-    std::size_t vector_class = 3, inner_class = 0;
+    int* const point_of = point_of_.data() + std::size_t(number) * program_.loops.size();
+    // Hardly a branch here: what loops are and do is not to be foreseen.
+    std::array<std::array<std::int64_t, 4>, 2> products{{{1, 1, 1, 1}, {1, 1, 1, 1}}};  // reuse, touched
+    std::array<std::size_t, 2> classes{0, 3};                                           // of other loops, of vectors
     for (std::size_t level = 0; level < store.loops.size(); ++level) {
       const std::size_t number_of_loop = std::size_t(store.loops[level]);
       const codegen::Loop& loop = program_.loops[number_of_loop];
       const Touch& touch = site.touches[level];
-      ContextPoint& point = points[number_of_loop];
-      point.touched = std::max(point.touched, touch.touched);
-      point.reuse = std::max(point.reuse, touch.reuse);
-      point.top_down = store.top_down[level];
-
-      (loop.kind == LoopKind::vector ? vector_class : inner_class) = stride_class(touch.stride);
-      (touch.stride == 0 ? reuse : touched)[carrier(loop.kind)] *= loop.extent;
+      int& point_number = point_of[number_of_loop];
+      if (point_number < 0) {
+        point_number = int(context.points.size());
+        context.points.push_back({touch.touched, touch.reuse, store.top_down[level]});
+      } else {
+        ContextPoint& point = context.points[std::size_t(point_number)];
+        point.touched = std::max(point.touched, touch.touched);
+        point.reuse = std::max(point.reuse, touch.reuse);
+      }
+      classes[loop.kind == LoopKind::vector] = stride_class(touch.stride);
+      products[touch.stride != 0][carriers[std::size_t(loop.kind)]] *= loop.extent;
     }
+    const auto& [reuse, touched] = products;
+    const auto [inner_class, vector_class] = classes;
     context.vector_strides[vector_class] += double(store.executions);
     context.inner_strides[inner_class] += double(store.executions);
     for (std::size_t c = 0; c < reuse.size(); ++c) {
@@ -233,9 +241,7 @@ class Contexts {
 
   void add_curves(std::size_t number, std::span<float> slot) const {
     std::array<Curve, relations.size()> curves{};
-    for (const ContextPoint& point :
-         std::span(points_).subspan(number * program_.loops.size(), program_.loops.size())) {
-      if (point.touched == 0) continue;  // the loop does not contain an access
+    for (const ContextPoint& point : contexts_[number].points) {
       for (std::size_t r = 0; r < relations.size(); ++r)
         add_point(point.*relations[r].from, point.*relations[r].to, curves[r]);
     }
@@ -254,7 +260,7 @@ class Contexts {
   const LoopProgram& program_;
   std::vector<BufferContext> contexts_;  // largest first
   std::vector<int> context_of_;          // by buffer
-  std::vector<ContextPoint> points_;     // [context][loop]; touched 0 where the loop does not contain an access
+  std::vector<int> point_of_;            // [context][loop]: position in its points, -1 where it has none
 };
 
 // --- the program as a whole
@@ -314,12 +320,12 @@ Registers most_registers(const LoopProgram& program, const Analysis& analysis) {
 // store that do not move the access (`neighbours`: the first level of these loops).
 double memory_operations(const LoopProgram& program, const StoreContext& store, const AccessSite& site,
                          std::size_t neighbours) {
-  double operations = double(store.executions);
+  std::int64_t copies = 1;
   for (std::size_t level = neighbours; level < store.loops.size(); ++level) {
     const codegen::Loop& loop = program.loops[std::size_t(store.loops[level])];
-    if (loop.kind == LoopKind::vector || site.touches[level].stride == 0) operations /= double(loop.extent);
+    if (loop.kind == LoopKind::vector || site.touches[level].stride == 0) copies *= loop.extent;
   }
-  return operations;
+  return double(store.executions) / double(copies);
 }
 
 void write_program(const LoopProgram& program, const Analysis& analysis, std::size_t buffers, std::span<float> row) {

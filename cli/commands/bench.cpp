@@ -74,14 +74,12 @@ struct MeasurerFlags {
 struct FeatureFlags {
   std::vector<std::string> workloads, encodings;
   std::string platform = "native";
-  std::int64_t candidates = 500, repetitions = 20;
-  double minimum_ms = 10;
+  std::int64_t candidates = 300, repetitions = 10;
 
   base::Document request() const {
     base::Document request = base::Document::map();
     request.set("workloads", list_of(workloads)).set("encodings", list_of(encodings)).set("platform", platform);
-    request.set("candidates", candidates).set("repetitions", repetitions);
-    return request.set("minimum_seconds", minimum_ms * 1e-3);
+    return request.set("candidates", candidates).set("repetitions", repetitions);
   }
 };
 
@@ -179,8 +177,7 @@ Command bench_features_command() {
             options.text("platform", flags->platform, "that they are lowered for");
             options.list("encodings", flags->encodings, "only these; default: all, without the target's facts");
             options.integer("candidates", flags->candidates, 1, "random ones of each workload");
-            options.integer("repetitions", flags->repetitions, 1, "of each encoding, taken in turn");
-            options.number("minimum-ms", flags->minimum_ms, 0, "one repetition is at least so long");
+            options.integer("repetitions", flags->repetitions, 1, "of all of it");
             return [flags](Session& session) { return become_bench("features", flags->request(), session); };
           }};
 }

@@ -71,7 +71,7 @@ class Analyser {
     result_.sites.reserve(sites);
     result_.loops.reserve(loops);
     result_.products.reserve(2 * loops);
-    result_.touches.resize(touches);
+    result_.touches.reserve(touches);
     widths_.resize(dimensions);
     trips_.resize(dimensions);
     first_step_.resize(deepest);
@@ -100,27 +100,35 @@ class Analyser {
   }
 
   void add_site(int store, int load, const Access& access) {
-    const std::span<Touch> touches(result_.touches.data() + touched_, extents_.size());
-    touched_ += touches.size();
-    touch(access, touches);
-    result_.sites.push_back(
-        {.store = store, .load = load, .buffer = access.tensor, .writes = load < 0, .touches = touches});
+    touch(access);
+    const Touch* const touches = result_.touches.data() + result_.touches.size();
+    result_.touches.insert(result_.touches.end(), touches_.begin(), touches_.end());
+    result_.sites.push_back({.store = store,
+                             .load = load,
+                             .buffer = access.tensor,
+                             .writes = load < 0,
+                             .touches = {touches, touches_.size()}});
   }
 
-  void touch(const Access& access, std::span<Touch> touches) {
+  // Into touches_.
+  void touch(const Access& access) {
     const Buffer& buffer = program_.buffers[std::size_t(access.tensor)];
     const std::size_t dimensions = access.index.size();
     const std::int64_t bytes = bytes_of(buffer.dtype);
 
     steps_.clear();
-    std::fill_n(first_step_.begin(), touches.size(), -1);
+    touches_.resize(extents_.size());
+    for (std::size_t level = 0; level < extents_.size(); ++level) {
+      touches_[level].stride = 0;
+      first_step_[level] = -1;
+    }
     std::int64_t stride = 1;
     for (std::size_t d = dimensions; d-- > 0; stride *= buffer.shape[d]) {
       widths_[d] = trips_[d] = 1;
       for (const Term& term : access.index[d].terms) {
         const std::size_t level = std::size_t(level_of_[std::size_t(term.variable)]);
-        assert(level < touches.size());
-        touches[level].stride += term.coefficient * stride;
+        assert(level < touches_.size());
+        touches_[level].stride += term.coefficient * stride;
         steps_.push_back({d, term.coefficient < 0 ? -term.coefficient : term.coefficient, first_step_[level]});
         first_step_[level] = int(steps_.size()) - 1;
       }
@@ -128,11 +136,12 @@ class Analyser {
 
     // From the innermost loop outwards. No dimension has more distinct values than its interval is wide, nor more than
     // the loops in it run; and a loop in several dimensions (a diagonal) does not multiply them.
-    std::int64_t all_trips = 1, executions = 1, touched = 1, lines = count_lines_ ? 1 : 0;
-    for (std::size_t level = touches.size(); level-- > 0;) {
+    std::int64_t all_trips = 1, other_trips = 1, touched = 1, lines = count_lines_ ? 1 : 0;
+    for (std::size_t level = touches_.size(); level-- > 0;) {
       const std::int64_t extent = extents_[level];
-      executions *= extent;
-      if (first_step_[level] >= 0) {
+      if (first_step_[level] < 0) {
+        other_trips *= extent;
+      } else {
         all_trips *= extent;
         for (int step = first_step_[level]; step >= 0; step = steps_[std::size_t(step)].next) {
           const auto& [d, distance, next] = steps_[std::size_t(step)];
@@ -144,9 +153,9 @@ class Analyser {
         touched = std::min(box, all_trips);
         if (count_lines_) lines = std::min(touched, lines_of(buffer.shape, bytes));
       }
-      Touch& touch = touches[level];
+      Touch& touch = touches_[level];
       touch.touched = touched;
-      touch.reuse = touched < executions ? executions / touched : 1;
+      touch.reuse = touched == all_trips ? other_trips : all_trips * other_trips / touched;  // a division is slow
       touch.bytes = touched * bytes;
       touch.lines = lines;
     }
@@ -173,9 +182,9 @@ class Analyser {
   Analysis result_;
   StoreContext around_;                       // of the body that the last store was in
   std::vector<std::int64_t> extents_;         // of its loops
-  std::size_t touched_ = 0;                   // result_.touches that are taken
   std::vector<int> level_of_;                 // by loop; right for those of the body
-  std::vector<Step> steps_;                   // of one access
+  std::vector<Touch> touches_;                // of one access
+  std::vector<Step> steps_;                   // .
   std::vector<int> first_step_;               // by level
   std::vector<std::int64_t> widths_, trips_;  // by dimension
 };
