@@ -108,6 +108,31 @@ TEST_F(Flow, Adapt) {
   EXPECT_NE(model.at("card").as_string().find("native:v3"), std::string::npos);
 }
 
+TEST_F(Flow, TreeNetworksGoTheSameWay) {
+  const std::vector<std::string> sizes{"--model", "treegru", "--embedding", "6", "--units", "5",
+                                       "--slots", "2",       "--hidden",    "4", "--steps", "5"};
+  const auto with_sizes = [&](std::vector<std::string> command) {
+    command.insert(command.end(), sizes.begin(), sizes.end());
+    return command;
+  };
+  const base::Document trained =
+      json_of(with_sizes({"train", file("v2.h5"), file("v3.h5"), "--learner", "residual", "--out", file("tree.h5")}));
+  EXPECT_EQ(trained.at("provenance").at("model").as_string(), "treegru");
+  EXPECT_EQ(trained.at("provenance").at("encoding").as_string(), "tree");
+  EXPECT_EQ(trained.at("provenance").at("units").as_integer(), 5);
+  const base::Document adapted = json_of(quick({"adapt", file("tree.h5"), "--platform", "native:v3", "--workloads",
+                                                small, "--shots", "8", "--out", file("tree-adapted.h5")}));
+  EXPECT_EQ(adapted.at("measurements").as_integer(), 8);
+  const base::Document tuned = json_of(quick({"tune", small, "--platform", "native:v3", "--model",
+                                              file("tree-adapted.h5"), "--trials", "8", "--out", file("tree-run")}));
+  EXPECT_EQ(tuned.at("trials").as_integer(), 8);
+  const base::Document table =
+      json_of(with_sizes({"evaluate", file("v2.h5"), file("v3.h5"), "--target", "native:v3", "--methods",
+                          "zero-shot,nearest", "--shots", "0,5", "--draws", "2"}));
+  EXPECT_EQ(table.at("rows").as_list().size(), 4u);
+  EXPECT_EQ(table.at("request").at("encoding").as_string(), "tree");
+}
+
 TEST_F(Flow, EvaluateKeepsItsShape) {
   const std::vector<std::string> command{
       "evaluate", file("v2.h5"), file("v3.h5"), "--methods", "zero-shot,ridge,random",
