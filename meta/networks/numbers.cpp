@@ -1,5 +1,6 @@
 #include "meta/networks/numbers.h"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 #include <vector>
@@ -7,7 +8,7 @@
 namespace graft::meta {
 namespace {
 
-constexpr std::size_t alignment = 64, most_kept = std::size_t(1) << 30;  // bytes
+constexpr std::size_t alignment = 64, most_kept = std::size_t(512) << 20;  // bytes
 
 // Sizes are rounded up to a quarter of a power of two: what one pass gives back fits the next one of nearly its size.
 std::size_t rounded(std::size_t bytes) {
@@ -35,8 +36,7 @@ void* borrow(std::size_t bytes) {
   for (std::size_t i = kept.blocks.size(); i-- > 0;) {
     if (kept.blocks[i].bytes != needed) continue;
     void* const memory = kept.blocks[i].memory;
-    kept.blocks[i] = kept.blocks.back();
-    kept.blocks.pop_back();
+    kept.blocks.erase(kept.blocks.begin() + std::ptrdiff_t(i));
     kept.bytes -= needed;
     return memory;
   }
@@ -45,15 +45,19 @@ void* borrow(std::size_t bytes) {
 
 void give_back(void* memory, std::size_t bytes) noexcept {
   const std::size_t held = rounded(bytes);
-  if (kept.bytes + held <= most_kept) {
-    try {
-      kept.blocks.push_back({memory, held});
-      kept.bytes += held;
-      return;
-    } catch (const std::bad_alloc&) {  // no room to remember it
-    }
+  const auto release = [](void* block) { ::operator delete(block, std::align_val_t(alignment)); };
+  while (!kept.blocks.empty() && kept.bytes + held > most_kept) {  // what has lain there longest makes room
+    release(kept.blocks.front().memory);
+    kept.bytes -= kept.blocks.front().bytes;
+    kept.blocks.erase(kept.blocks.begin());
   }
-  ::operator delete(memory, std::align_val_t(alignment));
+  if (held > most_kept) return release(memory);
+  try {
+    kept.blocks.push_back({memory, held});
+    kept.bytes += held;
+  } catch (const std::bad_alloc&) {  // no room to remember it
+    release(memory);
+  }
 }
 
 }  // namespace graft::meta
