@@ -261,6 +261,10 @@ const Document& Document::at(std::string_view key) const {
 }
 
 void Document::only_keys(std::initializer_list<std::string_view> known) const {
+  only_keys(std::vector<std::string_view>(known));
+}
+
+void Document::only_keys(const std::vector<std::string_view>& known) const {
   for (const auto& [name, value] : as_map()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::vector<std::string> names(known.begin(), known.end());

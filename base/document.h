@@ -52,6 +52,7 @@ class Document {
   const Document* find(std::string_view key) const;
   // Throws "<place>: unknown key 'vectr_bits'; did you mean 'vector_bits'?" for a key that is not listed.
   void only_keys(std::initializer_list<std::string_view> known) const;
+  void only_keys(const std::vector<std::string_view>& known) const;
 
   // Building. `set` replaces or appends in a map (a null document becomes one); `push` appends to a list.
   Document& set(std::string key, Document value);

@@ -44,15 +44,74 @@ const Pipeline& pipeline_named(const std::string& name, const Target& target) {
   throw base::UserError(fmt::format("the run was built by the pipeline '{}', which is not known; tune again", name));
 }
 
+// The problem's parameters as a program wants them stored: in memory of their own where it has a layout for them.
+class Stored {
+ public:
+  Stored(const Problem& problem, const LoopProgram& program) : problem_(problem), buffers_(problem.buffers()) {
+    for (std::size_t p = 0; p < buffers_.size(); ++p) {
+      if (program.buffers[p].layout.is_plain()) continue;
+      own_.push_back({int(p), program.buffers[p], Memory(program.buffers[p].bytes())});
+      buffers_[p] = own_.back().memory.data();
+    }
+    pack();
+  }
+  const std::vector<void*>& buffers() const { return buffers_; }
+  void pack() const {
+    for (const Own& own : own_) {
+      const float* const values = problem_.values(own.parameter);
+      const std::vector<double> elements =
+          packed(own.buffer.layout, own.buffer.shape, {values, values + own.buffer.elements()});
+      std::copy(elements.begin(), elements.end(), own.memory.floats());
+    }
+  }
+  void unpack() const {  // outputs
+    for (const Own& own : own_) {
+      if (own.buffer.role != Role::output) continue;
+      const float* const values = own.memory.floats();
+      const std::vector<double> elements =
+          unpacked(own.buffer.layout, own.buffer.shape, {values, values + own.buffer.elements()});
+      std::copy(elements.begin(), elements.end(), problem_.values(own.parameter));
+    }
+  }
+
+ private:
+  struct Own {
+    int parameter;
+    Buffer buffer;
+    Memory memory;
+  };
+  const Problem& problem_;
+  std::vector<void*> buffers_;
+  std::vector<Own> own_;
+};
+
+// "X 0 1/16 2 3 1%16, Y ...": the parameters that are not stored as the workload says.
+std::string layouts_of(const LoopProgram& program) {
+  std::string text;
+  for (const Buffer& buffer : program.buffers)
+    if (!buffer.layout.is_plain())
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", buffer.name, to_text(buffer.layout));
+  return text;
+}
+
 // Ours as code of one pipeline. `problem` must outlive it.
 Contender our_contender(const Problem& problem, const LoopProgram& program, const Target& target,
                         const Pipeline& pipeline, Parallel parallel) {
   const auto kernel = std::make_shared<Kernel>(program, target, pipeline);
-  kernel->prepare(problem.buffers().data());
+  const auto stored = std::make_shared<const Stored>(problem, program);
+  kernel->prepare(stored->buffers().data());
   return {.name = "graft",
-          .call = [kernel, parallel, buffers = problem.buffers()] { kernel->run(buffers.data(), parallel); },
-          .check = [&problem, amplification = program.amplification] { return problem.outputs_right(amplification); },
-          .clear = [&problem] { problem.clear_outputs(); },
+          .call = [kernel, stored, parallel] { kernel->run(stored->buffers().data(), parallel); },
+          .check =
+              [&problem, stored, amplification = program.amplification] {
+                stored->unpack();
+                return problem.outputs_right(amplification);
+              },
+          .clear =
+              [&problem, stored] {
+                problem.clear_outputs();
+                stored->pack();
+              },
           .how = pipeline.name};
 }
 
@@ -88,6 +147,7 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
   KernelRow row{.run = best.run,
                 .workload = best.workload.text,
                 .pipeline = {},
+                .layouts = layouts_of(*program),
                 .trial = best.trial.index,
                 .trials = best.trials,
                 .program = base::to_hex(hash(*program)),

@@ -33,6 +33,7 @@ std::vector<std::string> default_baselines(int threads);
 
 struct KernelRow {
   std::string run, workload, pipeline;  // the pipeline that our code was made with
+  std::string layouts;                  // of our parameters; "": as the workload says
   std::int64_t trial = 0, trials = 0;   // the best trial's number; how many there are
   std::string program;                  // hash
   double flops = 0, peak_flops = 0;     // of one call

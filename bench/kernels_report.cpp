@@ -41,6 +41,7 @@ base::Document row_document(const KernelRow& row, const KernelRow& first) {
       entry.set("relative_to_first", row.gflops(row.ours.timing) / first.gflops(first.ours.timing));
   }
   entry.set("run", row.run).set("trial", row.trial).set("trials", row.trials).set("program", row.program);
+  if (!row.layouts.empty()) entry.set("layouts", row.layouts);
   return entry.set("pipeline", row.pipeline).set("how", how).set("timings", timings);
 }
 
@@ -99,6 +100,7 @@ std::string to_text(const std::vector<KernelRow>& rows, const KernelSettings& se
                             ? ""
                             : fmt::format("; {:.2f} of the first workload's speed",
                                           row.gflops(row.ours.timing) / rows.front().gflops(rows.front().ours.timing)));
+    if (!row.layouts.empty()) text += fmt::format("  parameters stored as {}\n", row.layouts);
     text += fmt::format("  {:<20} {:>8} {:>8} {:>8} {:>9} {:>10}\n", "GFLOP/s", "best", "median", "spread", "of peak",
                         "graft is");
     text += line(row, row.peak, row.peak_flops) + line(row, row.ours, row.flops);

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <map>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "base/hash.h"
 #include "codegen/schedule/sketch.h"
 #include "datasets/h5.h"
+#include "datasets/quality.h"
 
 namespace graft::datasets {
 namespace {
@@ -58,46 +60,29 @@ class TextTable {
   std::map<std::string, std::int64_t> numbers_;
 };
 
-// Cuts a flat column into the lists of the rows.
-template <class T>
-class Lists {
- public:
-  Lists(const h5::Reader& reader, const std::string& counts_name, std::vector<std::int64_t> counts,
-        const std::string& values_name, std::vector<T> values)
-      : counts_(std::move(counts)), values_(std::move(values)) {
-    std::uint64_t left = values_.size();
-    for (const std::int64_t count : counts_) {
-      if (count < 0 || std::uint64_t(count) > left) {
-        reader.refuse(fmt::format("'{}' does not fit '{}'", counts_name, values_name));
-      }
-      left -= std::uint64_t(count);
-    }
-    if (left != 0) reader.refuse(fmt::format("'{}' does not fit '{}'", counts_name, values_name));
+// Where the lists of the rows begin in a flat column, and the end of the last one.
+std::vector<std::int64_t> begins(const h5::Reader& reader, const std::string& counts_name,
+                                 const std::string& values_name) {
+  const std::vector<std::int64_t> counts = reader.integers(counts_name);
+  std::vector<std::int64_t> result{0};
+  result.reserve(counts.size() + 1);
+  const std::int64_t all = reader.length(values_name);
+  const auto refuse = [&] { reader.refuse(fmt::format("'{}' does not fit '{}'", counts_name, values_name)); };
+  for (const std::int64_t count : counts) {
+    if (count < 0 || count > all - result.back()) refuse();
+    result.push_back(result.back() + count);
   }
+  if (result.back() != all) refuse();
+  return result;
+}
 
-  // Of row 0, 1, ... in turn.
-  std::vector<T> next() {
-    const auto begin = values_.begin() + used_;
-    used_ += counts_[row_++];
-    return {begin, values_.begin() + used_};
-  }
-  std::size_t rows() const { return counts_.size(); }
-
- private:
-  std::vector<std::int64_t> counts_;
-  std::vector<T> values_;
-  std::size_t row_ = 0;
-  std::int64_t used_ = 0;
-};
-
-std::vector<std::int64_t> positions(const h5::Reader& reader, const std::string& name, std::size_t rows,
-                                    std::size_t table, const std::string& table_name) {
-  std::vector<std::int64_t> result = reader.integers(name);
-  if (result.size() != rows) reader.refuse(fmt::format("'{}' has {} rows; expected {}", name, result.size(), rows));
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (result[row] < 0 || result[row] >= std::int64_t(table)) {
-      reader.refuse(
-          fmt::format("'{}' of row {} is {}, but '{}' has {} entries", name, row, result[row], table_name, table));
+std::vector<std::int64_t> positions(const h5::Reader& reader, const std::string& name, h5::Part part, std::size_t table,
+                                    const std::string& table_name) {
+  std::vector<std::int64_t> result = reader.integers(name, part);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (result[i] < 0 || result[i] >= std::int64_t(table)) {
+      reader.refuse(fmt::format("'{}' of row {} is {}, but '{}' has {} entries", name, part.first + std::int64_t(i),
+                                result[i], table_name, table));
     }
   }
   return result;
@@ -158,6 +143,7 @@ void write_dataset(const Dataset& dataset, const std::filesystem::path& path) {
   writer.texts("workloads", workloads);
   writer.texts("sketches", sketches);
   writer.texts("statuses", statuses);
+  writer.text("card", card(dataset).to_json());
 
   std::vector<std::int64_t> workload, sketch, argument_counts, arguments, reason, repetitions, clock, check;
   std::vector<std::uint64_t> program_hash;
@@ -201,63 +187,144 @@ void write_dataset(const Dataset& dataset, const std::filesystem::path& path) {
   writer.commit(path);
 }
 
-Dataset read_dataset(const std::filesystem::path& path) {
-  const h5::Reader reader(path, kind);
-  const std::string file = path.string();
-  Dataset dataset;
-  dataset.platform = reader.text("platform/id");
-  dataset.source = reader.text("platform/source");
-  dataset.platform_yaml = reader.text("platform/yaml");
-  dataset.target = target_of(base::parse_json(reader.text("platform/target"), file + ": platform/target"));
-  dataset.provenance = base::parse_json(reader.text("provenance"), file + ": provenance");
-  for (std::string& text : reader.texts("workloads")) dataset.workloads.push_back({std::move(text)});
-  for (const std::string& text : reader.texts("sketches")) {
-    const std::string place = fmt::format("{}: sketches[{}]", file, dataset.sketches.size());
-    dataset.sketches.push_back(std::make_shared<const codegen::Sketch>(codegen::parse_sketch(text, place)));
-  }
+struct DatasetFile::Content {
+  h5::Reader reader;
+  Dataset head;
   std::vector<Status> statuses;
-  for (const std::string& name : reader.texts("statuses")) {
-    const auto known = status_of(name);
-    if (!known) reader.refuse(fmt::format("unknown status '{}'; use the graft that wrote the file", name));
-    statuses.push_back(*known);
-  }
-  const std::vector<std::string> reasons = reader.texts("reasons"), clocks = reader.texts("clocks"),
-                                 checks = reader.texts("checks");
+  std::vector<std::string> reasons, clocks, checks;
+  std::vector<std::int64_t> argument_begins, seconds_begins;  // by row, and one more
+  std::int64_t rows = 0;
 
-  Lists<std::int64_t> arguments(reader, "rows/argument_count", reader.integers("rows/argument_count"), "rows/arguments",
-                                reader.integers("rows/arguments"));
-  Lists<double> seconds(reader, "rows/repetitions", reader.integers("rows/repetitions"), "rows/seconds",
-                        reader.numbers("rows/seconds"));
-  const std::vector<std::uint64_t> program_hash = reader.hashes("rows/program_hash");
-  const std::vector<double> reference_ratio = reader.numbers("rows/reference_ratio");
-  const std::size_t rows = program_hash.size();
-  const auto same_rows = [&](std::string_view name, std::size_t found) {
-    if (found != rows) reader.refuse(fmt::format("'{}' has {} rows; expected {}", name, found, rows));
-  };
-  same_rows("rows/argument_count", arguments.rows());
-  same_rows("rows/repetitions", seconds.rows());
-  same_rows("rows/reference_ratio", reference_ratio.size());
-  const auto workload = positions(reader, "rows/workload", rows, dataset.workloads.size(), "workloads");
-  const auto sketch = positions(reader, "rows/sketch", rows, dataset.sketches.size(), "sketches");
-  const auto status = positions(reader, "rows/status", rows, statuses.size(), "statuses");
-  const auto reason = positions(reader, "rows/reason", rows, reasons.size(), "reasons");
-  const auto clock = positions(reader, "rows/clock", rows, clocks.size(), "clocks");
-  const auto check = positions(reader, "rows/check", rows, checks.size(), "checks");
-
-  dataset.rows.reserve(rows);
-  for (std::size_t i = 0; i < rows; ++i) {
-    Dataset::Row row{int(workload[i]), int(sketch[i]), arguments.next(), program_hash[i], {}};
-    row.measurement = {.status = statuses[std::size_t(status[i])],
-                       .reason = reasons[std::size_t(reason[i])],
-                       .seconds = seconds.next(),
-                       .clock = clocks[std::size_t(clock[i])],
-                       .reference_ratio = reference_ratio[i],
-                       .check = checks[std::size_t(check[i])]};
-    if (const std::string problem = contradiction(row.measurement); !problem.empty()) {
-      reader.refuse(fmt::format("row {}: {}", i, problem));
+  explicit Content(const std::filesystem::path& path) : reader(path, kind) {
+    const std::string file = path.string();
+    head.platform = reader.text("platform/id");
+    head.source = reader.text("platform/source");
+    head.platform_yaml = reader.text("platform/yaml");
+    head.target = target_of(base::parse_json(reader.text("platform/target"), file + ": platform/target"));
+    head.provenance = base::parse_json(reader.text("provenance"), file + ": provenance");
+    for (std::string& text : reader.texts("workloads")) head.workloads.push_back({std::move(text)});
+    for (const std::string& text : reader.texts("sketches")) {
+      const std::string place = fmt::format("{}: sketches[{}]", file, head.sketches.size());
+      head.sketches.push_back(std::make_shared<const codegen::Sketch>(codegen::parse_sketch(text, place)));
     }
-    dataset.rows.push_back(std::move(row));
+    for (const std::string& name : reader.texts("statuses")) {
+      const auto known = status_of(name);
+      if (!known) reader.refuse(fmt::format("unknown status '{}'; use the graft that wrote the file", name));
+      statuses.push_back(*known);
+    }
+    reasons = reader.texts("reasons");
+    clocks = reader.texts("clocks");
+    checks = reader.texts("checks");
+    argument_begins = begins(reader, "rows/argument_count", "rows/arguments");
+    seconds_begins = begins(reader, "rows/repetitions", "rows/seconds");
+    rows = reader.length("rows/program_hash");
+    for (const char* name : {"argument_count", "repetitions", "reference_ratio", "workload", "sketch", "status",
+                             "reason", "clock", "check"}) {
+      const std::string column = std::string("rows/") + name;
+      if (const std::int64_t found = reader.length(column); found != rows) {
+        reader.refuse(fmt::format("'{}' has {} rows; expected {}", column, found, rows));
+      }
+    }
   }
+
+  std::vector<std::int64_t> positions_of(const std::string& name, h5::Part part, std::size_t table,
+                                         const std::string& table_name) const {
+    return positions(reader, "rows/" + name, part, table, table_name);
+  }
+};
+
+DatasetFile::DatasetFile(const std::filesystem::path& path) : content_(std::make_unique<Content>(path)) {}
+DatasetFile::~DatasetFile() = default;
+DatasetFile::DatasetFile(DatasetFile&& other) noexcept = default;
+DatasetFile& DatasetFile::operator=(DatasetFile&& other) noexcept = default;
+
+const Dataset& DatasetFile::head() const {
+  return content_->head;
+}
+
+std::int64_t DatasetFile::size() const {
+  return content_->rows;
+}
+
+std::vector<DatasetFile::Key> DatasetFile::keys() const {
+  const Content& file = *content_;
+  const auto workload = file.positions_of("workload", {}, file.head.workloads.size(), "workloads");
+  const auto status = file.positions_of("status", {}, file.statuses.size(), "statuses");
+  const auto program_hash = file.reader.hashes("rows/program_hash");
+  std::vector<Key> result;
+  result.reserve(program_hash.size());
+  for (std::size_t i = 0; i < program_hash.size(); ++i) {
+    result.push_back({int(workload[i]), file.statuses[std::size_t(status[i])], program_hash[i]});
+  }
+  return result;
+}
+
+std::vector<Dataset::Row> DatasetFile::rows(std::int64_t first, std::int64_t count) const {
+  const Content& file = *content_;
+  assert(first >= 0 && count >= 0 && first + count <= file.rows);
+  const h5::Part part{first, count};
+  const auto list_part = [&](const std::vector<std::int64_t>& begins) -> h5::Part {
+    return {begins[std::size_t(first)], begins[std::size_t(first + count)] - begins[std::size_t(first)]};
+  };
+  const auto program_hash = file.reader.hashes("rows/program_hash", part);
+  const auto reference_ratio = file.reader.numbers("rows/reference_ratio", part);
+  const auto arguments = file.reader.integers("rows/arguments", list_part(file.argument_begins));
+  const auto seconds = file.reader.numbers("rows/seconds", list_part(file.seconds_begins));
+  const auto workload = file.positions_of("workload", part, file.head.workloads.size(), "workloads");
+  const auto sketch = file.positions_of("sketch", part, file.head.sketches.size(), "sketches");
+  const auto status = file.positions_of("status", part, file.statuses.size(), "statuses");
+  const auto reason = file.positions_of("reason", part, file.reasons.size(), "reasons");
+  const auto clock = file.positions_of("clock", part, file.clocks.size(), "clocks");
+  const auto check = file.positions_of("check", part, file.checks.size(), "checks");
+  // The list of row i of this part, cut from the part of its flat column.
+  const auto list_of = [&](const auto& values, const std::vector<std::int64_t>& begins, std::size_t i) {
+    const std::size_t row = std::size_t(first) + i;
+    const std::int64_t base = begins[std::size_t(first)];
+    return std::remove_cvref_t<decltype(values)>(values.begin() + (begins[row] - base),
+                                                 values.begin() + (begins[row + 1] - base));
+  };
+
+  std::vector<Dataset::Row> result;
+  result.reserve(std::size_t(count));
+  for (std::size_t i = 0; i < std::size_t(count); ++i) {
+    Dataset::Row row{
+        int(workload[i]), int(sketch[i]), list_of(arguments, file.argument_begins, i), program_hash[i], {}};
+    row.measurement = {.status = file.statuses[std::size_t(status[i])],
+                       .reason = file.reasons[std::size_t(reason[i])],
+                       .seconds = list_of(seconds, file.seconds_begins, i),
+                       .clock = file.clocks[std::size_t(clock[i])],
+                       .reference_ratio = reference_ratio[i],
+                       .check = file.checks[std::size_t(check[i])]};
+    if (const std::string problem = contradiction(row.measurement); !problem.empty()) {
+      file.reader.refuse(fmt::format("row {}: {}", first + std::int64_t(i), problem));
+    }
+    result.push_back(std::move(row));
+  }
+  return result;
+}
+
+std::vector<Dataset::Row> DatasetFile::rows(std::span<const std::int64_t> positions) const {
+  std::vector<std::size_t> order(positions.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return positions[a] < positions[b]; });
+  std::vector<Dataset::Row> result(positions.size());
+  // Neighbours closer than a chunk are read as one part: chunks are unpacked as a whole anyway.
+  for (std::size_t begin = 0, end; begin < order.size(); begin = end) {
+    for (end = begin + 1; end < order.size(); ++end) {
+      if (positions[order[end]] - positions[order[end - 1]] > h5::row_chunk) break;
+    }
+    const std::int64_t first = positions[order[begin]];
+    std::vector<Dataset::Row> part = rows(first, positions[order[end - 1]] - first + 1);
+    // Copied, not moved: a position may occur twice.
+    for (std::size_t i = begin; i < end; ++i) result[order[i]] = part[std::size_t(positions[order[i]] - first)];
+  }
+  return result;
+}
+
+Dataset read_dataset(const std::filesystem::path& path) {
+  const DatasetFile file(path);
+  Dataset dataset = file.head();
+  dataset.rows = file.rows(0, file.size());
   return dataset;
 }
 

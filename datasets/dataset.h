@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,33 @@ struct Dataset {
 void write_dataset(const Dataset& dataset, const std::filesystem::path& path);
 // Throws UserError for a file that is missing, truncated, no HDF5, of a newer schema, or inconsistent ("<file>: ...").
 Dataset read_dataset(const std::filesystem::path& path);
+
+// A dataset's file whose rows are read by position, without unpacking those that lie elsewhere: for episodes of files
+// that are large. Cheapest where the rows of a workload lie together, as `graft collect` writes them. Errors as
+// read_dataset: of the rows when they are read.
+class DatasetFile {
+ public:
+  explicit DatasetFile(const std::filesystem::path& path);
+  ~DatasetFile();
+  DatasetFile(DatasetFile&& other) noexcept;
+  DatasetFile& operator=(DatasetFile&& other) noexcept;
+
+  const Dataset& head() const;                                                   // all but the rows
+  std::int64_t size() const;                                                     // number of rows
+  std::vector<Dataset::Row> rows(std::int64_t first, std::int64_t count) const;  // which must exist
+  std::vector<Dataset::Row> rows(std::span<const std::int64_t> positions) const;
+  // What tells rows apart, of all rows.
+  struct Key {
+    int workload = 0;
+    Status status = Status::ok;
+    std::uint64_t program_hash = 0;
+  };
+  std::vector<Key> keys() const;
+
+ private:
+  struct Content;
+  std::unique_ptr<Content> content_;
+};
 
 // Rows of both (same platform and equal YAML, or UserError), rows that name the same candidate once (the later one
 // wins).

@@ -19,6 +19,7 @@ struct Group {
   std::vector<std::int64_t> rows;
 };
 std::vector<Group> groups(const Dataset& dataset);
+std::vector<Group> groups(const DatasetFile& file);  // the same groups, from three columns
 
 // Positions into a list of groups, by part.
 struct Split {
@@ -29,6 +30,20 @@ Split split_by_platform(const std::vector<Group>& groups, const std::string& pla
 // Held out: a seeded share of the workloads (at least one, at most all but one) on every platform. UserError for fewer
 // than two workloads or a share outside of 0 .. 1.
 Split split_by_workload(const std::vector<Group>& groups, double share, std::uint64_t seed);
+
+// The splits that tables name, the same in every release:
+//   platforms        trained on: the ten modelled platforms; held out: the three new RISC-V boards; no other is in a
+//   part workloads.0 .. workloads.4   held out: a fifth of the workloads; like operators of suite:shipped are dealt out
+//   in turn
+// UserError (did you mean) for another name, and when a part would be empty.
+std::vector<std::string> split_names();  // in this order
+Split named_split(const std::vector<Group>& groups, const std::string& name);
+// What a platform is in the split `platforms`: "source", "held out", or "" for none of them.
+std::string_view role_of(std::string_view platform);
+// In which of the five parts a workload is held out: 0 .. folds - 1.
+constexpr int folds = 5;
+int fold_of(const codegen::Workload& workload);
+std::string workload_split(int fold);  // its name
 
 // `shots` support rows drawn at random, all others are query. UserError if the group has not more than `shots` rows.
 struct Episode {

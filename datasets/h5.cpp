@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -340,21 +341,40 @@ struct Reader::Handles {
     return opened;
   }
 
-  void read(const Opened& opened, hid_t type, void* into, const std::string& name) const {
+  void read(const Opened& opened, hid_t type, void* into, const std::string& name, hid_t memory = H5S_ALL,
+            hid_t selected = H5S_ALL) const {
     if (opened.elements == 0) return;
     // Space that was never written reads as zeros; our files have none.
     if (H5Dget_storage_size(opened.dataset) == 0 ||
-        H5Dread(opened.dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, into) < 0) {
+        H5Dread(opened.dataset, type, memory, selected, H5P_DEFAULT, into) < 0) {
       refuse(fmt::format("'{}' cannot be read", name));
     }
   }
 
-  template <class T>
-  std::vector<T> column(const std::string& name, H5T_class_t type_class, hid_t type, std::string_view of_what) const {
-    const Opened opened = open(name, type_class, of_what);
+  Opened open_column(const std::string& name, H5T_class_t type_class, std::string_view of_what) const {
+    Opened opened = open(name, type_class, of_what);
     if (opened.shape.size() != 1) refuse(fmt::format("'{}' is no column", name));
-    std::vector<T> values(opened.elements);
-    read(opened, type, values.data(), name);
+    return opened;
+  }
+
+  template <class T>
+  std::vector<T> column(const std::string& name, H5T_class_t type_class, hid_t type, std::string_view of_what,
+                        Part part) const {
+    const Opened opened = open_column(name, type_class, of_what);
+    const std::int64_t all = std::int64_t(opened.elements), count = part.count < 0 ? all - part.first : part.count;
+    assert(part.first >= 0 && count >= 0 && part.first + count <= all);
+    std::vector<T> values;
+    values.resize(std::size_t(count));
+    if (count == all) {
+      read(opened, type, values.data(), name);
+    } else if (count > 0) {
+      const hsize_t start = hsize_t(part.first), extent = hsize_t(count);
+      const Id memory(H5Screate_simple(1, &extent, nullptr), H5Sclose);
+      if (H5Sselect_hyperslab(opened.space, H5S_SELECT_SET, &start, nullptr, &extent, nullptr) < 0) {
+        refuse(fmt::format("'{}' cannot be read", name));
+      }
+      read(opened, type, values.data(), name, memory, opened.space);
+    }
     return values;
   }
 
@@ -397,16 +417,24 @@ std::vector<std::string> Reader::texts(const std::string& name) const {
   return handles_->strings(name, 1);
 }
 
-std::vector<std::int64_t> Reader::integers(const std::string& name) const {
-  return handles_->column<std::int64_t>(name, H5T_INTEGER, H5T_NATIVE_INT64, "integers");
+std::vector<std::int64_t> Reader::integers(const std::string& name, Part part) const {
+  return handles_->column<std::int64_t>(name, H5T_INTEGER, H5T_NATIVE_INT64, "integers", part);
 }
 
-std::vector<std::uint64_t> Reader::hashes(const std::string& name) const {
-  return handles_->column<std::uint64_t>(name, H5T_INTEGER, H5T_NATIVE_UINT64, "integers");
+std::vector<std::uint64_t> Reader::hashes(const std::string& name, Part part) const {
+  return handles_->column<std::uint64_t>(name, H5T_INTEGER, H5T_NATIVE_UINT64, "integers", part);
 }
 
-std::vector<double> Reader::numbers(const std::string& name) const {
-  return handles_->column<double>(name, H5T_FLOAT, H5T_NATIVE_DOUBLE, "numbers");
+std::vector<double> Reader::numbers(const std::string& name, Part part) const {
+  return handles_->column<double>(name, H5T_FLOAT, H5T_NATIVE_DOUBLE, "numbers", part);
+}
+
+std::int64_t Reader::length(const std::string& name) const {
+  if (!handles_->exists(name)) refuse(fmt::format("'{}' is missing", name));
+  const Id dataset(H5Dopen2(handles_->file, name.c_str(), H5P_DEFAULT), H5Dclose);
+  const Id space(dataset.ok() ? H5Dget_space(dataset) : -1, H5Sclose);
+  if (!space.ok() || H5Sget_simple_extent_ndims(space) != 1) refuse(fmt::format("'{}' is no column", name));
+  return std::int64_t(H5Sget_simple_extent_npoints(space));
 }
 
 base::Array Reader::array(const std::string& name) const {

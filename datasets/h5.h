@@ -21,6 +21,7 @@
 namespace graft::datasets::h5 {
 
 constexpr std::int64_t schema = 1;
+constexpr std::int64_t row_chunk = 1024;  // elements of a column that are packed together
 
 // Adds (or replaces) the seal. Public for tests, which damage files below it.
 std::string sealed(std::string image);
@@ -38,10 +39,10 @@ class Writer {
   void texts(const std::string& name, std::span<const std::string> values);
   // Columns are chunked (`chunk` elements, or whole if shorter) and deflated. Integers are stored as i32 where all of
   // them fit, else as i64.
-  void integers(const std::string& name, std::span<const std::int64_t> values, std::int64_t chunk = 1024);
-  void bytes(const std::string& name, std::span<const std::uint8_t> values, std::int64_t chunk = 1024);
-  void hashes(const std::string& name, std::span<const std::uint64_t> values, std::int64_t chunk = 1024);
-  void numbers(const std::string& name, std::span<const double> values, std::int64_t chunk = 1024);
+  void integers(const std::string& name, std::span<const std::int64_t> values, std::int64_t chunk = row_chunk);
+  void bytes(const std::string& name, std::span<const std::uint8_t> values, std::int64_t chunk = row_chunk);
+  void hashes(const std::string& name, std::span<const std::uint64_t> values, std::int64_t chunk = row_chunk);
+  void numbers(const std::string& name, std::span<const double> values, std::int64_t chunk = row_chunk);
   // Any shape; neither chunked nor deflated: trained weights do not get smaller.
   void array(const std::string& name, const base::Array& array);
   void group(const std::string& name);  // for one that may stay empty
@@ -52,6 +53,11 @@ class Writer {
  private:
   struct Handles;
   std::unique_ptr<Handles> handles_;
+};
+
+// Positions first .. first + count - 1 of a column; count < 0: to its end.
+struct Part {
+  std::int64_t first = 0, count = -1;
 };
 
 // All methods throw UserError "<file>: ..." for what is missing or of another type, and for extents that the file is
@@ -66,9 +72,11 @@ class Reader {
 
   std::string text(const std::string& name) const;
   std::vector<std::string> texts(const std::string& name) const;
-  std::vector<std::int64_t> integers(const std::string& name) const;
-  std::vector<std::uint64_t> hashes(const std::string& name) const;
-  std::vector<double> numbers(const std::string& name) const;
+  // Elements of a column: all, or a part of it, which must lie within; only the chunks that hold it are unpacked.
+  std::vector<std::int64_t> integers(const std::string& name, Part part = {}) const;
+  std::vector<std::uint64_t> hashes(const std::string& name, Part part = {}) const;
+  std::vector<double> numbers(const std::string& name, Part part = {}) const;
+  std::int64_t length(const std::string& name) const;
   base::Array array(const std::string& name) const;
   std::vector<std::string> names_in(const std::string& group) const;  // sorted
 

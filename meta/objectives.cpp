@@ -47,17 +47,130 @@ T pair_weight(T fast, T slow) {
   return std::min(slow - fast, T(largest_gap));
 }
 
+// How much a pair (the faster one first) counts, by positions in sorted order.
+template <class T>
+class GapWeight {
+ public:
+  GapWeight(const Sorted<T>& rows) : label_(rows.label.data()) {}
+  T operator()(std::int64_t fast, std::int64_t slow) const { return pair_weight(label_[fast], label_[slow]); }
+
+ private:
+  const T* label_;
+};
+
+double discount(std::size_t place) {  // 0: first
+  return 1 / std::log2(2 + double(place));
+}
+// Speed relative to the fastest of the group.
+double gain(double log_seconds, double fastest) {
+  return std::exp(fastest - log_seconds);
+}
+
+// By how much the discounted gain would change if the two swapped places in the ranking by score.
+template <class T>
+class SwapWeight {
+ public:
+  SwapWeight(const Sorted<T>& rows) : gain_(rows.label.size()), discount_(rows.label.size()) {
+    std::vector<std::size_t> ranking(rows.label.size());
+    std::iota(ranking.begin(), ranking.end(), std::size_t(0));
+    std::stable_sort(ranking.begin(), ranking.end(),
+                     [&](std::size_t a, std::size_t b) { return rows.centred[a] > rows.centred[b]; });
+    for (std::size_t place = 0; place < ranking.size(); ++place) discount_[ranking[place]] = T(discount(place));
+    for (std::size_t i = 0; i < gain_.size(); ++i) gain_[i] = T(gain(double(rows.label[i]), double(rows.label[0])));
+  }
+  T operator()(std::int64_t fast, std::int64_t slow) const {
+    return (gain_[std::size_t(fast)] - gain_[std::size_t(slow)]) *
+           std::abs(discount_[std::size_t(fast)] - discount_[std::size_t(slow)]);
+  }
+
+ private:
+  std::vector<T> gain_, discount_;
+};
+
+// Sums over the pairs of one group, rows in sorted order: the loss, what each row's score adds to it, and the change of
+// that along `direction`.
+template <class T, class Weight>
+double pairs_value(const Sorted<T>& rows, const Weight& weight) {
+  const std::int64_t size = std::int64_t(rows.label.size());
+  double sum = 0;
+  for (std::int64_t i = 0; i < size; ++i) {
+    for (std::int64_t j = i + 1; j < size; ++j) {
+      sum += double(weight(i, j)) * double(std::log(rows.exponential[i] + rows.exponential[j]) - rows.centred[i]);
+    }
+  }
+  return sum;
+}
+
+template <class T, class Weight>
+std::vector<T> pairs_gradient(const Sorted<T>& rows, const Weight& weight) {
+  const std::int64_t size = std::int64_t(rows.label.size());
+  std::vector<T> sums(rows.label.size(), T(0));
+  T* sum = sums.data();
+  const T* e = rows.exponential.data();
+  for (std::int64_t i = 0; i < size; ++i) {
+    T lost = 0;
+    const T ei = e[i];
+#pragma omp simd reduction(+ : lost)
+    for (std::int64_t j = i + 1; j < size; ++j) {
+      const T g = weight(i, j) * e[j] / (ei + e[j]);
+      sum[j] += g;
+      lost += g;
+    }
+    sum[i] -= lost;
+  }
+  return sums;
+}
+
+template <class T, class Weight>
+std::vector<T> pairs_product(const Sorted<T>& rows, const Weight& weight, const std::vector<T>& direction) {
+  const std::int64_t size = std::int64_t(rows.label.size());
+  std::vector<T> sums(rows.label.size(), T(0));
+  T* sum = sums.data();
+  const T *e = rows.exponential.data(), *d = direction.data();
+  for (std::int64_t i = 0; i < size; ++i) {
+    T lost = 0;
+    const T ei = e[i], di = d[i];
+#pragma omp simd reduction(+ : lost)
+    for (std::int64_t j = i + 1; j < size; ++j) {
+      const T both = ei + e[j];
+      const T g = weight(i, j) * (ei / both) * (e[j] / both) * (d[j] - di);
+      sum[j] += g;
+      lost += g;
+    }
+    sum[i] -= lost;
+  }
+  return sums;
+}
+
+// `work` with the weights that the loss gives to pairs.
+template <class T, class Work>
+auto with_weight(Loss loss, const Sorted<T>& rows, const Work& work) {
+  return loss == Loss::rank ? work(GapWeight<T>(rows)) : work(SwapWeight<T>(rows));
+}
+
 }  // namespace
 
 std::string_view name_of(Loss loss) {
-  return loss == Loss::rank ? "rank" : "squared";
+  switch (loss) {
+#define X(name)    \
+  case Loss::name: \
+    return #name;
+    GRAFT_LOSSES(X)
+#undef X
+  }
+  return "";
 }
 
 Loss loss_named(std::string_view name) {
-  for (const Loss loss : {Loss::rank, Loss::squared}) {
-    if (name == name_of(loss)) return loss;
-  }
-  const std::vector<std::string> known = {"rank", "squared"};
+#define X(each) \
+  if (name == #each) return Loss::each;
+  GRAFT_LOSSES(X)
+#undef X
+  const std::vector<std::string> known = {
+#define X(each) #each,
+      GRAFT_LOSSES(X)
+#undef X
+  };
   throw base::UserError(fmt::format("unknown loss '{}'{}", name, base::did_you_mean(name, known)));
 }
 
@@ -71,14 +184,15 @@ Objective::Objective(Loss loss, std::span<const double> log_seconds, std::span<c
     std::sort(order_.begin() + begin, order_.begin() + begin + size, [&](std::int64_t a, std::int64_t b) {
       return log_seconds[a] != log_seconds[b] ? log_seconds[a] < log_seconds[b] : a < b;
     });
-    double total = 0;  // of the pair weights, or of the rows
-    for (std::int64_t i = 0; i < size; ++i) {
-      for (std::int64_t j = i + 1; j < size; ++j) {
-        total += pair_weight(log_seconds[order_[begin + i]], log_seconds[order_[begin + j]]);
+    const auto label = [&](std::int64_t place) { return log_seconds[order_[begin + place]]; };
+    if (size > 1 && label(0) < label(size - 1)) {
+      double total = 0;  // of the pair weights, of the rows, or of the discounted gains of the right ranking
+      for (std::int64_t i = 0; i < size; ++i) {
+        if (loss == Loss::squared) total += 1;
+        if (loss == Loss::lambda) total += gain(label(i), label(0)) * discount(std::size_t(i));
+        for (std::int64_t j = i + 1; j < size && loss == Loss::rank; ++j) total += pair_weight(label(i), label(j));
       }
-    }
-    if (total > 0) {
-      group.weight = 1 / (loss == Loss::rank ? total : double(size));
+      group.weight = 1 / total;
       ++counted_;
     }
     groups_.push_back(group);
@@ -98,14 +212,9 @@ T Objective::value(std::span<const T> scores) const {
     const std::span order = std::span(order_).subspan(group.begin, group.size);
     const std::span labels = std::span(log_seconds_).subspan(group.begin, group.size);
     double sum = 0;
-    if (loss_ == Loss::rank) {
+    if (loss_ != Loss::squared) {
       const Sorted<T> rows = sorted(scores, order, labels);
-      for (std::int64_t i = 0; i < group.size; ++i) {
-        for (std::int64_t j = i + 1; j < group.size; ++j) {
-          sum += pair_weight(labels[i], labels[j]) *
-                 double(std::log(rows.exponential[i] + rows.exponential[j]) - rows.centred[i]);
-        }
-      }
+      sum = with_weight(loss_, rows, [&](const auto& weight) { return pairs_value(rows, weight); });
     } else {
       double offset = 0;  // mean of score + log seconds
       for (std::int64_t i = 0; i < group.size; ++i)
@@ -128,22 +237,10 @@ void Objective::gradient(std::span<const T> scores, std::span<T> gradient) const
     if (group.weight == 0) continue;
     const std::span order = std::span(order_).subspan(group.begin, group.size);
     const std::span labels = std::span(log_seconds_).subspan(group.begin, group.size);
-    if (loss_ == Loss::rank) {
+    if (loss_ != Loss::squared) {
       const Sorted<T> rows = sorted(scores, order, labels);
-      const T *y = rows.label.data(), *e = rows.exponential.data();
-      std::vector<T> sums(std::size_t(group.size), T(0));
-      T* sum = sums.data();
-      for (std::int64_t i = 0; i < group.size; ++i) {
-        T lost = 0;
-        const T yi = y[i], ei = e[i];
-#pragma omp simd reduction(+ : lost)
-        for (std::int64_t j = i + 1; j < group.size; ++j) {
-          const T g = pair_weight(yi, y[j]) * e[j] / (ei + e[j]);
-          sum[j] += g;
-          lost += g;
-        }
-        sum[i] -= lost;
-      }
+      const std::vector<T> sum =
+          with_weight(loss_, rows, [&](const auto& weight) { return pairs_gradient(rows, weight); });
       for (std::int64_t i = 0; i < group.size; ++i) gradient[order[i]] = T(group.weight) * sum[i];
     } else {
       double offset = 0;
@@ -164,25 +261,12 @@ void Objective::hessian_product(std::span<const T> scores, std::span<const T> v,
     if (group.weight == 0) continue;
     const std::span order = std::span(order_).subspan(group.begin, group.size);
     const std::span labels = std::span(log_seconds_).subspan(group.begin, group.size);
-    if (loss_ == Loss::rank) {
+    if (loss_ != Loss::squared) {
       const Sorted<T> rows = sorted(scores, order, labels);
-      const T *y = rows.label.data(), *e = rows.exponential.data();
-      std::vector<T> sums(std::size_t(group.size), T(0)), directions;
-      for (const std::int64_t row : order) directions.push_back(v[row]);
-      T* sum = sums.data();
-      const T* d = directions.data();
-      for (std::int64_t i = 0; i < group.size; ++i) {
-        T lost = 0;
-        const T yi = y[i], ei = e[i], di = d[i];
-#pragma omp simd reduction(+ : lost)
-        for (std::int64_t j = i + 1; j < group.size; ++j) {
-          const T both = ei + e[j];
-          const T g = pair_weight(yi, y[j]) * (ei / both) * (e[j] / both) * (d[j] - di);
-          sum[j] += g;
-          lost += g;
-        }
-        sum[i] -= lost;
-      }
+      std::vector<T> direction;
+      for (const std::int64_t row : order) direction.push_back(v[row]);
+      const std::vector<T> sum =
+          with_weight(loss_, rows, [&](const auto& weight) { return pairs_product(rows, weight, direction); });
       for (std::int64_t i = 0; i < group.size; ++i) product[order[i]] = T(group.weight) * sum[i];
     } else {
       double mean = 0;

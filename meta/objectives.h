@@ -10,10 +10,16 @@
 
 namespace graft::meta {
 
+// rank: logistic loss of every pair: mean of w log(1 + exp(s_slow - s_fast)), w = min(|difference of log seconds|, 1).
+// squared: half the mean squared error of scores against -log seconds, both centred within the group.
+// lambda: LambdaRank (Burges 2010): the same pairs, w = |difference of gains| |difference of discounts| over the
+// discounted gain of the right ranking; gain = seconds of the group's fastest / seconds, discount = 1 / log2(1 + place
+// by score). Derivatives take the places as they are: the loss jumps where they change.
+#define GRAFT_LOSSES(X) X(rank) X(squared) X(lambda)
 enum class Loss {
-  rank,  // logistic loss of every pair: mean of w log(1 + exp(s_slow - s_fast)), w = min(|difference of log seconds|,
-         // 1)
-  squared,  // half the mean squared error of scores against -log seconds, both centred within the group
+#define X(name) name,
+  GRAFT_LOSSES(X)
+#undef X
 };
 std::string_view name_of(Loss loss);
 Loss loss_named(std::string_view name);  // UserError if unknown
@@ -29,8 +35,8 @@ class Objective {
   std::int64_t rows() const { return std::int64_t(order_.size()); }
   bool empty() const { return counted_ == 0; }  // no group counts: value and derivatives are 0
 
-  // T: float or double. In the rank loss, scores of one group that are further than 80 (float; 600 double) apart are
-  // treated as that far apart: the loss is flat there.
+  // T: float or double. In the losses of pairs, scores of one group that are further than 80 (float; 600 double) apart
+  // are treated as that far apart: the loss is flat there.
   template <class T>
   T value(std::span<const T> scores) const;
   template <class T>

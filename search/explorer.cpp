@@ -9,6 +9,24 @@
 #include "search/explorers/support.h"
 
 namespace graft::search {
+namespace {
+
+constexpr int draws_per_candidate = 100;  // of known candidates in a row before the space counts as used up
+
+}  // namespace
+
+void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
+                    base::Stream& stream, std::unordered_set<std::uint64_t>& proposed) {
+  for (int failures = 0; int(batch.size()) < count && failures < draws_per_candidate;) {
+    codegen::Candidate candidate = space.sample(stream);
+    if (proposed.insert(codegen::hash(candidate)).second) {
+      batch.push_back(std::move(candidate));
+      failures = 0;
+    } else {
+      ++failures;
+    }
+  }
+}
 
 void keep_fastest(std::vector<datasets::Trial>& fastest, std::span<const datasets::Trial> trials, std::size_t most) {
   for (const datasets::Trial& trial : trials) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "codegen/schedule/space.h"
@@ -26,6 +27,11 @@ class Explorer {
 
 // For explorers that start from what was fast: takes the `ok` trials in and keeps the `most` fastest, fastest first.
 void keep_fastest(std::vector<datasets::Trial>& fastest, std::span<const datasets::Trial> trials, std::size_t most);
+
+// Draws from the space until the batch has `count` candidates; `proposed`: hashes of those that are known, added to.
+// Fewer where the space seems used up.
+void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
+                    base::Stream& stream, std::unordered_set<std::uint64_t>& proposed);
 
 struct ExplorerEntry {
   std::string name, description;

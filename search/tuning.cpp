@@ -24,14 +24,15 @@ class Stopwatch {
 }  // namespace
 
 Tuning::Tuning(const codegen::Space& space, const features::Encoding& encoding, const meta::CostModel* prior,
-               tasks::Measurer& measurer, RunDirectory& run, const TuningSettings& settings)
+               tasks::Measurer& measurer, RunDirectory& run, const TuningSettings& settings,
+               std::unique_ptr<Explorer> explorer)
     : space_(space),
       prior_(prior),
       measurer_(measurer),
       run_(run),
       settings_(settings),
       scorer_(encoding, space.target(), settings.threads),
-      explorer_(make_explorer(settings.explorer, space, settings.seed)),
+      explorer_(explorer != nullptr ? std::move(explorer) : make_explorer(settings.explorer, space, settings.seed)),
       random_(make_explorer("random", space, settings.seed)) {
   if (prior_ != nullptr && settings_.prior_is_trained) scorer_.use(prior_);
 }

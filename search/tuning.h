@@ -40,9 +40,11 @@ struct TimeSpent {
 
 class Tuning {
  public:
-  // `prior` may be null (no model: random search, or annealing without one). References must outlive the tuning.
+  // `prior` may be null (no model: random search, or annealing without one). `explorer` stands in place of the one that
+  // the settings name (null: that one). References must outlive the tuning.
   Tuning(const codegen::Space& space, const features::Encoding& encoding, const meta::CostModel* prior,
-         tasks::Measurer& measurer, RunDirectory& run, const TuningSettings& settings);
+         tasks::Measurer& measurer, RunDirectory& run, const TuningSettings& settings,
+         std::unique_ptr<Explorer> explorer = nullptr);
 
   // One round; false when the budget is spent, the space has no more candidates, or a stop was asked for.
   bool step(base::Monitor& monitor);

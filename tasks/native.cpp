@@ -38,16 +38,6 @@ using datasets::Status;
 
 constexpr std::size_t workloads_kept = 4;
 
-std::filesystem::path worker_program() {
-  const std::filesystem::path here = base::program_folder();
-  for (const char* const place : {"graft-worker", "../bin/graft-worker"}) {
-    const std::filesystem::path program = here / place;
-    if (std::filesystem::exists(program)) return program;
-  }
-  throw base::Failure(
-      fmt::format("graft-worker is neither in '{}' nor in '../bin' beside it; install it there", here.string()));
-}
-
 wire::Element element_of(codegen::DType type) {
   switch (type) {
 #define X(name, element)     \
@@ -78,14 +68,22 @@ Status status_of(wire::Outcome outcome) {
   return Status::crashed;  // also for a number that is no outcome: the candidate has written over it
 }
 
-// A workload as the worker takes it.
+// A workload as the worker takes it, its parameters stored as a kernel's signature says.
 struct Prepared {
-  std::string text;
+  std::string text;  // of both
   std::vector<wire::Part> parts;
   MemoryFile file;
 };
 
-Prepared prepare(const codegen::Workload& workload, const codegen::Reference& reference) {
+std::string text_of(const codegen::Workload& workload, const codegen::Signature& signature) {
+  std::string text = workload.text;
+  for (const codegen::Parameter& parameter : signature.parameters)
+    if (!parameter.layout.is_plain()) text += fmt::format("; {} {}", parameter.name, to_text(parameter.layout));
+  return text;
+}
+
+Prepared prepare(const codegen::Workload& workload, const codegen::Signature& signature,
+                 const codegen::Reference& reference) {
   const codegen::Computation computation = codegen::computation(workload);
 
   std::vector<wire::Part> parts;
@@ -127,7 +125,8 @@ Prepared prepare(const codegen::Workload& workload, const codegen::Reference& re
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t t = tensor_of[i];
     const codegen::DType type = computation.tensors[t].dtype;
-    const std::vector<double>& values = reference.tensors[t];
+    const codegen::Parameter& parameter = signature.parameters[i];
+    const std::vector<double> values = packed(parameter.layout, parameter.shape, reference.tensors[t]);
     if (parts[i].written == 0) {
       const std::string bytes = codegen::as_bytes(values, type);
       file.write(std::int64_t(parts[i].data), bytes.data(), std::int64_t(bytes.size()));
@@ -137,10 +136,11 @@ Prepared prepare(const codegen::Workload& workload, const codegen::Reference& re
     for (std::size_t e = 0; e < values.size(); ++e) {
       allowed[e] = codegen::tolerance(type, reference.reduction_length[t], reference.magnitude[t][e]);
     }
+    allowed = packed(parameter.layout, parameter.shape, std::move(allowed));
     file.write(std::int64_t(parts[i].expected), values.data(), std::int64_t(values.size() * 8));
     file.write(std::int64_t(parts[i].tolerance), allowed.data(), std::int64_t(allowed.size() * 8));
   }
-  return {workload.text, std::move(parts), std::move(file)};
+  return {text_of(workload, signature), std::move(parts), std::move(file)};
 }
 
 void require(bool holds, std::string_view setting, std::string_view message) {
@@ -172,7 +172,7 @@ class HostRunner::State {
 
   Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds) {
     Measurement measurement = without_times(Status::ok, "", binary.signature.threads > 1 ? "wall" : "thread_cpu");
-    const Prepared& inputs = prepared(workload);
+    const Prepared& inputs = prepared(workload, binary.signature);
     assert(inputs.parts.size() == binary.signature.parameters.size());
     const MemoryFile file(binary.bytes);
 
@@ -223,13 +223,14 @@ class HostRunner::State {
   }
 
  private:
-  const Prepared& prepared(const codegen::Workload& workload) {
-    const auto found = std::find_if(prepared_.begin(), prepared_.end(),
-                                    [&](const auto& known) { return known.text == workload.text; });
+  const Prepared& prepared(const codegen::Workload& workload, const codegen::Signature& signature) {
+    const std::string text = text_of(workload, signature);
+    const auto found =
+        std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& known) { return known.text == text; });
     if (found != prepared_.end()) {
       prepared_.splice(prepared_.begin(), prepared_, found);
     } else {
-      prepared_.push_front(prepare(workload, reference_of(workload)));
+      prepared_.push_front(prepare(workload, signature, reference_of(workload)));
       if (prepared_.size() > workloads_kept) prepared_.pop_back();
     }
     return prepared_.front();
@@ -253,7 +254,7 @@ class HostRunner::State {
       if (worker_ != nullptr && worker_->alive() && in_force_ == workload.text) return true;
       if (worker_ == nullptr || !worker_->alive()) {
         lose_worker();
-        worker_ = std::make_unique<base::Partner>(std::vector<std::string>{worker_program().string()},
+        worker_ = std::make_unique<base::Partner>(std::vector<std::string>{base::beside_program("graft-worker").string()},
                                                   settings_.memory_limit_bytes);
       }
       wire::Request request;

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -17,15 +18,31 @@ struct Native {};  // compiled here, run in a worker process on this machine, on
 struct Remote {    // an executable behind a command prefix: {"qemu-riscv64", "-cpu", "..."} or {"ssh", "board"}
   std::vector<std::string> prefix;
 };
-// How a modelled machine adds memory and clock to the core's timing. Simulation parameters: out of reach for features.
+// What LLVM does not know of a modelled machine: its memory hierarchy, and what it costs. Simulation parameters: out of
+// reach for features. Sizes of the caches and of their lines are the target's. Numbers of a level that the target lacks
+// are 0; all others are within the ranges that check_profile states.
 struct Profile {
   double gigahertz = 1;
   bool out_of_order = true;
   double mispredict_cycles = 8;
+  std::int64_t dispatch_width = 0;  // instructions a cycle into the core; 0: as LLVM's model of it issues
+  std::string model_cpu;            // of LLVM, whose model times the target's code; "": the target's own
   double memory_parallelism = 1;  // misses in flight
-  std::optional<double> l2_latency_cycles, l3_latency_cycles;
+  std::int64_t l1_ways = 8, l2_ways = 0, l3_ways = 0;
+  bool l2_shared = false, l3_shared = false;            // by all cores
+  double l2_latency_cycles = 0, l3_latency_cycles = 0;  // from load to use
   double memory_nanoseconds = 100;
-  std::vector<std::string> qemu;  // command that checks its code: {"qemu-riscv64", "-cpu", "..."}
+  double memory_gigabytes_per_second = 10;  // of all cores together
+  std::int64_t prefetch_streams = 16;       // 0: no prefetcher
+  std::int64_t page_bytes = 4096;
+  std::int64_t huge_page_bytes = 0;  // of buffers of at least that size; 0: none
+  std::int64_t tlb_entries = 64;     // of the first TLB for data, fully associative
+  std::int64_t l2_tlb_entries = 0, l2_tlb_ways = 0;
+  double l2_tlb_cycles = 0;           // added by a miss of the first TLB that the second one has
+  double page_walk_cycles = 20;       // added by one that no TLB has
+  double fork_join_microseconds = 0;  // of a parallel nest on more than one core
+  double noise_percent = 0;           // of a repetition (modelled.h); 0: times are exact
+  std::vector<std::string> qemu;      // command that checks its code: {"qemu-riscv64", "-cpu", "..."}
 };
 struct Modelled {
   Profile profile;
@@ -40,6 +57,11 @@ struct Platform {
   std::string yaml;  // verbatim, or generated for `native`
 };
 
+// Throws UserError, naming what `place` gives for a key, unless every number of the profile is within its range and the
+// sizes fit each other: caches of at least one line per way, lines and pages powers of two, TLBs of whole sets.
+void check_profile(const Profile& profile, const codegen::Target& target,
+                   const std::function<std::string(std::string_view key)>& place);
+
 // "native", "remote" or "modelled": the source of its times.
 std::string source_of(const Platform& platform);
 
@@ -52,8 +74,9 @@ std::vector<std::string> platform_ids();
 // The same platforms with all that their YAML says. LLVM is not asked whether it knows their cpus (platform_named does
 // that): asking takes longer than all the rest of a list.
 std::vector<Platform> known_platforms();
-// By id (short or long; `native` ones may end in ",threads=n", n at most this host's cores), or by the path of a YAML
-// file. UserError with did-you-mean, or with why this host cannot run it.
+// By id (short or long; `native` ones may end in ",threads=n", n at most this host's cores; modelled ones in
+// ",threads=n" and ",noise=percent"), or by the path of a YAML file. UserError with did-you-mean, or with why this host
+// cannot run it.
 Platform platform_named(const std::string& id);
 
 }  // namespace graft::tasks

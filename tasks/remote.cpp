@@ -1,12 +1,8 @@
 #include "tasks/remote.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -19,6 +15,7 @@
 #include "base/text.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
+#include "tasks/temporary_program.h"
 #include "tasks/worker/wire.h"
 
 namespace graft::tasks {
@@ -27,48 +24,16 @@ namespace {
 using datasets::Measurement;
 using datasets::Status;
 
-// An executable file that is gone with this value.
-class TemporaryProgram {
- public:
-  explicit TemporaryProgram(std::string_view content)
-      : path_((std::filesystem::temp_directory_path() / "graft-XXXXXX").string()) {
-    const int file = ::mkostemp(path_.data(), O_CLOEXEC);
-    if (file < 0) fail("create");
-    while (!content.empty()) {
-      const ssize_t written = ::write(file, content.data(), content.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) break;
-      content.remove_prefix(std::size_t(written));
-    }
-    const bool whole = content.empty() && ::fchmod(file, 0700) == 0;
-    const int error = errno;
-    ::close(file);
-    if (whole) return;
-    ::unlink(path_.c_str());
-    errno = error;
-    fail("write");
-  }
-  ~TemporaryProgram() { ::unlink(path_.c_str()); }
-  TemporaryProgram(const TemporaryProgram&) = delete;
-  TemporaryProgram& operator=(const TemporaryProgram&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  [[noreturn]] void fail(std::string_view action) const {
-    throw base::Failure(fmt::format("cannot {} '{}': {}", action, path_, std::strerror(errno)));
-  }
-  std::string path_;
-};
-
 std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
 // Empty when every element is within `factor` times its tolerance.
-std::string difference(const codegen::Tensor& tensor, const std::vector<double>& expected,
-                       const std::vector<double>& magnitude, std::int64_t reduction_length, double factor,
-                       std::string_view bytes) {
-  const std::vector<double> numbers = codegen::numbers_from(bytes, tensor.dtype);
+std::string difference(const codegen::Tensor& tensor, const codegen::Parameter& parameter,
+                       const std::vector<double>& expected, const std::vector<double>& magnitude,
+                       std::int64_t reduction_length, double factor, std::string_view bytes) {
+  const std::vector<double> numbers =
+      unpacked(parameter.layout, parameter.shape, codegen::numbers_from(bytes, tensor.dtype));
   for (std::size_t e = 0; e < expected.size(); ++e) {
     const double got = numbers[e];
     const double allowed = factor * codegen::tolerance(tensor.dtype, reduction_length, magnitude[e]);
@@ -81,7 +46,8 @@ std::string difference(const codegen::Tensor& tensor, const std::vector<double>&
 }
 
 // What the executable wrote: the JSON line, then the outputs' bytes.
-void read_answer(const std::string& out, const Expected& expected, double factor, Measurement& measurement) {
+void read_answer(const std::string& out, const Expected& expected, const codegen::Signature& signature,
+                 Measurement& measurement) {
   const std::size_t line = out.find('\n');
   if (line == std::string::npos) {
     measurement.status = Status::crashed;
@@ -95,9 +61,10 @@ void read_answer(const std::string& out, const Expected& expected, double factor
     const base::Document answer = base::parse_json(std::string_view(out).substr(0, line), "answer");
     for (const base::Document& time : answer.at("seconds").as_list()) seconds.push_back(time.as_number());
     const base::Document::List& outputs = answer.at("outputs").as_list();
-    std::size_t next = 0;
+    std::size_t next = 0, parameter = 0;
     for (std::size_t t = 0; t < expected.computation.tensors.size(); ++t) {
       const codegen::Tensor& tensor = expected.computation.tensors[t];
+      if (tensor.role != codegen::Role::temporary) ++parameter;
       if (tensor.role != codegen::Role::output) continue;
       const std::size_t bytes = std::size_t(tensor.bytes());
       if (next >= outputs.size() || outputs[next].at("bytes").as_integer() != tensor.bytes() || rest.size() < bytes) {
@@ -105,8 +72,9 @@ void read_answer(const std::string& out, const Expected& expected, double factor
         measurement.reason = fmt::format("the answer lacks output '{}'", tensor.name);
         return;
       }
-      measurement.reason = difference(tensor, reference.tensors[t], reference.magnitude[t],
-                                      reference.reduction_length[t], factor, rest.substr(0, bytes));
+      measurement.reason =
+          difference(tensor, signature.parameters[parameter - 1], reference.tensors[t], reference.magnitude[t],
+                     reference.reduction_length[t], signature.amplification, rest.substr(0, bytes));
       if (!measurement.reason.empty()) {
         measurement.status = Status::wrong_result;
         return;
@@ -160,7 +128,7 @@ Measurement run_under(const std::vector<std::string>& prefix, const codegen::Loo
                    fmt::format("ended with exit code {}: {}", finished.exit_code, first_line(finished.err)));
   }
   Measurement measurement = outcome(Status::ok, "");
-  read_answer(finished.out, expected, program.amplification, measurement);
+  read_answer(finished.out, expected, object->signature, measurement);
   if (measurement.status != Status::crashed) {
     const bool emulated =
         std::filesystem::path(prefix.empty() ? "" : prefix[0]).filename().string().starts_with("qemu");

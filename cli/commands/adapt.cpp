@@ -113,16 +113,12 @@ int adapt(const Flags& flags, Session& session) {
   const meta::ModelFile file = meta::load_model(flags.model);
   const features::Encoding& encoding = features::encoding_named(file.encoding);
   const tasks::Platform platform = tasks::platform_named(flags.platform);
-  std::vector<codegen::Workload> workloads;
+  const std::vector<codegen::Workload> workloads = workloads_of(flags.workloads);
   std::vector<codegen::Space> spaces;
   base::Document names = base::Document::list();
-  for (const std::string& text : flags.workloads) {
-    workloads.push_back(codegen::parse_workload(text));
-    if (std::count(workloads.begin(), workloads.end(), workloads.back()) > 1) {
-      throw base::UserError("--workloads", fmt::format("{} is given twice", text));
-    }
-    spaces.push_back(codegen::derive_space(workloads.back(), platform.target));
-    names.push(workloads.back().text);
+  for (const codegen::Workload& workload : workloads) {
+    spaces.push_back(codegen::derive_space(workload, platform.target));
+    names.push(workload.text);
   }
   const auto measurer = tasks::make_measurer(platform, flags.measure.settings(0));
 

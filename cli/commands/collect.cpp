@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -10,18 +11,80 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
 #include "codegen/schedule/space.h"
-#include "search/explorer.h"
+#include "datasets/episodes.h"
+#include "search/explorers/listed.h"
 
 namespace graft::cli {
 namespace {
 
+constexpr std::int64_t usual_samples = 300;
+
 struct Flags {
-  std::vector<std::string> workloads;
+  std::vector<std::string> workloads, programs;
   std::string platform = "native", explorer = "random", out;
-  std::int64_t samples = 300;
+  std::int64_t samples = 0;
   SpaceFlag space;
   MeasureFlags measure;
 };
+
+// Programs that were measured elsewhere: the `ok` rows of datasets, each program once; of a workload in turn from each
+// file, so that the first ones stand for all files.
+class Pool {
+ public:
+  explicit Pool(const std::vector<std::string>& files) {
+    std::vector<std::vector<std::vector<codegen::Candidate>>> by_file;  // [file][workload][in its order]
+    for (const datasets::Dataset& dataset : read_datasets(files)) {
+      auto& own = by_file.emplace_back();
+      for (const datasets::Group& group : datasets::groups(dataset)) {
+        const std::size_t w = position_of(group.workload);
+        own.resize(std::max(own.size(), w + 1));
+        for (const std::int64_t row : group.rows) own[w].push_back(dataset.candidate(dataset.rows[std::size_t(row)]));
+      }
+    }
+    programs_.resize(workloads_.size());
+    for (std::size_t w = 0; w < workloads_.size(); ++w) {
+      std::set<std::uint64_t> known;  // candidate hashes
+      bool any = true;
+      for (std::size_t turn = 0; any; ++turn) {
+        any = false;
+        for (const auto& own : by_file) {
+          if (w >= own.size() || turn >= own[w].size()) continue;
+          any = true;
+          if (known.insert(codegen::hash(own[w][turn])).second) programs_[w].push_back(own[w][turn]);
+        }
+      }
+    }
+  }
+  const std::vector<codegen::Workload>& workloads() const { return workloads_; }
+  std::vector<codegen::Candidate> of(const codegen::Workload& workload) const {
+    const auto found = std::find(workloads_.begin(), workloads_.end(), workload);
+    if (found == workloads_.end())
+      throw base::UserError("--programs", fmt::format("no measured program of {}", workload.text));
+    return programs_[std::size_t(found - workloads_.begin())];
+  }
+
+ private:
+  std::size_t position_of(const codegen::Workload& workload) {
+    const auto found = std::find(workloads_.begin(), workloads_.end(), workload);
+    if (found != workloads_.end()) return std::size_t(found - workloads_.begin());
+    workloads_.push_back(workload);
+    return workloads_.size() - 1;
+  }
+
+  std::vector<codegen::Workload> workloads_;
+  std::vector<std::vector<codegen::Candidate>> programs_;  // by workload
+};
+
+void check(const Flags& flags) {
+  if (flags.programs.empty()) {
+    if (flags.workloads.empty()) throw base::UserError("WORKLOAD", "nothing to collect; name workloads, or --programs");
+    return;
+  }
+  if (flags.explorer != "random")
+    throw base::UserError("--explorer", "nothing to explore: --programs are all that is measured");
+  if (!flags.space.file.empty())
+    throw base::UserError("--space", "nothing is drawn from it: --programs are all that is measured");
+}
 
 base::Document request_of(const Flags& flags, const Session& session, const std::vector<codegen::Workload>& workloads,
                           const tasks::Platform& platform) {
@@ -33,8 +96,13 @@ base::Document request_of(const Flags& flags, const Session& session, const std:
       .set("platform", platform.name)
       .set("source", tasks::source_of(platform))
       .set("platform_hash", base::to_hex(base::hash_bytes(platform.yaml)))
-      .set("explorer", flags.explorer)
+      .set("explorer", flags.programs.empty() ? flags.explorer : "listed")
       .set("seed", std::int64_t(session.seed));
+  if (!flags.programs.empty()) {
+    base::Document pool = base::Document::list();
+    for (const std::string& file : flags.programs) pool.push(file_hash(file));
+    request.set("programs", std::move(pool));
+  }
   flags.space.put(request);
   flags.measure.put(request);
   return request;
@@ -62,16 +130,17 @@ int collect(const Flags& flags, Session& session) {
     throw base::UserError("--out", fmt::format("{} exists, but not its run folder {}; choose another name",
                                                out.string(), folder.string()));
   }
+  check(flags);
   const tasks::Platform platform = tasks::platform_named(flags.platform);
-  std::vector<codegen::Workload> workloads;
+  const Pool pool(flags.programs);
+  const std::vector<codegen::Workload> workloads =
+      flags.workloads.empty() ? pool.workloads() : workloads_of(flags.workloads);
+  if (workloads.empty()) throw base::UserError("--programs", "no program in them is ok");
   std::vector<codegen::Space> spaces;
-  for (const std::string& text : flags.workloads) {
-    const codegen::Workload workload = codegen::parse_workload(text);
-    if (std::find(workloads.begin(), workloads.end(), workload) != workloads.end()) {
-      throw base::UserError(text, "this workload is given twice");
-    }
-    workloads.push_back(workload);
+  std::vector<std::vector<codegen::Candidate>> listed;  // by workload; of --programs
+  for (const codegen::Workload& workload : workloads) {
     spaces.push_back(flags.space.space(workload, platform.target));
+    if (!flags.programs.empty()) listed.push_back(pool.of(workload));
   }
   search::make_explorer(flags.explorer, spaces.front(),
                         session.seed);  // refuses an unknown name before there is a folder
@@ -90,13 +159,20 @@ int collect(const Flags& flags, Session& session) {
   for (std::size_t w = 0; w < spaces.size() && complete; ++w) {
     search::TuningSettings settings;
     settings.explorer = flags.explorer;
-    settings.trials = flags.samples;
-    settings.batch = int(std::min<std::int64_t>(flags.samples, 64));
+    settings.trials = flags.samples > 0 ? flags.samples : usual_samples;
+    std::unique_ptr<search::Explorer> explorer;
+    if (!listed.empty()) {
+      const std::int64_t all = std::int64_t(listed[w].size());
+      settings.trials = flags.samples > 0 ? std::min(flags.samples, all) : all;
+      explorer = std::make_unique<search::Listed>(std::move(listed[w]));
+    }
+    settings.batch = int(std::min<std::int64_t>(settings.trials, 64));
     settings.seed = base::hash_combine(session.seed, codegen::hash(workloads[w]));
     settings.threads = session.threads;
-    search::Tuning tuning(spaces[w], features::encodings().front(), nullptr, *measurer, run, settings);
+    search::Tuning tuning(spaces[w], features::encodings().front(), nullptr, *measurer, run, settings,
+                          std::move(explorer));
     tuning.platform = platform.name;
-    complete = run_rounds(tuning, flags.samples, session.progress);
+    complete = run_rounds(tuning, settings.trials, session.progress);
     std::vector<double> seconds;
     for (const datasets::Trial& trial : tuning.trials()) {
       if (trial.measurement.status == datasets::Status::ok) seconds.push_back(datasets::seconds_of(trial.measurement));
@@ -137,12 +213,22 @@ Command collect_command() {
   return {.name = "collect",
           .help = "measure sampled schedules of workloads on a platform into a dataset",
           .examples =
-              {"graft collect 'matmul(m=512,n=512,k=512)' resnet18.C2 --platform native:v3 --samples 300 --out v3.h5"},
+              {"graft collect 'matmul(m=512,n=512,k=512)' resnet18.C2 --platform native:v3 --samples 300 --out v3.h5",
+               "graft collect suite:shipped --platform model:sifive-p450 --samples 420 --out p450.h5",
+               "graft collect --programs v3.h5 --platform native:v4 --out common-v4.h5"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
-            options.positionals("WORKLOAD", flags->workloads, "operators with their shapes, or index expressions");
+            options.positionals("WORKLOAD", flags->workloads,
+                                "operators with their shapes, index expressions, or suite:NAME (resnet18, shipped); "
+                                "with --programs: which of theirs (default: all)",
+                                Options::optional);
             options.text("platform", flags->platform, "id or YAML file (graft platform list)");
-            options.integer("samples", flags->samples, 1, "schedules to measure of each workload");
+            options.integer(
+                "samples", flags->samples, 0,
+                fmt::format("schedules to measure of each workload; 0: {}, or all of --programs", usual_samples));
+            options.list("programs", flags->programs,
+                         "datasets whose programs are measured, in place of drawing some: to compare platforms on the "
+                         "same ones");
             options.text("explorer", flags->explorer, "random, or another explorer (which then works without a model)");
             options.text("out", flags->out, "the dataset (HDF5); its journal lies in <out>.run", Options::required);
             flags->space.declare(options);

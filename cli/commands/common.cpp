@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "codegen/expression/suites.h"
 #include "codegen/schedule/template.h"
 
 namespace graft::cli {
@@ -106,6 +107,18 @@ codegen::Space SpaceFlag::space(const codegen::Workload& workload, const codegen
 
 void SpaceFlag::put(base::Document& request) const {
   if (!file.empty()) request.set("space", file_hash(file));
+}
+
+std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& texts) {
+  std::vector<codegen::Workload> all;
+  for (const std::string& text : texts) {
+    for (const codegen::Workload& workload : codegen::parse_workloads(text)) {
+      if (std::find(all.begin(), all.end(), workload) != all.end())
+        throw base::UserError(workload.text, "this workload is given twice");
+      all.push_back(workload);
+    }
+  }
+  return all;
 }
 
 bool run_rounds(search::Tuning& tuning, std::int64_t trials, Progress& progress) {

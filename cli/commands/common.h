@@ -65,6 +65,9 @@ struct SpaceFlag {
   void put(base::Document& request) const;  // the file's hash
 };
 
+// The workloads that texts name, suites (`suite:shipped`) among them. UserError for one that is given twice.
+std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& texts);
+
 // The place behind an unreadable --out is checked before hours of work: UserError when its folder does not exist.
 void check_output_folder(const std::filesystem::path& out);
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,8 +17,10 @@
 #include "codegen/machine/compile.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/space.h"
+#include "datasets/episodes.h"
 #include "datasets/hdf5.h"
 #include "datasets/journal.h"
+#include "datasets/quality.h"
 #include "features/example.h"
 #include "meta/model_file.h"
 
@@ -176,6 +179,25 @@ int inspect_workload(const Flags& flags, Session& session) {
   return done;
 }
 
+// The part of a card that is a table; what it says of the making, the dataset's provenance says below.
+void print_quality(const datasets::Dataset& dataset, Output& out) {
+  const auto share = [](double value) { return std::isfinite(value) ? fmt::format("{:.1f} %", 100 * value) : "-"; };
+  Table table({"workload", "programs", "failed", "max/min", "variation", "of 9 in 10", "gates", "held out in"});
+  for (const datasets::Quality& own : datasets::quality(dataset)) {
+    table.row({own.workload.text, std::to_string(own.programs), share(own.failed), number_text(own.spread, 1),
+               share(own.variation), share(own.variation_90),
+               own.missed.empty() ? "passed" : "missed: " + base::join(own.missed, ", "),
+               datasets::workload_split(datasets::fold_of(own.workload))});
+  }
+  const datasets::Gates gates;
+  const std::string_view role = datasets::role_of(dataset.platform);
+  out.line(fmt::format(
+      "\ncard: gates are max/min >= {}, failed <= {:.0f} %, variation (of repetitions, median) <= {:.0f} %; split "
+      "'platforms': {}\n",
+      gates.least_spread, 100 * gates.most_failed, 100 * gates.most_variation, role.empty() ? "in no part" : role));
+  out.table(table);
+}
+
 int inspect_dataset(const Flags& flags, Session& session) {
   const datasets::Dataset dataset = datasets::read_dataset(flags.what);
   Summary summary;
@@ -194,8 +216,10 @@ int inspect_dataset(const Flags& flags, Session& session) {
       .set("source", dataset.source)
       .set("rows", dataset.rows.size())
       .set("provenance", dataset.provenance)
-      .set("target", codegen::to_document(dataset.target));
+      .set("target", codegen::to_document(dataset.target))
+      .set("card", datasets::card(dataset));
   print_summary(summary, dataset.source, out);
+  print_quality(dataset, out);
   out.line("");
   print_fields(dataset.provenance, out);
   return done;
@@ -365,16 +389,16 @@ int inspect_result(const Flags& flags, Session& session) {
   const base::Document document = base::parse_json(base::read_file(flags.what), flags.what);
   if (document.find("schema") == nullptr)
     throw base::UserError(flags.what, "JSON, but no result of graft (key 'schema' is missing)");
-  const bool evaluation = document.find("rows") != nullptr;
-  session.output.line(
-      fmt::format("{}: {}; graft report makes a page of it\n", flags.what,
-                  evaluation ? fmt::format("evaluation, {} rows", document.at("rows").as_list().size()) : "result"));
+  const bool evaluation = document.find("rows") != nullptr, comparison = document.find("families") != nullptr;
+  const std::string kind = evaluation ? "evaluation" : comparison ? "comparison" : "result";
+  session.output.line(fmt::format("{}: {}{}; graft report makes a page of it\n", flags.what, kind,
+                                  evaluation ? fmt::format(", {} rows", document.at("rows").as_list().size()) : ""));
   base::Document head = base::Document::map();
   for (const auto& [key, value] : document.as_map()) {
     if (!value.is_list()) head.set(key, value);
   }
   print_fields(head, session.output);
-  session.output.json().set("kind", evaluation ? "evaluation" : "result").set("head", head);
+  session.output.json().set("kind", kind).set("head", head);
   return done;
 }
 

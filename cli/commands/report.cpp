@@ -56,13 +56,13 @@ int report(const Flags& flags, Session& session) {
 
 Command report_command() {
   return {.name = "report",
-          .help = "one self-contained HTML page with plots, for runs and evaluations",
+          .help = "one self-contained HTML page with plots, for runs, evaluations and comparisons",
           .examples = {"graft report runs/scratch runs/with-model --out tuning.html",
                        "graft report p450.json --out p450.html"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
             options.positionals("RUN|RESULT.json", flags->inputs,
-                                "folders of graft tune, files of graft evaluate --out");
+                                "folders of graft tune, results of graft evaluate --out, graft compare --json");
             options.text("out", flags->out, "page to write", Options::required);
             return [flags](Session& session) { return report(*flags, session); };
           }};

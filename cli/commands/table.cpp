@@ -4,10 +4,24 @@ namespace graft::cli {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> table = {
-      doctor_command(),        platform_list_command(), platform_show_command(),  platform_probe_command(),
-      collect_command(),       train_command(),         adapt_command(),          evaluate_command(),
-      tune_command(),          inspect_command(),       report_command(),         bench_kernels_command(),
-      bench_compile_command(), bench_measure_command(), bench_features_command(),
+      doctor_command(),
+      platform_list_command(),
+      platform_show_command(),
+      platform_probe_command(),
+      platform_validate_command(),
+      collect_command(),
+      clean_command(),
+      compare_command(),
+      train_command(),
+      adapt_command(),
+      evaluate_command(),
+      tune_command(),
+      inspect_command(),
+      report_command(),
+      bench_kernels_command(),
+      bench_compile_command(),
+      bench_measure_command(),
+      bench_features_command(),
   };
   return table;
 }

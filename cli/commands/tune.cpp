@@ -26,7 +26,7 @@ namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::string workload, platform = "native", model, explorer = "evolution", intrinsics, out;
+  std::string workload, platform = "native", model, explorer = "evolution", intrinsics, layouts = "given", out;
   std::int64_t trials = 256, batch = 32, rebuild = 4;
   SpaceFlag space;
   MeasureFlags measure;
@@ -60,17 +60,32 @@ Prior prior_of(const Flags& flags, Session& session) {
   return prior;
 }
 
-// The space by rule with the micro-kernels of a file; each must run on the platform and fit the workload.
-codegen::Space space_with_intrinsics(const Flags& flags, const codegen::Workload& workload,
-                                     const codegen::Target& target) {
-  if (!flags.space.file.empty())
-    throw base::UserError("--intrinsics", "goes with the space by rule; a file of --space holds its own intrinsics");
-  const auto intrinsics = codegen::parse_intrinsics(base::read_file(flags.intrinsics), flags.intrinsics);
+codegen::Layouts layouts_of(const Flags& flags) {
+  if (flags.layouts != "given" && flags.layouts != "free")
+    throw base::UserError("--layouts", fmt::format("'{}' is neither given nor free", flags.layouts));
+  return flags.layouts == "free" ? codegen::Layouts::free : codegen::Layouts::given;
+}
+
+// The space of a file, or by rule; then with the micro-kernels of a file, each of which must run on the platform and
+// fit the workload.
+codegen::Space space_of(const Flags& flags, const codegen::Workload& workload, const codegen::Target& target) {
+  const codegen::Layouts layouts = layouts_of(flags);
+  if (!flags.space.file.empty()) {
+    if (!flags.intrinsics.empty())
+      throw base::UserError("--intrinsics", "goes with the space by rule; a file of --space holds its own intrinsics");
+    if (layouts == codegen::Layouts::free)
+      throw base::UserError("--layouts",
+                            "free goes with the space by rule; a file of --space has its own layout steps");
+    return flags.space.space(workload, target);
+  }
+  std::vector<codegen::IntrinsicPointer> intrinsics;
+  if (!flags.intrinsics.empty())
+    intrinsics = codegen::parse_intrinsics(base::read_file(flags.intrinsics), flags.intrinsics);
   for (const codegen::IntrinsicPointer& intrinsic : intrinsics) {
     if (const auto lacks = codegen::lacks_feature(*intrinsic, target))
       throw base::UserError(flags.intrinsics, lacks->text);
   }
-  codegen::Space space = codegen::derive_space(workload, target, intrinsics);
+  codegen::Space space = codegen::derive_space(workload, target, intrinsics, layouts);
   for (const codegen::IntrinsicPointer& intrinsic : intrinsics) {
     const bool used = std::any_of(space.sketches().begin(), space.sketches().end(), [&](const auto& sketch) {
       return codegen::intrinsic_named(sketch.sketch->intrinsics, intrinsic->name) != nullptr;
@@ -96,6 +111,7 @@ base::Document request_of(const Flags& flags, const Session& session, const code
       .set("model", prior.hash)
       .set("seed", std::int64_t(session.seed));
   flags.space.put(request);
+  if (flags.layouts != "given") request.set("layouts", flags.layouts);
   if (!flags.intrinsics.empty()) request.set("intrinsics", file_hash(flags.intrinsics));
   flags.measure.put(request);
   return request;
@@ -221,7 +237,8 @@ std::optional<search::Build> reported_best(const search::RunDirectory& run, cons
     std::optional<search::Build> build = search::best_build(run.builds(), trials, workload);
     if (!build || tasks::source_of(platform) != "modelled" || build->trial.measurement.check == "qemu") return build;
     datasets::Trial* const best = &build->trial;
-    const auto measurer = tasks::make_modelled_measurer(platform, settings, 1);
+    const auto measurer =
+        tasks::make_modelled_measurer(platform, settings, {.qemu_every = 1, .caches = {}, .memo = {}});
     measurer->measure(
         std::span(&best->candidate, 1),
         [&](const tasks::Measured& measured) { best->measurement = measured.measurement; }, session.progress);
@@ -235,8 +252,7 @@ std::optional<search::Build> reported_best(const search::RunDirectory& run, cons
 int tune(const Flags& flags, Session& session) {
   const codegen::Workload workload = codegen::parse_workload(flags.workload);
   const tasks::Platform platform = tasks::platform_named(flags.platform);
-  const codegen::Space space = flags.intrinsics.empty() ? flags.space.space(workload, platform.target)
-                                                        : space_with_intrinsics(flags, workload, platform.target);
+  const codegen::Space space = space_of(flags, workload, platform.target);
   search::make_explorer(flags.explorer, space, session.seed);  // refuses an unknown name before there is a folder
   const tasks::MeasureSettings measure = flags.measure.settings(3);
   const Prior prior = prior_of(flags, session);
@@ -332,6 +348,10 @@ Command tune_command() {
                         "timed again, to "
                         "keep the fastest; 0: none (native)");
         options.text("intrinsics", flags->intrinsics, "file of micro-kernels to use wherever they fit");
+        options.text(
+            "layouts", flags->layouts,
+            "given: parameters stored as the workload says; free: the search may store them in blocks, and the "
+            "best schedule's layout steps say how");
         options.text("out", flags->out, "the run's folder; run again to continue (default: runs/tune-...)");
         flags->space.declare(options);
         flags->measure.declare(options);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -33,6 +34,7 @@ figure{margin:12px 0 20px;padding:14px;background:var(--card);border:1px solid v
 figcaption{font-size:.86rem;margin:8px 0 0}
 svg{width:100%;height:auto;display:block}
 .grid{stroke:var(--line)}.mark{stroke:var(--soft)}
+.cell{stroke:var(--card)}.value{fill:var(--ink);font-size:11px}
 .tick{fill:var(--soft);font-size:12px}.label{fill:var(--ink);font-size:13px}
 .line{fill:none;stroke-width:2.2;stroke-linejoin:round}.band{opacity:.13}.faint{opacity:.35}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:4px 18px;margin:8px 0 0;padding:0;font-size:.9rem}
@@ -44,18 +46,6 @@ th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:6
 pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 14px;overflow-x:auto;font-size:.85rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 18px;margin:8px 0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 )";
-
-std::string html_table(const Table& table) {
-  std::string out = "<div class=\"scroll\"><table><thead><tr>";
-  for (const std::string& cell : table.head()) out += fmt::format("<th>{}</th>", escaped(cell));
-  out += "</tr></thead><tbody>\n";
-  for (const auto& row : table.rows()) {
-    out += "<tr>";
-    for (const std::string& cell : row) out += fmt::format("<td>{}</td>", escaped(cell));
-    out += "</tr>\n";
-  }
-  return out + "</tbody></table></div>\n";
-}
 
 // The unit in which times of this size read well.
 std::pair<double, const char*> unit_of(double seconds) {
@@ -298,7 +288,110 @@ std::string evaluation_section(const ReportedResult& given) {
   return out;
 }
 
+// A square of numbers in the JSON of `graft compare`.
+using Numbers = std::vector<std::vector<double>>;
+Numbers numbers_of(const base::Document& square) {
+  Numbers numbers;
+  for (const base::Document& row : square.as_list()) {
+    numbers.emplace_back();
+    for (const base::Document& value : row.as_list()) {
+      numbers.back().push_back(value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.as_number());
+    }
+  }
+  return numbers;
+}
+
+// How a number of a square is shown. `also` stands in the tooltip behind it.
+template <class Shade, class Also>
+HeatMap heat_map(const std::vector<std::string>& names, const Numbers& numbers, Shade shade, Also also) {
+  HeatMap map;
+  map.rows = map.columns = names;
+  for (std::size_t a = 0; a < numbers.size(); ++a) {
+    map.cells.emplace_back();
+    for (std::size_t b = 0; b < numbers[a].size(); ++b) {
+      const double value = numbers[a][b];
+      if (!std::isfinite(value)) {
+        map.cells.back().emplace_back();
+        continue;
+      }
+      map.cells.back().push_back({shade(value), fmt::format("{:.2f}", value),
+                                  fmt::format("{}, {}: {:.3f}{}", names[a], names[b], value, also(a, b))});
+    }
+  }
+  return map;
+}
+
+std::string interval_text(double low, double high) {
+  return std::isfinite(low) ? fmt::format(" [{:.3f}, {:.3f}]", low, high) : "";
+}
+
+std::string comparison_section(const ReportedResult& given) {
+  std::vector<std::string> names;
+  bool modelled = false;
+  for (const base::Document& platform : given.result.at("platforms").as_list()) {
+    names.push_back(platform.at("platform").as_string());
+    modelled = modelled || platform.at("source").as_string() == "modelled";
+  }
+  std::string out =
+      fmt::format("<h2>Platforms compared</h2>\n<p>On programs that they have in common{}.</p>\n",
+                  modelled ? "; times of platforms named model: are modelled, not measured on a device" : "");
+  for (const base::Document& family : given.result.at("families").as_list()) {
+    const std::string name = family.at("family").as_string();
+    const std::size_t workloads = family.at("workloads").as_list().size();
+    const Numbers low = numbers_of(family.at("low")), high = numbers_of(family.at("high")),
+                  programs = numbers_of(family.at("programs"));
+    const HeatMap map = heat_map(
+        names, numbers_of(family.at("spearman")), [](double value) { return value; },
+        [&](std::size_t a, std::size_t b) {
+          return interval_text(low[a][b], high[a][b]) +
+                 (programs[a][b] > 0 ? fmt::format(", {} programs", programs[a][b]) : "");
+        });
+    out += fmt::format("<h3>Rank correlation: {}</h3>\n", name == "all" ? "all workloads" : escaped(name));
+    out += figure(map, fmt::format("Spearman correlation of times, mean over {} workload{}; 1 means that two platforms "
+                                   "agree on every pair of programs. Empty: too few programs in common.",
+                                   workloads, workloads == 1 ? "" : "s"));
+  }
+  const base::Document& regret = given.result.at("regret");
+  const Numbers low = numbers_of(regret.at("low")), high = numbers_of(regret.at("high"));
+  const auto shade = [](double value) { return -std::log(value) / std::log(4); };
+  HeatMap mean = heat_map(names, numbers_of(regret.at("mean")), shade,
+                          [&](std::size_t a, std::size_t b) { return interval_text(low[a][b], high[a][b]); });
+  const base::Document::List& worst_workloads = regret.at("worst_workload").as_list();
+  HeatMap worst = heat_map(names, numbers_of(regret.at("worst")), shade, [&](std::size_t a, std::size_t b) {
+    const std::string workload = worst_workloads[a].as_list()[b].as_string();
+    return workload.empty() ? "" : ", " + workload;
+  });
+  mean.label = worst.label = "row: whose best program; column: where it runs";
+  out += "<h3>Regret of another platform's best program</h3>\n" +
+         figure(mean,
+                "Its time over that of the fastest, both among the common programs; 1 is none. Geometric mean over "
+                "workloads; full colour from 4 on.");
+  out += "<h3>The worst workload</h3>\n" + figure(worst, "The same for the workload with the largest regret.");
+  return out;
+}
+
 }  // namespace
+
+std::string html_table(const Table& table) {
+  std::string out = "<div class=\"scroll\"><table><thead><tr>";
+  for (const std::string& cell : table.head()) out += fmt::format("<th>{}</th>", escaped(cell));
+  out += "</tr></thead><tbody>\n";
+  for (const auto& row : table.rows()) {
+    out += "<tr>";
+    for (const std::string& cell : row) out += fmt::format("<td>{}</td>", escaped(cell));
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string whole_page(const std::string& title, const std::string& about, const std::string& body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width,initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<main>\n<h1>{0}</h1>\n<p>{2}</p>\n{3}"
+      "</main>\n</body>\n</html>\n",
+      escaped(title), kStyle, escaped(about), body);
+}
 
 std::string page(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results,
                  const std::string& about) {
@@ -320,19 +413,17 @@ std::string page(const std::vector<ReportedRun>& runs, const std::vector<Reporte
   for (const ReportedResult& result : results) {
     if (result.result.find("rows") != nullptr) {
       evaluations += evaluation_section(result);
+    } else if (result.result.find("families") != nullptr) {
+      evaluations += comparison_section(result);
     } else if (result.result.find("curve") != nullptr) {
       add(search_of(result));
     } else {
-      throw base::UserError(result.name, "neither an evaluation nor a tuning result of graft");
+      throw base::UserError(result.name, "neither an evaluation, a comparison nor a tuning result of graft");
     }
   }
-  std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width,initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
-      "<title>graft report</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n<h1>graft report</h1>\n<p>{}</p>\n",
-      kStyle, escaped(about));
-  for (const std::vector<Search>& group : searches) out += search_section(group);
-  return out + evaluations + "</main>\n</body>\n</html>\n";
+  std::string body;
+  for (const std::vector<Search>& group : searches) body += search_section(group);
+  return whole_page("graft report", about, body + evaluations);
 }
 
 }  // namespace graft::cli

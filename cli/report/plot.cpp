@@ -12,6 +12,9 @@ namespace {
 constexpr double kWidth = 720, kHeight = 340;
 constexpr double kLeft = 68, kRight = 16, kTop = 12, kBottom = 52;
 
+// Heat maps: the width of a letter of a tick, and how strong the colour of a shade of 1 is: text stays readable on it.
+constexpr double kLetter = 7, kStrongest = 0.6;
+
 // Data to pixels.
 class Scale {
  public:
@@ -121,6 +124,47 @@ std::vector<double> log_ticks(double low, double high) {
   return ticks;
 }
 
+std::string figure(const HeatMap& map, const std::string& caption) {
+  if (map.rows.empty() || map.columns.empty()) return "";
+  const auto widest = [](const std::vector<std::string>& names) {
+    std::size_t most = 0;
+    for (const std::string& name : names) most = std::max(most, name.size());
+    return kLetter * double(most);
+  };
+  const double left = widest(map.rows) + 14, top = widest(map.columns) + (map.label.empty() ? 14 : 34);
+  const double side = std::min(52.0, (kWidth - left - kRight) / double(map.columns.size()));
+  const double line = std::min(side, 30.0);
+  const double bottom = top + line * double(map.rows.size());
+  std::string out = fmt::format("<figure>\n<svg viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
+                                bottom + 8, escaped(caption));
+  for (std::size_t c = 0; c < map.columns.size(); ++c) {
+    const double x = left + side * (double(c) + 0.5) + 4;
+    out += fmt::format("<text class=\"tick\" transform=\"translate({:.1f} {:.1f}) rotate(-90)\">{}</text>\n", x,
+                       top - 6, escaped(map.columns[c]));
+  }
+  for (std::size_t r = 0; r < map.rows.size(); ++r) {
+    const double y = top + line * double(r);
+    out += fmt::format("<text class=\"tick\" text-anchor=\"end\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", left - 7,
+                       y + line / 2 + 4, escaped(map.rows[r]));
+    for (std::size_t c = 0; c < map.columns.size(); ++c) {
+      const HeatMap::Cell& cell = map.cells[r][c];
+      const double x = left + side * double(c);
+      if (cell.text.empty()) continue;
+      out += fmt::format(
+          "<g><rect class=\"cell\" style=\"fill:var(--c{});fill-opacity:{:.2f}\" x=\"{:.1f}\" y=\"{:.1f}\" "
+          "width=\"{:.1f}\" "
+          "height=\"{:.1f}\"/><text class=\"value\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>"
+          "<title>{}</title></g>\n",
+          cell.shade < 0 ? map.negative_colour : map.colour, kStrongest * std::min(std::abs(cell.shade), 1.0), x, y,
+          side, line, x + side / 2, y + line / 2 + 4, escaped(cell.text), escaped(cell.tooltip));
+    }
+  }
+  if (!map.label.empty()) {
+    out += fmt::format("<text class=\"label\" x=\"4\" y=\"14\">{}</text>\n", escaped(map.label));
+  }
+  return out + fmt::format("</svg>\n<figcaption>{}</figcaption>\n</figure>\n", escaped(caption));
+}
+
 std::string figure(const Plot& plot, const std::string& caption) {
   Range xs, ys;
   for (const Series& series : plot.series) {
@@ -134,8 +178,8 @@ std::string figure(const Plot& plot, const std::string& caption) {
     }
   }
   if (xs.low > xs.high) return "";
-  if (plot.x_from_zero) xs.take(0);
-  if (xs.low == xs.high) xs.high += 1;
+  if (plot.x_from_zero && !plot.log_x) xs.take(0);
+  if (xs.low == xs.high) xs.high += plot.log_x ? xs.high : 1;
   if (plot.log_y) {
     const double margin = std::pow(std::max(ys.high / ys.low, 1.2), 0.05);
     ys.low /= margin;
@@ -145,7 +189,7 @@ std::string figure(const Plot& plot, const std::string& caption) {
     ys.low -= margin;
     ys.high += margin;
   }
-  const Scale x(xs.low, xs.high, kLeft, kWidth - kRight, false);
+  const Scale x(xs.low, xs.high, kLeft, kWidth - kRight, plot.log_x);
   const Scale y(ys.low, ys.high, kHeight - kBottom, kTop, plot.log_y);
 
   std::string out = fmt::format("<figure>\n<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
@@ -156,7 +200,7 @@ std::string figure(const Plot& plot, const std::string& caption) {
     out += fmt::format("<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>\n", kLeft - 8,
                        y(tick) + 4, tick_text(tick));
   }
-  for (const double tick : linear_ticks(xs.low, xs.high, 8)) {
+  for (const double tick : plot.log_x ? log_ticks(xs.low, xs.high) : linear_ticks(xs.low, xs.high, 8)) {
     out += fmt::format("<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", x(tick),
                        kHeight - kBottom, kHeight - kBottom + 5);
     out += fmt::format("<text class=\"tick\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", x(tick),

@@ -1,5 +1,6 @@
-// Line plots as SVG text for the page: axes with units and round ticks, bands for intervals, dots with tooltips.
-// Colours are the page's CSS variables, so a plot follows the reader's light or dark mode. No scripts.
+// Line plots, scatter plots and heat maps as SVG text for the page: axes with units and round ticks, bands for
+// intervals, dots with tooltips. Colours are the page's CSS variables, so a plot follows the reader's light or dark
+// mode. No scripts.
 #pragma once
 
 #include <string>
@@ -23,13 +24,28 @@ struct Series {
 
 struct Plot {
   std::string x_label, y_label;  // with units
-  bool log_y = false;
+  bool log_x = false, log_y = false;
   bool x_from_zero = true;
   std::vector<Series> series;
 };
 
 // A figure: the SVG and, for more than one series, a legend below. Empty text for a plot without points.
 std::string figure(const Plot& plot, const std::string& caption);
+
+struct HeatMap {
+  std::string label;  // what rows and columns are
+  std::vector<std::string> rows, columns;
+  struct Cell {
+    double shade = 0;  // -1 .. 1: the colour of one side or of the other, the stronger the further from 0
+    std::string text;  // short; an empty cell is drawn without either
+    std::string tooltip;
+  };
+  std::vector<std::vector<Cell>> cells;  // [row][column]
+  int colour = 0, negative_colour = 1;   // positions in the page's palette
+};
+
+// The same for a table of numbers. Column heads stand upright; a cell shows its text on its shade.
+std::string figure(const HeatMap& map, const std::string& caption);
 
 std::string escaped(const std::string& text);  // for HTML and SVG
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/expression/layout.h"
 #include "codegen/expression/value.h"
 
 namespace graft::codegen {
@@ -22,6 +23,7 @@ struct Tensor {
   Role role = Role::temporary;
   // A literal: its elements, row-major, known when code is generated. A temporary that no stage writes.
   std::vector<double> values = {};
+  Layout layout = {};  // how `shape` stores what the operator's own index means; only restructuring makes one
   bool operator==(const Tensor&) const = default;
   bool is_literal() const { return !values.empty(); }
   std::int64_t elements() const;

@@ -33,6 +33,7 @@ struct Parameter {
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;
   std::int64_t bytes = 0;
+  Layout layout = {};  // how `shape` stores the workload's tensor
 };
 
 struct Signature {

@@ -5,6 +5,7 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
+#include "base/clock.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/emitter.h"
@@ -15,21 +16,33 @@ namespace graft::codegen {
 namespace {
 
 // The code that is measured elsewhere, hence the same pipeline.
-llvm::TargetMachine& timed_machine(const Target& target) {
-  llvm::TargetMachine& machine = target_machine(target, search_pipeline(target).codegen_level);
+llvm::TargetMachine& machine_of(const Target& target) {
+  return target_machine(target, search_pipeline(target).codegen_level);
+}
+
+// Of the core that is to run it.
+llvm::TargetMachine& timed_machine(const Target& target, const CoreTimingSettings& settings) {
+  Target timed = target;
+  if (!settings.model_cpu.empty()) {
+    timed.cpu = settings.model_cpu;
+    timed.features.clear();
+  }
+  llvm::TargetMachine& machine = machine_of(timed);
   if (!has_scheduling_model(machine))
     throw base::UserError(
         fmt::format("the cpu '{}' has no scheduling model in this LLVM ({}), so its time cannot be "
                     "modelled; take a cpu that has one, such as sifive-p450 or cortex-a72",
-                    target.cpu, LLVM_VERSION_STRING));
+                    timed.cpu, LLVM_VERSION_STRING));
   return machine;
 }
 
 }  // namespace
 
 base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& target,
-                                     const CoreTimingSettings& settings) {
-  llvm::TargetMachine& machine = timed_machine(target);
+                                     const CoreTimingSettings& settings, CoreTimingPhases* phases) {
+  base::Laps<CoreTimingPhases> laps(phases);
+  llvm::TargetMachine& machine = machine_of(target);
+  llvm::TargetMachine& core = timed_machine(target, settings);
   llvm::LLVMContext context;
   const auto module = empty_module(context, machine);
   const std::string symbol = "timed";
@@ -37,14 +50,19 @@ base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& t
   timed.prepare.clear();
   // Code for one thread: all of `run` in one function, parallel loops one iteration after the other.
   if (auto refused = emit(*module, timed, code_attributes(target), symbol, 1)) return *refused;
+  laps.end(&CoreTimingPhases::emit);
   optimise(*module, machine, search_pipeline(target), repeats_accesses(timed));
+  laps.end(&CoreTimingPhases::optimise);
   const base::Result<Recording> recording = record(*module, machine, search_pipeline(target), symbol + "_run.0");
   if (!recording) return recording.reason();
-  return simulate(*recording, machine, settings);
+  laps.end(&CoreTimingPhases::generate);
+  const base::Result<CoreTiming> timing = simulate(*recording, core, settings);
+  laps.end(&CoreTimingPhases::simulate);
+  return timing;
 }
 
-void check_core_timing(const Target& target) {
-  timed_machine(target);
+void check_core_timing(const Target& target, const CoreTimingSettings& settings) {
+  timed_machine(target, settings);
 }
 
 }  // namespace graft::codegen

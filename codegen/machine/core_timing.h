@@ -23,15 +23,23 @@ struct CoreTimingSettings {
   int expansion_limit = 600;     // instructions to which an inner nest is expanded before it is simulated
   bool out_of_order = true;      // how much of a loop's fill and drain counts: 0.5, in order 1
   double mispredict_cycles = 8;  // per exit of a loop with more than 32 trips
+  std::string model_cpu = {};    // whose model times the target's code; "": the target's own
+  int dispatch_width = 0;        // instructions a cycle into the core; 0: as many as LLVM's model issues
 };
 
-// Of the code that search_pipeline makes of `run`; parallel loops run on one core. Thread-safe, deterministic. Counts
-// are exact while no loop has more than 40,000 trips, and wrong by one part in 2^32 / trips at most beyond. UserError
-// for a cpu without a scheduling model; a Reason for a program that the back end cannot emit.
-base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& target,
-                                     const CoreTimingSettings& settings);
+// Where the time went: CPU seconds of the calling thread.
+struct CoreTimingPhases {
+  double emit = 0, optimise = 0, generate = 0, simulate = 0;
+};
 
-// Throws the UserError that core_timing would for this target.
-void check_core_timing(const Target& target);
+// Of the code that search_pipeline makes of `run`; parallel loops run on one core. Thread-safe, deterministic;
+// `phases`, if given, is added to. Counts are exact while no loop has more than 40,000 trips, and wrong by one part in
+// 2^32 / trips at most beyond. UserError for a cpu without a scheduling model; a Reason for a program that the back end
+// cannot emit.
+base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& target,
+                                     const CoreTimingSettings& settings, CoreTimingPhases* phases = nullptr);
+
+// Throws the UserError that core_timing would for this target and settings.
+void check_core_timing(const Target& target, const CoreTimingSettings& settings = {});
 
 }  // namespace graft::codegen

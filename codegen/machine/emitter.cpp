@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "codegen/machine/dispatch.h"
-
 #include "codegen/machine/intrinsic_code.h"
 #include "codegen/program/intrinsic.h"
 
@@ -410,7 +409,7 @@ class Emitter {
     if (here.intrinsic >= 0) return intrinsic(body, n);
     if (here.extent == 1) {
       variable(l) = {};
-      return nodes(body, n + 1, node.end);
+      return iteration(body, n);
     }
     switch (here.kind) {
       case LoopKind::serial:
@@ -420,7 +419,7 @@ class Emitter {
         variable(l) = {};
         for (std::int64_t i = 0; i < here.extent && refused_.empty(); ++i) {
           variable(l).value = i;
-          nodes(body, n + 1, node.end);
+          iteration(body, n);
         }
         return;
       case LoopKind::vector:
@@ -438,6 +437,24 @@ class Emitter {
         return refuse(fmt::format("{}: loop '{}' is for a GPU, which this back end does not generate code for",
                                   name_of(here.kind), here.name));
     }
+  }
+
+  // One iteration of the loop at body[n]: its prefetches, then what is inside.
+  void iteration(const Body& body, int n) {
+    const Node& node = body[std::size_t(n)];
+    for (const Access& access : loop(node.item).prefetches) {
+      if (++statements_ > most_statements)
+        return refuse(fmt::format("unrolled: more than {} statements", most_statements));
+      Place p = place(access, offset(program_, access));
+      if (!refused_.empty()) return;
+      p.inbounds = false;
+      const bool write = touches(program_, body, n, access.tensor, true);
+      constexpr int keep = 3, data = 1;  // in all caches
+      builder_.CreateIntrinsic(
+          llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+          {address(p, 0), builder_.getInt32(write), builder_.getInt32(keep), builder_.getInt32(data)});
+    }
+    nodes(body, n + 1, node.end);
   }
 
   void vector(const Body& body, int n, const Node& node) {
@@ -505,6 +522,7 @@ class Emitter {
   // are loaded as vectors, transposed in registers and stored as vectors, instead of lane by lane.
   bool transposed_copy(const Body& body, int n, const Node& node) {
     if (node.end != n + 3 || body[std::size_t(n) + 1].kind != Node::Kind::loop) return false;
+    if (!loop(node.item).prefetches.empty()) return false;
     const int rows_loop = node.item, lanes_loop = body[std::size_t(n) + 1].item;
     if (loop(lanes_loop).kind != LoopKind::vector) return false;
     const int s = body[std::size_t(n) + 2].item;
@@ -620,7 +638,7 @@ class Emitter {
 
     enter(node.item, left);
     forget_block();
-    nodes(body, n + 1, node.end);
+    iteration(body, n);
     leave();
 
     for (const Carried& c : carried) {

@@ -275,7 +275,10 @@ base::Result<std::string> harness(const Object& object, const Target& target, co
       define(name, zeros(parameter.bytes));
     else
       define(name, llvm::ConstantDataArray::getString(
-                       context, as_bytes(reference.tensors[std::size_t(tensors[p])], parameter.dtype), false));
+                       context,
+                       as_bytes(packed(parameter.layout, parameter.shape, reference.tensors[std::size_t(tensors[p])]),
+                                parameter.dtype),
+                       false));
   }
   const CodeAttributes attributes = code_attributes(target);
   for (llvm::Function& f : *module) {

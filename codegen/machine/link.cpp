@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <lld/Common/Driver.h>
+#include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/raw_ostream.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -137,6 +138,20 @@ base::Result<std::string> link_executable(const Object& object, const Target& ta
   if (!around) return around.reason();
   // Without relaxation nothing is addressed by the global pointer.
   return link({object.bytes, *around}, {"-static", "--no-relax", "-e", "_start"});
+}
+
+std::map<std::string, Symbol> symbols_of(const std::string& elf) {
+  auto parsed = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(elf, "elf"));
+  if (!parsed) throw base::Failure("no ELF file: " + llvm::toString(parsed.takeError()));
+  std::map<std::string, Symbol> found;
+  for (const llvm::object::ELFSymbolRef symbol : llvm::cast<llvm::object::ELFObjectFileBase>(**parsed).symbols()) {
+    llvm::Expected<llvm::StringRef> name = symbol.getName();
+    llvm::Expected<std::uint64_t> address = symbol.getAddress();
+    if (name && address && !name->empty()) found[name->str()] = {*address, symbol.getSize()};
+    if (!name) llvm::consumeError(name.takeError());
+    if (!address) llvm::consumeError(address.takeError());
+  }
+  return found;
 }
 
 }  // namespace graft::codegen

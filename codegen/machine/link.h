@@ -1,6 +1,8 @@
 // lld, in process, behind one lock: the only linker.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,5 +24,11 @@ base::Result<std::string> link_shared(const std::vector<const Object*>& objects)
 // iteration after the other. A Reason for an architecture other than x86_64, riscv64, aarch64.
 base::Result<std::string> link_executable(const Object& object, const Target& target, const Computation& computation,
                                           const Reference& reference, int repetitions);
+
+// What an ELF file defines, by name: where its code and data come to lie (as linked), for whoever observes it running.
+struct Symbol {
+  std::uint64_t address = 0, bytes = 0;
+};
+std::map<std::string, Symbol> symbols_of(const std::string& elf);  // Failure for what is no ELF file
 
 }  // namespace graft::codegen

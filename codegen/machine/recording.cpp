@@ -12,7 +12,10 @@
 #include <llvm/CodeGen/TargetInstrInfo.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/CodeGen/TargetSubtargetInfo.h>
+#include <llvm/MC/MCCodeEmitter.h>
 #include <llvm/MC/MCContext.h>
+#include <llvm/MC/MCFixup.h>
+#include <llvm/MC/MCInstrInfo.h>
 #include <llvm/MC/MCStreamer.h>
 #include <llvm/MC/TargetRegistry.h>
 
@@ -40,8 +43,8 @@ double whole_if_near(double value) {
 class NoteBlocks : public llvm::MachineFunctionPass {
  public:
   static char ID;  // LLVM's name for the pass is its address
-  NoteBlocks(std::string function, Recording& recording, BlockOfSymbol& block_of)
-      : MachineFunctionPass(ID), function_(std::move(function)), recording_(recording), block_of_(block_of) {}
+  NoteBlocks(const std::string& function, Recording& recording, BlockOfSymbol& block_of)
+      : MachineFunctionPass(ID), function_(function), recording_(recording), block_of_(block_of) {}
 
   void getAnalysisUsage(llvm::AnalysisUsage& usage) const override {
     usage.addRequired<llvm::MachineBlockFrequencyInfoWrapperPass>();
@@ -55,6 +58,7 @@ class NoteBlocks : public llvm::MachineFunctionPass {
     const bool wanted = function.getName() == function_;
     if (wanted) note(function);
     const llvm::TargetInstrInfo& instructions = *function.getSubtarget().getInstrInfo();
+    if (wanted) recording_.no_operation = instructions.getNop();
     int position = 0;
     for (llvm::MachineBasicBlock& block : function) {
       llvm::MCSymbol* const label = function.getContext().createTempSymbol("block", true);
@@ -100,14 +104,24 @@ class NoteBlocks : public llvm::MachineFunctionPass {
       recording_.loops.push_back(noted);
     }
 
-    for (const llvm::MachineBasicBlock& block : function) {
+    for (llvm::MachineBasicBlock& block : function) {
       RecordedBlock noted;
       const llvm::MachineLoop* const loop = loop_info.getLoopFor(&block);
       noted.loop = loop ? number.at(loop) : -1;
       const double around = loop ? of_entry(loop->getHeader()) : 1;
       const double around_exactly = loop ? header_count(noted.loop) : 1;
       noted.count = around > 0 ? whole_if_near(of_entry(&block) / around) * around_exactly : 0;
-      const auto* node = dominators.getNode(const_cast<llvm::MachineBasicBlock*>(&block));
+      llvm::MachineBasicBlock *branch = nullptr, *jump = nullptr;
+      llvm::SmallVector<llvm::MachineOperand> condition;
+      function.getSubtarget().getInstrInfo()->analyzeBranch(block, branch, jump, condition);
+      const llvm::MachineBasicBlock* const behind = jump ? jump : block.getNextNode();
+      noted.behind_count = 0;
+      if (behind && block.isSuccessor(behind)) {
+        const llvm::BranchProbability edge = frequency.getMBPI()->getEdgeProbability(&block, behind);
+        noted.behind_count = whole_if_near(noted.count * double(edge.getNumerator()) /
+                                           double(llvm::BranchProbability::getDenominator()));
+      }
+      const auto* node = dominators.getNode(&block);
       if (node && node->getIDom()) noted.dominator = position.at(node->getIDom()->getBlock());
       recording_.blocks.push_back(std::move(noted));
     }
@@ -118,7 +132,7 @@ class NoteBlocks : public llvm::MachineFunctionPass {
     return noted.entries * noted.trips;
   }
 
-  std::string function_;
+  const std::string& function_;
   Recording& recording_;
   BlockOfSymbol& block_of_;
 };
@@ -127,9 +141,19 @@ char NoteBlocks::ID = 0;
 // Takes the place of assembler and object writer.
 class Recorder : public llvm::MCStreamer {
  public:
-  Recorder(llvm::MCContext& context, Recording& recording, const BlockOfSymbol& block_of)
-      : MCStreamer(context), recording_(recording), block_of_(block_of) {}
+  Recorder(llvm::MCContext& context, const llvm::TargetMachine& machine, Recording& recording,
+           const BlockOfSymbol& block_of)
+      : MCStreamer(context),
+        instructions_(*machine.getMCInstrInfo()),
+        encoder_(machine.getTarget().createMCCodeEmitter(instructions_, context)),
+        one_no_operation_(machine.getTargetTriple().isX86()),
+        recording_(recording),
+        block_of_(block_of) {}
 
+  void reset() override {
+    MCStreamer::reset();
+    block_ = elsewhere;
+  }
   // Without this, printers of some targets insist on an assembler behind the streamer.
   bool hasRawTextSupport() const override { return true; }
   void emitRawTextImpl(llvm::StringRef) override {}
@@ -138,48 +162,106 @@ class Recorder : public llvm::MCStreamer {
   void emitZerofill(llvm::MCSection*, llvm::MCSymbol*, std::uint64_t, llvm::Align, llvm::SMLoc) override {}
 
   void emitLabel(llvm::MCSymbol* symbol, llvm::SMLoc) override {
-    if (const auto found = block_of_.find(symbol); found != block_of_.end()) block_ = found->second;
+    const auto found = block_of_.find(symbol);
+    if (found == block_of_.end()) return;
+    block_ = found->second;
+    if (block_ == 0) offset_ = 0;
   }
-  void emitInstruction(const llvm::MCInst& instruction, const llvm::MCSubtargetInfo&) override {
+  // Of loops; functions are aligned before their first block.
+  void emitCodeAlignment(llvm::Align alignment, const llvm::MCSubtargetInfo*, unsigned most_bytes) override {
     if (block_ == elsewhere) return;
+    const std::uint64_t bytes = llvm::offsetToAlignment(offset_, alignment);
+    if (bytes == 0 || (most_bytes != 0 && bytes > most_bytes)) return;
+    offset_ += bytes;
+    std::vector<llvm::MCInst>& before = recording_.blocks[std::size_t(block_)].instructions;
+    if (!before.empty() && instructions_.get(before.back().getOpcode()).isBarrier()) return;
+    const std::uint64_t count = one_no_operation_ ? 1 : (bytes + 3) / 4;
+    before.insert(before.end(), count, recording_.no_operation);
+  }
+  void emitInstruction(const llvm::MCInst& instruction, const llvm::MCSubtargetInfo& subtarget) override {
+    if (block_ == elsewhere) return;
+    bytes_.clear();
+    fixups_.clear();
+    encoder_->encodeInstruction(instruction, bytes_, fixups_, subtarget);
+    offset_ += bytes_.size();
     llvm::MCInst& kept = recording_.blocks[std::size_t(block_)].instructions.emplace_back(instruction);
     for (llvm::MCOperand& operand : kept)
       if (operand.isExpr()) operand = llvm::MCOperand::createImm(0);
   }
 
  private:
+  const llvm::MCInstrInfo& instructions_;
+  std::unique_ptr<llvm::MCCodeEmitter> encoder_;
+  bool one_no_operation_;  // for any number of bytes, not for every four
   Recording& recording_;
   const BlockOfSymbol& block_of_;
   int block_ = elsewhere;
+  std::uint64_t offset_ = 0;  // of the next instruction from the function's first one
+  llvm::SmallVector<char> bytes_;
+  llvm::SmallVector<llvm::MCFixup> fixups_;
+};
+
+// The code generator of one target and pipeline with our pass and streamer at its end, otherwise what
+// addPassesToEmitFile would make. Kept, as building it takes as long as half of its runs do.
+class RecordingGenerator {
+ public:
+  RecordingGenerator(llvm::TargetMachine& machine, const Pipeline& pipeline) : passes_(pipeline) {
+    auto& code_generator = static_cast<llvm::LLVMTargetMachine&>(machine);
+    auto* const module_info = new llvm::MachineModuleInfoWrapperPass(&code_generator);
+    llvm::TargetPassConfig* const configuration = code_generator.createPassConfig(passes_);
+    configuration->setDisableVerify(true);
+    passes_.add(configuration);
+    passes_.add(module_info);
+    if (configuration->addISelPasses()) {
+      cannot_ = "no instruction selection for this target";
+      return;
+    }
+    configuration->addMachinePasses();
+    configuration->setInitialized();
+    passes_.add(new NoteBlocks(function_, recording_, block_of_));
+    auto recorder = std::make_unique<Recorder>(module_info->getMMI().getContext(), machine, recording_, block_of_);
+    machine.getTarget().createNullTargetStreamer(*recorder);
+    llvm::FunctionPass* const printer = machine.getTarget().createAsmPrinter(machine, std::move(recorder));
+    if (!printer) {
+      cannot_ = "no assembly printer for this target";
+      return;
+    }
+    passes_.add(printer);
+    passes_.add(llvm::createFreeMachineFunctionPass());
+  }
+  // LLVM's passes point into it.
+  RecordingGenerator(const RecordingGenerator&) = delete;
+  RecordingGenerator& operator=(const RecordingGenerator&) = delete;
+
+  base::Result<Recording> run(llvm::Module& module, const std::string& function) {
+    if (!cannot_.empty()) return base::Reason{"code generation: " + cannot_};
+    function_ = function;
+    recording_ = {};
+    block_of_.clear();
+    const std::string errors = errors_while(module.getContext(), [&] { passes_.run(module); });
+    if (!errors.empty()) return base::Reason{"code generation: " + errors};
+    if (recording_.blocks.empty()) return base::Reason{"code generation: no code for '" + function + "'"};
+    return std::move(recording_);
+  }
+
+ private:
+  std::string function_, cannot_;
+  Recording recording_;
+  BlockOfSymbol block_of_;
+  CodegenPasses passes_;  // last: its passes hold references to all of the above
 };
 
 }  // namespace
 
 base::Result<Recording> record(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
                                const std::string& function) {
-  Recording recording;
-  BlockOfSymbol block_of;
-  auto& code_generator = static_cast<llvm::LLVMTargetMachine&>(machine);
-  // What addPassesToEmitFile would do, but for our pass and streamer at its end.
-  CodegenPasses passes(pipeline);
-  auto* const module_info = new llvm::MachineModuleInfoWrapperPass(&code_generator);
-  llvm::TargetPassConfig* const configuration = code_generator.createPassConfig(passes);
-  configuration->setDisableVerify(true);
-  passes.add(configuration);
-  passes.add(module_info);
-  if (configuration->addISelPasses()) return base::Reason{"code generation: no instruction selection for this target"};
-  configuration->addMachinePasses();
-  configuration->setInitialized();
-  passes.add(new NoteBlocks(function, recording, block_of));
-  auto recorder = std::make_unique<Recorder>(module_info->getMMI().getContext(), recording, block_of);
-  machine.getTarget().createNullTargetStreamer(*recorder);
-  llvm::FunctionPass* const printer = machine.getTarget().createAsmPrinter(machine, std::move(recorder));
-  if (!printer) return base::Reason{"code generation: no assembly printer for this target"};
-  passes.add(printer);
-  passes.add(llvm::createFreeMachineFunctionPass());
-  const std::string errors = errors_while(module.getContext(), [&] { passes.run(module); });
-  if (!errors.empty()) return base::Reason{"code generation: " + errors};
-  if (recording.blocks.empty()) return base::Reason{"code generation: no code for '" + function + "'"};
+  // Of this thread, as the machines are, and gone before them.
+  using Key = std::pair<llvm::TargetMachine*, Pipeline>;
+  thread_local std::map<Key, RecordingGenerator> known;
+  const auto generator = known.try_emplace(Key(&machine, pipeline), machine, pipeline).first;
+  base::Result<Recording> recording = generator->second.run(module, function);
+  // What an error leaves behind in the passes is nobody's promise.
+  if (!recording) known.erase(generator);
   return recording;
 }
 

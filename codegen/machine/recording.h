@@ -19,6 +19,7 @@ namespace graft::codegen {
 struct RecordedBlock {
   std::vector<llvm::MCInst> instructions;  // symbolic operands replaced by 0: they would point into LLVM's memory
   double count = 0;                        // executions per call of the function
+  double behind_count = 0;                 // of what stands behind its conditional branch: a jump, padding
   int loop = -1;                           // innermost loop around it, position in Recording::loops
   int dominator = -1;                      // immediate dominator, position in Recording::blocks
 };
@@ -30,9 +31,12 @@ struct RecordedLoop {
   double trips = 1;    // executions of the header per entry
 };
 
+// Padding in front of aligned blocks, which runs where the block before falls into it, counts as instructions of the
+// latter. Exact but for x86, where the assembler may choose longer branches: then it is off by a no-operation or two.
 struct Recording {
   std::vector<RecordedBlock> blocks;  // in the order of their addresses
   std::vector<RecordedLoop> loops;    // outer loops before inner ones
+  llvm::MCInst no_operation;          // as padding has it
 };
 
 // Runs code generation for the (already optimised) module; consumes its bodies. Counts are exact where the branches

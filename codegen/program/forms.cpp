@@ -38,13 +38,13 @@ class Writer {
                            store.value, [&](const Access& access) { return text(access); }, ", "));
   }
 
- private:
   std::string text(const Access& access) const {
     std::vector<std::string> forms;
     for (const Affine& form : access.index) forms.push_back(to_text(form, loop_names_));
     return fmt::format("{}[{}]", program_.buffers[std::size_t(access.tensor)].name, fmt::join(forms, ","));
   }
 
+ private:
   const LoopProgram& program_;
   std::vector<std::string> loop_names_;
 };
@@ -62,6 +62,8 @@ void write_body(const LoopProgram& program, const Body& body, std::string& text)
       if (loop.kind != LoopKind::serial) text += fmt::format(" {}", name_of(loop.kind));
       if (loop.intrinsic >= 0)
         text += fmt::format(" intrinsic {}", program.intrinsics[std::size_t(loop.intrinsic)]->name);
+      for (std::size_t i = 0; i < loop.prefetches.size(); ++i)
+        text += (i == 0 ? " prefetch " : ", ") + writer.text(loop.prefetches[i]);
       ends.push_back(node.end);
     } else {
       text += writer.text(program.stores[std::size_t(node.item)]);
@@ -108,9 +110,14 @@ constexpr std::array dtypes{
 constexpr std::array roles{Role::input, Role::constant, Role::output, Role::temporary};
 constexpr std::array scopes{Scope::memory, Scope::registers};
 
+Layout layout_from(std::string_view text, const std::string& place) {
+  const std::vector<std::string_view> words = base::words(text);
+  return parse_layout(std::vector<std::string>(words.begin(), words.end()), place);
+}
+
 // --- reading stores
 
-// Reads one store from a cursor that ends with it; `open` are the loops around it.
+// Reads one store, or what a loop prefetches, from a cursor that ends with it; `open` are the loops around it.
 class StoreReader : private ValueReader {
  public:
   StoreReader(base::Cursor cursor, const LoopProgram& program, std::span<const int> open)
@@ -122,6 +129,14 @@ class StoreReader : private ValueReader {
     result.combine = combine();
     result.value = sum(0);
     if (!cursor_.at_end()) cursor_.fail("expected an operation or the end of the store");
+    return result;
+  }
+
+  std::vector<Access> prefetches() {
+    std::vector<Access> result;
+    do result.push_back(access(cursor_.identifier()));
+    while (cursor_.accept(","));
+    if (!cursor_.at_end()) cursor_.fail("expected ',' or the end of what is prefetched");
     return result;
   }
 
@@ -250,6 +265,11 @@ class Builder {
     body_->push_back({Node::Kind::loop, item, 0});
     open_.push_back(item);
   }
+  // Behind open_loop: what is prefetched may depend on the loop itself.
+  void prefetches(std::vector<Access> accesses) {
+    std::vector<Access>& all = program.loops[std::size_t(open_.back())].prefetches;
+    all.insert(all.end(), accesses.begin(), accesses.end());
+  }
   void close_loop() {
     (*body_)[std::size_t(nodes_.back())].end = int(body_->size());
     nodes_.pop_back();
@@ -356,6 +376,13 @@ class TextReader {
       while (cursor.accept(","));
       cursor.expect("}");
     }
+    if (cursor.accept("stored")) {
+      cursor.expect("{");
+      const std::string_view words = cursor.rest().substr(0, cursor.rest().find('}'));
+      buffer.layout = layout_from(words, place);
+      cursor.accept(base::trim(words));
+      cursor.expect("}");
+    }
     if (!cursor.at_end()) buffer.scope = named(cursor.identifier(), scopes, "scope", cursor);
     builder_.buffer(std::move(buffer), place);
   }
@@ -368,13 +395,19 @@ class TextReader {
       Loop loop;
       loop.name = cursor.identifier();
       loop.extent = cursor.integer();
-      if (!cursor.at_end()) loop.kind = named(cursor.identifier(), loop_kinds, "kind of loop", cursor);
-      if (!cursor.at_end()) {
-        if (cursor.identifier() != "intrinsic") cursor.fail("expected 'intrinsic' or the end of the line");
-        loop.intrinsic = builder_.intrinsic_at(cursor.identifier(), place);
+      std::string word = cursor.at_end() ? "" : cursor.identifier();
+      const auto next = [&] { word = cursor.at_end() ? "" : cursor.identifier(); };
+      if (!word.empty() && word != "prefetch") {
+        loop.kind = named(word, loop_kinds, "kind of loop", cursor);
+        next();
       }
-      if (!cursor.at_end()) cursor.fail("expected the end of the line");
+      if (word == "intrinsic") {
+        loop.intrinsic = builder_.intrinsic_at(cursor.identifier(), place);
+        next();
+      }
+      if (!word.empty() && word != "prefetch") cursor.fail("expected 'intrinsic', 'prefetch' or the end of the line");
       builder_.open_loop(std::move(loop), place);
+      if (!word.empty()) builder_.prefetches(StoreReader(cursor, builder_.program, builder_.open()).prefetches());
     } else {
       builder_.store(StoreReader(cursor, builder_.program, builder_.open()).store(), place);
     }
@@ -387,9 +420,11 @@ class TextReader {
 
 // --- the JSON form
 //
-// {"buffers": [{"name", "dtype", "shape", "role", "scope", "values"}], "prepare": [node], "run": [node]}, a node being
+// {"buffers": [{"name", "dtype", "shape", "role", "scope", "values", "stored"}], "prepare": [node], "run": [node]}, a
+// node being
 // {"for": name, "extent": n, "kind": kind, "body": [node]} or {"store": text of the store}. Where there are intrinsics,
-// "intrinsics": [text] stands first, and a loop may have "intrinsic": name.
+// "intrinsics": [text] stands first, and a loop may have "intrinsic": name. A loop that prefetches has "prefetch":
+// [text of the element].
 
 base::Document to_document(const LoopProgram& program, const Body& body, int begin, int end) {
   const Writer writer(program);
@@ -403,6 +438,11 @@ base::Document to_document(const LoopProgram& program, const Body& body, int beg
       entry.set("extent", loop.extent);
       entry.set("kind", std::string(name_of(loop.kind)));
       if (loop.intrinsic >= 0) entry.set("intrinsic", program.intrinsics[std::size_t(loop.intrinsic)]->name);
+      if (!loop.prefetches.empty()) {
+        base::Document elements = base::Document::list();
+        for (const Access& access : loop.prefetches) elements.push(writer.text(access));
+        entry.set("prefetch", std::move(elements));
+      }
       entry.set("body", to_document(program, body, n + 1, node.end));
     } else {
       entry.set("store", writer.text(program.stores[std::size_t(node.item)]));
@@ -435,7 +475,7 @@ class DocumentReader {
 
  private:
   void buffer(const base::Document& entry) {
-    entry.only_keys({"name", "dtype", "shape", "role", "scope", "values"});
+    entry.only_keys({"name", "dtype", "shape", "role", "scope", "values", "stored"});
     Buffer buffer;
     buffer.name = entry.at("name").as_string();
     buffer.dtype = named(entry.at("dtype"), dtypes, "type");
@@ -444,6 +484,8 @@ class DocumentReader {
     if (const base::Document* scope = entry.find("scope")) buffer.scope = named(*scope, scopes, "scope");
     if (const base::Document* values = entry.find("values"))
       for (const base::Document& value : values->as_list()) buffer.values.push_back(value.as_number());
+    if (const base::Document* stored = entry.find("stored"))
+      buffer.layout = layout_from(stored->as_string(), stored->place());
     builder_.buffer(std::move(buffer), entry.place());
   }
 
@@ -458,7 +500,7 @@ class DocumentReader {
         builder_.store(StoreReader(cursor, builder_.program, builder_.open()).store(), entry.place());
         continue;
       }
-      entry.only_keys({"for", "extent", "kind", "intrinsic", "body", "store"});
+      entry.only_keys({"for", "extent", "kind", "intrinsic", "prefetch", "body", "store"});
       Loop loop;
       loop.name = entry.at("for").as_string();
       loop.extent = entry.at("extent").as_integer();
@@ -466,6 +508,12 @@ class DocumentReader {
       if (const base::Document* intrinsic = entry.find("intrinsic"))
         loop.intrinsic = builder_.intrinsic_at(intrinsic->as_string(), intrinsic->place());
       builder_.open_loop(std::move(loop), entry.place());
+      if (const base::Document* elements = entry.find("prefetch")) {
+        for (const base::Document& element : elements->as_list()) {
+          const base::Cursor cursor(element.as_string(), element.place());
+          builder_.prefetches(StoreReader(cursor, builder_.program, builder_.open()).prefetches());
+        }
+      }
       nodes(entry.at("body"));
       builder_.close_loop();
     }
@@ -484,6 +532,7 @@ std::string to_text(const LoopProgram& program) {
     text += fmt::format("buffer {} {} [{}] {}", buffer.name, name_of(buffer.dtype), fmt::join(buffer.shape, ","),
                         name_of(buffer.role));
     if (buffer.is_literal()) text += fmt::format(" {{{}}}", fmt::join(buffer.values, ", "));
+    if (!buffer.layout.is_plain()) text += fmt::format(" stored {{{}}}", to_text(buffer.layout));
     if (buffer.scope == Scope::registers) text += " registers";
     text += '\n';
   }
@@ -516,6 +565,7 @@ base::Document to_document(const LoopProgram& program) {
       for (const double value : buffer.values) values.push(value);
       entry.set("values", std::move(values));
     }
+    if (!buffer.layout.is_plain()) entry.set("stored", to_text(buffer.layout));
     buffers.push(std::move(entry));
   }
   base::Document document = base::Document::map();

@@ -9,7 +9,9 @@
 //           acc[0,j.v] += A[8*i.0,k] * B[k,j.v]
 //
 // A literal's elements follow its role: `buffer B f32 [2,2] temporary {1, 0, 0, -1}`.
-// Two spaces a level; loop names must be unique on the path to a node (the same name may be used again elsewhere).
+// A parameter's layout, if it has one, too: `buffer X f32 [1,4,8,8,16] input stored {0 1/16 2 3 1%16}` (layout.h). What
+// a loop prefetches stands behind its kind: `for k 512 prefetch A[8*i.0,k + 16]`. Two spaces a level; loop names must
+// be unique on the path to a node (the same name may be used again elsewhere).
 #pragma once
 
 #include <string>

@@ -75,6 +75,7 @@ class Comparison {
         const Loop& x = a_.loops[std::size_t(a[n].item)];
         const Loop& y = b_.loops[std::size_t(b[n].item)];
         if (x.extent != y.extent || x.kind != y.kind || (x.intrinsic < 0) != (y.intrinsic < 0)) return false;
+        if (!same(x.prefetches, y.prefetches)) return false;
         if (x.intrinsic >= 0 && !(*a_.intrinsics[std::size_t(x.intrinsic)] == *b_.intrinsics[std::size_t(y.intrinsic)]))
           return false;
       } else if (!same(a_.stores[std::size_t(a[n].item)], b_.stores[std::size_t(b[n].item)])) {
@@ -87,7 +88,10 @@ class Comparison {
  private:
   bool same(const Store& a, const Store& b) const {
     return a.combine == b.combine && same(a.target, b.target) && a.value.nodes == b.value.nodes &&
-           std::equal(a.value.loads.begin(), a.value.loads.end(), b.value.loads.begin(), b.value.loads.end(),
+           same(a.value.loads, b.value.loads);
+  }
+  bool same(const std::vector<Access>& a, const std::vector<Access>& b) const {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [this](const Access& x, const Access& y) { return same(x, y); });
   }
   bool same(const Access& a, const Access& b) const {
@@ -167,11 +171,23 @@ class Checker {
         fail(place, fmt::format("{} buffer '{}' cannot be in registers; only temporaries can", name_of(buffer.role),
                                 buffer.name));
       if (buffer.is_literal()) check_literal(buffer, elements, place);
+      if (!buffer.layout.is_plain()) check_layout(buffer, place);
       if (buffer.role != Role::temporary && temporaries)
         fail(place, fmt::format("{} buffer '{}' stands behind a temporary one; parameters come first",
                                 name_of(buffer.role), buffer.name));
       temporaries = temporaries || buffer.role == Role::temporary;
     }
+  }
+
+  static void check_layout(const Buffer& buffer, const std::string& place) {
+    if (buffer.role == Role::temporary)
+      fail(place, fmt::format("temporary buffer '{}' has a layout; only parameters can", buffer.name));
+    if (buffer.layout.parts.size() != buffer.shape.size())
+      fail(place, fmt::format("the layout of '{}' has {} dimensions instead of {}", buffer.name,
+                              buffer.layout.parts.size(), buffer.shape.size()));
+    const auto stored = stored_shape(buffer.layout, logical_shape(buffer.layout, buffer.shape));
+    if (!stored) fail(place, fmt::format("the layout of '{}': {}", buffer.name, stored.reason().text));
+    if (*stored != buffer.shape) fail(place, fmt::format("the layout of '{}' is of another shape", buffer.name));
   }
 
   static void check_literal(const Buffer& buffer, std::int64_t elements, const std::string& place) {
@@ -213,6 +229,7 @@ class Checker {
         ends.push_back(node.end);
         path_.push_back(node.item);
         open_[std::size_t(node.item)] = true;
+        check_prefetches(body, n);
       } else {
         check_store(node.item, prepare);
       }
@@ -263,7 +280,29 @@ class Checker {
                fmt::format("loop '{}' of an intrinsic's nest is {}, not unrolled", loop.name, name_of(loop.kind)));
         if (inner != item && loop.intrinsic != -1)
           fail(loop_place(inner), fmt::format("loop '{}' stands inside an intrinsic's nest", loop.name));
+        if (!loop.prefetches.empty())
+          fail(loop_place(inner), fmt::format("loop '{}' of an intrinsic's nest prefetches", loop.name));
       }
+    }
+  }
+
+  void check_prefetches(const Body& body, int at) const {
+    const int item = body[std::size_t(at)].item;
+    const Loop& loop = program_.loops[std::size_t(item)];
+    const std::string& place = loop_place(item);
+    if (loop.prefetches.size() > longest_value)
+      fail(place, fmt::format("loop '{}' has {} prefetches; at most {} are possible", loop.name, loop.prefetches.size(),
+                              longest_value));
+    if (!loop.prefetches.empty() && loop.kind != LoopKind::serial && loop.kind != LoopKind::unrolled)
+      fail(place,
+           fmt::format("{} loop '{}' prefetches; only serial and unrolled ones can", name_of(loop.kind), loop.name));
+    for (const Access& access : loop.prefetches) {
+      check_access(access, place, true);
+      const Buffer& buffer = program_.buffers[std::size_t(access.tensor)];
+      if (buffer.scope != Scope::memory || buffer.is_literal())
+        fail(place, fmt::format("a prefetch of '{}', which is not in memory", buffer.name));
+      if (!touches(program_, body, at, access.tensor))
+        fail(place, fmt::format("a prefetch of '{}', which loop '{}' does not touch", buffer.name, loop.name));
     }
   }
 
@@ -305,7 +344,8 @@ class Checker {
     }
   }
 
-  void check_access(const Access& access, const std::string& place) const {
+  // `ahead`: of a prefetch.
+  void check_access(const Access& access, const std::string& place, bool ahead = false) const {
     if (access.tensor < 0 || std::size_t(access.tensor) >= program_.buffers.size())
       fail(place, fmt::format("there is no buffer {}", access.tensor));
     const Buffer& buffer = program_.buffers[std::size_t(access.tensor)];
@@ -313,10 +353,11 @@ class Checker {
     if (access.index.size() != buffer.shape.size())
       fail(place, fmt::format("{} indices for buffer '{}' of {} dimensions", access.index.size(), buffer.name,
                               buffer.shape.size()));
-    for (std::size_t d = 0; d < access.index.size(); ++d) check_index(access.index[d], buffer, d, place);
+    for (std::size_t d = 0; d < access.index.size(); ++d) check_index(access.index[d], buffer, d, ahead, place);
   }
 
-  void check_index(const Affine& form, const Buffer& buffer, std::size_t dimension, const std::string& place) const {
+  void check_index(const Affine& form, const Buffer& buffer, std::size_t dimension, bool ahead,
+                   const std::string& place) const {
     __int128 low = form.constant, high = form.constant;
     int previous = -1;
     for (const Term& term : form.terms) {
@@ -337,9 +378,10 @@ class Checker {
       (reach < 0 ? low : high) += reach;
     }
     const std::int64_t extent = buffer.shape[dimension];
-    if (low < 0 || high >= extent)
-      fail(place, fmt::format("index {} of buffer '{}' reaches {}, outside of 0 .. {}", dimension, buffer.name,
-                              spelled(low < 0 ? low : high), extent - 1));
+    const std::int64_t first = ahead ? 1 - extent : 0, last = ahead ? 2 * (extent - 1) : extent - 1;
+    if (low < first || high > last)
+      fail(place, fmt::format("index {} of buffer '{}' reaches {}, outside of {} .. {}", dimension, buffer.name,
+                              spelled(low < first ? low : high), first, last));
   }
 
   static std::string spelled(__int128 number) {
@@ -391,7 +433,8 @@ std::vector<std::int64_t> Buffer::strides() const {
 
 bool operator==(const LoopProgram& a, const LoopProgram& b) {
   const auto same_buffer = [](const Buffer& x, const Buffer& y) {
-    return x.dtype == y.dtype && x.shape == y.shape && x.role == y.role && x.scope == y.scope && x.values == y.values;
+    return x.dtype == y.dtype && x.shape == y.shape && x.role == y.role && x.scope == y.scope && x.values == y.values &&
+           x.layout == y.layout;
   };
   if (!std::equal(a.buffers.begin(), a.buffers.end(), b.buffers.begin(), b.buffers.end(), same_buffer)) return false;
   Comparison comparison(a, b);
@@ -408,6 +451,7 @@ std::uint64_t hash(const LoopProgram& program) {
     for (const std::int64_t extent : buffer.shape) result = hash_combine(result, std::uint64_t(extent));
     for (const double value : buffer.values)
       result = hash_combine(result, std::bit_cast<std::uint64_t>(value + 0.0));  // -0 is 0
+    if (!buffer.layout.is_plain()) result = hash_combine(result, hash_bytes(to_text(buffer.layout)));
   }
   std::vector<int> numbers(program.loops.size(), -1);
   int next = 0;
@@ -420,12 +464,26 @@ std::uint64_t hash(const LoopProgram& program) {
         const Loop& loop = program.loops[std::size_t(node.item)];
         result = hash_combine(hash_combine(result, hash_bytes(name_of(loop.kind))), std::uint64_t(loop.extent));
         if (loop.intrinsic >= 0) result = hash_combine(result, hash(*program.intrinsics[std::size_t(loop.intrinsic)]));
+        if (!loop.prefetches.empty()) result = hash_combine(result, hash_bytes("prefetch"));
+        for (const Access& access : loop.prefetches) result = hash_combine(result, hash_of(access, numbers));
       } else {
         result = hash_combine(result, hash_of(program.stores[std::size_t(node.item)], numbers));
       }
     }
   }
   return result;
+}
+
+bool touches(const LoopProgram& program, const Body& body, int at, int buffer, bool writes_only) {
+  for (int n = at; n < body[std::size_t(at)].end; ++n) {
+    if (body[std::size_t(n)].kind != Node::Kind::store) continue;
+    const Store& store = program.stores[std::size_t(body[std::size_t(n)].item)];
+    if (store.target.tensor == buffer) return true;
+    if (!writes_only && std::any_of(store.value.loads.begin(), store.value.loads.end(),
+                                    [&](const Access& load) { return load.tensor == buffer; }))
+      return true;
+  }
+  return false;
 }
 
 Affine offset(const LoopProgram& program, const Access& access) {

@@ -43,6 +43,7 @@ struct Buffer {
   Role role = Role::temporary;
   Scope scope = Scope::memory;
   std::vector<double> values = {};  // of a literal (Tensor::values): no memory that anyone hands in, never written
+  Layout layout = {};               // of a parameter: how `shape` stores the operator's tensor
   bool is_literal() const { return !values.empty(); }
   std::int64_t elements() const;
   std::int64_t bytes() const { return elements() * bytes_of(dtype); }
@@ -54,6 +55,9 @@ struct Loop {
   std::int64_t extent = 1;
   LoopKind kind = LoopKind::serial;
   int intrinsic = -1;  // position in LoopProgram::intrinsics of the one whose code does this loop and all inside
+  // What every iteration asks the cache for before anything else: elements of buffers in memory that the loop touches.
+  // No effect but on time; they may lie outside of their buffer, by less than each of its extents.
+  std::vector<Access> prefetches = {};
 };
 
 // target = value (combine none), or target = target combine value.
@@ -88,14 +92,18 @@ struct LoopProgram {
 bool operator==(const LoopProgram& a, const LoopProgram& b);
 std::uint64_t hash(const LoopProgram& program);
 
+// Whether a store within the node at body[at] writes the buffer, or, unless `writes_only`, reads it.
+bool touches(const LoopProgram& program, const Body& body, int at, int buffer, bool writes_only = false);
+
 // Flattened element offset of an access over loop variables (row-major strides of its buffer).
 Affine offset(const LoopProgram& program, const Access& access);
 
 // Throws UserError naming `place` for a program from outside that is not well formed: an index that can leave its
 // buffer, a loop variable used outside its loop, a vector loop that contains a loop, a loop without a body, an extent
 // <= 0, a nest that is not what its intrinsic computes or not unrolled, register buffers indexed by serial loops,
-// inputs or constants written, `prepare` that depends on inputs, a name twice; and for sizes beyond any real program
-// (2^50 elements or executions, 64 loops in each other).
+// prefetches of a loop that is neither serial nor unrolled, of what it does not touch or further away, inputs or
+// constants written, `prepare` that depends on inputs, a name twice; and for sizes beyond any real program (2^50
+// elements or executions, 64 loops in each other).
 void check(const LoopProgram& program, std::string_view place);
 
 }  // namespace graft::codegen

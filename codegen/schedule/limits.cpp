@@ -62,6 +62,18 @@ LimitCounter::UnrolledReads LimitCounter::unrolled_reads(const LoopProgram& prog
   return reads;
 }
 
+std::int64_t LimitCounter::new_prefetches(const LoopProgram& program, std::span<const int> loops) {
+  std::int64_t count = 0, copies = 1;
+  for (const int loop : loops) {
+    const Loop& here = program.loops[std::size_t(loop)];
+    if (here.kind == LoopKind::unrolled) copies *= here.extent;
+    if (here.prefetches.empty() || counted_.contains(loop)) continue;
+    counted_.insert(loop);
+    count += copies * std::int64_t(here.prefetches.size());
+  }
+  return count;
+}
+
 std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const Store& store,
                                               std::span<const int> loops) {
   level_of_.resize(program.loops.size());
@@ -85,7 +97,7 @@ std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const 
     }
   }
   const std::int64_t each = std::int64_t(store.value.nodes.size() - store.value.loads.size()) + 1;
-  std::int64_t row = 0, straight = 0;
+  std::int64_t row = 0, straight = new_prefetches(program, loops);
   for (std::size_t i = 0; i <= store.value.loads.size(); ++i) {
     const bool is_target = i == store.value.loads.size();
     const Access& access = is_target ? store.target : store.value.loads[i];

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -39,6 +40,9 @@ class LimitCounter {
   UnrolledReads unrolled_reads(const LoopProgram& program, const Access& access, std::span<const int> loops,
                                std::size_t nest);
 
+  // Prefetches of those of the loops that were not counted before, as often as unrolled loops make them.
+  std::int64_t new_prefetches(const LoopProgram& program, std::span<const int> loops);
+
   // A register buffer. Its start values only say how many elements there are, at least; the first store or load behind
   // them, how they lie: an intrinsic's side by side in whole registers.
   struct Held {
@@ -50,6 +54,7 @@ class LimitCounter {
   std::vector<Held> held_;                           // by buffer
   std::int64_t accumulators_ = 0, widest_row_ = 0;   // most of any store so far
   std::int64_t block_ = 0, largest_ = 0, code_ = 0;  // instructions: of the block at hand, the largest one, all
+  std::set<int> counted_;                            // loops whose prefetches are in the counts
   int block_loop_ = -1;                              // innermost serial loop of the block at hand
   // Scratch. By loop: its place among those around the store. By that place: elements that the access looked at last
   // moves in its buffer per step of the loop. Step and extent of the unrolled loops that move it.

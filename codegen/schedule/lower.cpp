@@ -23,6 +23,11 @@ constexpr std::size_t most_nodes = 4096;
 constexpr std::int64_t least_parallel_elements = 1 << 14;
 constexpr std::int64_t tasks_per_thread = 4;
 
+// What one prefetch brings: the least that targets have, so that none is left out; where lines are longer, some are
+// asked for twice.
+constexpr std::int64_t line_bytes = 64;
+constexpr std::int64_t most_lines = 64;  // of one tensor and iteration: more than a core can wait for
+
 // Thrown inside this file only, becomes the Reason of `lower`.
 struct CannotLower {
   std::string text;
@@ -115,6 +120,7 @@ class Lowerer {
         buffer_of_[t] = int(program_.buffers.size());
         program_.buffers.push_back(
             {tensor.name, tensor.dtype, tensor.shape, tensor.role, Scope::memory, tensor.values});
+        if (parameters) program_.buffers.back().layout = tensor.layout;
       }
     }
     find_known_ahead();
@@ -251,15 +257,16 @@ class Lowerer {
   }
 
   // Runs `inside` once for every part of the loop at `position`, with ranges and coordinates set.
+  // `main`: the nest that computes the stage, which tells padding apart and prefetches.
   template <class Inside>
-  void over_parts(int position, LoopKind kind, bool by_padding, const Inside& inside) {
+  void over_parts(int position, LoopKind kind, bool main, const Inside& inside) {
     if (stopped_) return;
     const LoopPlan loop = loop_at(position);
     AxisRange& range = frame_.ranges[std::size_t(loop.axis)];
     Affine& coordinate = frame_.coordinates[std::size_t(position)];
     const std::int64_t size = range.size;
     const Interval begins = range.begins;
-    std::vector<Part> parts = parts_of(position, kind, by_padding);
+    std::vector<Part> parts = parts_of(position, kind, main);
     if (position < int(frame_.chosen.size())) {
       frame_.available[std::size_t(position)] = int(parts.size());
       parts = {parts[std::size_t(frame_.chosen[std::size_t(position)])]};
@@ -275,7 +282,10 @@ class Lowerer {
         emit_loop(loop, part.count, kind, [&](int variable) {
           range.begin.terms.push_back({variable, loop.step});
           coordinate = Affine::variable(variable) + Affine(part.first);
+          const std::size_t node = body_->size() - 1;
+          if (main) prefetch(position, variable);
           inside();
+          if (main) drop_idle_prefetches(node);
           range.begin.terms.pop_back();
         });
       } else if (is_task) {
@@ -347,13 +357,13 @@ class Lowerer {
 
   // The nest of the loops `wanted` from `position` on, `leaf` at its bottom.
   void nest(int position, const std::function<bool(int)>& wanted, const std::function<LoopKind(int)>& kind,
-            bool by_padding, const std::function<void()>& leaf) {
+            const std::function<void()>& leaf) {
     while (position < loop_count() && !wanted(position)) ++position;
     if (position == loop_count()) {
       leaf();
       return;
     }
-    over_parts(position, kind(position), by_padding, [&] { nest(position + 1, wanted, kind, by_padding, leaf); });
+    over_parts(position, kind(position), false, [&] { nest(position + 1, wanted, kind, leaf); });
   }
 
   // ---- accesses ----
@@ -567,7 +577,7 @@ class Lowerer {
     const auto kind_here = [&](int p) {
       return p < band && kind(p) == LoopKind::serial ? LoopKind::parallel : kind(p);
     };
-    over_band(band, [&] { nest(position, wanted, kind_here, false, leaf); });
+    over_band(band, [&] { nest(position, wanted, kind_here, leaf); });
   }
 
   void pack_as_read(const PackPlan& pack, bool outermost) {
@@ -589,6 +599,149 @@ class Lowerer {
     };
     copy_nest(pack.above, outermost, wanted, kind,
               [&] { emit_store(in_tile(tile), Combine::none, Value::load(in_tensor(access, begins()))); });
+  }
+
+  // ---- prefetches ----
+
+  // Elements of a buffer that one iteration of a loop touches: `size` of them from `begin` on, by dimension, which the
+  // next iteration has moved by `moves`.
+  struct Box {
+    int buffer = -1;
+    std::vector<Affine> begin;
+    std::vector<std::int64_t> size, moves;
+  };
+
+  // Appends to the loop at `position`, whose variable is `variable`, what its iterations prefetch.
+  void prefetch(int position, int variable) {
+    for (const PrefetchPlan& prefetch : plan().prefetches) {
+      if (prefetch.loop != position) continue;
+      Box box = box_of(prefetch.tensor, position);
+      int moving = 0;
+      for (const Affine& form : box.begin) {
+        box.moves.push_back(form.coefficient(variable));
+        moving += box.moves.back() != 0 ? 1 : 0;
+      }
+      if (moving == 0) {
+        throw CannotLower{fmt::format("prefetch {} {} {}: the loop does not move it", tensor(stage().tensor).name,
+                                      tensor(prefetch.tensor).name, loop_name(stage(), loop_at(position)))};
+      }
+      for (std::size_t d = 0; d < box.begin.size(); ++d) {
+        const std::int64_t step = box.moves[d], size = box.size[d];
+        box.begin[d] += Affine(step * prefetch.distance);
+        // Where one dimension moves, only its end is new.
+        if (moving > 1 || step == 0 || std::abs(step) >= size) continue;
+        if (step > 0) box.begin[d] += Affine(size - step);
+        box.size[d] = std::abs(step);
+      }
+      append_lines(box, program_.loops[std::size_t(variable)].prefetches);
+    }
+  }
+
+  // What the stage touches of a tensor under the loops so far, wherever it finds it then.
+  Box box_of(int number, int position) const {
+    Box box;
+    const std::vector<std::pair<int, Tile>>& packed =
+        tiles_[std::size_t(frame_.stage - computation_.stages.data())].packed;
+    const auto tile = std::find_if(packed.begin(), packed.end(), [&](const auto& p) { return p.first == number; });
+    const bool is_packed = std::any_of(plan().packs.begin(), plan().packs.end(), [&](const PackPlan& pack) {
+      return pack.tensor == number && pack.above <= position;
+    });
+    if (is_packed) {
+      box.buffer = tile->second.buffer;
+      for (const std::vector<Tile::Part>& dimension : tile->second.dimensions) {
+        Affine begin;
+        std::int64_t size = 1;
+        for (const Tile::Part& part : dimension) {
+          if (part.loop > position)
+            size += part.times * (most_trips(part.loop) - 1);
+          else
+            begin += frame_.coordinates[std::size_t(part.loop)] * part.times;
+        }
+        box.begin.push_back(std::move(begin));
+        box.size.push_back(size);
+      }
+      if (box.begin.empty()) {
+        box.begin.emplace_back(0);
+        box.size.push_back(1);
+      }
+      return box;
+    }
+    if (number == stage().tensor) {
+      const std::vector<Affine> index = element_of(computation_, stage());
+      const int written = plan().fused < 0 ? number : computation_.stages[std::size_t(fused_chain().first)].tensor;
+      Access access = element(written, own_index(begins()));
+      box.buffer = access.tensor;
+      box.begin = std::move(access.index);
+      for (const Affine& form : index) {
+        std::int64_t size = 1;
+        for (const Term& term : form.terms)
+          size += term.coefficient * (frame_.ranges[std::size_t(term.variable)].size - 1);
+        box.size.push_back(size);
+      }
+      return box;
+    }
+    std::vector<Affine> begin;
+    for (AxisRange& range : read_of(number)) {
+      begin.push_back(std::move(range.begin));
+      box.size.push_back(range.size);
+    }
+    Access access = element(number, std::move(begin));
+    box.buffer = access.tensor;
+    box.begin = std::move(access.index);
+    return box;
+  }
+
+  // One element of each line of a box. Rows that follow one another in memory are one.
+  void append_lines(const Box& box, std::vector<Access>& result) const {
+    const Buffer& buffer = program_.buffers[std::size_t(box.buffer)];
+    std::size_t rows_end = box.size.size();  // dimensions before it are one row each
+    std::int64_t row = 1;
+    while (rows_end > 0) {
+      row *= box.size[--rows_end];
+      if (box.size[rows_end] != buffer.shape[rows_end]) break;
+    }
+    const std::int64_t line = std::max<std::int64_t>(1, line_bytes / bytes_of(buffer.dtype));
+    std::int64_t rows = 1;
+    for (std::size_t d = 0; d < rows_end; ++d) rows *= box.size[d];
+    const std::int64_t lines = (row + line - 1) / line;
+    if (rows > most_lines || rows * lines > most_lines) {
+      throw CannotLower{fmt::format("prefetch: an iteration touches {} x {} lines of {}, more than {}", rows, lines,
+                                    buffer.name, most_lines)};
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t e = 0; e < row; e += line) {
+        Access access{box.buffer, box.begin, false};
+        std::int64_t left = r;
+        for (std::size_t d = rows_end; d-- > 0; left /= box.size[d]) access.index[d] += Affine(left % box.size[d]);
+        left = e;
+        for (std::size_t d = box.size.size(); d-- > rows_end; left /= box.size[d])
+          access.index[d] += Affine(left % box.size[d]);
+        if (is_near(access)) result.push_back(std::move(access));
+      }
+    }
+  }
+
+  // Programs prefetch nothing that lies further outside of a buffer than it is wide (program.h).
+  bool is_near(const Access& access) const {
+    const Buffer& buffer = program_.buffers[std::size_t(access.tensor)];
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      std::int64_t low = access.index[d].constant, high = low;
+      for (const Term& term : access.index[d].terms) {
+        const std::int64_t reach = term.coefficient * (program_.loops[std::size_t(term.variable)].extent - 1);
+        (reach < 0 ? low : high) += reach;
+      }
+      if (low <= -buffer.shape[d] || high > 2 * (buffer.shape[d] - 1)) return false;
+    }
+    return true;
+  }
+
+  // Where parts of a stage vanish (padding), a loop may not touch what it prefetches.
+  void drop_idle_prefetches(std::size_t node) {
+    std::vector<Access>& prefetches = program_.loops[std::size_t((*body_)[node].item)].prefetches;
+    if (prefetches.empty()) return;
+    (*body_)[node].end = int(body_->size());
+    std::erase_if(prefetches,
+                  [&](const Access& access) { return !touches(program_, *body_, int(node), access.tensor); });
   }
 
   // ---- stages ----
@@ -692,7 +845,7 @@ class Lowerer {
   void whole_nest(const std::function<void()>& leaf) {
     over_band(frame_.band.end, [&] {
       nest(
-          0, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, false, leaf);
+          0, [](int) { return true; }, [&](int position) { return loop_at(position).kind; }, leaf);
     });
   }
 
@@ -840,12 +993,12 @@ class Lowerer {
       accumulator = make_tile(result.name + ".tile", result.dtype, position, spatial, registers);
     }
     const Tile tile = accumulator;
-    nest(position, spatial, kind, false, [&] {
+    nest(position, spatial, kind, [&] {
       emit_store(in_tile(tile), Combine::none,
                  frame_.reduced_outside ? Value::load(own(begins())) : Value::constant(identity_of(stage().combine)));
     });
     reduce(position);
-    nest(position, spatial, kind, false, [&] { write_back(tile); });
+    nest(position, spatial, kind, [&] { write_back(tile); });
   }
 
   // The reduction itself; copies may stand between its loops.
@@ -890,7 +1043,7 @@ class Lowerer {
     if (known == program_.intrinsics.end()) program_.intrinsics.push_back(intrinsic);
     const std::size_t at = body_->size();
     nest(
-        first, [](int) { return true; }, [](int) { return LoopKind::unrolled; }, false, [&] { leaf(); });
+        first, [](int) { return true; }, [](int) { return LoopKind::unrolled; }, [&] { leaf(); });
     frame_.ranges = saved;
     next_intrinsic_ = -1;
     if (stopped_ || body_->size() == at) return true;  // or all of it is zero

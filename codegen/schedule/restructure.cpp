@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/schedule/relayout.h"
 #include "codegen/schedule/stages.h"
 #include "codegen/schedule/winograd.h"
 
 namespace graft::codegen {
 namespace {
+
+// Values that are read twice and absorbed again and again double each time.
+constexpr std::size_t most_operations = 4096;
 
 // Text of the failure, empty if it applied.
 std::string absorb(Computation& computation, const Step& step) {
@@ -19,6 +23,7 @@ std::string absorb(Computation& computation, const Step& step) {
   const Stage& source = computation.stages[std::size_t(producer)];
   const int tensor = source.tensor;
   if (source.combine != Combine::none) return fmt::format("{} is a reduction", step.subject);
+  if (!source.index.empty()) return fmt::format("{} is stored in another order than it is computed", step.subject);
   if (computation.tensors[std::size_t(tensor)].role != Role::temporary) {
     return fmt::format("{} is an output", step.subject);
   }
@@ -37,6 +42,11 @@ std::string absorb(Computation& computation, const Step& step) {
   }
   if (!reads) return fmt::format("{} does not read {}", step.stage, step.subject);
   Value& value = computation.stages[std::size_t(consumer)].value;
+  const auto reading = std::count_if(value.nodes.begin(), value.nodes.end(), [&](const ValueNode& node) {
+    return node.op == Op::load && value.loads[std::size_t(node.load)].tensor == tensor;
+  });
+  if (value.nodes.size() + std::size_t(reading) * source.value.nodes.size() > most_operations)
+    return fmt::format("makes a value of more than {} operations", most_operations);
   value = replace_loads(value, [&](const Access& read) -> std::optional<Value> {
     if (read.tensor != tensor) return std::nullopt;
     return map_accesses(source.value, [&](Access access) {
@@ -110,7 +120,8 @@ std::string rfactor(Computation& computation, const Step& step) {
 }  // namespace
 
 bool is_restructuring(StepKind kind) {
-  return kind == StepKind::absorb || kind == StepKind::rfactor || kind == StepKind::winograd;
+  return kind == StepKind::absorb || kind == StepKind::rfactor || kind == StepKind::winograd ||
+         kind == StepKind::layout;
 }
 
 base::Result<Restructured> restructured(const Computation& computation, const Schedule& schedule) {
@@ -118,6 +129,7 @@ base::Result<Restructured> restructured(const Computation& computation, const Sc
   for (const Step& step : schedule) {
     std::string failure;
     if (step.kind == StepKind::absorb) failure = absorb(result.computation, step);
+    if (step.kind == StepKind::layout) failure = relayout(result.computation, step);
     if (step.kind == StepKind::rfactor) failure = rfactor(result.computation, step);
     if (step.kind == StepKind::winograd) {
       const base::Result<double> factor = winograd(result.computation, step);

@@ -70,9 +70,12 @@ class Rewriter {
         return tensorize(step);
       case StepKind::compute:
         return compute(step);
+      case StepKind::prefetch:
+        return prefetch(step);
       case StepKind::absorb:
       case StepKind::rfactor:
       case StepKind::winograd:
+      case StepKind::layout:
         break;
     }
     return "unknown step";
@@ -82,6 +85,7 @@ class Rewriter {
   // Steps other than tile and order name loops by where they stand, so those two must come first.
   bool is_settled() const {
     return plan_->accumulate >= 0 || plan_->fused >= 0 || plan_->tensorized >= 0 || !plan_->packs.empty() ||
+           !plan_->prefetches.empty() ||
            std::any_of(plan_->loops.begin(), plan_->loops.end(),
                        [](const LoopPlan& loop) { return loop.kind != LoopKind::serial; });
   }
@@ -214,6 +218,25 @@ class Rewriter {
     }
     plan_->tensorized = at;
     plan_->intrinsic = step.subject;
+    return "";
+  }
+
+  std::string prefetch(const Step& step) {
+    const int tensor = computation_.tensor_named(step.subject);
+    const std::vector<Access>& loads = stage_->value.loads;
+    if (tensor < 0 || (tensor != stage_->tensor && std::none_of(loads.begin(), loads.end(), [&](const Access& access) {
+                         return access.tensor == tensor;
+                       })))
+      return fmt::format("{} neither reads nor writes {}", step.stage, step.subject);
+    if (computation_.tensors[std::size_t(tensor)].is_literal()) return fmt::format("{} is a literal", step.subject);
+    const int at = position_of(*stage_, *plan_, step.loops[0]);
+    if (at < 0) return fmt::format("{} has no loop {}", step.stage, step.loops[0]);
+    for (const PrefetchPlan& other : plan_->prefetches) {
+      if (other.tensor == tensor) return fmt::format("{} is already prefetched", step.subject);
+    }
+    if (step.sizes[0] >= most_trips(*plan_, at))
+      return fmt::format("{} has {} iterations", step.loops[0], most_trips(*plan_, at));
+    plan_->prefetches.push_back({tensor, at, step.sizes[0]});
     return "";
   }
 
@@ -397,6 +420,27 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
       return base::Reason{fmt::format("tensorize {} {}: accumulates, packs or computes inside of the intrinsic's loops",
                                       computation.tensors[std::size_t(computation.stages[s].tensor)].name,
                                       plan.intrinsic)};
+  }
+  for (std::size_t s = 0; s < plans.size(); ++s) {
+    const StagePlan& plan = plans[s];
+    const int own = computation.stages[s].tensor;
+    for (const PrefetchPlan& prefetch : plan.prefetches) {
+      const LoopPlan& loop = plan.loops[std::size_t(prefetch.loop)];
+      const auto refused = [&](const std::string& what) {
+        return base::Reason{fmt::format("prefetch {} {} {}: {}", computation.tensors[std::size_t(own)].name,
+                                        computation.tensors[std::size_t(prefetch.tensor)].name,
+                                        loop_name(computation.stages[s], loop), what)};
+      };
+      if (loop.kind != LoopKind::serial && loop.kind != LoopKind::unrolled)
+        return refused(fmt::format("the loop is {}", name_of(loop.kind)));
+      if (plan.tensorized >= 0 && plan.tensorized <= prefetch.loop) return refused("the loop is an intrinsic's");
+      if (prefetch.tensor == own && plan.accumulate >= 0 && plan.accumulate <= prefetch.loop)
+        return refused("results are kept outside of it");
+      for (const ComputePlan& compute : plan.computes) {
+        if (computation.stages[std::size_t(compute.stage)].tensor == prefetch.tensor && compute.above > prefetch.loop)
+          return refused("the tensor is computed inside of it");
+      }
+    }
   }
   for (std::size_t s = 0; s < plans.size(); ++s) {
     // What is copied must be there already.

@@ -31,12 +31,19 @@ struct ComputePlan {
   int above = 0;  // position in the consumer's loops
 };
 
+struct PrefetchPlan {
+  int tensor = 0;
+  int loop = 0;  // position in StagePlan::loops
+  std::int64_t distance = 1;
+};
+
 struct StagePlan {
   std::vector<LoopPlan> loops;        // outermost first
   std::vector<std::int64_t> extents;  // by axis: of the stage, or the most that its consumer needs at once
   int accumulate = -1;                // position from which results live in a tile of their own; -1: none
   std::vector<PackPlan> packs;
   std::vector<ComputePlan> computes;
+  std::vector<PrefetchPlan> prefetches;
   int tensorized = -1;       // position from which the loops are an intrinsic's; -1: none
   std::string intrinsic;     // its name
   int fused = -1;            // the stage applied at write-back; -1: none; that one may have a stage fused in its turn

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -381,6 +382,23 @@ std::vector<std::string> parallel_loops(std::vector<std::string>& orders) {
   return result;
 }
 
+// Appends the order of a stage's outermost loops; gives the line that makes them parallel, where there may be tasks for
+// all threads.
+std::string outermost_order(const std::string& name, const std::string& label, const std::vector<std::string>& loops,
+                            double most_tasks, std::int64_t threads, Builder& builder,
+                            std::vector<std::string>& order) {
+  if (loops.empty()) return "";
+  const std::string argument = label + "_order_s0";
+  std::vector<std::string> s0 = orders(loops);
+  if (threads <= 1 || most_tasks < double(threads)) {
+    order.push_back(builder.choice(argument, s0));
+    return "";
+  }
+  const std::vector<std::string> which = parallel_loops(s0);
+  order.push_back(builder.choice(argument, s0));
+  return fmt::format("parallel {} {}", name, which.size() == 1 ? which[0] : Builder::again(argument, which));
+}
+
 // `behind_order`, if given, makes a line that stands behind the order out of the stage's outermost loops.
 void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes,
                std::int64_t threads, const std::function<std::string(const std::string&)>& behind_order,
@@ -441,16 +459,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   const auto group = [&](const std::string& level, const std::vector<std::string>& loops) {
     if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", label, level), orders(loops)));
   };
-  std::string parallel;
-  if (threads > 1 && most_tasks >= double(threads)) {
-    const std::string argument = label + "_order_s0";
-    std::vector<std::string> s0 = orders(s[0]);
-    const std::vector<std::string> which = parallel_loops(s0);
-    order.push_back(builder.choice(argument, s0));
-    parallel = fmt::format("parallel {} {}", name, which.size() == 1 ? which[0] : Builder::again(argument, which));
-  } else {
-    group("s0", s[0]);
-  }
+  const std::string parallel = outermost_order(name, label, s[0], most_tasks, threads, builder, order);
   order.push_back(joined(idle[0]));
   group("s1", s[1]);
   order.push_back(joined(idle[1]));
@@ -613,10 +622,11 @@ std::vector<std::vector<std::int64_t>> tiles_of(std::int64_t axis, std::int64_t 
 
 // False where an operand can neither be taken as it lies nor be packed.
 bool add_tensorized_stage(const Computation& computation, int number, const Intrinsic& intrinsic,
-                          const Assignment& assignment, Builder& builder) {
+                          const Assignment& assignment, std::int64_t threads, Builder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
   const std::string name = name_of(computation, stage), label = argument_name(name);
   std::vector<std::string> s[3], r[2], nest(intrinsic.stage().axes.size());
+  double most_tasks = 1;
   for (int a = 0; a < int(stage.axes.size()); ++a) {
     const Axis& axis = stage.axes[std::size_t(a)];
     if (axis.extent == 1) continue;
@@ -642,6 +652,7 @@ bool add_tensorized_stage(const Computation& computation, int number, const Intr
     const int levels = spatial ? 3 : 2;
     for (int level = 0; level < levels; ++level) (spatial ? s[level] : r[level]).push_back(loop(level));
     if (is_part) nest[own] = loop(levels);
+    if (spatial) most_tasks *= double(axis.extent) / double(tiles[0][0]);  // the smallest come first
   }
   std::erase(nest, "");
 
@@ -649,13 +660,14 @@ bool add_tensorized_stage(const Computation& computation, int number, const Intr
   const auto group = [&](const std::string& which, const std::vector<std::string>& loops) {
     if (!loops.empty()) order.push_back(builder.choice(fmt::format("{}_order_{}", label, which), orders(loops)));
   };
-  group("s0", s[0]);
+  const std::string parallel = outermost_order(name, label, s[0], most_tasks, threads, builder, order);
   group("s1", s[1]);
   group("r0", r[0]);
   group("r1", r[1]);
   group("s2", s[2]);
   order.push_back(joined(nest));
   builder.line(fmt::format("order {} {}", name, joined(order)));
+  if (!parallel.empty()) builder.line(parallel);
   builder.line(fmt::format("unroll {} {}", name, joined(s[2])));
   const std::string where = label + "_accumulate", from_r0 = joined(r[0]);
   const std::string innermost = joined(r[1]) + " " + joined(s[2]);
@@ -706,7 +718,7 @@ void add_tensorized_sketches(const Computation& computation, const Target& targe
           add_stage(computation, other, vector_axes(computation, plain, lanes).front(), lanes, target.threads, {},
                     builder);
         }
-        if (!add_tensorized_stage(computation, number, *intrinsic, assignment, builder)) continue;
+        if (!add_tensorized_stage(computation, number, *intrinsic, assignment, target.threads, builder)) continue;
         builder.line(to_text(*intrinsic));
         std::string name = fmt::format("{}_{}", name_of(computation, stage), intrinsic->name);
         for (const int axis : assignment.axes)
@@ -749,129 +761,290 @@ int reduced_producer(const Computation& computation, int number) {
   return -1;
 }
 
-// Each stage by itself, or each computed within the one that reads it, under the outermost row of tiles.
-void add_winograd_sketch(const Computation& computation, const Target& target, const Step& step,
-                         std::vector<SketchSpace>& result) {
-  const base::Result<Restructured> restructure = restructured(computation, {step});
-  if (!restructure) return;
-  const Computation& form = restructure->computation;
-  std::vector<int> chain = {reductions(form).back()};
+// The stages from the last one to the first, each read by the one before it; empty where there are others.
+std::vector<int> winograd_chain(const Computation& form) {
+  const std::vector<int> all = reductions(form);
+  std::vector<int> chain = {all.back()};
   while (reduced_producer(form, chain.back()) >= 0) chain.push_back(reduced_producer(form, chain.back()));
-  if (chain.size() != reductions(form).size()) return;
-  const std::optional<Transform> first = transform_of(form, form.stages[std::size_t(chain.back())]);
-  if (!first) return;
+  if (chain.size() != all.size() || !transform_of(form, form.stages[std::size_t(chain.back())])) return {};
+  return chain;
+}
 
-  // Tiles step through the data; the outermost axis that does so is theirs.
-  const Stage& reader = form.stages[std::size_t(chain.back())];
-  std::string tiles, padding;
-  for (const Access& access : reader.value.loads) {
-    for (const Affine& index : access.index) {
-      for (const Term& term : index.terms) {
-        const Axis& axis = reader.axes[std::size_t(term.variable)];
-        if (tiles.empty() && term.coefficient > 1 && axis.extent > 1) tiles = axis.name;
-      }
-    }
-    const int writer = form.stage_writing(access.tensor);
-    if (writer >= 0) padding = name_of(form, form.stages[std::size_t(writer)]);
+// Each stage by itself, or each computed within the one that reads it, under the outermost row of tiles.
+class WinogradSketch {
+ public:
+  WinogradSketch(const Computation& form, const Target& target, const Step& step, std::vector<int> chain)
+      : form_(form),
+        target_(target),
+        chain_(std::move(chain)),
+        reader_(form.stages[std::size_t(chain_.back())]),
+        argument_(argument_name(step.stage) + "_stages") {
+    find_tiles();
+    builder_.line(to_text(step));
+    std::vector<std::string> absorb = {"", tiles_.empty() ? "" : " "};
+    if (!padding_.empty()) absorb.push_back(fmt::format("absorb {} {}", name_of(form_, reader_), padding_));
+    alternatives_ = absorb.size();
+    builder_.line(builder_.choice(argument_, absorb));
   }
 
-  Builder builder;
-  builder.line(to_text(step));
-  const std::string stages = argument_name(step.stage) + "_stages";
-  std::vector<std::string> absorb = {"", tiles.empty() ? "" : " "};
-  if (!padding.empty()) absorb.push_back(fmt::format("absorb {} {}", name_of(form, reader), padding));
-  builder.line(builder.choice(stages, absorb));
-  const auto where_chained = [&](const std::string& separate, const std::string& chained) {
-    std::vector<std::string> alternatives(absorb.size(), separate);
-    alternatives[1] = tiles.empty() ? separate : chained;
-    return Builder::again(stages, alternatives);
-  };
+  SketchSpace made(const std::string& name) {
+    for (std::size_t c = 0; c < chain_.size(); ++c) {
+      const std::optional<Transform> transform = transform_of(form_, stage(c));
+      transform ? add_transform(c, *transform) : add_product(c);
+    }
+    return builder_.finish(name);
+  }
+
+ private:
+  using Loops = std::vector<std::string>;
+
+  const Stage& stage(std::size_t c) const { return form_.stages[std::size_t(chain_[c])]; }
+
+  // Tiles step through the data; the outermost axis that does so is theirs.
+  void find_tiles() {
+    for (const Access& access : reader_.value.loads) {
+      for (const Affine& index : access.index) {
+        for (const Term& term : index.terms) {
+          const Axis& axis = reader_.axes[std::size_t(term.variable)];
+          if (tiles_.empty() && term.coefficient > 1 && axis.extent > 1) tiles_ = axis.name;
+        }
+      }
+      const int writer = form_.stage_writing(access.tensor);
+      if (writer >= 0) padding_ = name_of(form_, form_.stages[std::size_t(writer)]);
+    }
+  }
+
+  std::string where_chained(const std::string& separate, const std::string& chained) const {
+    std::vector<std::string> alternatives(alternatives_, separate);
+    alternatives[1] = tiles_.empty() ? separate : chained;
+    return Builder::again(argument_, alternatives);
+  }
 
   // A stage that is computed within another one has no parallel loops of its own.
-  const auto in_parallel = [&](const std::string& name, const std::vector<std::string>& separate,
-                               const std::vector<std::string>& chained) {
-    if (target.threads <= 1) return;
-    const auto line = [&](const std::vector<std::string>& loops) {
+  void in_parallel(const std::string& name, const Loops& separate, const Loops& chained) {
+    if (target_.threads <= 1) return;
+    const auto line = [&](const Loops& loops) {
       return loops.empty() ? "" : fmt::format("parallel {} {}", name, joined(loops));
     };
-    builder.line(where_chained(line(separate), line(chained)));
-  };
+    builder_.line(where_chained(line(separate), line(chained)));
+  }
 
-  for (std::size_t c = 0; c < chain.size(); ++c) {
-    const Stage& stage = form.stages[std::size_t(chain[c])];
-    const std::string name = name_of(form, stage);
-    const std::string compute =
-        c + 1 < chain.size() ? fmt::format("compute {} {}", name, name_of(form, form.stages[std::size_t(chain[c + 1])]))
-                             : "";
-    const std::int64_t lanes = lanes_of(form, stage, target);
-    const std::optional<Transform> transform = transform_of(form, stage);
-    if (!transform) {
-      const std::vector<VectorAxis> axes = vector_axes(form, stage, lanes);
-      const auto chained = [&](const std::string& loops) { return where_chained("", compute + " above " + loops); };
-      add_stage(form, chain[c], axes.back(), lanes, 1,
-                compute.empty() ? std::function<std::string(const std::string&)>{} : chained, builder);
-      std::vector<std::string> outermost;
-      for (int axis = 0; axis < form.spatial_axes(stage); ++axis) {
-        if (stage.axes[std::size_t(axis)].extent > 1) outermost.push_back(stage.axes[std::size_t(axis)].name + ".0");
-      }
-      in_parallel(name, outermost, {});
-      continue;
+  // "compute STAGE PRODUCER", the producer being the next stage of the chain; "" for the first one.
+  std::string compute(std::size_t c) const {
+    if (c + 1 == chain_.size()) return "";
+    return fmt::format("compute {} {}", name_of(form_, stage(c)), name_of(form_, stage(c + 1)));
+  }
+
+  void add_product(std::size_t c) {
+    const std::int64_t lanes = lanes_of(form_, stage(c), target_);
+    const auto chained = [&](const std::string& loops) { return where_chained("", compute(c) + " above " + loops); };
+    add_stage(form_, chain_[c], vector_axes(form_, stage(c), lanes).back(), lanes, 1,
+              compute(c).empty() ? std::function<std::string(const std::string&)>{} : chained, builder_);
+    Loops outermost;
+    for (int axis = 0; axis < form_.spatial_axes(stage(c)); ++axis) {
+      const Axis& spatial = stage(c).axes[std::size_t(axis)];
+      if (spatial.extent > 1) outermost.push_back(spatial.name + ".0");
     }
-    // Spatial loops, the tiles' first where producers are computed under them; sum and results; the vector.
-    const int last = form.spatial_axes(stage) - 1;
-    const std::int64_t extent = stage.axes[std::size_t(last)].extent;
+    in_parallel(name_of(form_, stage(c)), outermost, {});
+  }
+
+  // Whether vectors run along the last spatial axis of a transform.
+  bool is_vectorised(const Stage& stage, const Transform& transform, std::int64_t lanes) const {
+    const int last = form_.spatial_axes(stage) - 1;
     const bool along_memory =
         std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
-          const std::int64_t stride = stride_along(form, access, last);
+          const std::int64_t stride = stride_along(form_, access, last);
           return stride == 0 || stride == 1;
         });
-    const bool vector = lanes > 1 && last != transform->result && extent >= shortest_vector_axis && along_memory;
-    std::vector<std::string> loops, before, behind;
+    return lanes > 1 && last != transform.result && along_memory &&
+           stage.axes[std::size_t(last)].extent >= shortest_vector_axis;
+  }
+
+  // Loops of a transform that stand outside of what it reads, where producers are computed under the tiles' loop; the
+  // others are what is left of `loops`.
+  Loops outside_of_producer(std::size_t c, Loops& loops) const {
+    Loops outside;
+    const auto of_tiles = std::find(loops.begin(), loops.end(), tiles_ + ".0");
+    const bool both = c + 1 < chain_.size() && transform_of(form_, stage(c + 1)).has_value();
+    if (of_tiles == loops.end()) return outside;
+    if (c == 0) {
+      // Axes of the data that stand before the tiles' own (a batch) stay in front.
+      for (auto loop = loops.begin(); loop <= of_tiles; ++loop) {
+        const bool of_data = std::any_of(reader_.axes.begin(), reader_.axes.end(),
+                                         [&](const Axis& axis) { return axis.name + ".0" == *loop; });
+        if (of_data) outside.push_back(*loop);
+      }
+      std::erase_if(loops, [&](const std::string& loop) {
+        return std::find(outside.begin(), outside.end(), loop) != outside.end();
+      });
+    } else if (both) {
+      outside.assign(loops.begin(), of_tiles);
+      loops.erase(loops.begin(), of_tiles);
+    }
+    return outside;
+  }
+
+  // Spatial loops, the tiles' first where producers are computed under them; sum and results; the vector.
+  void add_transform(std::size_t c, const Transform& transform) {
+    const Stage& here = stage(c);
+    const std::string name = name_of(form_, here);
+    const std::int64_t lanes = lanes_of(form_, here, target_);
+    const bool vector = is_vectorised(here, transform, lanes);
+    const int last = form_.spatial_axes(here) - 1;
+    Loops loops;
     for (int axis = 0; axis <= last; ++axis) {
-      if (axis == transform->result || (axis == last && vector)) continue;
-      loops.push_back(stage.axes[std::size_t(axis)].name + ".0");
+      if (axis == transform.result || (axis == last && vector)) continue;
+      loops.push_back(here.axes[std::size_t(axis)].name + ".0");
     }
     std::string innermost;
     if (vector) {
-      const std::string& along = stage.axes[std::size_t(last)].name;
+      const auto& [along, extent] = here.axes[std::size_t(last)];
       if (extent > lanes) {
-        builder.line(fmt::format("tile {} {} {}", name, along, lanes));
+        builder_.line(fmt::format("tile {} {} {}", name, along, lanes));
         loops.push_back(along + ".0");
       }
       innermost = along + (extent > lanes ? ".1" : ".0");
     }
-    const auto of_tiles = std::find(loops.begin(), loops.end(), tiles + ".0");
-    const bool both = c + 1 < chain.size() && transform_of(form, form.stages[std::size_t(chain[c + 1])]).has_value();
-    behind = loops;
-    if (of_tiles != loops.end() && c == 0) {
-      // Axes of the data that stand before the tiles' own (a batch) stay in front.
-      for (auto loop = loops.begin(); loop <= of_tiles; ++loop) {
-        const bool of_data = std::any_of(reader.axes.begin(), reader.axes.end(),
-                                         [&](const Axis& axis) { return axis.name + ".0" == *loop; });
-        if (of_data) before.push_back(*loop);
-      }
-      std::erase_if(behind, [&](const std::string& loop) {
-        return std::find(before.begin(), before.end(), loop) != before.end();
-      });
-    } else if (of_tiles != loops.end() && both) {
-      before.assign(loops.begin(), of_tiles);
-      behind.assign(of_tiles, loops.end());
-    }
-    const std::string sums = fmt::format("{}.0 {}.0", stage.axes[std::size_t(transform->summed)].name,
-                                         stage.axes[std::size_t(transform->result)].name);
+    Loops behind = loops;
+    const Loops before = outside_of_producer(c, behind);
+    const std::string sums = fmt::format("{}.0 {}.0", here.axes[std::size_t(transform.summed)].name,
+                                         here.axes[std::size_t(transform.result)].name);
     const auto order = [&](const std::string& outer) {
       return fmt::format("order {} {} {} {}", name, outer, sums, innermost);
     };
-    builder.line(where_chained(order(joined(loops)), order(joined({joined(before), joined(behind)}))));
-    in_parallel(name, loops, c == 0 ? before : std::vector<std::string>{});
-    if (vector) builder.line(fmt::format("vector {} {}", name, innermost));
-    builder.line(fmt::format("unroll {} {}", name, sums));
-    builder.line(fmt::format("accumulate {} above {}", name, sums));
-    if (!compute.empty() && !behind.empty()) {
-      builder.line(where_chained("", fmt::format("{} above {}", compute, joined(behind))));
+    builder_.line(where_chained(order(joined(loops)), order(joined({joined(before), joined(behind)}))));
+    in_parallel(name, loops, c == 0 ? before : Loops{});
+    if (vector) builder_.line(fmt::format("vector {} {}", name, innermost));
+    builder_.line(fmt::format("unroll {} {}", name, sums));
+    builder_.line(fmt::format("accumulate {} above {}", name, sums));
+    if (!compute(c).empty() && !behind.empty()) {
+      builder_.line(where_chained("", fmt::format("{} above {}", compute(c), joined(behind))));
     }
   }
-  result.push_back(builder.finish(fmt::format("{}_winograd_{}", argument_name(step.stage), step.sizes[0])));
+
+  const Computation& form_;
+  const Target& target_;
+  std::vector<int> chain_;
+  const Stage& reader_;  // of the data
+  std::string argument_, tiles_, padding_;
+  std::size_t alternatives_ = 2;
+  Builder builder_;
+};
+
+void add_winograd_sketch(const Computation& computation, const Target& target, const Step& step,
+                         std::vector<SketchSpace>& result) {
+  const base::Result<Restructured> restructure = restructured(computation, {step});
+  if (!restructure) return;
+  std::vector<int> chain = winograd_chain(restructure->computation);
+  if (chain.empty()) return;
+  result.push_back(WinogradSketch(restructure->computation, target, step, std::move(chain))
+                       .made(fmt::format("{}_winograd_{}", argument_name(step.stage), step.sizes[0])));
+}
+
+// Whether a reduced axis moves a window along a spatial one.
+bool is_window(const Computation& computation, const Stage& stage, int axis) {
+  const int spatial = computation.spatial_axes(stage);
+  return std::any_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
+    return std::any_of(access.index.begin(), access.index.end(), [&](const Affine& form) {
+      return form.coefficient(axis) != 0 && std::any_of(form.terms.begin(), form.terms.end(),
+                                                        [&](const Term& term) { return term.variable < spatial; });
+    });
+  });
+}
+
+// ---- stored in blocks ----
+
+// The dimension of a load (of a tensor's own element) that is this axis and nothing else; -1: none.
+int whole_dimension(const std::vector<Affine>& index, int axis) {
+  int found = -1;
+  for (std::size_t d = 0; d < index.size(); ++d) {
+    if (index[d].coefficient(axis) == 0) continue;
+    if (found >= 0 || !(index[d] == Affine::variable(axis))) return -1;
+    found = int(d);
+  }
+  return found;
+}
+
+// Blocks of dimensions of tensors, in the order in which they are asked for: the innermost stored dimensions.
+class BlockedTensors {
+ public:
+  explicit BlockedTensors(const Computation& computation) : computation_(computation) {}
+
+  // A tensor that a stage reads nothing but copies into is stored like the tensor that the stage reads.
+  void block(int tensor, int dimension, std::int64_t lanes) {
+    std::vector<int>& dimensions = dimensions_[tensor];
+    if (std::find(dimensions.begin(), dimensions.end(), dimension) != dimensions.end()) return;
+    dimensions.push_back(dimension);
+    lanes_ = lanes;
+    const int writer = computation_.stage_writing(tensor);
+    if (writer < 0) return;
+    const Stage& stage = computation_.stages[std::size_t(writer)];
+    if (stage.combine != Combine::none || !stage.index.empty()) return;
+    for (const Access& access : stage.value.loads) {
+      const int source = whole_dimension(access.index, dimension);
+      if (source >= 0) block(access.tensor, source, lanes);
+    }
+  }
+
+  std::string steps() const {
+    std::string text;
+    for (const auto& [tensor, dimensions] : dimensions_) {
+      text += (text.empty() ? "layout " : "\nlayout ") + computation_.tensors[std::size_t(tensor)].name;
+      const int rank = int(computation_.tensors[std::size_t(tensor)].shape.size());
+      const auto is_blocked = [&](int d) {
+        return std::find(dimensions.begin(), dimensions.end(), d) != dimensions.end();
+      };
+      for (int d = 0; d < rank; ++d) text += is_blocked(d) ? fmt::format(" {}/{}", d, lanes_) : fmt::format(" {}", d);
+      for (const int d : dimensions) text += fmt::format(" {}%{}", d, lanes_);
+    }
+    return text;
+  }
+
+ private:
+  const Computation& computation_;
+  std::map<int, std::vector<int>> dimensions_;  // by tensor, outermost block first
+  std::int64_t lanes_ = 1;
+};
+
+void add_blocked_sketches(const Computation& computation, const Target& target, std::vector<SketchSpace>& result) {
+  for (const int number : reductions(computation)) {
+    const Stage& stage = computation.stages[std::size_t(number)];
+    const std::int64_t lanes = lanes_of(computation, stage, target);
+    const auto divides = [&](int axis) {
+      const std::int64_t extent = stage.axes[std::size_t(axis)].extent;
+      return extent > lanes && extent % lanes == 0;
+    };
+    const int spatial = computation.spatial_axes(stage);
+    for (int axis = 0; lanes > 1 && axis + 1 < spatial; ++axis) {
+      const int own = whole_dimension(element_of(computation, stage), axis);
+      if (own < 0 || !divides(axis)) continue;
+      BlockedTensors blocked(computation);
+      for (const Access& access : stage.value.loads) {
+        const int along = whole_dimension(access.index, axis);
+        if (along >= 0) continue;
+        for (int summed = spatial; summed < int(stage.axes.size()); ++summed) {
+          const int dimension = whole_dimension(access.index, summed);
+          if (dimension < 0 || !divides(summed)) continue;
+          for (const Access& operand : stage.value.loads) {
+            const int part = whole_dimension(operand.index, summed);
+            if (part >= 0) blocked.block(operand.tensor, part, lanes);
+          }
+          break;
+        }
+      }
+      for (const Access& access : stage.value.loads) {
+        const int along = whole_dimension(access.index, axis);
+        if (along >= 0) blocked.block(access.tensor, along, lanes);
+      }
+      blocked.block(stage.tensor, own, lanes);
+      const std::string prefix = blocked.steps();
+      Schedule schedule;
+      for (const std::string_view line : base::split(prefix, '\n')) schedule.push_back(parse_step(line, "rules"));
+      const base::Result<Restructured> form = restructured(computation, schedule);
+      const std::string suffix = fmt::format("_blocked_{}", stage.axes[std::size_t(axis)].name);
+      if (form) add_sketches(form->computation, target, prefix, suffix, result);
+    }
+  }
 }
 
 // Worth its transforms where the products sum over this many channels.
@@ -880,7 +1053,7 @@ constexpr std::int64_t least_channels = 8;
 }  // namespace
 
 std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
-                                         std::span<const IntrinsicPointer> intrinsics) {
+                                         std::span<const IntrinsicPointer> intrinsics, Layouts layouts) {
   std::vector<SketchSpace> result;
   add_sketches(computation, target, "", "", result);
   add_factored_sketches(computation, target, result);
@@ -888,8 +1061,8 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
   for (const int number : reductions(computation)) {
     const Stage& stage = computation.stages[std::size_t(number)];
     std::int64_t channels = 1;
-    for (std::size_t axis = std::size_t(computation.spatial_axes(stage)); axis < stage.axes.size(); ++axis) {
-      if (stage.axes[axis].extent != 3) channels *= stage.axes[axis].extent;
+    for (int axis = computation.spatial_axes(stage); axis < int(stage.axes.size()); ++axis) {
+      if (!is_window(computation, stage, axis)) channels *= stage.axes[std::size_t(axis)].extent;
     }
     if (channels < least_channels) continue;
     for (const std::int64_t tile : {4, 2}) {
@@ -897,11 +1070,14 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
                           result);
     }
   }
+  if (layouts == Layouts::free) add_blocked_sketches(computation, target, result);
   return result;
 }
 
-Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics) {
-  return Space(workload, target, derive_sketches(with_padding_stages(computation(workload)), target, intrinsics));
+Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics,
+                   Layouts layouts) {
+  return Space(workload, target,
+               derive_sketches(with_padding_stages(computation(workload)), target, intrinsics, layouts));
 }
 
 }  // namespace graft::codegen

@@ -26,7 +26,12 @@ namespace graft::codegen {
 // Further sketches: sums along memory factored, so that vectors run along them; Winograd's stages (restructure.h),
 // each by itself or each computed within its reader; and one per way in which a stage that reduces holds an intrinsic:
 // S0 S1 R0 R1 S2, and the intrinsic's loops; operands that do not lie as the intrinsic takes them are packed.
+//
+// With free layouts, the same sketches once more for every way in which a spatial axis that is not the innermost one of
+// its result can be stored in blocks of a vector's lanes, innermost, in all tensors that it indexes; operands that it
+// does not index are stored in blocks of an axis that is summed over.
 std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
-                                         std::span<const IntrinsicPointer> intrinsics = {});
+                                         std::span<const IntrinsicPointer> intrinsics = {},
+                                         Layouts layouts = Layouts::given);
 
 }  // namespace graft::codegen

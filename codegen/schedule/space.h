@@ -79,8 +79,13 @@ class Space {
   std::int64_t total_weight_ = 0;
 };
 
+// How a kernel's parameters are stored: as the index expression says, or as schedules choose (the step `layout`; the
+// signature then says how).
+enum class Layouts { given, free };
+
 // The space by rule: sketches and domains for any computation and target, no operator names (rules.cpp); with sketches
 // for the intrinsics wherever a stage holds what they compute.
-Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics = {});
+Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics = {},
+                   Layouts layouts = Layouts::given);
 
 }  // namespace graft::codegen

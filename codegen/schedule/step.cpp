@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "codegen/expression/layout.h"
 
 namespace graft::codegen {
 namespace {
@@ -32,6 +33,7 @@ std::string_view subject_of(StepKind kind) {
     case StepKind::rfactor:
       return "an axis";
     case StepKind::pack:
+    case StepKind::prefetch:
       return "a tensor";
     case StepKind::fuse:
     case StepKind::absorb:
@@ -45,6 +47,7 @@ std::string_view subject_of(StepKind kind) {
     case StepKind::parallel:
     case StepKind::accumulate:
     case StepKind::winograd:
+    case StepKind::layout:
       break;
   }
   return "";
@@ -53,7 +56,7 @@ std::string_view subject_of(StepKind kind) {
 // How many sizes follow: none, one, or (2) as many as there are.
 int sizes_of(StepKind kind) {
   if (kind == StepKind::tile) return 2;
-  return kind == StepKind::rfactor || kind == StepKind::winograd ? 1 : 0;
+  return kind == StepKind::rfactor || kind == StepKind::winograd || kind == StepKind::prefetch ? 1 : 0;
 }
 
 bool has_above(StepKind kind) {
@@ -95,6 +98,7 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (has_above(step.kind) && word("'above'") != "above") {
     throw base::UserError(place, fmt::format("{}: expected 'above', got '{}'", words[0], words[next - 1]));
   }
+  if (step.kind == StepKind::prefetch) step.loops.emplace_back(word("a loop"));
   if (next < words.size() && step.kind != StepKind::tile) step.loops.reserve(words.size() - next);
   while (next < words.size()) {
     if (sizes_of(step.kind) > 0) {
@@ -113,6 +117,7 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (sizes_of(step.kind) == 1 && step.sizes.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one size, got {}", words[0], step.sizes.size()));
   }
+  if (step.kind == StepKind::layout) parse_layout(step.loops, place);
   const bool one_loop = step.kind == StepKind::vector || step.kind == StepKind::tensorize;
   if (one_loop && step.loops.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));

@@ -11,13 +11,19 @@
 
 namespace graft::codegen {
 
-// Text form of each (STAGE is the name of the tensor that it fills); absorb, rfactor and winograd stand before all
-// others, tile and order before a stage's other steps, the steps of a stage that is computed within another one behind
-// that compute:
+// Names of steps are versions: datasets and journals hold sketches as text and the hashes of the programs that they made,
+// for good. What a step of a name does never changes; a step that is to do something else, even something better, gets
+// a new name beside the old one, which stays. tests/datasets/frozen holds programs of every step against that.
+//
+// Text form of each (STAGE is the name of the tensor that it fills); absorb, rfactor, winograd and layout stand before
+// all others, tile and order before a stage's other steps, the steps of a stage that is computed within another one
+// behind that compute:
 //   absorb STAGE PRODUCER                the stage PRODUCER, which reduces nothing, is written into STAGE's expression
 //                                        (a padding copy: loops then keep its border apart, and skip what is zero)
 //   rfactor STAGE AXIS FACTOR            the reduction over AXIS in FACTOR interleaved parts, added up behind
 //   winograd STAGE M                     a 3x3 convolution of stride 1 by Winograd's algorithm, in tiles of M x M
+//   layout TENSOR DIMENSION ...          the tensor is stored in these dimensions (expression/layout.h); who calls the
+//                                        kernel hands a parameter over like this
 //   compute STAGE PRODUCER above LOOP ...  what STAGE reads of the stage PRODUCER from directly above the outermost of
 //                                        these loops of STAGE on is computed there, into a tile
 //   tile STAGE AXIS s1 s2 ...            splits the axis by tile sizes in elements, each a multiple of the next:
@@ -25,10 +31,10 @@ namespace graft::codegen {
 //   order STAGE LOOP LOOP ...            the loops of the stage, outermost first; every loop exactly once
 //   vector STAGE LOOP                    the innermost loop becomes one vector operation
 //   unroll STAGE LOOP ...                fully unrolled by the emitter
-//   parallel STAGE LOOP ...              the outermost loops, in any order, are one range of tasks for the target's
-//   threads accumulate STAGE above LOOP ...      from directly above the outermost of the named loops on, results are
-//   kept in a
-//                                        tile of their own (registers if all its loops are unrolled or vector)
+//   parallel STAGE LOOP ...              the outermost loops, in any order, are one range of tasks for the threads of
+//                                        the target
+//   accumulate STAGE above LOOP ...      from directly above the outermost of the named loops on, results are kept in
+//                                        a tile of their own (registers if all its loops are unrolled or vector)
 //   pack STAGE TENSOR [by N] above LOOP ...  what the stage reads of the tensor from there on is first copied into the
 //                                        order in which it is read; above all loops and constant: in prepare. by N: in
 //                                        blocks of N neighbours, transposed in registers
@@ -36,11 +42,16 @@ namespace graft::codegen {
 //                                        STAGE may itself be fused into another: chains from the first stage on
 //   tensorize STAGE INTRINSIC LOOP       LOOP and all loops inside are what the intrinsic computes, and its code does
 //                                        them (program/intrinsic.h); remainders stay plain loops
-#define GRAFT_STEPS(X)                                                                                      \
-  X(tile)                                                                                                   \
-  X(order)                                                                                                  \
-  X(vector) X(unroll) X(parallel) X(accumulate) X(pack) X(fuse) X(absorb) X(compute) X(rfactor) X(winograd) \
-      X(tensorize)
+//   prefetch STAGE TENSOR LOOP DISTANCE  every iteration of LOOP asks the cache for those lines of TENSOR that the
+//                                        iteration DISTANCE ahead is the first to touch. STAGE reads TENSOR (its packed
+//                                        copy, if that is made outside of LOOP) or writes it (what is fused into it)
+#define GRAFT_STEPS(X) \
+  X(tile)              \
+  X(order)             \
+  X(vector)            \
+  X(unroll)            \
+  X(parallel)          \
+  X(accumulate) X(pack) X(fuse) X(absorb) X(compute) X(rfactor) X(winograd) X(tensorize) X(prefetch) X(layout)
 
 enum class StepKind {
 #define X(name) name,
@@ -53,11 +64,13 @@ std::vector<std::string> step_names();
 struct Step {
   StepKind kind = StepKind::tile;
   std::string stage;
-  // tile, rfactor: axis; pack: tensor; fuse: consumer; absorb, compute: producer; tensorize: intrinsic; else empty
+  // tile, rfactor: axis; pack, prefetch: tensor; fuse: consumer; absorb, compute: producer; tensorize: intrinsic; else
+  // empty
   std::string subject;
-  // order, vector, unroll, parallel, tensorize; accumulate, pack, compute: those behind "above"
+  // layout: stored dimensions; order, vector, unroll, parallel, tensorize, prefetch; accumulate, pack, compute: those
+  // behind "above"
   std::vector<std::string> loops;
-  std::vector<std::int64_t> sizes;  // tile; pack: N; rfactor, winograd: one
+  std::vector<std::int64_t> sizes;  // tile; pack: N; rfactor, winograd, prefetch: one
   bool operator==(const Step&) const = default;
 };
 using Schedule = std::vector<Step>;

@@ -103,10 +103,7 @@ std::vector<codegen::Candidate> Annealing::propose(int count, Scorer& scorer) {
   std::vector<codegen::Candidate> batch = best.candidates();
   if (int(batch.size()) > count - random) batch.resize(std::size_t(count - random));
   for (const codegen::Candidate& candidate : batch) proposed_.insert(codegen::hash(candidate));
-  for (int draws = 0; int(batch.size()) < count && draws < 100 * count; ++draws) {
-    codegen::Candidate candidate = space_.sample(stream_);
-    if (proposed_.insert(codegen::hash(candidate)).second) batch.push_back(std::move(candidate));
-  }
+  fill_at_random(batch, count, space_, stream_, proposed_);
   return batch;
 }
 

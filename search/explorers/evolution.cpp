@@ -92,10 +92,7 @@ std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
     if (survivors_.size() < size) survivors_.push_back(one.candidate);
     if (int(batch.size()) < count - random && proposed_.insert(one.hash).second) batch.push_back(one.candidate);
   }
-  for (int draws = 0; int(batch.size()) < count && draws < 100 * count; ++draws) {
-    codegen::Candidate candidate = space_.sample(stream_);
-    if (proposed_.insert(codegen::hash(candidate)).second) batch.push_back(std::move(candidate));
-  }
+  fill_at_random(batch, count, space_, stream_, proposed_);
   return batch;
 }
 

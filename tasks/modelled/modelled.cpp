@@ -3,18 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/parallel.h"
 #include "base/process.h"
+#include "base/random.h"
 #include "codegen/expression/reference.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/core_timing.h"
-#include "tasks/modelled/traffic.h"
+#include "tasks/modelled/caches.h"
 #include "tasks/native.h"
 #include "tasks/remote.h"
 
@@ -25,78 +30,66 @@ using datasets::Measurement;
 using datasets::Status;
 
 constexpr double overlap_lost = 0.15;  // of the smaller of core and memory time, out of order
-constexpr double prefetch_gain = 2.5;  // of a sequential line over a scattered one
+constexpr double prefetch_gain = 2.5;  // of a line that a prefetcher has seen coming
 constexpr double least_line_cycles = 1;
 constexpr double first_write_back_cycles = 2, later_write_back_cycles = 3;
-constexpr std::int64_t usual_line_bytes = 64;
+constexpr double outlier_share = 0.02, least_outlier = 1.2, greatest_outlier = 2;
 constexpr int threads = 2;
 constexpr std::size_t block_size = 16;  // candidates in flight between two reports
 
-struct Hierarchy {
-  std::vector<std::int64_t> capacities;  // of the caches, the first one first
-  std::vector<double> latency_cycles;    // of what stands behind each
-  std::int64_t line_bytes = usual_line_bytes;
-};
-
-double positive(const Platform& platform, std::string_view key, double value) {
-  if (!(value > 0) || !std::isfinite(value))
-    throw base::UserError(platform.name,
-                          fmt::format("{} of a modelled platform is {:g}; give a positive number", key, value));
-  return value;
+const Profile& profile_of(const Platform& platform) {
+  return std::get<Modelled>(platform.how).profile;
 }
 
-Hierarchy hierarchy_of(const Platform& platform) {
-  const codegen::Target& target = platform.target;
-  const Profile& profile = std::get<Modelled>(platform.how).profile;
-  const auto missing = [&](std::string_view key, std::string_view why) {
-    throw base::UserError(platform.name, fmt::format("a modelled platform {} needs {}", why, key));
-  };
-  if (!target.l1_bytes) missing("l1_bytes", "has caches, hence it");
-  Hierarchy hierarchy;
-  const auto add = [&](std::string_view level, std::int64_t bytes, const std::optional<double>& latency) {
-    hierarchy.capacities.push_back(std::int64_t(positive(platform, fmt::format("{}_bytes", level), double(bytes))));
-    if (level == "l1") return;
-    const std::string key = fmt::format("{}_latency_cycles", level);
-    if (!latency) missing(key, fmt::format("with {}_bytes", level));
-    hierarchy.latency_cycles.push_back(positive(platform, key, *latency));
-  };
-  add("l1", *target.l1_bytes, std::nullopt);
-  if (target.l2_bytes) add("l2", *target.l2_bytes, profile.l2_latency_cycles);
-  if (target.l3_bytes) add("l3", *target.l3_bytes, profile.l3_latency_cycles);
-  hierarchy.latency_cycles.push_back(positive(platform, "memory_nanoseconds", profile.memory_nanoseconds) *
-                                     positive(platform, "gigahertz", profile.gigahertz));
-  if (target.line_bytes)
-    hierarchy.line_bytes = std::int64_t(positive(platform, "line_bytes", double(*target.line_bytes)));
-  positive(platform, "memory_parallelism", profile.memory_parallelism);
-  return hierarchy;
+void check_modelled(const Platform& platform) {
+  if (!std::holds_alternative<Modelled>(platform.how)) throw base::UserError(platform.name, "is no modelled platform");
+  check_profile(profile_of(platform), platform.target, [&](std::string_view) { return platform.name; });
+}
+codegen::CoreTimingSettings core_settings(const Profile& profile) {
+  codegen::CoreTimingSettings settings;
+  settings.out_of_order = profile.out_of_order;
+  settings.mispredict_cycles = profile.mispredict_cycles;
+  settings.dispatch_width = int(profile.dispatch_width);
+  settings.model_cpu = profile.model_cpu;
+  return settings;
 }
 
 void check_platform(const Platform& platform) {
-  if (!std::holds_alternative<Modelled>(platform.how)) throw base::UserError(platform.name, "is no modelled platform");
-  hierarchy_of(platform);
-  codegen::check_core_timing(platform.target);
+  check_modelled(platform);
+  codegen::check_core_timing(platform.target, core_settings(profile_of(platform)));
 }
 
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
+struct Share {
+  codegen::LoopProgram program;
+  std::int64_t busy = 1;   // cores, in the band that keeps most of them busy
+  std::int64_t bands = 0;  // that more than one core works on
+};
+
 // What the busiest core runs when the tasks of bands (adjacent parallel loops) are dealt out in equal chunks: loops as
 // near to its share as a product of extents comes from above.
-codegen::LoopProgram busiest_share(codegen::LoopProgram program, std::int64_t cores) {
-  if (cores <= 1) return program;
-  const codegen::Body& body = program.run;
+Share busiest_share(codegen::LoopProgram program, std::int64_t cores) {
+  Share result{std::move(program)};
+  if (cores <= 1) return result;
+  const codegen::Body& body = result.program.run;
   for (std::size_t n = 0; n < body.size();) {
     std::vector<codegen::Loop*> band;
     std::int64_t tasks = 1;
     const int end = body[n].end;
     for (; n < body.size() && body[n].kind == codegen::Node::Kind::loop && body[n].end == end; ++n) {
-      codegen::Loop& loop = program.loops[std::size_t(body[n].item)];
+      codegen::Loop& loop = result.program.loops[std::size_t(body[n].item)];
       if (loop.kind != codegen::LoopKind::parallel) break;
       band.push_back(&loop);
       tasks *= loop.extent;
     }
     std::int64_t share = quotient_up(tasks, cores);
+    if (tasks > 1) {
+      ++result.bands;
+      result.busy = std::max(result.busy, quotient_up(tasks, share));
+    }
     for (codegen::Loop* loop : band) {
       tasks /= loop->extent;  // of the loops inside
       loop->extent = quotient_up(share, tasks);
@@ -104,43 +97,28 @@ codegen::LoopProgram busiest_share(codegen::LoopProgram program, std::int64_t co
     }
     if (band.empty()) ++n;
   }
-  return program;
+  return result;
 }
 
-double memory_cycles_of(const codegen::LoopProgram& program, const Hierarchy& hierarchy, double parallelism) {
-  const std::vector<Lines> missed = missed_lines(program, hierarchy.capacities, hierarchy.line_bytes);
-  const double gain = parallelism > 1 ? prefetch_gain : 1;
-  double cycles = 0;
-  for (std::size_t level = 0; level < missed.size(); ++level) {
-    const Lines& here = missed[level];
-    const Lines behind = level + 1 < missed.size() ? missed[level + 1] : Lines{};
-    // A line that misses further out is charged there, with that latency. A walk may be sequential in one cache and
-    // scattered in the next, hence the clamps.
-    const double sequential = std::max(0.0, here.sequential - behind.sequential);
-    const double scattered = std::max(0.0, here.scattered - behind.scattered);
-    const double each = hierarchy.latency_cycles[level] / parallelism;
-    cycles += scattered * std::max(least_line_cycles, each) + sequential * std::max(least_line_cycles, each / gain) +
-              here.written * (level == 0 ? first_write_back_cycles : later_write_back_cycles);
-  }
-  return cycles;
-}
-
-base::Result<ModelledTime> time_of(const codegen::LoopProgram& whole, const codegen::Target& target,
-                                   const Profile& profile, const Hierarchy& hierarchy) {
-  const codegen::LoopProgram program = busiest_share(whole, target.threads);
-  codegen::CoreTimingSettings settings;
-  settings.out_of_order = profile.out_of_order;
-  settings.mispredict_cycles = profile.mispredict_cycles;
-  const base::Result<codegen::CoreTiming> core = codegen::core_timing(program, target, settings);
+base::Result<ModelledTime> time_of(const codegen::LoopProgram& whole, const Platform& platform,
+                                   const CacheSettings& caches, TrafficMemo* memo) {
+  const Profile& profile = profile_of(platform);
+  const Share share = busiest_share(whole, platform.target.threads);
+  const base::Result<codegen::CoreTiming> core =
+      codegen::core_timing(share.program, platform.target, core_settings(profile));
   if (!core) return core.reason();
   ModelledTime time;
   time.core_cycles = core->cycles;
   time.instructions = core->instructions;
   time.unsupported = core->unsupported;
-  time.memory_cycles = memory_cycles_of(program, hierarchy, profile.memory_parallelism);
+  const Geometry geometry = share_of(geometry_of(platform), share.busy);
+  time.traffic = memo != nullptr ? memo->traffic(share.program, geometry, caches)
+                                 : simulate_caches(share.program, geometry, caches);
+  time.memory_cycles = memory_cycles(time.traffic, geometry, profile, share.busy);
+  time.fork_join_seconds = double(share.bands) * profile.fork_join_microseconds * 1e-6;
   const auto [less, more] = std::minmax(time.core_cycles, time.memory_cycles);
   const double cycles = profile.out_of_order ? more + overlap_lost * less : more + less;
-  time.seconds = cycles / (profile.gigahertz * 1e9);
+  time.seconds = cycles / (profile.gigahertz * 1e9) + time.fork_join_seconds;
   return time;
 }
 
@@ -150,15 +128,16 @@ Measurement outcome(Status status, std::string reason) {
 
 class ModelledMeasurer : public Measurer {
  public:
-  ModelledMeasurer(const Platform& platform, const MeasureSettings& settings, int qemu_every)
-      : target_(platform.target),
-        profile_(std::get<Modelled>(platform.how).profile),
-        hierarchy_(hierarchy_of(platform)),
+  ModelledMeasurer(const Platform& platform, const MeasureSettings& settings, ModelledSettings modelled)
+      : platform_(platform),
+        profile_(profile_of(platform_)),
         host_(codegen::host_target()),
         settings_(settings),
-        qemu_every_(std::uint64_t(qemu_every)),
-        runner_(check_only(settings)),
-        expected_(settings.input_seed) {}
+        modelled_(std::move(modelled)),
+        expected_(settings.input_seed) {
+    if (modelled_.memo == nullptr) modelled_.memo = std::make_shared<TrafficMemo>();
+    if (modelled_.host_checks == nullptr) modelled_.host_checks = std::make_shared<HostChecks>(settings);
+  }
 
   void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
                base::Monitor& monitor) override {
@@ -187,19 +166,20 @@ class ModelledMeasurer : public Measurer {
     base::Result<HostBinary> host = base::Reason{};
   };
 
-  static MeasureSettings check_only(MeasureSettings settings) {
-    settings.repetitions = 0;
-    return settings;
+  bool checked_on_host(std::uint64_t program_hash) const {
+    return program_hash % std::uint64_t(modelled_.host_every) == 0;
   }
 
   Made make(const codegen::Candidate& candidate) const {
     Made made;
-    made.program = codegen::program(candidate, target_);
+    made.program = codegen::program(candidate, platform_.target);
     if (!made.program) return made;
     made.program_hash = codegen::hash(*made.program);
     if (known_.count({candidate.workload.text, made.program_hash})) return made;
-    made.time = time_of(*made.program, target_, profile_, hierarchy_);
-    if (made.time && made.time->unsupported.empty()) made.host = compile_for_host(*made.program, host_);
+    made.time = time_of(*made.program, platform_, modelled_.caches, modelled_.memo.get());
+    if (made.time && made.time->unsupported.empty() && checked_on_host(made.program_hash) &&
+        !modelled_.host_checks->knows(candidate.workload, made.program_hash))
+      made.host = compile_for_host(*made.program, host_);
     return made;
   }
 
@@ -217,14 +197,15 @@ class ModelledMeasurer : public Measurer {
       std::vector<std::string> opcodes;
       for (const auto& [opcode, count] : made.time->unsupported) opcodes.push_back(opcode);
       return outcome(Status::unsupported,
-                     fmt::format("the model of {} lacks {}", target_.cpu, fmt::join(opcodes, ", ")));
+                     fmt::format("the model of {} lacks {}", platform_.target.cpu, fmt::join(opcodes, ", ")));
     }
-    if (!made.host) return outcome(Status::does_not_compile, "for the check on this host: " + made.host.reason().text);
-    const Measurement checked = runner_.run(workload, *made.host);
-    if (checked.status != Status::ok) return failed_check(checked, "on this host");
     Measurement measurement = outcome(Status::ok, "");
-    measurement.check = checked.check;
-    if (made.program_hash % qemu_every_ == 0 && qemu_works(monitor)) {
+    if (checked_on_host(made.program_hash)) {
+      const Measurement checked = modelled_.host_checks->check(workload, made.program_hash, made.host);
+      if (checked.status != Status::ok) return failed_check(checked, "on this host");
+      measurement.check = checked.check;
+    }
+    if (made.program_hash % std::uint64_t(modelled_.qemu_every) == 0 && qemu_works(monitor)) {
       const Measurement emulated = run_under_qemu(workload, *made.program);
       if (emulated.status == Status::ok)
         measurement.check = emulated.check;
@@ -234,6 +215,10 @@ class ModelledMeasurer : public Measurer {
         note_once(monitor, fmt::format("not checked under qemu ({}): {}", workload.text, emulated.reason));
     }
     measurement.seconds = {made.time->seconds};
+    if (profile_.noise_percent > 0) {
+      const std::uint64_t seed = base::hash_combine(made.program_hash, base::hash_bytes(platform_.long_name));
+      measurement.seconds = noisy(made.time->seconds, profile_.noise_percent, seed, settings_.repetitions);
+    }
     return measurement;
   }
 
@@ -247,7 +232,8 @@ class ModelledMeasurer : public Measurer {
     if (!qemu_works_) {
       qemu_works_ = false;
       if (profile_.qemu.empty()) {
-        note_once(monitor, fmt::format("the profile of {} names no qemu: checked on this host only", target_.cpu));
+        note_once(monitor,
+                  fmt::format("the profile of {} names no qemu: checked on this host only", platform_.target.cpu));
       } else {
         try {
           const base::Finished finished = base::run_process({profile_.qemu[0], "--version"}, std::chrono::seconds(10));
@@ -258,7 +244,7 @@ class ModelledMeasurer : public Measurer {
         if (!*qemu_works_)
           note_once(monitor, fmt::format("'{}' does not start: checked on this host only; install qemu-user to check "
                                          "code of {}",
-                                         profile_.qemu[0], target_.cpu));
+                                         profile_.qemu[0], platform_.target.cpu));
       }
     }
     return *qemu_works_;
@@ -267,7 +253,7 @@ class ModelledMeasurer : public Measurer {
   Measurement run_under_qemu(const codegen::Workload& workload, const codegen::LoopProgram& program) {
     const Expected& expected = expected_.of(workload);
     const auto deadline = std::chrono::milliseconds(std::int64_t(settings_.timeout_seconds * 1e3));
-    return run_under(profile_.qemu, program, target_, expected, 1, deadline);
+    return run_under(profile_.qemu, program, platform_.target, expected, 1, deadline);
   }
 
   void note_once(base::Monitor& monitor, const std::string& line) {
@@ -275,13 +261,11 @@ class ModelledMeasurer : public Measurer {
     noted_ = true;
   }
 
-  const codegen::Target target_;
-  const Profile profile_;
-  const Hierarchy hierarchy_;
+  const Platform platform_;
+  const Profile& profile_;  // the platform's
   const codegen::Target host_;
   const MeasureSettings settings_;
-  const std::uint64_t qemu_every_;
-  HostRunner runner_;
+  ModelledSettings modelled_;
   std::map<Key, Measurement> known_;  // each distinct program once
   std::optional<bool> qemu_works_;    // unknown until it is needed
   bool noted_ = false;
@@ -290,16 +274,110 @@ class ModelledMeasurer : public Measurer {
 
 }  // namespace
 
-base::Result<ModelledTime> modelled_time(const codegen::LoopProgram& program, const Platform& platform) {
+class HostChecks::State {
+ public:
+  explicit State(MeasureSettings settings) : runner(check_only(std::move(settings))) {}
+  static MeasureSettings check_only(MeasureSettings settings) {
+    settings.repetitions = 0;
+    return settings;
+  }
+  HostRunner runner;
+  std::map<std::pair<std::string, std::uint64_t>, Measurement> known;
+  std::int64_t runs = 0;
+  mutable std::mutex mutex;
+};
+
+HostChecks::HostChecks(const MeasureSettings& settings) : state_(std::make_unique<State>(settings)) {}
+HostChecks::~HostChecks() = default;
+
+bool HostChecks::knows(const codegen::Workload& workload, std::uint64_t program_hash) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->known.contains({workload.text, program_hash});
+}
+
+Measurement HostChecks::check(const codegen::Workload& workload, std::uint64_t program_hash,
+                              const base::Result<HostBinary>& binary) {
+  const std::lock_guard lock(state_->mutex);
+  const auto [place, is_new] = state_->known.try_emplace({workload.text, program_hash});
+  if (!is_new) return place->second;
+  ++state_->runs;
+  place->second = binary ? state_->runner.run(workload, *binary)
+                         : without_times(Status::does_not_compile, binary.reason().text, "thread_cpu");
+  return place->second;
+}
+
+std::int64_t HostChecks::runs() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->runs;
+}
+
+Geometry geometry_of(const Platform& platform) {
+  check_modelled(platform);
+  const codegen::Target& target = platform.target;
+  const Profile& profile = profile_of(platform);
+  Geometry geometry;
+  geometry.levels.push_back({*target.l1_bytes, profile.l1_ways, false});
+  if (target.l2_bytes) geometry.levels.push_back({*target.l2_bytes, profile.l2_ways, profile.l2_shared});
+  if (target.l3_bytes) geometry.levels.push_back({*target.l3_bytes, profile.l3_ways, profile.l3_shared});
+  geometry.line_bytes = *target.line_bytes;
+  geometry.page_bytes = profile.page_bytes;
+  geometry.huge_page_bytes = profile.huge_page_bytes;
+  geometry.tlb_entries = profile.tlb_entries;
+  geometry.l2_tlb_entries = profile.l2_tlb_entries;
+  if (profile.l2_tlb_entries > 0) geometry.l2_tlb_ways = profile.l2_tlb_ways;
+  geometry.prefetch_streams = profile.prefetch_streams;
+  return geometry;
+}
+
+double memory_cycles(const Traffic& traffic, const Geometry& geometry, const Profile& profile, std::int64_t cores) {
+  const std::array latencies{profile.l2_latency_cycles, profile.l3_latency_cycles};
+  double cycles = 0;
+  for (std::size_t level = 0; level < traffic.levels.size(); ++level) {
+    const bool last = level + 1 == traffic.levels.size();
+    const LevelTraffic& here = traffic.levels[level];
+    // A line that misses further out is charged there, with that latency.
+    const LevelTraffic behind = last ? LevelTraffic{} : traffic.levels[level + 1];
+    const double latency = last ? profile.memory_nanoseconds * profile.gigahertz : latencies[level];
+    double least = least_line_cycles;
+    if (last)
+      least = std::max(least,
+                       double(cores * geometry.line_bytes) / profile.memory_gigabytes_per_second * profile.gigahertz);
+    else if (geometry.levels[level + 1].shared)
+      least *= double(cores);
+    const double each = latency / profile.memory_parallelism;
+    cycles += (here.scattered - behind.scattered) * std::max(least, each) +
+              (here.prefetched - behind.prefetched) * std::max(least, each / prefetch_gain) +
+              here.written * (level == 0 ? first_write_back_cycles : later_write_back_cycles);
+  }
+  return cycles + traffic.tlb_misses * profile.l2_tlb_cycles + traffic.page_walks * profile.page_walk_cycles;
+}
+
+base::Result<ModelledTime> modelled_time(const codegen::LoopProgram& program, const Platform& platform,
+                                         const CacheSettings& caches, TrafficMemo* memo) {
   check_platform(platform);
-  return time_of(program, platform.target, std::get<Modelled>(platform.how).profile, hierarchy_of(platform));
+  return time_of(program, platform, caches, memo);
+}
+
+std::vector<double> noisy(double seconds, double percent, std::uint64_t seed, int repetitions) {
+  std::vector<double> all;
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    base::Stream stream(seed, "noise", std::uint64_t(repetition));
+    double factor = std::exp(percent / 100 * stream.normal());
+    if (stream.uniform() < outlier_share)
+      factor *= least_outlier + (greatest_outlier - least_outlier) * stream.uniform();
+    all.push_back(seconds * factor);
+  }
+  return all;
 }
 
 std::unique_ptr<Measurer> make_modelled_measurer(const Platform& platform, const MeasureSettings& settings,
-                                                 int qemu_every) {
+                                                 ModelledSettings modelled) {
   check_platform(platform);
-  if (qemu_every < 1) throw base::UserError("qemu_every", fmt::format("{} is less than 1", qemu_every));
-  return std::make_unique<ModelledMeasurer>(platform, settings, qemu_every);
+  if (modelled.qemu_every < 1)
+    throw base::UserError("qemu_every", fmt::format("{} is less than 1", modelled.qemu_every));
+  if (modelled.host_every < 1)
+    throw base::UserError("host_every", fmt::format("{} is less than 1", modelled.host_every));
+  return std::make_unique<ModelledMeasurer>(platform, settings, std::move(modelled));
 }
 
 }  // namespace graft::tasks

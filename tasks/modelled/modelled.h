@@ -2,18 +2,21 @@
 // plus what a hierarchy of caches would add. Nothing runs on the modelled cpu, so a time from here is never called a
 // measurement of a device: its clock is "modelled", its platform's name says so.
 //
-// What is not modelled: noise, conflict misses, address translation, stores that hold up later loads, instruction
-// fetch, contention between cores and the cost of starting them.
+// What is not modelled: stores that hold up later loads, instruction fetch, rows and banks of memory, cores that write
+// to each other's lines.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "codegen/program/program.h"
 #include "tasks/measurer.h"
+#include "tasks/modelled/caches.h"
+#include "tasks/native.h"
 #include "tasks/platform.h"
 
 namespace graft::tasks {
@@ -21,33 +24,81 @@ namespace graft::tasks {
 struct ModelledTime {
   double seconds = 0;
   double core_cycles = 0;                  // all accesses hitting the first cache
-  double memory_cycles = 0;                // what missed lines cost in all
+  double memory_cycles = 0;                // what missed lines and pages cost in all
+  double fork_join_seconds = 0;            // of parallel nests
   double instructions = 0;                 // executed by the busiest core
   std::map<std::string, int> unsupported;  // opcodes without a model: when there are any, seconds mean nothing
+  Traffic traffic;                         // of the busiest core
 };
+
+// UserError unless the platform is modelled, and as check_profile does.
+Geometry geometry_of(const Platform& platform);
+
+// Cycles that the traffic costs, `cores` of them being busy at a time. Sums over the lines that one level misses and
+// the next one has: latency / memory_parallelism each, and 2.5 times less where a prefetcher has seen the line coming,
+// but at least 1 cycle, a cycle for each busy core where the next level is shared, and the time that memory needs for
+// the lines of all busy cores; a line written back costs 2 cycles from the first cache, 3 from the others; a miss of
+// the first TLB l2_tlb_cycles, one of the last TLB page_walk_cycles more.
+double memory_cycles(const Traffic& traffic, const Geometry& geometry, const Profile& profile, std::int64_t cores = 1);
 
 // One `run` of many, deterministic. With C = core and M = memory cycles, f = the clock:
 //   in order      (C + M) / f
 //   out of order  (max(C, M) + 0.15 min(C, M)) / f
-// M sums over the lines that one level of the hierarchy misses and the next one has: latency / memory_parallelism, and
-// 2.5 times less for sequential lines, which a prefetcher asks for ahead of time (where memory_parallelism is above 1:
-// a core with one miss in flight has nothing to prefetch with), but at least 1 cycle; a line written back costs 2
-// cycles from the first cache, 3 from the others. Lines: see traffic.h. Parallel loops are timed as the
-// busiest core's ceil(tasks / target.threads) iterations of a band.
+// Bands (adjacent parallel loops) are dealt out to target.threads cores in static chunks; C and M are of the busiest
+// core, which runs ceil(tasks / threads) iterations of each band and has its part of the shared levels; each band that
+// more than one core works on costs fork_join_microseconds.
 //
+// Results of the cache simulator are taken from and added to `memo`, if there is one.
 // UserError for a cpu without a scheduling model and for a description that lacks what is needed (checked as
 // make_modelled_measurer does); a Reason for a program that the back end cannot emit.
-base::Result<ModelledTime> modelled_time(const codegen::LoopProgram& program, const Platform& platform);
+base::Result<ModelledTime> modelled_time(const codegen::LoopProgram& program, const Platform& platform,
+                                         const CacheSettings& caches = {}, TrafficMemo* memo = nullptr);
 
-// Every distinct program is compiled for this host, too, and its results checked there (check "host"); one of
+// What a harness would have seen of a run that takes `seconds`: each repetition times a log-normal factor with sigma
+// `percent` / 100, one in fifty also times 1.2 to 2. Depends on its arguments only; a longer list begins with the
+// shorter one.
+std::vector<double> noisy(double seconds, double percent, std::uint64_t seed, int repetitions);
+
+// Checks of programs on this host, each distinct one once, for whoever asks: the same program on several platforms is
+// compiled and run for the first of them only. Thread-safe; one check at a time.
+class HostChecks {
+ public:
+  // Of the settings only those that concern checks matter. UserError for settings that HostRunner refuses.
+  explicit HostChecks(const MeasureSettings& settings);
+  ~HostChecks();
+  // Whether the check is known already. Programs are told apart by their workload and hash.
+  bool knows(const codegen::Workload& workload, std::uint64_t program_hash) const;
+  // Status, reason and check of a run of `binary`, which is looked at only when the check is not known.
+  datasets::Measurement check(const codegen::Workload& workload, std::uint64_t program_hash,
+                              const base::Result<HostBinary>& binary);
+  std::int64_t runs() const;  // how many were not known before
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+struct ModelledSettings {
+  int qemu_every = 100;
+  int host_every = 1;  // of distinct programs, chosen by hash, one in so many is checked on this host
+  std::shared_ptr<HostChecks> host_checks = {};  // that several measurers may share; none: one of its own
+  CacheSettings caches;
+  std::shared_ptr<TrafficMemo> memo;  // that several measurers may share; none: one of its own
+};
+
+// Every distinct program (or one in host_every) is compiled for this host, too, and its results checked there (check
+// "host", else "none"), without being timed; one of
 // `qemu_every` programs, chosen by its hash, also runs under the profile's qemu as the code of the modelled cpu (check
 // "qemu"). Where qemu is not installed, cannot run such code, or takes longer than the time limit, the check stays
 // "host" and the monitor is told once. A program that fails a check has that check's status, and no seconds. Code with
 // opcodes that the cpu's model lacks is `unsupported`.
 //
-// UserError unless the platform is modelled with a first cache, latencies for the caches that it has, positive numbers,
-// and a cpu with a scheduling model; and for settings that HostRunner refuses.
+// A measurement has the one modelled time; with the profile's noise_percent above 0 it has settings.repetitions noisy
+// ones (noisy(), seeded by program and platform).
+//
+// UserError unless the platform is modelled with a good profile (check_profile) and a cpu with a scheduling model; and
+// for settings that HostRunner refuses.
 std::unique_ptr<Measurer> make_modelled_measurer(const Platform& platform, const MeasureSettings& settings,
-                                                 int qemu_every = 100);
+                                                 ModelledSettings modelled = {});
 
 }  // namespace graft::tasks

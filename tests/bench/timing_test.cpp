@@ -94,6 +94,7 @@ KernelRow row(const std::string& workload, double ours, double theirs) {
   KernelRow made{.run = "r",
                  .workload = workload,
                  .pipeline = "search",
+                 .layouts = {},
                  .program = "0",
                  .flops = 1e9,
                  .peak_flops = 2e9,

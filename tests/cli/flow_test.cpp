@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "datasets/dataset.h"
 #include "tests/cli/support.h"
 
 namespace graft::cli {
@@ -60,6 +61,84 @@ TEST_F(Flow, CollectNeverReplacesAFileThatIsNotItsOwn) {
       graft(quick({"collect", small, "--platform", "native:v2", "--samples", "2", "--out", file("precious.h5")}));
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_EQ(base::read_file(file("precious.h5")), "something");
+}
+
+// Two platforms measured on one list of programs, and compared on it.
+TEST_F(Flow, ProgramsOfADatasetAreMeasuredElsewhere) {
+  for (const std::string level : {"v2", "v3"}) {
+    const base::Document result =
+        json_of(quick({"collect", "--programs", file("v2.h5") + "," + file("v3.h5"), "--platform", "native:" + level,
+                       "--out", file("common-" + level + ".h5")}));
+    EXPECT_GE(result.at("trials").as_integer(), 48);  // both files draw some programs alike
+    EXPECT_LE(result.at("trials").as_integer(), 96);
+  }
+  // In turn from each file, so that both are in the first ones; and only of the workload that was asked for.
+  const base::Document few = json_of(quick({"collect", other, "--programs", file("v3.h5") + "," + file("v2.h5"),
+                                            "--samples", "10", "--platform", "native:v3", "--out", file("few.h5")}));
+  EXPECT_EQ(few.at("trials").as_integer(), 10);
+  const datasets::Dataset all = datasets::read_dataset(file("common-v2.h5")),
+                          some = datasets::read_dataset(file("few.h5"));
+  ASSERT_EQ(some.workloads.size(), 1u);
+  std::set<std::uint64_t> known;
+  for (const datasets::Dataset::Row& row : all.rows) known.insert(codegen::hash(all.candidate(row)));
+  for (const datasets::Dataset::Row& row : some.rows) EXPECT_TRUE(known.contains(codegen::hash(some.candidate(row))));
+
+  const std::vector<std::string> compare{"compare", file("common-v2.h5"), file("common-v3.h5"), "--out",
+                                         file("compare.html")};
+  const base::Document result = json_of(compare);
+  EXPECT_EQ(result.at("platforms").as_list().size(), 2u);
+  const base::Document& overall = result.at("families").as_list()[0];
+  EXPECT_EQ(overall.at("family").as_string(), "all");
+  EXPECT_EQ(overall.at("workloads").as_list().size(), 2u);
+  const double correlation = overall.at("spearman").as_list()[0].as_list()[1].as_number();
+  EXPECT_GE(correlation, -1);
+  EXPECT_LE(correlation, 1);
+  EXPECT_GE(result.at("regret").at("worst").as_list()[0].as_list()[1].as_number(), 1);
+  const std::string page = base::read_file(file("compare.html"));
+  EXPECT_NE(page.find("Rank correlation: matmul"), std::string::npos);
+  EXPECT_NE(page.find("<rect class=\"cell\""), std::string::npos);
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  EXPECT_EQ(page.find("http"), std::string::npos);
+  // The same page from the printed result.
+  base::replace_file(file("compare.json"), result.to_json());
+  EXPECT_EQ(graft({"report", file("compare.json"), "--out", file("report.html")}).exit_code, 0);
+  EXPECT_NE(base::read_file(file("report.html")).find("<rect class=\"cell\""), std::string::npos);
+
+  const base::Finished table = graft(compare);
+  EXPECT_NE(table.out.find("regret: best of row on column"), std::string::npos) << table.out;
+}
+
+TEST_F(Flow, CompareNeedsProgramsInCommon) {
+  const base::Finished alone = graft({"compare", file("v2.h5")});
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_NE(alone.err.find("at least two"), std::string::npos) << alone.err;
+}
+
+TEST_F(Flow, CleanSaysWhatItDrops) {
+  const base::Document result = json_of({"clean", file("v2.h5"), "--out", file("clean.h5")});
+  std::int64_t dropped = 0;
+  for (const auto& [why, count] : result.at("dropped").as_map()) dropped += count.as_integer();
+  EXPECT_EQ(result.at("rows").as_integer(), 48);
+  EXPECT_EQ(result.at("kept").as_integer() + dropped, 48);
+  EXPECT_EQ(std::int64_t(result.at("dropped_rows").as_list().size()), dropped);
+  const datasets::Dataset cleaned = datasets::read_dataset(file("clean.h5"));
+  EXPECT_EQ(std::int64_t(cleaned.rows.size()), result.at("kept").as_integer());
+  EXPECT_EQ(cleaned.provenance.at("cleaned").at("rows").as_integer(), 48);
+  const base::Finished table = graft({"clean", file("v2.h5"), "--out", file("clean.h5")});
+  EXPECT_NE(table.out.find("duplicate"), std::string::npos) << table.out;
+  const base::Finished onto_itself = graft({"clean", file("v2.h5"), "--out", file("v2.h5")});
+  EXPECT_EQ(onto_itself.exit_code, 2);
+  EXPECT_NE(onto_itself.err.find("is what is cleaned"), std::string::npos) << onto_itself.err;
+}
+
+TEST_F(Flow, InspectShowsTheCard) {
+  const base::Document card = json_of({"inspect", file("v2.h5")}).at("card");
+  EXPECT_EQ(card.at("platform").at("id").as_string(), "native:v2");
+  EXPECT_EQ(card.at("workloads").as_list().size(), 2u);
+  EXPECT_NE(card.at("made").at("command").as_string().find("collect"), std::string::npos);
+  const base::Finished text = graft({"inspect", file("v2.h5")});
+  EXPECT_NE(text.out.find("card: gates are"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("workloads."), std::string::npos) << text.out;
 }
 
 TEST_F(Flow, ASpaceOfOnesOwn) {

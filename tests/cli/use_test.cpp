@@ -11,8 +11,8 @@ TEST(Help, ListsEveryCommand) {
   const base::Finished finished = graft({"--help"});
   EXPECT_EQ(finished.exit_code, 0);
   EXPECT_EQ(finished.err, "");
-  for (const char* name : {"doctor", "platform list", "platform show", "platform probe", "collect", "train", "adapt",
-                           "evaluate", "tune", "inspect", "report"}) {
+  for (const char* name : {"doctor", "platform list", "platform show", "platform probe", "platform validate", "collect",
+                           "clean", "compare", "train", "adapt", "evaluate", "tune", "inspect", "report"}) {
     EXPECT_NE(finished.out.find(name), std::string::npos) << name;
     const base::Finished own = graft({"help", std::string(name).substr(0, std::string(name).find(' '))});
     if (std::string(name).find(' ') == std::string::npos) {
@@ -84,6 +84,14 @@ const std::vector<Refused> kRefused = {
     {{"tune", small, "--model", "nothing.h5"}, {"nothing.h5"}},
     {{"tune", small, "--space", "nothing.space"}, {"nothing.space"}},
     {{"collect", small, small, "--out", "twice.h5"}, {"twice"}},
+    {{"collect", "suite:resnet18", "resnet18.C2", "--out", "twice.h5"}, {"twice"}},
+    {{"collect", "suite:shiped", "--out", "x.h5"}, {"unknown suite", "did you mean 'shipped'"}},
+    {{"collect", "--out", "x.h5"}, {"WORKLOAD", "nothing to collect"}},
+    {{"collect", "--programs", "missing.h5", "--out", "x.h5"}, {"missing.h5"}},
+    {{"collect", "--programs", "x.h5", "--explorer", "annealing", "--out", "y.h5"}, {"--explorer", "--programs"}},
+    {{"clean", "missing.h5", "--out", "x.h5"}, {"missing.h5"}},
+    {{"clean", "missing.h5"}, {"--out is missing"}},
+    {{"compare", "missing.h5", "other.h5"}, {"missing.h5"}},
     {{"collect", small, "--out", "no/such/folder/x.h5"}, {"--out", "no/such/folder", "does not exist"}},
     {{"train", "nothing.h5", "--out", "m.h5", "--learner", "mamml"},
      {"unknown learner 'mamml'", "did you mean 'maml'"}},
@@ -182,6 +190,23 @@ TEST(Intrinsics, AreTunedAndRecorded) {
   // Without the file it is another request.
   const base::Finished other_request = graft(quick({"tune", small, "--explorer", "random", "--out", run}));
   EXPECT_EQ(other_request.exit_code, 2) << other_request.err;
+}
+
+TEST(Layouts, AreChosenAndRecorded) {
+  const base::Folder folder;
+  const std::string run = (folder / "run").string();
+  const auto tune = [&](const std::string& layouts) {
+    return quick({"tune", "conv2d(c=16,h=6,w=6,k=64,r=3,s=3,pad=1)", "--platform", "native:v3", "--layouts", layouts,
+                  "--explorer", "random", "--trials", "24", "--rebuild", "0", "--out", run});
+  };
+  const base::Finished wrong = graft(tune("blocked"));
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NE(wrong.err.find("--layouts: 'blocked' is neither given nor free"), std::string::npos) << wrong.err;
+  const base::Document result = json_of(tune("free"));
+  EXPECT_EQ(result.at("statuses").find("wrong_result"), nullptr);
+  EXPECT_GE(result.at("statuses").at("ok").as_integer(), 20);
+  EXPECT_NE(base::read_file(run + "/journal.jsonl").find("layout X 0 1/8 2 3 1%8"), std::string::npos);
+  EXPECT_EQ(graft(tune("given")).exit_code, 2);  // another request
 }
 
 TEST(Platforms, AreListedShownAndProbed) {

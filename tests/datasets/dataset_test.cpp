@@ -3,6 +3,7 @@
 #include <limits>
 #include <variant>
 
+#include "datasets/episodes.h"
 #include "datasets/h5.h"
 #include "datasets/hdf5.h"
 #include "tests/datasets/support.h"
@@ -33,6 +34,66 @@ TEST(Dataset, ThousandRowsReadBackEqual) {
     EXPECT_TRUE(same(read_dataset(folder / "d.h5"), dataset)) << rows << " rows";
   }
   EXPECT_EQ(kind_of_file(folder / "d.h5"), "dataset");
+}
+
+// Several chunks of every column.
+TEST(Dataset, TwentyThousandRowsReadBackEqual) {
+  const Folder folder;
+  const Dataset dataset = random_dataset(20'000, 8);
+  write_dataset(dataset, folder / "d.h5");
+  EXPECT_TRUE(same(read_dataset(folder / "d.h5"), dataset));
+}
+
+TEST(Dataset, DISABLED_MillionRowsReadBackEqual) {
+  const Folder folder;
+  const Dataset dataset = random_dataset(1'000'000, 9);
+  write_dataset(dataset, folder / "d.h5");
+  EXPECT_TRUE(same(read_dataset(folder / "d.h5"), dataset));
+}
+
+testing::AssertionResult same_rows(const std::vector<Dataset::Row>& rows, const Dataset& expected,
+                                   const std::vector<std::int64_t>& positions) {
+  Dataset a = expected, b = expected;
+  a.rows = rows;
+  b.rows.clear();
+  for (const std::int64_t position : positions) b.rows.push_back(expected.rows[std::size_t(position)]);
+  return same(a, b);
+}
+
+TEST(DatasetFile, ReadsRowsByPosition) {
+  const Folder folder;
+  const Dataset dataset = random_dataset(5000, 6);
+  write_dataset(dataset, folder / "d.h5");
+  const DatasetFile file(folder / "d.h5");
+  EXPECT_EQ(file.size(), 5000);
+  EXPECT_EQ(file.head().rows.size(), 0u);
+  EXPECT_EQ(file.head().sketches.size(), dataset.sketches.size());
+  for (const auto& [first, count] : {std::pair{0, 5000}, {0, 0}, {5000, 0}, {1023, 2}, {4999, 1}, {1000, 3000}}) {
+    std::vector<std::int64_t> positions;
+    for (std::int64_t i = 0; i < count; ++i) positions.push_back(first + i);
+    EXPECT_TRUE(same_rows(file.rows(first, count), dataset, positions)) << first << " " << count;
+  }
+  base::Stream stream(2, "positions");
+  for (const std::int64_t count : {1, 7, 320, 5000}) {
+    std::vector<std::int64_t> positions = stream.choose(5000, count);
+    positions.push_back(positions.front());  // once more
+    EXPECT_TRUE(same_rows(file.rows(positions), dataset, positions)) << count << " positions";
+  }
+  EXPECT_TRUE(file.rows(std::vector<std::int64_t>{}).empty());
+}
+
+TEST(DatasetFile, GroupsAreThoseOfTheDataset) {
+  const Folder folder;
+  Dataset dataset = random_dataset(3000, 7);
+  for (std::size_t i = 0; i < dataset.rows.size(); i += 3) dataset.rows[i].program_hash = 0;
+  write_dataset(dataset, folder / "d.h5");
+  const std::vector<Group> expected = groups(dataset), found = groups(DatasetFile(folder / "d.h5"));
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t g = 0; g < found.size(); ++g) {
+    EXPECT_EQ(found[g].platform, expected[g].platform);
+    EXPECT_EQ(found[g].workload, expected[g].workload);
+    EXPECT_EQ(found[g].rows, expected[g].rows);
+  }
 }
 
 TEST(Dataset, ExtremesReadBackEqual) {

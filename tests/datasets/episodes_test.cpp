@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/expression/suites.h"
 #include "tests/datasets/support.h"
 
 namespace graft::datasets {
@@ -105,6 +106,48 @@ TEST(SplitByWorkload, RefusesWhatCannotBeSplit) {
   std::vector<Group> one = example_groups();
   one.resize(1);
   EXPECT_TRUE(contains(message_of<base::UserError>([&] { split_by_workload(one, 0.5, 1); }), "at least 2"));
+}
+
+TEST(NamedSplit, ByPlatformKnowsItsRoles) {
+  std::vector<Group> groups;
+  for (const char* platform : {"native:v3", "model:a64fx", "model:sifive-x280", "model:sifive-p450", "model:pwr9"}) {
+    groups.push_back({platform, {"w"}, {0}});
+  }
+  const Split split = named_split(groups, "platforms");
+  EXPECT_EQ(split.train, (std::vector<int>{1, 4}));
+  EXPECT_EQ(split.held_out, (std::vector<int>{2}));
+  EXPECT_EQ(role_of("model:sifive-p450"), "");
+  groups.erase(groups.begin() + 2);
+  EXPECT_TRUE(contains(message_of<base::UserError>([&] { named_split(groups, "platforms"); }), "no held-out part"));
+}
+
+TEST(NamedSplit, FoldsHoldEachWorkloadOutOnce) {
+  std::vector<Group> groups;
+  for (const codegen::Workload& workload : codegen::parse_workloads("suite:shipped"))
+    groups.push_back({"p", workload, {0}});
+  std::vector<int> times(groups.size(), 0);
+  for (int fold = 0; fold < folds; ++fold) {
+    const Split split = named_split(groups, workload_split(fold));
+    EXPECT_EQ(split.train.size() + split.held_out.size(), groups.size());
+    for (const int held_out : split.held_out) {
+      ++times[std::size_t(held_out)];
+      EXPECT_EQ(fold_of(groups[std::size_t(held_out)].workload), fold);
+    }
+    EXPECT_GE(split.held_out.size(), groups.size() / folds);
+  }
+  EXPECT_EQ(times, std::vector<int>(groups.size(), 1));
+}
+
+// Stored cards and tables name them.
+TEST(NamedSplit, IsTheSameInEveryRelease) {
+  EXPECT_EQ(fold_of(codegen::parse_workload("resnet18.C2")), 1);
+  EXPECT_EQ(fold_of(codegen::parse_workload("matmul(m=1024,n=1024,k=1024)")), 4);
+  EXPECT_EQ(fold_of(codegen::parse_workload("matmul(m=24,n=32,k=16)")), 4);
+}
+
+TEST(NamedSplit, RefusesOtherNames) {
+  EXPECT_TRUE(contains(message_of<base::UserError>([] { named_split(example_groups(), "workload.1"); }),
+                       "did you mean 'workloads.1'"));
 }
 
 TEST(Episode, SupportAndQueryAreDisjointAndCoverAll) {

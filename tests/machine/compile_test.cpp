@@ -342,6 +342,40 @@ run
 )");
 }
 
+// Everywhere a loop's iterations begin, and beyond the ends of buffers, where pages cannot be touched.
+TEST(Compile, PrefetchesChangeNothing) {
+  const std::string text = R"(buffer A f32 [40,64] input
+buffer C f32 [40,64] output
+buffer T f32 [64] temporary
+run
+  for i 40 prefetch A[i + 39,0], A[i - 39,63], C[i + 2,16]
+    for u 2 unrolled prefetch A[i + 1,32*u]
+      for j 32
+        T[32*u + j] = A[i,32*u + j]
+    for o 1 prefetch T[63]
+      for v 64 vector
+        C[i,v] = T[v] + 1
+)";
+  expect_right(text);
+  const auto listing = assembly(parsed(text), host_target());
+  ASSERT_TRUE(listing.ok()) << listing.reason().text;
+  std::size_t prefetches = 0;
+  const std::string_view call = "call void @llvm.prefetch";
+  for (std::size_t at = 0; (at = listing->find(call, at)) != std::string::npos; at += call.size()) ++prefetches;
+  EXPECT_EQ(prefetches, 3u + 2 + 1) << *listing;
+  const std::pair<const char*, const char*> targets[] = {{"x86_64-unknown-linux-gnu", "x86-64-v2"},
+                                                         {"aarch64-unknown-linux-gnu", "cortex-a53"},
+                                                         {"powerpc64le-unknown-linux-gnu", "pwr9"},
+                                                         {"riscv64-unknown-linux-gnu", "sifive-u54"}};
+  for (const auto& [triple, cpu] : targets) {
+    Target target;
+    target.triple = triple;
+    target.cpu = cpu;
+    const auto object = compile(parsed(text), target);
+    EXPECT_TRUE(object.ok()) << cpu << ": " << object.reason().text;
+  }
+}
+
 // Random affine nests: any kinds of loops, strides and offsets.
 TEST(Compile, RandomNestsAgreeWithTheInterpreter) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {

@@ -47,6 +47,36 @@ Examples examples(std::int64_t rows, std::int64_t columns, std::uint64_t seed,
   return out;
 }
 
+// What a platform that was held out looks like must not be known: the stored statistics are those of the training rows,
+// and adapting keeps them.
+TEST(Normalisation, IsOfTheTrainingRowsAlone) {
+  TaskSet all = synthetic::make({.platforms = 3, .workloads = 2, .rows = 40, .features = 5});
+  for (Examples& group : all.groups) {
+    if (group.platform != "p2") continue;
+    for (std::int64_t r = 0; r < group.size(); ++r) group.features.rows.at(r, 1) += 100;
+  }
+  const TaskSet training = without_platform(all, "p2");
+  const std::vector<Examples> held_out = only_platforms(all, {"p2"}).groups;
+  const Normalisation expected = fit_normalisation(training.groups);
+  ASSERT_FALSE(expected == fit_normalisation(all.groups));
+  LearnerSettings settings;
+  settings.hidden = {8};
+  settings.steps = 3;
+  base::Monitor monitor;
+  int models = 0;
+  for (const LearnerEntry& learner : learners()) {
+    const auto model = make_learner(learner.name)->train(training, settings, monitor);
+    const auto adapted = model->adapted(held_out);
+    for (const CostModel* each : {model.get(), adapted.get()}) {
+      const base::Arrays state = each->state();
+      if (!state.arrays.contains("mean")) continue;  // one that normalises nothing before it has support
+      EXPECT_EQ(normalisation_from(state), expected) << learner.name;
+      ++models;
+    }
+  }
+  EXPECT_GE(models, 12);
+}
+
 TEST(Normalisation, CentresScalesClipsAndDropsConstants) {
   Examples group = examples(200, 3, 1, [](auto) { return 0.0; });
   for (std::int64_t r = 0; r < 200; ++r) {

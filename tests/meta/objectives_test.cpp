@@ -30,6 +30,19 @@ TEST(Objective, RankLossByHand) {
   EXPECT_NEAR(gradient[0] + gradient[1] + gradient[2], 0, 1e-14);
 }
 
+TEST(Objective, LambdaLossByHand) {
+  // Speeds 1, 1/2, 1/4 of the fastest; by score the order is rows 1, 0, 2.
+  const std::vector<double> log_seconds = {0, std::log(2.0), std::log(4.0)};
+  const Objective objective(Loss::lambda, log_seconds, std::vector<std::int64_t>{3});
+  const std::vector<double> s = {0.5, 0.9, -1.0};
+  const double first = 1, second = 1 / std::log2(3.0), third = 0.5;
+  const double ideal = first + 0.5 * second + 0.25 * third;
+  const double expected = 0.5 * (first - second) * logistic(s[1] - s[0]) +
+                          0.75 * (second - third) * logistic(s[2] - s[0]) +
+                          0.25 * (first - third) * logistic(s[2] - s[1]);
+  EXPECT_NEAR(objective.value<double>(s), expected / ideal, 1e-14);
+}
+
 TEST(Objective, SquaredLossByHand) {
   const std::vector<double> log_seconds = {-1.0, -3.0};
   const Objective objective(Loss::squared, log_seconds, std::vector<std::int64_t>{2});
@@ -40,7 +53,7 @@ TEST(Objective, SquaredLossByHand) {
 
 TEST(Objective, GroupsAreNeverCompared) {
   const std::vector<double> log_seconds = {0.0, -1.0, 5.0, 4.0};
-  for (const Loss loss : {Loss::rank, Loss::squared}) {
+  for (const Loss loss : {Loss::rank, Loss::squared, Loss::lambda}) {
     const Objective objective(loss, log_seconds, std::vector<std::int64_t>{2, 2});
     const std::vector<double> s = {0.1, 0.7, -0.2, 0.9}, moved = {0.1, 0.7, 99.8, 100.9};
     EXPECT_NEAR(objective.value<double>(s), objective.value<double>(moved), 1e-12) << name_of(loss);
@@ -74,7 +87,7 @@ TEST(Objective, DerivativesAgreeWithCentralDifferences) {
       v.push_back(stream.normal());
     }
     log_seconds[3] = log_seconds[5];  // a tie
-    for (const Loss loss : {Loss::rank, Loss::squared}) {
+    for (const Loss loss : {Loss::rank, Loss::squared, Loss::lambda}) {
       const Objective objective(loss, log_seconds, sizes);
       const double step = 1e-5;
       std::vector<double> up = s, down = s, gradient(25), product(25), gradient_up(25), gradient_down(25);
@@ -108,7 +121,7 @@ TEST(Objective, FarScoresStayFinite) {
 }
 
 TEST(Objective, NamesGoBothWays) {
-  EXPECT_EQ(loss_named(name_of(Loss::squared)), Loss::squared);
+  for (const Loss loss : {Loss::rank, Loss::squared, Loss::lambda}) EXPECT_EQ(loss_named(name_of(loss)), loss);
   EXPECT_EQ(loss_named("rank"), Loss::rank);
   EXPECT_THROW(loss_named("rnk"), base::UserError);
 }

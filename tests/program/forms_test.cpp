@@ -51,8 +51,8 @@ run
     for i.1 8 unrolled
       for j.v 32 vector
         acc[i.1,j.v] = 0
-    for k 512
-      for i.1 8 unrolled
+    for k 512 prefetch A[8*i.0,k + 16], packed[k + 2,0]
+      for i.1 8 unrolled prefetch packed[k + 1,16*i.1]
         for j.v 32 vector
           acc[i.1,j.v] += A[8*i.0 + i.1,k] * packed[k,j.v]
     for i.1 8 unrolled
@@ -69,6 +69,8 @@ run
   EXPECT_EQ(program.buffers[4].scope, Scope::registers);
   EXPECT_EQ(program.loops[2].kind, LoopKind::parallel);
   EXPECT_EQ(program.stores[3].combine, Combine::max);
+  EXPECT_EQ(program.loops[5].prefetches.size(), 2u);
+  EXPECT_EQ(program.loops[6].prefetches.size(), 1u);
 }
 
 TEST(Forms, LiteralsKeepTheirValues) {
@@ -88,6 +90,27 @@ run
   other.buffers[1].values[1] = 0.5;
   EXPECT_FALSE(other == program);
   EXPECT_NE(hash(other), hash(program));
+}
+
+TEST(Forms, LayoutsOfParametersAreKept) {
+  const std::string begin = "buffer A f32 [2,3,4] input";
+  const std::string rest = "\nbuffer C f32 [2] output\nbuffer T f32 [2] temporary";
+  const std::string run = "\nrun\n  for i 2\n    C[i] = A[i,0,0]\n  T[0] = 1\n";
+  const std::string text = begin + " stored {1/4 0 1%4}" + rest + run;
+  const LoopProgram program = parse_program(text, "p");
+  EXPECT_EQ(to_text(program), text);
+  EXPECT_TRUE(program_from(base::parse_json(to_document(program).to_json(), "p")) == program);
+  const LoopProgram plain = parse_program(begin + rest + run, "p");
+  EXPECT_FALSE(plain == program);
+  EXPECT_NE(hash(plain), hash(program));
+  const auto refused = [&](const std::string& all, const std::string& words) {
+    EXPECT_NE(text_refusal(all + run).find(words), std::string::npos) << text_refusal(all + run);
+  };
+  refused(begin + " stored {1/4 0}" + rest, "p:1: the layout of 'A' has 2 dimensions instead of 3");
+  refused(begin + " stored {1/2 0 1%2}" + rest, "p:1: the layout of 'A'");
+  refused(begin + " stored {1/4 0 1%}" + rest, "'1%' is no stored dimension");
+  refused(begin + " stored {1/4 0 1%4" + rest, "p:1:");
+  refused(begin + rest + " stored {0}", "temporary buffer 'T' has a layout");
 }
 
 TEST(Forms, LiteralsThatAreNoneAreRefused) {
@@ -153,6 +176,14 @@ TEST(Forms, IllFormedProgramsAreRefusedWithTheLine) {
   expect_refused("  for i 2 parallel\n    C[0] = acc[i]\n", "p:7: ", "indexed by parallel loop 'i'");
   expect_refused("  for i 4\n    for i 2\n      C[i] = 0\n", "p:7: ", "stands inside a loop of that name");
   expect_refused("  for i 4\n  C[0] = 0\n", "p:6: ", "loop 'i' has no body");
+  const std::string sum = "\n    C[i] += A[i,0]\n";
+  expect_refused("  for i 4 vector prefetch A[i,0]" + sum, "p:6: ", "vector loop 'i' prefetches");
+  expect_refused("  for i 4 prefetch W[i]" + sum, "p:6: ", "a prefetch of 'W', which loop 'i' does not touch");
+  expect_refused("  for i 4 prefetch A[i + 4,0]" + sum, "p:6: ", "index 0 of buffer 'A' reaches 7, outside of -3 .. 6");
+  expect_refused("  for i 4 prefetch A[i - 4,0]" + sum,
+                 "p:6: ", "index 0 of buffer 'A' reaches -4, outside of -3 .. 6");
+  expect_refused("  for i 4 unrolled prefetch acc[0]\n    acc[0] = A[i,0]\n",
+                 "p:6: ", "a prefetch of 'acc', which is not in memory");
   expect_refused("  A[0,0] = 1\n", "p:6: ", "input buffer 'A' is written");
   expect_refused("", "p: ", "'run' is empty");
   expect_refused("prepare\n  acc[0] = A[0,0]\nrun\n  C[0] = 1\n", "p:7: ", "'prepare' reads input buffer 'A'");
@@ -164,6 +195,12 @@ TEST(Forms, IllFormedProgramsAreRefusedWithTheLine) {
 TEST(Forms, TextThatDoesNotParseIsRefusedWithLineAndColumn) {
   expect_refused("  for i 4 vectr\n    C[i] = 0\n", "p:6:", "unknown kind of loop 'vectr'; did you mean 'vector'?");
   expect_refused("  for i\n    C[i] = 0\n", "p:6:", "expected an integer, got the end of the text");
+  expect_refused("  for i 4 prefetch\n    C[i] = 0\n", "p:6:", "expected a name, got the end");
+  expect_refused("  for i 4 prefetch D[i]\n    C[i] = 0\n", "p:6:", "unknown buffer 'D'");
+  expect_refused("  for i 4 prefetch C[j]\n    C[i] = 0\n", "p:6:", "no loop 'j'");
+  expect_refused("  for i 4 prefetch C[i] C[i]\n    C[i] = 0\n",
+                 "p:6:", "expected ',' or the end of what is prefetched");
+  expect_refused("  for i 4 serial perfetch C[i]\n    C[i] = 0\n", "p:6:", "expected 'intrinsic', 'prefetch' or");
   expect_refused("  C[0] = D[0]\n", "p:6:", "unknown buffer 'D'");
   expect_refused("  C[0] = sqr(2)\n", "p:6:", "unknown function 'sqr'; did you mean 'sqrt'?");
   expect_refused("  C[0] = max(2)\n", "p:6:15: ", "expected ','");
@@ -213,6 +250,10 @@ TEST(Forms, DocumentsAreRefusedWithThePlace) {
   refused(buffers + R"("run":[{"for":"i","extent":5,"body":[{"store":"C[i] = 1"}]}]})", "reaches 4");
   refused(buffers + R"("run":[{"for":"i","extent":4,"kind":"simd","body":[]}]})", "unknown kind of loop 'simd'");
   refused(buffers + R"("run":[{"for":"i","extent":0,"body":[{"store":"C[0] = 1"}]}]})", "extent 0 of loop 'i'");
+  refused(buffers + R"("run":[{"for":"i","extent":2,"prefetch":["C[j]"],"body":[{"store":"C[i] = 1"}]}]})",
+          "no loop 'j'");
+  refused(buffers + R"("run":[{"for":"i","extent":2,"prefetch":"C[i]","body":[{"store":"C[i] = 1"}]}]})",
+          "expected a list");
   refused(buffers + R"("run":[{"for":"i","extent":2,"body":[]}]})", "loop 'i' has no body");
   refused(buffers + R"("run":[{"store":"C[j] = 1"}]})", "no loop 'j' around this store");
   refused(buffers + R"("run":[{"store":"C[0] = 1","extent":2}]})", "unknown key 'extent'");

@@ -82,6 +82,7 @@ TEST(Program, EverythingElseIsPartOfIdentity) {
       {"A f32 [4,8] input", "A f32 [4,8] constant"},
       {"for j 2", "for j 1"},
       {"for j 2", "for j 2 parallel"},
+      {"for j 2", "for j 2 prefetch C[i,j]"},
       {"+=", "max="},
       {"A[i,k] * B[k,j]", "A[i,k] + B[k,j]"},
       {"A[i,k] * B[k,j]", "B[k,j] * A[i,k]"},
@@ -94,6 +95,14 @@ TEST(Program, EverythingElseIsPartOfIdentity) {
     const LoopProgram other = parse_program(replaced(matmul, from, to), "p");
     EXPECT_FALSE(program == other) << to;
     EXPECT_NE(hash(program), hash(other)) << to;
+  }
+  const auto prefetching = [](const char* what) {
+    return parse_program(replaced(matmul, "for j 2", std::string("for j 2 prefetch ") + what), "p");
+  };
+  EXPECT_TRUE(prefetching("A[i,j + 1], C[i,j]") == prefetching("A[i,1 + j], C[i,j]"));
+  for (const char* other : {"A[i,j + 2], C[i,j]", "A[i,j + 1]", "C[i,j], A[i,j + 1]", "A[i,j + 1], C[i,j + 1]"}) {
+    EXPECT_FALSE(prefetching("A[i,j + 1], C[i,j]") == prefetching(other)) << other;
+    EXPECT_NE(hash(prefetching("A[i,j + 1], C[i,j]")), hash(prefetching(other))) << other;
   }
   // The same nodes, but the second store once behind the loop and once inside it.
   const char* head = "buffer C f32 [4] output\nrun\n  for i 4\n    C[0] = 1\n";
@@ -141,6 +150,9 @@ TEST(Program, MalformedStructureIsRefused) {
   refused([](LoopProgram& p) { p.stores[0].target.index[0].terms[0].coefficient = 0; }, "is malformed");
   refused([](LoopProgram& p) { p.stores[0].target.index.pop_back(); }, "1 indices for buffer 'C' of 2 dimensions");
   refused([](LoopProgram& p) { p.buffers[1].name = "A"; }, "a second buffer named 'A'");
+  refused([](LoopProgram& p) { p.loops[0].prefetches = {{7, {}}}; }, "there is no buffer 7");
+  refused([](LoopProgram& p) { p.loops[0].prefetches = {{0, {}}}; }, "0 indices for buffer 'A' of 2 dimensions");
+  refused([](LoopProgram& p) { p.loops[0].prefetches.assign(5000, p.stores[0].target); }, "has 5000 prefetches");
   refused([](LoopProgram& p) { p.loops[0].name = "i j"; }, "'i j' cannot name a loop");
 }
 

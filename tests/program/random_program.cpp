@@ -54,6 +54,7 @@ class Drawing {
         body.push_back({Node::Kind::loop, loop, 0});
         path_.push_back(loop);
         this->body(body, depth + 1);
+        prefetch(program_.loops[std::size_t(loop)]);
         path_.pop_back();
       } else {
         body.push_back({Node::Kind::store, int(program_.stores.size()), 0});
@@ -65,6 +66,20 @@ class Drawing {
       }
       body[std::size_t(position)].end = int(body.size());
     }
+  }
+
+  // Of what the last statement in the loop writes.
+  void prefetch(Loop& loop) {
+    if (loop.kind != LoopKind::serial && loop.kind != LoopKind::unrolled) return;
+    Access access = program_.stores.back().target;
+    const Buffer& buffer = program_.buffers[std::size_t(access.tensor)];
+    if (buffer.scope != Scope::memory || stream_.below(2) == 0) return;
+    for (Affine& form : access.index) {
+      Affine outside;
+      for (const int around : path_) outside += Affine::variable(around, form.coefficient(around));
+      form = std::move(outside);
+    }
+    loop.prefetches.push_back(std::move(access));
   }
 
   Access access(bool written) {

@@ -80,6 +80,17 @@ TEST(Limits, UnrolledCodeHasACap) {
   EXPECT_EQ(reason(copy(401), target_with(256, 16)), "limits: about 1203 instructions without a loop exceed 1200");
 }
 
+TEST(Limits, PrefetchesCount) {
+  const auto copy = [](int copies) {
+    return fmt::format(
+        "buffer A f32 [{0}] input\nbuffer C f32 [{0}] output\nrun\n  for i {0} unrolled prefetch A[i + 1]\n"
+        "    C[i] = A[i]\n",
+        copies);
+  };
+  EXPECT_EQ(reason(copy(300), target_with(256, 16)), "");
+  EXPECT_EQ(reason(copy(301), target_with(256, 16)), "limits: about 1204 instructions without a loop exceed 1200");
+}
+
 TEST(Limits, LaneByLaneReadsInLoopsAreRefused) {
   const auto sum = [](const char* index) {
     return fmt::format(

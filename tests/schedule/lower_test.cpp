@@ -89,6 +89,56 @@ TEST(Lower, RegisterTileOfAMatmulIsTheExpectedProgram) {
             "              C[4*i.0 + 2*i.2 + i.3,16*j.0 + 8*j.3 + j.4] = C.tile[i.3,j.3,j.4]\n");
 }
 
+// Of A what one step along the reduction first touches, of B what lies two panels ahead in its packed copy, of C the
+// next tile.
+TEST(Lower, PrefetchesAskForWhatComesFirst) {
+  const Computation c = computed("matmul(m=8,n=64,k=12)");
+  const auto lowered = [&](const char* prefetches) {
+    return lower(c,
+                 steps(std::string("tile C i 2\n"
+                                   "tile C j 32 8\n"
+                                   "order C j.0 i.0 l.0 i.1 j.1 j.2\n"
+                                   "vector C j.2\n"
+                                   "unroll C i.1 j.1\n"
+                                   "accumulate C above l.0\n"
+                                   "pack C B above i.0\n") +
+                       prefetches),
+                 8);
+  };
+  const auto program = lowered("prefetch C A i.0 3\nprefetch C B l.0 2\nprefetch C C i.0 1\n");
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_LE(worst_excess(c, *program, 1), 0);
+  const std::string text = to_text(*program);
+  // Two rows of 12 elements that follow one another, and two lines of a row of 32 elements for each row of C.
+  EXPECT_TRUE(contains(text,
+                       "\n    for i.0 4 prefetch A[2*i.0 + 6,0], A[2*i.0 + 7,4], C[2*i.0 + 2,32*j.0], "
+                       "C[2*i.0 + 2,32*j.0 + 16], C[2*i.0 + 3,32*j.0], C[2*i.0 + 3,32*j.0 + 16]\n"))
+      << text;
+  // 32 packed elements, side by side.
+  EXPECT_TRUE(contains(text, "\n      for l.0 12 prefetch C.B.packed[l.0 + 2,0,0], C.B.packed[l.0 + 2,2,0]\n")) << text;
+  // The copy that is made inside of j.0 reads B itself.
+  const auto outside = lowered("prefetch C B j.0 1\n");
+  ASSERT_TRUE(outside.ok()) << outside.reason().text;
+  EXPECT_TRUE(contains(to_text(*outside), "for j.0 2 prefetch B[0,32*j.0 + 32], B[0,32*j.0 + 48], B[1,32*j.0 + 32], "));
+  EXPECT_FALSE(*outside == *lowered(""));
+}
+
+// A window that moves by less than its width asks for its new end only; where nothing is read, nothing is asked for.
+TEST(Lower, PrefetchesOfWindowsAskForTheirEnd) {
+  const Computation c = computed("conv2d(c=4,h=40,w=16,k=2,r=3,s=3,pad=1)");
+  const auto program = lower(c, steps("absorb Y P\norder Y b.0 o.0 i.0 y.0 u.0 v.0 x.0\nprefetch Y X y.0 2\n"), 1);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_LE(worst_excess(c, *program, 1), 0);
+  // Rows y - 1 .. y + 1 of 16 elements and a border: the row y + 3 begins left of the data.
+  EXPECT_TRUE(contains(to_text(*program), "prefetch X[0,i.0,y.0 + 4,-1]")) << to_text(*program);
+  EXPECT_NO_THROW(check(*program, "here"));
+  const auto many = lower(computed("matmul(m=64,n=64,k=64)"), steps("order C l.0 i.0 j.0\nprefetch C A l.0 1\n"), 1);
+  EXPECT_TRUE(many.ok());
+  const auto more = lower(computed("matmul(m=65,n=64,k=64)"), steps("order C l.0 i.0 j.0\nprefetch C A l.0 1\n"), 1);
+  ASSERT_FALSE(more.ok());
+  EXPECT_EQ(more.reason().text, "prefetch: an iteration touches 65 x 1 lines of A, more than 64");
+}
+
 TEST(Lower, TailsOfEveryLevelComputeTheReference) {
   const char* schedule =
       "tile C i 6 3\n"
@@ -186,6 +236,15 @@ TEST(Lower, WhatDoesNotApplyHasAReason) {
            {"fuse C C\n", "C is an output itself"},
            {"accumulate C above l.3\n", "C has no loop l.3"},
            {"unroll C i.0x\n", "C has no loop i.0x"},
+           {"prefetch C X l.0 1\n", "C neither reads nor writes X"},
+           {"prefetch C B l.1 1\n", "C has no loop l.1"},
+           {"prefetch C B l.0 8\n", "l.0 has 8 iterations"},
+           {"prefetch C B l.0 1\nprefetch C B j.0 1\n", "B is already prefetched"},
+           {"prefetch C B l.0 1\ntile C j 4\n", "stands behind other steps of C"},
+           {"order C i.0 l.0 j.0\nvector C j.0\nprefetch C B j.0 1\n", "prefetch C B j.0: the loop is vector"},
+           {"parallel C i.0\nprefetch C A i.0 1\n", "prefetch C A i.0: the loop is parallel"},
+           {"accumulate C above l.0\nprefetch C C l.0 1\n", "prefetch C C l.0: results are kept outside of it"},
+           {"prefetch C B i.0 1\n", "prefetch C B i.0: the loop does not move it"},
            {"unroll C i.0\ntile C j 4\n", "stands behind other steps of C"},
            {"accumulate C above l.0\norder C l.0 i.0 j.0\n", "stands behind other steps of C"}}) {
     const auto program = lower(computed("matmul(m=8,n=8,k=8)"), steps(refusal.steps), 1);

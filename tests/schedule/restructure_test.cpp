@@ -1,5 +1,6 @@
 #include "codegen/schedule/restructure.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/random.h"
@@ -44,6 +45,16 @@ TEST(Absorb, WhatDoesNotApplyHasAReason) {
   const Computation two =
       computed("input A[6]; T[i] = A[i] + 1 where i=6; output B[j] = T[j] where j=6; output C[j] = T[j] where j=6");
   EXPECT_TRUE(contains(restructured(two, steps("absorb B T")).reason().text, "is read elsewhere, too"));
+}
+
+TEST(Absorb, ValuesThatGrowWithoutEndAreRefused) {
+  std::string text = "input A[6]; T0[i] = A[i] + A[i];", absorbs;
+  for (int t = 1; t <= 14; ++t) text += fmt::format("T{0}[i] = T{1}[i] * T{1}[i];", t, t - 1);
+  text += "output B[i] = T14[i] where i=6";
+  for (int t = 0; t < 14; ++t) absorbs += fmt::format("absorb T{} T{}\n", t + 1, t);
+  const auto changed = restructured(computed(text), steps(absorbs));
+  ASSERT_FALSE(changed.ok());
+  EXPECT_TRUE(contains(changed.reason().text, "makes a value of more than 4096 operations")) << changed.reason().text;
 }
 
 TEST(Absorb, TapsOutsideAreNeitherReadNorComputed) {

@@ -23,8 +23,10 @@ TEST(Step, EveryKindIsReadAndWritten) {
       "compute Y P above y.0\n"
       "rfactor C l 16\n"
       "winograd Y 4\n"
-      "tensorize C dot j.2\n");
-  ASSERT_EQ(schedule.size(), 13u);
+      "tensorize C dot j.2\n"
+      "prefetch C B l.1 4\n"
+      "layout A 0/8 1 0%8\n");
+  ASSERT_EQ(schedule.size(), 15u);
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     EXPECT_EQ(schedule[i].kind, StepKind(i));
     EXPECT_EQ(parse_step(to_text(schedule[i]), "again"), schedule[i]) << to_text(schedule[i]);
@@ -33,6 +35,7 @@ TEST(Step, EveryKindIsReadAndWritten) {
   EXPECT_EQ(schedule[0], (Step{StepKind::tile, "C", "i", {}, {64, 16, 4}}));
   EXPECT_EQ(schedule[6], (Step{StepKind::pack, "C", "B", {"l.0"}, {}}));
   EXPECT_EQ(schedule[12], (Step{StepKind::tensorize, "C", "dot", {"j.2"}, {}}));
+  EXPECT_EQ(schedule[13], (Step{StepKind::prefetch, "C", "B", {"l.1"}, {4}}));
   EXPECT_EQ(to_text(parse_step("  pack  C B   above l.0 ", "test")), "pack C B above l.0");
   EXPECT_EQ(to_text(parse_step("pack C B  by 16 above l.0 i.1", "test")), "pack C B by 16 above l.0 i.1");
 }
@@ -63,6 +66,13 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"winograd Y", "winograd: expected a size, got the end"},
       {"winograd Y four", "expected a size >= 1, got 'four'"},
       {"absorb Y P now", "absorb: unexpected 'now'"},
+      {"prefetch C B", "prefetch: expected a loop, got the end"},
+      {"prefetch C B l.1", "prefetch: expected a size, got the end"},
+      {"prefetch C B l.1 0", "expected a size >= 1, got '0'"},
+      {"prefetch C B l.1 l.2 1", "expected a size >= 1, got 'l.2'"},
+      {"prefetch C B l.1 1 2", "prefetch: expected one size, got 2"},
+      {"layout A", "layout: expected a loop, got the end"},
+      {"layout A 0 1:4", "'1:4' is no stored dimension"},
       {"compute Y P y.0", "compute: expected 'above', got 'y.0'"},
   };
   for (const auto& [line, words] : refusals) {

@@ -51,7 +51,8 @@ inline double worst_excess(const Computation& computation, const LoopProgram& pr
   for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
     const Role role = computation.tensors[t].role;
     if (role == Role::temporary) continue;
-    if (role != Role::output) numbers[buffer] = expected.tensors[t];
+    const Buffer& own = program.buffers[buffer];
+    if (role != Role::output) numbers[buffer] = packed(own.layout, own.shape, expected.tensors[t]);
     ++buffer;
   }
   numbers = interpreted(program, std::move(numbers));
@@ -60,6 +61,8 @@ inline double worst_excess(const Computation& computation, const LoopProgram& pr
   for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
     if (computation.tensors[t].role == Role::temporary) continue;
     if (computation.tensors[t].role == Role::output) {
+      const Buffer& own = program.buffers[buffer];
+      numbers[buffer] = unpacked(own.layout, own.shape, numbers[buffer]);
       for (std::size_t i = 0; i < expected.tensors[t].size(); ++i) {
         const double got = numbers[buffer][i], wanted = expected.tensors[t][i];
         const double error = got == wanted ? 0 : std::abs(got - wanted);  // infinities are equal, too

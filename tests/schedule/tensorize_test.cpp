@@ -44,6 +44,26 @@ TEST(Tensorize, OuterProductsComputeTheReference) {
                "outer_4x4", 4);
 }
 
+TEST(Tensorize, DerivedSketchesRunInParallel) {
+  Target target = target_with(512, 32);
+  target.threads = 2;
+  const Space space = derive_space(parse_workload("matmul(m=32,n=32,k=16)"), target, shipped("outer_4x4"));
+  bool found = false;
+  for (const SketchSpace& part : space.sketches()) {
+    if (part.sketch->intrinsics.empty()) continue;
+    found = true;
+    EXPECT_TRUE(contains(to_text(*part.sketch), "\nparallel C ")) << to_text(*part.sketch);
+    const Space alone(space.workload(), target, {part});
+    base::Stream stream(1, "tensorize");
+    for (int i = 0; i < 4; ++i) {
+      const auto made = program(alone.sample(stream), target);
+      ASSERT_TRUE(made.ok()) << made.reason().text;
+      EXPECT_LE(worst_excess(computed("matmul(m=32,n=32,k=16)"), *made, 1), 0);
+    }
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST(Tensorize, DotProductsComputeTheReferenceExactly) {
   expect_right(dot_workload(6, 64, 12), dot_schedule, "dot_u8i8", 1);
   expect_right(dot_workload(7, 64, 12), dot_schedule, "dot_u8i8", 2);

@@ -5,9 +5,12 @@
 #include <set>
 
 #include "base/error.h"
+#include "codegen/expression/suites.h"
 #include "search/explorer.h"
+#include "search/explorers/listed.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
+#include "tasks/platform.h"
 
 namespace graft::search {
 namespace {
@@ -451,6 +454,58 @@ TEST(RunDirectory, RefusesBuildsOfTrialsThatItDoesNotHave) {
   } catch (const base::UserError& error) {
     EXPECT_NE(std::string(error.what()).find("builds[0].trial"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("the journal has no trial 2"), std::string::npos) << error.what();
+  }
+}
+
+// What a round of collect asks for, of a target without vectors and of one with them. Distinct by program, not by
+// arguments.
+std::int64_t distinct_programs(const codegen::Workload& workload, const codegen::Target& target, std::int64_t enough) {
+  const codegen::Space space = codegen::derive_space(workload, target);
+  base::Stream stream(1, "distinct programs");
+  std::set<std::uint64_t> programs;
+  for (std::int64_t draw = 0; draw < 4 * enough && std::int64_t(programs.size()) < enough; ++draw) {
+    programs.insert(codegen::hash(*codegen::program(space.sample(stream), target)));
+  }
+  return std::int64_t(programs.size());
+}
+
+void expect_distinct_programs(std::int64_t enough) {
+  for (const char* platform : {"model:sifive-p450", "native:v3"}) {
+    const codegen::Target target = tasks::platform_named(platform).target;
+    for (const codegen::Workload& workload : codegen::parse_workloads("suite:shipped")) {
+      EXPECT_EQ(distinct_programs(workload, target, enough), enough) << workload.text << " on " << platform;
+    }
+  }
+}
+
+TEST(ShippedWorkloads, HaveManyPrograms) {
+  expect_distinct_programs(40);
+}
+
+TEST(ShippedWorkloads, DISABLED_HaveFourHundredPrograms) {
+  expect_distinct_programs(400);
+}
+
+// Programs of another target's space, some of which this target refuses: proposed in their order, each once.
+TEST(Listed, ProposesWhatItWasGiven) {
+  codegen::Target wide = small_target();
+  wide.vector_bits = 512;
+  wide.vector_registers = 32;
+  const codegen::Space from = codegen::derive_space(codegen::parse_workload("matmul(m=24,n=32,k=16)"), wide);
+  base::Stream stream(1, "listed");
+  std::vector<codegen::Candidate> candidates;
+  for (int i = 0; i < 10; ++i) candidates.push_back(from.sample(stream));
+  Listed explorer(candidates);
+  Scorer scorer(encoding(), small_target(), 1);
+  std::vector<codegen::Candidate> proposed;
+  for (const std::size_t expected : {4u, 4u, 2u, 0u}) {
+    const auto batch = explorer.propose(4, scorer);
+    EXPECT_EQ(batch.size(), expected);
+    proposed.insert(proposed.end(), batch.begin(), batch.end());
+  }
+  ASSERT_EQ(proposed.size(), candidates.size());
+  for (std::size_t i = 0; i < proposed.size(); ++i) {
+    EXPECT_EQ(codegen::hash(proposed[i]), codegen::hash(candidates[i])) << i;
   }
 }
 

@@ -5,17 +5,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <list>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/process.h"
 #include "base/random.h"
+#include "codegen/machine/compile.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/space.h"
-#include "tasks/modelled/traffic.h"
 
 namespace graft::tasks {
 namespace {
@@ -41,9 +40,23 @@ target:
 modelled:
   gigahertz: 2
   mispredict_cycles: 8
+  l1_ways: 8
+  l2_ways: 8
+  l2_shared: false
   l2_latency_cycles: 14
+  l3_ways: 16
+  l3_shared: true
   l3_latency_cycles: 40
   memory_nanoseconds: 100
+  memory_gigabytes_per_second: 64
+  prefetch_streams: 16
+  page_bytes: 4096
+  tlb_entries: 64
+  l2_tlb_entries: 1024
+  l2_tlb_ways: 8
+  l2_tlb_cycles: 7
+  page_walk_cycles: 30
+  fork_join_microseconds: 5
   qemu: {3}
   {2}
 )",
@@ -71,131 +84,6 @@ LoopProgram matmul(int size, const std::string& order) {
   return codegen::parse_program(text + indent + "C[i,j] += A[i,k] * B[k,j]\n", "test");
 }
 
-// The oracle: a fully associative cache with least-recently-used replacement, fed with every access of two runs; the
-// lines missed in the second. Buffers begin at lines of their own.
-class Cache {
- public:
-  Cache(const LoopProgram& program, std::int64_t capacity, std::int64_t line_bytes)
-      : program_(program), capacity_(std::size_t(capacity / line_bytes)), line_bytes_(line_bytes) {
-    std::int64_t end = 0;
-    for (const codegen::Buffer& buffer : program.buffers) {
-      bases_.push_back(end);
-      end += (buffer.bytes() + 4095) / 4096 * 4096;
-    }
-    values_.resize(program.loops.size());
-  }
-  double misses() {
-    run(0, int(program_.run.size()));
-    misses_ = 0;
-    run(0, int(program_.run.size()));
-    return double(misses_);
-  }
-
- private:
-  void run(int begin, int end) {
-    for (int n = begin; n < end; n = program_.run[std::size_t(n)].end) {
-      const codegen::Node& node = program_.run[std::size_t(n)];
-      if (node.kind == codegen::Node::Kind::store) {
-        const codegen::Store& store = program_.stores[std::size_t(node.item)];
-        for (const codegen::Access& access : store.value.loads) touch(access);
-        touch(store.target);
-        continue;
-      }
-      std::int64_t& value = values_[std::size_t(node.item)];
-      for (value = 0; value < program_.loops[std::size_t(node.item)].extent; ++value) run(n + 1, node.end);
-    }
-  }
-  void touch(const codegen::Access& access) {
-    const codegen::Buffer& buffer = program_.buffers[std::size_t(access.tensor)];
-    if (buffer.scope == codegen::Scope::registers) return;
-    const std::int64_t element = codegen::evaluate(codegen::offset(program_, access), values_);
-    const std::int64_t line =
-        (bases_[std::size_t(access.tensor)] + element * codegen::bytes_of(buffer.dtype)) / line_bytes_;
-    const auto found = place_.find(line);
-    if (found != place_.end()) {
-      recent_.splice(recent_.begin(), recent_, found->second);
-      return;
-    }
-    ++misses_;
-    recent_.push_front(line);
-    place_[line] = recent_.begin();
-    if (place_.size() > capacity_) {
-      place_.erase(recent_.back());
-      recent_.pop_back();
-    }
-  }
-
-  const LoopProgram& program_;
-  const std::size_t capacity_;
-  const std::int64_t line_bytes_;
-  std::vector<std::int64_t> bases_, values_;
-  std::list<std::int64_t> recent_;
-  std::unordered_map<std::int64_t, std::list<std::int64_t>::iterator> place_;
-  std::int64_t misses_ = 0;
-};
-
-TEST(Traffic, NothingIsMissedWhenAllFits) {
-  const auto missed = missed_lines(matmul(16, "ijk"), {3 * 16 * 16 * 4, 1 << 20}, 64);
-  ASSERT_EQ(missed.size(), 2u);
-  for (const Lines& lines : missed) EXPECT_EQ(lines.all(), 0);
-}
-
-TEST(Traffic, AStreamMissesEveryLineOnce) {
-  const LoopProgram copy = codegen::parse_program(R"(buffer A f32 [100,320] input
-buffer C f32 [100,320] output
-run
-  for i 100
-    for j 320
-      C[i,j] = A[i,j]
-)",
-                                                  "test");
-  const Lines lines = missed_lines(copy, {4096}, 64)[0];
-  EXPECT_EQ(lines.sequential, 2 * 2000);
-  EXPECT_EQ(lines.scattered, 0);
-  EXPECT_EQ(lines.written, 2000);
-  EXPECT_EQ(lines.all(), Cache(copy, 4096, 64).misses());
-}
-
-TEST(Traffic, AColumnWalkIsScattered) {
-  const LoopProgram transpose = codegen::parse_program(R"(buffer A f32 [256,256] input
-buffer C f32 [256,256] output
-run
-  for i 256
-    for j 256
-      C[i,j] = A[j,i]
-)",
-                                                       "test");
-  // Too small for a column's lines: each element of A comes with a line of its own.
-  const Lines lines = missed_lines(transpose, {4096}, 64)[0];
-  EXPECT_EQ(lines.scattered, 256 * 256);
-  EXPECT_EQ(lines.sequential, 256 * 16);
-}
-
-TEST(Traffic, AgreesWithASimulatedCacheOnMatrixProducts) {
-  for (const char* order : {"ijk", "ikj", "jik", "jki", "kij", "kji"}) {
-    const LoopProgram program = matmul(32, order);
-    for (std::int64_t capacity : {512, 2048, 8192}) {
-      const double simulated = Cache(program, capacity, 64).misses();
-      const double predicted = missed_lines(program, {capacity}, 64)[0].all();
-      EXPECT_GT(predicted, simulated / 1.6) << order << " " << capacity;
-      EXPECT_LT(predicted, simulated * 1.6) << order << " " << capacity;
-    }
-  }
-}
-
-TEST(Traffic, BiggerCachesMissLess) {
-  const codegen::Space space = codegen::derive_space(codegen::parse_workload("matmul(m=96,n=96,k=96)"), p450().target);
-  const std::uint64_t seed = 5;
-  base::Stream stream(seed, "traffic");
-  for (int i = 0; i < 20; ++i) {
-    const auto program = codegen::program(space.sample(stream), p450().target);
-    ASSERT_TRUE(program) << program.reason().text;
-    const auto missed = missed_lines(*program, {4096, 16384, 65536, 1 << 20}, 64);
-    for (std::size_t level = 1; level < missed.size(); ++level)
-      EXPECT_LE(missed[level].all(), missed[level - 1].all() * 1.001) << "seed " << seed << " sample " << i;
-  }
-}
-
 TEST(ModelledTime, FollowsItsFormula) {
   Platform platform = p450();
   const LoopProgram program = matmul(200, "ijk");
@@ -211,8 +99,25 @@ TEST(ModelledTime, FollowsItsFormula) {
   EXPECT_GT(in_order->seconds, out_of_order->seconds);
 }
 
+TEST(ModelledTime, TheMemoryTermIsItsFormula) {
+  const Platform platform = p450();
+  const Profile& profile = std::get<Modelled>(platform.how).profile;
+  const Geometry geometry = geometry_of(platform);
+  Traffic traffic;
+  traffic.levels = {{100, 1000, 10}, {40, 600, 5}, {30, 500, 2}};
+  traffic.tlb_misses = 20;
+  traffic.page_walks = 3;
+  // Latencies 14, 40 and 200 cycles, 6 at a time; lines that were seen coming 2.5 times cheaper, but a cycle at least,
+  // and from memory 64 bytes at 32 bytes a cycle at least.
+  const double lines = 60 * 14 / 6. + 400 * 1 + 10 * 40 / 6. + 100 * 40 / 15. + 30 * 200 / 6. + 500 * 200 / 15.;
+  EXPECT_NEAR(memory_cycles(traffic, geometry, profile), lines + 10 * 2 + 7 * 3 + 20 * 7 + 3 * 30, 1e-9);
+  // Eight cores: a line of the shared third cache every 8 cycles, one of memory every 16.
+  const double crowded = 60 * 14 / 6. + 400 * 1 + 10 * 8 + 100 * 8 + 30 * 200 / 6. + 500 * 16;
+  EXPECT_NEAR(memory_cycles(traffic, geometry, profile, 8), crowded + 10 * 2 + 7 * 3 + 20 * 7 + 3 * 30, 1e-9);
+}
+
 TEST(ModelledTime, MemoryTermKnowsWhereLinesComeFrom) {
-  // 4 MB in, 4 MB out: all from memory. 128 KB each: from the second cache, just so.
+  // 4 MB in, 4 MB out: all from memory, one cycle after the other. 128 KB in all: from the second cache.
   const auto copy = [](int rows) {
     return codegen::parse_program(fmt::format("buffer A f32 [{0},1024] input\nbuffer C f32 [{0},1024] output\nrun\n"
                                               "  for i {0}\n    for j 1024\n      C[i,j] = A[i,j]\n",
@@ -220,19 +125,41 @@ TEST(ModelledTime, MemoryTermKnowsWhereLinesComeFrom) {
                                   "test");
   };
   Platform platform = p450();
-  const double lines = 2 * 1024 * 64;
-  const auto far = modelled_time(copy(1024), platform);
-  const double each = 100 * 2 / 6. / 2.5;
-  EXPECT_NEAR(far->memory_cycles, lines * each + lines / 2 * (2 + 3 + 3), 1);
-  const auto near = modelled_time(copy(32), platform);
-  EXPECT_NEAR(near->memory_cycles, lines / 32 * 1 + lines / 2 / 32 * 2, 1);
+  const double lines = 2 * 1024 * 64, pages = 2 * 1024;
+  const auto far = modelled_time(copy(1024), platform, {0});
+  const Traffic& seen = far->traffic;
+  for (const LevelTraffic& level : seen.levels) {
+    EXPECT_EQ(level.missed(), lines);
+    EXPECT_EQ(level.written, lines / 2);
+    EXPECT_GT(level.prefetched, 0.9 * lines);
+  }
+  EXPECT_EQ(seen.tlb_misses, pages);
+  EXPECT_EQ(far->memory_cycles, memory_cycles(seen, geometry_of(platform), profile_of(platform)));
+  const auto near = modelled_time(copy(16), platform, {0});
+  EXPECT_EQ(near->traffic.levels[0].missed(), lines / 64);
+  EXPECT_EQ(near->traffic.levels[2].missed(), 0);
   profile_of(platform).memory_nanoseconds *= 2;
-  EXPECT_NEAR(modelled_time(copy(1024), platform)->memory_cycles - far->memory_cycles, lines * each, 1);
-  EXPECT_EQ(modelled_time(copy(32), platform)->memory_cycles, near->memory_cycles);
-  // One miss at a time leaves nothing for a prefetcher.
-  platform = p450();
-  profile_of(platform).memory_parallelism = 1;
-  EXPECT_NEAR(modelled_time(copy(1024), platform)->memory_cycles, lines * 200 + lines / 2 * (2 + 3 + 3), 1);
+  EXPECT_GT(modelled_time(copy(1024), platform, {0})->memory_cycles, 1.5 * far->memory_cycles);
+  EXPECT_EQ(modelled_time(copy(16), platform, {0})->memory_cycles, near->memory_cycles);
+  // Without a prefetcher nothing is seen coming.
+  profile_of(platform).prefetch_streams = 0;
+  EXPECT_EQ(modelled_time(copy(1024), platform, {0})->traffic.levels[0].prefetched, 0);
+}
+
+TEST(ModelledTime, OneSimulationServesAllPlatformsOfItsGeometry) {
+  TrafficMemo memo;
+  Platform platform = p450();
+  const LoopProgram program = matmul(100, "ikj");
+  const auto first = modelled_time(program, platform, {}, &memo);
+  profile_of(platform).memory_nanoseconds = 500;
+  const auto second = modelled_time(program, platform, {}, &memo);
+  EXPECT_EQ(memo.simulations(), 1);
+  EXPECT_EQ(first->traffic, second->traffic);
+  EXPECT_EQ(first->traffic, modelled_time(program, platform)->traffic);
+  platform.target.l2_bytes = 131072;
+  EXPECT_TRUE(modelled_time(program, platform, {}, &memo));
+  EXPECT_TRUE(modelled_time(program, platform, {1000}, &memo));
+  EXPECT_EQ(memo.simulations(), 3);
 }
 
 TEST(ModelledTime, ParallelLoopsAreDividedAmongTheThreads) {
@@ -253,14 +180,17 @@ run
   EXPECT_DOUBLE_EQ(modelled_time(program(" parallel"), platform)->seconds, serial);
   platform.target.threads = 4;
   EXPECT_DOUBLE_EQ(modelled_time(program(""), platform)->seconds, serial);
-  // 30 iterations on 4 cores: one of them has 8.
-  EXPECT_NEAR(modelled_time(program(" parallel"), platform)->seconds / serial, 8. / 30, 0.01);
+  // 30 iterations on 4 cores: one of them has 8. Starting them costs what the profile says.
+  const auto parallel = modelled_time(program(" parallel"), platform);
+  EXPECT_DOUBLE_EQ(parallel->fork_join_seconds, 5e-6);
+  EXPECT_NEAR((parallel->seconds - 5e-6) / serial, 8. / 30, 0.01);
 }
 
 TEST(ModelledTime, ABandIsDividedAsAWhole) {
   const auto seconds = [](const std::string& loops, std::int64_t threads) {
     Platform platform = p450();
     platform.target.threads = threads;
+    profile_of(platform).fork_join_microseconds = 0;
     return modelled_time(
                codegen::parse_program("buffer A f32 [6,5,64] input\nbuffer C f32 [6,5,64] output\nrun\n" + loops +
                                           "      for r 50\n        for j 64\n          C[h,i,j] += A[h,i,j]\n",
@@ -276,6 +206,129 @@ TEST(ModelledTime, ABandIsDividedAsAWhole) {
   EXPECT_NEAR(seconds("  for h 6 parallel\n    for i 5\n", 10) / serial, 5. / 30, 0.01) << "6 tasks, no more";
 }
 
+TEST(ModelledTime, CoresShareTheLastLevelAndMemory) {
+  // Each core reads its own 512 KB again and again: four of them do not fit 1 MB together.
+  Platform platform = p450();
+  platform.target.l3_bytes = 1 << 20;
+  platform.target.threads = 4;
+  const LoopProgram program = codegen::parse_program(R"(buffer A f32 [4,131072] input
+buffer C f32 [4,131072] output
+run
+  for i 4 parallel
+    for r 4
+      for j 131072
+        C[i,0] += A[i,j]
+)",
+                                                     "test");
+  const auto crowded = modelled_time(program, platform);
+  profile_of(platform).l3_shared = false;
+  const auto alone = modelled_time(program, platform);
+  EXPECT_GT(crowded->traffic.levels[2].missed(), 4 * 8000);
+  EXPECT_LT(alone->traffic.levels[2].missed(), 1000);
+  EXPECT_GT(crowded->memory_cycles, alone->memory_cycles);
+  // Memory that gives the four cores together one line in 32 cycles.
+  profile_of(platform).l3_shared = true;
+  profile_of(platform).memory_gigabytes_per_second = 4;
+  const auto starved = modelled_time(program, platform);
+  EXPECT_GE(starved->memory_cycles, starved->traffic.levels[2].missed() * 4 * 32);
+}
+
+TEST(Noise, IsSeededAndHasTheSpreadThatItSays) {
+  const std::vector<double> many = noisy(1e-3, 2, 7, 20000);
+  EXPECT_EQ(many, noisy(1e-3, 2, 7, 20000));
+  EXPECT_NE(many, noisy(1e-3, 2, 8, 20000));
+  const std::vector<double> few = noisy(1e-3, 2, 7, 3);
+  EXPECT_TRUE(std::equal(few.begin(), few.end(), many.begin()));
+  double squares = 0;
+  int usual = 0, slow = 0;
+  for (double seconds : many) {
+    const double log = std::log(seconds / 1e-3);
+    EXPECT_LT(log, std::log(2.) + 0.1);
+    if (log > 0.12) {
+      ++slow;
+    } else {
+      ++usual;
+      squares += log * log;
+    }
+  }
+  EXPECT_NEAR(std::sqrt(squares / usual), 0.02, 0.001);
+  EXPECT_NEAR(slow / 20000., 0.02, 0.004);
+}
+
+TEST(Noise, IsOnWhereTheProfileSaysSo) {
+  Platform platform = p450();
+  profile_of(platform).noise_percent = 2;
+  MeasureSettings settings;
+  settings.repetitions = 5;
+  const auto candidates = [&] {
+    const codegen::Space space =
+        codegen::derive_space(codegen::parse_workload("matmul(m=32,n=32,k=32)"), platform.target);
+    base::Stream stream(7, "modelled");
+    return std::vector<codegen::Candidate>{space.sample(stream)};
+  }();
+  const auto once = [&] {
+    base::Monitor quiet;
+    datasets::Measurement result;
+    make_modelled_measurer(platform, settings)
+        ->measure(
+            candidates, [&](const Measured& measured) { result = measured.measurement; }, quiet);
+    return result;
+  };
+  const datasets::Measurement first = once();
+  ASSERT_EQ(first.status, Status::ok) << first.reason;
+  EXPECT_EQ(first.seconds.size(), 5u);
+  EXPECT_EQ(first.seconds, once().seconds);
+  EXPECT_NE(first.seconds[0], first.seconds[1]);
+  const double exact = modelled_time(*codegen::program(candidates[0], platform.target), platform)->seconds;
+  for (double seconds : first.seconds) EXPECT_NEAR(std::log(seconds / exact), 0, 0.8);
+  platform.long_name += "-other";
+  EXPECT_NE(first.seconds, once().seconds);
+}
+
+LoopProgram parsed_vectors() {
+  return codegen::parse_program(
+      "buffer A f32 [64,16] input\nbuffer B f32 [64,16] input\nbuffer C f32 [64,16] output\nrun\n  for i 64\n"
+      "    for j 16 vector\n      C[i,j] += A[i,j] * B[i,j]\n",
+      "test");
+}
+
+TEST(ModelledPlatforms, AllThatAreShippedTimeTheirCode) {
+  int modelled = 0;
+  for (const std::string& id : platform_ids()) {
+    if (id.starts_with("native")) continue;
+    const Platform platform = platform_named(id);
+    ++modelled;
+
+    for (const char* text : {"matmul(m=256,n=256,k=256)", "conv2d(n=1,c=16,h=16,w=16,k=16,r=3,s=3,stride=1,pad=1)",
+                             "depthwise_conv2d(n=1,c=32,h=16,w=16,r=3,s=3,stride=1,pad=1)"}) {
+      const codegen::Workload workload = codegen::parse_workload(text);
+      const codegen::Space space = codegen::derive_space(workload, platform.target);
+      base::Stream stream(11, "shipped");
+      for (int i = 0; i < 2; ++i) {
+        const auto program = codegen::program(space.sample(stream), platform.target);
+        ASSERT_TRUE(program) << id << " " << program.reason().text;
+        const auto time = modelled_time(*program, platform);
+        ASSERT_TRUE(time) << id << " " << time.reason().text;
+        EXPECT_TRUE(time->unsupported.empty()) << id << " " << text << ": " << time->unsupported.begin()->first;
+        const double gigaflops = double(codegen::flops(workload)) / time->seconds * 1e-9;
+        EXPECT_GT(gigaflops, 0.02) << id << " " << text;
+        EXPECT_LT(gigaflops, 400) << id << " " << text;
+      }
+    }
+  }
+  EXPECT_GE(modelled, 14);
+}
+
+TEST(ModelledPlatforms, VectorsAreThoseOfTheirTargets) {
+  const LoopProgram program = parsed_vectors();
+  for (const auto& [id, wanted] : std::vector<std::pair<const char*, const char*>>{
+           {"model:a64fx", "z0"}, {"model:znver4", "zmm"}, {"model:haswell", "ymm"}, {"model:sifive-x280", "vfmacc"}}) {
+    const auto text = codegen::assembly(program, platform_named(id).target);
+    ASSERT_TRUE(text) << id;
+    EXPECT_NE(text->find(wanted), std::string::npos) << id << ":\n" << *text;
+  }
+}
+
 struct Notes : base::Monitor {
   std::vector<std::string> lines;
   int stop_after = -1;
@@ -283,6 +336,9 @@ struct Notes : base::Monitor {
   void note(std::string_view line) override { lines.emplace_back(line); }
   bool stop_requested() override { return stop_after >= 0 && asked++ >= stop_after; }
 };
+
+// Every program also runs under qemu.
+const ModelledSettings every_one{.qemu_every = 1, .caches = {}, .memo = {}};
 
 std::vector<codegen::Candidate> sampled(const std::string& workload, const Platform& platform, int count) {
   const codegen::Space space = codegen::derive_space(codegen::parse_workload(workload), platform.target);
@@ -330,6 +386,40 @@ TEST(ModelledMeasurer, MeasuresSampledCandidatesInOrderAndAlikeEveryTime) {
   }
 }
 
+TEST(HostChecks, AProgramOfSeveralPlatformsIsCheckedOnce) {
+  const auto candidates = sampled("matmul(m=32,n=32,k=32)", p450(), 4);
+  ModelledSettings settings;
+  settings.host_checks = std::make_shared<HostChecks>(MeasureSettings{});
+  Notes notes;
+  Platform other = p450();
+  profile_of(other).gigahertz = 1;
+  const auto first = measure(*make_modelled_measurer(p450(), {}, settings), candidates, notes);
+  const std::int64_t runs = settings.host_checks->runs();
+  EXPECT_GE(runs, 1);
+  EXPECT_LE(runs, 4);
+  const auto second = measure(*make_modelled_measurer(other, {}, settings), candidates, notes);
+  EXPECT_EQ(settings.host_checks->runs(), runs);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(second[i].measurement.status, Status::ok) << second[i].measurement.reason;
+    EXPECT_NE(second[i].measurement.check, "none");
+    EXPECT_GT(second[i].measurement.seconds[0], first[i].measurement.seconds[0]);
+  }
+}
+
+TEST(HostChecks, AShareIsChosenByHash) {
+  const auto candidates = sampled("matmul(m=32,n=32,k=32)", p450(), 12);
+  ModelledSettings settings;
+  settings.host_every = 3;
+  settings.qemu_every = 1 << 30;
+  Notes notes;
+  for (const Measured& one : measure(*make_modelled_measurer(p450(), {}, settings), candidates, notes)) {
+    EXPECT_EQ(one.measurement.status, Status::ok);
+    EXPECT_EQ(one.measurement.check, one.program_hash % 3 == 0 ? "host" : "none");
+  }
+  settings.host_every = 0;
+  EXPECT_THROW(make_modelled_measurer(p450(), {}, settings), base::UserError);
+}
+
 bool qemu_installed() {
   try {
     return base::run_process({"qemu-riscv64", "--version"}, std::chrono::seconds(10)).exit_code == 0;
@@ -342,8 +432,8 @@ TEST(ModelledMeasurer, CrossCodeIsRightUnderQemu) {
   if (!qemu_installed()) GTEST_SKIP() << "qemu-riscv64 is not installed";
   for (const Platform& platform : {p450(), x280()}) {
     Notes notes;
-    const auto measured =
-        measure(*make_modelled_measurer(platform, {}, 1), sampled("matmul(m=32,n=32,k=32)", platform, 4), notes);
+    const auto measured = measure(*make_modelled_measurer(platform, {}, every_one),
+                                  sampled("matmul(m=32,n=32,k=32)", platform, 4), notes);
     ASSERT_EQ(measured.size(), 4u);
     for (const Measured& one : measured) {
       EXPECT_EQ(one.measurement.status, Status::ok) << platform.name << ": " << one.measurement.reason;
@@ -358,8 +448,8 @@ TEST(ModelledMeasurer, WithoutQemuTheCheckIsTheHosts) {
     const Platform platform =
         platform_of("sifive-p450", "vector_bits: 0", "out_of_order: true\n  memory_parallelism: 6", qemu);
     Notes notes;
-    const auto measured =
-        measure(*make_modelled_measurer(platform, {}, 1), sampled("matmul(m=16,n=16,k=16)", platform, 3), notes);
+    const auto measured = measure(*make_modelled_measurer(platform, {}, every_one),
+                                  sampled("matmul(m=16,n=16,k=16)", platform, 3), notes);
     ASSERT_EQ(measured.size(), 3u);
     for (const Measured& one : measured) {
       EXPECT_EQ(one.measurement.status, Status::ok) << one.measurement.reason;
@@ -384,8 +474,8 @@ TEST(ModelledMeasurer, AFailingCheckLeavesNoTime) {
     const Platform platform =
         platform_of("sifive-p450", "vector_bits: 0", "out_of_order: true\n  memory_parallelism: 6", one.command);
     Notes notes;
-    const auto measured =
-        measure(*make_modelled_measurer(platform, {}, 1), sampled("matmul(m=16,n=16,k=16)", platform, 1), notes);
+    const auto measured = measure(*make_modelled_measurer(platform, {}, every_one),
+                                  sampled("matmul(m=16,n=16,k=16)", platform, 1), notes);
     ASSERT_EQ(measured.size(), 1u);
     EXPECT_EQ(measured[0].measurement.status, one.status) << measured[0].measurement.reason;
     EXPECT_TRUE(measured[0].measurement.seconds.empty());
@@ -427,9 +517,9 @@ TEST(ModelledMeasurer, StopsWhenAsked) {
       measure(*make_modelled_measurer(platform, {}), sampled("matmul(m=16,n=16,k=16)", platform, 5), notes).size(), 2u);
 }
 
-void expect_refused(const Platform& platform, const std::string& word, int qemu_every = 100) {
+void expect_refused(const Platform& platform, const std::string& word, ModelledSettings modelled = {}) {
   try {
-    make_modelled_measurer(platform, {}, qemu_every);
+    make_modelled_measurer(platform, {}, modelled);
     ADD_FAILURE() << "not refused: " << word;
   } catch (const base::UserError& error) {
     EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
@@ -444,7 +534,7 @@ TEST(ModelledMeasurer, RefusesWhatCannotBeModelled) {
   platform.target.l1_bytes.reset();
   expect_refused(platform, "l1_bytes");
   platform = p450();
-  profile_of(platform).l2_latency_cycles.reset();
+  profile_of(platform).l2_latency_cycles = 0;
   expect_refused(platform, "l2_latency_cycles");
   platform = p450();
   profile_of(platform).gigahertz = 0;
@@ -454,7 +544,9 @@ TEST(ModelledMeasurer, RefusesWhatCannotBeModelled) {
   expect_refused(platform, "memory_parallelism");
   platform.how = Native{};
   expect_refused(platform, "modelled");
-  expect_refused(p450(), "qemu_every", 0);
+  ModelledSettings never;
+  never.qemu_every = 0;
+  expect_refused(p450(), "qemu_every", never);
 }
 
 }  // namespace

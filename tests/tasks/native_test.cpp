@@ -8,6 +8,7 @@
 
 #include "base/monitor.h"
 #include "codegen/machine/compile.h"
+#include "codegen/schedule/lower.h"
 #include "codegen/schedule/space.h"
 #include "tasks/rebuild.h"
 #include "tests/tasks/support.h"
@@ -48,6 +49,23 @@ class Runner : public testing::Test {
   codegen::Target target_ = codegen::host_target();
   HostRunner runner_{quick()};
 };
+
+TEST_F(Runner, HandsParametersOverAsTheProgramStoresThem) {
+  const codegen::Workload conv = codegen::parse_workload("conv2d(c=8,h=7,w=6,k=8,r=3,s=3,pad=1)");
+  const auto program = codegen::program(candidate(conv,
+                                                  "sketch blocked\n"
+                                                  "layout X 0 1/4 2 3 1%4\n"
+                                                  "layout W 2 3 0/4 1 0%4\n"
+                                                  "layout Y 0 1/4 2 3 1%4\n"),
+                                        target_);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_EQ(runner_.run(conv, *program, target_).status, Status::ok);
+  // The same workload, stored as it says, then wrongly.
+  EXPECT_EQ(runner_.run(conv, codegen::naive_program(codegen::computation(conv)), target_).status, Status::ok);
+  codegen::LoopProgram wrong = *program;
+  for (codegen::Buffer& buffer : wrong.buffers) buffer.layout = {};
+  EXPECT_EQ(runner_.run(conv, wrong, target_).status, Status::wrong_result);
+}
 
 TEST_F(Runner, TimesARightProgram) {
   const Measurement good = run(good_matmul());

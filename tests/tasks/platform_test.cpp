@@ -33,7 +33,19 @@ const char* const board =
     "  mispredict_cycles: 3\n"
     "  memory_parallelism: 2\n"
     "  l2_latency_cycles: 20\n"
-    "  memory_nanoseconds: 120\n";
+    "  memory_nanoseconds: 120\n"
+    "  memory_gigabytes_per_second: 12.5\n"
+    "  l1_ways: 4\n"
+    "  l2_ways: 16\n"
+    "  l2_shared: true\n"
+    "  prefetch_streams: 8\n"
+    "  page_bytes: 4096\n"
+    "  tlb_entries: 40\n"
+    "  l2_tlb_entries: 512\n"
+    "  l2_tlb_ways: 4\n"
+    "  l2_tlb_cycles: 6\n"
+    "  page_walk_cycles: 35\n"
+    "  fork_join_microseconds: 3.5\n";
 
 // `board` with one piece of its text replaced.
 std::string changed(const std::string& from, const std::string& to) {
@@ -61,8 +73,22 @@ TEST(Platform, ReadsEveryField) {
   EXPECT_EQ(profile.mispredict_cycles, 3);
   EXPECT_EQ(profile.memory_parallelism, 2);
   EXPECT_EQ(profile.l2_latency_cycles, 20);
-  EXPECT_FALSE(profile.l3_latency_cycles);
+  EXPECT_EQ(profile.l3_latency_cycles, 0);
   EXPECT_EQ(profile.memory_nanoseconds, 120);
+  EXPECT_EQ(profile.memory_gigabytes_per_second, 12.5);
+  EXPECT_EQ(profile.l1_ways, 4);
+  EXPECT_EQ(profile.l2_ways, 16);
+  EXPECT_TRUE(profile.l2_shared);
+  EXPECT_EQ(profile.prefetch_streams, 8);
+  EXPECT_EQ(profile.page_bytes, 4096);
+  EXPECT_EQ(profile.huge_page_bytes, 0);
+  EXPECT_EQ(profile.tlb_entries, 40);
+  EXPECT_EQ(profile.l2_tlb_entries, 512);
+  EXPECT_EQ(profile.l2_tlb_ways, 4);
+  EXPECT_EQ(profile.l2_tlb_cycles, 6);
+  EXPECT_EQ(profile.page_walk_cycles, 35);
+  EXPECT_EQ(profile.fork_join_microseconds, 3.5);
+  EXPECT_EQ(profile.noise_percent, 0);
   EXPECT_TRUE(profile.qemu.empty());
 }
 
@@ -85,9 +111,24 @@ TEST(Platform, RefusesWithPlaceValueAndRemedy) {
   expect_contains(refusal(changed("  gigahertz: 1.5\n", "  gigahertz: 1.5\n  gigahertz: 2\n")), "board.yaml:12:3: ");
   expect_contains(refusal(changed("out_of_order: false", "out_of_order: 1")), "board.yaml:12:3: ");
   expect_contains(refusal(changed("  l2_latency_cycles: 20\n", "")), "missing key 'l2_latency_cycles'");
-  expect_contains(refusal(changed("  l2_bytes: 262144\n", "")), "l2_latency_cycles without l2_bytes");
+  expect_contains(refusal(changed("  l2_bytes: 262144\n", "")), "l2_ways without l2_bytes");
   expect_contains(refusal(changed("  line_bytes: 64\n", "")), "missing key 'line_bytes'");
   expect_contains(refusal(std::string(board) + "native:\n  threads: 1\n"), "exactly one of");
+  expect_contains(refusal(changed("l1_ways: 4", "l1_ways: 0")), "board.yaml:18:3: l1_ways must be 1 to 1024, got 0");
+  expect_contains(refusal(changed("l1_ways: 4", "l1_ways: 3")),
+                  "board.yaml:7:3: l1_bytes of a modelled platform must be a multiple of 3 ways of 64 bytes");
+  expect_contains(refusal(changed("page_bytes: 4096", "page_bytes: 5000")), "page_bytes must be a power of two");
+  expect_contains(refusal(changed("line_bytes: 64", "line_bytes: 48")), "board.yaml:9:3: line_bytes must be a power");
+  expect_contains(refusal(changed("tlb_entries: 40", "tlb_entries: 0")), "tlb_entries must be 1 to 4096, got 0");
+  expect_contains(refusal(changed("l2_tlb_ways: 4", "l2_tlb_ways: 5")), "l2_tlb_entries must be a multiple of 5 ways");
+  expect_contains(refusal(changed("l2_tlb_entries: 512", "l2_tlb_entries: 0")),
+                  "l2_tlb_ways without l2_tlb_entries above 0");
+  expect_contains(refusal(changed("  l2_shared: true\n", "")), "missing key 'l2_shared'");
+  expect_contains(refusal(changed("memory_parallelism: 2", "memory_parallelism: 0.5")), "memory_parallelism must be 1");
+  expect_contains(refusal(std::string(board) + "  l3_ways: 8\n"), "l3_ways without l3_bytes in the target");
+  expect_contains(refusal(std::string(board) + "  noise_percent: 60\n"), "noise_percent must be 0 to 50, got 60");
+  expect_contains(refusal(std::string(board) + "  huge_page_bytes: 4096\n"), "huge_page_bytes must be a power of two");
+  expect_contains(refusal(changed("prefetch_streams: 8", "prefetch_stream: 8")), "did you mean 'prefetch_streams'?");
   expect_contains(refusal(std::string(board).substr(0, std::string(board).find("modelled:"))), "exactly one of");
   expect_contains(
       refusal(std::string(board).substr(0, std::string(board).find("modelled:")) + "remote:\n  prefix: []\n"),
@@ -171,6 +212,26 @@ TEST(Platform, RefusesIdsThatAreNotKnown) {
   expect_contains(refused("nowhere/board.yaml"), "nowhere/board.yaml");
 }
 
+TEST(Platform, SuffixesOfAModelledOneStandInItsYaml) {
+  const Platform plain = platform_named("model:cortex-a72"),
+                 changed = platform_named("model:cortex-a72,threads=4,noise=1.5");
+  EXPECT_EQ(changed.name, "model:cortex-a72,threads=4,noise=1.5");
+  EXPECT_EQ(changed.long_name, plain.long_name + ",threads=4,noise=1.5");
+  EXPECT_EQ(changed.target.threads, 4);
+  EXPECT_EQ(std::get<Modelled>(changed.how).profile.noise_percent, 1.5);
+  EXPECT_EQ(std::get<Modelled>(changed.how).profile.l2_latency_cycles,
+            std::get<Modelled>(plain.how).profile.l2_latency_cycles);
+  EXPECT_EQ(std::get<Modelled>(plain.how).profile.noise_percent, 0);
+  const Platform again = parse_platform(changed.yaml, "again");
+  EXPECT_EQ(again.target, changed.target);
+  EXPECT_EQ(std::get<Modelled>(again.how).profile.noise_percent, 1.5);
+  const auto refused = [](const std::string& id) { return message_of<UserError>([&] { platform_named(id); }); };
+  expect_contains(refused("model:cortex-a72,noise=90"), "noise_percent must be 0 to 50, got 90");
+  expect_contains(refused("model:cortex-a72,noise"), "unknown suffix 'noise'; known: threads=n, noise=percent");
+  expect_contains(refused("model:cortex-a72,threads=1.5"), "expected an integer");
+  expect_contains(refused("model:cortex-a72,"), "unknown suffix");
+}
+
 TEST(Platform, ShippedOnesCanBeReadByShortAndLongIdAndByFile) {
   const Platform p450 = platform_named("model:sifive-p450");
   EXPECT_EQ(p450.long_name, "model:sifive-p450@p450-like");
@@ -183,7 +244,7 @@ TEST(Platform, ShippedOnesCanBeReadByShortAndLongIdAndByFile) {
     EXPECT_FALSE(platform.description.empty()) << id;
     shipped += source_of(platform) == "modelled";
   }
-  EXPECT_GE(shipped, 1);
+  EXPECT_GE(shipped, 14);
 
   const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "graft_platform_test.yaml";
   base::replace_file(file, board);

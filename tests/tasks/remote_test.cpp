@@ -45,6 +45,17 @@ TEST(Remote, ChecksAProgramThroughItsExecutable) {
   expect_contains(wrong.reason, "C: element 0 is ");
 }
 
+TEST(Remote, HandsParametersOverAsTheProgramStoresThem) {
+  const auto program = codegen::program(candidate(small_matmul(), "sketch blocked\nlayout A 1 0\nlayout C 1/4 0 1%4\n"),
+                                        codegen::host_target());
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  const Measurement good = check_here(*program);
+  EXPECT_EQ(good.status, Status::ok) << good.reason;
+  codegen::LoopProgram wrong = *program;
+  wrong.buffers[0].layout = {};
+  EXPECT_EQ(check_here(wrong).status, Status::wrong_result);
+}
+
 TEST(Remote, AllowsTheErrorThatAProgramIsSaidToHave) {
   codegen::LoopProgram inexact = inexact_matmul();
   EXPECT_EQ(check_here(inexact).status, Status::wrong_result);

@@ -15,7 +15,7 @@ using Numbers = std::vector<double>;
 
 // ---- what is drawn
 
-enum class Type { f32, f64, i32 };
+enum class Type { f32, f64, i32, i8, u8 };
 
 class Draw {
  public:
@@ -39,15 +39,36 @@ class Draw {
   // Exact in every type of their kind, while products of two need rounding; integers stay small.
   Numbers numbers(Int count, Type type) {
     Numbers values(std::size_t(count), 0);
-    for (double& value : values)
-      value = type == Type::i32 ? double(below(16) - 8) : double(below(1 << 21)) * 0x1p-20 - 1;
+    for (double& value : values) {
+      switch (type) {
+        case Type::f32:
+        case Type::f64:
+          value = double(below(1 << 21)) * 0x1p-20 - 1;
+          break;
+        case Type::i32:
+        case Type::i8:
+          value = double(below(16) - 8);
+          break;
+        case Type::u8:
+          value = double(17 * below(16));  // half of them beyond what is signed
+          break;
+      }
+    }
     return values;
   }
   Numbers numbers(Int count) { return numbers(count, type_); }
 
   Type type() const { return type_; }
   std::string dtype() const { return name(type_); }
-  static std::string name(Type type) { return type == Type::f32 ? "f32" : type == Type::f64 ? "f64" : "i32"; }
+  // Of an operand: of sums of integers, often a shorter one.
+  Type operand() {
+    constexpr Type integers[] = {Type::i32, Type::i8, Type::u8};
+    return type_ == Type::i32 ? integers[below(3)] : type_;
+  }
+  static std::string name(Type type) {
+    constexpr const char* names[] = {"f32", "f64", "i32", "i8", "u8"};
+    return names[int(type)];
+  }
   double lowest() const {
     return type_ == Type::i32 ? std::numeric_limits<std::int32_t>::min() : -std::numeric_limits<double>::infinity();
   }
@@ -498,17 +519,18 @@ Example contraction(base::Stream& stream) {
 
   const Int combine = reduced.empty() ? 3 : draw.below(3);
   const bool product = draw.coin();
-  const Type other = draw.type() != Type::i32 && draw.below(4) == 0 ? Type::i32 : draw.type();
+  const Type first = draw.operand();
+  const Type other = draw.type() != Type::i32 && draw.below(4) == 0 ? Type::i32 : draw.operand();
   std::vector<std::string> where, listed;
   for (Int x = 0; x < axes; ++x) where.push_back(fmt::format("x{}={}", x, extent[std::size_t(x)]));
   for (const Int x : reduced) listed.push_back(fmt::format("x{}", x));
   constexpr const char* signs[] = {"+=", "max=", "min=", "="};
   const std::string workload =
       fmt::format("input A[{}] : {}; {} B[{}] : {}; output C[{}{}{}] : {} {} A[{}] {} B[{}] where {}", shape(a),
-                  draw.dtype(), draw.coin() ? "input" : "constant", shape(b), Draw::name(other), index(c),
+                  Draw::name(first), draw.coin() ? "input" : "constant", shape(b), Draw::name(other), index(c),
                   reduced.empty() ? "" : " | ", fmt::join(listed, ","), draw.dtype(), signs[combine], index(a),
                   product ? "*" : "+", index(b), fmt::join(where, ", "));
-  Example made = example(workload, {draw.numbers(size_of(a)), draw.numbers(size_of(b), other)}, size_of(c), 1);
+  Example made = example(workload, {draw.numbers(size_of(a), first), draw.numbers(size_of(b), other)}, size_of(c), 1);
   for (const Int x : reduced) made.roundings *= extent[std::size_t(x)];
   made.roundings += 2;
   if (combine == 1) std::fill(made.output.begin(), made.output.end(), -1e300);

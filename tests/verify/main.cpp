@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 
+#include "base/files.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "codegen/program/forms.h"
@@ -168,8 +169,10 @@ class Run {
       if (!doubt.empty()) fail(number, what, doubt);
       std::optional<Candidate> previous;
       for (int i = 0; i < pairs_a_workload && done_ < pairs_; ++i) {
-        const Target& target = targets_[std::size_t(stream.below(std::int64_t(targets_.size())))];
-        what = fmt::format("{} on {}", example.workload, target.cpu);
+        Target target = targets_[std::size_t(stream.below(std::int64_t(targets_.size())))];
+        target.threads = 1 + stream.below(2);
+        what = fmt::format("{} on {}, {} threads", example.workload, target.cpu, target.threads);
+        if (target.threads > 1) ++steps_["for two threads"];
         ++done_;
         ++counts_[std::string(definition.name)];
         std::string problem;
@@ -178,8 +181,9 @@ class Run {
           programs_.insert(base::hash_combine(hash(program), hash(workload)));
           problem = check_.problem(workload, program, target);
         } else {
-          const codegen::Space space = derive_space(workload, target);
-          const Candidate candidate = drawn(space, previous, stream);
+          const auto layouts = stream.below(3) == 0 ? codegen::Layouts::free : codegen::Layouts::given;
+          const codegen::Space space = derive_space(workload, target, intrinsics_, layouts);
+          const Candidate candidate = with_prefetch(drawn(space, previous, stream), target, stream);
           what += "\n" + shown(candidate);
           count_steps(candidate);
           const auto program = codegen::program(candidate, target);
@@ -207,6 +211,24 @@ class Run {
     return space.sample(stream);
   }
 
+  // One prefetch more, where a few random ones have one that applies: derived sketches have none.
+  static Candidate with_prefetch(Candidate candidate, const Target& target, base::Stream& stream) {
+    const auto steps = codegen::schedule(candidate);
+    if (!steps || steps->empty()) return candidate;
+    const codegen::Computation form = with_padding_stages(codegen::computation(candidate.workload));
+    for (int tries = 0; tries < 4; ++tries) {
+      const codegen::Step& step = (*steps)[std::size_t(stream.below(std::int64_t(steps->size())))];
+      if (step.kind != codegen::StepKind::order) continue;
+      const codegen::Tensor& tensor = form.tensors[std::size_t(stream.below(std::int64_t(form.tensors.size())))];
+      const std::string& loop = step.loops[std::size_t(stream.below(std::int64_t(step.loops.size())))];
+      const std::string line = fmt::format("prefetch {} {} {} {}", step.stage, tensor.name, loop, 1 + stream.below(3));
+      Candidate more = candidate;
+      more.sketch = std::make_shared<codegen::Sketch>(with_lines(*candidate.sketch, line, "prefetch"));
+      if (codegen::program(more, target)) return more;
+    }
+    return candidate;
+  }
+
   // How many schedules have a step of each kind.
   void count_steps(const Candidate& candidate) {
     std::set<std::string> kinds;
@@ -226,6 +248,8 @@ class Run {
   std::int64_t pairs_, done_ = 0, workloads_ = 0;
   int failures_ = 0;
   std::vector<Target> targets_;
+  std::vector<codegen::IntrinsicPointer> intrinsics_ = codegen::parse_intrinsics(
+      base::read_file(GRAFT_SOURCE_DIR "/examples/intrinsics/outer_4x4.txt"), "outer_4x4.txt");
   Check check_;
   std::map<std::string, std::int64_t> counts_, steps_;
   std::set<std::uint64_t> programs_;

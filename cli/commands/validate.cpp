@@ -1,0 +1,295 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/common.h"
+#include "cli/report/page.h"
+#include "cli/report/plot.h"
+#include "search/tuning.h"
+#include "tasks/modelled/agreement.h"
+#include "tasks/modelled/modelled.h"
+#include "tasks/modelled/twin.h"
+
+namespace graft::cli {
+namespace {
+
+// One of each kind of operator, and matmuls with and without power-of-two conflicts of the second cache.
+const std::vector<std::string> usual_workloads = {"matmul(m=256,n=256,k=256)",
+                                                  "matmul(m=512,n=512,k=512)",
+                                                  "conv2d(n=1,c=32,h=64,w=64,k=32,r=3,s=3,stride=1,pad=1)",
+                                                  "resnet18.C6",
+                                                  "depthwise_conv2d(n=1,c=64,h=56,w=56,r=3,s=3,stride=1,pad=1)",
+                                                  "batch_matmul(b=12,m=128,n=128,k=64)"};
+
+struct Flags {
+  std::vector<std::string> platforms{"native:v3"}, workloads = usual_workloads;
+  std::string profile, out;
+  std::int64_t samples = 200, threads = 1;
+  SpaceFlag space;
+  MeasureFlags measure;
+};
+
+// The programs of one workload on one platform, both ways.
+struct Comparison {
+  std::string platform, workload;
+  std::vector<codegen::Candidate> candidates;
+  std::vector<double> measured, modelled;
+  tasks::Agreement agreement;
+};
+
+base::Document request_of(const Flags& flags, const Session& session, const tasks::Platform& platform,
+                          const std::vector<codegen::Workload>& workloads, std::string_view part) {
+  base::Document names = base::Document::list();
+  for (const codegen::Workload& workload : workloads) names.push(workload.text);
+  base::Document request = base::Document::map();
+  request.set("command", fmt::format("platform validate, {}", part))
+      .set("platform", platform.name)
+      .set("platform_hash", base::to_hex(base::hash_bytes(platform.yaml)))
+      .set("workloads", std::move(names))
+      .set("seed", std::int64_t(session.seed));
+  flags.space.put(request);
+  return request;
+}
+
+// Measures what is not recorded yet; false when stopped.
+bool measure(const Flags& flags, Session& session, const tasks::Platform& platform, const codegen::Space& space,
+             tasks::Measurer& measurer, search::RunDirectory& run, Comparison& comparison) {
+  search::TuningSettings settings;
+  settings.explorer = "random";
+  settings.trials = flags.samples;
+  settings.batch = int(std::min<std::int64_t>(flags.samples, 64));
+  settings.seed = base::hash_combine(session.seed, codegen::hash(space.workload()));
+  search::Tuning tuning(space, features::encodings().front(), nullptr, measurer, run, settings);
+  tuning.platform = platform.name;
+  if (!run_rounds(tuning, flags.samples, session.progress)) return false;
+  std::map<std::uint64_t, bool> seen;  // other schedules of the same program say nothing new
+  for (const datasets::Trial& trial : tuning.trials()) {
+    if (trial.measurement.status != datasets::Status::ok || !seen.emplace(trial.program_hash, true).second) continue;
+    comparison.candidates.push_back(trial.candidate);
+    comparison.measured.push_back(datasets::seconds_of(trial.measurement));
+  }
+  return true;
+}
+
+// Models what is not recorded yet; false when stopped. UserError when the model lacks an opcode.
+bool model(const tasks::Platform& twin, Session& session, search::RunDirectory& run, Comparison& comparison) {
+  const std::size_t count = comparison.candidates.size();
+  comparison.modelled.assign(count, 0);
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < count; ++i) {
+    const datasets::Trial* known = run.recorded(codegen::hash(comparison.candidates[i]));
+    if (known != nullptr)
+      comparison.modelled[i] = datasets::seconds_of(known->measurement);
+    else
+      missing.push_back(i);
+  }
+  constexpr std::size_t block = 16;  // between two reports
+  for (std::size_t begin = 0; begin < missing.size(); begin += block) {
+    if (session.progress.stop_requested()) return false;
+    session.progress.progress("modelling " + comparison.workload, std::int64_t(begin), std::int64_t(missing.size()));
+    const std::size_t size = std::min(block, missing.size() - begin);
+    std::vector<std::uint64_t> hashes(size);
+    std::vector<base::Result<tasks::ModelledTime>> times(size, base::Reason{});
+    base::parallel_for(std::int64_t(size), base::hardware_threads(), [&](std::int64_t i) {
+      const codegen::LoopProgram program =
+          *codegen::program(comparison.candidates[missing[begin + std::size_t(i)]], twin.target);
+      hashes[std::size_t(i)] = codegen::hash(program);
+      times[std::size_t(i)] = tasks::modelled_time(program, twin);
+    });
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t at = missing[begin + i];
+      if (!times[i]) throw base::Failure(fmt::format("{}: {}", comparison.workload, times[i].reason().text));
+      if (!times[i]->unsupported.empty())
+        throw base::UserError(twin.name, fmt::format("LLVM's model of this core lacks {}; give another --profile",
+                                                     times[i]->unsupported.begin()->first));
+      datasets::Trial trial{0, comparison.candidates[at], hashes[i],
+                            tasks::without_times(datasets::Status::ok, "", "modelled")};
+      trial.measurement.seconds = {times[i]->seconds};
+      run.append(trial);
+      comparison.modelled[at] = times[i]->seconds;
+    }
+  }
+  return true;
+}
+
+Table table_of(const std::vector<Comparison>& comparisons) {
+  Table table(
+      {"platform", "workload", "programs", "max/min", "spearman", "kendall", "best 30 %", "top-1", "top-5", "rms"});
+  for (const Comparison& one : comparisons) {
+    const tasks::Agreement& a = one.agreement;
+    table.row({one.platform, one.workload, std::to_string(a.programs), number_text(a.spread, 1),
+               number_text(a.spearman), number_text(a.kendall), number_text(a.spearman_of_best),
+               number_text(a.top1_regret), number_text(a.top5_regret), number_text(a.rms)});
+  }
+  return table;
+}
+
+base::Document row_of(const Comparison& one) {
+  const tasks::Agreement& a = one.agreement;
+  base::Document row = base::Document::map();
+  row.set("platform", one.platform)
+      .set("workload", one.workload)
+      .set("programs", a.programs)
+      .set("spread", a.spread)
+      .set("spearman", a.spearman)
+      .set("kendall", a.kendall)
+      .set("spearman_of_best_30_percent", a.spearman_of_best)
+      .set("top1_regret", a.top1_regret)
+      .set("top5_regret", a.top5_regret)
+      .set("rms_log_ratio", a.rms);
+  return row;
+}
+
+std::vector<std::size_t> sorted_by(std::size_t count, const std::function<double(std::size_t)>& key) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  return order;
+}
+
+std::string section_of(const Comparison& one) {
+  constexpr double microseconds = 1e6;
+  const std::size_t count = one.measured.size();
+  const std::vector<std::size_t> by_model = sorted_by(count, [&](std::size_t i) { return one.modelled[i]; });
+  Series all{.name = "program", .colour = 0, .dots_only = true, .points = {}};
+  Series first{.name = "modelled fastest", .colour = 1, .dots_only = true, .points = {}};
+  for (std::size_t rank = 0; rank < count; ++rank) {
+    const std::size_t i = by_model[rank];
+    (rank < 5 ? first : all).points.push_back({microseconds * one.measured[i], microseconds * one.modelled[i]});
+  }
+  const Plot plot{.x_label = "measured, µs",
+                  .y_label = "modelled, µs",
+                  .log_x = true,
+                  .log_y = true,
+                  .x_from_zero = false,
+                  .series = {all, first}};
+  const tasks::Agreement& a = one.agreement;
+  std::string out = fmt::format("<h2>{} on {}</h2>\n", escaped(one.workload), escaped(one.platform));
+  out +=
+      figure(plot, fmt::format("{} programs, Spearman {:.3f}, {:.3f} within the best 30 %; the five modelled fastest "
+                               "in another colour, the best of them {:.2f} times as slow as the fastest.",
+                               a.programs, a.spearman, a.spearman_of_best, a.top5_regret));
+  const std::vector<double> ratios = tasks::centred_log_ratios(one.modelled, one.measured);
+  const std::vector<std::size_t> worst = sorted_by(count, [&](std::size_t i) { return -std::abs(ratios[i]); });
+  Table table({"modelled / measured", "measured", "schedule"});
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, count); ++i) {
+    std::vector<std::string> steps;
+    if (const auto schedule = codegen::schedule(one.candidates[worst[i]]))
+      for (const codegen::Step& step : *schedule) steps.push_back(codegen::to_text(step));
+    table.row({number_text(std::exp(ratios[worst[i]])), seconds_text(one.measured[worst[i]]), base::join(steps, "; ")});
+  }
+  return out + "<p>Furthest off, the mean ratio taken out:</p>\n" + html_table(table);
+}
+
+std::string body_of(const std::vector<Comparison>& weakest_first, const Flags& flags, const std::string& profile) {
+  std::string out =
+      "<p>Modelled times come from LLVM's scheduling model of this host's core and a simulator of its caches; measured "
+      "ones from running the same machine code here. Nothing was fitted. Weak spots come first: workloads are in the "
+      "order of their correlation within the best 30 %.</p>\n";
+  out += html_table(table_of(weakest_first));
+  out +=
+      "<p>Spearman and Kendall: rank correlations. Best 30 %: Spearman within the programs measured fastest. Top-1, "
+      "top-5: measured time of the best of the one or five modelled fastest, over the fastest. Rms: of ln(modelled / "
+      "measured) around its mean.</p>\n";
+  out += fmt::format("<p>Sample: {}, {} schedules a workload. Profile: {}.</p>\n",
+                     flags.space.file.empty() ? "uniform over the derived space" : escaped(flags.space.file),
+                     flags.samples, escaped(profile));
+  for (const Comparison& one : weakest_first) out += section_of(one);
+  return out;
+}
+
+int validate(const Flags& flags, Session& session) {
+  std::vector<codegen::Workload> workloads;
+  for (const std::string& text : flags.workloads) workloads.push_back(codegen::parse_workload(text));
+  std::vector<tasks::Platform> platforms, twins;
+  for (const std::string& name : flags.platforms) {
+    platforms.push_back(
+        tasks::platform_named(flags.threads > 1 ? fmt::format("{},threads={}", name, flags.threads) : name));
+    twins.push_back(tasks::twin_of(platforms.back(), flags.profile));
+    tasks::geometry_of(twins.back());  // refuses before there is a folder
+  }
+  std::filesystem::create_directories(flags.out);
+  std::vector<Comparison> comparisons;
+  bool complete = true;
+  for (std::size_t p = 0; p < platforms.size() && complete; ++p) {
+    const std::filesystem::path folder = std::filesystem::path(flags.out) / short_name(platforms[p].name);
+    std::filesystem::create_directories(folder);
+    base::Document timed = request_of(flags, session, platforms[p], workloads, "measured");
+    flags.measure.put(timed);
+    search::RunDirectory measured(folder / "measured", timed, context_of(session));
+    search::RunDirectory modelled(folder / "modelled", request_of(flags, session, twins[p], workloads, "modelled"),
+                                  context_of(session));
+    const auto measurer = tasks::make_measurer(platforms[p], flags.measure.settings(0));
+    for (const codegen::Workload& workload : workloads) {
+      Comparison one{platforms[p].name, workload.text, {}, {}, {}, {}};
+      const codegen::Space space = flags.space.space(workload, platforms[p].target);
+      complete = measure(flags, session, platforms[p], space, *measurer, measured, one) &&
+                 model(twins[p], session, modelled, one);
+      if (!complete) break;
+      one.agreement = tasks::agreement(one.modelled, one.measured);
+      comparisons.push_back(std::move(one));
+    }
+  }
+  if (!complete) {
+    session.progress.note("interrupted: run the same command again to continue");
+    return interrupted;
+  }
+
+  base::Document rows = base::Document::list();
+  for (const Comparison& one : comparisons) rows.push(row_of(one));
+  session.output.table(table_of(comparisons));
+  std::stable_sort(comparisons.begin(), comparisons.end(), [](const Comparison& a, const Comparison& b) {
+    return a.agreement.spearman_of_best < b.agreement.spearman_of_best;
+  });
+  const std::filesystem::path page = std::filesystem::path(flags.out) / "validation.html";
+  const base::Document context = context_of(session);
+  base::replace_file(page, whole_page("Modelled against measured",
+                                      fmt::format("Made by graft {} on {}: {}.", graft_version(), host_cpu(),
+                                                  context.at("date").as_string()),
+                                      body_of(comparisons, flags, twins.front().description)));
+  session.output.line(page.string());
+  session.output.json()
+      .set("rows", std::move(rows))
+      .set("samples", flags.samples)
+      .set("seed", std::int64_t(session.seed))
+      .set("context", context)
+      .set("page", page.string());
+  return done;
+}
+
+}  // namespace
+
+Command platform_validate_command() {
+  return {.name = "platform validate",
+          .help = "hold modelled times of this host against measured ones",
+          .examples = {"graft platform validate --platform native:v2,native:v3,native:v4 --out runs/validation",
+                       "graft platform validate --space examples/nests.space --workloads 'matmul(m=256,n=256,k=256)' "
+                       "--out runs/nests"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.list("platform", flags->platforms, "native platforms: the code that is measured and modelled");
+            options.list("workloads", flags->workloads, "what to compare on");
+            options.integer("samples", flags->samples, 2, "schedules of each workload, uniform over its space");
+            options.integer("threads", flags->threads, 1, "threads of the kernels");
+            options.text("profile", flags->profile,
+                         "YAML of a modelled platform; default: platforms/hosts, by this cpu");
+            options.text("out", flags->out, "folder for what was measured, and the page", Options::required);
+            flags->space.declare(options);
+            flags->measure.declare(options);
+            return [flags](Session& session) { return validate(*flags, session); };
+          },
+          .stops = true};
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,23 @@
+// Proposes what it was given, in that order: for programs that come from elsewhere (another platform's dataset), so
+// that platforms can be compared on the same ones. They need not be of the space that the tuning is about.
+#pragma once
+
+#include <vector>
+
+#include "search/explorer.h"
+
+namespace graft::search {
+
+class Listed : public Explorer {
+ public:
+  // Distinct candidates.
+  explicit Listed(std::vector<codegen::Candidate> candidates) : candidates_(std::move(candidates)) {}
+  std::vector<codegen::Candidate> propose(int count, Scorer& scorer) override;
+  void told(std::span<const datasets::Trial>) override {}
+
+ private:
+  std::vector<codegen::Candidate> candidates_;
+  std::size_t proposed_ = 0;
+};
+
+}  // namespace graft::search

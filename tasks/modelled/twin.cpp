@@ -1,0 +1,66 @@
+#include "tasks/modelled/twin.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "codegen/machine/compile.h"
+
+namespace graft::tasks {
+namespace {
+
+// Cores that differ in nothing that a profile says, or for which this LLVM has no model but that of the one before.
+constexpr std::array kin{std::pair<std::string_view, std::string_view>{"emeraldrapids", "sapphirerapids"},
+                         std::pair<std::string_view, std::string_view>{"znver5", "znver4"}};
+
+std::string host_profile() {
+  std::string cpu = codegen::host_target().cpu;
+  for (const auto& [name, like] : kin)
+    if (cpu == name) cpu = like;
+  const std::filesystem::path folder = base::program_folder() / ".." / "share" / "graft" / "platforms" / "hosts";
+  const std::filesystem::path file = folder / (cpu + ".yaml");
+  if (std::filesystem::exists(file)) return file.string();
+  std::vector<std::string> known;
+  std::error_code missing;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, missing))
+    known.push_back(entry.path().stem().string());
+  throw base::UserError("--profile", fmt::format("there is no profile of this host's cpu '{}' (known: {}); write one "
+                                                 "like platforms/hosts/sapphirerapids.yaml and give its name",
+                                                 cpu, base::join(known, ", ")));
+}
+
+}  // namespace
+
+Platform twin_of(const Platform& native, const std::string& profile) {
+  if (!std::holds_alternative<Native>(native.how))
+    throw base::UserError(native.name, "only native platforms are measured on this host; take native:v3, say");
+  const std::string file = profile.empty() ? host_profile() : profile;
+  const Platform documented = platform_named(file);
+  const auto* modelled = std::get_if<Modelled>(&documented.how);
+  if (modelled == nullptr) throw base::UserError(file, "is no modelled platform");
+
+  Platform twin = documented;
+  twin.name = fmt::format("{}@{}", documented.name, base::split(native.name, ':').back());
+  twin.long_name = twin.name;
+  twin.target = native.target;
+  const auto keep = [](std::optional<std::int64_t>& here, const std::optional<std::int64_t>& there) {
+    if (!here) here = there;
+  };
+  keep(twin.target.l1_bytes, documented.target.l1_bytes);
+  keep(twin.target.l2_bytes, documented.target.l2_bytes);
+  keep(twin.target.l3_bytes, documented.target.l3_bytes);
+  keep(twin.target.line_bytes, documented.target.line_bytes);
+  Profile fitted = modelled->profile;
+  fitted.model_cpu = documented.target.cpu;
+  check_profile(fitted, twin.target, [&](std::string_view key) { return fmt::format("{}: {}", file, key); });
+  twin.how = Modelled{std::move(fitted)};
+  return twin;
+}
+
+}  // namespace graft::tasks

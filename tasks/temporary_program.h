@@ -1,0 +1,23 @@
+// An executable file for commands that cannot run one from memory, such as qemu or ssh.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace graft::tasks {
+
+// Gone with this value. Throws Failure when it cannot be written.
+class TemporaryProgram {
+ public:
+  explicit TemporaryProgram(std::string_view content);
+  ~TemporaryProgram();
+  TemporaryProgram(const TemporaryProgram&) = delete;
+  TemporaryProgram& operator=(const TemporaryProgram&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  [[noreturn]] void fail(std::string_view action) const;
+  std::string path_;
+};
+
+}  // namespace graft::tasks

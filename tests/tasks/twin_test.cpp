@@ -1,0 +1,58 @@
+#include "tasks/modelled/twin.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/files.h"
+#include "codegen/machine/core_timing.h"
+#include "tasks/modelled/modelled.h"
+#include "tests/tasks/support.h"
+
+namespace graft::tasks {
+namespace {
+
+using test::expect_contains;
+using test::message_of;
+
+const std::string profile = std::string(GRAFT_SOURCE_DIR) + "/platforms/hosts/sapphirerapids.yaml";
+
+TEST(Twin, HasTheCodeOfThePlatformAndTheCoreOfTheProfile) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "the profile is of an x86-64 cpu";
+#endif
+  const Platform native = platform_named("native:v2");
+  const Platform twin = twin_of(native, profile);
+  EXPECT_EQ(twin.target, native.target);
+  EXPECT_EQ(source_of(twin), "modelled");
+  EXPECT_EQ(std::get<Modelled>(twin.how).profile.model_cpu, "sapphirerapids");
+  const auto time = modelled_time(test::good_matmul(), twin);
+  ASSERT_TRUE(time.ok());
+  EXPECT_GT(time->seconds, 0);
+
+  // The same code on another core.
+  codegen::CoreTimingSettings atom;
+  atom.model_cpu = "silvermont";
+  const auto small = codegen::core_timing(test::good_matmul(), native.target, atom);
+  ASSERT_TRUE(small.ok());
+  EXPECT_EQ(small->instructions, time->instructions);
+  EXPECT_GT(small->cycles, 1.2 * time->core_cycles);
+}
+
+TEST(Twin, RefusesWhatItCannotBe) {
+  const Platform board = platform_named(std::string(GRAFT_SOURCE_DIR) + "/platforms/sifive-p450.yaml");
+  expect_contains(message_of<base::UserError>([&] { twin_of(board, profile); }), "native:v3");
+  const Platform native = platform_named("native");
+  expect_contains(message_of<base::UserError>([&] { twin_of(native, "no-such.yaml"); }), "no-such.yaml");
+}
+
+TEST(Twin, ShippedProfilesAreGood) {
+  for (const char* name : {"sapphirerapids", "znver4"}) {
+    const Platform one = platform_named(std::string(GRAFT_SOURCE_DIR) + "/platforms/hosts/" + name + ".yaml");
+    EXPECT_EQ(one.target.cpu, name);
+    EXPECT_NO_THROW(geometry_of(one)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace graft::tasks
