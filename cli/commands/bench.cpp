@@ -71,6 +71,18 @@ struct MeasurerFlags {
   }
 };
 
+struct FeatureFlags {
+  std::vector<std::string> workloads, encodings;
+  std::string platform = "native";
+  std::int64_t candidates = 300, repetitions = 10;
+
+  base::Document request() const {
+    base::Document request = base::Document::map();
+    request.set("workloads", list_of(workloads)).set("encodings", list_of(encodings)).set("platform", platform);
+    return request.set("candidates", candidates).set("repetitions", repetitions);
+  }
+};
+
 }  // namespace
 
 Command bench_kernels_command() {
@@ -126,6 +138,24 @@ Command bench_measure_command() {
             options.number("minimum-ms", flags->minimum_ms, 0, "one repetition is at least so long");
             options.integer("repeats", flags->repeats, 2, "of a good kernel's whole measurement");
             return [flags](Session& session) { return become_bench("measure", flags->request(), session); };
+          }};
+}
+
+Command bench_features_command() {
+  return {.name = "bench features",
+          .help = "programs encoded per second and core, by encoding, and lowered",
+          .examples = {"graft bench features", "graft bench features resnet18.C6 --encodings context_relation,tree"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<FeatureFlags>();
+            options.positionals("WORKLOAD", flags->workloads,
+                                "whose random candidates are encoded (default: a matmul, a convolution, a depthwise "
+                                "one, a softmax)",
+                                Options::optional);
+            options.text("platform", flags->platform, "that they are lowered for");
+            options.list("encodings", flags->encodings, "only these; default: all, without the target's facts");
+            options.integer("candidates", flags->candidates, 1, "random ones of each workload");
+            options.integer("repetitions", flags->repetitions, 1, "of all of it");
+            return [flags](Session& session) { return become_bench("features", flags->request(), session); };
           }};
 }
 

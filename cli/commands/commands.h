@@ -22,5 +22,6 @@ Command report_command();
 Command bench_kernels_command();
 Command bench_compile_command();
 Command bench_measure_command();
+Command bench_features_command();
 
 }  // namespace graft::cli

@@ -21,6 +21,7 @@ const std::vector<Command>& commands() {
       bench_kernels_command(),
       bench_compile_command(),
       bench_measure_command(),
+      bench_features_command(),
   };
   return table;
 }

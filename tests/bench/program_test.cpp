@@ -126,5 +126,23 @@ TEST_F(Bench, MeasureSaysHowManyAndHowWell) {
   EXPECT_EQ(rows[1].at("seconds").as_list().size(), 4u);
 }
 
+TEST_F(Bench, FeaturesOfEveryEncoding) {
+  const base::Document result =
+      json_of({"bench", "features", small, "--candidates", "3", "--repetitions", "2", "--platform", "native:v3"});
+  EXPECT_EQ(result.at("context").at("clock").as_string(), "thread_cpu");
+  const auto& rows = result.at("rows").as_list();
+  ASSERT_GE(rows.size(), 9u);
+  EXPECT_EQ(rows[0].at("what").as_string(), "lower");
+  for (const base::Document& row : rows) {
+    EXPECT_GT(row.at("value").as_number(), 0) << row.at("what").as_string();
+    EXPECT_EQ(row.at("unit").as_string(), "programs/s/core");
+    EXPECT_EQ(row.at("programs").as_integer(), 3);
+  }
+  const base::Document one = json_of({"bench", "features", small, "--candidates", "2", "--encodings", "tree"});
+  ASSERT_EQ(one.at("rows").as_list().size(), 2u);
+  EXPECT_GT(one.at("rows").as_list()[1].at("rows").as_number(), 3);
+  EXPECT_EQ(graft({"bench", "features", small, "--encodings", "tre"}).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace graft::cli

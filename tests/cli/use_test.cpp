@@ -251,5 +251,18 @@ TEST(Output, AFullDiskIsAFailure) {
   }
 }
 
+TEST(Inspect, EncodingsShowTheirLists) {
+  const base::Document all = json_of({"inspect", "encodings"});
+  ASSERT_GE(all.at("encodings").as_list().size(), 9u);
+  for (const base::Document& encoding : all.at("encodings").as_list()) {
+    const base::Document shown = json_of({"inspect", encoding.at("name").as_string()});
+    EXPECT_EQ(shown.at("kind").as_string(), "encoding");
+    EXPECT_EQ(shown.at("encoding_hash").as_string(), encoding.at("hash").as_string());
+    EXPECT_EQ(std::int64_t(shown.at("features").as_list().size()), encoding.at("columns").as_integer());
+    for (const char* key : {"name", "unit", "definition", "example"})
+      EXPECT_NE(shown.at("features").as_list().front().find(key), nullptr) << key;
+  }
+}
+
 }  // namespace
 }  // namespace graft::cli
