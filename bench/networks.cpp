@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "bench/forest.h"
 #include "codegen/schedule/space.h"
 #include "features/encoding.h"
 #include "meta/learners/adam.h"
@@ -257,6 +258,7 @@ std::vector<NetworkRow> bench_predict(const NetworkSettings& settings, const Not
   }
   for (const auto& [shape, trees] : tree_batches(settings))
     rows.push_back(predict_row(shape, trees.programs, trees.what, settings, note));
+  for (NetworkRow& row : forest_predict_rows(settings, note)) rows.push_back(std::move(row));
   return rows;
 }
 
@@ -266,6 +268,7 @@ std::vector<NetworkRow> bench_train(const NetworkSettings& settings, const Note&
       train_row(wide_mlp, random_rows(settings.batch, wide_mlp.inputs, settings.seed), "random rows", settings, note));
   for (const auto& [shape, trees] : tree_batches(settings))
     rows.push_back(train_row(shape, trees.programs, trees.what, settings, note));
+  for (NetworkRow& row : forest_train_rows(settings, note)) rows.push_back(std::move(row));
   return rows;
 }
 
@@ -315,7 +318,9 @@ std::string to_text(const std::vector<NetworkRow>& rows, const NetworkSettings&)
     }
   }
   return text +
-         "\nonednn: the matrix products of the forward pass alone; unshared: ours without sharing equal subtrees\n";
+         "\nonednn: the matrix products of the forward pass alone; unshared: ours without sharing equal subtrees; "
+         "xgboost: the same "
+         "trees (training: its own squared error); of trained trees programs count once a tree\n";
 }
 
 }  // namespace graft::bench

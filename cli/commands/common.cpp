@@ -156,7 +156,13 @@ void check_output_folder(const std::filesystem::path& out) {
 
 namespace {
 
+// Trees take any rows, and no network is left whose kind could be wrong.
+bool is_trees(const NetworkFlags& flags) {
+  return flags.model == "gbt";
+}
+
 meta::NetworkKind kind_of(const NetworkFlags& flags) {
+  if (is_trees(flags)) return meta::NetworkKind::mlp;
   try {
     return meta::network_kind_named(flags.model);
   } catch (const base::UserError& error) {
@@ -181,20 +187,31 @@ NetworkFlags::NetworkFlags() {
 }
 
 void NetworkFlags::declare(Options& options) {
-  options.text("model", model, "kind of network: mlp, or treegru on trees");
+  options.text("model", model, "mlp, treegru (a network on trees), or gbt (boosted decision trees on any encoding)");
   options.text("encoding", encoding, "feature list; default: context_relation, for treegru tree");
   options.list("hidden", hidden, "widths of the hidden layers; default: 128,64, for treegru (behind its slots) 64");
   options.integer("embedding", embedding, 1, "treegru: width of a node's embedded features");
   options.integer("units", units, 1, "treegru: width of a node's state");
   options.integer("slots", slots, 1, "treegru: memory slots that the nodes' states are scattered over");
   options.text("backend", backend, "native or torch");
-  options.integer("steps", steps, 0, "outer steps of the learners; 0: their own number");
+  options.integer("steps", steps, 0, "outer steps of the learners, or boosted trees; 0: their own number");
+  options.text("loss", loss,
+               "of pooled networks and boosted trees: rank, squared or lambda; default: the learner's own");
+  options.integer("members", members, 1, "from 2 on an ensemble: so many models, each trained on 80 % of the programs");
+}
+
+std::string NetworkFlags::used_learner(const std::string& learner) const {
+  if (!is_trees(*this) || learner.starts_with("gbt")) return learner;
+  if (learner == "pooled") return "gbt";
+  if (learner == "scratch") return "gbt-scratch";
+  throw base::UserError("--learner", fmt::format("{} trains networks; with --model gbt: pooled or scratch", learner));
 }
 
 const features::Encoding& NetworkFlags::used_encoding() const {
   const meta::NetworkKind kind = kind_of(*this);
   const std::string fitting = kind == meta::NetworkKind::treegru ? "tree" : "context_relation";
   const features::Encoding& used = features::encoding_named(encoding.empty() ? fitting : encoding);
+  if (is_trees(*this)) return used;
   try {
     meta::check_fits(kind, used);
   } catch (const base::UserError& error) {
@@ -214,6 +231,8 @@ meta::LearnerSettings NetworkFlags::settings(const Session& session) const {
   settings.network.hidden = integers_of("--hidden", hidden_of(*this), 1);
   settings.network.tree = {embedding, units, slots};
   settings.backend = backend;
+  if (!loss.empty()) settings.loss = meta::loss_named(loss);
+  settings.members = int(std::min<std::int64_t>(members, 1000));
   settings.steps = steps;
   settings.seed = session.seed;
   settings.threads = session.threads;
@@ -225,6 +244,8 @@ void NetworkFlags::put(base::Document& request) const {
   if (kind_of(*this) == meta::NetworkKind::treegru)
     request.set("embedding", embedding).set("units", units).set("slots", slots);
   request.set("backend", backend).set("steps", steps);
+  if (!loss.empty()) request.set("loss", loss);
+  if (members > 1) request.set("members", members);
 }
 
 std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files) {

@@ -74,11 +74,14 @@ void check_output_folder(const std::filesystem::path& out);
 
 // --model, --encoding, --hidden, --embedding, --units, --slots, --backend, --steps: which network is trained, on what.
 struct NetworkFlags {
-  std::string model = "mlp", encoding, backend = "native";
+  std::string model = "mlp", encoding, backend = "native", loss;
   std::vector<std::string> hidden;
-  std::int64_t embedding, units, slots, steps = 0;
+  std::int64_t embedding, units, slots, steps = 0, members = 1;
   NetworkFlags();
   void declare(Options& options);
+  // The learner that --learner and --model mean together: with gbt, trees take the place of the pooled network and of
+  // the regression from scratch. UserError for a learner of networks.
+  std::string used_learner(const std::string& learner) const;
   // UserError when model and encoding do not go together.
   const features::Encoding& used_encoding() const;
   meta::LearnerSettings settings(const Session& session) const;

@@ -18,7 +18,7 @@ namespace {
 struct Flags {
   std::vector<std::string> datasets,
       methods{"zero-shot", "scratch", "nearest", "finetune", "ridge", "residual", "maml", "reptile"},
-      shots{"0", "5", "10", "20", "32", "64"};
+      shots{"0", "5", "10", "20", "32", "64"}, train_workloads, judge_workloads;
   std::string target = "all", regime = "seen", out;
   std::int64_t draws = 20;
   NetworkFlags network;
@@ -55,6 +55,8 @@ base::Document request_of(const Flags& flags, const Session& session) {
       .set("shots", words(flags.shots))
       .set("draws", flags.draws)
       .set("regime", flags.regime)
+      .set("train_workloads", words(flags.train_workloads))
+      .set("judge_workloads", words(flags.judge_workloads))
       .set("seed", std::int64_t(session.seed));
   flags.network.put(request);
   return request;
@@ -112,8 +114,11 @@ std::string winner(const base::Document::List& rows, const std::string& target, 
 
 void print_target(const std::string& target, const std::string& source, const base::Document::List& rows,
                   const Flags& flags, const std::vector<std::int64_t>& shots, Output& out) {
-  out.line(fmt::format("\n{} ({}), trained on the other platforms; {} draws, 95 % intervals, {} workloads", target,
-                       source, flags.draws, flags.regime));
+  out.line(fmt::format("\n{} ({}), {}; {} draws, 95 % intervals", target, source,
+                       flags.regime == "in-domain"
+                           ? std::string("trained on it alone")
+                           : fmt::format("trained on the other platforms, {} workloads", flags.regime),
+                       flags.draws));
   std::vector<std::string> totals;
   for (const std::int64_t k : shots) {
     std::int64_t most = 0;
@@ -155,6 +160,13 @@ void print_target(const std::string& target, const std::string& source, const ba
   out.table(best);
 }
 
+meta::Regime regime_of(const Flags& flags) {
+  if (flags.regime == "seen") return meta::Regime::seen;
+  if (flags.regime == "unseen") return meta::Regime::unseen;
+  if (flags.regime == "in-domain") return meta::Regime::in_domain;
+  throw base::UserError("--regime", fmt::format("expected seen, unseen or in-domain, got '{}'", flags.regime));
+}
+
 int evaluate(const Flags& flags, Session& session) {
   if (!flags.out.empty()) check_output_folder(flags.out);
   meta::EvaluationSettings settings;
@@ -163,17 +175,21 @@ int evaluate(const Flags& flags, Session& session) {
   const std::vector<std::int64_t> shots = integers_of("--shots", flags.shots, 0);
   for (const std::int64_t k : shots) settings.shots.push_back(int(std::min<std::int64_t>(k, 1 << 30)));
   settings.draws = int(flags.draws);
-  if (flags.regime != "seen" && flags.regime != "unseen") {
-    throw base::UserError("--regime", fmt::format("expected seen or unseen, got '{}'", flags.regime));
-  }
-  settings.regime = flags.regime == "seen" ? meta::Regime::seen : meta::Regime::unseen;
+  settings.regime = regime_of(flags);
+  const bool in_domain = settings.regime == meta::Regime::in_domain;
+  if (!in_domain && !(flags.train_workloads.empty() && flags.judge_workloads.empty()))
+    throw base::UserError("--train-workloads, --judge-workloads", "only with --regime in-domain");
+  for (const codegen::Workload& workload : workloads_of(flags.train_workloads))
+    settings.train_workloads.push_back(workload.text);
+  for (const codegen::Workload& workload : workloads_of(flags.judge_workloads))
+    settings.judge_workloads.push_back(workload.text);
   settings.learner = flags.network.settings(session);
 
   const meta::TaskSet tasks =
       meta::make_task_set(read_datasets(flags.datasets), flags.network.used_encoding(), session.threads);
   if (tasks.stale_rows > 0) session.progress.note(fmt::format("{} rows are stale and left out", tasks.stale_rows));
   const std::vector<std::string> platforms = meta::platforms(tasks);
-  if (platforms.size() < 2) {
+  if (platforms.size() < 2 && !in_domain) {
     throw base::UserError(
         base::join(flags.datasets, ", "),
         fmt::format("only platform {}; training needs datasets of at least one other platform", platforms[0]));
@@ -200,7 +216,9 @@ int evaluate(const Flags& flags, Session& session) {
     }
     if (own.size() != flags.methods.size() * shots.size()) {
       own.clear();
-      for (const meta::EvaluationRow& row : meta::evaluate(tasks, target, settings, session.progress)) {
+      const auto table = in_domain ? meta::evaluate_in_domain(tasks, target, settings, session.progress)
+                                   : meta::evaluate(tasks, target, settings, session.progress);
+      for (const meta::EvaluationRow& row : table) {
         own.push_back(row_document(row, tasks.sources.at(target)));
       }
     }
@@ -233,23 +251,30 @@ std::string method_names() {
 }  // namespace
 
 Command evaluate_command() {
-  return {.name = "evaluate",
-          .help = "leave-one-platform-out tables: methods, shots, metrics, with intervals",
-          .examples = {"graft evaluate data/*.h5 --methods zero-shot,scratch,ridge,maml --shots 0,10,50 --draws 20",
-                       "graft evaluate data/*.h5 --target model:sifive-p450 --out p450.json"},
-          .declare = [](Options& options) -> Action {
-            const auto flags = std::make_shared<Flags>();
-            options.positionals("DATA.h5", flags->datasets, "datasets of at least two platforms");
-            options.text("target", flags->target, "platform to judge on, or all: each in turn");
-            options.list("methods", flags->methods, method_names());
-            options.list("shots", flags->shots, "support programs per workload");
-            options.integer("draws", flags->draws, 1, "support draws, the same for all methods");
-            options.text("regime", flags->regime, "seen: support from the judged workloads; unseen: from others only");
-            flags->network.declare(options);
-            options.text("out", flags->out, "also save the JSON there; run again to continue");
-            return [flags](Session& session) { return evaluate(*flags, session); };
-          },
-          .stops = true};
+  return {
+      .name = "evaluate",
+      .help = "leave-one-platform-out tables: methods, shots, metrics, with intervals",
+      .examples = {"graft evaluate data/*.h5 --methods zero-shot,scratch,ridge,maml --shots 0,10,50 --draws 20",
+                   "graft evaluate data/*.h5 --target model:sifive-p450 --out p450.json",
+                   "graft evaluate v3.h5 --regime in-domain --methods gbt-zero-shot,zero-shot --shots 300 --loss rank"},
+      .declare = [](Options& options) -> Action {
+        const auto flags = std::make_shared<Flags>();
+        options.positionals("DATA.h5", flags->datasets, "datasets of at least two platforms");
+        options.text("target", flags->target, "platform to judge on, or all: each in turn");
+        options.list("methods", flags->methods, method_names());
+        options.list("shots", flags->shots, "support programs per workload");
+        options.integer("draws", flags->draws, 1, "support draws, the same for all methods");
+        options.text("regime", flags->regime,
+                     "seen: support from the judged workloads; unseen: from others only; in-domain: no other platform, "
+                     "trained on "
+                     "--shots programs of each workload of the target and judged on the rest");
+        options.list("train-workloads", flags->train_workloads, "in-domain: train on these only; default: all");
+        options.list("judge-workloads", flags->judge_workloads, "in-domain: judge on these only; default: all");
+        flags->network.declare(options);
+        options.text("out", flags->out, "also save the JSON there; run again to continue");
+        return [flags](Session& session) { return evaluate(*flags, session); };
+      },
+      .stops = true};
 }
 
 }  // namespace graft::cli

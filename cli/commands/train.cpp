@@ -62,7 +62,9 @@ std::string card_of(const Flags& flags, const meta::TaskSet& tasks, std::int64_t
 
 int train(const Flags& flags, Session& session) {
   check_output_folder(flags.out);
-  const auto learner = meta::make_learner(flags.learner);
+  meta::make_learner(flags.learner);  // refuses an unknown one
+  const std::string name = flags.network.used_learner(flags.learner);
+  const auto learner = meta::make_learner(name);
   const features::Encoding& encoding = flags.network.used_encoding();
   const meta::LearnerSettings settings = flags.network.settings(session);
 
@@ -76,7 +78,7 @@ int train(const Flags& flags, Session& session) {
     session.progress.note(
         fmt::format("{} rows are stale (their programs lower to something else today) and left out", tasks.stale_rows));
   }
-  const auto model = learner->train(tasks, settings, session.progress);
+  const auto model = meta::trained(*learner, tasks, settings, session.progress);
   if (session.progress.stop_requested()) throw base::Failure("interrupted");
 
   std::int64_t rows = 0;
@@ -88,7 +90,7 @@ int train(const Flags& flags, Session& session) {
     files.push(entry.set("file", file).set("hash", file_hash(file)));
   }
   base::Document provenance = context;
-  provenance.set("learner", flags.learner);
+  provenance.set("learner", name);
   flags.network.put(provenance);
   provenance.set("seed", std::int64_t(session.seed))
       .set("hold_out", flags.hold_out)
@@ -102,7 +104,7 @@ int train(const Flags& flags, Session& session) {
 
   base::Document& json = session.output.json();
   json.set("out", flags.out).set("kind", std::string(model->kind())).set("provenance", provenance);
-  session.output.line(fmt::format("{}: {} trained on {} programs of {} platforms ({})", flags.out, flags.learner, rows,
+  session.output.line(fmt::format("{}: {} trained on {} programs of {} platforms ({})", flags.out, name, rows,
                                   meta::platforms(tasks).size(), base::join(meta::platforms(tasks), ", ")));
   return done;
 }
@@ -118,7 +120,8 @@ std::string learner_names() {
 Command train_command() {
   return {.name = "train",
           .help = "meta-train a cost model on datasets",
-          .examples = {"graft train data/*.h5 --out model.h5 --learner reptile --hold-out model:sifive-p450"},
+          .examples = {"graft train data/*.h5 --out model.h5 --learner reptile --hold-out model:sifive-p450",
+                       "graft train data/*.h5 --out trees.h5 --model gbt --loss lambda --members 6"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
             options.positionals("DATA.h5", flags->datasets, "datasets, one or several per platform");

@@ -55,6 +55,8 @@ const std::vector<LearnerEntry>& learners() {
       {"fomaml", "the same to first order", make_fomaml_learner},
       {"reptile", "a network moved towards its adapted versions", make_reptile_learner},
       {"anil", "MAML that adapts the last layer only", make_anil_learner},
+      {"gbt", "boosted trees on all platforms alike; adapts by further trees", make_gbt_learner},
+      {"gbt-scratch", "boosted trees on the target's support alone", make_gbt_scratch_learner},
       {"random", "scores that mean nothing: the floor of every table", make_random_learner}};
   return table;
 }

@@ -61,7 +61,7 @@ class MetaGradientLearner final : public Learner {
     };
     state.adaptation.loss = Loss::rank;
     state.adaptation.descents = chosen_descents(
-        *network, groups, 1, settings.seed,
+        *network, groups, Loss::rank, 1, settings.seed,
         [&](std::span<const PreparedGroup> others, const std::string& name) { return train_on(others, name, 2); });
     Trained trained = train_on(groups, "meta-training", 1);
     state.theta = std::move(trained.theta);

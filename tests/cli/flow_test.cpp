@@ -238,6 +238,45 @@ TEST_F(Flow, EvaluateKeepsItsShape) {
   EXPECT_EQ(json_of(command).at("rows"), result.at("rows"));
 }
 
+TEST_F(Flow, EvaluatesWithinOnePlatform) {
+  const std::vector<std::string> command{
+      "evaluate", file("v2.h5"), "--regime", "in-domain", "--methods", "gbt-zero-shot,random",
+      "--shots",  "20",          "--draws",  "2",         "--loss",    "lambda",
+      "--steps",  "20"};
+  const base::Document result = json_of(command);
+  const auto& rows = result.at("rows").as_list();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].at("shots").as_integer(), 20);
+  EXPECT_GT(rows[0].at("measurements").as_integer(), 0);
+  const auto refused = [&](std::vector<std::string> more, const char* words) {
+    std::vector<std::string> with = command;
+    with.insert(with.end(), more.begin(), more.end());
+    const base::Finished finished = graft(with);
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_NE(finished.err.find(words), std::string::npos) << finished.err;
+  };
+  refused({"--judge-workloads", "matmul(m=7,n=7,k=7)"}, "not measured on native:v2");
+  EXPECT_NE(graft({"evaluate", file("v2.h5"), file("v3.h5"), "--train-workloads", "matmul(m=7,n=7,k=7)"})
+                .err.find("only with --regime in-domain"),
+            std::string::npos);
+}
+
+TEST_F(Flow, TreesTrainAndAreRefusedWhereNetworksAreMeant) {
+  const base::Document trained = json_of({"train", file("v2.h5"), file("v3.h5"), "--out", file("trees.h5"), "--model",
+                                          "gbt", "--steps", "20", "--members", "2", "--loss", "rank"});
+  EXPECT_EQ(trained.at("kind").as_string(), "ensemble");
+  EXPECT_EQ(trained.at("provenance").at("learner").as_string(), "gbt");
+  EXPECT_EQ(json_of({"inspect", file("trees.h5")}).at("kind").as_string(), "model");
+  const base::Document tuned = json_of({"tune", "matmul(m=16,n=16,k=16)", "--platform", "model:sifive-p450", "--model",
+                                        file("trees.h5"), "--trials", "8", "--out", file("tuned-by-trees")});
+  EXPECT_EQ(tuned.at("trials").as_integer(), 8);
+  const base::Finished finished =
+      graft({"train", file("v2.h5"), "--out", file("x.h5"), "--model", "gbt", "--learner", "maml"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("maml trains networks"), std::string::npos) << finished.err;
+  EXPECT_EQ(graft({"train", file("v2.h5"), "--out", file("x.h5"), "--loss", "lamda"}).exit_code, 2);
+}
+
 TEST_F(Flow, EvaluateRefusesMoreShotsThanThereArePrograms) {
   const base::Finished finished =
       graft({"evaluate", file("v2.h5"), file("v3.h5"), "--methods", "ridge", "--shots", "500"});
