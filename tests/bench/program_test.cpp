@@ -76,14 +76,15 @@ TEST_F(Bench, DropsWhatCripplesABaseline) {
   }
 }
 
-TEST_F(Bench, NetworksStandBesideLibTorch) {
+TEST_F(Bench, ModelsStandBesideTheirPeers) {
   for (const std::string what : {"predict", "train"}) {
     const base::Document result =
         json_of(short_timing({"bench", what, "matmul(m=8,n=16,k=8)", "--platform", "native:v2", "--batch", "3"}));
     EXPECT_EQ(result.at("schema").as_integer(), 1);
     EXPECT_EQ(result.at("context").at("clock").as_string(), "thread_cpu");
     const auto& rows = result.at("rows").as_list();
-    ASSERT_EQ(rows.size(), what == "train" ? 5u : 6u);
+    const std::size_t networks = what == "train" ? 5 : 6, forests = what == "train" ? 3 : 4;
+    ASSERT_EQ(rows.size(), networks + forests);
     for (const base::Document& row : rows) {
       EXPECT_EQ(row.at("unit").as_string(), "programs/s/core");
       EXPECT_GT(row.at("value").as_number(), 0) << row.at("name").as_string();
@@ -91,7 +92,9 @@ TEST_F(Bench, NetworksStandBesideLibTorch) {
       EXPECT_EQ(row.find("nodes") != nullptr, row.at("name").as_string().starts_with("treegru"));
     }
     EXPECT_EQ(rows[0].at("baselines").find("onednn") != nullptr, what == "predict");
-    EXPECT_LE(rows.back().at("shared_nodes").as_number(), rows.back().at("nodes").as_number());
+    const base::Document& trees = rows[networks - 1];
+    EXPECT_LE(trees.at("shared_nodes").as_number(), trees.at("nodes").as_number());
+    EXPECT_NE(rows.back().at("baselines").find("xgboost"), nullptr);
   }
   const base::Finished finished = graft({"bench", "predict", "matmull(m=8,n=16,k=8)"});
   EXPECT_EQ(finished.exit_code, 2) << finished.err;
