@@ -63,6 +63,27 @@ TEST_F(Flow, CollectNeverReplacesAFileThatIsNotItsOwn) {
   EXPECT_EQ(base::read_file(file("precious.h5")), "something");
 }
 
+TEST_F(Flow, CollectOnSeveralPlatforms) {
+  const std::filesystem::path folder = file("several");
+  std::filesystem::create_directory(folder);
+  const std::vector<std::string> command =
+      quick({"collect", small, "--platform", "model:cortex-a53,model:cortex-a72", "--samples", "5", "--out", folder});
+  const base::Document result = json_of(command);
+  ASSERT_EQ(result.at("datasets").as_list().size(), 2u);
+  EXPECT_TRUE(result.at("complete").as_bool());
+  const datasets::Dataset a53 = datasets::read_dataset(folder / "model-cortex-a53.h5"),
+                          a72 = datasets::read_dataset(folder / "model-cortex-a72.h5");
+  EXPECT_EQ(a53.platform, "model:cortex-a53");
+  EXPECT_EQ(a72.platform, "model:cortex-a72");
+  ASSERT_EQ(a53.rows.size(), 5u);
+  ASSERT_EQ(a72.rows.size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) {  // equal vectors and registers: equal spaces, hence equal draws
+    EXPECT_EQ(a53.rows[i].program_hash, a72.rows[i].program_hash);
+    EXPECT_NE(a53.rows[i].measurement.seconds, a72.rows[i].measurement.seconds);
+  }
+  EXPECT_EQ(json_of(command).at("datasets"), result.at("datasets"));
+}
+
 // Two platforms measured on one list of programs, and compared on it.
 TEST_F(Flow, ProgramsOfADatasetAreMeasuredElsewhere) {
   for (const std::string level : {"v2", "v3"}) {

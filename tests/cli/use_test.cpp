@@ -87,6 +87,7 @@ const std::vector<Refused> kRefused = {
     {{"collect", "suite:resnet18", "resnet18.C2", "--out", "twice.h5"}, {"twice"}},
     {{"collect", "suite:shiped", "--out", "x.h5"}, {"unknown suite", "did you mean 'shipped'"}},
     {{"collect", "--out", "x.h5"}, {"WORKLOAD", "nothing to collect"}},
+    {{"collect", small, "--platform", "native:v2,native:v2", "--out", "."}, {"--platform", "native:v2", "twice"}},
     {{"collect", "--programs", "missing.h5", "--out", "x.h5"}, {"missing.h5"}},
     {{"collect", "--programs", "x.h5", "--explorer", "annealing", "--out", "y.h5"}, {"--explorer", "--programs"}},
     {{"clean", "missing.h5", "--out", "x.h5"}, {"missing.h5"}},
