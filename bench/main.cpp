@@ -1,6 +1,7 @@
 // graft-bench: `graft bench ...` becomes it, so that `graft` itself loads no peer library. Its one argument is a JSON
-// object (a second one it gives itself): {"what": "kernels|compile|measure", "json": ..., "quiet": ..., and the flags
-// of that command by name}. The flags, their defaults and their help are cli/commands/bench.cpp's.
+// object (a second one it gives itself): {"what": "kernels|compile|measure|features|predict|train", "json": ...,
+// "quiet": ..., and the flags of that command by name}. The flags, their defaults and their help are
+// cli/commands/bench.cpp's.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,8 +18,10 @@
 #include "base/error.h"
 #include "bench/blas.h"
 #include "bench/compile.h"
+#include "bench/features.h"
 #include "bench/kernels.h"
 #include "bench/measure.h"
+#include "bench/networks.h"
 
 namespace {
 
@@ -122,6 +125,37 @@ int measure(const Document& request, bool json, const Note& note) {
   return 0;
 }
 
+int features(const Document& request, bool json, const Note& note) {
+  bench::FeatureSettings settings;
+  settings.workloads = texts(request.at("workloads"));
+  settings.platform = request.at("platform").as_string();
+  settings.candidates = request.at("candidates").as_integer();
+  settings.encodings = texts(request.at("encodings"));
+  settings.repetitions = int(request.at("repetitions").as_integer());
+  settings.seed = request.at("seed").as_u64();
+  const std::vector<bench::FeatureRow> rows = bench::bench_features(settings, note);
+  fmt::print("{}", json ? to_document(rows, settings).to_json() + "\n" : to_text(rows, settings));
+  if (all_finite(rows)) return 0;
+  fmt::print(stderr, "error: an encoding has values that are not finite\n");
+  return 1;
+}
+
+int networks(const Document& request, bool json, const Note& note, bool training) {
+  bench::NetworkSettings settings;
+  settings.workloads = texts(request.at("workloads"));
+  settings.platform = request.at("platform").as_string();
+  settings.batch = request.at("batch").as_integer();
+  settings.seed = request.at("seed").as_u64();
+  settings.timing.repetitions = int(request.at("repetitions").as_integer());
+  settings.timing.minimum_seconds = request.at("minimum_seconds").as_number();
+  const std::vector<bench::NetworkRow> rows =
+      training ? bench::bench_train(settings, note) : bench::bench_predict(settings, note);
+  fmt::print("{}", json ? to_document(rows, settings).to_json() + "\n" : to_text(rows, settings));
+  if (all_right(rows)) return 0;
+  fmt::print(stderr, "error: our network and LibTorch's do not agree\n");
+  return 1;
+}
+
 int run(const Document& request, const std::string& openblas_chose) {
   const bool json = request.at("json").as_bool(), quiet = request.at("quiet").as_bool();
   const Note note = [quiet](const std::string& line) {
@@ -131,6 +165,8 @@ int run(const Document& request, const std::string& openblas_chose) {
   if (what == "kernels") return kernels(request, json, note, openblas_chose);
   if (what == "compile") return compile(request, json, note);
   if (what == "measure") return measure(request, json, note);
+  if (what == "features") return features(request, json, note);
+  if (what == "predict" || what == "train") return networks(request, json, note, what == "train");
   throw base::UserError("what", fmt::format("'{}' is nothing to measure; start it as graft bench", what));
 }
 

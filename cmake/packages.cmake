@@ -16,6 +16,13 @@ add_library(DNNL::dnnl UNKNOWN IMPORTED)
 set_target_properties(DNNL::dnnl PROPERTIES
   IMPORTED_LOCATION ${DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
 
+# Debian's xgboost-config.cmake insists on the command-line program, which is another package.
+find_library(XGBOOST_LIBRARY xgboost REQUIRED)
+find_path(XGBOOST_INCLUDE_DIR xgboost/c_api.h REQUIRED)
+add_library(XGBoost::xgboost UNKNOWN IMPORTED)
+set_target_properties(XGBoost::xgboost PROPERTIES
+  IMPORTED_LOCATION ${XGBOOST_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${XGBOOST_INCLUDE_DIR})
+
 add_library(graft_hdf5_package INTERFACE)
 target_include_directories(graft_hdf5_package SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
 target_compile_definitions(graft_hdf5_package INTERFACE ${HDF5_C_DEFINITIONS})

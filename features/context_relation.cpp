@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/hash.h"
 #include "codegen/program/analysis.h"
+#include "features/declared.h"
 
 namespace graft::features {
 namespace {
@@ -77,26 +77,19 @@ constexpr std::array relations{
   X(register_elements, "log2", "elements of register buffers that are alive together, at most")                     \
   X(register_vectors, "log2", "the same in vector registers: elements over the vector loop's extent")
 
-struct Declared {
-  std::string_view name, unit, definition;
-};
-#define X(name, unit, definition) name,
 struct OfBuffer {
-  enum { GRAFT_BUFFER_FEATURES(X) count };
+  enum { GRAFT_BUFFER_FEATURES(GRAFT_COLUMN) count };
 };
 struct OfProgram {
-  enum { GRAFT_PROGRAM_FEATURES(X) count };
+  enum { GRAFT_PROGRAM_FEATURES(GRAFT_COLUMN) count };
 };
 struct OfKind {  // number of loops of each kind
 #define K(name) name,
   enum { GRAFT_LOOP_KINDS(K) count };
 #undef K
 };
-#undef X
-#define X(name, unit, definition) Declared{#name, unit, definition},
-constexpr Declared buffer_features[] = {GRAFT_BUFFER_FEATURES(X)};
-constexpr Declared program_features[] = {GRAFT_PROGRAM_FEATURES(X)};
-#undef X
+constexpr Declared buffer_features[] = {GRAFT_BUFFER_FEATURES(GRAFT_DECLARED)};
+constexpr Declared program_features[] = {GRAFT_PROGRAM_FEATURES(GRAFT_DECLARED)};
 
 constexpr int curve_columns = int(relations.size()) * thresholds;
 constexpr int slot_columns = curve_columns + OfBuffer::count;
@@ -116,11 +109,9 @@ std::vector<Feature> declared_features() {
         list.push_back({fmt::format("{}{}.t{:02}", prefix, relation.name, t), "log2",
                         fmt::format("largest {} of the loops whose {} is below 2^{}; 0 if there is none",
                                     relation.to_text, relation.from_text, t)});
-    for (const Declared& one : buffer_features)
-      list.push_back({prefix + std::string(one.name), std::string(one.unit), std::string(one.definition)});
+    declare(list, prefix, buffer_features);
   }
-  for (const Declared& one : program_features)
-    list.push_back({std::string(one.name), std::string(one.unit), std::string(one.definition)});
+  declare(list, "", program_features);
 #define X(name) list.push_back({"loops." #name, "log2", "number of " #name " loops"});
   GRAFT_LOOP_KINDS(X)
 #undef X
@@ -128,167 +119,149 @@ std::vector<Feature> declared_features() {
   return list;
 }
 
-float log_count(double count) {
-  return float(std::log2(1 + count));
-}
-
 // --- buffers
 
 // What run does to one buffer, all its accesses together.
 struct BufferContext {
-  int buffer = 0;
-  std::vector<ContextPoint> points;  // one per loop around an access, in order of first use
-  double bytes_touched = 0;
+  BufferSize size;
+  std::vector<ContextPoint> points;  // one for each loop around an access
   double executions = 0;
   bool written = false;
   std::array<double, 4> vector_strides{};  // executions by stride of the vector loop: 0, 1, other, no vector loop
   std::array<double, 3> inner_strides{};   // executions by stride of the innermost other loop: 0, 1, other
-  std::array<double, 3> carried_reuse{}, carried_touched{};  // by vector, unrolled, parallel
+  // Largest products of extents by carrier: vector, unrolled, parallel loops, and the rest, which is not told.
+  std::array<std::int64_t, 4> carried_reuse{}, carried_touched{};
 };
 
 std::size_t stride_class(std::int64_t stride) {
-  return stride == 0 ? 0 : stride == 1 ? 1 : 2;
+  return std::size_t(std::min<std::uint64_t>(std::uint64_t(stride), 2));  // negative ones are large then
+}
+
+// Position in carried_reuse, by kind of loop.
+constexpr auto carriers = [] {
+  std::array<std::uint8_t, OfKind::count> of{};
+  of.fill(3);
+  of[std::size_t(LoopKind::vector)] = 0;
+  of[std::size_t(LoopKind::unrolled)] = 1;
+  of[std::size_t(LoopKind::parallel)] = 2;
+  return of;
+}();
+
+// R_t for all thresholds t.
+using Curve = std::array<std::int64_t, thresholds>;
+
+// A point on its way to a curve: where its `from` lets it count first. What is beyond all thresholds counts nowhere.
+void add_point(std::int64_t from, std::int64_t to, Curve& largest) {
+  // z < 2^t exactly for t >= bit_width(z).
+  const std::size_t t = std::size_t(std::bit_width(std::uint64_t(from)));
+  if (t < largest.size()) largest[t] = std::max(largest[t], to);
+}
+void run_maximum(Curve& largest) {
+  for (std::size_t t = 1; t < largest.size(); ++t) largest[t] = std::max(largest[t], largest[t - 1]);
 }
 
 // Collects the contexts of the buffers in memory, one access site after the other.
 class Contexts {
  public:
   Contexts(const LoopProgram& program, const Analysis& analysis)
-      : program_(program), context_of_(program.buffers.size(), -1), point_of_(program.loops.size()) {
+      : program_(program), context_of_(program.buffers.size(), -1) {
+    const std::vector<BufferSize> sizes = buffers_by_size(program, analysis);
+    contexts_.reserve(sizes.size());
+    for (const BufferSize& size : sizes) {
+      context_of_[std::size_t(size.buffer)] = int(contexts_.size());
+      contexts_.emplace_back().size = size;
+      contexts_.back().points.reserve(program.loops.size());
+    }
+    point_of_.assign(contexts_.size() * program.loops.size(), -1);
     std::size_t site = 0;
     for (const StoreContext& store : analysis.stores)
       for (; site < analysis.sites.size() && analysis.sites[site].store == store.store; ++site)
         add(store, analysis.sites[site]);
-    for (std::size_t c = 0; c < contexts_.size(); ++c) finish(contexts_[c], boxes_[c]);
   }
 
-  // Largest first.
-  std::vector<BufferContext> sorted() && {
-    std::stable_sort(contexts_.begin(), contexts_.end(),
-                     [](const BufferContext& a, const BufferContext& b) { return a.bytes_touched > b.bytes_touched; });
-    return std::move(contexts_);
+  std::size_t size() const { return contexts_.size(); }
+
+  // Adds the columns of the buffer, by size, to a slot's.
+  void add_to_slot(std::size_t number, std::span<float> slot) const {
+    add_curves(number, slot);
+    const BufferContext& context = contexts_[number];
+    const std::span<float> scalars = slot.subspan(curve_columns);
+    const double executions = std::max(context.executions, 1.0);
+    scalars[OfBuffer::bytes_touched] += log_count(context.size.bytes_touched);
+    scalars[OfBuffer::element_bytes] +=
+        float(codegen::bytes_of(program_.buffers[std::size_t(context.size.buffer)].dtype));
+    scalars[OfBuffer::written] += context.written ? 1.0f : 0.0f;
+    scalars[OfBuffer::executions] += log_count(context.executions);
+    for (std::size_t c = 0; c < context.vector_strides.size(); ++c)
+      scalars[OfBuffer::vector_stride_0 + c] += float(context.vector_strides[c] / executions);
+    for (std::size_t c = 0; c < context.inner_strides.size(); ++c)
+      scalars[OfBuffer::inner_stride_0 + c] += float(context.inner_strides[c] / executions);
+    for (std::size_t c = 0; c < 3; ++c) {
+      scalars[OfBuffer::vector_reuse + 2 * c] += log_count(double(context.carried_reuse[c]));
+      scalars[OfBuffer::vector_touched + 2 * c] += log_count(double(context.carried_touched[c]));
+    }
   }
 
  private:
-  struct Box {
-    std::vector<codegen::Interval> sides;  // by dimension, around all accesses
-    double sum = 0;                        // elements touched by each access site, added up
-  };
-
   void add(const StoreContext& store, const AccessSite& site) {
-    if (program_.buffers[std::size_t(site.buffer)].scope != codegen::Scope::memory) return;
-    int& context_number = context_of_[std::size_t(site.buffer)];
-    if (context_number < 0) {
-      context_number = int(contexts_.size());
-      contexts_.emplace_back().buffer = site.buffer;
-      boxes_.emplace_back();
+    const int number = context_of_[std::size_t(site.buffer)];
+    if (number < 0) return;  // registers
+    BufferContext& context = contexts_[std::size_t(number)];
+    int* const point_of = point_of_.data() + std::size_t(number) * program_.loops.size();
+    // Hardly a branch here: what loops are and do is not to be foreseen.
+    std::array<std::array<std::int64_t, 4>, 2> products{{{1, 1, 1, 1}, {1, 1, 1, 1}}};  // reuse, touched
+    std::array<std::size_t, 2> classes{0, 3};                                           // of other loops, of vectors
+    for (std::size_t level = 0; level < store.loops.size(); ++level) {
+      const std::size_t number_of_loop = std::size_t(store.loops[level]);
+      const codegen::Loop& loop = program_.loops[number_of_loop];
+      const Touch& touch = site.touches[level];
+      int& point_number = point_of[number_of_loop];
+      if (point_number < 0) {
+        point_number = int(context.points.size());
+        context.points.push_back({touch.touched, touch.reuse, store.top_down[level]});
+      } else {
+        ContextPoint& point = context.points[std::size_t(point_number)];
+        point.touched = std::max(point.touched, touch.touched);
+        point.reuse = std::max(point.reuse, touch.reuse);
+      }
+      classes[loop.kind == LoopKind::vector] = stride_class(touch.stride);
+      products[touch.stride != 0][carriers[std::size_t(loop.kind)]] *= loop.extent;
     }
-    BufferContext& context = contexts_[std::size_t(context_number)];
-    add_points(context, context_number, store, site);
-    add_strides(context, store, site);
-    add_box(boxes_[std::size_t(context_number)], site);
+    const auto& [reuse, touched] = products;
+    const auto [inner_class, vector_class] = classes;
+    context.vector_strides[vector_class] += double(store.executions);
+    context.inner_strides[inner_class] += double(store.executions);
+    for (std::size_t c = 0; c < reuse.size(); ++c) {
+      context.carried_reuse[c] = std::max(context.carried_reuse[c], reuse[c]);
+      context.carried_touched[c] = std::max(context.carried_touched[c], touched[c]);
+    }
     context.written = context.written || site.writes;
     context.executions += double(store.executions);
   }
 
-  void add_points(BufferContext& context, int context_number, const StoreContext& store, const AccessSite& site) {
-    for (std::size_t level = 0; level < store.loops.size(); ++level) {
-      const Touch& touch = site.touches[level];
-      // A loop holds few buffers: its points are found by looking through them.
-      std::vector<PointOf>& of_loop = point_of_[std::size_t(store.loops[level])];
-      const auto found = std::find_if(of_loop.begin(), of_loop.end(),
-                                      [&](const PointOf& one) { return one.context == context_number; });
-      if (found == of_loop.end()) {
-        of_loop.push_back({context_number, int(context.points.size())});
-        context.points.push_back({touch.touched, touch.reuse, store.top_down[level]});
-      } else {
-        ContextPoint& point = context.points[std::size_t(found->point)];
-        point.touched = std::max(point.touched, touch.touched);
-        point.reuse = std::max(point.reuse, touch.reuse);
+  void add_curves(std::size_t number, std::span<float> slot) const {
+    std::array<Curve, relations.size()> curves{};
+    for (const ContextPoint& point : contexts_[number].points) {
+      for (std::size_t r = 0; r < relations.size(); ++r)
+        add_point(point.*relations[r].from, point.*relations[r].to, curves[r]);
+    }
+    for (std::size_t r = 0; r < relations.size(); ++r) {
+      run_maximum(curves[r]);
+      // A curve has few steps: a logarithm for each.
+      std::int64_t previous = 0;
+      float logarithm = 0;
+      for (std::size_t t = 0; t < std::size_t(thresholds); ++t) {
+        if (curves[r][t] != previous) logarithm = log_count(double(previous = curves[r][t]));
+        slot[r * std::size_t(thresholds) + t] += logarithm;
       }
     }
   }
 
-  void add_strides(BufferContext& context, const StoreContext& store, const AccessSite& site) const {
-    constexpr std::array carriers{LoopKind::vector, LoopKind::unrolled, LoopKind::parallel};
-    std::array<double, 3> reuse{1, 1, 1}, touched{1, 1, 1};
-    std::size_t vector_class = 3, inner_class = 0;
-    for (std::size_t level = 0; level < store.loops.size(); ++level) {
-      const codegen::Loop& loop = program_.loops[std::size_t(store.loops[level])];
-      const std::int64_t stride = site.touches[level].stride;
-      (loop.kind == LoopKind::vector ? vector_class : inner_class) = stride_class(stride);
-      for (std::size_t c = 0; c < carriers.size(); ++c)
-        if (loop.kind == carriers[c]) (stride == 0 ? reuse : touched)[c] *= double(loop.extent);
-    }
-    context.vector_strides[vector_class] += double(store.executions);
-    context.inner_strides[inner_class] += double(store.executions);
-    for (std::size_t c = 0; c < carriers.size(); ++c) {
-      context.carried_reuse[c] = std::max(context.carried_reuse[c], reuse[c]);
-      context.carried_touched[c] = std::max(context.carried_touched[c], touched[c]);
-    }
-  }
-
-  void add_box(Box& box, const AccessSite& site) const {
-    const codegen::Store& store = program_.stores[std::size_t(site.store)];
-    const codegen::Access& access = site.load < 0 ? store.target : store.value.loads[std::size_t(site.load)];
-    const bool first = box.sum == 0;
-    box.sides.resize(access.index.size());
-    for (std::size_t d = 0; d < access.index.size(); ++d) {
-      codegen::Interval side{access.index[d].constant, access.index[d].constant};
-      for (const codegen::Term& term : access.index[d].terms) {
-        const std::int64_t reach = term.coefficient * (program_.loops[std::size_t(term.variable)].extent - 1);
-        (reach < 0 ? side.low : side.high) += reach;
-      }
-      codegen::Interval& all = box.sides[d];
-      all = first ? side : codegen::Interval{std::min(all.low, side.low), std::max(all.high, side.high)};
-    }
-    box.sum += site.touches.empty() ? 1 : double(site.touches.front().touched);
-  }
-
-  void finish(BufferContext& context, const Box& box) const {
-    double volume = 1;
-    for (const codegen::Interval& side : box.sides) volume *= double(side.width());
-    const codegen::Buffer& buffer = program_.buffers[std::size_t(context.buffer)];
-    context.bytes_touched = std::min(volume, box.sum) * double(codegen::bytes_of(buffer.dtype));
-  }
-
-  struct PointOf {
-    int context, point;
-  };
   const LoopProgram& program_;
-  std::vector<BufferContext> contexts_;
-  std::vector<Box> boxes_;                      // parallel to contexts_
-  std::vector<int> context_of_;                 // by buffer
-  std::vector<std::vector<PointOf>> point_of_;  // by loop
+  std::vector<BufferContext> contexts_;  // largest first
+  std::vector<int> context_of_;          // by buffer
+  std::vector<int> point_of_;            // [context][loop]: position in its points, -1 where it has none
 };
-
-// Adds the buffer's columns to a slot's.
-void add_to_slot(const LoopProgram& program, const BufferContext& context, std::span<float> slot) {
-  for (std::size_t r = 0; r < relations.size(); ++r) {
-    const auto values = relation(context.points, relations[r].from, relations[r].to);
-    // A curve has few steps: a logarithm for each.
-    std::int64_t previous = 0;
-    float logarithm = 0;
-    for (std::size_t t = 0; t < std::size_t(thresholds); ++t) {
-      if (values[t] != previous) logarithm = log_count(double(previous = values[t]));
-      slot[r * std::size_t(thresholds) + t] += logarithm;
-    }
-  }
-  const std::span<float> scalars = slot.subspan(curve_columns);
-  const double executions = std::max(context.executions, 1.0);
-  scalars[OfBuffer::bytes_touched] += log_count(context.bytes_touched);
-  scalars[OfBuffer::element_bytes] += float(codegen::bytes_of(program.buffers[std::size_t(context.buffer)].dtype));
-  scalars[OfBuffer::written] += context.written ? 1.0f : 0.0f;
-  scalars[OfBuffer::executions] += log_count(context.executions);
-  for (std::size_t c = 0; c < context.vector_strides.size(); ++c)
-    scalars[OfBuffer::vector_stride_0 + c] += float(context.vector_strides[c] / executions);
-  for (std::size_t c = 0; c < context.inner_strides.size(); ++c)
-    scalars[OfBuffer::inner_stride_0 + c] += float(context.inner_strides[c] / executions);
-  for (std::size_t c = 0; c < context.carried_reuse.size(); ++c) {
-    scalars[OfBuffer::vector_reuse + 2 * c] += log_count(context.carried_reuse[c]);
-    scalars[OfBuffer::vector_touched + 2 * c] += log_count(context.carried_touched[c]);
-  }
-}
 
 // --- the program as a whole
 
@@ -347,12 +320,12 @@ Registers most_registers(const LoopProgram& program, const Analysis& analysis) {
 // store that do not move the access (`neighbours`: the first level of these loops).
 double memory_operations(const LoopProgram& program, const StoreContext& store, const AccessSite& site,
                          std::size_t neighbours) {
-  double operations = double(store.executions);
+  std::int64_t copies = 1;
   for (std::size_t level = neighbours; level < store.loops.size(); ++level) {
     const codegen::Loop& loop = program.loops[std::size_t(store.loops[level])];
-    if (loop.kind == LoopKind::vector || site.touches[level].stride == 0) operations /= double(loop.extent);
+    if (loop.kind == LoopKind::vector || site.touches[level].stride == 0) copies *= loop.extent;
   }
-  return operations;
+  return double(store.executions) / double(copies);
 }
 
 void write_program(const LoopProgram& program, const Analysis& analysis, std::size_t buffers, std::span<float> row) {
@@ -431,10 +404,10 @@ Encoded encode_program(const Subject& subject) {
   base::Matrix encoded(1, columns);
   const std::span<float> row = encoded.row(0);
   const Analysis analysis = codegen::analyse(program);
-  const std::vector<BufferContext> contexts = Contexts(program, analysis).sorted();
+  const Contexts contexts(program, analysis);
   for (std::size_t c = 0; c < contexts.size(); ++c) {
     const int slot = std::min(int(c), buffer_slots);
-    add_to_slot(program, contexts[c], row.subspan(std::size_t(slot_begin(slot)), slot_columns));
+    contexts.add_to_slot(c, row.subspan(std::size_t(slot_begin(slot)), slot_columns));
   }
   write_program(program, analysis, contexts.size(), row);
   return one_row_each(std::move(encoded));
@@ -443,13 +416,9 @@ Encoded encode_program(const Subject& subject) {
 }  // namespace
 
 std::array<std::int64_t, thresholds> relation(std::span<const ContextPoint> points, Quantity from, Quantity to) {
-  std::array<std::int64_t, thresholds> largest{};
-  for (const ContextPoint& point : points) {
-    // z < 2^t exactly for t >= bit_width(z).
-    const std::size_t t = std::size_t(std::bit_width(std::uint64_t(point.*from)));
-    if (t < largest.size()) largest[t] = std::max(largest[t], point.*to);
-  }
-  for (std::size_t t = 1; t < largest.size(); ++t) largest[t] = std::max(largest[t], largest[t - 1]);
+  Curve largest{};
+  for (const ContextPoint& point : points) add_point(point.*from, point.*to, largest);
+  run_maximum(largest);
   return largest;
 }
 
@@ -460,10 +429,7 @@ Encoding context_relation() {
       "relations of touched elements, reuse and top-down products of each buffer; strides, kinds of loops, arithmetic; "
       "log2 stands for log2(1 + count)";
   encoding.features = declared_features();
-  encoding.hash = base::hash_combine(base::hash_bytes(encoding.name), version);
-  for (const Feature& feature : encoding.features)
-    for (const std::string* text : {&feature.name, &feature.unit, &feature.definition})
-      encoding.hash = base::hash_combine(encoding.hash, base::hash_bytes(*text));
+  encoding.hash = hash_of(encoding.name, version, encoding.features);
   encoding.encode = encode_program;
   return encoding;
 }

@@ -13,12 +13,12 @@
 #include <cstdint>
 #include <span>
 
+#include "features/buffers.h"
 #include "features/encoding.h"
 
 namespace graft::features {
 
-inline constexpr int thresholds = 32;   // beta_t = 2^t, t = 0 .. 31
-inline constexpr int buffer_slots = 5;  // buffers kept apart; all others are summed into one more slot
+inline constexpr int thresholds = 32;  // beta_t = 2^t, t = 0 .. 31
 
 // One loop around accesses of a buffer: elements touched by the loop and all inside, their reuse (both the maximum over
 // the buffer's access sites in it), and the product of extents from the outermost loop down to it.
@@ -30,8 +30,8 @@ using Quantity = std::int64_t ContextPoint::*;
 // R_t for all thresholds: the largest `to` among points whose `from` is below 2^t; 0 where there is none.
 std::array<std::int64_t, thresholds> relation(std::span<const ContextPoint> points, Quantity from, Quantity to);
 
-// Version 1. Buffers are those in memory that `run` uses, by bytes touched in all of run, largest first (ties: first
-// use first). Counts enter as log2(1 + count); what is missing is 0.
+// Version 1. Buffers are those in memory that `run` uses, in the order of buffers.h; those behind the first
+// buffer_slots are summed into one more slot. Counts enter as log2(1 + count); what is missing is 0.
 Encoding context_relation();
 
 }  // namespace graft::features

@@ -7,13 +7,35 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/parallel.h"
+#include "features/arguments.h"
+#include "features/autotvm_curve.h"
 #include "features/context_relation.h"
+#include "features/declared.h"
+#include "features/loop_context.h"
+#include "features/stores.h"
+#include "features/target_facts.h"
+#include "features/tree.h"
 
 namespace graft::features {
 
 const std::vector<Encoding>& encodings() {
-  static const std::vector<Encoding> all{context_relation()};
+  static const std::vector<Encoding> all = [] {
+    std::vector<Encoding> list{context_relation(),
+                               context_relation_released(),
+                               context_relation_published(),
+                               loop_context(),
+                               stores(),
+                               tree(),
+                               knobs(),
+                               columns()};
+    const std::size_t alone = list.size();
+    for (std::size_t e = 0; e < alone; ++e) {
+      if (list[e].shape == Shape::row) list.push_back(with_target_facts(list[e]));
+    }
+    return list;
+  }();
   return all;
 }
 
@@ -24,6 +46,20 @@ const Encoding& encoding_named(std::string_view name) {
     known.push_back(encoding.name);
   }
   throw base::UserError(fmt::format("unknown encoding '{}'{}", name, base::did_you_mean(name, known)));
+}
+
+std::uint64_t hash_of(std::string_view name, int version, std::span<const Feature> features) {
+  std::uint64_t hash = base::hash_combine(base::hash_bytes(name), std::uint64_t(version));
+  for (const Feature& feature : features) {
+    for (const std::string* text : {&feature.name, &feature.unit, &feature.definition})
+      hash = base::hash_combine(hash, base::hash_bytes(*text));
+  }
+  return hash;
+}
+
+void declare(std::vector<Feature>& list, std::string_view prefix, std::span<const Declared> declared) {
+  for (const Declared& one : declared)
+    list.push_back({std::string(prefix) + std::string(one.name), std::string(one.unit), std::string(one.definition)});
 }
 
 Encoded one_row_each(base::Matrix rows) {
@@ -83,7 +119,7 @@ std::string_view name_of(Shape shape) {
 }
 
 Encoded encode(const Encoding& encoding, std::span<const codegen::LoopProgram> programs, int threads) {
-  assert(encoding.encode != nullptr);
+  assert(encoding.encode);
   std::vector<Encoded> each(programs.size());
   base::parallel_for(std::int64_t(programs.size()), threads, [&](std::int64_t p) {
     each[std::size_t(p)] = encoding.encode({.program = &programs[std::size_t(p)]});

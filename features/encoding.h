@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,7 +50,7 @@ Encoded chosen(const Encoded& from, std::span<const std::int64_t> programs);
 enum class Shape {
   row,   // one
   rows,  // one for each of its parts, whose order means nothing
-  tree,  // one for each node, parents in front of their children
+  tree,  // one for each node, parents in front of their children, the first is the root of all
 };
 std::string_view name_of(Shape shape);
 
@@ -59,8 +60,11 @@ struct Encoding {
   Shape shape = Shape::row;
   std::vector<Feature> features;  // one per column; the number of columns is the same for every program
   std::uint64_t hash = 0;         // of name, version and the list
-  Encoded (*encode)(const Subject& subject) = nullptr;  // of one program
+  std::function<Encoded(const Subject& subject)> encode;  // of one program
 };
+// Of an encoding's name, the version of what it computes (raised when values change though the list does not) and its
+// list. A model keeps it, and is refused where it is another one.
+std::uint64_t hash_of(std::string_view name, int version, std::span<const Feature> features);
 
 const std::vector<Encoding>& encodings();
 const Encoding& encoding_named(std::string_view name);  // throws UserError (did you mean)

@@ -24,7 +24,10 @@ class CostModel {
  public:
   virtual ~CostModel() = default;
   // `programs` in the encoding that the model was made for; one score each. Thread-safe.
+  // spread is left at 0 by models whose belief costs more than their scores.
   virtual Scores score(const features::Encoded& programs) const = 0;
+  // The same scores, with the spread of every model that has one.
+  virtual Scores score_with_spread(const features::Encoded& programs) const { return score(programs); }
   // A model for the platform that the support was measured on (one Examples per workload). Deterministic. An empty
   // support gives an equal model.
   virtual std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const = 0;

@@ -55,27 +55,49 @@ struct Draw {
   std::vector<std::vector<std::int64_t>> query;  // rows of each judged group
 };
 
-Draw draw_support(const std::vector<Examples>& groups, Regime regime, int shots, int number, std::uint64_t seed) {
+// `shots` rows of each group that supports, and what is left of those that are judged.
+Draw draw_rows(const std::vector<Examples>& groups, const std::vector<char>& supports, const std::vector<char>& judged,
+               int shots, int number, std::uint64_t seed) {
   Draw out;
-  std::vector<std::size_t> order(groups.size());
-  std::iota(order.begin(), order.end(), std::size_t(0));
-  base::Stream(seed, "judged workloads", std::uint64_t(number)).shuffle(order);
-  const std::size_t judged = regime == Regime::seen ? groups.size() : groups.size() / 2;
-  std::vector<char> is_judged(groups.size(), regime == Regime::seen ? 1 : 0);
-  for (std::size_t i = 0; i < judged; ++i) is_judged[order[i]] = 1;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     // One permutation for all shots: a larger support contains the smaller ones.
     base::Stream stream(seed, fmt::format("support {}", g), std::uint64_t(number));
     const std::vector<std::int64_t> rows = stream.choose(groups[g].size(), groups[g].size());
-    const bool supports = regime == Regime::seen || is_judged[g] == 0;
-    const std::ptrdiff_t cut = supports ? shots : 0;
+    const std::ptrdiff_t cut = supports[g] != 0 ? shots : 0;
     if (cut > 0) out.support.push_back(chosen(groups[g], {rows.begin(), rows.begin() + cut}));
-    if (is_judged[g] != 0) {
+    if (judged[g] != 0) {
       out.judged.push_back(g);
       std::vector<std::int64_t> rest(rows.begin() + cut, rows.end());
       std::sort(rest.begin(), rest.end());
       out.query.push_back(std::move(rest));
     }
+  }
+  return out;
+}
+
+Draw draw_support(const std::vector<Examples>& groups, Regime regime, int shots, int number, std::uint64_t seed) {
+  const std::vector<char> all(groups.size(), 1);
+  if (regime == Regime::seen) return draw_rows(groups, all, all, shots, number, seed);
+  std::vector<std::size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  base::Stream(seed, "judged workloads", std::uint64_t(number)).shuffle(order);
+  std::vector<char> supports(groups.size(), 1), judged(groups.size(), 0);
+  for (std::size_t i = 0; i < groups.size() / 2; ++i) {
+    supports[order[i]] = 0;
+    judged[order[i]] = 1;
+  }
+  return draw_rows(groups, supports, judged, shots, number, seed);
+}
+
+// Which groups are of these workloads (none: all). UserError for a workload that was not measured.
+std::vector<char> named(const std::vector<Examples>& groups, const std::vector<std::string>& workloads) {
+  std::vector<char> out(groups.size(), workloads.empty() ? 1 : 0);
+  for (const std::string& workload : workloads) {
+    const auto found = std::find_if(groups.begin(), groups.end(),
+                                    [&](const Examples& group) { return group.workload.text == workload; });
+    if (found == groups.end())
+      throw base::UserError(fmt::format("{}: not measured on {}", workload, groups.front().platform));
+    out[std::size_t(found - groups.begin())] = 1;
   }
   return out;
 }
@@ -134,6 +156,33 @@ void check(const TaskSet& own, const std::string& target, const EvaluationSettin
   }
 }
 
+// Rows of the table, from qualities[shots * draws + draw][method].
+std::vector<EvaluationRow> table_rows(const std::string& target, const std::vector<Method>& chosen,
+                                      const EvaluationSettings& settings,
+                                      const std::vector<std::vector<Quality>>& qualities) {
+  const std::int64_t draws = settings.draws;
+  std::vector<EvaluationRow> rows;
+  for (std::size_t m = 0; m < chosen.size(); ++m) {
+    for (std::size_t s = 0; s < settings.shots.size(); ++s) {
+      EvaluationRow row{target, chosen[m].name, settings.shots[s], 0, settings.draws, {}, {}, {}, 0};
+      std::vector<double> spearman, top1, top5;
+      for (std::int64_t d = 0; d < draws; ++d) {
+        const Quality& quality = qualities[s * std::size_t(draws) + std::size_t(d)][m];
+        spearman.push_back(quality.spearman);
+        top1.push_back(quality.top1);
+        top5.push_back(quality.top5);
+        row.spearman_best30 += quality.spearman_best30 / double(draws);
+        row.measurements = std::max(row.measurements, quality.measurements);
+      }
+      row.spearman = base::bootstrap_mean(spearman, 0.95, settings.learner.seed);
+      row.top1 = base::bootstrap_mean(top1, 0.95, settings.learner.seed);
+      row.top5 = base::bootstrap_mean(top5, 0.95, settings.learner.seed);
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 const std::vector<Method>& methods() {
@@ -147,6 +196,9 @@ const std::vector<Method>& methods() {
                                             {"fomaml", "fomaml"},
                                             {"reptile", "reptile"},
                                             {"anil", "anil"},
+                                            {"gbt", "gbt"},
+                                            {"gbt-zero-shot", "gbt", false},
+                                            {"gbt-scratch", "gbt-scratch"},
                                             {"random", "random", false}};
   return table;
 }
@@ -180,7 +232,7 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
   std::vector<std::unique_ptr<CostModel>> priors(names.size());
   std::atomic<std::int64_t> done = 0;
   base::parallel_for(std::int64_t(names.size()), settings.learner.threads, [&](std::int64_t l) {
-    priors[std::size_t(l)] = make_learner(names[std::size_t(l)])->train(sources, alone, quiet);
+    priors[std::size_t(l)] = trained(*make_learner(names[std::size_t(l)]), sources, alone, quiet);
     shared.progress(fmt::format("{}: training", target), ++done, std::int64_t(names.size()));
   });
 
@@ -206,26 +258,49 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
     shared.progress(fmt::format("{}: judging", target), ++done, pieces);
   });
 
-  std::vector<EvaluationRow> rows;
-  for (std::size_t m = 0; m < chosen.size(); ++m) {
-    for (std::size_t s = 0; s < settings.shots.size(); ++s) {
-      EvaluationRow row{target, chosen[m].name, settings.shots[s], 0, settings.draws, {}, {}, {}, 0};
-      std::vector<double> spearman, top1, top5;
-      for (std::int64_t d = 0; d < draws; ++d) {
-        const Quality& quality = qualities[s * std::size_t(draws) + std::size_t(d)][m];
-        spearman.push_back(quality.spearman);
-        top1.push_back(quality.top1);
-        top5.push_back(quality.top5);
-        row.spearman_best30 += quality.spearman_best30 / double(draws);
-        row.measurements = std::max(row.measurements, quality.measurements);
+  return table_rows(target, chosen, settings, qualities);
+}
+
+std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::string& target,
+                                              const EvaluationSettings& settings, base::Monitor& monitor) {
+  const TaskSet own = only_platforms(tasks, {target});
+  std::vector<Method> chosen;
+  for (const std::string& name : settings.methods) chosen.push_back(method_named(name));
+  const std::vector<char> trains = named(own.groups, settings.train_workloads),
+                          judged = named(own.groups, settings.judge_workloads);
+  for (std::size_t g = 0; g < own.groups.size(); ++g) {
+    for (const int shots : settings.shots) {
+      const std::int64_t size = own.groups[g].size(), left = size - (trains[g] != 0 ? shots : 0);
+      if ((trains[g] != 0 && (shots < 2 || left < 0)) || (judged[g] != 0 && left < 2)) {
+        throw base::UserError(
+            fmt::format("{} programs to train on: {} on {} has {}; at least 2 are trained on, and 2 others judged",
+                        shots, own.groups[g].workload.text, target, size));
       }
-      row.spearman = base::bootstrap_mean(spearman, 0.95, settings.learner.seed);
-      row.top1 = base::bootstrap_mean(top1, 0.95, settings.learner.seed);
-      row.top5 = base::bootstrap_mean(top5, 0.95, settings.learner.seed);
-      rows.push_back(std::move(row));
     }
   }
-  return rows;
+
+  Shared shared(monitor);
+  Quiet quiet(shared);
+  const std::int64_t draws = settings.draws, pieces = draws * std::int64_t(settings.shots.size());
+  std::vector<std::vector<Quality>> qualities(std::size_t(pieces), std::vector<Quality>(chosen.size()));
+  std::atomic<std::int64_t> done = 0;
+  base::parallel_for(pieces, settings.learner.threads, [&](std::int64_t piece) {
+    LearnerSettings learner = settings.learner;
+    learner.threads = 1;  // draws run side by side instead
+    learner.seed += std::uint64_t(piece % draws);
+    const Draw draw = draw_rows(own.groups, trains, judged, settings.shots[std::size_t(piece / draws)],
+                                int(piece % draws), settings.learner.seed);
+    TaskSet known = own;
+    known.groups = draw.support;
+    for (std::size_t m = 0; m < chosen.size(); ++m) {
+      if (shared.stop_requested()) throw base::Failure("stopped by request");
+      std::unique_ptr<CostModel> model = trained(*make_learner(chosen[m].learner), known, learner, quiet);
+      if (chosen[m].learner.ends_with("scratch")) model = model->adapted(draw.support);
+      qualities[std::size_t(piece)][m] = judge(*model, own.groups, draw);
+    }
+    shared.progress(fmt::format("{}: training and judging", target), ++done, pieces);
+  });
+  return table_rows(target, chosen, settings, qualities);
 }
 
 }  // namespace graft::meta

@@ -21,7 +21,8 @@ struct Method {
 const std::vector<Method>& methods();                 // zero-shot scratch finetune nearest ridge residual maml ...
 const Method& method_named(const std::string& name);  // UserError (did you mean)
 
-enum class Regime { seen, unseen };  // support from the judged workloads / from other workloads only
+// Support from the judged workloads / from other workloads only / no other platform at all: in_domain.
+enum class Regime { seen, unseen, in_domain };
 
 struct EvaluationSettings {
   std::vector<std::string> methods;
@@ -29,6 +30,9 @@ struct EvaluationSettings {
   int draws = 20;
   Regime regime = Regime::seen;
   LearnerSettings learner;
+  // In domain: `shots` programs of each of `train_workloads` are what a method learns from, and the other programs of
+  // `judge_workloads` what it is judged on (by canonical text; none named: all).
+  std::vector<std::string> train_workloads, judge_workloads;
 };
 
 struct EvaluationRow {
@@ -44,5 +48,10 @@ struct EvaluationRow {
 // for which a method cannot work (0 shots for scratch) are reported at the value of its untrained prior.
 std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
                                     base::Monitor& monitor);
+
+// The regime in_domain: every draw trains anew, with a seed of its own, on programs of the target itself (methods that
+// know nothing before support get them as support). Across shapes and operators when the two lists differ.
+std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::string& target,
+                                              const EvaluationSettings& settings, base::Monitor& monitor);
 
 }  // namespace graft::meta

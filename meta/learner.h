@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,17 +11,23 @@
 #include "base/monitor.h"
 #include "meta/cost_model.h"
 #include "meta/network.h"
+#include "meta/objectives.h"
 #include "meta/task_set.h"
 
 namespace graft::meta {
 
 struct LearnerSettings {
-  std::vector<std::int64_t> hidden = {128, 64};
+  NetworkShape network;            // its inputs follow from the encoding
   std::string backend = "native";  // or "torch"
-  std::int64_t steps = 0;          // outer steps; 0: the learner's default
+  std::int64_t steps = 0;          // outer steps, or trees; 0: the learner's default
+  std::optional<Loss> loss;        // of learners that descend one; none: the learner's default
+  int members = 1;                 // from 2 on: an ensemble of so many models, each trained on its own draw of rows
   std::uint64_t seed = 1;
   int threads = 1;
 };
+
+// UserError unless a network of this kind takes what the encoding makes: a TreeGRU trees, an MLP anything else.
+void check_fits(NetworkKind kind, const features::Encoding& encoding);
 
 class Learner {
  public:
@@ -35,8 +42,12 @@ struct LearnerEntry {
   std::unique_ptr<Learner> (*make)() = nullptr;
 };
 // scratch (an untrained prior: needs no tasks but the encoding), pooled (zero-shot and fine-tune), nearest, ridge,
-// residual, maml, fomaml, reptile, anil, random (the floor).
+// residual, maml, fomaml, reptile, anil, gbt (boosted trees), gbt-scratch, random (the floor).
 const std::vector<LearnerEntry>& learners();
 std::unique_ptr<Learner> make_learner(std::string_view name);  // UserError (did you mean)
+
+// The learner's model, or an ensemble of settings.members of them.
+std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,
+                                   base::Monitor& monitor);
 
 }  // namespace graft::meta

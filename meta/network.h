@@ -1,6 +1,7 @@
 // A network on a flat parameter vector: forward, backward and their derivatives along a direction. That is enough for
 // exact Hessian-vector products, so every gradient-based meta-learner is one recursion that knows no framework. Native
-// code implements it for the MLP; LibTorch (a plug-in, loaded when asked for) for the same and as the oracle.
+// code implements it for the MLP and the TreeGRU; LibTorch (a plug-in, loaded when asked for) for the same and as the
+// oracle.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ struct ParameterBlock {
   std::vector<std::int64_t> shape;
   std::int64_t offset = 0;
   std::int64_t size = 0;
-  bool head = false;  // part of the last layer (what ANIL adapts)
+  bool head = false;       // part of the last layer (what ANIL adapts)
+  bool saturates = false;  // its sums go into sigmoids and the like
 };
 
 // Normalised programs as a network takes them (features::Encoded). What refers to them must be gone before they are.
@@ -48,6 +50,10 @@ class NetworkOf {
   // scores[p] of the programs, whose rows have inputs() columns. The tape refers to the inputs: keep them alive.
   virtual std::unique_ptr<Tape> forward(std::span<const T> theta, const Inputs<T>& programs,
                                         std::span<T> scores) const = 0;
+  // The same scores, for those who want nothing more: less memory and less time.
+  virtual void score(std::span<const T> theta, const Inputs<T>& programs, std::span<T> scores) const {
+    forward(theta, programs, scores);
+  }
   // gradient = J(theta)^T u, with u[p] = dL/dscore[p].
   virtual void backward(std::span<const T> theta, const Tape& tape, std::span<const T> u,
                         std::span<T> gradient) const = 0;
@@ -62,18 +68,34 @@ class NetworkOf {
 };
 using Network = NetworkOf<float>;
 
+enum class NetworkKind {
+  mlp,      // "mlp": of each row; a program's score is the sum over its rows
+  treegru,  // "treegru": of trees (networks/tree_gru.h)
+};
+std::string_view name_of(NetworkKind kind);
+NetworkKind network_kind_named(std::string_view name);  // UserError (did you mean)
+
 struct NetworkShape {
   std::int64_t inputs = 0;
-  std::vector<std::int64_t> hidden = {128, 64};  // ReLU layers, then one linear output
+  std::vector<std::int64_t> hidden = {128, 64};  // ReLU layers, then one linear output; of a TreeGRU: its decoder
+  NetworkKind kind = NetworkKind::mlp;
+  struct Tree {  // widths of a TreeGRU
+    std::int64_t embedding = 64, units = 64, slots = 8;
+    bool operator==(const Tree&) const = default;
+  } tree = {};
   bool operator==(const NetworkShape&) const = default;
 };
 
-// He-normal weights, zero biases.
+// The flat parameter vector of a shape: per layer a weight (inputs x outputs, row-major) and a bias.
+std::vector<ParameterBlock> layout_of(const NetworkShape& shape);
+std::int64_t parameter_count(const NetworkShape& shape);
+
+// Normal weights of variance 2 / inputs (1 / inputs where no ReLU follows, in the gates of a TreeGRU), zero biases.
 std::vector<float> initial_parameters(const NetworkShape& shape, std::uint64_t seed);
 
 // backend: "native", or "torch" (loads the plug-in graft_torch beside the program; Failure with the remedy if it is
 // absent).
-std::unique_ptr<Network> make_mlp(const NetworkShape& shape, std::string_view backend = "native");
-std::unique_ptr<NetworkOf<double>> make_mlp_double(const NetworkShape& shape, std::string_view backend = "native");
+std::unique_ptr<Network> make_network(const NetworkShape& shape, std::string_view backend = "native");
+std::unique_ptr<NetworkOf<double>> make_network_double(const NetworkShape& shape, std::string_view backend = "native");
 
 }  // namespace graft::meta

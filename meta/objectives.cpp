@@ -121,6 +121,35 @@ std::vector<T> pairs_gradient(const Sorted<T>& rows, const Weight& weight) {
   return sums;
 }
 
+// Slopes as pairs_gradient; with them the diagonal of the Hessian.
+template <class T>
+struct Newton {
+  std::vector<T> slope, curvature;
+};
+template <class T, class Weight>
+Newton<T> pairs_newton(const Sorted<T>& rows, const Weight& weight) {
+  const std::int64_t size = std::int64_t(rows.label.size());
+  Newton<T> sums{std::vector<T>(rows.label.size(), T(0)), std::vector<T>(rows.label.size(), T(0))};
+  T *slope = sums.slope.data(), *curvature = sums.curvature.data();
+  const T* e = rows.exponential.data();
+  for (std::int64_t i = 0; i < size; ++i) {
+    T lost = 0, curved = 0;
+    const T ei = e[i];
+#pragma omp simd reduction(+ : lost, curved)
+    for (std::int64_t j = i + 1; j < size; ++j) {
+      const T wrong = e[j] / (ei + e[j]);
+      const T g = weight(i, j) * wrong, h = g * (1 - wrong);
+      slope[j] += g;
+      lost += g;
+      curvature[j] += h;
+      curved += h;
+    }
+    slope[i] -= lost;
+    curvature[i] += curved;
+  }
+  return sums;
+}
+
 template <class T, class Weight>
 std::vector<T> pairs_product(const Sorted<T>& rows, const Weight& weight, const std::vector<T>& direction) {
   const std::int64_t size = std::int64_t(rows.label.size());
@@ -276,11 +305,41 @@ void Objective::hessian_product(std::span<const T> scores, std::span<const T> v,
   }
 }
 
+template <class T>
+void Objective::newton(std::span<const T> scores, std::span<T> gradient, std::span<T> diagonal) const {
+  assert(diagonal.size() == scores.size());
+  if (loss_ == Loss::squared) {
+    this->gradient(scores, gradient);
+    for (const Group& group : groups_) {
+      for (std::int64_t i = 0; i < group.size; ++i) {
+        diagonal[order_[group.begin + i]] = T(group.weight * (1 - 1 / double(group.size)));
+      }
+    }
+    return;
+  }
+  assert(std::int64_t(scores.size()) == rows() && gradient.size() == scores.size());
+  std::fill(gradient.begin(), gradient.end(), T(0));
+  std::fill(diagonal.begin(), diagonal.end(), T(0));
+  for (const Group& group : groups_) {
+    if (group.weight == 0) continue;
+    const std::span order = std::span(order_).subspan(group.begin, group.size);
+    const std::span labels = std::span(log_seconds_).subspan(group.begin, group.size);
+    const Sorted<T> rows = sorted(scores, order, labels);
+    const Newton<T> sums = with_weight(loss_, rows, [&](const auto& weight) { return pairs_newton(rows, weight); });
+    for (std::int64_t i = 0; i < group.size; ++i) {
+      gradient[order[i]] = T(group.weight) * sums.slope[i];
+      diagonal[order[i]] = T(group.weight) * sums.curvature[i];
+    }
+  }
+}
+
 template float Objective::value(std::span<const float>) const;
 template double Objective::value(std::span<const double>) const;
 template void Objective::gradient(std::span<const float>, std::span<float>) const;
 template void Objective::gradient(std::span<const double>, std::span<double>) const;
 template void Objective::hessian_product(std::span<const float>, std::span<const float>, std::span<float>) const;
 template void Objective::hessian_product(std::span<const double>, std::span<const double>, std::span<double>) const;
+template void Objective::newton(std::span<const float>, std::span<float>, std::span<float>) const;
+template void Objective::newton(std::span<const double>, std::span<double>, std::span<double>) const;
 
 }  // namespace graft::meta

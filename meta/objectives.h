@@ -44,6 +44,9 @@ class Objective {
   // product = H v.
   template <class T>
   void hessian_product(std::span<const T> scores, std::span<const T> v, std::span<T> product) const;
+  // The gradient together with the diagonal of the Hessian (at least 0): what one step of boosting needs.
+  template <class T>
+  void newton(std::span<const T> scores, std::span<T> gradient, std::span<T> diagonal) const;
 
  private:
   struct Group {

@@ -17,10 +17,17 @@ datasets::Measurement without_times(datasets::Status status, std::string reason,
   return measurement;
 }
 
-std::unique_ptr<Measurer> make_measurer(const Platform& platform, const MeasureSettings& settings) {
+std::unique_ptr<Measurer> make_measurer(const Platform& platform, const MeasureSettings& settings, Shared* shared) {
   if (std::holds_alternative<Native>(platform.how)) return make_native_measurer(platform, settings);
   if (std::holds_alternative<Remote>(platform.how)) return make_remote_measurer(platform, settings);
-  return make_modelled_measurer(platform, settings);
+  ModelledSettings modelled;
+  if (shared != nullptr) {
+    if (shared->host_checks == nullptr) shared->host_checks = std::make_shared<HostChecks>(settings);
+    if (shared->memo == nullptr) shared->memo = std::make_shared<TrafficMemo>();
+    modelled.host_checks = shared->host_checks;
+    modelled.memo = shared->memo;
+  }
+  return make_modelled_measurer(platform, settings, std::move(modelled));
 }
 
 }  // namespace graft::tasks

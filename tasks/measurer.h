@@ -49,6 +49,17 @@ class Measurer {
                        const std::function<void(const Measured&)>& on_trial, base::Monitor& monitor) = 0;
 };
 
-std::unique_ptr<Measurer> make_measurer(const Platform& platform, const MeasureSettings& settings);
+// What measurers of several modelled platforms find out once for all: checks on this host, by program, and traffic, by
+// program and geometry of the caches. Filled by the first make_measurer that has a use for it.
+class HostChecks;
+class TrafficMemo;
+struct Shared {
+  std::shared_ptr<HostChecks> host_checks;
+  std::shared_ptr<TrafficMemo> memo;
+};
+
+// `shared`, if given, goes with equal settings to every measurer that it is meant for.
+std::unique_ptr<Measurer> make_measurer(const Platform& platform, const MeasureSettings& settings,
+                                        Shared* shared = nullptr);
 
 }  // namespace graft::tasks

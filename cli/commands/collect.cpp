@@ -20,8 +20,8 @@ namespace {
 constexpr std::int64_t usual_samples = 300;
 
 struct Flags {
-  std::vector<std::string> workloads, programs;
-  std::string platform = "native", explorer = "random", out;
+  std::vector<std::string> workloads, programs, platforms = {"native"};
+  std::string explorer = "random", out;
   std::int64_t samples = 0;
   SpaceFlag space;
   MeasureFlags measure;
@@ -109,7 +109,7 @@ base::Document request_of(const Flags& flags, const Session& session, const std:
 }
 
 // The journal as a dataset. What is said about the making is the run's first command: running it again changes no byte.
-void write(const Flags& flags, const tasks::Platform& platform, const search::RunDirectory& run,
+void write(const std::filesystem::path& out, const tasks::Platform& platform, const search::RunDirectory& run,
            const base::Document& request, const base::Document& context) {
   datasets::Dataset dataset;
   dataset.platform = platform.name;
@@ -119,23 +119,26 @@ void write(const Flags& flags, const tasks::Platform& platform, const search::Ru
   dataset.provenance = context;
   dataset.provenance.set("request", request);
   for (const datasets::Trial& trial : run.journal().trials()) dataset.add(trial);
-  datasets::write_dataset(dataset, flags.out);
+  datasets::write_dataset(dataset, out);
 }
 
-int collect(const Flags& flags, Session& session) {
-  const std::filesystem::path out = flags.out;
+std::filesystem::path run_folder(const std::filesystem::path& out) {
+  return out.string() + ".run";
+}
+
+void check_output(const std::filesystem::path& out) {
   check_output_folder(out);
-  const std::filesystem::path folder = out.string() + ".run";
-  if (std::filesystem::exists(out) && !std::filesystem::exists(folder)) {
+  if (std::filesystem::exists(out) && !std::filesystem::exists(run_folder(out))) {
     throw base::UserError("--out", fmt::format("{} exists, but not its run folder {}; choose another name",
-                                               out.string(), folder.string()));
+                                               out.string(), run_folder(out).string()));
   }
-  check(flags);
-  const tasks::Platform platform = tasks::platform_named(flags.platform);
-  const Pool pool(flags.programs);
-  const std::vector<codegen::Workload> workloads =
-      flags.workloads.empty() ? pool.workloads() : workloads_of(flags.workloads);
-  if (workloads.empty()) throw base::UserError("--programs", "no program in them is ok");
+}
+
+// Of one platform. False when it was interrupted.
+bool collect_on(const tasks::Platform& platform, const std::filesystem::path& out, const Flags& flags,
+                const std::vector<codegen::Workload>& workloads, const Pool& pool, tasks::Shared& shared,
+                Session& session, base::Document& json) {
+  const std::filesystem::path folder = run_folder(out);
   std::vector<codegen::Space> spaces;
   std::vector<std::vector<codegen::Candidate>> listed;  // by workload; of --programs
   for (const codegen::Workload& workload : workloads) {
@@ -144,7 +147,7 @@ int collect(const Flags& flags, Session& session) {
   }
   search::make_explorer(flags.explorer, spaces.front(),
                         session.seed);  // refuses an unknown name before there is a folder
-  const auto measurer = tasks::make_measurer(platform, flags.measure.settings(0));
+  const auto measurer = tasks::make_measurer(platform, flags.measure.settings(0), &shared);
   const base::Document request = request_of(flags, session, workloads, platform);
   search::RunDirectory run(folder, request, context_of(session));
   if (!run.journal().trials().empty()) {
@@ -190,10 +193,9 @@ int collect(const Flags& flags, Session& session) {
     rows.push(std::move(row));
   }
   if (!run.journal().trials().empty())
-    write(flags, platform, run, request, search::read_run(folder).journal.head.at("context"));
+    write(out, platform, run, request, search::read_run(folder).journal.head.at("context"));
 
-  session.output.json()
-      .set("platform", platform.name)
+  json.set("platform", platform.name)
       .set("source", tasks::source_of(platform))
       .set("seed", std::int64_t(session.seed))
       .set("trials", run.journal().trials().size())
@@ -203,6 +205,45 @@ int collect(const Flags& flags, Session& session) {
   session.output.line(fmt::format("{} ({}): {} trials in {}", platform.name, tasks::source_of(platform),
                                   run.journal().trials().size(), out.string()));
   session.output.table(table);
+  return complete;
+}
+
+// One dataset: --out. Of several platforms one each, named for it, in the folder --out.
+std::filesystem::path dataset_of(const tasks::Platform& platform, const Flags& flags) {
+  if (flags.platforms.size() == 1) return flags.out;
+  std::string name = platform.name;
+  std::replace(name.begin(), name.end(), ':', '-');
+  return std::filesystem::path(flags.out) / (name + ".h5");
+}
+
+int collect(const Flags& flags, Session& session) {
+  check(flags);
+  std::vector<tasks::Platform> platforms;
+  for (const std::string& name : flags.platforms) {
+    platforms.push_back(tasks::platform_named(name));
+    const auto same = [&](const tasks::Platform& other) { return other.name == platforms.back().name; };
+    if (std::find_if(platforms.begin(), platforms.end() - 1, same) != platforms.end() - 1)
+      throw base::UserError("--platform", fmt::format("{} is given twice", platforms.back().name));
+  }
+  for (const tasks::Platform& platform : platforms) check_output(dataset_of(platform, flags));
+  const Pool pool(flags.programs);
+  const std::vector<codegen::Workload> workloads =
+      flags.workloads.empty() ? pool.workloads() : workloads_of(flags.workloads);
+  if (workloads.empty()) throw base::UserError("--programs", "no program in them is ok");
+
+  tasks::Shared shared;
+  base::Document datasets = base::Document::list();
+  bool complete = true;
+  for (std::size_t p = 0; p < platforms.size() && complete; ++p) {
+    base::Document json = base::Document::map();
+    complete = collect_on(platforms[p], dataset_of(platforms[p], flags), flags, workloads, pool, shared, session, json);
+    datasets.push(std::move(json));
+  }
+  if (platforms.size() > 1) {
+    session.output.json().set("datasets", std::move(datasets)).set("complete", complete);
+  } else {
+    for (const auto& [key, value] : datasets.as_list().front().as_map()) session.output.json().set(key, value);
+  }
   if (!complete) session.progress.note("interrupted: run the same command again to continue");
   return complete ? done : interrupted;
 }
@@ -215,6 +256,7 @@ Command collect_command() {
           .examples =
               {"graft collect 'matmul(m=512,n=512,k=512)' resnet18.C2 --platform native:v3 --samples 300 --out v3.h5",
                "graft collect suite:shipped --platform model:sifive-p450 --samples 420 --out p450.h5",
+               "graft collect suite:shipped --platform model:cortex-a53,model:cortex-a72 --samples 420 --out data",
                "graft collect --programs v3.h5 --platform native:v4 --out common-v4.h5"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
@@ -222,7 +264,9 @@ Command collect_command() {
                                 "operators with their shapes, index expressions, or suite:NAME (resnet18, shipped); "
                                 "with --programs: which of theirs (default: all)",
                                 Options::optional);
-            options.text("platform", flags->platform, "id or YAML file (graft platform list)");
+            options.list("platform", flags->platforms,
+                         "ids or YAML files (graft platform list), one after the other; modelled ones share the checks "
+                         "of equal programs and what equal caches do with them");
             options.integer(
                 "samples", flags->samples, 0,
                 fmt::format("schedules to measure of each workload; 0: {}, or all of --programs", usual_samples));
@@ -230,7 +274,10 @@ Command collect_command() {
                          "datasets whose programs are measured, in place of drawing some: to compare platforms on the "
                          "same ones");
             options.text("explorer", flags->explorer, "random, or another explorer (which then works without a model)");
-            options.text("out", flags->out, "the dataset (HDF5); its journal lies in <out>.run", Options::required);
+            options.text("out", flags->out,
+                         "the dataset (HDF5); its journal lies in <out>.run; of several platforms the folder of their "
+                         "datasets",
+                         Options::required);
             flags->space.declare(options);
             flags->measure.declare(options);
             return [flags](Session& session) { return collect(*flags, session); };

@@ -22,5 +22,8 @@ Command report_command();
 Command bench_kernels_command();
 Command bench_compile_command();
 Command bench_measure_command();
+Command bench_features_command();
+Command bench_predict_command();
+Command bench_train_command();
 
 }  // namespace graft::cli

@@ -154,22 +154,98 @@ void check_output_folder(const std::filesystem::path& out) {
     throw base::UserError("--out", fmt::format("{} is a folder; name a file", out.string()));
 }
 
-void check_model_kind(const std::string& model) {
-  const std::vector<std::string> known{"mlp"};
-  if (model != known[0])
-    throw base::UserError("--model", fmt::format("unknown kind '{}'{}", model, base::did_you_mean(model, known)));
+namespace {
+
+// Trees take any rows, and no network is left whose kind could be wrong.
+bool is_trees(const NetworkFlags& flags) {
+  return flags.model == "gbt";
 }
 
-std::vector<std::int64_t> hidden_of(const std::vector<std::string>& words) {
-  return integers_of("--hidden", words, 1);
+meta::NetworkKind kind_of(const NetworkFlags& flags) {
+  if (is_trees(flags)) return meta::NetworkKind::mlp;
+  try {
+    return meta::network_kind_named(flags.model);
+  } catch (const base::UserError& error) {
+    throw base::UserError("--model", error.what());
+  }
 }
 
-void check_backend(const std::string& backend) {
+// Layers before the output: of the MLP, of the TreeGRU's decoder.
+std::vector<std::string> hidden_of(const NetworkFlags& flags) {
+  if (!flags.hidden.empty()) return flags.hidden;
+  if (kind_of(flags) == meta::NetworkKind::treegru) return {"64"};
+  return {"128", "64"};
+}
+
+}  // namespace
+
+NetworkFlags::NetworkFlags() {
+  const meta::NetworkShape::Tree widths;
+  embedding = widths.embedding;
+  units = widths.units;
+  slots = widths.slots;
+}
+
+void NetworkFlags::declare(Options& options) {
+  options.text("model", model, "mlp, treegru (a network on trees), or gbt (boosted decision trees on any encoding)");
+  options.text("encoding", encoding, "feature list; default: context_relation, for treegru tree");
+  options.list("hidden", hidden, "widths of the hidden layers; default: 128,64, for treegru (behind its slots) 64");
+  options.integer("embedding", embedding, 1, "treegru: width of a node's embedded features");
+  options.integer("units", units, 1, "treegru: width of a node's state");
+  options.integer("slots", slots, 1, "treegru: memory slots that the nodes' states are scattered over");
+  options.text("backend", backend, "native or torch");
+  options.integer("steps", steps, 0, "outer steps of the learners, or boosted trees; 0: their own number");
+  options.text("loss", loss,
+               "of pooled networks and boosted trees: rank, squared or lambda; default: the learner's own");
+  options.integer("members", members, 1, "from 2 on an ensemble: so many models, each trained on 80 % of the programs");
+}
+
+std::string NetworkFlags::used_learner(const std::string& learner) const {
+  if (!is_trees(*this) || learner.starts_with("gbt")) return learner;
+  if (learner == "pooled") return "gbt";
+  if (learner == "scratch") return "gbt-scratch";
+  throw base::UserError("--learner", fmt::format("{} trains networks; with --model gbt: pooled or scratch", learner));
+}
+
+const features::Encoding& NetworkFlags::used_encoding() const {
+  const meta::NetworkKind kind = kind_of(*this);
+  const std::string fitting = kind == meta::NetworkKind::treegru ? "tree" : "context_relation";
+  const features::Encoding& used = features::encoding_named(encoding.empty() ? fitting : encoding);
+  if (is_trees(*this)) return used;
+  try {
+    meta::check_fits(kind, used);
+  } catch (const base::UserError& error) {
+    throw base::UserError("--model, --encoding", error.what());
+  }
+  return used;
+}
+
+meta::LearnerSettings NetworkFlags::settings(const Session& session) const {
   const std::vector<std::string> known{"native", "torch"};
   if (std::find(known.begin(), known.end(), backend) == known.end()) {
     throw base::UserError("--backend",
                           fmt::format("unknown backend '{}'{}", backend, base::did_you_mean(backend, known)));
   }
+  meta::LearnerSettings settings;
+  settings.network.kind = kind_of(*this);
+  settings.network.hidden = integers_of("--hidden", hidden_of(*this), 1);
+  settings.network.tree = {embedding, units, slots};
+  settings.backend = backend;
+  if (!loss.empty()) settings.loss = meta::loss_named(loss);
+  settings.members = int(std::min<std::int64_t>(members, 1000));
+  settings.steps = steps;
+  settings.seed = session.seed;
+  settings.threads = session.threads;
+  return settings;
+}
+
+void NetworkFlags::put(base::Document& request) const {
+  request.set("model", model).set("encoding", used_encoding().name).set("hidden", base::join(hidden_of(*this), ","));
+  if (kind_of(*this) == meta::NetworkKind::treegru)
+    request.set("embedding", embedding).set("units", units).set("slots", slots);
+  request.set("backend", backend).set("steps", steps);
+  if (!loss.empty()) request.set("loss", loss);
+  if (members > 1) request.set("members", members);
 }
 
 std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files) {

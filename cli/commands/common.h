@@ -16,6 +16,7 @@
 #include "datasets/dataset.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"
+#include "meta/learner.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
 #include "tasks/measurer.h"
@@ -71,11 +72,21 @@ std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& text
 // The place behind an unreadable --out is checked before hours of work: UserError when its folder does not exist.
 void check_output_folder(const std::filesystem::path& out);
 
-// UserError for anything but "mlp": the one kind of network so far.
-void check_model_kind(const std::string& model);
-// Of --hidden 128,64 and --backend native|torch.
-std::vector<std::int64_t> hidden_of(const std::vector<std::string>& words);
-void check_backend(const std::string& backend);
+// --model, --encoding, --hidden, --embedding, --units, --slots, --backend, --steps: which network is trained, on what.
+struct NetworkFlags {
+  std::string model = "mlp", encoding, backend = "native", loss;
+  std::vector<std::string> hidden;
+  std::int64_t embedding, units, slots, steps = 0, members = 1;
+  NetworkFlags();
+  void declare(Options& options);
+  // The learner that --learner and --model mean together: with gbt, trees take the place of the pooled network and of
+  // the regression from scratch. UserError for a learner of networks.
+  std::string used_learner(const std::string& learner) const;
+  // UserError when model and encoding do not go together.
+  const features::Encoding& used_encoding() const;
+  meta::LearnerSettings settings(const Session& session) const;
+  void put(base::Document& request) const;  // what decides the numbers
+};
 
 std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files);
 

@@ -18,9 +18,10 @@ namespace {
 struct Flags {
   std::vector<std::string> datasets,
       methods{"zero-shot", "scratch", "nearest", "finetune", "ridge", "residual", "maml", "reptile"},
-      shots{"0", "5", "10", "20", "32", "64"}, hidden{"128", "64"};
-  std::string target = "all", regime = "seen", encoding = "context_relation", backend = "native", out;
-  std::int64_t draws = 20, steps = 0;
+      shots{"0", "5", "10", "20", "32", "64"}, train_workloads, judge_workloads;
+  std::string target = "all", regime = "seen", out;
+  std::int64_t draws = 20;
+  NetworkFlags network;
 };
 
 base::Document interval(const base::Interval& value) {
@@ -48,17 +49,17 @@ base::Document request_of(const Flags& flags, const Session& session) {
   for (const std::string& file : flags.datasets) files.push(file_hash(file));
   const auto words = [](const std::vector<std::string>& values) { return base::join(values, ","); };
   base::Document request = base::Document::map();
-  return request.set("command", "evaluate")
+  request.set("command", "evaluate")
       .set("datasets", std::move(files))
       .set("methods", words(flags.methods))
       .set("shots", words(flags.shots))
       .set("draws", flags.draws)
       .set("regime", flags.regime)
-      .set("encoding", flags.encoding)
-      .set("backend", flags.backend)
-      .set("hidden", words(flags.hidden))
-      .set("steps", flags.steps)
+      .set("train_workloads", words(flags.train_workloads))
+      .set("judge_workloads", words(flags.judge_workloads))
       .set("seed", std::int64_t(session.seed));
+  flags.network.put(request);
+  return request;
 }
 
 // Rows of an earlier, interrupted run of the same request, by target.
@@ -113,8 +114,11 @@ std::string winner(const base::Document::List& rows, const std::string& target, 
 
 void print_target(const std::string& target, const std::string& source, const base::Document::List& rows,
                   const Flags& flags, const std::vector<std::int64_t>& shots, Output& out) {
-  out.line(fmt::format("\n{} ({}), trained on the other platforms; {} draws, 95 % intervals, {} workloads", target,
-                       source, flags.draws, flags.regime));
+  out.line(fmt::format("\n{} ({}), {}; {} draws, 95 % intervals", target, source,
+                       flags.regime == "in-domain"
+                           ? std::string("trained on it alone")
+                           : fmt::format("trained on the other platforms, {} workloads", flags.regime),
+                       flags.draws));
   std::vector<std::string> totals;
   for (const std::int64_t k : shots) {
     std::int64_t most = 0;
@@ -156,30 +160,36 @@ void print_target(const std::string& target, const std::string& source, const ba
   out.table(best);
 }
 
+meta::Regime regime_of(const Flags& flags) {
+  if (flags.regime == "seen") return meta::Regime::seen;
+  if (flags.regime == "unseen") return meta::Regime::unseen;
+  if (flags.regime == "in-domain") return meta::Regime::in_domain;
+  throw base::UserError("--regime", fmt::format("expected seen, unseen or in-domain, got '{}'", flags.regime));
+}
+
 int evaluate(const Flags& flags, Session& session) {
   if (!flags.out.empty()) check_output_folder(flags.out);
-  check_backend(flags.backend);
   meta::EvaluationSettings settings;
   settings.methods = flags.methods;
   for (const std::string& method : flags.methods) meta::method_named(method);
   const std::vector<std::int64_t> shots = integers_of("--shots", flags.shots, 0);
   for (const std::int64_t k : shots) settings.shots.push_back(int(std::min<std::int64_t>(k, 1 << 30)));
   settings.draws = int(flags.draws);
-  if (flags.regime != "seen" && flags.regime != "unseen") {
-    throw base::UserError("--regime", fmt::format("expected seen or unseen, got '{}'", flags.regime));
-  }
-  settings.regime = flags.regime == "seen" ? meta::Regime::seen : meta::Regime::unseen;
-  settings.learner.hidden = hidden_of(flags.hidden);
-  settings.learner.backend = flags.backend;
-  settings.learner.steps = flags.steps;
-  settings.learner.seed = session.seed;
-  settings.learner.threads = session.threads;
+  settings.regime = regime_of(flags);
+  const bool in_domain = settings.regime == meta::Regime::in_domain;
+  if (!in_domain && !(flags.train_workloads.empty() && flags.judge_workloads.empty()))
+    throw base::UserError("--train-workloads, --judge-workloads", "only with --regime in-domain");
+  for (const codegen::Workload& workload : workloads_of(flags.train_workloads))
+    settings.train_workloads.push_back(workload.text);
+  for (const codegen::Workload& workload : workloads_of(flags.judge_workloads))
+    settings.judge_workloads.push_back(workload.text);
+  settings.learner = flags.network.settings(session);
 
   const meta::TaskSet tasks =
-      meta::make_task_set(read_datasets(flags.datasets), features::encoding_named(flags.encoding), session.threads);
+      meta::make_task_set(read_datasets(flags.datasets), flags.network.used_encoding(), session.threads);
   if (tasks.stale_rows > 0) session.progress.note(fmt::format("{} rows are stale and left out", tasks.stale_rows));
   const std::vector<std::string> platforms = meta::platforms(tasks);
-  if (platforms.size() < 2) {
+  if (platforms.size() < 2 && !in_domain) {
     throw base::UserError(
         base::join(flags.datasets, ", "),
         fmt::format("only platform {}; training needs datasets of at least one other platform", platforms[0]));
@@ -206,7 +216,9 @@ int evaluate(const Flags& flags, Session& session) {
     }
     if (own.size() != flags.methods.size() * shots.size()) {
       own.clear();
-      for (const meta::EvaluationRow& row : meta::evaluate(tasks, target, settings, session.progress)) {
+      const auto table = in_domain ? meta::evaluate_in_domain(tasks, target, settings, session.progress)
+                                   : meta::evaluate(tasks, target, settings, session.progress);
+      for (const meta::EvaluationRow& row : table) {
         own.push_back(row_document(row, tasks.sources.at(target)));
       }
     }
@@ -239,26 +251,30 @@ std::string method_names() {
 }  // namespace
 
 Command evaluate_command() {
-  return {.name = "evaluate",
-          .help = "leave-one-platform-out tables: methods, shots, metrics, with intervals",
-          .examples = {"graft evaluate data/*.h5 --methods zero-shot,scratch,ridge,maml --shots 0,10,50 --draws 20",
-                       "graft evaluate data/*.h5 --target model:sifive-p450 --out p450.json"},
-          .declare = [](Options& options) -> Action {
-            const auto flags = std::make_shared<Flags>();
-            options.positionals("DATA.h5", flags->datasets, "datasets of at least two platforms");
-            options.text("target", flags->target, "platform to judge on, or all: each in turn");
-            options.list("methods", flags->methods, method_names());
-            options.list("shots", flags->shots, "support programs per workload");
-            options.integer("draws", flags->draws, 1, "support draws, the same for all methods");
-            options.text("regime", flags->regime, "seen: support from the judged workloads; unseen: from others only");
-            options.text("encoding", flags->encoding, "feature list");
-            options.integer("steps", flags->steps, 0, "outer steps of the learners; 0: their own number");
-            options.text("backend", flags->backend, "native or torch");
-            options.list("hidden", flags->hidden, "widths of the hidden layers");
-            options.text("out", flags->out, "also save the JSON there; run again to continue");
-            return [flags](Session& session) { return evaluate(*flags, session); };
-          },
-          .stops = true};
+  return {
+      .name = "evaluate",
+      .help = "leave-one-platform-out tables: methods, shots, metrics, with intervals",
+      .examples = {"graft evaluate data/*.h5 --methods zero-shot,scratch,ridge,maml --shots 0,10,50 --draws 20",
+                   "graft evaluate data/*.h5 --target model:sifive-p450 --out p450.json",
+                   "graft evaluate v3.h5 --regime in-domain --methods gbt-zero-shot,zero-shot --shots 300 --loss rank"},
+      .declare = [](Options& options) -> Action {
+        const auto flags = std::make_shared<Flags>();
+        options.positionals("DATA.h5", flags->datasets, "datasets of at least two platforms");
+        options.text("target", flags->target, "platform to judge on, or all: each in turn");
+        options.list("methods", flags->methods, method_names());
+        options.list("shots", flags->shots, "support programs per workload");
+        options.integer("draws", flags->draws, 1, "support draws, the same for all methods");
+        options.text("regime", flags->regime,
+                     "seen: support from the judged workloads; unseen: from others only; in-domain: no other platform, "
+                     "trained on "
+                     "--shots programs of each workload of the target and judged on the rest");
+        options.list("train-workloads", flags->train_workloads, "in-domain: train on these only; default: all");
+        options.list("judge-workloads", flags->judge_workloads, "in-domain: judge on these only; default: all");
+        flags->network.declare(options);
+        options.text("out", flags->out, "also save the JSON there; run again to continue");
+        return [flags](Session& session) { return evaluate(*flags, session); };
+      },
+      .stops = true};
 }
 
 }  // namespace graft::cli

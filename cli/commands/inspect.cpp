@@ -21,6 +21,7 @@
 #include "datasets/hdf5.h"
 #include "datasets/journal.h"
 #include "datasets/quality.h"
+#include "features/example.h"
 #include "meta/model_file.h"
 
 namespace graft::cli {
@@ -333,6 +334,56 @@ int inspect_platform(const Flags& flags, Session& session) {
   return done;
 }
 
+// An encoding's list, and its values of one program.
+int inspect_encoding(const features::Encoding& encoding, Session& session) {
+  const features::Example example;
+  const features::Encoded encoded = encoding.encode(example.subject());
+  // Of several rows, the last: the innermost part.
+  const std::int64_t row = encoded.rows.rows - 1;
+  Output& out = session.output;
+  out.line(fmt::format("encoding {} {}: {}\n", encoding.name, base::to_hex(encoding.hash), encoding.description));
+  out.line(fmt::format("shape {}, {} columns; the example is this program{}:\n", features::name_of(encoding.shape),
+                       encoding.features.size(),
+                       encoding.shape == features::Shape::row ? "" : fmt::format("'s row {}", row)));
+  out.text(codegen::to_text(example.program()));
+  out.line("");
+  Table table({"feature", "unit", "example", "definition"});
+  base::Document list = base::Document::list();
+  for (std::size_t f = 0; f < encoding.features.size(); ++f) {
+    const features::Feature& feature = encoding.features[f];
+    const float value = encoded.rows.at(row, std::int64_t(f));
+    table.row({feature.name, feature.unit, fmt::format("{:.6g}", value), feature.definition});
+    base::Document entry = base::Document::map();
+    entry.set("name", feature.name).set("unit", feature.unit).set("definition", feature.definition);
+    list.push(entry.set("example", double(value)));
+  }
+  out.table(table);
+  out.json()
+      .set("kind", "encoding")
+      .set("encoding", encoding.name)
+      .set("encoding_hash", base::to_hex(encoding.hash))
+      .set("description", encoding.description)
+      .set("shape", std::string(features::name_of(encoding.shape)))
+      .set("example_program", codegen::to_text(example.program()))
+      .set("features", std::move(list));
+  return done;
+}
+
+int inspect_encodings(Session& session) {
+  Table table({"encoding", "shape", "columns", "what it is"});
+  base::Document list = base::Document::list();
+  for (const features::Encoding& encoding : features::encodings()) {
+    const std::string shape(features::name_of(encoding.shape));
+    table.row({encoding.name, shape, std::to_string(encoding.features.size()), encoding.description});
+    base::Document entry = base::Document::map();
+    entry.set("name", encoding.name).set("shape", shape).set("columns", encoding.features.size());
+    list.push(entry.set("hash", base::to_hex(encoding.hash)).set("description", encoding.description));
+  }
+  session.output.table(table);
+  session.output.json().set("kind", "encodings").set("encodings", std::move(list));
+  return done;
+}
+
 // What graft tune, evaluate and others print with --json.
 int inspect_result(const Flags& flags, Session& session) {
   const base::Document document = base::parse_json(base::read_file(flags.what), flags.what);
@@ -368,11 +419,15 @@ int inspect(const Flags& flags, Session& session) {
     if (extension == ".json") return inspect_result(flags, session);
     return datasets::kind_of_file(path) == "dataset" ? inspect_dataset(flags, session) : inspect_model(flags, session);
   }
+  if (flags.what == "encodings") return inspect_encodings(session);
+  for (const features::Encoding& encoding : features::encodings()) {
+    if (encoding.name == flags.what) return inspect_encoding(encoding, session);
+  }
   const bool looks_like_path =
       flags.what.find_first_of("([=") == std::string::npos && !flags.what.starts_with("resnet18.");
   if (looks_like_path) {
     throw base::UserError(flags.what,
-                          "no such file or run, and no workload (which looks like 'matmul(m=64,n=64,k=64)')");
+                          "no such file, run or encoding, and no workload (which looks like 'matmul(m=64,n=64,k=64)')");
   }
   return inspect_workload(flags, session);
 }
@@ -380,24 +435,25 @@ int inspect(const Flags& flags, Session& session) {
 }  // namespace
 
 Command inspect_command() {
-  return {.name = "inspect",
-          .help = "what is this dataset, model, run, journal, platform or workload",
-          .examples = {"graft inspect data.h5", "graft inspect 'matmul(m=64,n=64,k=64)' --platform model:sifive-p450",
-                       "graft inspect runs/c2 --program --assembly"},
-          .declare = [](Options& options) -> Action {
-            const auto flags = std::make_shared<Flags>();
-            options.positional("WHAT", flags->what, "a file, a run's folder, or a workload");
-            options.text("platform", flags->platform,
-                         "of a workload: whose space (default: native); of a run: its platform's YAML");
-            options.text("workload", flags->workload, "of a run with several: whose best program");
-            flags->space.declare(options);
-            options.flag("program", flags->program,
-                         "the loop program: the run's best, or a random one of the workload");
-            options.flag("assembly", flags->assembly, "its machine code");
-            options.flag("features", flags->features, "what a cost model sees of it");
-            options.text("encoding", flags->encoding, "feature list");
-            return [flags](Session& session) { return inspect(*flags, session); };
-          }};
+  return {
+      .name = "inspect",
+      .help = "what is this dataset, model, run, journal, platform, workload or encoding",
+      .examples = {"graft inspect data.h5", "graft inspect 'matmul(m=64,n=64,k=64)' --platform model:sifive-p450",
+                   "graft inspect runs/c2 --program --assembly", "graft inspect context_relation"},
+      .declare = [](Options& options) -> Action {
+        const auto flags = std::make_shared<Flags>();
+        options.positional("WHAT", flags->what,
+                           "a file, a run's folder, a workload, an encoding's name, or 'encodings' for all of them");
+        options.text("platform", flags->platform,
+                     "of a workload: whose space (default: native); of a run: its platform's YAML");
+        options.text("workload", flags->workload, "of a run with several: whose best program");
+        flags->space.declare(options);
+        options.flag("program", flags->program, "the loop program: the run's best, or a random one of the workload");
+        options.flag("assembly", flags->assembly, "its machine code");
+        options.flag("features", flags->features, "what a cost model sees of it");
+        options.text("encoding", flags->encoding, "feature list");
+        return [flags](Session& session) { return inspect(*flags, session); };
+      }};
 }
 
 }  // namespace graft::cli

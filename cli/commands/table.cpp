@@ -21,6 +21,9 @@ const std::vector<Command>& commands() {
       bench_kernels_command(),
       bench_compile_command(),
       bench_measure_command(),
+      bench_features_command(),
+      bench_predict_command(),
+      bench_train_command(),
   };
   return table;
 }

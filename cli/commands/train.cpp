@@ -15,9 +15,9 @@ namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::vector<std::string> datasets, hidden{"128", "64"};
-  std::string out, learner = "pooled", model = "mlp", hold_out, backend = "native", encoding = "context_relation";
-  std::int64_t steps = 0;
+  std::vector<std::string> datasets;
+  std::string out, learner = "pooled", hold_out;
+  NetworkFlags network;
 };
 
 base::Document strings(const std::vector<std::string>& values) {
@@ -44,8 +44,8 @@ std::string card_of(const Flags& flags, const meta::TaskSet& tasks, std::int64_t
       "* learner: {} ({}), seed {}\n* encoding: {}\n* trained by graft {} on {}\n* {} measured programs of {} "
       "workloads:\n\n"
       "| platform | source | workloads | programs |\n|---|---|---|---|\n",
-      flags.learner, flags.model, seed, flags.encoding, graft_version(), context.at("date").as_string(), rows,
-      workloads_of(tasks).size());
+      flags.learner, flags.network.model, seed, tasks.encoding->name, graft_version(), context.at("date").as_string(),
+      rows, workloads_of(tasks).size());
   for (const std::string& platform : meta::platforms(tasks)) {
     std::int64_t groups = 0, programs = 0;
     for (const meta::Examples& group : tasks.groups) {
@@ -62,16 +62,11 @@ std::string card_of(const Flags& flags, const meta::TaskSet& tasks, std::int64_t
 
 int train(const Flags& flags, Session& session) {
   check_output_folder(flags.out);
-  check_model_kind(flags.model);
-  check_backend(flags.backend);
-  const auto learner = meta::make_learner(flags.learner);
-  const features::Encoding& encoding = features::encoding_named(flags.encoding);
-  meta::LearnerSettings settings;
-  settings.hidden = hidden_of(flags.hidden);
-  settings.backend = flags.backend;
-  settings.steps = flags.steps;
-  settings.seed = session.seed;
-  settings.threads = session.threads;
+  meta::make_learner(flags.learner);  // refuses an unknown one
+  const std::string name = flags.network.used_learner(flags.learner);
+  const auto learner = meta::make_learner(name);
+  const features::Encoding& encoding = flags.network.used_encoding();
+  const meta::LearnerSettings settings = flags.network.settings(session);
 
   meta::TaskSet tasks = meta::make_task_set(read_datasets(flags.datasets), encoding, session.threads);
   if (!flags.hold_out.empty()) {
@@ -83,7 +78,7 @@ int train(const Flags& flags, Session& session) {
     session.progress.note(
         fmt::format("{} rows are stale (their programs lower to something else today) and left out", tasks.stale_rows));
   }
-  const auto model = learner->train(tasks, settings, session.progress);
+  const auto model = meta::trained(*learner, tasks, settings, session.progress);
   if (session.progress.stop_requested()) throw base::Failure("interrupted");
 
   std::int64_t rows = 0;
@@ -94,15 +89,10 @@ int train(const Flags& flags, Session& session) {
     base::Document entry = base::Document::map();
     files.push(entry.set("file", file).set("hash", file_hash(file)));
   }
-  base::Document hidden = base::Document::list();
-  for (const std::int64_t units : settings.hidden) hidden.push(units);
   base::Document provenance = context;
-  provenance.set("learner", flags.learner)
-      .set("model", flags.model)
-      .set("hidden", std::move(hidden))
-      .set("backend", flags.backend)
-      .set("steps", flags.steps)
-      .set("seed", std::int64_t(session.seed))
+  provenance.set("learner", name);
+  flags.network.put(provenance);
+  provenance.set("seed", std::int64_t(session.seed))
       .set("hold_out", flags.hold_out)
       .set("datasets", std::move(files))
       .set("platforms", strings(meta::platforms(tasks)))
@@ -114,7 +104,7 @@ int train(const Flags& flags, Session& session) {
 
   base::Document& json = session.output.json();
   json.set("out", flags.out).set("kind", std::string(model->kind())).set("provenance", provenance);
-  session.output.line(fmt::format("{}: {} trained on {} programs of {} platforms ({})", flags.out, flags.learner, rows,
+  session.output.line(fmt::format("{}: {} trained on {} programs of {} platforms ({})", flags.out, name, rows,
                                   meta::platforms(tasks).size(), base::join(meta::platforms(tasks), ", ")));
   return done;
 }
@@ -130,18 +120,15 @@ std::string learner_names() {
 Command train_command() {
   return {.name = "train",
           .help = "meta-train a cost model on datasets",
-          .examples = {"graft train data/*.h5 --out model.h5 --learner reptile --hold-out model:sifive-p450"},
+          .examples = {"graft train data/*.h5 --out model.h5 --learner reptile --hold-out model:sifive-p450",
+                       "graft train data/*.h5 --out trees.h5 --model gbt --loss lambda --members 6"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
             options.positionals("DATA.h5", flags->datasets, "datasets, one or several per platform");
             options.text("out", flags->out, "model file to write", Options::required);
             options.text("learner", flags->learner, learner_names());
-            options.text("model", flags->model, "kind of network: mlp");
             options.text("hold-out", flags->hold_out, "platform to leave out");
-            options.integer("steps", flags->steps, 0, "outer steps; 0: the learner's own number");
-            options.text("backend", flags->backend, "native or torch");
-            options.list("hidden", flags->hidden, "widths of the hidden layers");
-            options.text("encoding", flags->encoding, "feature list");
+            flags->network.declare(options);
             return [flags](Session& session) { return train(*flags, session); };
           },
           .stops = true};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "codegen/program/program.h"
@@ -17,30 +18,49 @@ struct Touch {
   std::int64_t touched = 1;
   std::int64_t reuse = 1;  // executions of the access in this loop and inside / touched (rounded down, at least 1)
   std::int64_t bytes = 0;  // touched * element size
+  // Distinct lines of `line_bytes`, as if every row began with one: rows (contiguous, dimensions that are walked whole
+  // joined to the next) times the lines of a row's span; no more than lines from the first element to the last, nor
+  // than elements. 0 unless asked for.
+  std::int64_t lines = 0;
 };
+inline constexpr std::int64_t line_bytes = 64;  // a unit to count memory in, not a machine's
 
 struct AccessSite {
   int store = 0;  // position in LoopProgram::stores
   int load = -1;  // position in the store's value.loads, or -1 for the target
   int buffer = 0;
-  bool writes = false;         // the target; with a combine it is read too
-  std::vector<Touch> touches;  // parallel to StoreContext::loops of its store
+  bool writes = false;             // the target; with a combine it is read too
+  std::span<const Touch> touches;  // parallel to StoreContext::loops of its store
 };
 
 // A store of `run` with the loops around it, outermost first.
 struct StoreContext {
   int store = 0;
-  std::vector<int> loops;               // positions in LoopProgram::loops
-  std::vector<std::int64_t> top_down;   // product of extents from the outermost loop down to and including this one
-  std::vector<std::int64_t> bottom_up;  // product of extents of this loop and those inside, on the path to the store
-  std::int64_t executions = 1;          // how often the store runs
+  std::span<const int> loops;              // positions in LoopProgram::loops
+  std::span<const std::int64_t> top_down;  // product of extents from the outermost loop down to and including this one
+  std::span<const std::int64_t>
+      bottom_up;                // product of extents of this loop and those inside, on the path to the store
+  std::int64_t executions = 1;  // how often the store runs
 };
 
+// Looked at once for each of the many programs that a search meets: all lists lie in three vectors. Move only, as its
+// spans point into these.
 struct Analysis {
   std::vector<StoreContext> stores;  // in order of `run`
   std::vector<AccessSite> sites;     // for each store: target first, then loads in order
+
+  Analysis() = default;
+  Analysis(Analysis&&) = default;
+  Analysis& operator=(Analysis&&) = default;
+
+  std::vector<int> loops;              // what the spans show
+  std::vector<std::int64_t> products;  // .
+  std::vector<Touch> touches;          // .
 };
-Analysis analyse(const LoopProgram& program);
+enum class Lines { left_out, counted };
+Analysis analyse(const LoopProgram& program, Lines lines = Lines::left_out);
+
+const Access& access_of(const LoopProgram& program, const AccessSite& site);
 
 // Arithmetic operations that `run` executes (a combine counts one).
 std::int64_t flops(const LoopProgram& program);

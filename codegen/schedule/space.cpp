@@ -13,8 +13,7 @@ namespace graft::codegen {
 namespace {
 
 constexpr std::size_t most_draws = 10000;
-constexpr int most_tries = 32;        // of a mutation or a crossover
-constexpr std::size_t near_rows = 8;  // that a small mutation chooses among
+constexpr int most_tries = 32;  // of a mutation or a crossover
 constexpr std::size_t most_reasons = 3;
 constexpr std::int64_t sketch_every = 16;  // mutations
 
@@ -61,24 +60,6 @@ std::string most_frequent(const std::vector<base::Reason>& reasons) {
     text += fmt::format("{}{} ({} times)", i > 0 ? ", " : "", ordered[i].first, ordered[i].times);
   }
   return text;
-}
-
-// One of the rows of sizes that are nearest to what the arguments hold, by the sum of |log(size / size)|. Sizes of a
-// chain are multiples of each other, so changing one alone is seldom possible; a row drawn at random forgets them all.
-std::size_t near_row(const Domain& domain, const std::vector<std::int64_t>& arguments, base::Stream& stream) {
-  std::vector<std::pair<double, std::size_t>> by_distance;  // e^distance
-  for (std::size_t row = 0; row < domain.values.size(); ++row) {
-    double distance = 1;
-    for (std::size_t i = 0; i < domain.arguments.size(); ++i) {
-      const auto [less, more] = std::minmax(domain.values[row][i], arguments[std::size_t(domain.arguments[i])]);
-      distance *= double(more) / double(std::max<std::int64_t>(1, less));
-    }
-    if (distance > 1) by_distance.emplace_back(distance, row);
-  }
-  if (by_distance.empty()) return 0;
-  const std::size_t count = std::min(near_rows, by_distance.size());
-  std::nth_element(by_distance.begin(), by_distance.begin() + std::ptrdiff_t(count - 1), by_distance.end());
-  return by_distance[std::size_t(stream.below(std::int64_t(count)))].second;
 }
 
 }  // namespace
@@ -166,22 +147,19 @@ base::Result<Candidate> Space::mutate(const Candidate& candidate, base::Stream& 
   };
   if (open.empty()) return unchanged("no domain has a choice");
   std::optional<base::Result<LoopProgram>> before;  // lowered when first needed
-  const auto of_texts = [&](const Domain& domain) {
-    return std::any_of(domain.arguments.begin(), domain.arguments.end(),
-                       [&](int argument) { return part->sketch->arguments[std::size_t(argument)].alternatives > 0; });
-  };
   // Of a choice among texts every second one changes nothing (the order of loops that vanish); sizes nearly always do.
   const auto changes = [&](const Domain& domain, const LoopProgram& after) {
-    if (!of_texts(domain)) return true;
+    const bool of_texts = std::any_of(domain.arguments.begin(), domain.arguments.end(), [&](int argument) {
+      return part->sketch->arguments[std::size_t(argument)].alternatives > 0;
+    });
+    if (!of_texts) return true;
     if (!before) before = program(candidate, target_);
     return !*before || !(**before == after);
   };
   std::string last = "the same program";
   for (int attempt = 0; attempt < most_tries; ++attempt) {
     const Domain& domain = *open[std::size_t(stream.below(std::int64_t(open.size())))];
-    const bool nearby = !of_texts(domain) && stream.below(2) == 0;
-    const std::size_t row = nearby ? near_row(domain, candidate.arguments, stream)
-                                   : std::size_t(stream.below(std::int64_t(domain.values.size())));
+    const std::size_t row = std::size_t(stream.below(std::int64_t(domain.values.size())));
     if (holds(domain, row, candidate.arguments)) continue;
     Candidate changed = candidate;
     put(domain, row, changed.arguments);

@@ -56,8 +56,7 @@ class Space {
   // choice would be seen again and again. Throws UserError with the workload and the most frequent reasons when 10,000
   // draws in a row were refused.
   Candidate sample(base::Stream& stream) const;
-  // One domain of the candidate drawn anew (another row than before; of sizes, every second time one of the nearest
-  // rows), until the result is valid: at most 32 tries. A
+  // One domain of the candidate drawn anew (another row than before), until the result is valid: at most 32 tries. A
   // choice among texts must change the program, too; the order of loops that vanish, say, does not. One in sixteen
   // changes the sketch (a fresh sample), as does a candidate of another space.
   base::Result<Candidate> mutate(const Candidate& candidate, base::Stream& stream) const;

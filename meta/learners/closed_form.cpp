@@ -29,10 +29,10 @@ SourceBasis train_basis(const TaskSet& tasks, const LearnerSettings& settings, b
   SourceBasis basis;
   basis.platforms = platforms(tasks);
   basis.normalisation = fit_normalisation(tasks.groups);
-  basis.shape = {basis.normalisation.features(), settings.hidden};
+  basis.shape = network_shape(tasks, settings);
   basis.thetas.assign(basis.platforms.size(), initial_parameters(basis.shape, settings.seed));
   const std::vector<PreparedGroup> groups = prepared(basis.normalisation, tasks.groups);
-  const auto network = make_mlp(basis.shape, settings.backend);
+  const auto network = make_network(basis.shape, settings.backend);
   Quiet quiet(monitor);
   base::parallel_for(std::int64_t(basis.platforms.size()), settings.threads, [&](std::int64_t s) {
     std::vector<PreparedGroup> own;

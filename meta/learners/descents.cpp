@@ -22,7 +22,7 @@ double quality(const Network& network, std::span<const float> theta, std::span<c
     std::vector<double> log_seconds;
     for (const std::int64_t p : selection.programs) log_seconds.push_back(selection.group->log_seconds[std::size_t(p)]);
     std::vector<float> scores(selection.programs.size());
-    network.forward(theta, inputs_of(programs), scores);
+    network.score(theta, inputs_of(programs), scores);
     sum += rank_correlation(scores, log_seconds);
   }
   return sum / double(query.size());
@@ -32,7 +32,7 @@ using Table =
     std::array<std::array<std::array<double, descent_steps.size()>, descent_rates.size()>, descent_shots.size()>;
 
 // Fine-tunes on draws of support from one platform that was not seen in training; adds up the quality on other rows.
-void try_descents(const Network& network, const Trained& trained, std::span<const PreparedGroup> held_out,
+void try_descents(const Network& network, const Trained& trained, std::span<const PreparedGroup> held_out, Loss loss,
                   std::uint64_t seed, Table& quality_sums) {
   constexpr std::int64_t draws = 2, query_rows = 100;
   for (std::size_t s = 0; s < descent_shots.size(); ++s) {
@@ -46,7 +46,7 @@ void try_descents(const Network& network, const Trained& trained, std::span<cons
         support.push_back({&group, {rows.begin(), rows.begin() + cut}});
         query.push_back({&group, {rows.begin() + cut, rows.begin() + end}});
       }
-      const Batch<float> batch = batch_of(Loss::rank, support);
+      const Batch<float> batch = batch_of(loss, support);
       const std::vector<float> start = adapt<float>(network, trained.rates, trained.theta, batch);
       const double before = quality(network, start, query);
       for (std::size_t r = 0; r < descent_rates.size(); ++r) {
@@ -65,7 +65,7 @@ void try_descents(const Network& network, const Trained& trained, std::span<cons
 }  // namespace
 
 std::vector<Adaptation::Descent> chosen_descents(
-    const Network& network, std::span<const PreparedGroup> groups, std::size_t folds, std::uint64_t seed,
+    const Network& network, std::span<const PreparedGroup> groups, Loss loss, std::size_t folds, std::uint64_t seed,
     const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train) {
   std::vector<std::string> names;
   for (const PreparedGroup& group : groups) {
@@ -78,7 +78,7 @@ std::vector<Adaptation::Descent> chosen_descents(
   for (const std::string& name : names) {
     std::vector<PreparedGroup> held_out, others;
     for (const PreparedGroup& group : groups) (group.platform == name ? held_out : others).push_back(group);
-    try_descents(network, train(others, "choosing fine-tuning without " + name), held_out, seed, sums);
+    try_descents(network, train(others, "choosing fine-tuning without " + name), held_out, loss, seed, sums);
   }
   std::vector<Adaptation::Descent> chosen;
   for (std::size_t s = 0; s < descent_shots.size(); ++s) {

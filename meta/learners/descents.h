@@ -21,7 +21,7 @@ struct Trained {
 // draws of support from the platform left out, and returns for some numbers of shots what ranked its other rows best (0
 // steps included). With a single platform there is nothing to choose on: a default.
 std::vector<Adaptation::Descent> chosen_descents(
-    const Network& network, std::span<const PreparedGroup> groups, std::size_t folds, std::uint64_t seed,
+    const Network& network, std::span<const PreparedGroup> groups, Loss loss, std::size_t folds, std::uint64_t seed,
     const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train);
 
 }  // namespace graft::meta

@@ -33,6 +33,15 @@ std::unique_ptr<Learner> make_random_learner() {
   return std::make_unique<RandomLearner>();
 }
 
+void check_fits(NetworkKind kind, const features::Encoding& encoding) {
+  const bool tree = encoding.shape == features::Shape::tree;
+  if (tree == (kind == NetworkKind::treegru)) return;
+  throw base::UserError(
+      tree
+          ? fmt::format("encoding {} makes trees, which {} does not take; use treegru", encoding.name, name_of(kind))
+          : fmt::format("encoding {} makes no trees, which {} needs; use encoding tree", encoding.name, name_of(kind)));
+}
+
 const std::vector<LearnerEntry>& learners() {
   static const std::vector<LearnerEntry> table = {
       {"scratch", "knows nothing before the target's support; then kernel ridge on it alone", make_scratch_learner},
@@ -46,6 +55,8 @@ const std::vector<LearnerEntry>& learners() {
       {"fomaml", "the same to first order", make_fomaml_learner},
       {"reptile", "a network moved towards its adapted versions", make_reptile_learner},
       {"anil", "MAML that adapts the last layer only", make_anil_learner},
+      {"gbt", "boosted trees on all platforms alike; adapts by further trees", make_gbt_learner},
+      {"gbt-scratch", "boosted trees on the target's support alone", make_gbt_scratch_learner},
       {"random", "scores that mean nothing: the floor of every table", make_random_learner}};
   return table;
 }

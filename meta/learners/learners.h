@@ -17,5 +17,7 @@ std::unique_ptr<Learner> make_maml_learner();
 std::unique_ptr<Learner> make_fomaml_learner();
 std::unique_ptr<Learner> make_reptile_learner();
 std::unique_ptr<Learner> make_anil_learner();
+std::unique_ptr<Learner> make_gbt_learner();
+std::unique_ptr<Learner> make_gbt_scratch_learner();
 
 }  // namespace graft::meta

@@ -53,7 +53,7 @@ class MetaGradientLearner final : public Learner {
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
     NetworkState state = untrained_state(tasks, settings);
-    const auto network = make_mlp(state.shape, settings.backend);
+    const auto network = make_network(state.shape, settings.backend);
     const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
     const std::vector<float> start = state.theta;
     const auto train_on = [&](std::span<const PreparedGroup> some, const std::string& name, std::int64_t share) {
@@ -61,7 +61,7 @@ class MetaGradientLearner final : public Learner {
     };
     state.adaptation.loss = Loss::rank;
     state.adaptation.descents = chosen_descents(
-        *network, groups, 1, settings.seed,
+        *network, groups, Loss::rank, 1, settings.seed,
         [&](std::span<const PreparedGroup> others, const std::string& name) { return train_on(others, name, 2); });
     Trained trained = train_on(groups, "meta-training", 1);
     state.theta = std::move(trained.theta);

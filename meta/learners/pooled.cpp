@@ -13,19 +13,21 @@ class PooledLearner final : public Learner {
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
     NetworkState state = untrained_state(tasks, settings);
-    const auto network = make_mlp(state.shape, settings.backend);
+    const auto network = make_network(state.shape, settings.backend);
     const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
     PooledSettings pooled;
     pooled.steps = settings.steps > 0 ? settings.steps : default_steps;
-    state.adaptation.loss = Loss::rank;
-    state.adaptation.descents = chosen_descents(
-        *network, groups, 2, settings.seed, [&](std::span<const PreparedGroup> others, const std::string& name) {
-          PooledSettings shorter = pooled;
-          shorter.steps = (pooled.steps + 1) / 2;
-          Trained trained{state.theta, {}};
-          train_pooled(*network, trained.theta, others, shorter, settings.seed, name, monitor);
-          return trained;
-        });
+    pooled.loss = settings.loss.value_or(Loss::rank);
+    state.adaptation.loss = pooled.loss;
+    state.adaptation.descents =
+        chosen_descents(*network, groups, pooled.loss, 2, settings.seed,
+                        [&](std::span<const PreparedGroup> others, const std::string& name) {
+                          PooledSettings shorter = pooled;
+                          shorter.steps = (pooled.steps + 1) / 2;
+                          Trained trained{state.theta, {}};
+                          train_pooled(*network, trained.theta, others, shorter, settings.seed, name, monitor);
+                          return trained;
+                        });
     train_pooled(*network, state.theta, groups, pooled, settings.seed, "pooled training", monitor);
     return make_network_model(std::move(state));
   }

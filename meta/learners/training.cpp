@@ -61,11 +61,18 @@ void require_groups(const TaskSet& tasks) {
     throw base::UserError("nothing to train on: no platform is left; give at least one dataset more");
 }
 
+NetworkShape network_shape(const TaskSet& tasks, const LearnerSettings& settings) {
+  check_fits(settings.network.kind, *tasks.encoding);
+  NetworkShape shape = settings.network;
+  shape.inputs = std::int64_t(tasks.encoding->features.size());
+  return shape;
+}
+
 NetworkState untrained_state(const TaskSet& tasks, const LearnerSettings& settings) {
   require_groups(tasks);
   NetworkState state;
   state.normalisation = fit_normalisation(tasks.groups);
-  state.shape = {state.normalisation.features(), settings.hidden};
+  state.shape = network_shape(tasks, settings);
   state.theta = initial_parameters(state.shape, settings.seed);
   return state;
 }

@@ -45,7 +45,9 @@ void train_pooled(const Network& network, std::vector<float>& theta, std::span<c
 void check_stop(base::Monitor& monitor);
 // UserError when a task set has no groups to learn from.
 void require_groups(const TaskSet& tasks);
-// What a network learner starts from: normalisation of the tasks, and seeded parameters. UserError as require_groups.
+// The network of the settings for the tasks' encoding. UserError as check_fits.
+NetworkShape network_shape(const TaskSet& tasks, const LearnerSettings& settings);
+// What a network learner starts from: normalisation of the tasks, and seeded parameters. UserError as both.
 NetworkState untrained_state(const TaskSet& tasks, const LearnerSettings& settings);
 
 // Support sizes for which adaptation is chosen and episodes are drawn: the default grid of shots.

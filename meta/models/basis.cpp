@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <Eigen/Cholesky>
+#include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -10,7 +12,6 @@
 #include "meta/metrics.h"
 #include "meta/models/models.h"
 #include "meta/models/state.h"
-#include "meta/networks/mlp.h"
 
 namespace graft::meta {
 namespace {
@@ -39,6 +40,36 @@ std::vector<double> equal_shares(const SourceBasis& basis) {
   return std::vector<double>(basis.thetas.size(), 1.0 / double(basis.thetas.size()));
 }
 
+// Of ridge regression: (squares) (weights - prior) = moments, with the penalty on the diagonal.
+struct NormalEquations {
+  Eigen::MatrixXd squares;
+  Eigen::VectorXd moments;
+  double residual = 0;  // sum of squares of what the prior leaves over
+  std::int64_t rows = 0;
+};
+NormalEquations normal_equations(const std::vector<BasisGroup>& groups, const std::vector<double>& prior,
+                                 double lambda) {
+  const auto sources = std::int64_t(prior.size());
+  const Eigen::Map<const Eigen::VectorXd> from(prior.data(), sources);
+  NormalEquations out{Eigen::MatrixXd::Zero(sources, sources), Eigen::VectorXd::Zero(sources), 0, 0};
+  for (const BasisGroup& group : groups) {
+    if (group.basis.rows < 2) continue;
+    using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    Eigen::MatrixXd basis =
+        Eigen::Map<const Floats>(group.basis.values.data(), group.basis.rows, group.basis.columns).cast<double>();
+    basis.rowwise() -= basis.colwise().mean().eval();
+    Eigen::VectorXd speed = -Eigen::Map<const Eigen::VectorXd>(group.log_seconds.data(), group.basis.rows);
+    speed.array() -= speed.mean();
+    const Eigen::VectorXd left = speed - basis * from;
+    out.squares += basis.transpose() * basis;
+    out.moments += basis.transpose() * left;
+    out.residual += left.squaredNorm();
+    out.rows += group.basis.rows;
+  }
+  out.squares.diagonal().array() += lambda * double(out.rows);
+  return out;
+}
+
 // Copies of an adapted model share the sources' networks: only the weights differ.
 class BasisModel : public CostModel {
  public:
@@ -63,23 +94,46 @@ class BasisModel : public CostModel {
 
 class RidgeModel final : public BasisModel {
  public:
-  RidgeModel(std::shared_ptr<const SourceBasis> basis, std::vector<double> weights, double lambda)
-      : BasisModel(std::move(basis), std::move(weights)), lambda_(lambda) {}
+  RidgeModel(std::shared_ptr<const SourceBasis> basis, std::vector<double> weights, double lambda,
+             std::vector<double> covariance = {})
+      : BasisModel(std::move(basis), std::move(weights)), lambda_(lambda), covariance_(std::move(covariance)) {}
+
+  Scores score_with_spread(const features::Encoded& programs) const override {
+    const base::Matrix predicted = basis_->predict(programs);
+    Scores out = certain(combined(predicted, weights_));
+    if (covariance_.empty()) return out;
+    const std::size_t sources = weights_.size();
+    for (std::int64_t p = 0; p < predicted.rows; ++p) {
+      const auto row = predicted.row(p);
+      double variance = 0;
+      for (std::size_t a = 0; a < sources; ++a) {
+        for (std::size_t b = 0; b < sources; ++b)
+          variance += double(row[a]) * covariance_[a * sources + b] * double(row[b]);
+      }
+      out.spread[std::size_t(p)] = float(std::sqrt(std::max(0.0, variance)));
+    }
+    return out;
+  }
 
   std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
     std::vector<BasisGroup> groups;
     for (const Examples& group : support) groups.push_back({basis_->predict(group.features), group.log_seconds});
-    return std::make_unique<RidgeModel>(basis_, ridge_weights(groups, weights_, lambda_), lambda_);
+    std::vector<double> covariance = ridge_covariance(groups, weights_, lambda_);
+    if (covariance.empty()) covariance = covariance_;
+    return std::make_unique<RidgeModel>(basis_, ridge_weights(groups, weights_, lambda_), lambda_,
+                                        std::move(covariance));
   }
   std::string_view kind() const override { return "ridge"; }
   base::Arrays state() const override {
     base::Arrays out = BasisModel::state();
     out.attributes["lambda"] = fmt::format("{}", lambda_);
+    put_values(out, "covariance", std::vector<float>(covariance_.begin(), covariance_.end()));
     return out;
   }
 
  private:
   double lambda_;
+  std::vector<double> covariance_;  // of the weights; empty: no belief
 };
 
 class NearestModel final : public BasisModel {
@@ -118,10 +172,10 @@ base::Matrix SourceBasis::predict(const features::Encoded& programs) const {
   const features::Encoded x = normalisation.apply(programs);
   base::Matrix out(x.programs(), std::int64_t(thetas.size()));
   if (out.rows == 0) return out;
-  const auto network = make_native_mlp<float>(shape);
+  const auto network = make_network(shape);
   std::vector<float> scores(std::size_t(out.rows), 0.0f);
   for (std::size_t s = 0; s < thetas.size(); ++s) {
-    network->forward(thetas[s], inputs_of(x), scores);
+    network->score(thetas[s], inputs_of(x), scores);
     for (std::int64_t p = 0; p < out.rows; ++p) out.at(p, std::int64_t(s)) = scores[std::size_t(p)];
   }
   return out;
@@ -129,7 +183,7 @@ base::Matrix SourceBasis::predict(const features::Encoded& programs) const {
 
 void put(const SourceBasis& basis, base::Arrays& arrays) {
   put(basis.normalisation, arrays);
-  put_integers(arrays, "hidden", basis.shape.hidden);
+  put(basis.shape, arrays);
   arrays.attributes["platforms"] = base::join(basis.platforms, "\n");
   for (std::size_t s = 0; s < basis.thetas.size(); ++s) put_values(arrays, fmt::format("theta/{}", s), basis.thetas[s]);
 }
@@ -137,7 +191,7 @@ void put(const SourceBasis& basis, base::Arrays& arrays) {
 SourceBasis basis_from(const base::Arrays& arrays) {
   SourceBasis basis;
   basis.normalisation = normalisation_from(arrays);
-  basis.shape = {basis.normalisation.features(), integers_of(arrays, "hidden", 1)};
+  basis.shape = shape_from(arrays, basis.normalisation.features());
   for (const std::string_view name : base::split(attribute_of(arrays, "platforms"), '\n'))
     basis.platforms.emplace_back(name);
   for (std::size_t s = 0; s < basis.platforms.size(); ++s) {
@@ -148,27 +202,25 @@ SourceBasis basis_from(const base::Arrays& arrays) {
 
 std::vector<double> ridge_weights(const std::vector<BasisGroup>& groups, const std::vector<double>& prior,
                                   double lambda) {
+  const NormalEquations equations = normal_equations(groups, prior, lambda);
+  if (equations.rows == 0) return prior;
   const auto sources = std::int64_t(prior.size());
-  const Eigen::Map<const Eigen::VectorXd> from(prior.data(), sources);
-  Eigen::MatrixXd squares = Eigen::MatrixXd::Zero(sources, sources);
-  Eigen::VectorXd moments = Eigen::VectorXd::Zero(sources);
-  std::int64_t rows = 0;
-  for (const BasisGroup& group : groups) {
-    if (group.basis.rows < 2) continue;
-    using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    Eigen::MatrixXd basis =
-        Eigen::Map<const Floats>(group.basis.values.data(), group.basis.rows, group.basis.columns).cast<double>();
-    basis.rowwise() -= basis.colwise().mean().eval();
-    Eigen::VectorXd speed = -Eigen::Map<const Eigen::VectorXd>(group.log_seconds.data(), group.basis.rows);
-    speed.array() -= speed.mean();
-    squares += basis.transpose() * basis;
-    moments += basis.transpose() * (speed - basis * from);
-    rows += group.basis.rows;
-  }
-  if (rows == 0) return prior;
-  squares.diagonal().array() += lambda * double(rows);
-  const Eigen::VectorXd weights = from + squares.ldlt().solve(moments);
+  const Eigen::VectorXd weights =
+      Eigen::Map<const Eigen::VectorXd>(prior.data(), sources) + equations.squares.ldlt().solve(equations.moments);
   return {weights.data(), weights.data() + sources};
+}
+
+std::vector<double> ridge_covariance(const std::vector<BasisGroup>& groups, const std::vector<double>& prior,
+                                     double lambda) {
+  const NormalEquations equations = normal_equations(groups, prior, lambda);
+  if (equations.rows == 0) return {};
+  // At the minimum the loss is r^T r - m^T A^-1 m: residuals from the prior r, moments m, normal matrix A.
+  const Eigen::LDLT<Eigen::MatrixXd> factor = equations.squares.ldlt();
+  const double least = equations.residual - equations.moments.dot(factor.solve(equations.moments));
+  const Eigen::MatrixXd covariance =
+      std::max(0.0, least) / double(equations.rows) *
+      factor.solve(Eigen::MatrixXd::Identity(equations.squares.rows(), equations.squares.cols()));
+  return {covariance.data(), covariance.data() + covariance.size()};
 }
 
 std::unique_ptr<CostModel> make_ridge_model(SourceBasis basis, std::vector<double> weights, double lambda) {
@@ -187,7 +239,11 @@ std::unique_ptr<CostModel> ridge_model_from(const base::Arrays& state) {
   std::vector<double> weights = weights_from(state, basis);
   const double lambda = number_of(state, "lambda");
   if (!(lambda > 0)) throw base::UserError("attribute 'lambda': expected a positive number");
-  return make_ridge_model(std::move(basis), std::move(weights), lambda);
+  const std::vector<float>& covariance = values_of(state, "covariance");
+  if (!covariance.empty() && covariance.size() != weights.size() * weights.size())
+    throw base::UserError("array 'covariance': not sources x sources");
+  return std::make_unique<RidgeModel>(std::make_shared<const SourceBasis>(std::move(basis)), std::move(weights), lambda,
+                                      std::vector<double>(covariance.begin(), covariance.end()));
 }
 
 std::unique_ptr<CostModel> nearest_model_from(const base::Arrays& state) {

@@ -34,7 +34,8 @@ struct Rows {
 
 Matrix products(const base::Matrix& a, const base::Matrix& b) {
   Matrix out(a.rows, b.rows);
-  gemm(Transposed::no, Transposed::yes, a.rows, b.rows, a.columns, a.values.data(), b.values.data(), 0.0f, out.data());
+  gemm(Transposed::no, Transposed::yes, a.rows, b.rows, a.columns, a.values.data(), a.columns, b.values.data(),
+       b.columns, 0.0f, out.data(), b.rows);
   return out;
 }
 
@@ -150,7 +151,10 @@ Choice choose(const Similarity& similarity, const Vector& speed, const Vector& m
 
 // What a support leaves behind.
 struct Fit {
-  Normalisation normalisation;  // of the features, by the support
+  std::vector<std::int64_t> sizes;  // of the support's groups
+  float noise = 1;                  // as in Choice
+  float amplitude = 0;              // of the covariance: mean of r^T A^-1 r over the rows, r: what is regressed
+  Normalisation normalisation;      // of the features, by the support
   Kernel kernel;
   float varying = 1;                // features that vary in the support
   std::vector<float> source_scale;  // 1 / standard deviation of each source's scores in the support
@@ -180,6 +184,30 @@ class KernelModel final : public CostModel {
       }
     }
     return {{mean.data(), mean.data() + mean.size()}, std::vector<float>(std::size_t(count), 0.0f)};
+  }
+
+  // Of the Gaussian process that the regression is the mean of, without its groups' offsets, which no comparison sees:
+  // amplitude (k(x, x) - k(x, X) A^-1 k(X, x)) (Rasmussen and Williams 2006, equation 2.26, and 5.9 for the amplitude).
+  Scores score_with_spread(const features::Encoded& programs) const override {
+    Scores out = score(programs);
+    if (fit_ == nullptr || out.mean.empty()) return out;
+    const Similarity own(support_, support_, fit_->varying);
+    const Eigen::LLT<Matrix> factor = covariance(own.kernel(fit_->kernel), fit_->noise, fit_->sizes);
+    const base::Matrix scores = source_scores(programs);
+    const Rows rows = rows_of(fit_->normalisation, fit_->source_scale, programs, scores);
+    const Matrix to_support = Similarity(rows, support_, fit_->varying).kernel(fit_->kernel);
+    const Matrix solved = factor.matrixL().solve(to_support.transpose());
+    const Kernel& k = fit_->kernel;
+    for (Eigen::Index i = 0; i < to_support.rows(); ++i) {
+      float prior = (1 - k.share) * rows.norms[i] / fit_->varying + k.share;  // the kernel of a row with itself
+      if (k.trust > 0) {
+        const auto s = rows.sources.row(i);
+        const float agreement = Eigen::Map<const Vector>(s.data(), std::int64_t(s.size())).squaredNorm();
+        prior = (1 - k.trust) * prior + k.trust * agreement / float(s.size());
+      }
+      out.spread[std::size_t(i)] = std::sqrt(fit_->amplitude * std::max(0.0f, prior - solved.col(i).squaredNorm()));
+    }
+    return out;
   }
 
   std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
@@ -219,7 +247,11 @@ class KernelModel final : public CostModel {
     const Choice choice = choose(similarity, speed, mean_score, sizes);
     const Eigen::LLT<Matrix> factor = covariance(similarity.kernel(choice.kernel), choice.noise, sizes);
     if (factor.info() != Eigen::Success) return std::make_unique<KernelModel>(*this);
-    const Vector alpha = factor.solve(speed - choice.kernel.from_mean * mean_score);
+    const Vector regressed = speed - choice.kernel.from_mean * mean_score;
+    const Vector alpha = factor.solve(regressed);
+    fit->sizes = sizes;
+    fit->noise = choice.noise;
+    fit->amplitude = regressed.dot(alpha) / float(regressed.size());
     fit->kernel = choice.kernel;
     fit->features = std::move(rows.features);
     fit->sources = std::move(rows.sources);
@@ -238,6 +270,8 @@ class KernelModel final : public CostModel {
     put_values(out, "fit/scale", fit_->normalisation.scale);
     const Kernel& k = fit_->kernel;
     put_values(out, "fit/kernel", {k.share, k.width, k.trust, k.from_mean, fit_->varying});
+    put_values(out, "fit/belief", {fit_->noise, fit_->amplitude});
+    put_integers(out, "fit/sizes", fit_->sizes);
     put_values(out, "fit/source_scale", fit_->source_scale);
     out.arrays["fit/features"] = {{fit_->features.rows, fit_->features.columns}, fit_->features.values};
     out.arrays["fit/sources"] = {{fit_->sources.rows, fit_->sources.columns}, fit_->sources.values};
@@ -296,6 +330,17 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
   }
   fit->source_scale = values_of(state, "fit/source_scale", sources);
   fit->alpha = values_of(state, "fit/alpha");
+  const std::vector<float>& belief = values_of(state, "fit/belief", 2);
+  fit->noise = belief[0];
+  fit->amplitude = belief[1];
+  fit->sizes = integers_of(state, "fit/sizes", 1);
+  std::int64_t in_groups = 0;
+  for (const std::int64_t size : fit->sizes) {
+    if (size > std::int64_t(fit->alpha.size())) in_groups = -1;
+    if (in_groups >= 0) in_groups += size;
+  }
+  if (in_groups != std::int64_t(fit->alpha.size()) || !(fit->noise > 0) || !(fit->amplitude >= 0))
+    throw base::UserError("array 'fit/belief', attribute 'fit/sizes': not of this support");
   const auto rows = std::int64_t(fit->alpha.size());
   fit->features = base::Matrix(rows, features);
   fit->features.values = values_of(state, "fit/features", rows * features);

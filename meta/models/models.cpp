@@ -13,7 +13,8 @@ std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Array
   };
   static const std::vector<Kind> kinds = {{"network", network_model_from},   {"ridge", ridge_model_from},
                                           {"nearest", nearest_model_from},   {"scratch", scratch_model_from},
-                                          {"residual", residual_model_from}, {"random", random_model_from}};
+                                          {"residual", residual_model_from}, {"gbt", forest_model_from},
+                                          {"ensemble", ensemble_model_from}, {"random", random_model_from}};
   std::vector<std::string> names;
   for (const Kind& known : kinds) {
     if (known.name == kind) return known.read(state);

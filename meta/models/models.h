@@ -9,11 +9,13 @@
 
 #include "meta/cost_model.h"
 #include "meta/models/adaptation.h"
+#include "meta/models/boosting.h"
+#include "meta/models/forest.h"
 #include "meta/network.h"
 
 namespace graft::meta {
 
-// kind "network": one MLP. adapted = adapted_parameters of adaptation.h; the adapted model can be adapted again.
+// kind "network": one network. adapted = adapted_parameters of adaptation.h; the adapted model can be adapted again.
 struct NetworkState {
   NetworkShape shape;
   Normalisation normalisation;
@@ -22,7 +24,7 @@ struct NetworkState {
 };
 std::unique_ptr<CostModel> make_network_model(NetworkState state);
 
-// One MLP per source platform, trained on -log seconds centred per workload, so that their scores are in one unit.
+// One network per source platform, trained on -log seconds centred per workload, so that their scores are in one unit.
 struct SourceBasis {
   std::vector<std::string> platforms;
   NetworkShape shape;
@@ -45,8 +47,13 @@ struct BasisGroup {
 std::vector<double> ridge_weights(const std::vector<BasisGroup>& groups, const std::vector<double>& prior,
                                   double lambda);
 
+// The posterior covariance of those weights (sources x sources, row after row), where noise and prior are Gaussian:
+// s^2 (B^T B + lambda n I)^-1, s^2 = the minimum above / n. Empty without rows.
+std::vector<double> ridge_covariance(const std::vector<BasisGroup>& groups, const std::vector<double>& prior,
+                                     double lambda);
+
 // kind "ridge": scores = basis * weights; adapted moves the weights by ridge_weights, shrunk to what they were (at
-// first equal shares: the mean of the sources). spread: 0.
+// first equal shares: the mean of the sources). score_with_spread: sqrt(b^T covariance b), 0 without support.
 std::unique_ptr<CostModel> make_ridge_model(SourceBasis basis, std::vector<double> weights, double lambda);
 
 // kind "nearest": the mean of the sources until it has support, then the one source whose scores rank the support best
@@ -63,6 +70,25 @@ std::unique_ptr<CostModel> make_scratch_model(std::int64_t features);
 // ridge as choices, so that sources that mislead can be left out.
 std::unique_ptr<CostModel> make_residual_model(SourceBasis basis);
 
+// kind "gbt": the sum of a forest's trees. adapted grows further ones on the support, from the forest's own scores:
+// adaptation.loss, and as many trees at such a rate as its descent for the support says. A forest of no trees knows
+// nothing until it has support.
+struct ForestState {
+  DecisionForest forest;
+  Adaptation adaptation;
+};
+std::unique_ptr<CostModel> make_forest_model(ForestState state);
+// How the trees of an adaptation are grown; `trees` and `rate` are the descent's. Fewer decisions than in training:
+// there are few rows.
+BoostingSettings adapting_trees(const Adaptation::Descent& descent);
+
+// kind "ensemble": the mean of at least two members' scores; spread: their standard deviation (n - 1). Each is adapted
+// to its own draw of the support. Scores of losses that compare within groups only have an offset a workload, which is
+// part of the spread.
+std::unique_ptr<CostModel> make_ensemble_model(std::vector<std::unique_ptr<CostModel>> members, std::uint64_t seed);
+// A member's share: 80 % of each group's rows, without replacement.
+std::vector<Examples> bootstrap_share(std::span<const Examples> groups, std::uint64_t seed, int member);
+
 // Any kind, from kind() and state(). UserError for an unknown kind or a state that does not hold together.
 std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state);
 // How each kind is read; model_from picks.
@@ -71,6 +97,8 @@ std::unique_ptr<CostModel> ridge_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> nearest_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> scratch_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> residual_model_from(const base::Arrays& state);
+std::unique_ptr<CostModel> forest_model_from(const base::Arrays& state);
+std::unique_ptr<CostModel> ensemble_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> random_model_from(const base::Arrays& state);
 
 }  // namespace graft::meta

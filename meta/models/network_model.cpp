@@ -4,14 +4,15 @@
 #include "base/error.h"
 #include "meta/models/models.h"
 #include "meta/models/state.h"
-#include "meta/networks/mlp.h"
+#include "meta/networks/aligned.h"
 
 namespace graft::meta {
 namespace {
 
 class NetworkModel final : public CostModel {
  public:
-  explicit NetworkModel(NetworkState state) : state_(std::move(state)), network_(make_native_mlp<float>(state_.shape)) {
+  explicit NetworkModel(NetworkState state)
+      : state_(std::move(state)), network_(make_network(state_.shape)), theta_(state_.theta) {
     assert(network_->parameters() == std::int64_t(state_.theta.size()));
     assert(state_.normalisation.features() == state_.shape.inputs);
   }
@@ -20,7 +21,7 @@ class NetworkModel final : public CostModel {
     const features::Encoded x = state_.normalisation.apply(programs);
     const std::size_t count = std::size_t(x.programs());
     Scores out{std::vector<float>(count), std::vector<float>(count, 0.0f)};
-    if (count > 0) network_->forward(state_.theta, inputs_of(x), out.mean);
+    if (count > 0) network_->score(theta_.values(), inputs_of(x), out.mean);
     return out;
   }
 
@@ -38,7 +39,7 @@ class NetworkModel final : public CostModel {
 
   base::Arrays state() const override {
     base::Arrays out;
-    put_integers(out, "hidden", state_.shape.hidden);
+    put(state_.shape, out);
     put(state_.normalisation, out);
     put(state_.adaptation, out);
     put_values(out, "theta", state_.theta);
@@ -48,6 +49,7 @@ class NetworkModel final : public CostModel {
  private:
   NetworkState state_;
   std::unique_ptr<Network> network_;
+  Aligned theta_;  // state_.theta, to score with
 };
 
 }  // namespace
@@ -59,10 +61,10 @@ std::unique_ptr<CostModel> make_network_model(NetworkState state) {
 std::unique_ptr<CostModel> network_model_from(const base::Arrays& state) {
   NetworkState out;
   out.normalisation = normalisation_from(state);
-  out.shape = {out.normalisation.features(), integers_of(state, "hidden", 1)};
+  out.shape = shape_from(state, out.normalisation.features());
   out.theta = values_of(state, "theta", parameter_count(out.shape));
   out.adaptation = adaptation_from(state);
-  if (out.adaptation.rates.size() % mlp_layout(out.shape).size() != 0) {
+  if (out.adaptation.rates.size() % layout_of(out.shape).size() != 0) {
     throw base::UserError("array 'inner_rates': not a whole number of steps");
   }
   return make_network_model(std::move(out));

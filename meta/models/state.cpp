@@ -57,4 +57,28 @@ std::vector<std::int64_t> integers_of(const base::Arrays& arrays, const std::str
   return values;
 }
 
+void put(const NetworkShape& shape, base::Arrays& arrays) {
+  arrays.attributes["network"] = name_of(shape.kind);
+  put_integers(arrays, "hidden", shape.hidden);
+  if (shape.kind == NetworkKind::treegru)
+    put_integers(arrays, "tree", {shape.tree.embedding, shape.tree.units, shape.tree.slots});
+}
+
+NetworkShape shape_from(const base::Arrays& arrays, std::int64_t inputs) {
+  constexpr std::int64_t widest = 1 << 16;  // more is no network of ours, but a broken file
+  NetworkShape shape{inputs, integers_of(arrays, "hidden", 1)};
+  if (arrays.attributes.contains("network")) shape.kind = network_kind_named(attribute_of(arrays, "network"));
+  std::vector<std::int64_t> widths = shape.hidden;
+  if (shape.kind == NetworkKind::treegru) {
+    const std::vector<std::int64_t> tree = integers_of(arrays, "tree", 1);
+    if (tree.size() != 3) throw base::UserError("attribute 'tree': expected the widths of embedding, units and slots");
+    shape.tree = {tree[0], tree[1], tree[2]};
+    widths.insert(widths.end(), tree.begin(), tree.end());
+  }
+  for (const std::int64_t width : widths) {
+    if (width > widest) throw base::UserError(fmt::format("a layer of width {}: at most {} expected", width, widest));
+  }
+  return shape;
+}
+
 }  // namespace graft::meta

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/arrays.h"
+#include "meta/network.h"
 
 namespace graft::meta {
 
@@ -17,5 +18,9 @@ std::int64_t integer_of(const base::Arrays& arrays, const std::string& name, std
 double number_of(const base::Arrays& arrays, const std::string& name);
 void put_integers(base::Arrays& arrays, const std::string& name, const std::vector<std::int64_t>& values);
 std::vector<std::int64_t> integers_of(const base::Arrays& arrays, const std::string& name, std::int64_t least);
+
+// A network's shape but for its inputs. A state that names no kind is of an MLP, as all once were.
+void put(const NetworkShape& shape, base::Arrays& arrays);
+NetworkShape shape_from(const base::Arrays& arrays, std::int64_t inputs);
 
 }  // namespace graft::meta

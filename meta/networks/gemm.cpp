@@ -10,28 +10,30 @@
 namespace graft::meta {
 
 void gemm(Transposed a_form, Transposed b_form, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-          const float* b, float beta, float* c) {
+          std::int64_t a_stride, const float* b, std::int64_t b_stride, float beta, float* c, std::int64_t c_stride) {
   // oneDNN takes its thread count from OpenMP's per-thread setting.
   thread_local const bool single = (omp_set_num_threads(1), true);
   (void)single;
-  const bool a_turned = a_form == Transposed::yes, b_turned = b_form == Transposed::yes;
-  const dnnl_status_t status = dnnl_sgemm(a_turned ? 'T' : 'N', b_turned ? 'T' : 'N', m, n, k, 1.0f, a,
-                                          a_turned ? m : k, b, b_turned ? k : n, beta, c, n);
+  const dnnl_status_t status = dnnl_sgemm(a_form == Transposed::yes ? 'T' : 'N', b_form == Transposed::yes ? 'T' : 'N',
+                                          m, n, k, 1.0f, a, a_stride, b, b_stride, beta, c, c_stride);
   if (status != dnnl_success) throw base::Failure("oneDNN refused a matrix product");
 }
 
 void gemm(Transposed a_form, Transposed b_form, std::int64_t m, std::int64_t n, std::int64_t k, const double* a,
-          const double* b, double beta, double* c) {
+          std::int64_t a_stride, const double* b, std::int64_t b_stride, double beta, double* c,
+          std::int64_t c_stride) {
   using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  using Map = Eigen::Map<const Matrix>;
-  Eigen::Map<Matrix> out(c, m, n);
+  using Stride = Eigen::OuterStride<>;
+  using Map = Eigen::Map<const Matrix, Eigen::Unaligned, Stride>;
+  Eigen::Map<Matrix, Eigen::Unaligned, Stride> out(c, m, n, Stride(c_stride));
   if (beta == 0) {
     out.setZero();
   } else if (beta != 1) {
     out *= beta;
   }
   const bool a_turned = a_form == Transposed::yes, b_turned = b_form == Transposed::yes;
-  const Map left(a, a_turned ? k : m, a_turned ? m : k), right(b, b_turned ? n : k, b_turned ? k : n);
+  const Map left(a, a_turned ? k : m, a_turned ? m : k, Stride(a_stride));
+  const Map right(b, b_turned ? n : k, b_turned ? k : n, Stride(b_stride));
   if (a_turned && b_turned) {
     out.noalias() += left.transpose() * right.transpose();
   } else if (a_turned) {

@@ -3,12 +3,15 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
 #include "base/process.h"
+#include "base/random.h"
 #include "meta/networks/mlp.h"
 #include "meta/networks/torch/plugin.h"
+#include "meta/networks/tree_gru.h"
 
 namespace graft::meta {
 namespace {
@@ -34,23 +37,60 @@ void* torch_plugin() {
 
 template <class T>
 std::unique_ptr<NetworkOf<T>> make(const NetworkShape& shape, std::string_view backend, const char* torch_factory) {
-  if (backend == "native") return make_native_mlp<T>(shape);
+  if (backend == "native")
+    return shape.kind == NetworkKind::mlp ? make_native_mlp<T>(shape) : make_native_tree_gru<T>(shape);
   if (backend == "torch") {
     const auto factory = reinterpret_cast<TorchFactory<T>>(dlsym(torch_plugin(), torch_factory));
     if (factory == nullptr)
       throw base::Failure(fmt::format("{} lacks {}; build it again", torch_plugin_file, torch_factory));
-    return std::unique_ptr<NetworkOf<T>>(factory(shape, mlp_layout(shape)));
+    return std::unique_ptr<NetworkOf<T>>(factory(shape, layout_of(shape)));
   }
   const std::vector<std::string> known = {"native", "torch"};
   throw base::UserError(fmt::format("unknown backend '{}'{}", backend, base::did_you_mean(backend, known)));
 }
 
+constexpr std::string_view kind_names[] = {"mlp", "treegru"};
+
 }  // namespace
 
-std::unique_ptr<Network> make_mlp(const NetworkShape& shape, std::string_view backend) {
+std::string_view name_of(NetworkKind kind) {
+  return kind_names[std::size_t(kind)];
+}
+
+NetworkKind network_kind_named(std::string_view name) {
+  for (std::size_t k = 0; k < std::size(kind_names); ++k) {
+    if (kind_names[k] == name) return NetworkKind(k);
+  }
+  const std::vector<std::string> known(std::begin(kind_names), std::end(kind_names));
+  throw base::UserError(fmt::format("unknown kind of network '{}'{}", name, base::did_you_mean(name, known)));
+}
+
+std::vector<ParameterBlock> layout_of(const NetworkShape& shape) {
+  return shape.kind == NetworkKind::mlp ? mlp_layout(shape) : tree_gru_layout(shape);
+}
+
+std::int64_t parameter_count(const NetworkShape& shape) {
+  const ParameterBlock last = layout_of(shape).back();
+  return last.offset + last.size;
+}
+
+std::vector<float> initial_parameters(const NetworkShape& shape, std::uint64_t seed) {
+  std::vector<float> theta(std::size_t(parameter_count(shape)), 0.0f);
+  base::Stream stream(seed, "initial parameters");
+  for (const ParameterBlock& block : layout_of(shape)) {
+    if (block.shape.size() != 2) continue;
+    const double deviation = std::sqrt((block.saturates ? 1.0 : 2.0) / double(block.shape[0]));
+    for (std::int64_t i = 0; i < block.size; ++i) {
+      theta[std::size_t(block.offset + i)] = float(deviation * stream.normal());
+    }
+  }
+  return theta;
+}
+
+std::unique_ptr<Network> make_network(const NetworkShape& shape, std::string_view backend) {
   return make<float>(shape, backend, torch_factory_float);
 }
-std::unique_ptr<NetworkOf<double>> make_mlp_double(const NetworkShape& shape, std::string_view backend) {
+std::unique_ptr<NetworkOf<double>> make_network_double(const NetworkShape& shape, std::string_view backend) {
   return make<double>(shape, backend, torch_factory_double);
 }
 

@@ -76,6 +76,30 @@ TEST_F(Bench, DropsWhatCripplesABaseline) {
   }
 }
 
+TEST_F(Bench, ModelsStandBesideTheirPeers) {
+  for (const std::string what : {"predict", "train"}) {
+    const base::Document result =
+        json_of(short_timing({"bench", what, "matmul(m=8,n=16,k=8)", "--platform", "native:v2", "--batch", "3"}));
+    EXPECT_EQ(result.at("schema").as_integer(), 1);
+    EXPECT_EQ(result.at("context").at("clock").as_string(), "thread_cpu");
+    const auto& rows = result.at("rows").as_list();
+    const std::size_t networks = what == "train" ? 5 : 6, forests = what == "train" ? 3 : 4;
+    ASSERT_EQ(rows.size(), networks + forests);
+    for (const base::Document& row : rows) {
+      EXPECT_EQ(row.at("unit").as_string(), "programs/s/core");
+      EXPECT_GT(row.at("value").as_number(), 0) << row.at("name").as_string();
+      for (const auto& [name, value] : row.at("baselines").as_map()) EXPECT_GT(value.as_number(), 0) << name;
+      EXPECT_EQ(row.find("nodes") != nullptr, row.at("name").as_string().starts_with("treegru"));
+    }
+    EXPECT_EQ(rows[0].at("baselines").find("onednn") != nullptr, what == "predict");
+    const base::Document& trees = rows[networks - 1];
+    EXPECT_LE(trees.at("shared_nodes").as_number(), trees.at("nodes").as_number());
+    EXPECT_NE(rows.back().at("baselines").find("xgboost"), nullptr);
+  }
+  const base::Finished finished = graft({"bench", "predict", "matmull(m=8,n=16,k=8)"});
+  EXPECT_EQ(finished.exit_code, 2) << finished.err;
+}
+
 TEST_F(Bench, KernelsRefuses) {
   const auto expect = [](const std::vector<std::string>& arguments, const std::string& words) {
     const base::Finished finished = graft(arguments);
@@ -124,6 +148,24 @@ TEST_F(Bench, MeasureSaysHowManyAndHowWell) {
   EXPECT_NEAR(shares, 1, 1e-9);
   EXPECT_EQ(rows[1].at("unit").as_string(), "% CV");
   EXPECT_EQ(rows[1].at("seconds").as_list().size(), 4u);
+}
+
+TEST_F(Bench, FeaturesOfEveryEncoding) {
+  const base::Document result =
+      json_of({"bench", "features", small, "--candidates", "3", "--repetitions", "2", "--platform", "native:v3"});
+  EXPECT_EQ(result.at("context").at("clock").as_string(), "thread_cpu");
+  const auto& rows = result.at("rows").as_list();
+  ASSERT_GE(rows.size(), 9u);
+  EXPECT_EQ(rows[0].at("what").as_string(), "lower");
+  for (const base::Document& row : rows) {
+    EXPECT_GT(row.at("value").as_number(), 0) << row.at("what").as_string();
+    EXPECT_EQ(row.at("unit").as_string(), "programs/s/core");
+    EXPECT_EQ(row.at("programs").as_integer(), 3);
+  }
+  const base::Document one = json_of({"bench", "features", small, "--candidates", "2", "--encodings", "tree"});
+  ASSERT_EQ(one.at("rows").as_list().size(), 2u);
+  EXPECT_GT(one.at("rows").as_list()[1].at("rows").as_number(), 3);
+  EXPECT_EQ(graft({"bench", "features", small, "--encodings", "tre"}).exit_code, 2);
 }
 
 }  // namespace

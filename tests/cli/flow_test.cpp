@@ -63,6 +63,27 @@ TEST_F(Flow, CollectNeverReplacesAFileThatIsNotItsOwn) {
   EXPECT_EQ(base::read_file(file("precious.h5")), "something");
 }
 
+TEST_F(Flow, CollectOnSeveralPlatforms) {
+  const std::filesystem::path folder = file("several");
+  std::filesystem::create_directory(folder);
+  const std::vector<std::string> command =
+      quick({"collect", small, "--platform", "model:cortex-a53,model:cortex-a72", "--samples", "5", "--out", folder});
+  const base::Document result = json_of(command);
+  ASSERT_EQ(result.at("datasets").as_list().size(), 2u);
+  EXPECT_TRUE(result.at("complete").as_bool());
+  const datasets::Dataset a53 = datasets::read_dataset(folder / "model-cortex-a53.h5"),
+                          a72 = datasets::read_dataset(folder / "model-cortex-a72.h5");
+  EXPECT_EQ(a53.platform, "model:cortex-a53");
+  EXPECT_EQ(a72.platform, "model:cortex-a72");
+  ASSERT_EQ(a53.rows.size(), 5u);
+  ASSERT_EQ(a72.rows.size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) {  // equal vectors and registers: equal spaces, hence equal draws
+    EXPECT_EQ(a53.rows[i].program_hash, a72.rows[i].program_hash);
+    EXPECT_NE(a53.rows[i].measurement.seconds, a72.rows[i].measurement.seconds);
+  }
+  EXPECT_EQ(json_of(command).at("datasets"), result.at("datasets"));
+}
+
 // Two platforms measured on one list of programs, and compared on it.
 TEST_F(Flow, ProgramsOfADatasetAreMeasuredElsewhere) {
   for (const std::string level : {"v2", "v3"}) {
@@ -187,6 +208,31 @@ TEST_F(Flow, Adapt) {
   EXPECT_NE(model.at("card").as_string().find("native:v3"), std::string::npos);
 }
 
+TEST_F(Flow, TreeNetworksGoTheSameWay) {
+  const std::vector<std::string> sizes{"--model", "treegru", "--embedding", "6", "--units", "5",
+                                       "--slots", "2",       "--hidden",    "4", "--steps", "5"};
+  const auto with_sizes = [&](std::vector<std::string> command) {
+    command.insert(command.end(), sizes.begin(), sizes.end());
+    return command;
+  };
+  const base::Document trained =
+      json_of(with_sizes({"train", file("v2.h5"), file("v3.h5"), "--learner", "residual", "--out", file("tree.h5")}));
+  EXPECT_EQ(trained.at("provenance").at("model").as_string(), "treegru");
+  EXPECT_EQ(trained.at("provenance").at("encoding").as_string(), "tree");
+  EXPECT_EQ(trained.at("provenance").at("units").as_integer(), 5);
+  const base::Document adapted = json_of(quick({"adapt", file("tree.h5"), "--platform", "native:v3", "--workloads",
+                                                small, "--shots", "8", "--out", file("tree-adapted.h5")}));
+  EXPECT_EQ(adapted.at("measurements").as_integer(), 8);
+  const base::Document tuned = json_of(quick({"tune", small, "--platform", "native:v3", "--model",
+                                              file("tree-adapted.h5"), "--trials", "8", "--out", file("tree-run")}));
+  EXPECT_EQ(tuned.at("trials").as_integer(), 8);
+  const base::Document table =
+      json_of(with_sizes({"evaluate", file("v2.h5"), file("v3.h5"), "--target", "native:v3", "--methods",
+                          "zero-shot,nearest", "--shots", "0,5", "--draws", "2"}));
+  EXPECT_EQ(table.at("rows").as_list().size(), 4u);
+  EXPECT_EQ(table.at("request").at("encoding").as_string(), "tree");
+}
+
 TEST_F(Flow, EvaluateKeepsItsShape) {
   const std::vector<std::string> command{
       "evaluate", file("v2.h5"), file("v3.h5"), "--methods", "zero-shot,ridge,random",
@@ -211,6 +257,45 @@ TEST_F(Flow, EvaluateKeepsItsShape) {
   EXPECT_EQ(saved.at("rows"), result.at("rows"));
   // Run again, it takes the rows over; seeded, it would find the same ones.
   EXPECT_EQ(json_of(command).at("rows"), result.at("rows"));
+}
+
+TEST_F(Flow, EvaluatesWithinOnePlatform) {
+  const std::vector<std::string> command{
+      "evaluate", file("v2.h5"), "--regime", "in-domain", "--methods", "gbt-zero-shot,random",
+      "--shots",  "20",          "--draws",  "2",         "--loss",    "lambda",
+      "--steps",  "20"};
+  const base::Document result = json_of(command);
+  const auto& rows = result.at("rows").as_list();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].at("shots").as_integer(), 20);
+  EXPECT_GT(rows[0].at("measurements").as_integer(), 0);
+  const auto refused = [&](std::vector<std::string> more, const char* words) {
+    std::vector<std::string> with = command;
+    with.insert(with.end(), more.begin(), more.end());
+    const base::Finished finished = graft(with);
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_NE(finished.err.find(words), std::string::npos) << finished.err;
+  };
+  refused({"--judge-workloads", "matmul(m=7,n=7,k=7)"}, "not measured on native:v2");
+  EXPECT_NE(graft({"evaluate", file("v2.h5"), file("v3.h5"), "--train-workloads", "matmul(m=7,n=7,k=7)"})
+                .err.find("only with --regime in-domain"),
+            std::string::npos);
+}
+
+TEST_F(Flow, TreesTrainAndAreRefusedWhereNetworksAreMeant) {
+  const base::Document trained = json_of({"train", file("v2.h5"), file("v3.h5"), "--out", file("trees.h5"), "--model",
+                                          "gbt", "--steps", "20", "--members", "2", "--loss", "rank"});
+  EXPECT_EQ(trained.at("kind").as_string(), "ensemble");
+  EXPECT_EQ(trained.at("provenance").at("learner").as_string(), "gbt");
+  EXPECT_EQ(json_of({"inspect", file("trees.h5")}).at("kind").as_string(), "model");
+  const base::Document tuned = json_of({"tune", "matmul(m=16,n=16,k=16)", "--platform", "model:sifive-p450", "--model",
+                                        file("trees.h5"), "--trials", "8", "--out", file("tuned-by-trees")});
+  EXPECT_EQ(tuned.at("trials").as_integer(), 8);
+  const base::Finished finished =
+      graft({"train", file("v2.h5"), "--out", file("x.h5"), "--model", "gbt", "--learner", "maml"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("maml trains networks"), std::string::npos) << finished.err;
+  EXPECT_EQ(graft({"train", file("v2.h5"), "--out", file("x.h5"), "--loss", "lamda"}).exit_code, 2);
 }
 
 TEST_F(Flow, EvaluateRefusesMoreShotsThanThereArePrograms) {

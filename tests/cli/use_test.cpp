@@ -87,6 +87,7 @@ const std::vector<Refused> kRefused = {
     {{"collect", "suite:resnet18", "resnet18.C2", "--out", "twice.h5"}, {"twice"}},
     {{"collect", "suite:shiped", "--out", "x.h5"}, {"unknown suite", "did you mean 'shipped'"}},
     {{"collect", "--out", "x.h5"}, {"WORKLOAD", "nothing to collect"}},
+    {{"collect", small, "--platform", "native:v2,native:v2", "--out", "."}, {"--platform", "native:v2", "twice"}},
     {{"collect", "--programs", "missing.h5", "--out", "x.h5"}, {"missing.h5"}},
     {{"collect", "--programs", "x.h5", "--explorer", "annealing", "--out", "y.h5"}, {"--explorer", "--programs"}},
     {{"clean", "missing.h5", "--out", "x.h5"}, {"missing.h5"}},
@@ -99,11 +100,16 @@ const std::vector<Refused> kRefused = {
      {"unknown encoding", "did you mean 'context_relation'"}},
     {{"train", "nothing.h5", "--out", "m.h5", "--backend", "troch"}, {"--backend", "did you mean 'torch'"}},
     {{"train", "nothing.h5", "--out", "m.h5", "--model", "mpl"}, {"--model", "did you mean 'mlp'"}},
+    {{"train", "nothing.h5", "--out", "m.h5", "--model", "treegru", "--encoding", "context_relation"},
+     {"--model, --encoding", "context_relation makes no trees", "use encoding tree"}},
+    {{"train", "nothing.h5", "--out", "m.h5", "--encoding", "tree"}, {"--model, --encoding", "use treegru"}},
+    {{"evaluate", "nothing.h5", "--model", "treegru", "--encoding", "context_relation"}, {"makes no trees"}},
+    {{"train", "nothing.h5", "--out", "m.h5", "--model", "treegru", "--slots", "0"}, {"--slots", "at least 1"}},
     {{"train", "nothing.h5", "--out", "m.h5", "--hidden", "64,0"}, {"--hidden", "at least 1", "got 0"}},
     {{"train", "nothing.h5", "--out", "m.h5"}, {"nothing.h5"}},
     {{"evaluate", "nothing.h5", "--methods", "riddge"}, {"unknown method 'riddge'", "did you mean 'ridge'"}},
     {{"evaluate", "nothing.h5", "--shots", "0,,5"}, {"--shots", "separated by commas"}},
-    {{"evaluate", "nothing.h5", "--regime", "sen"}, {"--regime", "seen or unseen", "'sen'"}},
+    {{"evaluate", "nothing.h5", "--regime", "sen"}, {"--regime", "seen, unseen or in-domain", "'sen'"}},
     {{"inspect", "nothing"}, {"nothing", "no such file"}},
     {{"report", "nothing.json", "--out", "x.html"}, {"nothing.json"}},
 };
@@ -248,6 +254,19 @@ TEST(Output, AFullDiskIsAFailure) {
         {"sh", "-c", std::string(GRAFT_PROGRAM) + " " + command + " > /dev/full"}, std::chrono::minutes(1));
     EXPECT_EQ(finished.exit_code, 1) << command;
     EXPECT_EQ(finished.err, "error: standard output cannot be written\n") << command;
+  }
+}
+
+TEST(Inspect, EncodingsShowTheirLists) {
+  const base::Document all = json_of({"inspect", "encodings"});
+  ASSERT_GE(all.at("encodings").as_list().size(), 9u);
+  for (const base::Document& encoding : all.at("encodings").as_list()) {
+    const base::Document shown = json_of({"inspect", encoding.at("name").as_string()});
+    EXPECT_EQ(shown.at("kind").as_string(), "encoding");
+    EXPECT_EQ(shown.at("encoding_hash").as_string(), encoding.at("hash").as_string());
+    EXPECT_EQ(std::int64_t(shown.at("features").as_list().size()), encoding.at("columns").as_integer());
+    for (const char* key : {"name", "unit", "definition", "example"})
+      EXPECT_NE(shown.at("features").as_list().front().find(key), nullptr) << key;
   }
 }
 

@@ -3,7 +3,8 @@
 // the test's: give the step that changed a new name, and leave the old one as it was (codegen/schedule/step.h).
 //
 // frozen/*.jsonl.gz: of the datasets that were shipped first, some programs of each sketch; and two of each further
-// sketch that was derived for suite:shipped and for the intrinsics in examples/ then. Times mean nothing here.
+// sketch that was derived for suite:shipped and for the intrinsics in examples/ then; later, of the steps that came
+// since. Times mean nothing here.
 #include <set>
 
 #include "codegen/schedule/step.h"

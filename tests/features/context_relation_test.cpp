@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "codegen/program/forms.h"
+#include "tests/features/encoded.h"
 #include "tests/support/programs.h"
 
 namespace graft::features {
@@ -19,31 +19,19 @@ namespace {
 using codegen::LoopProgram;
 using codegen::parse_program;
 using codegen::test::matmul;
+using codegen::test::tiled;
 
-// Values of an encoded program by name.
-std::map<std::string, float> encoded(const LoopProgram& program) {
-  const Encoding& encoding = encoding_named("context_relation");
-  const base::Matrix matrix = encode(encoding, std::span(&program, 1)).rows;
-  std::map<std::string, float> values;
-  for (std::size_t c = 0; c < encoding.features.size(); ++c) values[encoding.features[c].name] = matrix.values[c];
-  return values;
+using test::count;
+
+test::Values encoded(const LoopProgram& program) {
+  return test::rows_of("context_relation", program).front();
 }
-std::map<std::string, float> encoded(const std::string& text) {
+test::Values encoded(const std::string& text) {
   return encoded(parse_program(text, "p"));
 }
 
-// Undoes log2(1 + x): counts in these programs are small integers.
-std::int64_t count(const std::map<std::string, float>& values, const std::string& name) {
-  const auto found = values.find(name);
-  EXPECT_NE(found, values.end()) << name;
-  if (found == values.end()) return -1;
-  const double number = std::exp2(double(found->second)) - 1;
-  EXPECT_NEAR(number, std::round(number), 0.02) << name;
-  return std::llround(number);
-}
-
 // The curve's values at thresholds 2^0, 2^1, ... up to its end.
-std::vector<std::int64_t> curve(const std::map<std::string, float>& values, const std::string& name, int length) {
+std::vector<std::int64_t> curve(const test::Values& values, const std::string& name, int length) {
   std::vector<std::int64_t> result;
   for (int t = 0; t < length; ++t) result.push_back(count(values, fmt::format("{}.t{:02}", name, t)));
   // Nothing changes behind the part looked at, which the caller chose long enough.
@@ -160,25 +148,6 @@ run
   EXPECT_EQ(values.at("b0.inner_stride_0"), 0.5f);
   EXPECT_EQ(values.at("b0.inner_stride_other"), 0.5f);
 }
-
-const std::string tiled = R"(buffer A f32 [8,16] input
-buffer B f32 [16,32] input
-buffer C f32 [8,32] output
-buffer acc f32 [4,16] temporary registers
-run
-  for i.0 2 parallel
-    for j.0 2
-      for i.1 4 unrolled
-        for j.v 16 vector
-          acc[i.1,j.v] = 0
-      for k 16
-        for i.1 4 unrolled
-          for j.v 16 vector
-            acc[i.1,j.v] += A[4*i.0 + i.1,k] * B[k,16*j.0 + j.v]
-      for i.1 4 unrolled
-        for j.v 16 vector
-          C[4*i.0 + i.1,16*j.0 + j.v] = max(acc[i.1,j.v], 0)
-)";
 
 TEST(ContextRelation, KindsOfLoopsAndTheProgramAsAWhole) {
   const auto values = encoded(tiled);

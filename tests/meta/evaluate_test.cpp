@@ -15,7 +15,7 @@ EvaluationSettings small() {
   out.methods = {"zero-shot", "scratch", "finetune", "ridge", "random"};
   out.shots = {0, 5, 20};
   out.draws = 4;
-  out.learner.hidden = {16, 8};
+  out.learner.network.hidden = {16, 8};
   out.learner.steps = 120;
   return out;
 }

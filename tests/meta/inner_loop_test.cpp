@@ -14,7 +14,7 @@ struct Case {
   std::vector<double> theta;
   Batch<double> support, query;
 
-  explicit Case(std::uint64_t seed, const NetworkShape& shape = {6, {10, 7}}) : network(make_mlp_double(shape)) {
+  explicit Case(std::uint64_t seed, const NetworkShape& shape = {6, {10, 7}}) : network(make_network_double(shape)) {
     base::Stream stream(seed, "inner loop case");
     for (const float value : initial_parameters(shape, seed)) theta.push_back(double(value) + 0.1 * stream.normal());
     const auto batch = [&](std::vector<std::int64_t> sizes) {
@@ -23,8 +23,12 @@ struct Case {
       for (const std::int64_t size : sizes) {
         for (std::int64_t r = 0; r < size; ++r) {
           log_seconds.push_back(stream.normal());
-          for (std::int64_t c = 0; c < shape.inputs; ++c) out.x.push_back(stream.normal());
-          out.begins.push_back(std::int64_t(log_seconds.size()));
+          const std::int64_t nodes = shape.kind == NetworkKind::treegru ? 1 + stream.below(4) : 1;
+          for (std::int64_t i = 0; i < nodes; ++i) {
+            for (std::int64_t c = 0; c < shape.inputs; ++c) out.x.push_back(stream.normal());
+            if (shape.kind == NetworkKind::treegru) out.parents.push_back(i == 0 ? -1 : std::int32_t(stream.below(i)));
+          }
+          out.begins.push_back(out.begins.back() + nodes);
         }
       }
       out.objective = Objective(Loss::rank, log_seconds, sizes);
@@ -60,9 +64,15 @@ bool smooth_difference(const F& f, double& difference) {
   return std::abs(difference - at(5e-6)) < 1e-7 * std::max(1e-2, std::abs(difference));
 }
 
-TEST(InnerLoop, HessianProductAgreesWithDifferencesOfGradients) {
+class OnEachNetwork : public testing::TestWithParam<NetworkShape> {};
+INSTANTIATE_TEST_SUITE_P(InnerLoop, OnEachNetwork,
+                         testing::Values(NetworkShape{6, {10, 7}},
+                                         NetworkShape{6, {5}, NetworkKind::treegru, {7, 6, 3}}),
+                         [](const auto& tested) { return std::string(name_of(tested.param.kind)); });
+
+TEST_P(OnEachNetwork, HessianProductAgreesWithDifferencesOfGradients) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    const Case c(seed);
+    const Case c(seed, GetParam());
     base::Stream stream(seed, "directions");
     std::vector<double> v(c.theta.size()), w(c.theta.size()), product(c.theta.size()), gradient(c.theta.size());
     for (double& value : v) value = stream.normal();
@@ -83,12 +93,12 @@ TEST(InnerLoop, HessianProductAgreesWithDifferencesOfGradients) {
   }
 }
 
-TEST(InnerLoop, MetaGradientAgreesWithCentralDifferences) {
+TEST_P(OnEachNetwork, MetaGradientAgreesWithCentralDifferences) {
   for (const std::int64_t steps : {1, 3, 5}) {
     int judged = 0;
     double first_order_error = 0;
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-      const Case c(seed);
+      const Case c(seed, GetParam());
       const std::vector<double> rates = c.rates(steps, 0.3);
       const auto exact = meta_gradient<double>(*c.network, OuterRule::second_order, rates, c.theta, c.support, c.query);
       const auto first = meta_gradient<double>(*c.network, OuterRule::first_order, rates, c.theta, c.support, c.query);

@@ -69,7 +69,7 @@ std::vector<double> backward_of(const NetworkOf<double>& network, const std::vec
 }
 
 TEST(Network, LayoutCoversTheParametersAndMarksTheHead) {
-  const auto network = make_mlp({11, {8, 6}});
+  const auto network = make_network({11, {8, 6}});
   std::int64_t offset = 0;
   for (const ParameterBlock& block : network->layout()) {
     EXPECT_EQ(block.offset, offset);
@@ -81,7 +81,7 @@ TEST(Network, LayoutCoversTheParametersAndMarksTheHead) {
 }
 
 TEST(Network, ForwardByHand) {
-  const auto network = make_mlp_double({2, {2}});
+  const auto network = make_network_double({2, {2}});
   // weight (in x out) {{1, -1}, {2, 0}}, bias {0.5, 0}, head {3, 4}, bias -1
   const std::vector<double> theta = {1, -1, 2, 0, 0.5, 0, 3, 4, -1};
   const std::vector<double> x = {1, 2, /**/ -3, 1};
@@ -97,7 +97,7 @@ TEST(Network, ForwardByHand) {
 
 TEST(Network, BackwardAgreesWithCentralDifferences) {
   for (const NetworkShape& shape : shapes) {
-    const auto network = make_mlp_double(shape);
+    const auto network = make_network_double(shape);
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       const std::vector<double> theta = start(shape, seed), x = normals<double>(rows * shape.inputs, seed, "x"),
                                 u = normals<double>(programs, seed, "u");
@@ -114,7 +114,7 @@ TEST(Network, BackwardAgreesWithCentralDifferences) {
 
 TEST(Network, TangentsAgreeWithCentralDifferences) {
   for (const NetworkShape& shape : shapes) {
-    const auto network = make_mlp_double(shape);
+    const auto network = make_network_double(shape);
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       const std::vector<double> theta = start(shape, seed), x = normals<double>(rows * shape.inputs, seed, "x"),
                                 u = normals<double>(programs, seed, "u"), du = normals<double>(programs, seed, "du"),
@@ -142,8 +142,8 @@ TEST(Network, TangentsAgreeWithCentralDifferences) {
 
 TEST(Network, FloatFollowsDouble) {
   const NetworkShape shape{50, {64, 32}};
-  const auto single = make_mlp(shape);
-  const auto precise = make_mlp_double(shape);
+  const auto single = make_network(shape);
+  const auto precise = make_network_double(shape);
   const std::vector<float> theta = initial_parameters(shape, 3), x = normals<float>(rows * 50, 3, "x"),
                            u = normals<float>(programs, 3, "u");
   std::vector<float> scores(programs), gradient(theta.size());
@@ -167,9 +167,9 @@ TEST(Network, InitialParametersAreHeNormalAndSeeded) {
 }
 
 TEST(Network, UnknownBackendIsRefused) {
-  EXPECT_THROW(make_mlp({3, {4}}, "nativ"), base::UserError);
+  EXPECT_THROW(make_network({3, {4}}, "nativ"), base::UserError);
   try {
-    make_mlp({3, {4}}, "nativ");
+    make_network({3, {4}}, "nativ");
   } catch (const base::UserError& error) {
     EXPECT_NE(std::string(error.what()).find("did you mean 'native'"), std::string::npos) << error.what();
   }
@@ -178,13 +178,13 @@ TEST(Network, UnknownBackendIsRefused) {
 TEST(Network, TorchPluginAgreesWithNativeCode) {
   std::unique_ptr<NetworkOf<double>> other;
   try {
-    make_mlp_double(shapes.front(), "torch");
+    make_network_double(shapes.front(), "torch");
   } catch (const base::Failure& failure) {
     GTEST_SKIP() << failure.what();
   }
   for (const NetworkShape& shape : shapes) {
-    const auto native = make_mlp_double(shape);
-    const auto torch = make_mlp_double(shape, "torch");
+    const auto native = make_network_double(shape);
+    const auto torch = make_network_double(shape, "torch");
     EXPECT_EQ(torch->inputs(), native->inputs());
     EXPECT_EQ(torch->parameters(), native->parameters());
     const std::vector<double> theta = start(shape, 7), x = normals<double>(rows * shape.inputs, 7, "x"),
@@ -207,7 +207,7 @@ TEST(Network, TorchPluginAgreesWithNativeCode) {
           << "layers " << shape.hidden.size();
     }
   }
-  const auto native = make_mlp({20, {16, 8}}), torch = make_mlp({20, {16, 8}}, "torch");
+  const auto native = make_network({20, {16, 8}}), torch = make_network({20, {16, 8}}, "torch");
   const std::vector<float> theta = initial_parameters({20, {16, 8}}, 1), x = normals<float>(rows * 20, 1, "x");
   std::vector<float> a(programs), b(programs);
   native->forward(theta, inputs(x), a);

@@ -111,6 +111,29 @@ TEST(Objective, DerivativesAgreeWithCentralDifferences) {
   }
 }
 
+TEST(Objective, NewtonIsTheGradientAndTheHessiansDiagonal) {
+  base::Stream stream(3, "newton");
+  const std::vector<std::int64_t> sizes = {6, 1, 9};
+  std::vector<double> log_seconds, s;
+  for (int i = 0; i < 16; ++i) {
+    log_seconds.push_back(stream.normal());
+    s.push_back(2 * stream.normal());
+  }
+  for (const Loss loss : {Loss::rank, Loss::squared, Loss::lambda}) {
+    const Objective objective(loss, log_seconds, sizes);
+    std::vector<double> expected(16), gradient(16), diagonal(16), unit(16), product(16);
+    objective.gradient<double>(s, expected);
+    objective.newton<double>(s, gradient, diagonal);
+    for (std::size_t i = 0; i < 16; ++i) {
+      EXPECT_NEAR(gradient[i], expected[i], 1e-14) << name_of(loss) << " row " << i;
+      std::fill(unit.begin(), unit.end(), 0.0);
+      unit[i] = 1;
+      objective.hessian_product<double>(s, unit, product);
+      EXPECT_NEAR(diagonal[i], product[i], 1e-14) << name_of(loss) << " row " << i;
+    }
+  }
+}
+
 TEST(Objective, FarScoresStayFinite) {
   const Objective objective(Loss::rank, std::vector<double>{0.0, -1.0, -2.0}, std::vector<std::int64_t>{3});
   const std::vector<float> s = {1e6f, -1e6f, 3.0f};

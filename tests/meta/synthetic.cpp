@@ -10,15 +10,27 @@
 namespace graft::meta::synthetic {
 namespace {
 
-const features::Encoding& encoding_of(int columns) {
-  static std::map<int, features::Encoding> known;
-  features::Encoding& encoding = known[columns];
+const features::Encoding& encoding_of(int columns, bool trees) {
+  static std::map<std::pair<int, bool>, features::Encoding> known;
+  features::Encoding& encoding = known[{columns, trees}];
   if (encoding.name.empty()) {
-    encoding.name = "synthetic";
+    encoding.name = trees ? "synthetic_tree" : "synthetic";
+    encoding.shape = trees ? features::Shape::tree : features::Shape::row;
     for (int c = 0; c < columns; ++c) encoding.features.push_back({fmt::format("f{}", c), "1", "a random number"});
     encoding.hash = std::uint64_t(columns);
   }
   return encoding;
+}
+
+features::Encoded as_trees(const base::Matrix& rows) {
+  features::Encoded trees;
+  trees.rows = base::Matrix(3 * rows.rows, rows.columns);
+  for (std::int64_t r = 0; r < rows.rows; ++r) {
+    for (std::int64_t c = 0; c < rows.columns; ++c) trees.rows.at(3 * r + 1 + c % 2, c) = rows.at(r, c);
+    trees.begins.push_back(3 * (r + 1));
+    for (const std::int32_t parent : {-1, 0, 0}) trees.parents.push_back(parent);
+  }
+  return trees;
 }
 
 }  // namespace
@@ -26,7 +38,7 @@ const features::Encoding& encoding_of(int columns) {
 TaskSet make(const Settings& settings) {
   constexpr int costs = 3;
   TaskSet tasks;
-  tasks.encoding = &encoding_of(settings.features);
+  tasks.encoding = &encoding_of(settings.features, settings.trees);
   base::Stream shared(settings.seed, "hidden costs");
   std::vector<double> hidden(std::size_t(costs * settings.features));
   for (double& value : hidden) value = shared.normal() / std::sqrt(double(settings.features));
@@ -59,6 +71,7 @@ TaskSet make(const Settings& settings) {
         group.log_seconds.push_back(log_seconds);
         group.program_hashes.push_back(programs.bits());
       }
+      if (settings.trees) group.features = as_trees(group.features.rows);
       tasks.groups.push_back(std::move(group));
     }
   }

@@ -13,6 +13,7 @@ struct Settings {
   int platforms = 4, workloads = 3, rows = 80, features = 12;
   double noise = 0.02;
   std::uint64_t seed = 1;
+  bool trees = false;  // a program is a root over two nodes, each with half of the features and the rest 0
 };
 
 // Platforms are called "p0", "p1", ...; the encoding is a made-up one with `features` columns that lives as long as the

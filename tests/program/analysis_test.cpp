@@ -14,6 +14,11 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
+template <class T>
+std::vector<T> listed(std::span<const T> values) {
+  return {values.begin(), values.end()};
+}
+
 Numbers strides(const AccessSite& site) {
   Numbers result;
   for (const Touch& touch : site.touches) result.push_back(touch.stride);
@@ -35,9 +40,9 @@ TEST(Analysis, Matmul) {
   const Analysis analysis = analyse(program);
   ASSERT_EQ(analysis.stores.size(), 1u);
   const StoreContext& store = analysis.stores[0];
-  EXPECT_EQ(store.loops, (std::vector<int>{0, 1, 2}));
-  EXPECT_EQ(store.top_down, (Numbers{4, 4 * 2, 4 * 2 * 8}));
-  EXPECT_EQ(store.bottom_up, (Numbers{4 * 2 * 8, 2 * 8, 8}));
+  EXPECT_EQ(listed(store.loops), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(listed(store.top_down), (Numbers{4, 4 * 2, 4 * 2 * 8}));
+  EXPECT_EQ(listed(store.bottom_up), (Numbers{4 * 2 * 8, 2 * 8, 8}));
   EXPECT_EQ(store.executions, 64);
 
   ASSERT_EQ(analysis.sites.size(), 3u);
@@ -62,11 +67,43 @@ TEST(Analysis, Matmul) {
   EXPECT_EQ(flops(program), 64 * 2);     // a multiplication and the combine
 }
 
+Numbers lines(const AccessSite& site) {
+  Numbers result;
+  for (const Touch& touch : site.touches) result.push_back(touch.lines);
+  return result;
+}
+
+TEST(Analysis, LinesOfMemory) {
+  const LoopProgram program = parse_program(R"(buffer A f32 [64,64] input
+buffer O f32 [64] output
+run
+  for i 32
+    for j 4
+      for k 16
+        O[i] += A[2*i,16*j + k]
+  for i 32
+    for j 64
+      O[i] += A[i,j]
+  for i 8
+    O[i] += A[i,8*i]
+)",
+                                            "p");
+  const Analysis analysis = analyse(program, Lines::counted);
+  // 16 floats are a line. k: one; j: a row of four; i: 32 rows of four, whole rows, but every second one only.
+  EXPECT_EQ(lines(analysis.sites[1]), (Numbers{128, 4, 1}));
+  EXPECT_EQ(lines(analysis.sites[0]), (Numbers{2, 1, 1}));
+  // Whole rows behind each other are one piece: 32 * 64 / 16.
+  EXPECT_EQ(lines(analysis.sites[3]), (Numbers{128, 4}));
+  // A diagonal: no more lines than elements.
+  EXPECT_EQ(lines(analysis.sites[5]), (Numbers{8}));
+  EXPECT_EQ(lines(analyse(program).sites[1]), (Numbers{0, 0, 0}));  // not asked for
+}
+
 TEST(Analysis, ConvolutionWindowsOverlap) {
   const LoopProgram program = parse_program(test::convolution, "p");
   const Analysis analysis = analyse(program);
-  EXPECT_EQ(analysis.stores[0].top_down, (Numbers{3, 21, 42, 126}));
-  EXPECT_EQ(analysis.stores[0].bottom_up, (Numbers{126, 42, 6, 3}));
+  EXPECT_EQ(listed(analysis.stores[0].top_down), (Numbers{3, 21, 42, 126}));
+  EXPECT_EQ(listed(analysis.stores[0].bottom_up), (Numbers{126, 42, 6, 3}));
   const AccessSite &o = analysis.sites[0], &i = analysis.sites[1], &w = analysis.sites[2];
   // I seen from x: 2 channels of 7 + 3 - 1 = 9 positions, although the loops run 7 * 2 * 3 = 42 times: 42 / 18 = 2.33.
   EXPECT_EQ(strides(i), (Numbers{0, 1, 9, 1}));
@@ -130,7 +167,7 @@ run
 
 // Offsets that an access takes when the loops from `level` inwards run and those outside stand at their first
 // iteration.
-std::multiset<std::int64_t> offsets(const LoopProgram& program, const Access& access, const std::vector<int>& loops,
+std::multiset<std::int64_t> offsets(const LoopProgram& program, const Access& access, std::span<const int> loops,
                                     std::size_t level) {
   const Affine form = offset(program, access);
   std::multiset<std::int64_t> result;

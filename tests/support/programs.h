@@ -29,6 +29,26 @@ run
           O[k,x] += I[c,x + r] * W[k,c,r]
 )";
 
+// A matmul in tiles, parallel, its accumulators in registers, a maximum behind it.
+inline const std::string tiled = R"(buffer A f32 [8,16] input
+buffer B f32 [16,32] input
+buffer C f32 [8,32] output
+buffer acc f32 [4,16] temporary registers
+run
+  for i.0 2 parallel
+    for j.0 2
+      for i.1 4 unrolled
+        for j.v 16 vector
+          acc[i.1,j.v] = 0
+      for k 16
+        for i.1 4 unrolled
+          for j.v 16 vector
+            acc[i.1,j.v] += A[4*i.0 + i.1,k] * B[k,16*j.0 + j.v]
+      for i.1 4 unrolled
+        for j.v 16 vector
+          C[4*i.0 + i.1,16*j.0 + j.v] = max(acc[i.1,j.v], 0)
+)";
+
 // `text` with the first `from`, which must be there, replaced.
 inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);

@@ -428,6 +428,21 @@ TEST(HostChecks, AProgramOfSeveralPlatformsIsCheckedOnce) {
   }
 }
 
+TEST(HostChecks, MeasurersMadeWithSharedHaveTheSame) {
+  const auto candidates = sampled("matmul(m=32,n=32,k=32)", p450(), 3);
+  Platform other = p450();
+  profile_of(other).gigahertz = 1;
+  Shared shared;
+  Notes notes;
+  measure(*make_measurer(p450(), {}, &shared), candidates, notes);
+  ASSERT_NE(shared.host_checks, nullptr);
+  ASSERT_NE(shared.memo, nullptr);
+  const std::int64_t runs = shared.host_checks->runs();
+  EXPECT_GE(runs, 1);
+  measure(*make_measurer(other, {}, &shared), candidates, notes);
+  EXPECT_EQ(shared.host_checks->runs(), runs);
+}
+
 TEST(HostChecks, AShareIsChosenByHash) {
   const auto candidates = sampled("matmul(m=32,n=32,k=32)", p450(), 12);
   ModelledSettings settings;

@@ -3,10 +3,19 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/addmm.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/index_add.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/sub.h>
+#include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -17,6 +26,8 @@
 
 namespace {
 
+using graft::meta::Inputs;
+using graft::meta::NetworkKind;
 using graft::meta::NetworkOf;
 using graft::meta::NetworkShape;
 using graft::meta::ParameterBlock;
@@ -43,31 +54,29 @@ at::Tensor derivative(const at::Tensor& output, const at::Tensor& input, const a
 }
 
 template <class T>
-class TorchMlp final : public NetworkOf<T> {
+class TorchNetwork : public NetworkOf<T> {
  public:
   using Tape = typename NetworkOf<T>::Tape;
 
-  TorchMlp(const NetworkShape& shape, const std::vector<ParameterBlock>& layout)
-      : inputs_(shape.inputs), layout_(layout) {}
+  TorchNetwork(const NetworkShape& shape, const std::vector<ParameterBlock>& layout) : shape_(shape), layout_(layout) {}
 
-  std::int64_t inputs() const override { return inputs_; }
+  std::int64_t inputs() const override { return shape_.inputs; }
   std::int64_t parameters() const override { return layout_.back().offset + layout_.back().size; }
   const std::vector<ParameterBlock>& layout() const override { return layout_; }
 
-  std::unique_ptr<Tape> forward(std::span<const T> theta, const graft::meta::Inputs<T>& programs,
+  std::unique_ptr<Tape> forward(std::span<const T> theta, const Inputs<T>& programs,
                                 std::span<T> scores) const override {
     auto graph = std::make_unique<Graph>();
     // The graph outlives `theta`, hence the copy.
     graph->theta = view_of(theta, {parameters()}).clone().set_requires_grad(true);
-    at::Tensor h = view_of(programs.x, {programs.rows(), inputs_});
-    for (std::size_t l = 0; l < layout_.size() / 2; ++l) {
-      if (l > 0) h = at::relu(h);
-      h = at::addmm(parameter(graph->theta, 2 * l + 1), h, parameter(graph->theta, 2 * l));
-    }
-    graph->scores =
-        at::index_add(at::zeros({programs.programs()}, h.options()), 0, programs_of_rows(programs.begins), h.flatten());
+    graph->scores = scores_of(graph->theta, programs);
     copy_out(graph->scores.detach(), scores);
     return graph;
+  }
+
+  void score(std::span<const T> theta, const Inputs<T>& programs, std::span<T> scores) const override {
+    const at::NoGradGuard no_graph;
+    copy_out(scores_of(view_of(theta, {parameters()}), programs), scores);
   }
 
   void backward(std::span<const T>, const Tape& tape, std::span<const T> u, std::span<T> gradient) const override {
@@ -93,42 +102,154 @@ class TorchMlp final : public NetworkOf<T> {
     copy_out(at::add(first, derivative(product, graph.theta, weights(v), false)), gradient);
   }
 
- private:
-  static at::Tensor programs_of_rows(std::span<const std::int64_t> begins) {
-    at::Tensor program = at::empty({begins.back()}, at::kLong);
-    std::int64_t* const to = program.data_ptr<std::int64_t>();
-    for (std::size_t p = 0; p + 1 < begins.size(); ++p) std::fill(to + begins[p], to + begins[p + 1], std::int64_t(p));
-    return program;
-  }
+ protected:
+  virtual at::Tensor scores_of(const at::Tensor& theta, const Inputs<T>& programs) const = 0;
 
+  // ReLU layers and a linear output, from the layout's block `first` on.
+  at::Tensor layers(const at::Tensor& theta, std::size_t first, at::Tensor h) const {
+    for (std::size_t b = first; b < layout_.size(); b += 2) {
+      if (b > first) h = at::relu(h);
+      h = at::addmm(parameter(theta, b + 1), h, parameter(theta, b));
+    }
+    return h.flatten();
+  }
+  at::Tensor parameter(const at::Tensor& theta, std::size_t block) const {
+    const ParameterBlock& b = layout_[block];
+    return theta.narrow(0, b.offset, b.size).view(b.shape);
+  }
+  const NetworkShape& shape() const { return shape_; }
+
+ private:
   struct Graph final : Tape {
     at::Tensor theta, scores;
   };
 
   static at::Tensor weights(std::span<const T> values) { return view_of(values, {std::int64_t(values.size())}); }
-  at::Tensor parameter(const at::Tensor& theta, std::size_t block) const {
-    const ParameterBlock& b = layout_[block];
-    return theta.narrow(0, b.offset, b.size).view(b.shape);
+
+  NetworkShape shape_;
+  std::vector<ParameterBlock> layout_;
+};
+
+at::Tensor indices_of(const std::vector<std::int64_t>& values) {
+  return at::from_blob(const_cast<std::int64_t*>(values.data()), {std::int64_t(values.size())}, at::kLong).clone();
+}
+
+template <class T>
+class TorchMlp final : public TorchNetwork<T> {
+  using TorchNetwork<T>::TorchNetwork;
+  at::Tensor scores_of(const at::Tensor& theta, const Inputs<T>& programs) const override {
+    const at::Tensor rows = this->layers(theta, 0, view_of(programs.x, {programs.rows(), this->inputs()}));
+    std::vector<std::int64_t> program_of_row;
+    for (std::int64_t p = 0; p < programs.programs(); ++p)
+      program_of_row.insert(program_of_row.end(), std::size_t(programs.begins[p + 1] - programs.begins[p]), p);
+    return at::index_add(at::zeros({programs.programs()}, rows.options()), 0, indices_of(program_of_row), rows);
+  }
+};
+
+// The TreeGRU of tree_gru.h, height by height over all programs.
+template <class T>
+class TorchTreeGru final : public TorchNetwork<T> {
+  using TorchNetwork<T>::TorchNetwork;
+
+  // Nodes ordered by height. Places are numbers in that order.
+  struct Order {
+    std::vector<std::int64_t> rows;                         // by place
+    std::vector<std::int64_t> levels{0};                    // where a height's nodes begin, and the end
+    std::vector<std::vector<std::int64_t>> child, of_node;  // by height: places of children, and which node's they are
+    std::vector<std::int64_t> by_program;                   // places, padded to `most` with the number of nodes
+    std::int64_t most = 0;
+  };
+  static Order order_of(const Inputs<T>& programs) {
+    const std::int64_t count = programs.rows();
+    std::vector<std::int64_t> height(std::size_t(count), 0), parent(std::size_t(count), -1), place(height);
+    Order order;
+    for (std::int64_t p = 0; p < programs.programs(); ++p) {
+      const std::int64_t first = programs.begins[p];
+      order.most = std::max(order.most, programs.begins[p + 1] - first);
+      for (std::int64_t r = programs.begins[p + 1]; r-- > first;) {
+        if (programs.parents[r] < 0) continue;
+        parent[r] = first + programs.parents[r];
+        height[parent[r]] = std::max(height[parent[r]], height[r] + 1);
+      }
+    }
+    const std::int64_t top = count == 0 ? 0 : *std::max_element(height.begin(), height.end());
+    for (std::int64_t h = 0; h <= top; ++h) {
+      for (std::int64_t r = 0; r < count; ++r) {
+        if (height[r] != h) continue;
+        place[r] = std::int64_t(order.rows.size());
+        order.rows.push_back(r);
+      }
+      order.levels.push_back(std::int64_t(order.rows.size()));
+    }
+    order.child.resize(std::size_t(top) + 1);
+    order.of_node.resize(std::size_t(top) + 1);
+    for (std::int64_t r = 0; r < count; ++r) {
+      if (parent[r] < 0) continue;
+      const std::int64_t h = height[parent[r]];
+      order.child[h].push_back(place[r]);
+      order.of_node[h].push_back(place[parent[r]] - order.levels[h]);
+    }
+    for (std::int64_t p = 0; p < programs.programs(); ++p) {
+      for (std::int64_t i = 0; i < order.most; ++i) {
+        const std::int64_t r = programs.begins[p] + i;
+        order.by_program.push_back(r < programs.begins[p + 1] ? place[r] : count);
+      }
+    }
+    return order;
   }
 
-  std::int64_t inputs_;
-  std::vector<ParameterBlock> layout_;
+  at::Tensor scores_of(const at::Tensor& theta, const Inputs<T>& programs) const override {
+    const auto [embedding, units, slots] = this->shape().tree;
+    const Order order = order_of(programs);
+    const at::Tensor gates = this->parameter(theta, 2), gates_bias = this->parameter(theta, 3),
+                     state = this->parameter(theta, 4), state_bias = this->parameter(theta, 5);
+    const at::Tensor x =
+        at::index_select(view_of(programs.x, {programs.rows(), this->inputs()}), 0, indices_of(order.rows));
+    const at::Tensor embedded = at::relu(at::addmm(this->parameter(theta, 1), x, this->parameter(theta, 0)));
+    at::Tensor all;
+    for (std::size_t l = 0; l + 1 < order.levels.size(); ++l) {
+      const std::int64_t count = order.levels[l + 1] - order.levels[l];
+      const at::Tensor e = embedded.narrow(0, order.levels[l], count);
+      if (l == 0) {
+        const at::Tensor z = at::sigmoid(at::addmm(gates_bias.narrow(0, units, units), e,
+                                                   gates.narrow(0, units, embedding).narrow(1, units, units)));
+        const at::Tensor n = at::tanh(at::addmm(state_bias, e, state.narrow(0, 0, embedding)));
+        all = at::sub(n, at::mul(z, n));
+        continue;
+      }
+      const at::Tensor sum = at::index_add(at::zeros({count, units}, x.options()), 0, indices_of(order.of_node[l]),
+                                           at::index_select(all, 0, indices_of(order.child[l])));
+      const at::Tensor rz = at::sigmoid(at::addmm(gates_bias, at::cat({sum, e}, 1), gates));
+      const at::Tensor r = rz.narrow(1, 0, units), z = rz.narrow(1, units, units);
+      const at::Tensor n = at::tanh(at::addmm(state_bias, at::cat({e, at::mul(r, sum)}, 1), state));
+      all = at::cat({all, at::add(n, at::mul(z, at::sub(sum, n)))}, 0);
+    }
+    const at::Tensor shares = at::softmax(at::mm(all, this->parameter(theta, 6)), 1);
+    const at::Tensor places = indices_of(order.by_program);
+    const auto padded = [&](const at::Tensor& rows) {  // programs x most x columns
+      const at::Tensor more = at::cat({rows, at::zeros({1, rows.size(1)}, rows.options())}, 0);
+      return at::index_select(more, 0, places).view({programs.programs(), order.most, rows.size(1)});
+    };
+    const at::Tensor memory = at::bmm(padded(shares).transpose(1, 2), padded(all));
+    return this->layers(theta, 7, memory.reshape({programs.programs(), slots * units}));
+  }
 };
 
 template <class T>
 NetworkOf<T>* make(const NetworkShape& shape, const std::vector<ParameterBlock>& layout) {
   at::set_num_threads(1);  // parallelism belongs to the tasks around
+  if (shape.kind == NetworkKind::treegru) return new TorchTreeGru<T>(shape, layout);
   return new TorchMlp<T>(shape, layout);
 }
 
 }  // namespace
 
 extern "C" {
-__attribute__((visibility("default"))) NetworkOf<float>* graft_torch_mlp_float(
+__attribute__((visibility("default"))) NetworkOf<float>* graft_torch_network_float(
     const NetworkShape& shape, const std::vector<ParameterBlock>& layout) {
   return make<float>(shape, layout);
 }
-__attribute__((visibility("default"))) NetworkOf<double>* graft_torch_mlp_double(
+__attribute__((visibility("default"))) NetworkOf<double>* graft_torch_network_double(
     const NetworkShape& shape, const std::vector<ParameterBlock>& layout) {
   return make<double>(shape, layout);
 }

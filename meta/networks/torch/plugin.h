@@ -7,8 +7,8 @@
 namespace graft::meta {
 
 inline constexpr const char* torch_plugin_file = "graft_torch.so";
-inline constexpr const char* torch_factory_float = "graft_torch_mlp_float";
-inline constexpr const char* torch_factory_double = "graft_torch_mlp_double";
+inline constexpr const char* torch_factory_float = "graft_torch_network_float";
+inline constexpr const char* torch_factory_double = "graft_torch_network_double";
 
 // A new network that the caller owns. `layout` comes from graft_meta, so that both sides cut the flat vector alike.
 template <class T>

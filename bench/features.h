@@ -1,0 +1,41 @@
+// How fast programs become numbers, on one core: random candidates as a search meets them, each encoded where it has
+// just been lowered; lowering on its own. Thread CPU time of each call, less what reading the clock takes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+
+namespace graft::bench {
+
+struct FeatureSettings {
+  std::vector<std::string> workloads;  // none: a matmul, a convolution, a depthwise one and a softmax
+  std::string platform = "native";
+  std::int64_t candidates = 300;       // random ones of each workload
+  std::vector<std::string> encodings;  // none: all but those that add the target's facts
+  int repetitions = 10;                // of all
+  std::uint64_t seed = 1;
+};
+
+struct FeatureRow {
+  std::string workload, what;  // an encoding's name, or "lower"
+  std::int64_t programs = 0;
+  double stores = 0, loops = 0;  // of run, means over the programs
+  double rows = 0;               // that a program becomes, mean; 0 for lowering
+  std::int64_t columns = 0;
+  bool finite = true;
+  double best = 0, median = 0;  // programs a second, over the repetitions
+  double spread = 0;            // interquartile range / median
+};
+
+// UserError for an unknown workload, platform or encoding.
+std::vector<FeatureRow> bench_features(const FeatureSettings& settings, const std::function<void(std::string)>& note);
+
+bool all_finite(const std::vector<FeatureRow>& rows);
+base::Document to_document(const std::vector<FeatureRow>& rows, const FeatureSettings& settings);
+std::string to_text(const std::vector<FeatureRow>& rows, const FeatureSettings& settings);
+
+}  // namespace graft::bench

@@ -1,0 +1,41 @@
+// How fast cost models score and train on one core, beside LibTorch on the same networks and the bare oneDNN products
+// that they are made of.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "bench/timing.h"
+
+namespace graft::bench {
+
+struct NetworkSettings {
+  std::vector<std::string> workloads;  // whose random candidates are scored as trees; none: a matmul and a convolution
+  std::string platform = "native";     // that they are lowered for
+  std::int64_t batch = 1024;           // programs at once
+  TimingSettings timing;
+  std::uint64_t seed = 1;
+};
+
+// One network on one batch: what ours and the others need for it.
+struct NetworkRow {
+  std::string what;                   // "mlp 164-256-256-1, batch 1024"
+  std::int64_t programs = 0;          // of the batch
+  double nodes = 0, shared = 0;       // of trees: nodes per program, and after equal subtrees became one (0: no trees)
+  std::vector<Contender> contenders;  // ours first: "graft", then "torch", "onednn" (products alone), "unshared"
+};
+
+// "graft bench predict": scores per second. UserError for an unknown workload or platform. Without LibTorch's plug-in
+// its column is missing, with a note.
+std::vector<NetworkRow> bench_predict(const NetworkSettings& settings, const std::function<void(std::string)>& note);
+// "graft bench train": programs per second that forward, rank loss, backward and Adam's step take.
+std::vector<NetworkRow> bench_train(const NetworkSettings& settings, const std::function<void(std::string)>& note);
+
+bool all_right(const std::vector<NetworkRow>& rows);  // what LibTorch says is what we say
+base::Document to_document(const std::vector<NetworkRow>& rows, const NetworkSettings& settings);
+std::string to_text(const std::vector<NetworkRow>& rows, const NetworkSettings& settings);
+
+}  // namespace graft::bench

@@ -1,0 +1,21 @@
+// What a candidate says of itself, without its program: the arguments of its sketch. Fast, and of little use beyond one
+// sketch: across sketches (hence across operators, and mostly across shapes) a position means something else.
+#pragma once
+
+#include "features/encoding.h"
+
+namespace graft::features {
+
+inline constexpr int most_arguments = 32;    // those behind are cut
+inline constexpr int most_alternatives = 8;  // of one choice; the last place stands for all behind it, too
+inline constexpr int sketch_buckets = 32;
+
+// AutoTVM's "knob" feature in one length: a number as its logarithm, a choice as one of most_alternatives places, the
+// sketch as one of sketch_buckets by its hash. All 0 without a candidate. Version 1.
+Encoding knobs();
+
+// The arguments of a sketch without steps, which is how a row of a table is stored: its columns, as they are. All 0 for
+// sketches with steps, and without a candidate. Version 1.
+Encoding columns();
+
+}  // namespace graft::features

@@ -1,0 +1,285 @@
+#include "meta/models/forest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "meta/models/state.h"
+
+// One copy of a function for each level of x86-64; the dynamic linker picks.
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__)
+#define GRAFT_BEST_INSTRUCTIONS __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define GRAFT_BEST_INSTRUCTIONS
+#endif
+
+namespace graft::meta {
+namespace {
+
+// A block is `steps` times `lanes` rows; a row's bit of a word is its step, the word its lane.
+constexpr std::int64_t lanes = 16, steps = 32, block = lanes * steps;
+// Below this, going down the trees row by row is faster than a block that is nearly empty.
+constexpr std::int64_t few_rows = 8;
+
+using Words = std::array<std::uint32_t, lanes>;
+
+// Bits of the rows that go right: not (x < number), for `count` steps of the column.
+GRAFT_BEST_INSTRUCTIONS
+void decide(const float* column, const float* numbers, std::int64_t decisions, std::int64_t count, Words* bits) {
+  for (std::int64_t d = 0; d < decisions; ++d) {
+    const float number = numbers[d];
+    std::uint32_t words[lanes] = {};
+    for (std::int64_t q = 0; q < count; ++q) {
+      const std::uint32_t bit = std::uint32_t(1) << q;
+      for (std::int64_t l = 0; l < lanes; ++l) words[l] |= column[q * lanes + l] < number ? 0 : bit;
+    }
+    for (std::int64_t l = 0; l < lanes; ++l) bits[d][std::size_t(l)] = words[l];
+  }
+}
+
+// Adds the leaves that the rows of a block reach in one complete tree of `depth` levels. `decisions`: of its inner
+// nodes, level by level.
+GRAFT_BEST_INSTRUCTIONS
+void add_tree(const Words* bits, const std::int32_t* decisions, const float* leaves, int depth, std::int64_t count,
+              float* scores) {
+  std::uint32_t path[DecisionForest::deepest][lanes];
+  std::uint32_t words[std::size_t(1) << (DecisionForest::deepest - 2)][lanes];
+  for (int level = 0; level < depth; ++level) {
+    // Of 2^level decisions each row needs one: halves are chosen by the path so far, from the root on.
+    const std::int32_t* const nodes = decisions + (std::int64_t(1) << level) - 1;
+    std::int64_t half = std::int64_t(1) << level;
+    if (level == 0) {
+      for (std::int64_t l = 0; l < lanes; ++l) path[0][l] = bits[nodes[0]][std::size_t(l)];
+      continue;
+    }
+    half /= 2;
+    for (std::int64_t i = 0; i < half; ++i) {
+      const std::uint32_t *const left = bits[nodes[i]].data(), *const right = bits[nodes[i + half]].data();
+      for (std::int64_t l = 0; l < lanes; ++l) words[i][l] = (left[l] & ~path[0][l]) | (right[l] & path[0][l]);
+    }
+    for (int above = 1; above < level; ++above) {
+      half /= 2;
+      for (std::int64_t i = 0; i < half; ++i) {
+        for (std::int64_t l = 0; l < lanes; ++l) {
+          words[i][l] = (words[i][l] & ~path[above][l]) | (words[i + half][l] & path[above][l]);
+        }
+      }
+    }
+    for (std::int64_t l = 0; l < lanes; ++l) path[level][l] = words[0][l];
+  }
+  for (std::int64_t q = 0; q < count; ++q) {
+    std::uint32_t leaf[lanes] = {};
+    for (int level = 0; level < depth; ++level) {
+      for (std::int64_t l = 0; l < lanes; ++l) leaf[l] = 2 * leaf[l] + ((path[level][l] >> q) & 1);
+    }
+    float* const to = scores + q * lanes;
+    for (std::int64_t l = 0; l < lanes; ++l) to[l] += leaves[leaf[l]];
+  }
+}
+
+// Children lie behind their parents, so one pass knows the levels.
+int depth_of(std::span<const DecisionForest::Node> tree) {
+  std::vector<int> level(tree.size(), 0);
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    if (tree[i].feature < 0) continue;
+    for (const auto child : {std::size_t(tree[i].left), std::size_t(tree[i].left) + 1})
+      level[child] = std::max(level[child], level[i] + 1);
+  }
+  return *std::max_element(level.begin(), level.end());
+}
+
+std::span<const DecisionForest::Node> tree_of(const DecisionForest& forest, std::int64_t tree) {
+  const auto begin = std::size_t(forest.begins[std::size_t(tree)]);
+  return std::span(forest.nodes).subspan(begin, std::size_t(forest.begins[std::size_t(tree + 1)]) - begin);
+}
+
+// One of low .. high - 1, in a file's number.
+bool whole_number(float value, std::int64_t low, std::int64_t high) {
+  return value >= float(low) && value < float(high) && std::trunc(value) == value;
+}
+
+}  // namespace
+
+void append(DecisionForest& all, const DecisionForest& more) {
+  assert(all.features == more.features);
+  const auto before = std::int64_t(all.nodes.size());
+  all.nodes.insert(all.nodes.end(), more.nodes.begin(), more.nodes.end());
+  for (std::int64_t t = 0; t < more.trees(); ++t) all.begins.push_back(before + more.begins[std::size_t(t + 1)]);
+}
+
+DecisionForest part(const DecisionForest& forest, std::int64_t first, std::int64_t last) {
+  const std::int64_t begin = forest.begins[std::size_t(first)], end = forest.begins[std::size_t(last)];
+  DecisionForest out;
+  out.features = forest.features;
+  out.nodes.assign(forest.nodes.begin() + begin, forest.nodes.begin() + end);
+  for (std::int64_t t = first; t < last; ++t) out.begins.push_back(forest.begins[std::size_t(t + 1)] - begin);
+  return out;
+}
+
+float score_of(const DecisionForest& forest, std::span<const float> row) {
+  float sum = 0;
+  for (std::int64_t t = 0; t < forest.trees(); ++t) {
+    const DecisionForest::Node* const tree = forest.nodes.data() + forest.begins[std::size_t(t)];
+    const DecisionForest::Node* node = tree;
+    while (node->feature >= 0) node = tree + node->left + (row[std::size_t(node->feature)] < node->number ? 0 : 1);
+    sum += node->number;
+  }
+  return sum;
+}
+
+struct ForestScorer::Compiled {
+  struct Column {
+    std::int32_t feature = 0;
+    std::int64_t begin = 0, end = 0;  // of its decisions
+  };
+  struct Tree {
+    int depth = 0;
+    std::int64_t decisions = 0, leaves = 0;  // where they begin
+  };
+  DecisionForest forest;
+  std::vector<Column> columns;
+  std::vector<float> numbers;  // of the distinct decisions, column after column
+  std::vector<Tree> trees;
+  std::vector<std::int32_t> decisions;  // of the complete trees' inner nodes
+  std::vector<float> leaves;
+
+  // Puts a node at its place of a complete tree; a leaf that lies above the last level fills all places below it, where
+  // it does not matter what the decisions are.
+  void place(std::span<const DecisionForest::Node> tree, std::size_t node, const Tree& to, int level, std::int64_t at,
+             const std::map<std::pair<std::int32_t, float>, std::int32_t>& number_of) {
+    if (level == to.depth) {
+      leaves[std::size_t(to.leaves + at)] = tree[node].number;
+      return;
+    }
+    const bool leaf = tree[node].feature < 0;
+    if (!leaf) {
+      decisions[std::size_t(to.decisions + (std::int64_t(1) << level) - 1 + at)] =
+          number_of.at({tree[node].feature, tree[node].number});
+    }
+    const auto left = std::size_t(tree[node].left);
+    place(tree, leaf ? node : left, to, level + 1, 2 * at, number_of);
+    place(tree, leaf ? node : left + 1, to, level + 1, 2 * at + 1, number_of);
+  }
+};
+
+ForestScorer::ForestScorer(const DecisionForest& forest) {
+  auto compiled = std::make_unique<Compiled>();
+  compiled->forest = forest;
+  std::map<std::pair<std::int32_t, float>, std::int32_t> number_of;
+  for (const DecisionForest::Node& node : forest.nodes) {
+    if (node.feature >= 0) number_of.insert({{node.feature, node.number}, 0});
+  }
+  for (auto& [decision, number] : number_of) {
+    number = std::int32_t(compiled->numbers.size());
+    if (compiled->columns.empty() || compiled->columns.back().feature != decision.first)
+      compiled->columns.push_back({decision.first, number, number});
+    compiled->numbers.push_back(decision.second);
+    ++compiled->columns.back().end;
+  }
+  for (std::int64_t t = 0; t < forest.trees(); ++t) {
+    const auto tree = tree_of(forest, t);
+    Compiled::Tree made{depth_of(tree), std::int64_t(compiled->decisions.size()),
+                        std::int64_t(compiled->leaves.size())};
+    assert(made.depth <= DecisionForest::deepest);
+    compiled->decisions.resize(compiled->decisions.size() + (std::size_t(1) << made.depth) - 1);
+    compiled->leaves.resize(compiled->leaves.size() + (std::size_t(1) << made.depth));
+    compiled->place(tree, 0, made, 0, 0, number_of);
+    compiled->trees.push_back(made);
+  }
+  compiled_ = std::move(compiled);
+}
+
+ForestScorer::~ForestScorer() = default;
+ForestScorer::ForestScorer(ForestScorer&&) noexcept = default;
+ForestScorer& ForestScorer::operator=(ForestScorer&&) noexcept = default;
+
+std::int64_t ForestScorer::decisions() const {
+  return std::int64_t(compiled_->numbers.size());
+}
+
+void ForestScorer::score(const base::Matrix& rows, std::span<float> scores) const {
+  const Compiled& c = *compiled_;
+  assert(rows.columns == c.forest.features && std::int64_t(scores.size()) == rows.rows);
+  std::vector<Words> bits(c.numbers.size());
+  std::vector<float> column(std::size_t(block), 0.0f), sums(std::size_t(block), 0.0f);
+  for (std::int64_t begin = 0; begin < rows.rows; begin += block) {
+    const std::int64_t here = std::min(block, rows.rows - begin);
+    if (here <= few_rows) {
+      for (std::int64_t r = begin; r < rows.rows; ++r) scores[std::size_t(r)] = score_of(c.forest, rows.row(r));
+      return;
+    }
+    const std::int64_t count = (here + lanes - 1) / lanes;
+    for (const Compiled::Column& each : c.columns) {
+      const float* from = rows.row(begin).data() + each.feature;
+      for (std::int64_t r = 0; r < here; ++r) column[std::size_t(r)] = from[r * rows.columns];
+      decide(column.data(), c.numbers.data() + each.begin, each.end - each.begin, count, bits.data() + each.begin);
+    }
+    std::fill(sums.begin(), sums.end(), 0.0f);
+    for (const Compiled::Tree& tree : c.trees) {
+      add_tree(bits.data(), c.decisions.data() + tree.decisions, c.leaves.data() + tree.leaves, tree.depth, count,
+               sums.data());
+    }
+    std::copy(sums.begin(), sums.begin() + here, scores.begin() + begin);
+  }
+}
+
+void put(const DecisionForest& forest, base::Arrays& arrays) {
+  std::vector<float> sizes, features, numbers, lefts;
+  for (std::int64_t t = 0; t < forest.trees(); ++t)
+    sizes.push_back(float(forest.begins[std::size_t(t + 1)] - forest.begins[std::size_t(t)]));
+  for (const DecisionForest::Node& node : forest.nodes) {
+    features.push_back(float(node.feature));
+    numbers.push_back(node.number);
+    lefts.push_back(float(node.left));
+  }
+  put_integers(arrays, "forest/features", {forest.features});
+  put_values(arrays, "forest/sizes", sizes);
+  put_values(arrays, "forest/feature", features);
+  put_values(arrays, "forest/number", numbers);
+  put_values(arrays, "forest/left", lefts);
+}
+
+DecisionForest forest_from(const base::Arrays& arrays) {
+  DecisionForest forest;
+  forest.features = integer_of(arrays, "forest/features", 1);
+  const std::vector<float>& features = values_of(arrays, "forest/feature");
+  const auto count = std::int64_t(features.size());
+  const std::vector<float>& numbers = values_of(arrays, "forest/number", count);
+  const std::vector<float>& lefts = values_of(arrays, "forest/left", count);
+  for (const float size : values_of(arrays, "forest/sizes")) {
+    if (!whole_number(size, 1, count - forest.begins.back() + 1))
+      throw base::UserError(fmt::format("array 'forest/sizes': {} nodes do not make these trees", count));
+    forest.begins.push_back(forest.begins.back() + std::int64_t(size));
+  }
+  if (forest.begins.back() != count)
+    throw base::UserError(fmt::format("array 'forest/sizes': {} nodes do not make these trees", count));
+  for (std::int64_t t = 0; t < forest.trees(); ++t) {
+    const std::int64_t begin = forest.begins[std::size_t(t)], size = forest.begins[std::size_t(t + 1)] - begin;
+    for (std::int64_t i = 0; i < size; ++i) {
+      const auto at = std::size_t(begin + i);
+      const bool leaf = features[at] == -1;
+      // Children behind their parents: no walk can run in circles.
+      const bool right =
+          leaf ? std::isfinite(numbers[at])
+               : whole_number(features[at], 0, forest.features) && whole_number(lefts[at], i + 1, size - 1);
+      if (!right) throw base::UserError(fmt::format("array 'forest/feature': node {} of tree {} is no node", i, t));
+      forest.nodes.push_back({std::int32_t(features[at]), numbers[at], leaf ? 0 : std::int32_t(lefts[at])});
+    }
+  }
+  for (std::int64_t t = 0; t < forest.trees(); ++t) {
+    const auto tree = tree_of(forest, t);
+    if (depth_of(tree) > DecisionForest::deepest) {
+      throw base::UserError(
+          fmt::format("array 'forest/left': tree {} has more than {} levels", t, DecisionForest::deepest));
+    }
+  }
+  return forest;
+}
+
+}  // namespace graft::meta

@@ -1,0 +1,68 @@
+// Regression forests: sums of binary decision trees on the summed rows of programs, and their scoring. Boosting
+// (boosting.h) makes them; nothing here needs the library that trains.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/arrays.h"
+
+namespace graft::meta {
+
+struct DecisionForest {
+  // A row goes left where row[feature] < number, else right (where it is not a number, too): to node `left` or
+  // `left` + 1 of its tree, both behind the node itself. Leaves have feature -1; their number is what they add.
+  struct Node {
+    std::int32_t feature = -1;
+    float number = 0;
+    std::int32_t left = 0;
+    bool operator==(const Node&) const = default;
+  };
+  // Levels of decisions that a tree may have.
+  static constexpr int deepest = 8;
+
+  std::int64_t features = 0;            // columns of a row
+  std::vector<Node> nodes;              // tree after tree, roots first
+  std::vector<std::int64_t> begins{0};  // tree t has the nodes [begins[t], begins[t + 1])
+
+  std::int64_t trees() const { return std::int64_t(begins.size()) - 1; }
+  bool operator==(const DecisionForest&) const = default;
+};
+
+// The trees of `more` behind those of `all`; both on the same features.
+void append(DecisionForest& all, const DecisionForest& more);
+
+// The trees first, first + 1, ..., last - 1.
+DecisionForest part(const DecisionForest& forest, std::int64_t first, std::int64_t last);
+
+// Row by row, from the root down: the definition, and what is fastest for a few rows.
+float score_of(const DecisionForest& forest, std::span<const float> row);
+
+// Scores many rows of one forest. 512 rows at a time: each distinct decision (feature, number) is taken once for all
+// rows, as one bit a row; the paths through a tree are then found for all rows by selections among words of such bits,
+// so that nothing branches and no row waits for a load. Plain loops over 16 lanes; on x86-64 the best instructions of
+// the processor are chosen at run time. Thread-safe.
+class ForestScorer {
+ public:
+  explicit ForestScorer(const DecisionForest& forest);
+  ~ForestScorer();
+  ForestScorer(ForestScorer&&) noexcept;
+  ForestScorer& operator=(ForestScorer&&) noexcept;
+
+  // scores[r] of rows of `features` columns; sums in the order of the trees, as score_of.
+  void score(const base::Matrix& rows, std::span<float> scores) const;
+  std::int64_t decisions() const;  // distinct ones
+
+ private:
+  struct Compiled;
+  std::unique_ptr<const Compiled> compiled_;
+};
+
+// "forest/..." among a model's arrays, and back: UserError for what is no forest (children before their parents,
+// features that do not exist, trees deeper than `deepest`).
+void put(const DecisionForest& forest, base::Arrays& arrays);
+DecisionForest forest_from(const base::Arrays& arrays);
+
+}  // namespace graft::meta

@@ -1,0 +1,76 @@
+#include <utility>
+
+#include "base/error.h"
+#include "meta/models/models.h"
+#include "meta/models/state.h"
+
+namespace graft::meta {
+namespace {
+
+class ForestModel final : public CostModel {
+ public:
+  explicit ForestModel(ForestState state) : state_(std::move(state)), scorer_(state_.forest) {}
+
+  Scores score(const features::Encoded& programs) const override {
+    const std::size_t count = std::size_t(programs.programs());
+    Scores out{std::vector<float>(count), std::vector<float>(count, 0.0f)};
+    if (count > 0) scorer_.score(tree_rows(programs), out.mean);
+    return out;
+  }
+
+  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
+    features::Encoded programs;
+    std::vector<double> log_seconds;
+    std::vector<std::int64_t> sizes;
+    for (const Examples& group : support) {
+      features::append(programs, group.features);
+      log_seconds.insert(log_seconds.end(), group.log_seconds.begin(), group.log_seconds.end());
+      sizes.push_back(group.size());
+    }
+    const Objective objective(state_.adaptation.loss, log_seconds, sizes);
+    if (objective.empty()) return make_forest_model(state_);
+    const double shots = double(objective.rows()) / double(support.size());
+    ForestState moved = state_;
+    if (const Adaptation::Descent* const descent = state_.adaptation.descent_for(shots)) {
+      const std::vector<float> start = score(programs).mean;
+      append(moved.forest, boosted(tree_rows(programs), objective, start, adapting_trees(*descent)));
+    }
+    return make_forest_model(std::move(moved));
+  }
+
+  std::string_view kind() const override { return "gbt"; }
+
+  base::Arrays state() const override {
+    base::Arrays out;
+    put(state_.forest, out);
+    put(state_.adaptation, out);
+    return out;
+  }
+
+ private:
+  ForestState state_;
+  ForestScorer scorer_;
+};
+
+}  // namespace
+
+BoostingSettings adapting_trees(const Adaptation::Descent& descent) {
+  BoostingSettings out;
+  out.trees = descent.steps;
+  out.rate = double(descent.rate);
+  out.depth = 3;
+  out.features = 0.3;
+  return out;
+}
+
+std::unique_ptr<CostModel> make_forest_model(ForestState state) {
+  return std::make_unique<ForestModel>(std::move(state));
+}
+
+std::unique_ptr<CostModel> forest_model_from(const base::Arrays& state) {
+  ForestState out{forest_from(state), adaptation_from(state)};
+  if (!out.adaptation.rates.empty()) throw base::UserError("array 'inner_rates': trees have none");
+  return make_forest_model(std::move(out));
+}
+
+}  // namespace graft::meta
