@@ -465,6 +465,17 @@ bool qemu_installed() {
   }
 }
 
+TEST(ModelledMeasurer, LightProgramsRunUnderQemuTwiceAsOften) {
+  if (!qemu_installed()) GTEST_SKIP() << "qemu-riscv64 is not installed";
+  ModelledSettings settings;
+  settings.qemu_every = 6;
+  Notes notes;
+  const auto measured =
+      measure(*make_modelled_measurer(p450(), {}, settings), sampled("matmul(m=16,n=16,k=16)", p450(), 12), notes);
+  for (const Measured& one : measured)
+    EXPECT_EQ(one.measurement.check, one.program_hash % 3 == 0 ? "qemu" : "host") << one.measurement.reason;
+}
+
 TEST(ModelledMeasurer, CrossCodeIsRightUnderQemu) {
   if (!qemu_installed()) GTEST_SKIP() << "qemu-riscv64 is not installed";
   for (const Platform& platform : {p450(), x280()}) {
