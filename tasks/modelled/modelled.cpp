@@ -36,8 +36,8 @@ constexpr double bytes_per_cycle = 32;  // between a cache and the next one
 constexpr double first_write_back_cycles = 2, later_write_back_cycles = 3;
 constexpr double outlier_share = 0.02, least_outlier = 1.2, greatest_outlier = 2;
 constexpr int threads = 2;
-constexpr double light_instructions = 5e7;  // half a second under qemu
-constexpr std::size_t block_size = 16;      // candidates in flight between two reports
+constexpr std::int64_t light_flops = 30'000'000;  // up to a second under qemu
+constexpr std::size_t block_size = 16;            // candidates in flight between two reports
 
 const Profile& profile_of(const Platform& platform) {
   return std::get<Modelled>(platform.how).profile;
@@ -194,10 +194,10 @@ class ModelledMeasurer : public Measurer {
     base::Result<HostBinary> host = base::Reason{};
   };
 
-  bool checked_under_qemu(const Made& made) const {
+  bool checked_under_qemu(const codegen::Workload& workload, std::uint64_t program_hash) const {
     const std::uint64_t every = std::uint64_t(modelled_.qemu_every);
     if (every == 1) return true;
-    return made.program_hash % (made.time->instructions < light_instructions ? (every + 1) / 2 : 4 * every) == 0;
+    return program_hash % (codegen::flops(workload) < light_flops ? (every + 1) / 2 : 4 * every) == 0;
   }
   bool checked_on_host(std::uint64_t program_hash) const {
     return program_hash % std::uint64_t(modelled_.host_every) == 0;
@@ -238,7 +238,7 @@ class ModelledMeasurer : public Measurer {
       if (checked.status != Status::ok) return failed_check(checked, "on this host");
       measurement.check = checked.check;
     }
-    if (checked_under_qemu(made) && qemu_works(monitor)) {
+    if (checked_under_qemu(workload, made.program_hash) && qemu_works(monitor)) {
       const Measurement emulated = run_under_qemu(workload, *made.program);
       if (emulated.status == Status::ok)
         measurement.check = emulated.check;
