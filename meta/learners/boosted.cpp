@@ -40,15 +40,8 @@ struct Rows {
   Objective objective;
 };
 Rows rows_of(std::span<const Examples> groups, Loss loss) {
-  features::Encoded programs;
-  std::vector<double> log_seconds;
-  std::vector<std::int64_t> sizes;
-  for (const Examples& group : groups) {
-    features::append(programs, group.features);
-    log_seconds.insert(log_seconds.end(), group.log_seconds.begin(), group.log_seconds.end());
-    sizes.push_back(group.size());
-  }
-  return {tree_rows(programs), Objective(loss, log_seconds, sizes)};
+  Together all = together(loss, groups);
+  return {tree_rows(all.programs), std::move(all.objective)};
 }
 
 DecisionForest trained_forest(std::span<const Examples> groups, Loss loss, const BoostingSettings& settings,

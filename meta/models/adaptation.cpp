@@ -27,7 +27,7 @@ Inputs<float> inputs_of(const features::Encoded& programs) {
   return {programs.rows.values, programs.begins, programs.parents};
 }
 
-Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<const Examples> groups) {
+Together together(Loss loss, std::span<const Examples> groups) {
   features::Encoded programs;
   std::vector<double> log_seconds;
   std::vector<std::int64_t> sizes;
@@ -36,9 +36,14 @@ Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<c
     log_seconds.insert(log_seconds.end(), group.log_seconds.begin(), group.log_seconds.end());
     sizes.push_back(group.size());
   }
+  return {std::move(programs), Objective(loss, log_seconds, sizes)};
+}
+
+Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<const Examples> groups) {
+  auto [programs, objective] = together(loss, groups);
   if (programs.programs() > 0) programs = normalisation.apply(std::move(programs));
   return {std::move(programs.rows.values), std::move(programs.begins), std::move(programs.parents),
-          Objective(loss, log_seconds, sizes)};
+          std::move(objective)};
 }
 
 void descend(const Network& network, std::vector<float>& theta, const Batch<float>& support, std::int64_t steps,

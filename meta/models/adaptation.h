@@ -33,7 +33,14 @@ struct Adaptation {
 
 Inputs<float> inputs_of(const features::Encoded& programs);
 
-// The groups as one batch, features normalised.
+// Programs of all groups, one behind the other, and their loss.
+struct Together {
+  features::Encoded programs;  // as they are
+  Objective objective;
+};
+Together together(Loss loss, std::span<const Examples> groups);
+
+// The same as one batch, features normalised.
 Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<const Examples> groups);
 
 // Full-batch Adam from `theta` on; `on_step(k)` is told after each of the steps (k = 1 .. steps), if given.

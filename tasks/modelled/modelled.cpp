@@ -199,9 +199,6 @@ class ModelledMeasurer : public Measurer {
     if (every == 1) return true;
     return program_hash % (codegen::flops(workload) < light_flops ? (every + 1) / 2 : 4 * every) == 0;
   }
-  bool checked_on_host(std::uint64_t program_hash) const {
-    return program_hash % std::uint64_t(modelled_.host_every) == 0;
-  }
 
   Made make(const codegen::Candidate& candidate) const {
     Made made;
@@ -210,7 +207,7 @@ class ModelledMeasurer : public Measurer {
     made.program_hash = codegen::hash(*made.program);
     if (known_.count({candidate.workload.text, made.program_hash})) return made;
     made.time = time_of(*made.program, platform_, modelled_.caches, modelled_.memo.get());
-    if (made.time && made.time->unsupported.empty() && checked_on_host(made.program_hash) &&
+    if (made.time && made.time->unsupported.empty() &&
         !modelled_.host_checks->knows(candidate.workload, made.program_hash))
       made.host = compile_for_host(*made.program, host_);
     return made;
@@ -233,11 +230,9 @@ class ModelledMeasurer : public Measurer {
                      fmt::format("the model of {} lacks {}", platform_.target.cpu, fmt::join(opcodes, ", ")));
     }
     Measurement measurement = outcome(Status::ok, "");
-    if (checked_on_host(made.program_hash)) {
-      const Measurement checked = modelled_.host_checks->check(workload, made.program_hash, made.host);
-      if (checked.status != Status::ok) return failed_check(checked, "on this host");
-      measurement.check = checked.check;
-    }
+    const Measurement checked = modelled_.host_checks->check(workload, made.program_hash, made.host);
+    if (checked.status != Status::ok) return failed_check(checked, "on this host");
+    measurement.check = checked.check;
     if (checked_under_qemu(workload, made.program_hash) && qemu_works(monitor)) {
       const Measurement emulated = run_under_qemu(workload, *made.program);
       if (emulated.status == Status::ok)
@@ -408,8 +403,6 @@ std::unique_ptr<Measurer> make_modelled_measurer(const Platform& platform, const
   check_platform(platform);
   if (modelled.qemu_every < 1)
     throw base::UserError("qemu_every", fmt::format("{} is less than 1", modelled.qemu_every));
-  if (modelled.host_every < 1)
-    throw base::UserError("host_every", fmt::format("{} is less than 1", modelled.host_every));
   return std::make_unique<ModelledMeasurer>(platform, settings, std::move(modelled));
 }
 

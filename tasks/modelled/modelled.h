@@ -85,19 +85,17 @@ class HostChecks {
 
 struct ModelledSettings {
   int qemu_every = 100;
-  int host_every = 1;  // of distinct programs, chosen by hash, one in so many is checked on this host
   std::shared_ptr<HostChecks> host_checks = {};  // that several measurers may share; none: one of its own
   CacheSettings caches;
   std::shared_ptr<TrafficMemo> memo;  // that several measurers may share; none: one of its own
 };
 
-// Every distinct program (or one in host_every) is compiled for this host, too, and its results checked there (check
-// "host", else "none"), without being timed; about one of `qemu_every` programs, chosen by its hash, also runs under
-// the profile's qemu as the code of the modelled cpu (check "qemu"): of workloads below 30 MFLOP two of so
-// many, of others, whose programs take qemu seconds to minutes, one of four times as many. Where qemu is not installed,
-// cannot run such code, or takes longer than the time limit, the check stays "host" and the monitor is told once. A
-// program that fails a check has that check's status, and no seconds. Code with opcodes that the cpu's model lacks is
-// `unsupported`.
+// Every distinct program is compiled for this host, too, and its results checked there (check "host"), without being
+// timed; about one of `qemu_every` programs, chosen by its hash, also runs under the profile's qemu as the code of the
+// modelled cpu (check "qemu"): of workloads below 30 MFLOP two of so many, of others, whose programs take qemu seconds
+// to minutes, one of four times as many. Where qemu is not installed, cannot run such code, or takes longer than the
+// time limit, the check stays "host" and the monitor is told once. A program that fails a check has that check's
+// status, and no seconds. Code with opcodes that the cpu's model lacks is `unsupported`.
 //
 // A measurement has the one modelled time; with the profile's noise_percent above 0 it has settings.repetitions noisy
 // ones (noisy(), seeded by program and platform).

@@ -443,20 +443,6 @@ TEST(HostChecks, MeasurersMadeWithSharedHaveTheSame) {
   EXPECT_EQ(shared.host_checks->runs(), runs);
 }
 
-TEST(HostChecks, AShareIsChosenByHash) {
-  const auto candidates = sampled("matmul(m=32,n=32,k=32)", p450(), 12);
-  ModelledSettings settings;
-  settings.host_every = 3;
-  settings.qemu_every = 1 << 30;
-  Notes notes;
-  for (const Measured& one : measure(*make_modelled_measurer(p450(), {}, settings), candidates, notes)) {
-    EXPECT_EQ(one.measurement.status, Status::ok);
-    EXPECT_EQ(one.measurement.check, one.program_hash % 3 == 0 ? "host" : "none");
-  }
-  settings.host_every = 0;
-  EXPECT_THROW(make_modelled_measurer(p450(), {}, settings), base::UserError);
-}
-
 bool qemu_installed() {
   try {
     return base::run_process({"qemu-riscv64", "--version"}, std::chrono::seconds(10)).exit_code == 0;
