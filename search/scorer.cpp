@@ -9,8 +9,9 @@
 namespace graft::search {
 namespace {
 
-constexpr std::size_t most_remembered = 65536;  // rows; about 200 MB at 800 features
-constexpr std::int64_t block_size = 32;         // candidates a thread takes at a time
+constexpr std::size_t most_remembered = 65536;          // candidates
+constexpr std::int64_t most_values = 50 * 1000 * 1000;  // of their encodings: 200 MB
+constexpr std::int64_t block_size = 32;                 // candidates a thread takes at a time
 
 std::vector<std::uint64_t> hashes(std::span<const codegen::Candidate> candidates) {
   std::vector<std::uint64_t> result;
@@ -25,7 +26,10 @@ Scorer::Scorer(const features::Encoding& encoding, codegen::Target target, int t
     : encoding_(encoding), target_(std::move(target)), threads_(threads) {}
 
 void Scorer::remember(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys) {
-  if (remembered_.size() > most_remembered) remembered_.clear();
+  if (remembered_.size() > most_remembered || remembered_values_ > most_values) {
+    remembered_.clear();
+    remembered_values_ = 0;
+  }
   std::vector<std::size_t> fresh;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (remembered_.try_emplace(keys[i]).second) fresh.push_back(i);
@@ -40,6 +44,8 @@ void Scorer::remember(std::span<const codegen::Candidate> candidates, const std:
       remembered_.find(keys[fresh[f]])->second = encoding_.encode({&*program, &candidates[fresh[f]], &target_});
     }
   });
+  for (const std::size_t i : fresh)
+    remembered_values_ += std::int64_t(remembered_.find(keys[i])->second.rows.values.size());
 }
 
 features::Encoded Scorer::encoded(std::span<const codegen::Candidate> candidates) {

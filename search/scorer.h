@@ -36,6 +36,7 @@ class Scorer {
   const meta::CostModel* model_ = nullptr;
   // By candidate hash; dropped as a whole when it grows large.
   std::unordered_map<std::uint64_t, features::Encoded> remembered_;
+  std::int64_t remembered_values_ = 0;  // numbers in all encodings: a tree has thousands
 };
 
 }  // namespace graft::search
