@@ -20,7 +20,7 @@ struct Candidate {
 };
 
 base::Result<Schedule> schedule(const Candidate& candidate);
-// Lowered for the target's vector width and threads, and within limits.
+// Lowered for the target's vector width and threads, and within limits (none for a target of unknown registers).
 base::Result<LoopProgram> program(const Candidate& candidate, const Target& target);
 // Of workload, sketch and arguments.
 std::uint64_t hash(const Candidate& candidate);
