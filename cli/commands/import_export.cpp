@@ -43,6 +43,7 @@ base::Document document_of(const formats::Counts& counts) {
       .set("rows", counts.rows)
       .set("statuses", document_of(counts.statuses))
       .set("reasons", document_of(counts.reasons))
+      .set("without_program", document_of(counts.without_program))
       .set("dropped", document_of(counts.dropped))
       .set("templates", std::move(templates));
   return document;
@@ -63,6 +64,7 @@ void print(Output& out, const formats::Counts& counts) {
   };
   listed("status", counts.statuses);
   listed("failed because", counts.reasons);
+  listed("no program because", counts.without_program);
   listed("no row because", counts.dropped);
 }
 

@@ -6,13 +6,15 @@
 #include <utility>
 
 #include "base/error.h"
+#include "datasets/formats/autotvm.h"
 
 namespace graft::datasets::formats {
 namespace {
 
 // Beyond any real set of logs, and what keeps memory below a gigabyte.
 constexpr std::int64_t most_rows = 10'000'000, most_workloads = 100'000, most_sketches = 10'000, most_reasons = 10'000;
-constexpr std::size_t longest_name = 64;
+constexpr std::size_t longest_name = 64;        // of a platform
+constexpr std::size_t longest_workload = 2000;  // characters
 
 constexpr std::string_view prefix = "import:";
 
@@ -69,6 +71,9 @@ ImportedDataset::ImportedDataset(const std::string& platform, std::string_view f
                .rows = {}}) {}
 
 int ImportedDataset::position_of(const codegen::Workload& workload) {
+  if (workload.text.size() > longest_workload) {
+    throw base::UserError(fmt::format("a workload of more than {} characters", longest_workload));
+  }
   const int position = writer_.position_of(workload);
   check_count(position + 1, most_workloads, "workloads");
   return position;
@@ -80,7 +85,7 @@ int ImportedDataset::position_of(const std::shared_ptr<const codegen::Sketch>& s
   return position;
 }
 
-void ImportedDataset::add(const Dataset::Row& row, std::string_view of, bool has_program) {
+void ImportedDataset::add(const Dataset::Row& row, std::string_view of, std::string_view without_program) {
   check_count(counts_.rows + 1, most_rows, "rows");
   writer_.add(row);
   ++counts_.rows;
@@ -94,7 +99,8 @@ void ImportedDataset::add(const Dataset::Row& row, std::string_view of, bool has
   }
   ++known->second.rows;
   known->second.ok += is_ok;
-  known->second.with_program += has_program;
+  known->second.with_program += without_program.empty();
+  if (!without_program.empty()) count(counts_.without_program, without_program);
 }
 
 void ImportedDataset::drop(std::string_view why) {
@@ -112,7 +118,9 @@ ImportedDataset& Import::dataset(const std::string& platform) {
 }
 
 const std::vector<Importer>& importers() {
-  static const std::vector<Importer> table = {};
+  static const std::vector<Importer> table = {
+      {"autotvm", "logs of AutoTVM, JSON lines", {}, import_autotvm},
+  };
   return table;
 }
 

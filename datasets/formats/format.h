@@ -25,11 +25,12 @@ namespace graft::datasets::formats {
 struct Counts {
   using ByName = std::map<std::string, std::int64_t, std::less<>>;
   struct Template {
-    std::int64_t rows = 0, ok = 0, with_program = 0;  // the others are numbers only
+    std::int64_t rows = 0, ok = 0, with_program = 0;
   };
   std::int64_t records = 0, rows = 0;
   ByName statuses;                                         // of rows
   ByName reasons;                                          // of rows that are not ok
+  ByName without_program;                                  // of rows that are numbers only, by why
   ByName dropped;                                          // of records that became no row, by why
   std::map<std::string, Template, std::less<>> templates;  // of rows
 };
@@ -43,9 +44,10 @@ class ImportedDataset {
   // Positions for rows. UserError when there are more than any real file has.
   int position_of(const codegen::Workload& workload);
   int position_of(const std::shared_ptr<const codegen::Sketch>& sketch);
-  // `of`: the template or whatever else the record says it was made by. Rows that were not lowered have program hash 0.
-  // Reasons are a few words, as few different ones as possible.
-  void add(const Dataset::Row& row, std::string_view of, bool has_program);
+  // `of`: the template or whatever else the record says it was made by. `without_program`: why the row is numbers only,
+  // empty where its sketch has a program. Rows that were not lowered have program hash 0. Reasons are a few words, as
+  // few different ones as possible.
+  void add(const Dataset::Row& row, std::string_view of, std::string_view without_program = {});
   // A record was read / became no row.
   void count_record() { ++counts_.records; }
   void drop(std::string_view why);

@@ -1,0 +1,273 @@
+#include "datasets/formats/autotvm.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "base/document.h"
+#include "base/error.h"
+#include "datasets/formats/autotvm_tasks.h"
+#include "datasets/formats/autotvm_templates.h"
+#include "datasets/formats/lines.h"
+
+namespace graft::datasets::formats {
+namespace {
+
+using base::UserError;
+
+constexpr std::int64_t longest_record = std::int64_t(1) << 16;
+constexpr std::size_t most_repetitions = 1000, most_knobs = 64, most_values = 256, longest_knob = 64;
+constexpr double no_time = 1e9;  // what a failed record has in a time's place
+
+// By number; tvm.autotvm.measure.MeasureErrorNo.
+struct ErrorName {
+  Status status;
+  std::string_view reason;
+};
+constexpr std::array errors = {ErrorName{Status::ok, ""},
+                               ErrorName{Status::does_not_lower, "instantiation error"},
+                               ErrorName{Status::does_not_compile, "compile error (host)"},
+                               ErrorName{Status::does_not_compile, "compile error (device)"},
+                               ErrorName{Status::crashed, "runtime error"},
+                               ErrorName{Status::wrong_result, "wrong answer"},
+                               ErrorName{Status::timed_out, "build timeout"},
+                               ErrorName{Status::timed_out, "run timeout"},
+                               ErrorName{Status::crashed, "unknown error"}};
+
+struct Record {
+  std::string_view input;  // its text
+  Knobs knobs;
+  std::vector<double> seconds;
+  std::int64_t error = 0;
+};
+
+void read_knob(JsonReader& reader, Knobs& knobs) {
+  reader.begin_list();
+  const auto item = [&](std::string_view what) {
+    if (!reader.next_item()) reader.fail(fmt::format("a knob without {}", what));
+  };
+  item("a name");
+  Knobs::Knob& knob = knobs.next();
+  knob.name = reader.string();
+  if (knob.name.empty() || knob.name.size() > longest_knob || !is_plain_name(knob.name)) {
+    reader.fail("the name of a knob must be letters, digits and '_'");
+  }
+  if (&knobs.named(knob.name) != &knob) reader.fail(fmt::format("knob '{}' is there twice", knob.name));
+  item("a kind");
+  const std::string_view kind = reader.string();
+  const auto add = [&](std::int64_t value) {
+    if (knobs.values.size() == most_values) reader.fail(fmt::format("knobs of more than {} values", most_values));
+    knobs.values.push_back(value);
+    ++knob.count;
+  };
+  item("a value");
+  if (kind == "sp" || kind == "re") {
+    knob.kind = kind == "sp" ? Knobs::Kind::split : Knobs::Kind::reorder;
+    for (reader.begin_list(); reader.next_item();) add(reader.integer());
+  } else if (kind == "an") {
+    knob.kind = Knobs::Kind::annotate;
+    for (reader.begin_list(); reader.next_item();) {
+      const std::string_view word = reader.string();
+      const auto known = std::find(annotations.begin(), annotations.end(), word);
+      if (known == annotations.end()) reader.fail(fmt::format("unknown annotation '{}'", word));
+      add(known - annotations.begin());
+    }
+  } else if (kind == "ot") {
+    knob.kind = Knobs::Kind::other;
+    switch (reader.kind()) {
+      case JsonReader::Kind::boolean:
+        add(reader.boolean());
+        break;
+      case JsonReader::Kind::number:
+        add(reader.integer());
+        break;
+      default:
+        reader.fail(fmt::format("expected an integer or true or false as the value of knob '{}'", knob.name));
+    }
+  } else {
+    reader.fail(fmt::format("unknown kind of knob '{}'; known: sp, re, an, ot", kind));
+  }
+  if (reader.next_item()) reader.fail("a knob of more than name, kind and value");
+}
+
+// [[seconds, ...], error, ...]
+void read_result(JsonReader& reader, Record& record) {
+  reader.begin_list();
+  if (!reader.next_item()) reader.fail("a result without times");
+  record.seconds.clear();
+  for (reader.begin_list(); reader.next_item();) {
+    const double seconds = reader.number();
+    if (!(seconds > 0)) reader.fail(fmt::format("a time of {} seconds", seconds));
+    if (record.seconds.size() == most_repetitions) reader.fail(fmt::format("more than {} times", most_repetitions));
+    record.seconds.push_back(seconds);
+  }
+  if (!reader.next_item()) reader.fail("a result without an error number");
+  record.error = reader.integer();
+  if (record.error < 0 || record.error >= std::int64_t(errors.size())) {
+    reader.fail(fmt::format("unknown error number {}", record.error));
+  }
+  while (reader.next_item()) reader.skip();
+}
+
+void read_record(JsonReader reader, Record& record) {
+  record.input = {};
+  record.knobs.clear();
+  bool config = false, result = false;
+  reader.begin_map();
+  for (std::string_view key; reader.next_key(key);) {
+    if (key == "input") {
+      record.input = reader.raw();
+    } else if (key == "config") {
+      reader.begin_map();
+      while (reader.next_key(key)) {
+        if (key != "entity") {
+          reader.skip();
+          continue;
+        }
+        config = true;
+        for (reader.begin_list(); reader.next_item();) {
+          if (record.knobs.size() == most_knobs) reader.fail(fmt::format("more than {} knobs", most_knobs));
+          read_knob(reader, record.knobs);
+        }
+      }
+    } else if (key == "result") {
+      result = true;
+      read_result(reader, record);
+    } else if (key == "version") {
+      if (reader.number() != 0.2) reader.fail("expected a record of version 0.2");
+    } else {
+      reader.skip();
+    }
+  }
+  reader.end();
+  if (record.input.empty() || !config || !result) {
+    reader.fail("is no record of AutoTVM 0.2: 'input', 'config' with 'entity', or 'result' is missing");
+  }
+}
+
+// What is known of all records with the same input.
+struct TaskHere {
+  Task task;
+  const Template* known = nullptr;  // nullptr: no sketch for this template
+  int workload = 0;                 // position in the dataset
+};
+
+class AutoTvm {
+ public:
+  explicit AutoTvm(Import& import) : import_(import), dataset_(import.dataset()) {}
+
+  void file(const std::filesystem::path& path) {
+    LineReader lines(path, longest_record);
+    while (lines.next()) {
+      read_record(lines.json(), record_);
+      dataset_.count_record();
+      add(task(lines), lines);
+      if (dataset_.counts().records % 10'000 == 0) {
+        import_.monitor().progress(path.filename().string(), lines.number(), 0);
+      }
+    }
+  }
+
+ private:
+  // Neighbouring records tend to be of one task.
+  const TaskHere& task(const LineReader& lines) {
+    if (last_ != nullptr && *last_text_ == record_.input) return *last_;
+    constexpr std::size_t most_tasks = 2000;  // that are remembered
+    if (tasks_.size() > most_tasks) tasks_.clear();
+    auto known = tasks_.find(std::string(record_.input));
+    if (known == tasks_.end()) {
+      TaskHere made;
+      made.task = task_of(base::parse_json(record_.input, lines.place()), lines.place());
+      made.known = template_named(made.task.name);
+      made.workload = dataset_.position_of(made.task.workload);
+      known = tasks_.emplace(std::string(record_.input), std::move(made)).first;
+    }
+    last_text_ = &known->first;
+    last_ = &known->second;
+    return *last_;
+  }
+
+  void add(const TaskHere& of, const LineReader& lines) {
+    const ErrorName& error = errors[std::size_t(record_.error)];
+    row_.measurement.status = error.status;
+    row_.measurement.reason = error.reason;
+    row_.measurement.seconds.clear();
+    if (record_.error == 0) {
+      for (const double seconds : record_.seconds) {
+        if (seconds < no_time) row_.measurement.seconds.push_back(seconds);
+      }
+      if (row_.measurement.seconds.empty()) {
+        dataset_.drop("no error, but no time either");
+        return;
+      }
+    }
+    row_.measurement.clock = "wall";
+    row_.measurement.check = "none";
+    row_.workload = of.workload;
+    row_.arguments.clear();
+    std::string why = "no sketch for this template";
+    std::shared_ptr<const codegen::Sketch> sketch;
+    if (of.known != nullptr) {
+      base::Result<std::shared_ptr<const codegen::Sketch>> made =
+          of.known->sketch(of.task.shape, record_.knobs, row_.arguments);
+      if (made) {
+        sketch = std::move(*made);
+        why.clear();
+      } else {
+        why = made.reason().text;
+      }
+    }
+    if (!sketch) {
+      row_.arguments.clear();
+      sketch = knobs_only(of.task.name, lines);
+      why = fmt::format("{}: {}", of.task.name, why);
+    }
+    row_.sketch = dataset_.position_of(sketch);
+    dataset_.add(row_, of.task.name, why);
+  }
+
+  // A sketch of columns, one for every value of every knob; the outermost part of a split follows from the others.
+  std::shared_ptr<const codegen::Sketch> knobs_only(const std::string& name, const LineReader& lines) {
+    std::string text = fmt::format("sketch {}\ncolumns", name);
+    for (const Knobs::Knob& knob : record_.knobs) {
+      for (int i = 0; i < knob.count; ++i) {
+        const std::int64_t value = record_.knobs.values[std::size_t(knob.first + i)];
+        const bool follows = knob.kind == Knobs::Kind::split && i == 0;
+        if (follows) continue;
+        text += fmt::format(" ${}", knob.name);
+        if (knob.count > 1) text += fmt::format("_{}", i);
+        if (knob.kind == Knobs::Kind::annotate) text += fmt::format("{{{}}}", fmt::join(annotations, "|"));
+        row_.arguments.push_back(value);
+      }
+    }
+    auto [known, is_new] = columns_.try_emplace(text);
+    if (is_new) {
+      known->second = std::make_shared<const codegen::Sketch>(codegen::parse_sketch(text + "\n", lines.place()));
+    }
+    return known->second;
+  }
+
+  Import& import_;
+  ImportedDataset& dataset_;
+  Record record_;
+  Dataset::Row row_;
+  std::unordered_map<std::string, TaskHere> tasks_;  // by the text of their input
+  const std::string* last_text_ = nullptr;
+  const TaskHere* last_ = nullptr;
+  std::unordered_map<std::string, std::shared_ptr<const codegen::Sketch>> columns_;  // by text
+};
+
+}  // namespace
+
+void import_autotvm(Import& import) {
+  AutoTvm records(import);
+  for (const std::filesystem::path& file : import.settings().files) records.file(file);
+}
+
+}  // namespace graft::datasets::formats

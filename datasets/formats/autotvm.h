@@ -1,0 +1,23 @@
+// AutoTVM's logs: JSON lines of version 0.2, as tvm.autotvm writes them.
+//
+//   {"input": [target, template, [["TENSOR", shape, dtype], ...], {}], "config": {"entity": [[knob, kind, value],
+//   ...]},
+//    "result": [[seconds, ...], error, ...], "version": 0.2}
+//
+// Operator and shapes become a workload, the template a sketch of ours (templates/) and its knobs the sketch's
+// arguments (tile sizes in elements where the template counts tiles). Where we have no sketch for a template, or it
+// cannot say what the knobs ask for, the knobs alone are kept, by their names. Records that failed keep their status;
+// the time of 1e9 seconds that stands for one is no time.
+#pragma once
+
+#include "datasets/formats/format.h"
+
+namespace graft::datasets::formats {
+
+void import_autotvm(Import& import);
+
+// Our own rows as such records, under the template name "graft.<sketch>": arguments of sketches are "ot" knobs. Records
+// of imported rows of columns get back their names, not the tuner's own kinds.
+Counts export_autotvm(const DatasetFile& from, const TextSink& to);
+
+}  // namespace graft::datasets::formats

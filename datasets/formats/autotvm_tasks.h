@@ -1,0 +1,39 @@
+// Private to this folder: what an AutoTVM record measured, from its "input".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/document.h"
+#include "codegen/expression/workload.h"
+
+namespace graft::datasets::formats {
+
+// Sizes as our operators call them; those that an operator lacks are 0.
+struct Shape {
+  enum class Operator { unknown, conv2d, depthwise_conv2d, dense, batch_matmul };
+  Operator op = Operator::unknown;
+  std::int64_t n = 0, c = 0, h = 0, w = 0, k = 0, r = 0, s = 0;  // images: k output channels, windows of r x s
+  std::int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  std::int64_t top = 0, left = 0, bottom = 0, right = 0;  // padding
+  std::int64_t out_h = 0, out_w = 0;
+  std::int64_t b = 0, m = 0, columns = 0, depth = 0;  // matrices: [b] m x columns, sums of `depth` products
+  bool is_padded() const { return top + left + bottom + right > 0; }
+};
+
+struct Task {
+  std::string name;  // of the template
+  codegen::Workload workload;
+  Shape shape;
+};
+
+// `input`: [target, template, arguments, {}]. The workload is an operator's or index expression where the template's
+// name says an operator that we know in a way that we know, else "table(name=<template>,...)" with the sizes of the
+// tensors and whatever integers stand behind them. UserError at `place`, also for tensors of more than 2^40 elements.
+Task task_of(const base::Document& input, const std::string& place);
+
+// Letters, digits, '_', '.' and '-'.
+bool is_plain_name(std::string_view name);
+
+}  // namespace graft::datasets::formats
