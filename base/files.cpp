@@ -53,42 +53,73 @@ std::filesystem::path path_of(int descriptor) {
 
 }  // namespace
 
-std::string read_file(const std::filesystem::path& path, std::int64_t limit_bytes) {
-  const auto refuse = [&](std::string_view why) { return UserError(path.string(), why); };
-  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (descriptor.get() < 0) throw refuse(fmt::format("cannot be read: {}", system_message(errno)));
-  struct stat about {};
-  if (::fstat(descriptor.get(), &about) != 0) throw refuse(fmt::format("cannot be read: {}", system_message(errno)));
-  if (S_ISDIR(about.st_mode)) throw refuse("is a directory; expected a file");
-  const std::string too_large = fmt::format("is larger than {} bytes", limit_bytes);
-  // Packed or not, a file over the limit is refused before a byte of it is read.
-  if (about.st_size > limit_bytes) throw refuse(too_large);
+struct InputFile::Handles {
+  std::filesystem::path path;
+  std::int64_t stored_bytes = 0;
+  std::unique_ptr<gzFile_s, int (*)(gzFile)> file{nullptr, ::gzclose_r};
 
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(::gzdopen(descriptor.get(), "rb"), ::gzclose_r);
-  if (!file) throw Failure(fmt::format("{}: cannot be read: out of memory", path.string()));
+  UserError refused(std::string_view why) const { return UserError(path.string(), why); }
+};
+
+InputFile::InputFile(const std::filesystem::path& path) : handles_(std::make_unique<Handles>()) {
+  handles_->path = path;
+  const auto refuse = [&] { return handles_->refused(fmt::format("cannot be read: {}", system_message(errno))); };
+  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (descriptor.get() < 0) throw refuse();
+  struct stat about {};
+  if (::fstat(descriptor.get(), &about) != 0) throw refuse();
+  if (S_ISDIR(about.st_mode)) throw handles_->refused("is a directory; expected a file");
+  handles_->stored_bytes = about.st_size;
+  handles_->file.reset(::gzdopen(descriptor.get(), "rb"));
+  if (!handles_->file) throw Failure(fmt::format("{}: cannot be read: out of memory", path.string()));
   descriptor.release();  // gzclose_r closes it
-  ::gzbuffer(file.get(), 1 << 17);
+  ::gzbuffer(handles_->file.get(), 1 << 17);
+}
+
+InputFile::~InputFile() = default;
+InputFile::InputFile(InputFile&& other) noexcept = default;
+InputFile& InputFile::operator=(InputFile&& other) noexcept = default;
+
+std::int64_t InputFile::stored_bytes() const {
+  return handles_->stored_bytes;
+}
+
+std::size_t InputFile::read(std::span<char> into) {
+  std::size_t used = 0;
+  while (used < into.size()) {
+    const std::size_t asked = std::min<std::size_t>(into.size() - used, 1 << 30);
+    const int got = ::gzread(handles_->file.get(), into.data() + used, unsigned(asked));
+    int error = Z_OK;
+    const char* const message = ::gzerror(handles_->file.get(), &error);
+    if (got < 0) {
+      throw handles_->refused(error == Z_ERRNO ? fmt::format("cannot be read: {}", system_message(errno))
+                                               : fmt::format("is not valid gzip: {}", message));
+    }
+    used += std::size_t(got);
+    if (std::size_t(got) < asked) {
+      if (error == Z_BUF_ERROR) throw handles_->refused("is not valid gzip: it ends in the middle");
+      break;
+    }
+  }
+  return used;
+}
+
+std::string read_file(const std::filesystem::path& path, std::int64_t limit_bytes) {
+  InputFile file(path);
+  const UserError too_large(path.string(), fmt::format("is larger than {} bytes", limit_bytes));
+  // Packed or not, a file over the limit is refused before a byte of it is read.
+  if (file.stored_bytes() > limit_bytes) throw too_large;
   std::string content;
   std::size_t used = 0;
   for (;;) {
     // One byte more than the limit is asked for, so that a file of exactly the limit ends by itself.
     const std::size_t room = std::size_t(limit_bytes) + 1 - used;
-    if (used == content.size()) {
-      const std::size_t grown = used == 0 ? std::size_t(about.st_size) + 1 : std::max<std::size_t>(1 << 18, used);
-      content.resize(used + std::min(room, grown));
-    }
-    const std::size_t asked = std::min<std::size_t>(content.size() - used, 1 << 30);
-    const int got = ::gzread(file.get(), content.data() + used, unsigned(asked));
-    int error = Z_OK;
-    const char* const message = ::gzerror(file.get(), &error);
-    if (got < 0) {
-      throw refuse(error == Z_ERRNO ? fmt::format("cannot be read: {}", system_message(errno))
-                                    : fmt::format("is not valid gzip: {}", message));
-    }
-    used += std::size_t(got);
-    if (used > std::size_t(limit_bytes)) throw refuse(too_large);
-    if (std::size_t(got) < asked) {
-      if (error == Z_BUF_ERROR) throw refuse("is not valid gzip: it ends in the middle");
+    const std::size_t grown = used == 0 ? std::size_t(file.stored_bytes()) + 1 : std::max<std::size_t>(1 << 18, used);
+    content.resize(used + std::min(room, grown));
+    const std::size_t asked = content.size() - used, got = file.read({content.data() + used, asked});
+    used += got;
+    if (used > std::size_t(limit_bytes)) throw too_large;
+    if (got < asked) {
       content.resize(used);
       return content;
     }

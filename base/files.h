@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,6 +13,23 @@ namespace graft::base {
 // Whole file, plain or gzip (by its first two bytes). Throws UserError if it is missing, unreadable, or larger than
 // `limit_bytes` once unpacked.
 std::string read_file(const std::filesystem::path& path, std::int64_t limit_bytes = std::int64_t(1) << 30);
+
+// The same file piece by piece, for content that need not fit into memory.
+class InputFile {
+ public:
+  explicit InputFile(const std::filesystem::path& path);  // UserError as read_file
+  ~InputFile();
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&& other) noexcept;
+
+  std::int64_t stored_bytes() const;  // on the disk, packed or not
+  // Fills the front of `into`; less than its size only at the end of the file. UserError for broken or truncated gzip.
+  std::size_t read(std::span<char> into);
+
+ private:
+  struct Handles;
+  std::unique_ptr<Handles> handles_;
+};
 
 // Writes beside `path`, fsyncs, renames over it, fsyncs the directory. Throws Failure.
 void replace_file(const std::filesystem::path& path, std::string_view content);

@@ -126,64 +126,140 @@ void Dataset::add(const Trial& trial) {
                   trial.candidate.arguments, trial.program_hash, trial.measurement});
 }
 
-void write_dataset(const Dataset& dataset, const std::filesystem::path& path) {
-  h5::Writer writer(kind);
-  writer.text("platform/id", dataset.platform);
-  writer.text("platform/source", dataset.source);
-  writer.text("platform/yaml", dataset.platform_yaml);
-  writer.text("platform/target", target_document(dataset.target).to_json());
-  writer.text("provenance", dataset.provenance.to_json());
+struct DatasetWriter::Content {
+  h5::Writer writer{kind};
+  Dataset head;
+  std::unordered_map<std::string, int> workloads;   // positions
+  std::unordered_map<std::uint64_t, int> sketches;  // by hash
+  std::int64_t rows = 0;
+  QualityTally tally;
+  TextTable reasons, clocks, checks;
+  // Rows that wait to be packed.
+  std::vector<std::int64_t> workload, sketch, argument_counts, arguments, reason, repetitions, clock, check;
+  std::vector<std::uint64_t> program_hash;
+  std::vector<std::uint8_t> status;
+  std::vector<double> seconds, reference_ratio;
 
+  void flush() {
+    const auto integers = [&](const char* name, std::vector<std::int64_t>& values, std::int64_t chunk = h5::row_chunk) {
+      writer.integers(name, values, chunk);
+      values.clear();
+    };
+    integers("rows/workload", workload);
+    integers("rows/sketch", sketch);
+    integers("rows/argument_count", argument_counts);
+    integers("rows/arguments", arguments, flat_chunk);
+    writer.hashes("rows/program_hash", program_hash);
+    writer.bytes("rows/status", status);
+    integers("rows/reason", reason);
+    integers("rows/repetitions", repetitions);
+    writer.numbers("rows/seconds", seconds, flat_chunk);
+    integers("rows/clock", clock);
+    integers("rows/check", check);
+    writer.numbers("rows/reference_ratio", reference_ratio);
+    program_hash.clear();
+    status.clear();
+    seconds.clear();
+    reference_ratio.clear();
+  }
+};
+
+DatasetWriter::DatasetWriter(Dataset head) : content_(std::make_unique<Content>()) {
+  assert(head.rows.empty());
+  content_->head = std::move(head);
+  const Dataset& known = content_->head;
+  for (int w = 0; w < int(known.workloads.size()); ++w)
+    content_->workloads.emplace(known.workloads[std::size_t(w)].text, w);
+  for (int s = 0; s < int(known.sketches.size()); ++s)
+    content_->sketches.emplace(codegen::hash(*known.sketches[std::size_t(s)]), s);
+}
+
+DatasetWriter::~DatasetWriter() = default;
+DatasetWriter::DatasetWriter(DatasetWriter&& other) noexcept = default;
+DatasetWriter& DatasetWriter::operator=(DatasetWriter&& other) noexcept = default;
+
+Dataset& DatasetWriter::head() {
+  return content_->head;
+}
+
+std::int64_t DatasetWriter::rows() const {
+  return content_->rows;
+}
+
+int DatasetWriter::position_of(const codegen::Workload& workload) {
+  std::vector<codegen::Workload>& all = content_->head.workloads;
+  const auto [known, is_new] = content_->workloads.try_emplace(workload.text, int(all.size()));
+  if (is_new) all.push_back(workload);
+  return known->second;
+}
+
+int DatasetWriter::position_of(const std::shared_ptr<const codegen::Sketch>& sketch) {
+  std::vector<std::shared_ptr<const codegen::Sketch>>& all = content_->head.sketches;
+  const auto [known, is_new] = content_->sketches.try_emplace(codegen::hash(*sketch), int(all.size()));
+  if (is_new) all.push_back(sketch);
+  // Two sketches of one hash: never seen, and looked for the slow way.
+  return *all[std::size_t(known->second)] == *sketch ? known->second : datasets::position_of(all, sketch);
+}
+
+void DatasetWriter::add(const Dataset::Row& row) {
+  constexpr std::int64_t block = 8 * h5::row_chunk;
+  Content& to = *content_;
+  const Measurement& measurement = row.measurement;
+  if (const std::string problem = contradiction(measurement); !problem.empty()) {
+    throw base::Failure(fmt::format("row {} cannot be written: {}", to.rows, problem));
+  }
+  assert(std::size_t(row.workload) < to.head.workloads.size() && std::size_t(row.sketch) < to.head.sketches.size());
+  to.workload.push_back(row.workload);
+  to.sketch.push_back(row.sketch);
+  to.argument_counts.push_back(std::int64_t(row.arguments.size()));
+  to.arguments.insert(to.arguments.end(), row.arguments.begin(), row.arguments.end());
+  to.program_hash.push_back(row.program_hash);
+  to.status.push_back(std::uint8_t(measurement.status));
+  to.reason.push_back(to.reasons.number_of(measurement.reason));
+  to.repetitions.push_back(std::int64_t(measurement.seconds.size()));
+  to.seconds.insert(to.seconds.end(), measurement.seconds.begin(), measurement.seconds.end());
+  to.clock.push_back(to.clocks.number_of(measurement.clock));
+  to.check.push_back(to.checks.number_of(measurement.check));
+  to.reference_ratio.push_back(measurement.reference_ratio);
+  to.tally.add(row);
+  if (++to.rows % block == 0) to.flush();
+}
+
+void DatasetWriter::commit(const std::filesystem::path& path) {
+  Content& from = *content_;
+  h5::Writer& writer = from.writer;
+  from.flush();
+  writer.text("platform/id", from.head.platform);
+  writer.text("platform/source", from.head.source);
+  writer.text("platform/yaml", from.head.platform_yaml);
+  writer.text("platform/target", target_document(from.head.target).to_json());
+  writer.text("provenance", from.head.provenance.to_json());
   std::vector<std::string> workloads, sketches, statuses;
-  for (const codegen::Workload& workload : dataset.workloads) workloads.push_back(workload.text);
-  for (const auto& sketch : dataset.sketches) sketches.push_back(codegen::to_text(*sketch));
+  for (const codegen::Workload& workload : from.head.workloads) workloads.push_back(workload.text);
+  for (const auto& sketch : from.head.sketches) sketches.push_back(codegen::to_text(*sketch));
 #define X(name) statuses.push_back(std::string(name_of(Status::name)));
   GRAFT_STATUSES(X)
 #undef X
   writer.texts("workloads", workloads);
   writer.texts("sketches", sketches);
   writer.texts("statuses", statuses);
-  writer.text("card", card(dataset).to_json());
+  writer.text("card", from.tally.card(from.head).to_json());
+  writer.texts("reasons", from.reasons.texts());
+  writer.texts("clocks", from.clocks.texts());
+  writer.texts("checks", from.checks.texts());
+  writer.commit(path);
+}
 
-  std::vector<std::int64_t> workload, sketch, argument_counts, arguments, reason, repetitions, clock, check;
-  std::vector<std::uint64_t> program_hash;
-  std::vector<std::uint8_t> status;
-  std::vector<double> seconds, reference_ratio;
-  TextTable reasons, clocks, checks;
-  for (const Dataset::Row& row : dataset.rows) {
-    const Measurement& measurement = row.measurement;
-    if (const std::string problem = contradiction(measurement); !problem.empty()) {
-      throw base::Failure(fmt::format("{}: row {} cannot be written: {}", path.string(), workload.size(), problem));
-    }
-    assert(std::size_t(row.workload) < dataset.workloads.size() && std::size_t(row.sketch) < dataset.sketches.size());
-    workload.push_back(row.workload);
-    sketch.push_back(row.sketch);
-    argument_counts.push_back(std::int64_t(row.arguments.size()));
-    arguments.insert(arguments.end(), row.arguments.begin(), row.arguments.end());
-    program_hash.push_back(row.program_hash);
-    status.push_back(std::uint8_t(measurement.status));
-    reason.push_back(reasons.number_of(measurement.reason));
-    repetitions.push_back(std::int64_t(measurement.seconds.size()));
-    seconds.insert(seconds.end(), measurement.seconds.begin(), measurement.seconds.end());
-    clock.push_back(clocks.number_of(measurement.clock));
-    check.push_back(checks.number_of(measurement.check));
-    reference_ratio.push_back(measurement.reference_ratio);
-  }
-  writer.texts("reasons", reasons.texts());
-  writer.texts("clocks", clocks.texts());
-  writer.texts("checks", checks.texts());
-  writer.integers("rows/workload", workload);
-  writer.integers("rows/sketch", sketch);
-  writer.integers("rows/argument_count", argument_counts);
-  writer.integers("rows/arguments", arguments, flat_chunk);
-  writer.hashes("rows/program_hash", program_hash);
-  writer.bytes("rows/status", status);
-  writer.integers("rows/reason", reason);
-  writer.integers("rows/repetitions", repetitions);
-  writer.numbers("rows/seconds", seconds, flat_chunk);
-  writer.integers("rows/clock", clock);
-  writer.integers("rows/check", check);
-  writer.numbers("rows/reference_ratio", reference_ratio);
+void write_dataset(const Dataset& dataset, const std::filesystem::path& path) {
+  DatasetWriter writer({.platform = dataset.platform,
+                        .source = dataset.source,
+                        .platform_yaml = dataset.platform_yaml,
+                        .target = dataset.target,
+                        .provenance = dataset.provenance,
+                        .workloads = dataset.workloads,
+                        .sketches = dataset.sketches,
+                        .rows = {}});
+  for (const Dataset::Row& row : dataset.rows) writer.add(row);
   writer.commit(path);
 }
 

@@ -44,6 +44,31 @@ void write_dataset(const Dataset& dataset, const std::filesystem::path& path);
 // Throws UserError for a file that is missing, truncated, no HDF5, of a newer schema, or inconsistent ("<file>: ...").
 Dataset read_dataset(const std::filesystem::path& path);
 
+// The same file row by row, for measurements that need not fit into memory: rows are packed as they come, some 50 bytes
+// are kept for each. Written as a whole by `commit`, or not at all.
+class DatasetWriter {
+ public:
+  explicit DatasetWriter(Dataset head);  // without rows
+  ~DatasetWriter();
+  DatasetWriter(DatasetWriter&& other) noexcept;
+  DatasetWriter& operator=(DatasetWriter&& other) noexcept;
+
+  // What is known so far; its platform, target and provenance may be changed until `commit`.
+  Dataset& head();
+  std::int64_t rows() const;
+  // Positions for rows; what is new is added.
+  int position_of(const codegen::Workload& workload);
+  int position_of(const std::shared_ptr<const codegen::Sketch>& sketch);
+  // Failure for a contradictory measurement (trial.h).
+  void add(const Dataset::Row& row);
+  // Once, last. Throws Failure.
+  void commit(const std::filesystem::path& path);
+
+ private:
+  struct Content;
+  std::unique_ptr<Content> content_;
+};
+
 // A dataset's file whose rows are read by position, without unpacking those that lie elsewhere: for episodes of files
 // that are large. Cheapest where the rows of a workload lie together, as `graft collect` writes them. Errors as
 // read_dataset: of the rows when they are read.

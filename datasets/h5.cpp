@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cassert>
 #include <limits>
+#include <map>
 #include <type_traits>
 #include <utility>
 
@@ -174,37 +175,73 @@ std::string kind_of(const std::filesystem::path& path) {
 }
 
 struct Writer::Handles {
+  // Open as long as it may grow, so that the library keeps its last chunk unpacked.
+  struct Column {
+    Id dataset;
+    hsize_t length = 0;
+    bool narrow = false;  // i32
+  };
   Id file, links, strings;
+  std::map<std::string, Column> columns;  // behind `file`: closed before it
 
   static hid_t checked(hid_t result, std::string_view name) {
     if (result < 0) throw Failure(fmt::format("HDF5 cannot write '{}'", name));
     return result;
   }
 
-  // chunk 0: contiguous, as scalars and empty columns must be.
+  Id make(const std::string& name, hid_t stored, const Id& space, const Id& creation) {
+    H5Pset_obj_track_times(creation, false);  // equal content gives equal files
+    return Id(checked(H5Dcreate2(file, name.c_str(), stored, space, links, creation, H5P_DEFAULT), name), H5Dclose);
+  }
+
+  // Neither chunked nor deflated; scalars have no shape.
   void write(const std::string& name, hid_t stored, hid_t in_memory_type, const std::vector<hsize_t>& shape,
-             const void* data, std::int64_t chunk) {
+             const void* data) {
     const Id space(
         checked(shape.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(int(shape.size()), shape.data(), nullptr),
                 name),
         H5Sclose);
     const Id creation(checked(H5Pcreate(H5P_DATASET_CREATE), name), H5Pclose);
-    H5Pset_obj_track_times(creation, false);  // equal content gives equal files
+    const Id dataset = make(name, stored, space, creation);
     const bool any = std::find(shape.begin(), shape.end(), hsize_t(0)) == shape.end();
-    if (chunk > 0 && any) {
-      const hsize_t size = std::min(shape.front(), hsize_t(chunk));
-      checked(H5Pset_chunk(creation, 1, &size), name);
-      checked(H5Pset_deflate(creation, 1), name);
-    }
-    const Id dataset(checked(H5Dcreate2(file, name.c_str(), stored, space, links, creation, H5P_DEFAULT), name),
-                     H5Dclose);
     if (any) checked(H5Dwrite(dataset, in_memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), name);
   }
 
   template <class T>
-  void column(const std::string& name, hid_t stored, hid_t in_memory_type, std::span<const T> values,
-              std::int64_t chunk) {
-    write(name, stored, in_memory_type, {hsize_t(values.size())}, values.data(), chunk);
+  Column& append(const std::string& name, hid_t stored, hid_t in_memory_type, std::span<const T> values,
+                 std::int64_t chunk) {
+    const auto [place, is_new] = columns.try_emplace(name);
+    Column& column = place->second;
+    if (is_new) {
+      const hsize_t none = 0, unlimited = H5S_UNLIMITED, size = hsize_t(chunk);
+      const Id space(checked(H5Screate_simple(1, &none, &unlimited), name), H5Sclose);
+      const Id creation(checked(H5Pcreate(H5P_DATASET_CREATE), name), H5Pclose);
+      checked(H5Pset_chunk(creation, 1, &size), name);
+      checked(H5Pset_deflate(creation, 1), name);
+      column.dataset = make(name, stored, space, creation);
+    }
+    if (values.empty()) return column;
+    const hsize_t begin = column.length, count = values.size(), end = begin + count;
+    checked(H5Dset_extent(column.dataset, &end), name);
+    const Id within(checked(H5Dget_space(column.dataset), name), H5Sclose);
+    const Id memory(checked(H5Screate_simple(1, &count, nullptr), name), H5Sclose);
+    checked(H5Sselect_hyperslab(within, H5S_SELECT_SET, &begin, nullptr, &count, nullptr), name);
+    checked(H5Dwrite(column.dataset, in_memory_type, memory, within, H5P_DEFAULT, values.data()), name);
+    column.length = end;
+    return column;
+  }
+
+  // A column whose values no longer fit into 32 bits is written once more.
+  void widen(const std::string& name, std::int64_t chunk) {
+    const auto place = columns.find(name);
+    if (place == columns.end() || !place->second.narrow) return;
+    std::vector<std::int64_t> values(place->second.length);
+    if (!values.empty()) {
+      checked(H5Dread(place->second.dataset, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), name);
+    }
+    columns.erase(place);
+    checked(H5Ldelete(file, name.c_str(), H5P_DEFAULT), name);
+    append<std::int64_t>(name, H5T_STD_I64LE, H5T_NATIVE_INT64, values, chunk);
   }
 
   void strings_at(const std::string& name, std::span<const std::string> values, const std::vector<hsize_t>& shape) {
@@ -213,7 +250,7 @@ struct Writer::Handles {
       if (value.find('\0') != std::string::npos) throw Failure(fmt::format("'{}' holds a zero byte", name));
       pointers.push_back(value.c_str());
     }
-    write(name, strings, strings, shape, pointers.data(), 0);
+    write(name, strings, strings, shape, pointers.data());
   }
 
   void attribute(const char* name, hid_t type, hid_t in_memory_type, const void* value) {
@@ -250,27 +287,31 @@ void Writer::texts(const std::string& name, std::span<const std::string> values)
 void Writer::integers(const std::string& name, std::span<const std::int64_t> values, std::int64_t chunk) {
   const bool narrow =
       std::all_of(values.begin(), values.end(), [](std::int64_t value) { return std::in_range<std::int32_t>(value); });
-  handles_->column(name, narrow ? H5T_STD_I32LE : H5T_STD_I64LE, H5T_NATIVE_INT64, values, chunk);
+  if (!narrow) handles_->widen(name, chunk);
+  const bool is_new = !handles_->columns.contains(name);
+  Handles::Column& column =
+      handles_->append(name, narrow ? H5T_STD_I32LE : H5T_STD_I64LE, H5T_NATIVE_INT64, values, chunk);
+  if (is_new) column.narrow = narrow;
 }
 
 void Writer::bytes(const std::string& name, std::span<const std::uint8_t> values, std::int64_t chunk) {
-  handles_->column(name, H5T_STD_U8LE, H5T_NATIVE_UINT8, values, chunk);
+  handles_->append(name, H5T_STD_U8LE, H5T_NATIVE_UINT8, values, chunk);
 }
 
 void Writer::hashes(const std::string& name, std::span<const std::uint64_t> values, std::int64_t chunk) {
-  handles_->column(name, H5T_STD_U64LE, H5T_NATIVE_UINT64, values, chunk);
+  handles_->append(name, H5T_STD_U64LE, H5T_NATIVE_UINT64, values, chunk);
 }
 
 void Writer::numbers(const std::string& name, std::span<const double> values, std::int64_t chunk) {
-  handles_->column(name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values, chunk);
+  handles_->append(name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values, chunk);
 }
 
 void Writer::array(const std::string& name, const base::Array& array) {
   std::int64_t elements = 1;
   for (const std::int64_t extent : array.shape) elements *= extent;
   assert(elements == std::int64_t(array.values.size()));
-  handles_->write(name, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {array.shape.begin(), array.shape.end()}, array.values.data(),
-                  0);
+  handles_->write(name, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {array.shape.begin(), array.shape.end()},
+                  array.values.data());
 }
 
 void Writer::group(const std::string& name) {
@@ -284,6 +325,7 @@ void Writer::commit(const std::filesystem::path& path) {
     if (result < 0) throw Failure(fmt::format("{}: HDF5 cannot finish the file", path.string()));
     return result;
   };
+  handles_->columns.clear();
   check(H5Fflush(handles_->file, H5F_SCOPE_GLOBAL));
   std::string image(std::size_t(check(H5Fget_file_image(handles_->file, nullptr, 0))), '\0');
   check(H5Fget_file_image(handles_->file, image.data(), image.size()));

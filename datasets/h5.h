@@ -37,8 +37,8 @@ class Writer {
   // Texts are UTF-8 strings of variable length; Failure if one holds a zero byte, which they cannot.
   void text(const std::string& name, const std::string& value);
   void texts(const std::string& name, std::span<const std::string> values);
-  // Columns are chunked (`chunk` elements, or whole if shorter) and deflated. Integers are stored as i32 where all of
-  // them fit, else as i64.
+  // Columns are chunked (`chunk` elements) and deflated, and grow: values of a further call stand behind those of the
+  // calls before. Integers are stored as i32 where all of them fit, else as i64.
   void integers(const std::string& name, std::span<const std::int64_t> values, std::int64_t chunk = row_chunk);
   void bytes(const std::string& name, std::span<const std::uint8_t> values, std::int64_t chunk = row_chunk);
   void hashes(const std::string& name, std::span<const std::uint64_t> values, std::int64_t chunk = row_chunk);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "base/hash.h"
 #include "base/statistics.h"
 #include "datasets/episodes.h"
 
@@ -19,15 +20,22 @@ double variation_of(const std::vector<double>& values) {
   return std::sqrt(squares / double(values.size() - 1)) / mean;
 }
 
-// {"host":812,...} in the order of the names, without empty ones.
-template <class NameOf>
-base::Document counts(const Dataset& dataset, NameOf name_of_row) {
-  std::map<std::string, std::int64_t> found;
-  for (const Dataset::Row& row : dataset.rows) ++found[std::string(name_of_row(row))];
-  found.erase("");
+// {"host":812,...} in the order of the names, without the empty one.
+base::Document document_of(const std::map<std::string, std::int64_t, std::less<>>& counts) {
   base::Document document = base::Document::map();
-  for (const auto& [name, count] : found) document.set(name, count);
+  for (const auto& [name, count] : counts) {
+    if (!name.empty()) document.set(name, count);
+  }
   return document;
+}
+
+void count(std::map<std::string, std::int64_t, std::less<>>& counts, std::string_view name) {
+  const auto known = counts.find(name);
+  if (known != counts.end()) {
+    ++known->second;
+  } else {
+    counts.emplace(name, 1);
+  }
 }
 
 base::Document document_of(const Quality& quality) {
@@ -61,35 +69,66 @@ base::Document splits_of(const Dataset& dataset) {
   return splits;
 }
 
+QualityTally tally_of(const Dataset& dataset) {
+  QualityTally tally;
+  for (const Dataset::Row& row : dataset.rows) tally.add(row);
+  return tally;
+}
+
 }  // namespace
 
-std::vector<Quality> quality(const Dataset& dataset, const Gates& gates) {
+void QualityTally::Distinct::add(std::uint64_t value) {
+  values.push_back(value);
+  if (values.size() < 2 * sorted + 1024) return;
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  sorted = values.size();
+}
+
+std::int64_t QualityTally::Distinct::count() const {
+  std::vector<std::uint64_t> all = values;
+  std::sort(all.begin(), all.end());
+  return std::unique(all.begin(), all.end()) - all.begin();
+}
+
+void QualityTally::add(const Dataset::Row& row) {
+  const std::size_t w = std::size_t(row.workload);
+  if (w >= workloads_.size()) workloads_.resize(w + 1);
+  OfWorkload& own = workloads_[w];
+  ++rows_;
+  ++own.rows;
+  count(statuses_, name_of(row.measurement.status));
+  count(clocks_, row.measurement.clock);
+  count(checks_, row.measurement.check);
+  if (row.measurement.status != Status::ok) return;
+  const double seconds = seconds_of(row.measurement);
+  own.best = own.ok == 0 ? seconds : std::min(own.best, seconds);
+  own.worst = own.ok == 0 ? seconds : std::max(own.worst, seconds);
+  ++own.ok;
+  if (row.measurement.seconds.size() >= 2) own.variations.push_back(float(variation_of(row.measurement.seconds)));
+  std::uint64_t program = row.program_hash;
+  if (program == 0) {  // as datasets::groups tells programs apart
+    program = base::hash_mix(std::uint64_t(row.sketch));
+    for (const std::int64_t argument : row.arguments) program = base::hash_combine(program, std::uint64_t(argument));
+  }
+  own.programs.add(program);
+}
+
+std::vector<Quality> QualityTally::quality(const Dataset& head, const Gates& gates) const {
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  std::vector<Quality> result(dataset.workloads.size());
-  std::vector<std::vector<double>> seconds(result.size()), variations(result.size());
-  for (std::size_t w = 0; w < result.size(); ++w) result[w].workload = dataset.workloads[w];
-  for (const Dataset::Row& row : dataset.rows) {
-    const std::size_t w = std::size_t(row.workload);
-    ++result[w].rows;
-    if (row.measurement.status != Status::ok) continue;
-    ++result[w].ok;
-    seconds[w].push_back(seconds_of(row.measurement));
-    if (row.measurement.seconds.size() >= 2) variations[w].push_back(variation_of(row.measurement.seconds));
-  }
-  for (const Group& group : groups(dataset)) {
-    const auto own = std::find(dataset.workloads.begin(), dataset.workloads.end(), group.workload);
-    result[std::size_t(own - dataset.workloads.begin())].programs = std::int64_t(group.rows.size());
-  }
+  std::vector<Quality> result(head.workloads.size());
   for (std::size_t w = 0; w < result.size(); ++w) {
+    const OfWorkload of = w < workloads_.size() ? workloads_[w] : OfWorkload();
+    const std::vector<double> variations(of.variations.begin(), of.variations.end());
     Quality& own = result[w];
+    own.workload = head.workloads[w];
+    own.rows = of.rows;
+    own.ok = of.ok;
+    own.programs = of.programs.count();
     own.failed = own.rows == 0 ? 0 : double(own.rows - own.ok) / double(own.rows);
-    own.spread = none;
-    if (!seconds[w].empty()) {
-      const auto [best, worst] = std::minmax_element(seconds[w].begin(), seconds[w].end());
-      own.spread = *worst / *best;
-    }
-    own.variation = base::median(variations[w]);
-    own.variation_90 = base::quantile(variations[w], 0.9);
+    own.spread = of.ok == 0 ? none : of.worst / of.best;
+    own.variation = base::median(variations);
+    own.variation_90 = base::quantile(variations, 0.9);
     if (!(own.spread >= gates.least_spread)) own.missed.push_back("spread");
     if (own.failed > gates.most_failed) own.missed.push_back("failed");
     if (own.variation > gates.most_variation) own.missed.push_back("variation");
@@ -97,7 +136,15 @@ std::vector<Quality> quality(const Dataset& dataset, const Gates& gates) {
   return result;
 }
 
+std::vector<Quality> quality(const Dataset& dataset, const Gates& gates) {
+  return tally_of(dataset).quality(dataset, gates);
+}
+
 base::Document card(const Dataset& dataset) {
+  return tally_of(dataset).card(dataset);
+}
+
+base::Document QualityTally::card(const Dataset& dataset) const {
   const Gates gates;
   base::Document workloads = base::Document::list();
   std::vector<double> variations;
@@ -113,12 +160,13 @@ base::Document card(const Dataset& dataset) {
   };
   base::Document made = base::Document::map(), noise = base::Document::map(), limits = base::Document::map(),
                  platform = base::Document::map(), measured = base::Document::map();
-  for (const char* key : {"graft", "date", "host", "command", "request", "cleaned", "merged"}) copied(key, made);
+  for (const char* key : {"graft", "date", "host", "command", "request", "imported", "cleaned", "merged"})
+    copied(key, made);
   platform.set("id", dataset.platform).set("source", dataset.source);
-  measured.set("rows", dataset.rows.size())
-      .set("statuses", counts(dataset, [](const auto& row) { return name_of(row.measurement.status); }))
-      .set("clocks", counts(dataset, [](const auto& row) { return row.measurement.clock; }))
-      .set("checks", counts(dataset, [](const auto& row) { return row.measurement.check; }))
+  measured.set("rows", rows_)
+      .set("statuses", document_of(statuses_))
+      .set("clocks", document_of(clocks_))
+      .set("checks", document_of(checks_))
       .set("estimator", "minimum of the repetitions");
   noise.set("measure", "median over programs of the repetitions' standard deviation / mean, by workload")
       .set("least", base::quantile(variations, 0))

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,5 +34,32 @@ std::vector<Quality> quality(const Dataset& dataset, const Gates& gates = {});
 
 // {"card":1,"platform":{..},"made":{..},"measured":{..},"noise":{..},"gates":{..},"workloads":[..],"splits":{..}}
 base::Document card(const Dataset& dataset);
+
+// The same, gathered row by row: some 20 bytes a row are kept.
+class QualityTally {
+ public:
+  void add(const Dataset::Row& row);
+  // `head`: the dataset to which the rows belong; its own rows are not looked at.
+  std::vector<Quality> quality(const Dataset& head, const Gates& gates = {}) const;
+  base::Document card(const Dataset& head) const;
+
+ private:
+  // How many different numbers there were.
+  struct Distinct {
+    std::vector<std::uint64_t> values;  // each once up to `sorted`, as they came behind it
+    std::size_t sorted = 0;
+    void add(std::uint64_t value);
+    std::int64_t count() const;
+  };
+  struct OfWorkload {
+    std::int64_t rows = 0, ok = 0;
+    double best = 0, worst = 0;
+    std::vector<float> variations;
+    Distinct programs;
+  };
+  std::vector<OfWorkload> workloads_;
+  std::int64_t rows_ = 0;
+  std::map<std::string, std::int64_t, std::less<>> statuses_, clocks_, checks_;
+};
 
 }  // namespace graft::datasets

@@ -11,6 +11,8 @@ Command platform_show_command();
 Command platform_probe_command();
 Command platform_validate_command();
 Command collect_command();
+Command import_command();
+Command export_command();
 Command clean_command();
 Command compare_command();
 Command train_command();

@@ -10,6 +10,8 @@ const std::vector<Command>& commands() {
       platform_probe_command(),
       platform_validate_command(),
       collect_command(),
+      import_command(),
+      export_command(),
       clean_command(),
       compare_command(),
       train_command(),

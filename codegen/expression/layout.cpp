@@ -83,8 +83,8 @@ base::Result<std::vector<std::int64_t>> stored_shape(const Layout& layout, std::
     for (std::size_t p = 0; p < layout.parts.size(); ++p)
       if (layout.parts[p].dimension == int(d)) own.push_back(p);
     if (own.empty()) return base::Reason{fmt::format("dimension {} is missing", d)};
-    std::sort(own.begin(), own.end(),
-              [&](std::size_t a, std::size_t b) { return layout.parts[a].step > layout.parts[b].step; });
+    std::stable_sort(own.begin(), own.end(),
+                     [&](std::size_t a, std::size_t b) { return layout.parts[a].step > layout.parts[b].step; });
     std::int64_t within = 0, extent = shape[d];
     for (const std::size_t p : own) {
       const Layout::Part& part = layout.parts[p];

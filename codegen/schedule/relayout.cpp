@@ -24,8 +24,8 @@ std::vector<Division> divisions_of(const Layout& layout, const std::vector<std::
     Division& division = result[d];
     for (std::size_t p = 0; p < layout.parts.size(); ++p)
       if (layout.parts[p].dimension == int(d)) division.parts.push_back(p);
-    std::sort(division.parts.begin(), division.parts.end(),
-              [&](std::size_t a, std::size_t b) { return layout.parts[a].step > layout.parts[b].step; });
+    std::stable_sort(division.parts.begin(), division.parts.end(),
+                     [&](std::size_t a, std::size_t b) { return layout.parts[a].step > layout.parts[b].step; });
     for (const std::size_t p : division.parts) {
       division.steps.push_back(layout.parts[p].step);
       division.extents.push_back(stored[p]);
@@ -78,10 +78,10 @@ std::vector<Affine> divided(const Affine& form, const Division& division, const 
   }
   if (form.constant != 0) return {};
   for (const Term& term : form.terms) {
-    const auto step = std::find(division.steps.begin(), division.steps.end(), term.coefficient);
-    if (step == division.steps.end()) return {};
-    const std::size_t p = std::size_t(step - division.steps.begin());
-    if (!result[p].is_constant() || stage.axes[std::size_t(term.variable)].extent > division.extents[p]) return {};
+    // Parts of single elements have equal steps: each takes one axis.
+    std::size_t p = 0;
+    while (p < result.size() && (division.steps[p] != term.coefficient || !result[p].is_constant())) ++p;
+    if (p == result.size() || stage.axes[std::size_t(term.variable)].extent > division.extents[p]) return {};
     result[p] = Affine::variable(term.variable);
   }
   return result;
@@ -89,8 +89,9 @@ std::vector<Affine> divided(const Affine& form, const Division& division, const 
 
 class Relayout {
  public:
-  Relayout(Computation& computation, int tensor, std::vector<Division> divisions, std::size_t rank)
-      : computation_(computation), tensor_(tensor), divisions_(std::move(divisions)), rank_(rank) {}
+  // `always`: axes are split even when they lie within one block.
+  Relayout(Computation& computation, int tensor, std::vector<Division> divisions, std::size_t rank, bool always)
+      : computation_(computation), tensor_(tensor), divisions_(std::move(divisions)), rank_(rank), always_(always) {}
 
   std::string stage(Stage& stage) {
     if (stage.tensor == tensor_) {
@@ -130,7 +131,8 @@ class Relayout {
       const Affine form = index_now()[d];
       if (form.constant != 0 || form.terms.size() != 1 || form.terms[0].coefficient != 1) continue;
       const int axis = form.terms[0].variable;
-      if (stage.axes[std::size_t(axis)].extent <= division.extents.back()) continue;  // within one block
+      const bool within_a_block = stage.axes[std::size_t(axis)].extent <= division.extents.back();
+      if (within_a_block && !always_) continue;
       if (stage.axes[std::size_t(axis)].extent != division.extents[0] * division.steps[0]) return refused(stage);
       split_axis(computation_, stage, axis, division);
     }
@@ -156,6 +158,7 @@ class Relayout {
   int tensor_;
   std::vector<Division> divisions_;
   std::size_t rank_;  // stored
+  bool always_;
 };
 
 // Where each dimension of its tensor is an axis of its own, the axes take the order of the dimensions.
@@ -191,7 +194,8 @@ std::string relayout(Computation& computation, const Step& step) {
   const base::Result<std::vector<std::int64_t>> stored = stored_shape(layout, tensor.shape);
   if (!stored) return stored.reason().text;
   Computation changed = computation;
-  Relayout all(changed, number, divisions_of(layout, *stored, tensor.shape.size()), stored->size());
+  Relayout all(changed, number, divisions_of(layout, *stored, tensor.shape.size()), stored->size(),
+               step.kind == StepKind::block);
   for (Stage& stage : changed.stages) {
     if (std::string failure = all.stage(stage); !failure.empty()) return failure;
   }

@@ -1,6 +1,6 @@
-// Private to this folder: the step `layout`, which stores a tensor in another order, in blocks. Axes whose index is
-// divided so become several, in every stage that has them: the rest of a schedule then sees a computation whose tensors
-// simply have these shapes.
+// Private to this folder: the steps `layout` and `block`, which store a tensor in another order, in blocks. Axes whose
+// index is divided so become several, in every stage that has them: the rest of a schedule then sees a computation
+// whose tensors simply have these shapes.
 #pragma once
 
 #include <string>

@@ -121,7 +121,7 @@ std::string rfactor(Computation& computation, const Step& step) {
 
 bool is_restructuring(StepKind kind) {
   return kind == StepKind::absorb || kind == StepKind::rfactor || kind == StepKind::winograd ||
-         kind == StepKind::layout;
+         kind == StepKind::layout || kind == StepKind::block;
 }
 
 base::Result<Restructured> restructured(const Computation& computation, const Schedule& schedule) {
@@ -129,7 +129,7 @@ base::Result<Restructured> restructured(const Computation& computation, const Sc
   for (const Step& step : schedule) {
     std::string failure;
     if (step.kind == StepKind::absorb) failure = absorb(result.computation, step);
-    if (step.kind == StepKind::layout) failure = relayout(result.computation, step);
+    if (step.kind == StepKind::layout || step.kind == StepKind::block) failure = relayout(result.computation, step);
     if (step.kind == StepKind::rfactor) failure = rfactor(result.computation, step);
     if (step.kind == StepKind::winograd) {
       const base::Result<double> factor = winograd(result.computation, step);

@@ -3,7 +3,7 @@
 //   absorb S P      the producer P written into S's expression
 //   rfactor S l f   S[x] reduces over l and further axes r. With l = f*l_o + l_i it becomes S.rf[x, l_i] over r, l_o,
 //                   and S[x] over l_i of S.rf: l_i, often contiguous in memory, may be a vector
-//   layout T ...    T stored in blocks or another order (relayout.h)
+//   layout T ...    T stored in blocks or another order (relayout.h); block T ... the same
 //   winograd S m    stages of Winograd's algorithm in S's place (winograd.h)
 #pragma once
 

@@ -76,6 +76,7 @@ class Rewriter {
       case StepKind::rfactor:
       case StepKind::winograd:
       case StepKind::layout:
+      case StepKind::block:
         break;
     }
     return "unknown step";

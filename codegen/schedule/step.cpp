@@ -48,6 +48,7 @@ std::string_view subject_of(StepKind kind) {
     case StepKind::accumulate:
     case StepKind::winograd:
     case StepKind::layout:
+    case StepKind::block:
       break;
   }
   return "";
@@ -61,6 +62,22 @@ int sizes_of(StepKind kind) {
 
 bool has_above(StepKind kind) {
   return kind == StepKind::accumulate || kind == StepKind::pack || kind == StepKind::compute;
+}
+
+// `1 / 16` is `1/16`: arguments of a sketch stand alone.
+std::vector<std::string> joined_dimensions(const std::vector<std::string>& words) {
+  std::vector<std::string> result;
+  bool open = false;
+  for (const std::string& word : words) {
+    const bool is_sign = word == "/" || word == "%";
+    if ((is_sign || open) && !result.empty()) {
+      result.back() += word;
+    } else {
+      result.push_back(word);
+    }
+    open = is_sign;
+  }
+  return result;
 }
 
 }  // namespace
@@ -117,7 +134,10 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (sizes_of(step.kind) == 1 && step.sizes.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one size, got {}", words[0], step.sizes.size()));
   }
-  if (step.kind == StepKind::layout) parse_layout(step.loops, place);
+  if (step.kind == StepKind::layout || step.kind == StepKind::block) {
+    step.loops = joined_dimensions(step.loops);
+    parse_layout(step.loops, place);
+  }
   const bool one_loop = step.kind == StepKind::vector || step.kind == StepKind::tensorize;
   if (one_loop && step.loops.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));

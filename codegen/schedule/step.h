@@ -11,9 +11,9 @@
 
 namespace graft::codegen {
 
-// Names of steps are versions: datasets and journals hold sketches as text and the hashes of the programs that they made,
-// for good. What a step of a name does never changes; a step that is to do something else, even something better, gets
-// a new name beside the old one, which stays. tests/datasets/frozen holds programs of every step against that.
+// Names of steps are versions: datasets and journals hold sketches as text and the hashes of the programs that they
+// made, for good. What a step of a name does never changes; a step that is to do something else, even something better,
+// gets a new name beside the old one, which stays. tests/datasets/frozen holds programs of every step against that.
 //
 // Text form of each (STAGE is the name of the tensor that it fills); absorb, rfactor, winograd and layout stand before
 // all others, tile and order before a stage's other steps, the steps of a stage that is computed within another one
@@ -23,7 +23,10 @@ namespace graft::codegen {
 //   rfactor STAGE AXIS FACTOR            the reduction over AXIS in FACTOR interleaved parts, added up behind
 //   winograd STAGE M                     a 3x3 convolution of stride 1 by Winograd's algorithm, in tiles of M x M
 //   layout TENSOR DIMENSION ...          the tensor is stored in these dimensions (expression/layout.h); who calls the
-//                                        kernel hands a parameter over like this
+//                                        kernel hands a parameter over like this; `1 / 16` is `1/16`
+//   block TENSOR DIMENSION ...           the same, and an axis that indexes a divided dimension becomes one axis for
+//   each
+//                                        part always, also where a part is a single element: templates of any block
 //   compute STAGE PRODUCER above LOOP ...  what STAGE reads of the stage PRODUCER from directly above the outermost of
 //                                        these loops of STAGE on is computed there, into a tile
 //   tile STAGE AXIS s1 s2 ...            splits the axis by tile sizes in elements, each a multiple of the next:
@@ -51,7 +54,7 @@ namespace graft::codegen {
   X(vector)            \
   X(unroll)            \
   X(parallel)          \
-  X(accumulate) X(pack) X(fuse) X(absorb) X(compute) X(rfactor) X(winograd) X(tensorize) X(prefetch) X(layout)
+  X(accumulate) X(pack) X(fuse) X(absorb) X(compute) X(rfactor) X(winograd) X(tensorize) X(prefetch) X(layout) X(block)
 
 enum class StepKind {
 #define X(name) name,
@@ -67,8 +70,8 @@ struct Step {
   // tile, rfactor: axis; pack, prefetch: tensor; fuse: consumer; absorb, compute: producer; tensorize: intrinsic; else
   // empty
   std::string subject;
-  // layout: stored dimensions; order, vector, unroll, parallel, tensorize, prefetch; accumulate, pack, compute: those
-  // behind "above"
+  // layout, block: stored dimensions; order, vector, unroll, parallel, tensorize, prefetch; accumulate, pack, compute:
+  // those behind "above"
   std::vector<std::string> loops;
   std::vector<std::int64_t> sizes;  // tile; pack: N; rfactor, winograd, prefetch: one
   bool operator==(const Step&) const = default;

@@ -1,0 +1,184 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/common.h"
+#include "datasets/formats/format.h"
+
+namespace graft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+namespace formats = datasets::formats;
+
+template <class Entry>
+std::string names_of(const std::vector<Entry>& table) {
+  std::string text;
+  for (const Entry& entry : table) text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", entry.name, entry.help);
+  return text;
+}
+
+base::Document document_of(const formats::Counts::ByName& counts) {
+  base::Document document = base::Document::map();
+  for (const auto& [name, count] : counts) document.set(name, count);
+  return document;
+}
+
+// {"records":..,"rows":..,"statuses":{..},"reasons":{..},"dropped":{..},"templates":[..]}
+base::Document document_of(const formats::Counts& counts) {
+  base::Document templates = base::Document::list();
+  for (const auto& [name, of] : counts.templates) {
+    base::Document entry = base::Document::map();
+    entry.set("template", name).set("rows", of.rows).set("ok", of.ok).set("with_program", of.with_program);
+    templates.push(std::move(entry));
+  }
+  base::Document document = base::Document::map();
+  document.set("records", counts.records)
+      .set("rows", counts.rows)
+      .set("statuses", document_of(counts.statuses))
+      .set("reasons", document_of(counts.reasons))
+      .set("dropped", document_of(counts.dropped))
+      .set("templates", std::move(templates));
+  return document;
+}
+
+void print(Output& out, const formats::Counts& counts) {
+  Table templates({"template", "rows", "ok", "with program"});
+  for (const auto& [name, of] : counts.templates) {
+    templates.row({name, std::to_string(of.rows), std::to_string(of.ok), std::to_string(of.with_program)});
+  }
+  out.table(templates);
+  const auto listed = [&](std::string_view title, const formats::Counts::ByName& names) {
+    if (names.empty()) return;
+    Table table({std::string(title), "records"});
+    for (const auto& [name, count] : names) table.row({name, std::to_string(count)});
+    out.line("");
+    out.table(table);
+  };
+  listed("status", counts.statuses);
+  listed("failed because", counts.reasons);
+  listed("no row because", counts.dropped);
+}
+
+struct ImportFlags {
+  std::string format, platform, out;
+  std::vector<std::string> files, options;
+};
+
+formats::ImportSettings settings_of(const ImportFlags& flags) {
+  formats::ImportSettings settings;
+  settings.files.assign(flags.files.begin(), flags.files.end());
+  settings.platform = flags.platform;
+  for (const std::string& option : flags.options) {
+    const std::size_t equals = option.find('=');
+    if (equals == std::string::npos)
+      throw base::UserError("--options", fmt::format("expected NAME=VALUE, got '{}'", option));
+    if (!settings.options.emplace(option.substr(0, equals), option.substr(equals + 1)).second) {
+      throw base::UserError("--options", fmt::format("'{}' is given twice", option.substr(0, equals)));
+    }
+  }
+  return settings;
+}
+
+int import(const ImportFlags& flags, Session& session) {
+  check_output_folder(flags.out);
+  formats::Import import = formats::imported(flags.format, settings_of(flags), session.progress);
+  const bool into_folder = fs::is_directory(flags.out);
+  if (!into_folder && import.datasets().size() != 1) {
+    throw base::UserError("--out", fmt::format("{} is no folder, but there are datasets of {} platforms", flags.out,
+                                               import.datasets().size()));
+  }
+
+  base::Document files = base::Document::list(), datasets = base::Document::list();
+  for (const std::string& file : flags.files) {
+    base::Document entry = base::Document::map();
+    files.push(entry.set("file", fs::path(file).filename().string()).set("hash", file_hash(file)));
+  }
+  Output& out = session.output;
+  for (auto& [platform, dataset] : import.datasets()) {
+    const std::string path = into_folder ? (fs::path(flags.out) / (platform + ".h5")).string() : flags.out;
+    const formats::Counts& counts = dataset.counts();
+    base::Document about = document_of(counts), provenance = context_of(session);
+    about.set("format", flags.format).set("files", files);
+    provenance.set("imported", about);
+    dataset.head().provenance = std::move(provenance);
+    dataset.commit(path);
+    out.line(fmt::format("{}{}: {} rows of {} records of {} in {}\n", datasets.as_list().empty() ? "" : "\n",
+                         dataset.head().platform, counts.rows, counts.records, flags.format, path));
+    print(out, counts);
+    base::Document entry = document_of(counts);
+    datasets.push(entry.set("platform", dataset.head().platform).set("out", path));
+  }
+  out.json().set("format", flags.format).set("datasets", std::move(datasets));
+  return done;
+}
+
+// Takes away a file that was not renamed, whatever happens.
+struct Temporary {
+  fs::path path;
+  ~Temporary() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+};
+
+struct ExportFlags {
+  std::string format, dataset, out;
+};
+
+int export_dataset(const ExportFlags& flags, Session& session) {
+  check_output_folder(flags.out);
+  const datasets::DatasetFile file(flags.dataset);
+  const Temporary temporary{base::temporary_beside(flags.out)};
+  std::ofstream stream(temporary.path, std::ios::binary);
+  const formats::Counts counts = formats::exported(
+      flags.format, file, [&](std::string_view text) { stream.write(text.data(), std::streamsize(text.size())); });
+  stream.close();
+  if (!stream) throw base::Failure(fmt::format("{}: cannot be written", flags.out));
+  base::commit_file(temporary.path, flags.out);
+  Output& out = session.output;
+  out.line(fmt::format("{}: {} of {} rows as {} in {}\n", file.head().platform, counts.rows, counts.records,
+                       flags.format, flags.out));
+  print(out, counts);
+  out.json().set("format", flags.format).set("out", flags.out).set("exported", document_of(counts));
+  return done;
+}
+
+}  // namespace
+
+Command import_command() {
+  return {
+      .name = "import",
+      .help = "make a dataset of measurements that others made",
+      .examples = {"graft import autotvm cortex-a72.*.log.gz --platform a72 --out a72.h5"},
+      .declare = [](Options& options) -> Action {
+        const auto flags = std::make_shared<ImportFlags>();
+        options.positional("FORMAT", flags->format, names_of(formats::importers()));
+        options.text("platform", flags->platform, "its name; the dataset's platform is import:NAME", Options::required);
+        options.text("out", flags->out, "dataset to write, or a folder for one of each platform", Options::required);
+        options.list("options", flags->options, "NAME=VALUE,... of the format");
+        options.positionals("FILE", flags->files, "what to read, plain or gzip");
+        return [flags](Session& session) { return import(*flags, session); };
+      }};
+}
+
+Command export_command() {
+  return {.name = "export",
+          .help = "write a dataset in another program's format",
+          .examples = {"graft export autotvm v3.h5 --out v3.log"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<ExportFlags>();
+            options.positional("FORMAT", flags->format, names_of(formats::exporters()));
+            options.positional("DATA.h5", flags->dataset, "dataset");
+            options.text("out", flags->out, "file to write", Options::required);
+            return [flags](Session& session) { return export_dataset(*flags, session); };
+          }};
+}
+
+}  // namespace graft::cli

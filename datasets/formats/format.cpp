@@ -1,0 +1,139 @@
+#include "datasets/formats/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace graft::datasets::formats {
+namespace {
+
+// Beyond any real set of logs, and what keeps memory below a gigabyte.
+constexpr std::int64_t most_rows = 10'000'000, most_workloads = 100'000, most_sketches = 10'000, most_reasons = 10'000;
+constexpr std::size_t longest_name = 64;
+
+constexpr std::string_view prefix = "import:";
+
+void count(Counts::ByName& counts, std::string_view name) {
+  const auto known = counts.find(name);
+  if (known != counts.end()) {
+    ++known->second;
+    return;
+  }
+  if (std::int64_t(counts.size()) == most_reasons) {
+    throw base::UserError(fmt::format("more than {} different reasons, such as '{}'", most_reasons, name));
+  }
+  counts.emplace(name, 1);
+}
+
+void check_count(std::int64_t count, std::int64_t most, std::string_view what) {
+  if (count > most)
+    throw base::UserError(fmt::format("more than {} {} in one dataset; import fewer files", most, what));
+}
+
+template <class Entry>
+const Entry& entry_named(const std::vector<Entry>& table, std::string_view name, std::string_view what) {
+  const auto found = std::find_if(table.begin(), table.end(), [&](const Entry& entry) { return entry.name == name; });
+  if (found != table.end()) return *found;
+  std::vector<std::string> known;
+  for (const Entry& entry : table) known.push_back(entry.name);
+  throw base::UserError(fmt::format("unknown {} '{}'{}", what, name, base::did_you_mean(name, known)));
+}
+
+}  // namespace
+
+std::string platform_id(const std::string& name) {
+  const std::string own = name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+  const bool good = !own.empty() && own.size() <= longest_name && std::all_of(own.begin(), own.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
+  });
+  if (!good || own.front() == '.') {
+    throw base::UserError(
+        fmt::format("'{}' is no name of a platform: letters, digits, '.', '-' and '_', at most {}", own, longest_name));
+  }
+  return std::string(prefix) + own;
+}
+
+ImportedDataset::ImportedDataset(const std::string& platform, std::string_view format)
+    : writer_({.platform = platform_id(platform),
+               .source = "imported",
+               .platform_yaml = fmt::format("# measured by others\nname: {}\nsource: imported\nformat: {}\n",
+                                            platform_id(platform), format),
+               .target = {},
+               .provenance = {},
+               .workloads = {},
+               .sketches = {},
+               .rows = {}}) {}
+
+int ImportedDataset::position_of(const codegen::Workload& workload) {
+  const int position = writer_.position_of(workload);
+  check_count(position + 1, most_workloads, "workloads");
+  return position;
+}
+
+int ImportedDataset::position_of(const std::shared_ptr<const codegen::Sketch>& sketch) {
+  const int position = writer_.position_of(sketch);
+  check_count(position + 1, most_sketches, "sketches");
+  return position;
+}
+
+void ImportedDataset::add(const Dataset::Row& row, std::string_view of, bool has_program) {
+  check_count(counts_.rows + 1, most_rows, "rows");
+  writer_.add(row);
+  ++counts_.rows;
+  count(counts_.statuses, name_of(row.measurement.status));
+  const bool is_ok = row.measurement.status == Status::ok;
+  if (!is_ok) count(counts_.reasons, row.measurement.reason);
+  auto known = counts_.templates.find(of);
+  if (known == counts_.templates.end()) {
+    check_count(std::int64_t(counts_.templates.size()) + 1, most_sketches, "templates");
+    known = counts_.templates.emplace(of, Counts::Template()).first;
+  }
+  ++known->second.rows;
+  known->second.ok += is_ok;
+  known->second.with_program += has_program;
+}
+
+void ImportedDataset::drop(std::string_view why) {
+  count(counts_.dropped, why);
+}
+
+Import::Import(ImportSettings settings, std::string format, base::Monitor& monitor)
+    : settings_(std::move(settings)), format_(std::move(format)), monitor_(monitor) {}
+
+ImportedDataset& Import::dataset(const std::string& platform) {
+  const std::string name = platform_id(platform).substr(prefix.size());
+  const auto known = datasets_.find(name);
+  if (known != datasets_.end()) return known->second;
+  return datasets_.try_emplace(name, name, format_).first->second;
+}
+
+const std::vector<Importer>& importers() {
+  static const std::vector<Importer> table = {};
+  return table;
+}
+
+const std::vector<Exporter>& exporters() {
+  static const std::vector<Exporter> table = {};
+  return table;
+}
+
+Import imported(const std::string& format, ImportSettings settings, base::Monitor& monitor) {
+  const Importer& importer = entry_named(importers(), format, "format");
+  for (const auto& [option, value] : settings.options) entry_named(importer.options, option, "option");
+  Import import(std::move(settings), format, monitor);
+  importer.run(import);
+  std::int64_t rows = 0;
+  for (const auto& [platform, dataset] : import.datasets()) rows += dataset.counts().rows;
+  if (rows == 0) throw base::UserError(import.settings().files.front().string(), "holds no record of this format");
+  return import;
+}
+
+Counts exported(const std::string& format, const DatasetFile& from, const TextSink& to) {
+  return entry_named(exporters(), format, "format").run(from, to);
+}
+
+}  // namespace graft::datasets::formats

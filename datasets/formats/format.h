@@ -1,0 +1,115 @@
+// Measurements of others in, our own out: one table of importers and one of exporters. An importer reads its files in
+// pieces and hands over rows, which go to disk in chunks; what it cannot use is counted and named, never dropped in
+// silence. Files are hostile: nothing in them is executed, names in them are no paths, sizes are limited, and what is
+// broken is refused with file and line.
+//
+// Nothing is lowered here. Rows name programs as all rows do; where the structure behind a record is not known, its
+// numbers are kept alone (a sketch of columns).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/monitor.h"
+#include "datasets/dataset.h"
+
+namespace graft::datasets::formats {
+
+// What became of the records, for the user: every record is a row or dropped.
+struct Counts {
+  using ByName = std::map<std::string, std::int64_t, std::less<>>;
+  struct Template {
+    std::int64_t rows = 0, ok = 0, with_program = 0;  // the others are numbers only
+  };
+  std::int64_t records = 0, rows = 0;
+  ByName statuses;                                         // of rows
+  ByName reasons;                                          // of rows that are not ok
+  ByName dropped;                                          // of records that became no row, by why
+  std::map<std::string, Template, std::less<>> templates;  // of rows
+};
+
+// One dataset that is being imported.
+class ImportedDataset {
+ public:
+  ImportedDataset(const std::string& platform, std::string_view format);
+
+  Dataset& head() { return writer_.head(); }  // the target may be set until the end
+  // Positions for rows. UserError when there are more than any real file has.
+  int position_of(const codegen::Workload& workload);
+  int position_of(const std::shared_ptr<const codegen::Sketch>& sketch);
+  // `of`: the template or whatever else the record says it was made by. Rows that were not lowered have program hash 0.
+  // Reasons are a few words, as few different ones as possible.
+  void add(const Dataset::Row& row, std::string_view of, bool has_program);
+  // A record was read / became no row.
+  void count_record() { ++counts_.records; }
+  void drop(std::string_view why);
+  const Counts& counts() const { return counts_; }
+  void commit(const std::filesystem::path& path) { writer_.commit(path); }
+
+ private:
+  DatasetWriter writer_;
+  Counts counts_;
+};
+
+struct ImportSettings {
+  std::vector<std::filesystem::path> files;
+  std::string platform;                                     // NAME of `import:NAME`
+  std::map<std::string, std::string, std::less<>> options;  // of the format, by name
+};
+
+// One run of an importer.
+class Import {
+ public:
+  Import(ImportSettings settings, std::string format, base::Monitor& monitor);
+
+  const ImportSettings& settings() const { return settings_; }
+  base::Monitor& monitor() { return monitor_; }
+  // The dataset of the platform that was named, or of another one; made at first use.
+  ImportedDataset& dataset() { return dataset(settings_.platform); }
+  ImportedDataset& dataset(const std::string& platform);
+  // By the platforms' names (without `import:`).
+  std::map<std::string, ImportedDataset>& datasets() { return datasets_; }
+
+ private:
+  ImportSettings settings_;
+  std::string format_;
+  base::Monitor& monitor_;
+  std::map<std::string, ImportedDataset> datasets_;
+};
+
+struct Option {
+  std::string name, help;
+};
+
+struct Importer {
+  std::string name, help;
+  std::vector<Option> options;
+  void (*run)(Import& import) = nullptr;  // throws UserError "<file>:<line>: ..."
+};
+const std::vector<Importer>& importers();
+
+// Runs the importer of that name. UserError for an unknown format or option (did you mean), for no record at all, and
+// all of the importer's own.
+Import imported(const std::string& format, ImportSettings settings, base::Monitor& monitor);
+
+// Takes a piece of the text.
+using TextSink = std::function<void(std::string_view)>;
+
+struct Exporter {
+  std::string name, help;
+  Counts (*run)(const DatasetFile& from, const TextSink& to) = nullptr;
+};
+const std::vector<Exporter>& exporters();
+// UserError for an unknown format (did you mean).
+Counts exported(const std::string& format, const DatasetFile& from, const TextSink& to);
+
+// "import:" and a name of letters, digits, '.', '-' and '_'; "import:NAME" itself stays. UserError for another name.
+std::string platform_id(const std::string& name);
+
+}  // namespace graft::datasets::formats

@@ -1,0 +1,307 @@
+#include "datasets/formats/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace graft::datasets::formats {
+namespace {
+
+constexpr std::size_t most_levels = 200;
+constexpr std::size_t few_keys = 16;
+
+void append_utf8(std::string& to, std::uint32_t code) {
+  if (code < 0x80) {
+    to += char(code);
+  } else if (code < 0x800) {
+    to += {char(0xc0 | (code >> 6)), char(0x80 | (code & 0x3f))};
+  } else if (code < 0x10000) {
+    to += {char(0xe0 | (code >> 12)), char(0x80 | ((code >> 6) & 0x3f)), char(0x80 | (code & 0x3f))};
+  } else {
+    to += {char(0xf0 | (code >> 18)), char(0x80 | ((code >> 12) & 0x3f)), char(0x80 | ((code >> 6) & 0x3f)),
+           char(0x80 | (code & 0x3f))};
+  }
+}
+
+}  // namespace
+
+JsonReader::JsonReader(std::string_view text, std::string_view file, std::int64_t first_line)
+    : text_(text), file_(file), first_line_(first_line) {}
+
+void JsonReader::fail(std::string_view message) const {
+  const std::string_view before = text_.substr(0, std::min(position_, text_.size()));
+  const std::int64_t line = first_line_ + std::count(before.begin(), before.end(), '\n');
+  const std::size_t begin = before.rfind('\n');
+  const std::size_t column = before.size() - (begin == std::string_view::npos ? 0 : begin + 1) + 1;
+  throw base::UserError(fmt::format("{}:{}:{}", file_, line, column), message);
+}
+
+void JsonReader::skip_space() {
+  while (position_ < text_.size()) {
+    const char c = text_[position_];
+    if (c != ' ' && c != '\n' && c != '\t' && c != '\r') return;
+    ++position_;
+  }
+}
+
+void JsonReader::expect(char c, std::string_view what) {
+  skip_space();
+  if (position_ >= text_.size()) fail(fmt::format("expected {}, got the end", what));
+  if (text_[position_] != c) {
+    fail(fmt::format("expected {}, got '{}'", what, text_.substr(position_, std::min<std::size_t>(16, text_.size()))));
+  }
+  ++position_;
+}
+
+void JsonReader::literal(std::string_view word) {
+  skip_space();
+  if (!text_.substr(position_).starts_with(word)) fail(fmt::format("expected {}", word));
+  position_ += word.size();
+}
+
+JsonReader::Kind JsonReader::kind() {
+  skip_space();
+  if (position_ >= text_.size()) fail("expected a value, got the end");
+  switch (text_[position_]) {
+    case '{':
+      return Kind::map;
+    case '[':
+      return Kind::list;
+    case '"':
+      return Kind::string;
+    case 't':
+    case 'f':
+      return Kind::boolean;
+    case 'n':
+      return Kind::null;
+    default:
+      return Kind::number;
+  }
+}
+
+void JsonReader::open(bool is_map) {
+  if (depth_ == most_levels) fail(fmt::format("is nested deeper than {} levels", most_levels));
+  if (depth_ == levels_.size()) levels_.emplace_back();
+  Level& level = levels_[depth_++];
+  level.is_map = is_map;
+  level.is_first = true;
+  level.keys.clear();
+  level.more_keys.clear();
+}
+
+bool JsonReader::next(char close) {
+  skip_space();
+  Level& level = levels_[depth_ - 1];
+  if (position_ < text_.size() && text_[position_] == close) {
+    ++position_;
+    --depth_;
+    return false;
+  }
+  if (!level.is_first) expect(',', close == ']' ? "',' or ']'" : "',' or '}'");
+  level.is_first = false;
+  return true;
+}
+
+void JsonReader::begin_list() {
+  expect('[', "a list");
+  open(false);
+}
+
+bool JsonReader::next_item() {
+  return next(']');
+}
+
+void JsonReader::begin_map() {
+  expect('{', "a map");
+  open(true);
+}
+
+bool JsonReader::next_key(std::string_view& key) {
+  if (!next('}')) return false;
+  skip_space();
+  const std::size_t at = position_;
+  key = quoted();
+  Level& level = levels_[depth_ - 1];
+  const std::uint64_t hash = base::hash_bytes(key);
+  bool is_new = true;
+  if (level.keys.size() < few_keys) {
+    is_new = std::find(level.keys.begin(), level.keys.end(), hash) == level.keys.end();
+    level.keys.push_back(hash);
+  } else {
+    if (level.more_keys.empty()) level.more_keys.insert(level.keys.begin(), level.keys.end());
+    is_new = level.more_keys.insert(hash).second;
+  }
+  if (!is_new) {
+    position_ = at;
+    fail(fmt::format("key '{}' is there twice", key));
+  }
+  expect(':', "':'");
+  return true;
+}
+
+std::string_view JsonReader::quoted() {
+  expect('"', "a string");
+  const std::size_t begin = position_;
+  std::size_t end = begin;
+  while (end < text_.size() && text_[end] != '"' && text_[end] != '\\' && (unsigned char)text_[end] >= 0x20) ++end;
+  if (end < text_.size() && text_[end] == '"') {
+    position_ = end + 1;
+    return text_.substr(begin, end - begin);
+  }
+  unescaped_.assign(text_.substr(begin, end - begin));
+  position_ = end;
+  const auto hex = [&] {
+    std::uint32_t code = 0;
+    const std::string_view digits = text_.substr(std::min(position_, text_.size()), 4);
+    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
+    if (error != std::errc() || digits.size() < 4 || stop != digits.data() + 4) fail("expected four hex digits");
+    position_ += 4;
+    return code;
+  };
+  for (;;) {
+    if (position_ >= text_.size()) fail("a string is never closed");
+    const char c = text_[position_++];
+    if (c == '"') return unescaped_;
+    if ((unsigned char)c < 0x20) {
+      --position_;
+      fail("a control character in a string");
+    }
+    if (c != '\\') {
+      unescaped_ += c;
+      continue;
+    }
+    const char escaped = position_ < text_.size() ? text_[position_++] : '\0';
+    constexpr std::string_view from = "\"\\/bfnrt", to = "\"\\/\b\f\n\r\t";
+    if (const std::size_t found = from.find(escaped); found != std::string_view::npos) {
+      unescaped_ += to[found];
+    } else if (escaped == 'u') {
+      std::uint32_t code = hex();
+      if (code >= 0xd800 && code < 0xdc00 && text_.substr(position_).starts_with("\\u")) {
+        position_ += 2;
+        const std::uint32_t low = hex();
+        if (low < 0xdc00 || low > 0xdfff) fail("half of a surrogate pair");
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+      } else if (code >= 0xd800 && code <= 0xdfff) {
+        fail("half of a surrogate pair");
+      }
+      append_utf8(unescaped_, code);
+    } else {
+      fail("an unknown escape in a string");
+    }
+  }
+}
+
+std::string_view JsonReader::string() {
+  if (!at(Kind::string)) fail("expected a string");
+  return quoted();
+}
+
+std::string_view JsonReader::number_text() {
+  skip_space();
+  std::size_t end = position_;
+  const auto digits = [&] {
+    const std::size_t begin = end;
+    while (end < text_.size() && text_[end] >= '0' && text_[end] <= '9') ++end;
+    return end - begin;
+  };
+  if (end < text_.size() && text_[end] == '-') ++end;
+  bool good = digits() > 0;
+  if (end < text_.size() && text_[end] == '.') {
+    ++end;
+    good &= digits() > 0;
+  }
+  if (end < text_.size() && (text_[end] == 'e' || text_[end] == 'E')) {
+    ++end;
+    if (end < text_.size() && (text_[end] == '-' || text_[end] == '+')) ++end;
+    good &= digits() > 0;
+  }
+  if (!good) {
+    const std::size_t stop = std::min(text_.find_first_of(" ,]}\n", position_), position_ + 24);
+    fail(fmt::format("expected a number, got '{}'", text_.substr(position_, stop - position_)));
+  }
+  const std::string_view number = text_.substr(position_, end - position_);
+  position_ = end;
+  return number;
+}
+
+double JsonReader::number() {
+  const std::string_view digits = number_text();
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || !std::isfinite(value)) fail(fmt::format("{} is beyond what a double holds", digits));
+  return value;
+}
+
+std::int64_t JsonReader::integer() {
+  const std::string_view digits = number_text();
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc()) fail(fmt::format("{} is beyond 64 bits", digits));
+  if (end != digits.data() + digits.size()) fail(fmt::format("expected an integer, got {}", digits));
+  return value;
+}
+
+bool JsonReader::boolean() {
+  skip_space();
+  const bool value = text_.substr(position_).starts_with("true");
+  literal(value ? "true" : "false");
+  return value;
+}
+
+void JsonReader::null() {
+  literal("null");
+}
+
+void JsonReader::skip() {
+  const std::size_t outside = depth_;
+  do {
+    if (depth_ > outside) {
+      const bool is_map = levels_[depth_ - 1].is_map;
+      if (!next(is_map ? '}' : ']')) continue;
+      if (is_map) {
+        skip_space();
+        quoted();
+        expect(':', "':'");
+      }
+    }
+    switch (kind()) {
+      case Kind::null:
+        null();
+        break;
+      case Kind::boolean:
+        boolean();
+        break;
+      case Kind::number:
+        number_text();
+        break;
+      case Kind::string:
+        quoted();
+        break;
+      case Kind::list:
+        begin_list();
+        break;
+      case Kind::map:
+        begin_map();
+        break;
+    }
+  } while (depth_ > outside);
+}
+
+std::string_view JsonReader::raw() {
+  skip_space();
+  const std::size_t begin = position_;
+  skip();
+  return text_.substr(begin, position_ - begin);
+}
+
+void JsonReader::end() {
+  skip_space();
+  if (position_ < text_.size()) fail("unexpected text behind the value");
+}
+
+}  // namespace graft::datasets::formats

@@ -1,0 +1,73 @@
+// Reads JSON as it comes, without a tree: logs of millions of records, documents of a hundred megabytes. The reader
+// asks for what it expects and skips the rest; what is skipped is checked, too. Nothing is copied but strings with
+// escapes.
+//
+//   reader.begin_map();
+//   for (std::string_view key; reader.next_key(key);) {
+//     if (key == "seconds") {
+//       for (reader.begin_list(); reader.next_item();) seconds.push_back(reader.number());
+//     } else {
+//       reader.skip();
+//     }
+//   }
+//   reader.end();
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace graft::datasets::formats {
+
+class JsonReader {
+ public:
+  enum class Kind { null, boolean, number, string, list, map };
+
+  // `file` and the number of the text's first line begin every error's place. The text must outlive the reader.
+  JsonReader(std::string_view text, std::string_view file, std::int64_t first_line = 1);
+
+  // All throw UserError "<file>:<line>:<column>: ..." for text that is no JSON, for a value of another kind, for
+  // numbers that are none (NaN) or do not fit, for maps with a key twice (but those that are skipped), and beyond 200
+  // levels.
+  Kind kind();  // of the next value
+  bool at(Kind kind) { return this->kind() == kind; }
+  void begin_list();
+  bool next_item();  // false: the list has ended, and is left
+  void begin_map();
+  bool next_key(std::string_view& key);  // valid until the next string or key
+  std::string_view string();             // valid until the next string or key
+  double number();
+  std::int64_t integer();
+  bool boolean();
+  void null();
+  void skip();             // the next value, whatever it is
+  std::string_view raw();  // the same, with its text
+  void end();              // nothing but white space is left
+
+  [[noreturn]] void fail(std::string_view message) const;  // UserError at the present place
+
+ private:
+  struct Level {
+    bool is_map = false, is_first = true;
+    std::vector<std::uint64_t> keys;              // hashes, while they are few
+    std::unordered_set<std::uint64_t> more_keys;  // afterwards
+  };
+  void skip_space();
+  void expect(char c, std::string_view what);
+  void literal(std::string_view word);
+  void open(bool is_map);
+  bool next(char close);
+  std::string_view quoted();
+  std::string_view number_text();
+
+  std::string_view text_;
+  std::string file_;
+  std::int64_t first_line_;
+  std::size_t position_ = 0, depth_ = 0;
+  std::vector<Level> levels_;  // those below depth_ are in use
+  std::string unescaped_;
+};
+
+}  // namespace graft::datasets::formats

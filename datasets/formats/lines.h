@@ -1,0 +1,46 @@
+// Files of others, one record a line, plain or gzip: read in pieces, so that memory is bounded by the longest line that
+// is allowed, and every complaint names file and line.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/files.h"
+#include "datasets/formats/json.h"
+
+namespace graft::datasets::formats {
+
+class LineReader {
+ public:
+  // UserError as base::read_file.
+  explicit LineReader(const std::filesystem::path& path, std::int64_t longest_line = std::int64_t(1) << 20);
+
+  // The next line that is not blank; false at the end. UserError "<file>:<line>: ..." for a line that is too long, and
+  // for gzip that is broken or ends in the middle.
+  bool next();
+  std::string_view text() const { return text_; }  // without its end; valid until `next`
+  std::int64_t number() const { return number_; }  // from 1
+  const std::string& file() const { return file_name_; }
+  std::string place() const;                                        // "<file>:<line>"
+  JsonReader json() const { return {text_, file_name_, number_}; }  // of this line
+  [[noreturn]] void fail(std::string_view message) const;           // UserError at this line
+
+ private:
+  bool fill();  // false: nothing is left in the file
+
+  std::string file_name_;
+  base::InputFile input_;
+  std::int64_t longest_line_;
+  std::string buffer_;
+  std::size_t begin_ = 0;  // of what has not been given out
+  bool ended_ = false;
+  std::string_view text_;
+  std::int64_t number_ = 0;
+};
+
+// What most documents of a tuner may take, unpacked.
+constexpr std::int64_t largest_document = std::int64_t(1) << 28;
+
+}  // namespace graft::datasets::formats
