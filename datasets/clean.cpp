@@ -61,7 +61,8 @@ std::int64_t Cleaned::count(Drop why) const {
 Cleaned cleaned(const Dataset& dataset, const CleanRules& rules) {
   std::vector<double> least_seconds;
   for (const codegen::Workload& workload : dataset.workloads) {
-    least_seconds.push_back(double(codegen::flops(workload)) / rules.most_flops_per_second);
+    const std::int64_t flops = codegen::names_computation(workload) ? codegen::flops(workload) : 0;
+    least_seconds.push_back(double(flops) / rules.most_flops_per_second);
   }
   const auto impossible = [&](const Dataset::Row& row) {
     return std::any_of(row.measurement.seconds.begin(), row.measurement.seconds.end(), [&](double seconds) {

@@ -25,7 +25,7 @@ struct Feature {
 
 // What an encoding may look at; never what was measured or modelled.
 struct Subject {
-  const codegen::LoopProgram* program = nullptr;  // `run` only is looked at
+  const codegen::LoopProgram* program = nullptr;  // `run` only is looked at; null for a row of a table
   const codegen::Candidate* candidate = nullptr;  // null for a program that no schedule of ours made
   const codegen::Target* target = nullptr;        // null where there is none
 };
@@ -61,6 +61,7 @@ struct Encoding {
   std::vector<Feature> features;  // one per column; the number of columns is the same for every program
   std::uint64_t hash = 0;         // of name, version and the list
   std::function<Encoded(const Subject& subject)> encode;  // of one program
+  bool needs_program = true;  // false: looks at nothing but the candidate, so rows of tables have this encoding, too
 };
 // Of an encoding's name, the version of what it computes (raised when values change though the list does not) and its
 // list. A model keeps it, and is refused where it is another one.

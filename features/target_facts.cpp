@@ -50,6 +50,7 @@ Encoding with_target_facts(const Encoding& encoding) {
   declare(both.features, "target.", facts);
   // Also another one when the values of what it is made of change.
   both.hash = base::hash_combine(encoding.hash, hash_of(both.name, version, both.features));
+  both.needs_program = encoding.needs_program;
   both.encode = [encode = encoding.encode](const Subject& subject) {
     const base::Matrix own = std::move(encode(subject).rows);
     base::Matrix row(1, own.columns + OfTarget::count);

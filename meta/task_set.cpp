@@ -28,6 +28,35 @@ std::vector<datasets::Dataset> by_platform(const std::vector<datasets::Dataset>&
   return out;
 }
 
+struct EncodedRow {
+  features::Encoded features;  // no rows: left out
+  std::uint64_t program_hash = 0;
+  bool stale = false;
+  std::string reason;  // why there is no program for an encoding that needs one
+};
+
+EncodedRow encoded_row(const datasets::Dataset& dataset, const datasets::Dataset::Row& row,
+                       const features::Encoding& encoding) {
+  const codegen::Candidate candidate = dataset.candidate(row);
+  const features::Subject alone{nullptr, &candidate, &dataset.target};
+  // Imported rows may hold no hash: there is nothing to compare with, and often no need to lower.
+  if (row.program_hash == 0 && !encoding.needs_program) {
+    return {encoding.encode(alone), codegen::hash(candidate), false, ""};
+  }
+  const base::Result<codegen::LoopProgram> program = codegen::program(candidate, dataset.target);
+  if (!program && row.program_hash == 0) return {{}, 0, false, program.reason().text};
+  if (!program) return {{}, 0, true, ""};
+  const std::uint64_t hash = codegen::hash(*program);
+  if (row.program_hash != 0 && hash != row.program_hash) return {{}, 0, true, ""};
+  return {encoding.encode({&*program, &candidate, &dataset.target}), hash, false, ""};
+}
+
+void count_without(std::vector<TaskSet::WithoutProgram>& all, const std::string& sketch, const std::string& reason) {
+  auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.sketch == sketch; });
+  if (found == all.end()) found = all.insert(all.end(), {sketch, reason, 0});
+  ++found->rows;
+}
+
 }  // namespace
 
 Examples chosen(const Examples& examples, const std::vector<std::int64_t>& programs) {
@@ -50,29 +79,33 @@ TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const feat
     out.sources[dataset.platform] = dataset.source;
     for (const datasets::Group& group : datasets::groups(dataset)) {
       // Row by row, so that no more than `threads` programs are alive at a time.
-      std::vector<features::Encoded> encoded(group.rows.size());  // no rows: stale
+      std::vector<EncodedRow> encoded(group.rows.size());
       base::parallel_for(std::int64_t(group.rows.size()), threads, [&](std::int64_t i) {
-        const datasets::Dataset::Row& row = dataset.rows[std::size_t(group.rows[std::size_t(i)])];
-        const codegen::Candidate candidate = dataset.candidate(row);
-        const auto program = codegen::program(candidate, dataset.target);
-        if (!program || codegen::hash(*program) != row.program_hash) return;
-        encoded[std::size_t(i)] = encoding.encode({&*program, &candidate, &dataset.target});
+        encoded[std::size_t(i)] = encoded_row(dataset, dataset.rows[std::size_t(group.rows[std::size_t(i)])], encoding);
       });
       Examples kept{group.platform, group.workload, {}, {}, {}};
       for (std::size_t i = 0; i < group.rows.size(); ++i) {
-        if (encoded[i].rows.rows == 0) {
-          ++out.stale_rows;
-          continue;
-        }
         const datasets::Dataset::Row& row = dataset.rows[std::size_t(group.rows[i])];
-        features::append(kept.features, encoded[i]);
+        if (encoded[i].stale) ++out.stale_rows;
+        if (!encoded[i].reason.empty()) {
+          count_without(out.without_program, dataset.sketches[std::size_t(row.sketch)]->name, encoded[i].reason);
+        }
+        if (encoded[i].features.rows.rows == 0) continue;
+        features::append(kept.features, encoded[i].features);
         kept.log_seconds.push_back(std::log(datasets::seconds_of(row.measurement)));
-        kept.program_hashes.push_back(row.program_hash);
+        kept.program_hashes.push_back(encoded[i].program_hash);
       }
       if (kept.size() > 0) out.groups.push_back(std::move(kept));
     }
   }
   if (out.groups.empty()) {
+    if (out.stale_rows == 0 && !out.without_program.empty()) {
+      const TaskSet::WithoutProgram& first = out.without_program.front();
+      throw base::UserError(
+          fmt::format("no row has a program, which encoding '{}' looks at ({}); choose the encoding "
+                      "'columns' or 'knobs'",
+                      encoding.name, first.reason));
+    }
     throw base::UserError(
         fmt::format("no usable measurement in {} datasets ({} rows are stale: their programs lower to something "
                     "else today); collect again",
@@ -94,6 +127,7 @@ TaskSet only_platforms(const TaskSet& tasks, const std::vector<std::string>& nam
   TaskSet out;
   out.encoding = tasks.encoding;
   out.stale_rows = tasks.stale_rows;
+  out.without_program = tasks.without_program;
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw base::UserError(fmt::format("no measurements of platform '{}'{}", name, base::did_you_mean(name, known)));

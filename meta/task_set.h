@@ -29,10 +29,18 @@ struct TaskSet {
   std::vector<Examples> groups;                // by platform, then workload, in order of the datasets
   std::map<std::string, std::string> sources;  // platform -> native / remote / imported / modelled
   std::int64_t stale_rows = 0;  // lower to something else today than was measured (or not at all): left out
+  // Rows left out because the encoding looks at programs and they have none: of tables, and imported ones whose steps
+  // do not apply here. By sketch, in order.
+  struct WithoutProgram {
+    std::string sketch;
+    std::string reason;  // of the first
+    std::int64_t rows = 0;
+  };
+  std::vector<WithoutProgram> without_program;
 };
 
-// Lowers and encodes every `ok` row once per program (datasets::groups). UserError for an emulated source or when
-// nothing is left.
+// Lowers and encodes every `ok` row once per program (datasets::groups). A row without a program hash (imported, or of
+// a table) is not held against one. UserError for an emulated source or when nothing is left.
 TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads);
 
 std::vector<std::string> platforms(const TaskSet& tasks);  // in order

@@ -188,7 +188,7 @@ NetworkFlags::NetworkFlags() {
 
 void NetworkFlags::declare(Options& options) {
   options.text("model", model, "mlp, treegru (a network on trees), or gbt (boosted decision trees on any encoding)");
-  options.text("encoding", encoding, "feature list; default: context_relation, for treegru tree");
+  options.text("encoding", encoding, "feature list; default: context_relation, for treegru tree, for tables columns");
   options.list("hidden", hidden, "widths of the hidden layers; default: 128,64, for treegru (behind its slots) 64");
   options.integer("embedding", embedding, 1, "treegru: width of a node's embedded features");
   options.integer("units", units, 1, "treegru: width of a node's state");
@@ -205,6 +205,15 @@ std::string NetworkFlags::used_learner(const std::string& learner) const {
   if (learner == "pooled") return "gbt";
   if (learner == "scratch") return "gbt-scratch";
   throw base::UserError("--learner", fmt::format("{} trains networks; with --model gbt: pooled or scratch", learner));
+}
+
+void NetworkFlags::fit(const std::vector<datasets::Dataset>& data) {
+  if (!encoding.empty() || kind_of(*this) == meta::NetworkKind::treegru) return;
+  const bool tables = std::all_of(data.begin(), data.end(), [](const datasets::Dataset& dataset) {
+    return std::all_of(dataset.sketches.begin(), dataset.sketches.end(),
+                       [](const auto& sketch) { return !sketch->columns.empty(); });
+  });
+  if (tables) encoding = "columns";
 }
 
 const features::Encoding& NetworkFlags::used_encoding() const {
@@ -252,6 +261,15 @@ std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& fil
   std::vector<datasets::Dataset> all;
   for (const std::string& file : files) all.push_back(datasets::read_dataset(file));
   return all;
+}
+
+void note_left_out(const meta::TaskSet& tasks, Progress& progress) {
+  if (tasks.stale_rows > 0) {
+    progress.note(
+        fmt::format("{} rows are stale (their programs lower to something else today) and left out", tasks.stale_rows));
+  }
+  for (const meta::TaskSet::WithoutProgram& each : tasks.without_program)
+    progress.note(fmt::format("{} rows have no program and are left out: {}", each.rows, each.reason));
 }
 
 base::Document schedule_document(const codegen::Candidate& candidate) {

@@ -82,6 +82,8 @@ struct NetworkFlags {
   // The learner that --learner and --model mean together: with gbt, trees take the place of the pooled network and of
   // the regression from scratch. UserError for a learner of networks.
   std::string used_learner(const std::string& learner) const;
+  // Where no encoding is asked for, rows of tables have the one that they can have: columns.
+  void fit(const std::vector<datasets::Dataset>& data);
   // UserError when model and encoding do not go together.
   const features::Encoding& used_encoding() const;
   meta::LearnerSettings settings(const Session& session) const;
@@ -89,6 +91,9 @@ struct NetworkFlags {
 };
 
 std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files);
+
+// Notes which rows a task set leaves out, and why.
+void note_left_out(const meta::TaskSet& tasks, Progress& progress);
 
 // The steps of a candidate, a line each.
 base::Document schedule_document(const codegen::Candidate& candidate);

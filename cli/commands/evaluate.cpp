@@ -167,7 +167,7 @@ meta::Regime regime_of(const Flags& flags) {
   throw base::UserError("--regime", fmt::format("expected seen, unseen or in-domain, got '{}'", flags.regime));
 }
 
-int evaluate(const Flags& flags, Session& session) {
+int evaluate(Flags flags, Session& session) {
   if (!flags.out.empty()) check_output_folder(flags.out);
   meta::EvaluationSettings settings;
   settings.methods = flags.methods;
@@ -185,9 +185,10 @@ int evaluate(const Flags& flags, Session& session) {
     settings.judge_workloads.push_back(workload.text);
   settings.learner = flags.network.settings(session);
 
-  const meta::TaskSet tasks =
-      meta::make_task_set(read_datasets(flags.datasets), flags.network.used_encoding(), session.threads);
-  if (tasks.stale_rows > 0) session.progress.note(fmt::format("{} rows are stale and left out", tasks.stale_rows));
+  const std::vector<datasets::Dataset> data = read_datasets(flags.datasets);
+  flags.network.fit(data);
+  const meta::TaskSet tasks = meta::make_task_set(data, flags.network.used_encoding(), session.threads);
+  note_left_out(tasks, session.progress);
   const std::vector<std::string> platforms = meta::platforms(tasks);
   if (platforms.size() < 2 && !in_domain) {
     throw base::UserError(

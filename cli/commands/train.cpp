@@ -60,24 +60,24 @@ std::string card_of(const Flags& flags, const meta::TaskSet& tasks, std::int64_t
   return card;
 }
 
-int train(const Flags& flags, Session& session) {
+int train(Flags flags, Session& session) {
   check_output_folder(flags.out);
   meta::make_learner(flags.learner);  // refuses an unknown one
   const std::string name = flags.network.used_learner(flags.learner);
   const auto learner = meta::make_learner(name);
-  const features::Encoding& encoding = flags.network.used_encoding();
   const meta::LearnerSettings settings = flags.network.settings(session);
+  flags.network.used_encoding();  // refuses one that does not fit before anything is read
 
-  meta::TaskSet tasks = meta::make_task_set(read_datasets(flags.datasets), encoding, session.threads);
+  const std::vector<datasets::Dataset> data = read_datasets(flags.datasets);
+  flags.network.fit(data);
+  const features::Encoding& encoding = flags.network.used_encoding();
+  meta::TaskSet tasks = meta::make_task_set(data, encoding, session.threads);
   if (!flags.hold_out.empty()) {
     tasks = meta::without_platform(tasks, flags.hold_out);
     if (tasks.groups.empty())
       throw base::UserError("--hold-out", fmt::format("nothing is left to train on without {}", flags.hold_out));
   }
-  if (tasks.stale_rows > 0) {
-    session.progress.note(
-        fmt::format("{} rows are stale (their programs lower to something else today) and left out", tasks.stale_rows));
-  }
+  note_left_out(tasks, session.progress);
   const auto model = meta::trained(*learner, tasks, settings, session.progress);
   if (session.progress.stop_requested()) throw base::Failure("interrupted");
 

@@ -340,6 +340,15 @@ Workload parse_workload(std::string_view text) {
   return {to_text(without_identities(parse_computation(text, {}, DType::f32, "workload")))};
 }
 
+bool names_computation(const Workload& workload) {
+  try {
+    computation(workload);
+    return true;
+  } catch (const base::UserError&) {
+    return false;
+  }
+}
+
 Computation computation(const Workload& workload) {
   if (const auto call = parse_call(workload.text)) return computation_of(*call);
   return without_identities(parse_computation(workload.text, {}, DType::f32, "workload"));

@@ -29,6 +29,7 @@ base::Result<Schedule> schedule(const Candidate& candidate) {
 }
 
 base::Result<LoopProgram> program(const Candidate& candidate, const Target& target) {
+  if (candidate.sketch->program != nullptr) return *candidate.sketch->program;
   const base::Result<Schedule> filled = schedule(candidate);
   if (!filled) return filled.reason();
   const std::shared_ptr<const Computation> computation = lowered_form(candidate.workload);

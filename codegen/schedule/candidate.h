@@ -20,7 +20,8 @@ struct Candidate {
 };
 
 base::Result<Schedule> schedule(const Candidate& candidate);
-// Lowered for the target's vector width and threads, and within limits (none for a target of unknown registers).
+// Lowered for the target's vector width and threads, and within limits (none for a target of unknown registers); a
+// sketch's own program as it is. A Reason for a row of a table, of which no program is known.
 base::Result<LoopProgram> program(const Candidate& candidate, const Target& target);
 // Of workload, sketch and arguments.
 std::uint64_t hash(const Candidate& candidate);

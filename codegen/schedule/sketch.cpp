@@ -3,14 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
+#include <set>
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "codegen/program/forms.h"
 
 namespace graft::codegen {
 namespace {
 
 constexpr std::string_view white_space = " \t\r\f\v";  // of one line
+constexpr std::string_view columns_word = "columns";
+constexpr std::string_view program_line = "\nprogram\n";  // what stands behind it is a program's text
 
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -85,39 +90,102 @@ void for_each_line(std::string_view text, std::string_view place, std::vector<In
   }
 }
 
-std::string text_of(const std::string& name, const std::vector<Sketch::Argument>& arguments,
-                    const std::vector<Sketch::Line>& lines, const std::vector<IntrinsicPointer>& intrinsics) {
-  std::string text = fmt::format("sketch {}\n", name);
-  for (const Sketch::Line& line : lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      if (i > 0) text += ' ';
-      const Sketch::Token& token = line[i];
-      if (token.argument < 0) {
-        text += token.literal;
-        continue;
-      }
-      text += "$" + arguments[std::size_t(token.argument)].name;
-      if (!token.alternatives.empty()) text += "{" + base::join(token.alternatives, "|") + "}";
+std::string text_of(const Sketch::Line& line, const std::vector<Sketch::Argument>& arguments) {
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (i > 0) text += ' ';
+    const Sketch::Token& token = line[i];
+    if (token.argument < 0) {
+      text += token.literal;
+      continue;
     }
-    text += '\n';
+    text += "$" + arguments[std::size_t(token.argument)].name;
+    if (!token.alternatives.empty()) text += "{" + base::join(token.alternatives, "|") + "}";
   }
+  return text;
+}
+
+std::string text_of(const std::string& name, const std::vector<Sketch::Argument>& arguments,
+                    const std::vector<Sketch::Line>& lines, const std::vector<IntrinsicPointer>& intrinsics,
+                    const Sketch::Line& columns, const LoopProgram* program) {
+  std::string text = fmt::format("sketch {}\n", name);
+  if (program != nullptr) return text + std::string(program_line.substr(1)) + to_text(*program);
+  if (!columns.empty()) text += fmt::format("{} {}\n", columns_word, text_of(columns, arguments));
+  for (const Sketch::Line& line : lines) text += text_of(line, arguments) + '\n';
   for (const IntrinsicPointer& intrinsic : intrinsics) text += to_text(*intrinsic);
   return text;
+}
+
+// `kept` says which characters the text form can hold there; others become '_'.
+template <class Kept>
+std::string cleaned(std::string_view text, Kept kept) {
+  std::string result(base::trim(text));
+  for (char& c : result) {
+    if (!kept(c)) c = '_';
+  }
+  return result;
+}
+
+std::string cleaned_name(std::string_view text) {
+  const std::string name = cleaned(text, is_name_character);
+  return name.empty() ? "_" : name;
+}
+
+std::string name_of_first_line(std::string_view line, std::string_view place) {
+  const auto words = base::words(line);
+  if (words.size() != 2 || words[0] != "sketch") {
+    throw base::UserError(place, fmt::format("expected 'sketch NAME' on the first line, got '{}'", line));
+  }
+  return std::string(words[1]);
 }
 
 }  // namespace
 
 Sketch::Sketch(std::string its_name, std::vector<Argument> its_arguments, std::vector<Line> its_lines,
-               std::vector<IntrinsicPointer> its_intrinsics)
+               std::vector<IntrinsicPointer> its_intrinsics, Line its_columns,
+               std::shared_ptr<const LoopProgram> its_program)
     : name(std::move(its_name)),
       arguments(std::move(its_arguments)),
       lines(std::move(its_lines)),
       intrinsics(std::move(its_intrinsics)),
-      hash(base::hash_bytes(text_of(name, arguments, lines, intrinsics))) {}
+      columns(std::move(its_columns)),
+      program(std::move(its_program)),
+      hash(base::hash_bytes(text_of(name, arguments, lines, intrinsics, columns, program.get()))) {}
+
+Sketch::Sketch(std::string its_name, std::vector<Argument> its_arguments, std::vector<Line> its_lines,
+               std::vector<IntrinsicPointer> its_intrinsics)
+    : Sketch(std::move(its_name), std::move(its_arguments), std::move(its_lines), std::move(its_intrinsics), {}, {}) {}
+
+Sketch Sketch::of_columns(std::string_view name, const std::vector<Column>& columns) {
+  assert(!columns.empty());
+  std::vector<Argument> arguments;
+  Line line;
+  std::set<std::string> used;
+  for (const Column& column : columns) {
+    const std::string wanted = cleaned_name(column.name);
+    std::string unique = wanted;
+    for (int number = 2; !used.insert(unique).second; ++number) unique = fmt::format("{}_{}", wanted, number);
+    Token token{int(arguments.size()), "", {}};
+    for (const std::string& alternative : column.alternatives) {
+      token.alternatives.push_back(cleaned(alternative, [](char c) {
+        return (unsigned char)(c) >= ' ' && std::string_view("|}#").find(c) == std::string_view::npos;
+      }));
+    }
+    arguments.push_back({std::move(unique), std::int64_t(token.alternatives.size())});
+    line.push_back(std::move(token));
+  }
+  return Sketch(cleaned_name(name), std::move(arguments), {}, {}, std::move(line), {});
+}
+
+Sketch Sketch::of_program(std::string_view name, LoopProgram program) {
+  return Sketch(cleaned_name(name), {}, {}, {}, {}, std::make_shared<const LoopProgram>(std::move(program)));
+}
 
 bool Sketch::operator==(const Sketch& other) const {
   return this == &other ||
          (hash == other.hash && name == other.name && arguments == other.arguments && lines == other.lines &&
+          columns == other.columns && (program == nullptr) == (other.program == nullptr) &&
+          (program == nullptr || *program == *other.program) &&
           std::equal(intrinsics.begin(), intrinsics.end(), other.intrinsics.begin(), other.intrinsics.end(),
                      [](const IntrinsicPointer& x, const IntrinsicPointer& y) { return *x == *y; }));
 }
@@ -134,22 +202,40 @@ Sketch parse_sketch(std::string_view text, std::string_view place) {
   std::vector<Sketch::Argument> arguments;
   std::vector<Sketch::Line> lines;
   std::vector<IntrinsicPointer> intrinsics;
-  for_each_line(text, place, intrinsics, [&](std::string_view line, const std::string& here) {
-    if (!name.empty()) {
-      lines.push_back(parse_line(line, arguments, here));
+  Sketch::Line columns;
+  std::shared_ptr<const LoopProgram> program;
+  const std::size_t program_at = text.find(program_line);
+  for_each_line(text.substr(0, program_at), place, intrinsics, [&](std::string_view line, const std::string& here) {
+    if (name.empty()) {
+      name = name_of_first_line(line, here);
       return;
     }
-    const auto words = base::words(line);
-    if (words.size() != 2 || words[0] != "sketch") {
-      throw base::UserError(here, fmt::format("expected 'sketch NAME' on the first line, got '{}'", line));
+    if (!columns.empty()) throw base::UserError(here, "a sketch of columns has nothing behind them");
+    Sketch::Line tokens = parse_line(line, arguments, here);
+    if (tokens.front().literal != columns_word) {
+      lines.push_back(std::move(tokens));
+      return;
     }
-    name = words[1];
+    if (!lines.empty()) throw base::UserError(here, "columns behind steps");
+    columns.assign(tokens.begin() + 1, tokens.end());
+    const bool only_arguments =
+        std::all_of(columns.begin(), columns.end(), [](const Sketch::Token& token) { return token.argument >= 0; });
+    if (!only_arguments || columns.empty() || columns.size() != arguments.size())
+      throw base::UserError(here, "expected arguments behind 'columns', each once");
   });
   if (name.empty()) throw base::UserError(place, "expected 'sketch NAME', got an empty text");
-  return Sketch(std::move(name), std::move(arguments), std::move(lines), std::move(intrinsics));
+  if (program_at != std::string_view::npos) {
+    const std::string inside = fmt::format("{}: program", place);
+    if (!lines.empty() || !columns.empty() || !intrinsics.empty())
+      throw base::UserError(inside, "stands behind other parts of the sketch's body; it is all of it");
+    program = std::make_shared<const LoopProgram>(parse_program(text.substr(program_at + program_line.size()), inside));
+  }
+  return Sketch(std::move(name), std::move(arguments), std::move(lines), std::move(intrinsics), std::move(columns),
+                std::move(program));
 }
 
 Sketch with_lines(const Sketch& sketch, std::string_view text, std::string_view place) {
+  assert(sketch.columns.empty() && sketch.program == nullptr);
   std::vector<Sketch::Argument> arguments = sketch.arguments;
   std::vector<Sketch::Line> lines = sketch.lines;
   std::vector<IntrinsicPointer> intrinsics = sketch.intrinsics;
@@ -160,10 +246,13 @@ Sketch with_lines(const Sketch& sketch, std::string_view text, std::string_view 
 }
 
 std::string to_text(const Sketch& sketch) {
-  return text_of(sketch.name, sketch.arguments, sketch.lines, sketch.intrinsics);
+  return text_of(sketch.name, sketch.arguments, sketch.lines, sketch.intrinsics, sketch.columns, sketch.program.get());
 }
 
 base::Result<Schedule> fill(const Sketch& sketch, std::span<const std::int64_t> arguments) {
+  if (!sketch.columns.empty())
+    return base::Reason{fmt::format("sketch {}: a row of a table has no steps", sketch.name)};
+  if (sketch.program != nullptr) return base::Reason{fmt::format("sketch {}: a program without steps", sketch.name)};
   if (arguments.size() != sketch.arguments.size()) {
     return base::Reason{
         fmt::format("sketch {}: takes {} arguments, got {}", sketch.name, sketch.arguments.size(), arguments.size())};

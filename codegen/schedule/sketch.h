@@ -11,6 +11,19 @@
 //
 // `$name` is filled by the argument's number, `$name{a|b|...}` by its alternative of that number; a line that is then
 // empty is no step. One argument may occur in several lines. Arguments are numbered in order of first appearance.
+//
+// What comes from outside may be no list of steps. A row of a table, of which nothing but arguments is known:
+//
+//   sketch convolution
+//   columns $block_size $order{ijk|ikj}
+//
+// and a program that no steps of ours made, as its text form (program/forms.h), which is all that stands behind its
+// line:
+//
+//   sketch handwritten
+//   program
+//   buffer A f32 [512,512] input
+//   ...
 #pragma once
 
 #include <cstdint>
@@ -50,18 +63,35 @@ struct Sketch {
   const std::vector<Argument> arguments;
   const std::vector<Line> lines;
   const std::vector<IntrinsicPointer> intrinsics;
-  const std::uint64_t hash;  // of the text
+  const Line columns;                                // of a row of a table: its arguments; else empty
+  const std::shared_ptr<const LoopProgram> program;  // the body, if it is no list of steps; else null
+  const std::uint64_t hash;                          // of the text
+
+  // A table's row. Without alternatives a column holds plain numbers. What the text form cannot hold in names and
+  // alternatives becomes '_', and a name that is there already gets a number behind it.
+  struct Column {
+    std::string name;
+    std::vector<std::string> alternatives;
+  };
+  static Sketch of_columns(std::string_view name, const std::vector<Column>& columns);
+  static Sketch of_program(std::string_view name, LoopProgram program);  // which must be well formed (check)
+
+ private:
+  friend Sketch parse_sketch(std::string_view text, std::string_view place);
+  Sketch(std::string name, std::vector<Argument> arguments, std::vector<Line> lines,
+         std::vector<IntrinsicPointer> intrinsics, Line columns, std::shared_ptr<const LoopProgram> program);
 };
 
 Sketch parse_sketch(std::string_view text, std::string_view place);  // throws UserError
-// `sketch` and further lines and intrinsics; they may use its arguments.
+// `sketch`, which must consist of steps, and further lines and intrinsics; they may use its arguments.
 Sketch with_lines(const Sketch& sketch, std::string_view text, std::string_view place);  // throws UserError
 std::string to_text(const Sketch& sketch);
 inline std::uint64_t hash(const Sketch& sketch) {
   return sketch.hash;
 }
 
-// All arguments put in; a Reason for a wrong number of arguments or an alternative that does not exist.
+// All arguments put in; a Reason for a wrong number of arguments or an alternative that does not exist, and for a
+// sketch that does not consist of steps.
 base::Result<Schedule> fill(const Sketch& sketch, std::span<const std::int64_t> arguments);
 
 }  // namespace graft::codegen

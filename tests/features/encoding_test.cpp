@@ -150,15 +150,41 @@ TEST(Encoding, KnobsAreArgumentsOfTheSketch) {
   EXPECT_EQ(all, 0);  // without a candidate
 }
 
-TEST(Encoding, ColumnsOfATableAsTheyAre) {
-  codegen::Candidate row{codegen::parse_workload("matmul(m=8,n=8,k=8)"),
-                         std::make_shared<const codegen::Sketch>(codegen::Sketch("table", {{"x"}, {"y"}}, {})),
-                         {12, -7}};
+TEST(Encoding, ColumnsOfATableAreNumbersAndPlaces) {
+  std::vector<std::string> many;
+  for (int i = 0; i < most_places + 4; ++i) many.push_back(std::to_string(100 + i));
+  std::vector<std::string> words(std::size_t(most_places + 4), "w");
+  codegen::Candidate row{
+      codegen::Workload{"table(name=x)"},
+      std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("x", {{"plain", {}},
+                                                                                {"few", {"-3", "0.5", "8"}},
+                                                                                {"word", {"a", "b"}},
+                                                                                {"many", many},
+                                                                                {"words", words},
+                                                                                {"outside", {"1", "2"}}})),
+      {-7, 1, 1, 18, 18, 2}};
   const Encoding& encoding = encoding_named("columns");
-  const auto values = test::rows_of(encoding, encoding.encode({.candidate = &row})).front();  // no program is needed
-  EXPECT_EQ(value(values, "c00"), 12);
-  EXPECT_EQ(value(values, "c01"), -7);
-  EXPECT_EQ(value(values, "c02"), 0);
+  EXPECT_FALSE(encoding.needs_program);
+  EXPECT_FALSE(encoding_named("columns+facts").needs_program);
+  EXPECT_TRUE(encoding_named("context_relation").needs_program);
+  auto values = test::rows_of(encoding, encoding.encode({.candidate = &row})).front();
+  // What is expected to be there; all else is 0.
+  const std::pair<std::string, float> expected[] = {{"c00", -7},
+                                                    {"c00.log", -3},
+                                                    {"c01", 0.5f},
+                                                    {"c01.log", std::log2(1.5f)},
+                                                    {"c01.is1", 1},
+                                                    {"c02.is1", 1},
+                                                    {"c03", 118},
+                                                    {"c03.log", std::log2(119.0f)},
+                                                    {fmt::format("c04.is{}", most_places - 1), 1}};
+  float sum = 0, expected_sum = 0;
+  for (const auto& [name, number] : expected) {
+    EXPECT_EQ(value(values, name), number) << name;
+    expected_sum += std::abs(number);
+  }
+  for (const auto& [name, number] : values) sum += std::abs(number);
+  EXPECT_FLOAT_EQ(sum, expected_sum);
   const Example example;  // a sketch with steps
   const Encoded with_steps = encoding.encode(example.subject());
   for (const float number : with_steps.rows.values) EXPECT_EQ(number, 0);

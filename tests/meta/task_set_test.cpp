@@ -80,6 +80,48 @@ TEST(TaskSet, RowsOfOtherProgramsAreStale) {
   EXPECT_NE(what.find("collect again"), std::string::npos) << what;
 }
 
+TEST(TaskSet, ImportedRowsAreNotHeldAgainstAHash) {
+  datasets::Dataset data = measured("a", 12);
+  const TaskSet before = make_task_set({data}, encoding(), 1);
+  for (datasets::Dataset::Row& row : data.rows) row.program_hash = 0;
+  const TaskSet tasks = make_task_set({data}, encoding(), 1);
+  EXPECT_EQ(tasks.stale_rows, 0);
+  EXPECT_EQ(tasks.groups.front().program_hashes.front(), before.groups.front().program_hashes.front());
+  EXPECT_EQ(features::chosen(tasks.groups.front().features, std::vector<std::int64_t>{0}),
+            features::chosen(before.groups.front().features, std::vector<std::int64_t>{0}));
+  // A schedule that does not apply: counted by its sketch.
+  data.add({0,
+            {data.workloads.front(),
+             std::make_shared<const codegen::Sketch>(codegen::parse_sketch("sketch odd\ntile C i $n\n", "test")),
+             {7}},
+            0,
+            {.seconds = {1}}});
+  const TaskSet with_odd = make_task_set({data}, encoding(), 1);
+  EXPECT_EQ(with_odd.stale_rows, 0);
+  ASSERT_EQ(with_odd.without_program.size(), 1u);
+  EXPECT_EQ(with_odd.without_program.front().sketch, "odd");
+  EXPECT_EQ(with_odd.without_program.front().rows, 1);
+  EXPECT_NE(with_odd.without_program.front().reason, "");
+  EXPECT_EQ(make_task_set({data}, features::encoding_named("knobs"), 1).groups.front().size(),
+            with_odd.groups.front().size() + 1);
+}
+
+TEST(TaskSet, RowsOfTablesHaveColumnsAlone) {
+  datasets::Dataset data;
+  data.platform = "import:x";
+  data.source = "imported";
+  const auto sketch = std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("t", {{"n", {}}}));
+  for (int i = 0; i < 5; ++i) data.add({0, {{"table(name=t)"}, sketch, {i}}, 0, {.seconds = {1.0 + i}}});
+  const TaskSet tasks = make_task_set({data}, features::encoding_named("columns"), 2);
+  ASSERT_EQ(tasks.groups.size(), 1u);
+  EXPECT_EQ(tasks.groups.front().size(), 5);
+  EXPECT_EQ(tasks.groups.front().features.rows.at(3, 0), 3);
+  EXPECT_NE(tasks.groups.front().program_hashes[0], tasks.groups.front().program_hashes[1]);
+  EXPECT_TRUE(tasks.without_program.empty());
+  const std::string what = refusal([&] { make_task_set({data}, encoding(), 1); });
+  EXPECT_NE(what.find("choose the encoding 'columns'"), std::string::npos) << what;
+}
+
 TEST(TaskSet, DatasetsOfOnePlatformAreOne) {
   datasets::Dataset first = measured("a", 12), second = first;
   second.rows.resize(4);

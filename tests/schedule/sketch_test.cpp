@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "codegen/program/forms.h"
+#include "codegen/schedule/candidate.h"
 #include "tests/schedule/support.h"
 
 namespace graft::codegen {
@@ -64,11 +66,45 @@ TEST(Sketch, RefusalsNameTheLine) {
       {"sketch s\norder C $a{i.0|j.0\n", "mine:2: '$a{' is never closed"},
       {"sketch s\norder C $a{i.0|j.0}\n$a{x|y|z}\n", "mine:3: '$a' has 3 alternatives here and 2 before"},
       {"sketch s\norder C $a{i.0|j.0}\ntile C i $a\n", "mine:3: '$a' has 0 alternatives here and 2 before"},
+      {"sketch s\ncolumns\n", "mine:2: expected arguments behind 'columns'"},
+      {"sketch s\ncolumns $a b\n", "mine:2: expected arguments behind 'columns'"},
+      {"sketch s\ncolumns $a $a\n", "mine:2: expected arguments behind 'columns'"},
+      {"sketch s\ncolumns $a\ntile C i $a\n", "mine:3: a sketch of columns has nothing behind them"},
+      {"sketch s\ntile C i $a\ncolumns $a\n", "mine:3: columns behind steps"},
+      {"sketch s\ntile C i $a\nprogram\nrun\n", "mine: program: stands behind other parts"},
+      {"sketch s\nprogram\nrun\n  for i 0\n", "mine: program:2"},
   };
   for (const auto& [sketch, words] : refusals) {
     const std::string message = refusal([&] { return parse_sketch(sketch, "mine"); });
     EXPECT_TRUE(contains(message, words)) << sketch << ": " << message;
   }
+}
+
+TEST(Sketch, RowsOfTablesHaveColumns) {
+  const Sketch table = Sketch::of_columns(" a table", {{"size x", {}}, {"size x", {"a|b", " c "}}, {"", {"", "#"}}});
+  EXPECT_EQ(to_text(table), "sketch a_table\ncolumns $size_x $size_x_2{a_b|c} $_{|_}\n");
+  EXPECT_EQ(table.arguments, (std::vector<Sketch::Argument>{{"size_x", 0}, {"size_x_2", 2}, {"_", 2}}));
+  EXPECT_EQ(parse_sketch(to_text(table), "again"), table);
+  EXPECT_EQ(hash(parse_sketch(to_text(table), "again")), hash(table));
+  EXPECT_FALSE(table == Sketch::of_columns("a table", {{"size x", {}}}));
+  EXPECT_EQ(filled(table, {1, 0, 0}), "sketch a_table: a row of a table has no steps");
+  const Candidate row{{"table(name=x)"}, std::make_shared<const Sketch>(table), {1, 0, 0}};
+  EXPECT_EQ(program(row, Target()).reason().text, "sketch a_table: a row of a table has no steps");
+}
+
+TEST(Sketch, AnOutsidersProgramIsABody) {
+  const char* const program_text =
+      "buffer A f32 [8] input\nbuffer B f32 [8] output\nrun\n  for i 8\n    B[i] = A[i] * 2\n";
+  const LoopProgram own = parse_program(program_text, "test");
+  const Sketch sketch = Sketch::of_program("mine", own);
+  EXPECT_EQ(to_text(sketch), "sketch mine\nprogram\n" + to_text(own));
+  EXPECT_EQ(parse_sketch(to_text(sketch), "again"), sketch);
+  EXPECT_EQ(filled(sketch, {}), "sketch mine: a program without steps");
+  const Candidate candidate{{"mine"}, std::make_shared<const Sketch>(sketch), {}};
+  EXPECT_EQ(*program(candidate, Target()), own);  // whatever the workload is called
+  LoopProgram other = own;
+  other.loops[0].kind = LoopKind::unrolled;
+  EXPECT_FALSE(Sketch::of_program("mine", other) == sketch);
 }
 
 }  // namespace
