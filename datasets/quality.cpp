@@ -105,7 +105,7 @@ void QualityTally::add(const Dataset::Row& row) {
   own.best = own.ok == 0 ? seconds : std::min(own.best, seconds);
   own.worst = own.ok == 0 ? seconds : std::max(own.worst, seconds);
   ++own.ok;
-  if (row.measurement.seconds.size() >= 2) own.variations.push_back(float(variation_of(row.measurement.seconds)));
+  if (row.measurement.seconds.size() >= 2) own.variations.push_back(variation_of(row.measurement.seconds));
   std::uint64_t program = row.program_hash;
   if (program == 0) {  // as datasets::groups tells programs apart
     program = base::hash_mix(std::uint64_t(row.sketch));
@@ -118,8 +118,8 @@ std::vector<Quality> QualityTally::quality(const Dataset& head, const Gates& gat
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   std::vector<Quality> result(head.workloads.size());
   for (std::size_t w = 0; w < result.size(); ++w) {
-    const OfWorkload of = w < workloads_.size() ? workloads_[w] : OfWorkload();
-    const std::vector<double> variations(of.variations.begin(), of.variations.end());
+    static const OfWorkload nothing;
+    const OfWorkload& of = w < workloads_.size() ? workloads_[w] : nothing;
     Quality& own = result[w];
     own.workload = head.workloads[w];
     own.rows = of.rows;
@@ -127,8 +127,8 @@ std::vector<Quality> QualityTally::quality(const Dataset& head, const Gates& gat
     own.programs = of.programs.count();
     own.failed = own.rows == 0 ? 0 : double(own.rows - own.ok) / double(own.rows);
     own.spread = of.ok == 0 ? none : of.worst / of.best;
-    own.variation = base::median(variations);
-    own.variation_90 = base::quantile(variations, 0.9);
+    own.variation = base::median(of.variations);
+    own.variation_90 = base::quantile(of.variations, 0.9);
     if (!(own.spread >= gates.least_spread)) own.missed.push_back("spread");
     if (own.failed > gates.most_failed) own.missed.push_back("failed");
     if (own.variation > gates.most_variation) own.missed.push_back("variation");

@@ -35,7 +35,7 @@ std::vector<Quality> quality(const Dataset& dataset, const Gates& gates = {});
 // {"card":1,"platform":{..},"made":{..},"measured":{..},"noise":{..},"gates":{..},"workloads":[..],"splits":{..}}
 base::Document card(const Dataset& dataset);
 
-// The same, gathered row by row: some 20 bytes a row are kept.
+// The same, gathered row by row: some 25 bytes a row are kept.
 class QualityTally {
  public:
   void add(const Dataset::Row& row);
@@ -54,7 +54,7 @@ class QualityTally {
   struct OfWorkload {
     std::int64_t rows = 0, ok = 0;
     double best = 0, worst = 0;
-    std::vector<float> variations;
+    std::vector<double> variations;
     Distinct programs;
   };
   std::vector<OfWorkload> workloads_;

@@ -34,37 +34,6 @@ std::vector<Division> divisions_of(const Layout& layout, const std::vector<std::
   return result;
 }
 
-// Axis `axis` of the stage becomes one for each part of the division, outermost first.
-void split_axis(const Computation& computation, Stage& stage, int axis, const Division& division) {
-  const int count = int(division.steps.size());
-  const int spatial = computation.spatial_axes(stage);
-  std::vector<Affine> by;
-  for (int a = 0; a < int(stage.axes.size()); ++a) {
-    Affine form = Affine::variable(a <= axis ? a : a + count - 1);
-    if (a == axis) {
-      form = {};
-      for (int part = 0; part < count; ++part) form += Affine::variable(axis + part, division.steps[std::size_t(part)]);
-    }
-    by.push_back(std::move(form));
-  }
-  if (axis < spatial) {
-    stage.index = element_of(computation, stage);
-    for (Affine& form : stage.index) form = substitute(form, by);
-  } else {
-    for (Affine& form : stage.index) form = substitute(form, by);
-  }
-  stage.value = map_accesses(std::move(stage.value), [&](Access access) {
-    for (Affine& form : access.index) form = substitute(form, by);
-    return access;
-  });
-  const std::string name = stage.axes[std::size_t(axis)].name;
-  stage.axes.erase(stage.axes.begin() + axis);
-  for (int part = 0; part < count; ++part) {
-    std::string own = part == 0 ? name : fresh_axis(fmt::format("{}_{}", name, part), stage.axes);
-    stage.axes.insert(stage.axes.begin() + axis + part, {std::move(own), division.extents[std::size_t(part)]});
-  }
-}
-
 // The form as one form for each part; empty where it is no sum of them.
 std::vector<Affine> divided(const Affine& form, const Division& division, const Stage& stage) {
   std::vector<Affine> result(division.steps.size());
@@ -134,7 +103,7 @@ class Relayout {
       const bool within_a_block = stage.axes[std::size_t(axis)].extent <= division.extents.back();
       if (within_a_block && !always_) continue;
       if (stage.axes[std::size_t(axis)].extent != division.extents[0] * division.steps[0]) return refused(stage);
-      split_axis(computation_, stage, axis, division);
+      split_axis(computation_, stage, axis, {division.steps, division.extents});
     }
     return "";
   }

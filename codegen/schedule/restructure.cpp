@@ -117,11 +117,72 @@ std::string rfactor(Computation& computation, const Step& step) {
   return "";
 }
 
+// Text of the failure, empty if it applied.
+std::string copy(Computation& computation, const Step& step) {
+  const int number = stage_named(computation, step.stage), tensor = computation.tensor_named(step.subject);
+  if (number < 0) return fmt::format("there is no stage {}", step.stage);
+  Stage stage = computation.stages[std::size_t(number)];
+  for (std::size_t i = 0; i < step.loops.size(); ++i) {
+    const int spatial = computation.spatial_axes(stage);
+    const auto found = std::find_if(stage.axes.begin(), stage.axes.begin() + spatial,
+                                    [&](const Axis& axis) { return axis.name == step.loops[i]; });
+    if (found == stage.axes.begin() + spatial) return fmt::format("{} has no axis {}", step.stage, step.loops[i]);
+    if (found->extent % step.sizes[i] != 0) return fmt::format("{} does not divide {}", step.sizes[i], found->extent);
+    const std::int64_t blocks = found->extent / step.sizes[i];
+    split_axis(computation, stage, int(found - stage.axes.begin()), {{step.sizes[i], 1}, {blocks, step.sizes[i]}});
+  }
+  const Access* read = nullptr;
+  for (const Access& access : stage.value.loads) {
+    if (access.tensor != tensor) continue;
+    if (read != nullptr && !(*read == access)) return fmt::format("{} is read in more than one way", step.subject);
+    read = &access;
+  }
+  if (tensor < 0 || read == nullptr) return fmt::format("{} does not read {}", step.stage, step.subject);
+  if (read->padded) return fmt::format("{} is read beyond its shape", step.subject);
+
+  // Of the copy: the outer axes, then the dimensions of what one block reads.
+  Stage copies;
+  std::vector<int> outer;  // axes of the stage
+  std::vector<Interval> ranges;
+  for (const Axis& axis : stage.axes) {
+    const bool is_outer = std::find(step.loops.begin(), step.loops.end(), axis.name) != step.loops.end();
+    ranges.push_back({0, is_outer ? 0 : axis.extent - 1});
+    if (!is_outer) continue;
+    outer.push_back(int(&axis - stage.axes.data()));
+    copies.axes.push_back(axis);
+  }
+  Access from{tensor, {}, false}, to{-1, {}, false};
+  for (std::size_t d = 0; d < outer.size(); ++d) to.index.push_back(Affine::variable(outer[d]));
+  for (std::size_t d = 0; d < read->index.size(); ++d) {
+    const Interval touched = range(read->index[d], ranges);
+    Affine source = Affine::variable(int(copies.axes.size())) + Affine(touched.low);
+    Affine within = read->index[d] + Affine(-touched.low);
+    for (std::size_t o = 0; o < outer.size(); ++o) {
+      const std::int64_t moves = read->index[d].coefficient(outer[o]);
+      source += Affine::variable(int(o), moves);
+      within += Affine::variable(outer[o], -moves);
+    }
+    from.index.push_back(std::move(source));
+    to.index.push_back(std::move(within));
+    copies.axes.push_back({fresh_axis(fmt::format("d{}", d), copies.axes), touched.width()});
+  }
+  std::vector<std::int64_t> shape;
+  for (const Axis& axis : copies.axes) shape.push_back(axis.extent);
+  const Tensor& source = computation.tensors[std::size_t(tensor)];
+  copies.tensor = to.tensor =
+      add_temporary(computation, fmt::format("{}.{}", step.stage, step.subject), source.dtype, std::move(shape));
+  copies.value = Value::load(std::move(from));
+  stage.value =
+      map_accesses(std::move(stage.value), [&](Access access) { return access.tensor == tensor ? to : access; });
+  replace_stage(computation, number, {std::move(copies), std::move(stage)});
+  return "";
+}
+
 }  // namespace
 
 bool is_restructuring(StepKind kind) {
   return kind == StepKind::absorb || kind == StepKind::rfactor || kind == StepKind::winograd ||
-         kind == StepKind::layout || kind == StepKind::block;
+         kind == StepKind::layout || kind == StepKind::block || kind == StepKind::copy;
 }
 
 base::Result<Restructured> restructured(const Computation& computation, const Schedule& schedule) {
@@ -130,6 +191,7 @@ base::Result<Restructured> restructured(const Computation& computation, const Sc
     std::string failure;
     if (step.kind == StepKind::absorb) failure = absorb(result.computation, step);
     if (step.kind == StepKind::layout || step.kind == StepKind::block) failure = relayout(result.computation, step);
+    if (step.kind == StepKind::copy) failure = copy(result.computation, step);
     if (step.kind == StepKind::rfactor) failure = rfactor(result.computation, step);
     if (step.kind == StepKind::winograd) {
       const base::Result<double> factor = winograd(result.computation, step);

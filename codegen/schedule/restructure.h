@@ -4,6 +4,7 @@
 //   rfactor S l f   S[x] reduces over l and further axes r. With l = f*l_o + l_i it becomes S.rf[x, l_i] over r, l_o,
 //                   and S[x] over l_i of S.rf: l_i, often contiguous in memory, may be a vector
 //   layout T ...    T stored in blocks or another order (relayout.h); block T ... the same
+//   copy S T a n    T copied for S: S.T[d..] = T[d..], or S.T[a, d..] = T[what S reads for n of a, from d = 0 on]
 //   winograd S m    stages of Winograd's algorithm in S's place (winograd.h)
 #pragma once
 

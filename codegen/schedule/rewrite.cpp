@@ -60,6 +60,8 @@ class Rewriter {
         return mark(step, LoopKind::unrolled);
       case StepKind::parallel:
         return mark(step, LoopKind::parallel);
+      case StepKind::bind:
+        return bind(step);
       case StepKind::accumulate:
         return accumulate(step);
       case StepKind::pack:
@@ -77,6 +79,7 @@ class Rewriter {
       case StepKind::winograd:
       case StepKind::layout:
       case StepKind::block:
+      case StepKind::copy:
         break;
     }
     return "unknown step";
@@ -152,6 +155,17 @@ class Rewriter {
       loop.kind = kind;
     }
     return kind == LoopKind::parallel ? parallel() : "";
+  }
+
+  std::string bind(const Step& step) {
+    constexpr LoopKind kinds[] = {LoopKind::block_x,  LoopKind::block_y,  LoopKind::block_z,       LoopKind::thread_x,
+                                  LoopKind::thread_y, LoopKind::thread_z, LoopKind::virtual_thread};
+    std::vector<std::string> names;
+    for (const LoopKind kind : kinds) {
+      if (name_of(kind) == step.subject) return mark(step, kind);
+      names.emplace_back(name_of(kind));
+    }
+    return fmt::format("unknown kind '{}'{}", step.subject, base::did_you_mean(step.subject, names));
   }
 
   std::string parallel() const {

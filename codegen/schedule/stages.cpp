@@ -1,5 +1,7 @@
 #include "codegen/schedule/stages.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -36,6 +38,36 @@ void remove_stage(Computation& computation, int stage) {
 void replace_stage(Computation& computation, int stage, std::vector<Stage> by) {
   const auto at = computation.stages.erase(computation.stages.begin() + stage);
   computation.stages.insert(at, std::make_move_iterator(by.begin()), std::make_move_iterator(by.end()));
+}
+
+void split_axis(const Computation& computation, Stage& stage, int axis, const AxisParts& parts) {
+  const int count = int(parts.steps.size());
+  const int spatial = computation.spatial_axes(stage);
+  std::vector<Affine> by;
+  for (int a = 0; a < int(stage.axes.size()); ++a) {
+    Affine form = Affine::variable(a <= axis ? a : a + count - 1);
+    if (a == axis) {
+      form = {};
+      for (int part = 0; part < count; ++part) form += Affine::variable(axis + part, parts.steps[std::size_t(part)]);
+    }
+    by.push_back(std::move(form));
+  }
+  if (axis < spatial) {
+    stage.index = element_of(computation, stage);
+    for (Affine& form : stage.index) form = substitute(form, by);
+  } else {
+    for (Affine& form : stage.index) form = substitute(form, by);
+  }
+  stage.value = map_accesses(std::move(stage.value), [&](Access access) {
+    for (Affine& form : access.index) form = substitute(form, by);
+    return access;
+  });
+  const std::string name = stage.axes[std::size_t(axis)].name;
+  stage.axes.erase(stage.axes.begin() + axis);
+  for (int part = 0; part < count; ++part) {
+    std::string own = part == 0 ? name : fresh_axis(fmt::format("{}_{}", name, part), stage.axes);
+    stage.axes.insert(stage.axes.begin() + axis + part, {std::move(own), parts.extents[std::size_t(part)]});
+  }
 }
 
 }  // namespace graft::codegen

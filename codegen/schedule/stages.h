@@ -1,6 +1,7 @@
 // Private to this folder: edits of a computation that steps which restructure share.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,5 +23,12 @@ int add_temporary(Computation& computation, std::string name, DType dtype, std::
 void remove_stage(Computation& computation, int stage);
 // Other stages in the stage's place.
 void replace_stage(Computation& computation, int stage, std::vector<Stage> by);
+
+// The parts of an axis, outermost first: how much of it one step of a part is, and how often it is made.
+struct AxisParts {
+  std::vector<std::int64_t> steps, extents;
+};
+// The axis becomes one for each part: the outermost keeps its name, the others are NAME_1, NAME_2, ...
+void split_axis(const Computation& computation, Stage& stage, int axis, const AxisParts& parts);
 
 }  // namespace graft::codegen

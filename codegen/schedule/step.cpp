@@ -34,7 +34,10 @@ std::string_view subject_of(StepKind kind) {
       return "an axis";
     case StepKind::pack:
     case StepKind::prefetch:
+    case StepKind::copy:
       return "a tensor";
+    case StepKind::bind:
+      return "a kind of loop";
     case StepKind::fuse:
     case StepKind::absorb:
     case StepKind::compute:
@@ -118,6 +121,11 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   if (step.kind == StepKind::prefetch) step.loops.emplace_back(word("a loop"));
   if (next < words.size() && step.kind != StepKind::tile) step.loops.reserve(words.size() - next);
   while (next < words.size()) {
+    if (step.kind == StepKind::copy) {
+      step.loops.emplace_back(words[next++]);
+      step.sizes.push_back(size_from(word("a size"), place));
+      continue;
+    }
     if (sizes_of(step.kind) > 0) {
       step.sizes.push_back(size_from(words[next], place));
     } else {
@@ -127,7 +135,7 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
   }
   if (step.kind == StepKind::fuse || step.kind == StepKind::absorb) {
     if (!step.loops.empty()) throw base::UserError(place, fmt::format("{}: unexpected '{}'", words[0], step.loops[0]));
-  } else if (sizes_of(step.kind) > 0 ? step.sizes.empty() : step.loops.empty()) {
+  } else if (step.kind != StepKind::copy && (sizes_of(step.kind) > 0 ? step.sizes.empty() : step.loops.empty())) {
     throw base::UserError(
         place, fmt::format("{}: expected {}, got the end", words[0], sizes_of(step.kind) > 0 ? "a size" : "a loop"));
   }
@@ -154,7 +162,10 @@ std::string to_text(const Step& step) {
   if (!step.subject.empty()) text += " " + step.subject;
   if (step.kind == StepKind::pack && !step.sizes.empty()) text += fmt::format(" by {}", step.sizes[0]);
   if (has_above(step.kind)) text += " above";
-  for (const std::string& loop : step.loops) text += " " + loop;
+  for (std::size_t i = 0; i < step.loops.size(); ++i) {
+    text += " " + step.loops[i];
+    if (step.kind == StepKind::copy) text += fmt::format(" {}", step.sizes[i]);
+  }
   if (sizes_of(step.kind) > 0) {
     for (const std::int64_t size : step.sizes) text += fmt::format(" {}", size);
   }

@@ -24,9 +24,11 @@ namespace graft::codegen {
 //   winograd STAGE M                     a 3x3 convolution of stride 1 by Winograd's algorithm, in tiles of M x M
 //   layout TENSOR DIMENSION ...          the tensor is stored in these dimensions (expression/layout.h); who calls the
 //                                        kernel hands a parameter over like this; `1 / 16` is `1/16`
-//   block TENSOR DIMENSION ...           the same, and an axis that indexes a divided dimension becomes one axis for
-//   each
-//                                        part always, also where a part is a single element: templates of any block
+//   block TENSOR DIMENSION ...           the same, and an axis that indexes a divided dimension always becomes one axis
+//                                        for each part, also where a part is a single element
+//   copy STAGE TENSOR AXIS SIZE ...      STAGE reads TENSOR through a copy of its own, the stage STAGE.TENSOR with axes
+//                                        d0, d1, ...; with axes, which STAGE then has as two, it works in blocks of
+//                                        these sizes; what a block reads lies side by side in the copy: AXIS ... d0 ...
 //   compute STAGE PRODUCER above LOOP ...  what STAGE reads of the stage PRODUCER from directly above the outermost of
 //                                        these loops of STAGE on is computed there, into a tile
 //   tile STAGE AXIS s1 s2 ...            splits the axis by tile sizes in elements, each a multiple of the next:
@@ -36,6 +38,9 @@ namespace graft::codegen {
 //   unroll STAGE LOOP ...                fully unrolled by the emitter
 //   parallel STAGE LOOP ...              the outermost loops, in any order, are one range of tasks for the threads of
 //                                        the target
+//   bind STAGE KIND LOOP ...             loops of this kind of a GPU: block_x, thread_x, virtual_thread ... All that
+//                                        threads do between two barriers is a nest of thread loops; one larger than
+//                                        the block of threads is work that they share
 //   accumulate STAGE above LOOP ...      from directly above the outermost of the named loops on, results are kept in
 //                                        a tile of their own (registers if all its loops are unrolled or vector)
 //   pack STAGE TENSOR [by N] above LOOP ...  what the stage reads of the tensor from there on is first copied into the
@@ -54,7 +59,9 @@ namespace graft::codegen {
   X(vector)            \
   X(unroll)            \
   X(parallel)          \
-  X(accumulate) X(pack) X(fuse) X(absorb) X(compute) X(rfactor) X(winograd) X(tensorize) X(prefetch) X(layout) X(block)
+  X(accumulate)        \
+  X(pack)              \
+  X(fuse) X(absorb) X(compute) X(rfactor) X(winograd) X(tensorize) X(prefetch) X(layout) X(block) X(copy) X(bind)
 
 enum class StepKind {
 #define X(name) name,
@@ -67,13 +74,13 @@ std::vector<std::string> step_names();
 struct Step {
   StepKind kind = StepKind::tile;
   std::string stage;
-  // tile, rfactor: axis; pack, prefetch: tensor; fuse: consumer; absorb, compute: producer; tensorize: intrinsic; else
-  // empty
+  // tile, rfactor: axis; pack, prefetch, copy: tensor; fuse: consumer; absorb, compute: producer; tensorize: intrinsic;
+  // bind: kind; else empty
   std::string subject;
-  // layout, block: stored dimensions; order, vector, unroll, parallel, tensorize, prefetch; accumulate, pack, compute:
-  // those behind "above"
+  // layout, block: stored dimensions; copy: axes; order, bind, vector, unroll, parallel, tensorize, prefetch;
+  // accumulate, pack, compute: those behind "above"
   std::vector<std::string> loops;
-  std::vector<std::int64_t> sizes;  // tile; pack: N; rfactor, winograd, prefetch: one
+  std::vector<std::int64_t> sizes;  // tile; copy: by axis; pack: N; rfactor, winograd, prefetch: one
   bool operator==(const Step&) const = default;
 };
 using Schedule = std::vector<Step>;

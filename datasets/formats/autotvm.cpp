@@ -40,6 +40,28 @@ constexpr std::array errors = {ErrorName{Status::ok, ""},
                                ErrorName{Status::timed_out, "run timeout"},
                                ErrorName{Status::crashed, "unknown error"}};
 
+// The error number that says most of a status.
+std::int64_t error_of(Status status) {
+  switch (status) {
+    case Status::ok:
+      return 0;
+    case Status::does_not_lower:
+    case Status::unsupported:
+      return 1;
+    case Status::does_not_compile:
+      return 3;
+    case Status::wrong_result:
+      return 5;
+    case Status::timed_out:
+    case Status::slower_than_limit:
+      return 7;
+    case Status::crashed:
+    case Status::out_of_memory:
+      break;
+  }
+  return 4;
+}
+
 struct Record {
   std::string_view input;  // its text
   Knobs knobs;
@@ -246,6 +268,10 @@ class AutoTvm {
         row_.arguments.push_back(value);
       }
     }
+    if (row_.arguments.empty()) {  // a template without knobs
+      text += " $nothing";
+      row_.arguments.push_back(0);
+    }
     auto [known, is_new] = columns_.try_emplace(text);
     if (is_new) {
       known->second = std::make_shared<const codegen::Sketch>(codegen::parse_sketch(text + "\n", lines.place()));
@@ -268,6 +294,44 @@ class AutoTvm {
 void import_autotvm(Import& import) {
   AutoTvm records(import);
   for (const std::filesystem::path& file : import.settings().files) records.file(file);
+}
+
+Counts export_autotvm(const DatasetFile& from, const TextSink& to) {
+  constexpr std::int64_t block = 8192;
+  const Dataset& head = from.head();
+  Counts counts;
+  for (std::int64_t first = 0; first < from.size(); first += block) {
+    for (const Dataset::Row& row : from.rows(first, std::min(block, from.size() - first))) {
+      const codegen::Sketch& sketch = *head.sketches[std::size_t(row.sketch)];
+      const Measurement& measurement = row.measurement;
+      const bool is_ok = measurement.status == Status::ok;
+      base::Document entity = base::Document::list(), seconds = base::Document::list();
+      for (std::size_t a = 0; a < row.arguments.size(); ++a) {
+        entity.push(base::Document::List{sketch.arguments[a].name, "ot", row.arguments[a]});
+      }
+      for (const double each : measurement.seconds) {
+        if (is_ok) seconds.push(each);
+      }
+      if (!is_ok) seconds.push(no_time);
+      base::Document config = base::Document::map(), record = base::Document::map();
+      config.set("index", counts.records).set("code_hash", base::Document()).set("entity", std::move(entity));
+      const std::string name = fmt::format("{}{}", exported_prefix, sketch.name);
+      const base::Document::List arguments = {head.workloads[std::size_t(row.workload)].text};
+      record.set("input", base::Document::List{head.platform, name, arguments, base::Document::map()})
+          .set("config", std::move(config))
+          .set("result", base::Document::List{std::move(seconds), error_of(measurement.status), 0, 0})
+          .set("version", 0.2)
+          .set("tvm_version", "graft");
+      to(record.to_json() + "\n");
+      ++counts.records;
+      ++counts.rows;
+      ++counts.statuses[std::string(name_of(measurement.status))];
+      Counts::Template& of = counts.templates[sketch.name];
+      ++of.rows;
+      of.ok += is_ok;
+    }
+  }
+  return counts;
 }
 
 }  // namespace graft::datasets::formats

@@ -186,15 +186,17 @@ std::string convolution_text(const Shape& shape) {
       fmt::arg("oh", shape.out_h), fmt::arg("ow", shape.out_w));
 }
 
-// data [m, depth], weights [columns, depth], no bias.
+// data [m, depth], weights [columns, depth] or [depth, columns], no bias.
 bool read_dense(const Arguments& from, Shape& shape) {
   if (from.tensors.size() != 2) return false;
   const std::vector<std::int64_t>&data = from.tensors[0].shape, &weights = from.tensors[1].shape;
-  if (data.size() != 2 || weights.size() != 2 || data[1] != weights[1]) return false;
+  if (data.size() != 2 || weights.size() != 2) return false;
   if (!from.rest.empty() && !from.rest[0].is_null() && !from.rest[0].is_string()) return false;
   shape.m = data[0];
   shape.depth = data[1];
-  shape.columns = weights[0];
+  shape.is_transposed = data[1] == weights[1];
+  if (!shape.is_transposed && data[1] != weights[0]) return false;
+  shape.columns = weights[shape.is_transposed ? 0 : 1];
   return true;
 }
 
@@ -233,8 +235,11 @@ std::string expression_of(const Arguments& arguments, Shape& shape) {
     case Operator::dense:
       if (!read_dense(arguments, shape)) return "";
       return fmt::format(
-          "input X[{0},{2}]; constant W[{1},{2}]; output Y[i,j] += X[i,l] * W[j,l] where i={0}, j={1}, l={2}", shape.m,
-          shape.columns, shape.depth);
+          "input X[{0},{2}]; constant W[{3}]; output Y[i,j] += X[i,l] * W[{4}] where i={0}, j={1}, l={2}", shape.m,
+          shape.columns, shape.depth,
+          shape.is_transposed ? fmt::format("{},{}", shape.columns, shape.depth)
+                              : fmt::format("{},{}", shape.depth, shape.columns),
+          shape.is_transposed ? "j,l" : "l,j");
     case Operator::batch_matmul:
       if (!read_batch_matmul(arguments, shape)) return "";
       return fmt::format("batch_matmul(b={},m={},n={},k={})", shape.b, shape.m, shape.columns, shape.depth);
@@ -282,6 +287,10 @@ Task task_of(const base::Document& input, const std::string& place) {
     throw UserError(parts[1].place(), "the name of a template must be letters, digits, '_', '.' and '-'");
   }
   const Arguments arguments = arguments_of(parts[2]);
+  if (task.name.starts_with(exported_prefix) && arguments.rest.size() == 1 && arguments.rest[0].is_string()) {
+    task.workload.text = arguments.rest[0].as_string();
+    return task;
+  }
   for (const auto& [begin, op] : operators) {
     if (task.shape.op == Operator::unknown && task.name.starts_with(begin)) task.shape.op = op;
   }

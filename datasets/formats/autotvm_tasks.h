@@ -19,8 +19,12 @@ struct Shape {
   std::int64_t top = 0, left = 0, bottom = 0, right = 0;  // padding
   std::int64_t out_h = 0, out_w = 0;
   std::int64_t b = 0, m = 0, columns = 0, depth = 0;  // matrices: [b] m x columns, sums of `depth` products
+  bool is_transposed = false;                         // dense: weights are columns x depth
   bool is_padded() const { return top + left + bottom + right > 0; }
 };
+
+// Template names of our own rows begin so; their only argument is the workload's text.
+constexpr std::string_view exported_prefix = "graft.";
 
 struct Task {
   std::string name;  // of the template

@@ -74,7 +74,7 @@ parallel P b.0 i.0 i_1.0 p.0
 }
 
 Made dense_pack(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
-  if (shape.op != Operator::dense) return other_operator;
+  if (shape.op != Operator::dense || !shape.is_transposed) return other_operator;
   std::int64_t y[2], x[2], k = 0, inner = 0;
   if (!knobs.factors("tile_y", 3, y) || !knobs.factors("tile_x", 3, x) || !knobs.factors("tile_k", 2, &k) ||
       !knobs.factors("tile_inner", 2, &inner) || knobs.size() != 4 || !divide(shape.m, {y[1], y[0] * y[1]}) ||
@@ -88,7 +88,7 @@ Made dense_pack(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t
 }
 
 Made dense_nopack(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
-  if (shape.op != Operator::dense) return other_operator;
+  if (shape.op != Operator::dense || !shape.is_transposed) return other_operator;
   std::int64_t y = 0, x = 0, k = 0;
   if (!knobs.factors("tile_y", 2, &y) || !knobs.factors("tile_x", 2, &x) || !knobs.factors("tile_k", 2, &k) ||
       knobs.size() != 3 || !divide(shape.m, {y}) || !divide(shape.columns, {x}) || !divide(shape.depth, {k})) {
@@ -96,6 +96,167 @@ Made dense_nopack(const Shape& shape, const Knobs& knobs, std::vector<std::int64
   }
   arguments = {k, y, x, k == shape.depth ? 1 : 0};
   return template_sketch("dense_nopack");
+}
+
+// Tile sizes in elements from the parts of a split, outermost part left out. False where they are no such split.
+template <std::size_t parts>
+bool sizes(const Knobs& knobs, std::string_view name, std::int64_t whole, std::int64_t (&into)[parts]) {
+  if (!knobs.factors(name, parts + 1, into)) return false;
+  for (std::size_t i = parts - 1; i-- > 0;) into[i] *= into[i + 1];
+  return divide(whole, {into[0]});
+}
+
+// How many of these loops, innermost first, TVM unrolls by itself: as long as there are no more copies than
+// auto_unroll_max_step. -1 where there is no such knob.
+std::int64_t unrolled(const Knobs& knobs, std::initializer_list<std::int64_t> trips) {
+  std::int64_t most = 0, explicitly = 0, copies = 1, count = 0;
+  if (!knobs.value("auto_unroll_max_step", most) || !knobs.value("unroll_explicit", explicitly)) return -1;
+  for (const std::int64_t trip : trips) {
+    copies *= trip;
+    if (copies > most) break;
+    ++count;
+  }
+  return count;
+}
+
+Made conv2d_cuda(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+  if (shape.op != Operator::conv2d) return other_operator;
+  std::int64_t f[3], y[3], x[3], rc[1], ry[1], rx[1];
+  if (!sizes(knobs, "tile_f", shape.k, f) || !sizes(knobs, "tile_y", shape.out_h, y) ||
+      !sizes(knobs, "tile_x", shape.out_w, x) || !sizes(knobs, "tile_rc", shape.c, rc) ||
+      !sizes(knobs, "tile_ry", shape.r, ry) || !sizes(knobs, "tile_rx", shape.s, rx) || knobs.size() != 8) {
+    return other_knobs;
+  }
+  const std::int64_t unroll = unrolled(knobs, {x[2], y[2], f[2], rx[0], ry[0], rc[0]});
+  if (unroll < 0) return other_knobs;
+  arguments = {shape.is_padded(), f[0], f[1], f[2], y[0], y[1], y[2], x[0], x[1], x[2], rc[0], ry[0], rx[0], unroll};
+  return template_sketch("conv2d_cuda");
+}
+
+Made depthwise_cuda(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+  if (shape.op != Operator::depthwise_conv2d) return other_operator;
+  std::int64_t f[3], y[3], x[3];
+  if (!sizes(knobs, "tile_f", shape.c, f) || !sizes(knobs, "tile_y", shape.out_h, y) ||
+      !sizes(knobs, "tile_x", shape.out_w, x) || knobs.size() != 5) {
+    return other_knobs;
+  }
+  const std::int64_t unroll = unrolled(knobs, {shape.s, shape.r, x[2], y[2], f[2]});
+  if (unroll < 0) return other_knobs;
+  arguments = {shape.is_padded(), f[0], f[1], f[2], y[0], y[1], y[2], x[0], x[1], x[2], unroll};
+  return template_sketch("depthwise_cuda");
+}
+
+Made batch_matmul_cuda(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+  if (shape.op != Operator::batch_matmul) return other_operator;
+  std::int64_t y[2], x[2], k[1];
+  if (!sizes(knobs, "tile_y", shape.m, y) || !sizes(knobs, "tile_x", shape.columns, x) ||
+      !sizes(knobs, "tile_k", shape.depth, k) || knobs.size() != 5) {
+    return other_knobs;
+  }
+  const std::int64_t unroll = unrolled(knobs, {x[1], y[1], k[0]});
+  if (unroll < 0) return other_knobs;
+  arguments = {y[0], y[1], x[0], x[1], k[0], unroll};
+  return template_sketch("batch_matmul_cuda");
+}
+
+Made dense_large_batch(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+  if (shape.op != Operator::dense) return other_operator;
+  std::int64_t x[3], y[3], k[2];
+  if (!sizes(knobs, "tile_x", shape.m, x) || !sizes(knobs, "tile_y", shape.columns, y) ||
+      !sizes(knobs, "tile_k", shape.depth, k) || knobs.size() != 3) {
+    return other_knobs;
+  }
+  arguments = {x[0], x[1], x[2], y[0], y[1], y[2], k[0], k[1]};
+  return template_sketch("dense_large_batch");
+}
+
+Made batch_matmul_x86(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+  if (shape.op != Operator::batch_matmul) return other_operator;
+  std::int64_t y[1], x[1], k[1];
+  if (!sizes(knobs, "tile_y", shape.m, y) || !sizes(knobs, "tile_x", shape.columns, x) ||
+      !sizes(knobs, "tile_k", shape.depth, k) || knobs.size() != 3) {
+    return other_knobs;
+  }
+  arguments = {k[0], y[0], x[0], k[0] == shape.depth ? 1 : 0};
+  return template_sketch("batch_matmul_x86");
+}
+
+// What an annotation of three loops, in the order height, width, channels, says of them.
+struct Annotated {
+  std::int64_t vector = 0;  // 0: none, else the number of the loop from 1 on
+  std::int64_t unrolled[3] = {0, 0, 0};
+};
+bool annotated(const Knobs& knobs, std::string_view name, Annotated& into) {
+  const Knobs::Knob& knob = knobs.named(name);
+  if (knob.kind != Knobs::Kind::annotate || knob.count != 3) return false;
+  for (int i = 0; i < 3; ++i) {
+    const std::string_view word = annotations[std::size_t(knobs.values[std::size_t(knob.first + i)])];
+    if (word == "vec" && into.vector != 0) return false;
+    if (word == "vec") into.vector = i + 1;
+    into.unrolled[i] = word == "unroll";
+  }
+  return true;
+}
+
+// The loops within a tile as the sketch lists their orders: a vector is innermost wherever TVM has its loop.
+constexpr std::int64_t in_order = 0;  // height, width, channels
+constexpr std::int64_t orders_with_vector[2][3] = {{4, 2, 0},
+                                                   {3, 1, 0}};  // channels last / first, by the vector's loop
+
+Made conv2d_spatial_pack(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+  if (shape.op != Operator::conv2d || shape.dilation_h != 1 || shape.dilation_w != 1) return other_operator;
+  std::int64_t co[1], oh[1], ow[1];
+  Annotated spatial;
+  const Knobs::Knob &reduce = knobs.named("ann_reduce"), &order = knobs.named("reorder_0");
+  if (!sizes(knobs, "tile_co", shape.k, co) || !sizes(knobs, "tile_oh", shape.out_h, oh) ||
+      !sizes(knobs, "tile_ow", shape.out_w, ow) || !annotated(knobs, "ann_spatial", spatial) ||
+      reduce.kind != Knobs::Kind::annotate || reduce.count != 2 || order.kind != Knobs::Kind::reorder ||
+      order.count != 10 || knobs.size() != 6) {
+    return other_knobs;
+  }
+  constexpr std::int64_t channels_last[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
+                         channels_first[] = {0, 1, 2, 3, 4, 5, 6, 9, 7, 8};
+  const auto given = knobs.values.begin() + order.first;
+  const bool is_first = std::equal(given, given + 10, channels_first);
+  if (!is_first && !std::equal(given, given + 10, channels_last)) return other_knobs;
+  const auto reduced = [&](int i) {
+    return std::int64_t(annotations[std::size_t(knobs.values[std::size_t(reduce.first + i)])] == "unroll");
+  };
+  std::int64_t inner = is_first ? 1 : in_order;
+  if (spatial.vector > 0) inner = orders_with_vector[is_first][spatial.vector - 1];
+  arguments = {co[0],
+               shape.is_padded(),
+               oh[0],
+               ow[0],
+               inner,
+               spatial.vector,
+               reduced(0),
+               reduced(1),
+               spatial.unrolled[0],
+               spatial.unrolled[1],
+               spatial.unrolled[2]};
+  return template_sketch("conv2d_spatial_pack");
+}
+
+Made depthwise_arm(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+  if (shape.op != Operator::depthwise_conv2d) return other_operator;
+  std::int64_t c[1], h[1], w[1];
+  Annotated spatial;
+  if (!sizes(knobs, "tile_c", shape.c, c) || !sizes(knobs, "tile_h", shape.out_h, h) ||
+      !sizes(knobs, "tile_w", shape.out_w, w) || !annotated(knobs, "ann", spatial) || knobs.size() != 4) {
+    return other_knobs;
+  }
+  constexpr std::int64_t orders[] = {0, 1, 2, 0};  // by the vector's loop
+  arguments = {c[0],
+               shape.is_padded(),
+               h[0],
+               w[0],
+               orders[spatial.vector],
+               spatial.vector,
+               spatial.unrolled[0],
+               spatial.unrolled[1],
+               spatial.unrolled[2]};
+  return template_sketch("depthwise_arm");
 }
 
 }  // namespace
@@ -143,6 +304,13 @@ const std::vector<Template>& autotvm_templates() {
       {"depthwise_conv2d_NCHWc.x86", depthwise_nchwc},
       {"dense_pack.x86", dense_pack},
       {"dense_nopack.x86", dense_nopack},
+      {"batch_matmul.x86", batch_matmul_x86},
+      {"conv2d_nchw_spatial_pack.arm_cpu", conv2d_spatial_pack},
+      {"depthwise_conv2d_nchw.arm_cpu", depthwise_arm},
+      {"conv2d_nchw.cuda", conv2d_cuda},
+      {"depthwise_conv2d_nchw.cuda", depthwise_cuda},
+      {"batch_matmul.cuda", batch_matmul_cuda},
+      {"dense_large_batch.gpu", dense_large_batch},
   };
   return table;
 }

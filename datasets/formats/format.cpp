@@ -125,7 +125,9 @@ const std::vector<Importer>& importers() {
 }
 
 const std::vector<Exporter>& exporters() {
-  static const std::vector<Exporter> table = {};
+  static const std::vector<Exporter> table = {
+      {"autotvm", "JSON lines as AutoTVM writes them", export_autotvm},
+  };
   return table;
 }
 

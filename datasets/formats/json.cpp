@@ -210,7 +210,9 @@ std::string_view JsonReader::number_text() {
     return end - begin;
   };
   if (end < text_.size() && text_[end] == '-') ++end;
-  bool good = digits() > 0;
+  const bool zero = end < text_.size() && text_[end] == '0';
+  const std::size_t whole = digits();
+  bool good = whole > 0 && !(zero && whole > 1);
   if (end < text_.size() && text_[end] == '.') {
     ++end;
     good &= digits() > 0;

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <fstream>
@@ -15,21 +14,13 @@
 
 #include "base/random.h"
 #include "tests/base/support.h"
+#include "tests/support/gzip.h"
 
 namespace graft::base {
 namespace {
 
 void write_plainly(const std::filesystem::path& path, std::string_view content) {
   std::ofstream(path, std::ios::binary) << content;
-}
-
-void write_gzip(const std::filesystem::path& path, std::string_view content, const char* mode = "wb") {
-  const gzFile file = ::gzopen(path.c_str(), mode);
-  ASSERT_TRUE(file);
-  if (!content.empty()) {
-    ASSERT_EQ(::gzwrite(file, content.data(), unsigned(content.size())), int(content.size()));
-  }
-  ASSERT_EQ(::gzclose(file), Z_OK);
 }
 
 std::string random_bytes(std::uint64_t seed, std::int64_t count) {

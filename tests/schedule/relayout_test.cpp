@@ -1,6 +1,9 @@
 #include "codegen/schedule/relayout.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <string>
 
 #include "codegen/program/forms.h"
 #include "codegen/schedule/restructure.h"
@@ -64,6 +67,26 @@ TEST(Relayout, AnyTensorAloneKeepsTheResult) {
     ASSERT_TRUE(program.ok()) << text << ": " << program.reason().text;
     EXPECT_LE(worst_excess(c, *program, 2), 0) << workload << "\n" << text << "\n" << to_text(*program);
     EXPECT_NE(hash(*program), hash(*lower(c, {}, 4)));
+  }
+}
+
+// Blocks of one element and of all elements have the same axes as any other.
+TEST(Relayout, BlockMakesAnAxisForEveryPart) {
+  const Computation c = computed("conv2d(c=8,h=6,w=5,k=12,r=3,s=3,pad=1)");
+  for (const char* in : {"1", "2", "8"}) {
+    for (const char* out : {"1", "3", "12"}) {
+      const std::string text = fmt::format(
+          "block X 0 1/{0} 2 3 1%{0}\nblock P 0 1/{0} 2 3 1%{0}\nblock W 0/{1} 1/{0} 2 3 1%{0} 0%{1}\n"
+          "block Y 0 1/{1} 2 3 1%{1}\norder Y b.0 o.0 y.0 i.0 i_1.0 u.0 v.0 x.0 o_1.0\nvector Y o_1.0\n"
+          "order P b.0 i.0 p.0 q.0 i_1.0\n",
+          in, out);
+      const auto program = lower(c, steps(text), 1);
+      ASSERT_TRUE(program.ok()) << text << program.reason().text;
+      EXPECT_LE(worst_excess(c, *program, 1), 0) << text;
+      EXPECT_EQ(program->buffers[0].shape.back(), std::stoll(in)) << text;
+      EXPECT_EQ(program->buffers[2].shape.back(), std::stoll(out)) << text;
+      EXPECT_TRUE(parse_program(to_text(*program), "again") == *program) << to_text(*program);
+    }
   }
 }
 

@@ -13,6 +13,66 @@ namespace {
 
 using namespace test;
 
+TEST(Copy, AStageReadsThroughItsOwnCopy) {
+  const Computation c = computed("conv2d(c=2,h=8,w=10,k=3,r=3,s=2,stride=2,pad=1)");  // 4 x 6 results
+  const auto plain = restructured(c, steps("copy Y P\n"));
+  ASSERT_TRUE(plain.ok()) << plain.reason().text;
+  const int copied = plain->computation.tensor_named("Y.P");
+  ASSERT_GE(copied, 0);
+  EXPECT_EQ(plain->computation.tensors[std::size_t(copied)].shape, (std::vector<std::int64_t>{1, 2, 9, 12}));
+  // In blocks of 2 x 3 results, each reads 5 rows and 6 columns.
+  const auto blocks = restructured(c, steps("copy Y P y 2 x 3\n"));
+  ASSERT_TRUE(blocks.ok()) << blocks.reason().text;
+  EXPECT_EQ(blocks->computation.tensors[std::size_t(blocks->computation.tensor_named("Y.P"))].shape,
+            (std::vector<std::int64_t>{2, 2, 1, 2, 5, 6}));
+  for (const char* text : {"copy Y P\n", "copy Y P\ncopy Y W\ncompute Y Y.P above y.0\ncompute Y Y.W above o.0\n",
+                           "copy Y P y 2 x 3\norder Y b.0 o.0 y.0 x.0 i.0 u.0 v.0 x_1.0 y_1.0\n",
+                           "copy Y P x 2\nparallel Y.P x.0\n", "copy Y W o 3\nblock Y.W 0 1 2/2 3 4 2%2\n"}) {
+    const auto program = lower(c, steps(text), 1);
+    ASSERT_TRUE(program.ok()) << text << program.reason().text;
+    EXPECT_LE(worst_excess(c, *program, 1), 0) << text << to_text(*program);
+  }
+}
+
+TEST(Copy, WhatDoesNotApplyHasAReason) {
+  const Computation c = computed("conv2d(c=2,h=8,w=8,k=3,r=3,s=3,pad=1)");
+  const std::pair<const char*, const char*> refusals[] = {
+      {"copy Z P", "there is no stage Z"},     {"copy Y Q", "Y does not read Q"},
+      {"copy Y X", "Y does not read X"},       {"copy Y P i 2", "Y has no axis i"},
+      {"copy Y P y 3", "3 does not divide 8"}, {"copy P X", "X is read beyond its shape"},
+  };
+  for (const auto& [text, words] : refusals) {
+    const auto changed = restructured(c, steps(text));
+    ASSERT_FALSE(changed.ok()) << text;
+    EXPECT_TRUE(contains(changed.reason().text, words)) << changed.reason().text;
+  }
+}
+
+TEST(Bind, LoopsAreOfTheKind) {
+  const Computation c = computed("matmul(m=8,n=6,k=4)");
+  const std::string tiles = "tile C i 4 2\norder C i.0 j.0 l.0 i.1 i.2\n";
+  const auto program =
+      lower(c, steps(tiles + "bind C block_x i.0\nbind C thread_y i.1\nbind C virtual_thread j.0\n"), 1);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_LE(worst_excess(c, *program, 1), 0);
+  const std::string text = to_text(*program);
+  for (const char* loop : {"for i.0 2 block_x", "for j.0 6 virtual_thread", "for i.1 2 thread_y"}) {
+    EXPECT_TRUE(contains(text, loop)) << text;
+  }
+  const std::pair<const char*, const char*> refusals[] = {
+      {"bind C thread_w i.0", "unknown kind 'thread_w'; did you mean 'thread_"},
+      {"bind C vector i.2", "unknown kind 'vector'"},
+      {"bind C thread_x l.0", "l.0 is reduced"},
+      {"bind C thread_x k.0", "C has no loop k.0"},
+      {"bind C thread_x i.0\nbind C block_x i.0", "i.0 is already thread_x"},
+  };
+  for (const auto& [line, words] : refusals) {
+    const auto refused = lower(c, steps(tiles + line), 1);
+    ASSERT_FALSE(refused.ok()) << line;
+    EXPECT_TRUE(contains(refused.reason().text, words)) << refused.reason().text;
+  }
+}
+
 TEST(Absorb, TheProducerIsWrittenIntoItsReader) {
   const Computation c = computed("conv2d(c=2,h=5,w=5,k=3,r=3,s=3,pad=1)");
   const auto changed = restructured(c, steps("absorb Y P\n"));

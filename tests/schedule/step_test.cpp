@@ -25,8 +25,11 @@ TEST(Step, EveryKindIsReadAndWritten) {
       "winograd Y 4\n"
       "tensorize C dot j.2\n"
       "prefetch C B l.1 4\n"
-      "layout A 0/8 1 0%8\n");
-  ASSERT_EQ(schedule.size(), 15u);
+      "layout A 0/8 1 0%8\n"
+      "block A 0/8 1 0%8\n"
+      "copy C A i 4 j 2\n"
+      "bind C thread_x i.0 j.1\n");
+  ASSERT_EQ(schedule.size(), step_names().size());
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     EXPECT_EQ(schedule[i].kind, StepKind(i));
     EXPECT_EQ(parse_step(to_text(schedule[i]), "again"), schedule[i]) << to_text(schedule[i]);
@@ -36,6 +39,10 @@ TEST(Step, EveryKindIsReadAndWritten) {
   EXPECT_EQ(schedule[6], (Step{StepKind::pack, "C", "B", {"l.0"}, {}}));
   EXPECT_EQ(schedule[12], (Step{StepKind::tensorize, "C", "dot", {"j.2"}, {}}));
   EXPECT_EQ(schedule[13], (Step{StepKind::prefetch, "C", "B", {"l.1"}, {4}}));
+  EXPECT_EQ(schedule[16], (Step{StepKind::copy, "C", "A", {"i", "j"}, {4, 2}}));
+  EXPECT_EQ(schedule[17], (Step{StepKind::bind, "C", "thread_x", {"i.0", "j.1"}, {}}));
+  EXPECT_EQ(to_text(parse_step("copy C A", "test")), "copy C A");
+  EXPECT_EQ(to_text(parse_step("block A 0 / 8 1 % 4 / 2", "test")), "block A 0/8 1%4/2");
   EXPECT_EQ(to_text(parse_step("  pack  C B   above l.0 ", "test")), "pack C B above l.0");
   EXPECT_EQ(to_text(parse_step("pack C B  by 16 above l.0 i.1", "test")), "pack C B by 16 above l.0 i.1");
 }
@@ -73,6 +80,13 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"prefetch C B l.1 1 2", "prefetch: expected one size, got 2"},
       {"layout A", "layout: expected a loop, got the end"},
       {"layout A 0 1:4", "'1:4' is no stored dimension"},
+      {"layout A 0 /", "'0/' is no stored dimension"},
+      {"layout A / 0", "'/0' is no stored dimension"},
+      {"copy C", "copy: expected a tensor, got the end"},
+      {"copy C A i", "copy: expected a size, got the end"},
+      {"copy C A i j", "expected a size >= 1, got 'j'"},
+      {"bind C", "bind: expected a kind of loop, got the end"},
+      {"bind C thread_x", "bind: expected a loop, got the end"},
       {"compute Y P y.0", "compute: expected 'above', got 'y.0'"},
   };
   for (const auto& [line, words] : refusals) {
