@@ -83,7 +83,8 @@ TEST(JsonReader, ReadsWhatTheTreeReads) {
 TEST(JsonReader, RefusesWhatIsCut) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     base::Stream stream(seed, "cut");
-    const std::string whole = base::Document(base::Document::List{random_value(stream, 2)}).to_json();
+    const std::string whole = base::Document(base::Document::List{random_value(stream, 3)}).to_json();
+    if (whole.size() > 500) continue;  // each length is read
     for (std::size_t length = 0; length < whole.size(); ++length) {
       JsonReader reader(std::string_view(whole).substr(0, length), "test");
       EXPECT_THROW(read(reader), UserError) << "seed " << seed << ", " << length;
