@@ -150,9 +150,8 @@ bool model(const tasks::Platform& twin, Session& session, search::RunDirectory& 
 }
 
 Table table_of(const std::vector<Comparison>& comparisons) {
-  Table table(
-      {"platform", "workload", "programs", "max/min", "spearman", "again", "kendall", "best 30 %", "again", "top-1",
-       "top-5", "rms"});
+  Table table({"platform", "workload", "programs", "max/min", "spearman", "again", "kendall", "best 30 %", "again",
+               "top-1", "top-5", "rms"});
   for (const Comparison& one : comparisons) {
     const tasks::Agreement& a = one.agreement;
     table.row({one.platform, one.workload, std::to_string(a.programs), number_text(a.spread, 1),
@@ -266,7 +265,8 @@ int validate(const Flags& flags, Session& session) {
     std::vector<std::vector<Pass>> passes(workloads.size());
     for (std::int64_t pass = 1; pass <= flags.passes && complete; ++pass) {
       search::RunDirectory measured(folder / fmt::format("measured.{}", pass), timed, context_of(session));
-      const auto measurer = tasks::make_measurer(platforms[p], flags.measure.settings(0));  // one measures nothing twice
+      const auto measurer =
+          tasks::make_measurer(platforms[p], flags.measure.settings(0));  // one measures nothing twice
       for (std::size_t w = 0; w < workloads.size() && complete; ++w) {
         auto done_now = measure(flags, session, platforms[p], flags.space.space(workloads[w], platforms[p].target),
                                 *measurer, measured);
