@@ -1,5 +1,5 @@
 // graft-bench: `graft bench ...` becomes it, so that `graft` itself loads no peer library. Its one argument is a JSON
-// object (a second one it gives itself): {"what": "kernels|compile|measure|features|predict|train", "json": ...,
+// object (a second one it gives itself): {"what": "kernels|compile|measure|features|predict|train|store", "json": ...,
 // "quiet": ..., and the flags of that command by name}. The flags, their defaults and their help are
 // cli/commands/bench.cpp's.
 #include <fmt/format.h>
@@ -22,6 +22,7 @@
 #include "bench/kernels.h"
 #include "bench/measure.h"
 #include "bench/networks.h"
+#include "bench/store.h"
 
 namespace {
 
@@ -156,6 +157,20 @@ int networks(const Document& request, bool json, const Note& note, bool training
   return 1;
 }
 
+int store(const Document& request, bool json, const Note& note) {
+  bench::StoreSettings settings;
+  settings.file = request.at("file").as_string();
+  settings.rows = request.at("rows").as_integer();
+  settings.episodes = int(request.at("episodes").as_integer());
+  settings.repetitions = int(request.at("repetitions").as_integer());
+  settings.seed = request.at("seed").as_u64();
+  const bench::StoreBench result = bench::bench_store(settings, note);
+  fmt::print("{}", json ? to_document(result, settings).to_json() + "\n" : to_text(result, settings));
+  if (result.equal) return 0;
+  fmt::print(stderr, "error: what was read is not what was written\n");
+  return 1;
+}
+
 int run(const Document& request, const std::string& openblas_chose) {
   const bool json = request.at("json").as_bool(), quiet = request.at("quiet").as_bool();
   const Note note = [quiet](const std::string& line) {
@@ -167,6 +182,7 @@ int run(const Document& request, const std::string& openblas_chose) {
   if (what == "measure") return measure(request, json, note);
   if (what == "features") return features(request, json, note);
   if (what == "predict" || what == "train") return networks(request, json, note, what == "train");
+  if (what == "store") return store(request, json, note);
   throw base::UserError("what", fmt::format("'{}' is nothing to measure; start it as graft bench", what));
 }
 

@@ -106,6 +106,17 @@ struct NetworkBenchFlags {
   }
 };
 
+struct StoreFlags {
+  std::string file;
+  std::int64_t rows = 1'000'000, episodes = 200, repetitions = 3;
+
+  base::Document request() const {
+    base::Document request = base::Document::map();
+    request.set("file", file).set("rows", rows).set("episodes", episodes);
+    return request.set("repetitions", repetitions);
+  }
+};
+
 }  // namespace
 
 Command bench_kernels_command() {
@@ -201,6 +212,20 @@ Command bench_train_command() {
             const auto flags = std::make_shared<NetworkBenchFlags>(512);
             flags->declare(options);
             return [flags](Session& session) { return become_bench("train", flags->request(), session); };
+          }};
+}
+
+Command bench_store_command() {
+  return {.name = "bench store",
+          .help = "a dataset's rows written, read whole, and read as episodes",
+          .examples = {"graft bench store datasets/shipped/native-v3.h5"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<StoreFlags>();
+            options.positional("DATA", flags->file, "a dataset whose rows are repeated");
+            options.integer("rows", flags->rows, 1, "that there are of them then");
+            options.integer("episodes", flags->episodes, 1, "of 64 and 256 rows, in turn of each workload");
+            options.integer("repetitions", flags->repetitions, 1, "of writing and reading");
+            return [flags](Session& session) { return become_bench("store", flags->request(), session); };
           }};
 }
 

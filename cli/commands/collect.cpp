@@ -108,7 +108,8 @@ base::Document request_of(const Flags& flags, const Session& session, const std:
   return request;
 }
 
-// The journal as a dataset. What is said about the making is the run's first command: running it again changes no byte.
+// The journal as a dataset, the rows of a workload together. What is said about the making is the run's first command:
+// running it again changes no byte.
 void write(const std::filesystem::path& out, const tasks::Platform& platform, const search::RunDirectory& run,
            const base::Document& request, const base::Document& context) {
   datasets::Dataset dataset;
@@ -119,6 +120,8 @@ void write(const std::filesystem::path& out, const tasks::Platform& platform, co
   dataset.provenance = context;
   dataset.provenance.set("request", request);
   for (const datasets::Trial& trial : run.journal().trials()) dataset.add(trial);
+  std::stable_sort(dataset.rows.begin(), dataset.rows.end(),
+                   [](const auto& a, const auto& b) { return a.workload < b.workload; });
   datasets::write_dataset(dataset, out);
 }
 
@@ -126,12 +129,28 @@ std::filesystem::path run_folder(const std::filesystem::path& out) {
   return out.string() + ".run";
 }
 
-void check_output(const std::filesystem::path& out) {
-  check_output_folder(out);
-  if (std::filesystem::exists(out) && !std::filesystem::exists(run_folder(out))) {
-    throw base::UserError("--out", fmt::format("{} exists, but not its run folder {}; choose another name",
-                                               out.string(), run_folder(out).string()));
+// A dataset whose journal is gone (it was shipped, say) goes on, too: its rows are the journal's trials.
+void restore_run(const std::filesystem::path& out, const base::Document& request) {
+  const std::filesystem::path folder = run_folder(out);
+  if (!std::filesystem::exists(out) || std::filesystem::exists(folder)) return;
+  const datasets::Dataset dataset = datasets::read_dataset(out);
+  const base::Document* const known = dataset.provenance.find("request");
+  if (known == nullptr || known->to_json() != request.to_json())
+    throw base::UserError("--out", fmt::format("{} exists, and was made by another request; choose another name{}",
+                                               out.string(), known == nullptr ? "" : ": " + known->to_json()));
+  base::Document context = base::Document::map();
+  for (const auto& [key, value] : dataset.provenance.as_map())
+    if (key != "request") context.set(key, value);
+  const std::filesystem::path part = folder.string() + ".part";  // what is torn there is made anew
+  std::filesystem::remove_all(part);
+  {
+    search::RunDirectory run(part, request, context);
+    for (std::size_t i = 0; i < dataset.rows.size(); ++i) {
+      const datasets::Dataset::Row& row = dataset.rows[i];
+      run.append({std::int64_t(i), dataset.candidate(row), row.program_hash, row.measurement});
+    }
   }
+  std::filesystem::rename(part, folder);
 }
 
 // Of one platform. False when it was interrupted.
@@ -149,6 +168,7 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
                         session.seed);  // refuses an unknown name before there is a folder
   const auto measurer = tasks::make_measurer(platform, flags.measure.settings(0), &shared);
   const base::Document request = request_of(flags, session, workloads, platform);
+  restore_run(out, request);
   search::RunDirectory run(folder, request, context_of(session));
   if (!run.journal().trials().empty()) {
     session.progress.note(
@@ -225,7 +245,7 @@ int collect(const Flags& flags, Session& session) {
     if (std::find_if(platforms.begin(), platforms.end() - 1, same) != platforms.end() - 1)
       throw base::UserError("--platform", fmt::format("{} is given twice", platforms.back().name));
   }
-  for (const tasks::Platform& platform : platforms) check_output(dataset_of(platform, flags));
+  for (const tasks::Platform& platform : platforms) check_output_folder(dataset_of(platform, flags));
   const Pool pool(flags.programs);
   const std::vector<codegen::Workload> workloads =
       flags.workloads.empty() ? pool.workloads() : workloads_of(flags.workloads);
@@ -274,10 +294,11 @@ Command collect_command() {
                          "datasets whose programs are measured, in place of drawing some: to compare platforms on the "
                          "same ones");
             options.text("explorer", flags->explorer, "random, or another explorer (which then works without a model)");
-            options.text("out", flags->out,
-                         "the dataset (HDF5); its journal lies in <out>.run; of several platforms the folder of their "
-                         "datasets",
-                         Options::required);
+            options.text(
+                "out", flags->out,
+                "the dataset (HDF5); its journal lies in <out>.run (without it, its rows are taken for what was "
+                "measured); of several platforms the folder of their datasets",
+                Options::required);
             flags->space.declare(options);
             flags->measure.declare(options);
             return [flags](Session& session) { return collect(*flags, session); };

@@ -27,5 +27,6 @@ Command bench_measure_command();
 Command bench_features_command();
 Command bench_predict_command();
 Command bench_train_command();
+Command bench_store_command();
 
 }  // namespace graft::cli

@@ -26,6 +26,7 @@ const std::vector<Command>& commands() {
       bench_features_command(),
       bench_predict_command(),
       bench_train_command(),
+      bench_store_command(),
   };
   return table;
 }

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -35,7 +37,7 @@ const std::vector<std::string> usual_workloads = {"matmul(m=256,n=256,k=256)",
 struct Flags {
   std::vector<std::string> platforms{"native:v3"}, workloads = usual_workloads;
   std::string profile, out;
-  std::int64_t samples = 200, threads = 1;
+  std::int64_t samples = 200, threads = 1, passes = 4;
   SpaceFlag space;
   MeasureFlags measure;
 };
@@ -44,9 +46,13 @@ struct Flags {
 struct Comparison {
   std::string platform, workload;
   std::vector<codegen::Candidate> candidates;
-  std::vector<double> measured, modelled;
+  std::vector<double> measured, modelled;  // measured: the fastest of all passes
   tasks::Agreement agreement;
+  std::optional<tasks::Agreement> repeated;  // of the odd passes with the even ones: what noise leaves to be reached
 };
+
+// `ok` measurements by program.
+using Pass = std::map<std::uint64_t, datasets::Trial>;
 
 base::Document request_of(const Flags& flags, const Session& session, const tasks::Platform& platform,
                           const std::vector<codegen::Workload>& workloads, std::string_view part) {
@@ -62,9 +68,9 @@ base::Document request_of(const Flags& flags, const Session& session, const task
   return request;
 }
 
-// Measures what is not recorded yet; false when stopped.
-bool measure(const Flags& flags, Session& session, const tasks::Platform& platform, const codegen::Space& space,
-             tasks::Measurer& measurer, search::RunDirectory& run, Comparison& comparison) {
+// Measures what is not recorded yet; nothing when stopped.
+std::optional<Pass> measure(const Flags& flags, Session& session, const tasks::Platform& platform,
+                            const codegen::Space& space, tasks::Measurer& measurer, search::RunDirectory& run) {
   search::TuningSettings settings;
   settings.explorer = "random";
   settings.trials = flags.samples;
@@ -72,14 +78,34 @@ bool measure(const Flags& flags, Session& session, const tasks::Platform& platfo
   settings.seed = base::hash_combine(session.seed, codegen::hash(space.workload()));
   search::Tuning tuning(space, features::encodings().front(), nullptr, measurer, run, settings);
   tuning.platform = platform.name;
-  if (!run_rounds(tuning, flags.samples, session.progress)) return false;
-  std::map<std::uint64_t, bool> seen;  // other schedules of the same program say nothing new
-  for (const datasets::Trial& trial : tuning.trials()) {
-    if (trial.measurement.status != datasets::Status::ok || !seen.emplace(trial.program_hash, true).second) continue;
-    comparison.candidates.push_back(trial.candidate);
-    comparison.measured.push_back(datasets::seconds_of(trial.measurement));
+  if (!run_rounds(tuning, flags.samples, session.progress)) return std::nullopt;
+  Pass pass;  // other schedules of the same program say nothing new
+  for (const datasets::Trial& trial : tuning.trials())
+    if (trial.measurement.status == datasets::Status::ok) pass.emplace(trial.program_hash, trial);
+  return pass;
+}
+
+double fastest_of(const std::vector<Pass>& passes, std::uint64_t program, std::size_t first, std::size_t step) {
+  double fastest = std::numeric_limits<double>::infinity();
+  for (std::size_t p = first; p < passes.size(); p += step)
+    fastest = std::min(fastest, datasets::seconds_of(passes[p].at(program).measurement));
+  return fastest;
+}
+
+// The programs that went well in all passes.
+Comparison comparison_of(const tasks::Platform& platform, const codegen::Workload& workload,
+                         const std::vector<Pass>& passes) {
+  Comparison one{platform.name, workload.text, {}, {}, {}, {}, {}};
+  std::vector<double> odd, even;
+  for (const auto& [program, trial] : passes.front()) {
+    if (!std::all_of(passes.begin(), passes.end(), [&](const Pass& pass) { return pass.contains(program); })) continue;
+    one.candidates.push_back(trial.candidate);
+    one.measured.push_back(fastest_of(passes, program, 0, 1));
+    odd.push_back(fastest_of(passes, program, 0, 2));
+    if (passes.size() > 1) even.push_back(fastest_of(passes, program, 1, 2));
   }
-  return true;
+  if (passes.size() > 1) one.repeated = tasks::agreement(odd, even);
+  return one;
 }
 
 // Models what is not recorded yet; false when stopped. UserError when the model lacks an opcode.
@@ -124,12 +150,13 @@ bool model(const tasks::Platform& twin, Session& session, search::RunDirectory& 
 }
 
 Table table_of(const std::vector<Comparison>& comparisons) {
-  Table table(
-      {"platform", "workload", "programs", "max/min", "spearman", "kendall", "best 30 %", "top-1", "top-5", "rms"});
+  Table table({"platform", "workload", "programs", "max/min", "spearman", "again", "kendall", "best 30 %", "again",
+               "top-1", "top-5", "rms"});
   for (const Comparison& one : comparisons) {
     const tasks::Agreement& a = one.agreement;
     table.row({one.platform, one.workload, std::to_string(a.programs), number_text(a.spread, 1),
-               number_text(a.spearman), number_text(a.kendall), number_text(a.spearman_of_best),
+               number_text(a.spearman), one.repeated ? number_text(one.repeated->spearman) : "", number_text(a.kendall),
+               number_text(a.spearman_of_best), one.repeated ? number_text(one.repeated->spearman_of_best) : "",
                number_text(a.top1_regret), number_text(a.top5_regret), number_text(a.rms)});
   }
   return table;
@@ -148,6 +175,9 @@ base::Document row_of(const Comparison& one) {
       .set("top1_regret", a.top1_regret)
       .set("top5_regret", a.top5_regret)
       .set("rms_log_ratio", a.rms);
+  if (one.repeated)
+    row.set("repeated_spearman", one.repeated->spearman)
+        .set("repeated_spearman_of_best_30_percent", one.repeated->spearman_of_best);
   return row;
 }
 
@@ -202,10 +232,11 @@ std::string body_of(const std::vector<Comparison>& weakest_first, const Flags& f
   out +=
       "<p>Spearman and Kendall: rank correlations. Best 30 %: Spearman within the programs measured fastest. Top-1, "
       "top-5: measured time of the best of the one or five modelled fastest, over the fastest. Rms: of ln(modelled / "
-      "measured) around its mean.</p>\n";
-  out += fmt::format("<p>Sample: {}, {} schedules a workload. Profile: {}.</p>\n",
+      "measured) around its mean. Again: the same correlations of the odd passes' times with the even passes' ones; "
+      "measured times are the fastest of all passes.</p>\n";
+  out += fmt::format("<p>Sample: {}, {} schedules a workload, {} passes. Profile: {}.</p>\n",
                      flags.space.file.empty() ? "uniform over the derived space" : escaped(flags.space.file),
-                     flags.samples, escaped(profile));
+                     flags.samples, flags.passes, escaped(profile));
   for (const Comparison& one : weakest_first) out += section_of(one);
   return out;
 }
@@ -228,15 +259,24 @@ int validate(const Flags& flags, Session& session) {
     std::filesystem::create_directories(folder);
     base::Document timed = request_of(flags, session, platforms[p], workloads, "measured");
     flags.measure.put(timed);
-    search::RunDirectory measured(folder / "measured", timed, context_of(session));
     search::RunDirectory modelled(folder / "modelled", request_of(flags, session, twins[p], workloads, "modelled"),
                                   context_of(session));
-    const auto measurer = tasks::make_measurer(platforms[p], flags.measure.settings(0));
-    for (const codegen::Workload& workload : workloads) {
-      Comparison one{platforms[p].name, workload.text, {}, {}, {}, {}};
-      const codegen::Space space = flags.space.space(workload, platforms[p].target);
-      complete = measure(flags, session, platforms[p], space, *measurer, measured, one) &&
-                 model(twins[p], session, modelled, one);
+    // All workloads, and then all again: what disturbs a shared machine for a while disturbs one pass of a workload.
+    std::vector<std::vector<Pass>> passes(workloads.size());
+    for (std::int64_t pass = 1; pass <= flags.passes && complete; ++pass) {
+      search::RunDirectory measured(folder / fmt::format("measured.{}", pass), timed, context_of(session));
+      const auto measurer =
+          tasks::make_measurer(platforms[p], flags.measure.settings(0));  // one measures nothing twice
+      for (std::size_t w = 0; w < workloads.size() && complete; ++w) {
+        auto done_now = measure(flags, session, platforms[p], flags.space.space(workloads[w], platforms[p].target),
+                                *measurer, measured);
+        complete = done_now.has_value();
+        if (complete) passes[w].push_back(std::move(*done_now));
+      }
+    }
+    for (std::size_t w = 0; w < workloads.size() && complete; ++w) {
+      Comparison one = comparison_of(platforms[p], workloads[w], passes[w]);
+      complete = model(twins[p], session, modelled, one);
       if (!complete) break;
       one.agreement = tasks::agreement(one.modelled, one.measured);
       comparisons.push_back(std::move(one));
@@ -282,6 +322,8 @@ Command platform_validate_command() {
             options.list("platform", flags->platforms, "native platforms: the code that is measured and modelled");
             options.list("workloads", flags->workloads, "what to compare on");
             options.integer("samples", flags->samples, 2, "schedules of each workload, uniform over its space");
+            options.integer("passes", flags->passes, 1,
+                            "times that all are measured, one after the other; the fastest counts");
             options.integer("threads", flags->threads, 1, "threads of the kernels");
             options.text("profile", flags->profile,
                          "YAML of a modelled platform; default: platforms/hosts, by this cpu");

@@ -168,5 +168,18 @@ TEST_F(Bench, FeaturesOfEveryEncoding) {
   EXPECT_EQ(graft({"bench", "features", small, "--encodings", "tre"}).exit_code, 2);
 }
 
+TEST_F(Bench, RowsComeBackFromTheStore) {
+  const std::string shipped = std::string(GRAFT_SOURCE_DIR) + "/datasets/shipped/native-v3.h5";
+  const base::Document result =
+      json_of({"bench", "store", shipped, "--rows", "20000", "--episodes", "5", "--repetitions", "1"});
+  EXPECT_TRUE(result.at("equal").as_bool());
+  ASSERT_EQ(result.at("rows").as_list().size(), 6u);
+  for (const base::Document& row : result.at("rows").as_list()) EXPECT_GT(row.at("value").as_number(), 0);
+  const base::Finished none = graft({"bench", "store", shipped, "--rows", "100"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_NE(none.err.find("give more --rows"), std::string::npos) << none.err;
+  EXPECT_EQ(graft({"bench", "store", missing()}).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace graft::cli

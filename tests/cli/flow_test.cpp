@@ -55,6 +55,29 @@ TEST_F(Flow, CollectRefusesAnotherRequestInTheSameRun) {
   EXPECT_NE(finished.err.find("seed 1, not 2"), std::string::npos) << finished.err;
 }
 
+TEST_F(Flow, CollectGoesOnFromADatasetWhoseJournalIsGone) {
+  std::filesystem::copy_file(file("v2.h5"), file("shipped.h5"));
+  const auto collect = [](const char* samples, const char* seed) {
+    return graft(quick({"collect", small, other, "--platform", "native:v2", "--samples", samples, "--seed", seed,
+                        "--out", file("shipped.h5")}));
+  };
+  const base::Finished otherwise = collect("24", "2");
+  EXPECT_EQ(otherwise.exit_code, 2);
+  EXPECT_NE(otherwise.err.find("another request"), std::string::npos) << otherwise.err;
+  EXPECT_FALSE(std::filesystem::exists(file("shipped.h5.run")));
+  const base::Finished same = collect("24", "1");
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_NE(same.err.find("48 trials are recorded"), std::string::npos) << same.err;
+  EXPECT_EQ(base::read_file(file("shipped.h5")), base::read_file(file("v2.h5")));
+  const base::Finished more = collect("26", "1");
+  EXPECT_EQ(more.exit_code, 0) << more.err;
+  const datasets::Dataset before = datasets::read_dataset(file("v2.h5"));
+  const datasets::Dataset after = datasets::read_dataset(file("shipped.h5"));
+  ASSERT_EQ(after.rows.size(), before.rows.size() + 4);
+  EXPECT_TRUE(std::is_sorted(after.rows.begin(), after.rows.end(),
+                             [](const auto& a, const auto& b) { return a.workload < b.workload; }));
+}
+
 TEST_F(Flow, CollectNeverReplacesAFileThatIsNotItsOwn) {
   base::replace_file(file("precious.h5"), "something");
   const base::Finished finished =

@@ -1,0 +1,130 @@
+#include "bench/store.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "base/statistics.h"
+#include "datasets/dataset.h"
+#include "datasets/episodes.h"
+
+namespace graft::bench {
+namespace {
+
+// Gone with all that is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_(std::filesystem::temp_directory_path() / fmt::format("graft-bench-store-{}", getpid())) {
+    std::filesystem::create_directories(path_);
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Each row as often as it takes, with hashes of its own, so that each is a program of its own; a workload's rows lie
+// together, as graft collect writes them.
+datasets::Dataset repeated(datasets::Dataset dataset, std::int64_t count) {
+  const std::vector<datasets::Dataset::Row> rows = std::move(dataset.rows);
+  dataset.rows.clear();
+  dataset.rows.reserve(std::size_t(count));
+  const std::int64_t known = std::int64_t(rows.size());
+  for (std::int64_t i = 0; i < count; ++i) {
+    datasets::Dataset::Row row = rows[std::size_t(i * known / count)];
+    row.program_hash = base::hash_combine(row.program_hash, std::uint64_t(i));
+    dataset.rows.push_back(std::move(row));
+  }
+  return dataset;
+}
+
+double seconds_of(const std::function<void()>& call) {
+  const double begin = base::wall_seconds();
+  call();
+  return base::wall_seconds() - begin;
+}
+
+}  // namespace
+
+StoreBench bench_store(const StoreSettings& settings, const std::function<void(std::string)>& note) {
+  datasets::Dataset some = datasets::read_dataset(settings.file);
+  if (some.rows.empty()) throw base::UserError(settings.file.string(), "has no rows to repeat");
+  const datasets::Dataset dataset = repeated(std::move(some), settings.rows);
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "rows.h5", again = folder / "again.h5";
+  StoreRow written{"written, fsync included", "rows/s", {}}, read{"read whole", "rows/s", {}};
+  StoreRow opened{"opened", "ms", {}}, grouped{"groups found", "ms", {}}, episode{"an episode read", "ms", {}};
+  StoreBench bench;
+  for (int repetition = 0; repetition < settings.repetitions; ++repetition) {
+    note(fmt::format("repetition {} of {}", repetition + 1, settings.repetitions));
+    written.values.push_back(double(settings.rows) / seconds_of([&] { datasets::write_dataset(dataset, path); }));
+    datasets::Dataset back;
+    read.values.push_back(double(settings.rows) / seconds_of([&] { back = datasets::read_dataset(path); }));
+    if (repetition > 0) continue;
+    datasets::write_dataset(back, again);  // equal datasets give equal files
+    bench.equal = base::read_file(path) == base::read_file(again);
+  }
+
+  std::optional<datasets::DatasetFile> file;
+  opened.values.push_back(1e3 * seconds_of([&] { file.emplace(path); }));
+  std::vector<datasets::Group> groups;
+  grouped.values.push_back(1e3 * seconds_of([&] { groups = datasets::groups(*file); }));
+  const std::size_t size = std::size_t(settings.support) + std::size_t(settings.query);
+  std::erase_if(groups, [&](const datasets::Group& group) { return group.rows.size() < size; });
+  if (groups.empty()) throw base::Failure(fmt::format("no workload has {} rows; give more --rows", size));
+  base::Stream stream(settings.seed, "bench store");
+  for (int e = 0; e < settings.episodes; ++e) {
+    const datasets::Group& group = groups[std::size_t(e) % groups.size()];
+    const datasets::Episode drawn = datasets::draw_episode(group, 0, settings.support, stream);
+    std::vector<std::int64_t> positions;
+    for (const std::int64_t row : drawn.support) positions.push_back(group.rows[std::size_t(row)]);
+    for (int q = 0; q < settings.query; ++q) positions.push_back(group.rows[std::size_t(drawn.query[std::size_t(q)])]);
+    episode.values.push_back(1e3 * seconds_of([&] { (void)file->rows(positions); }));
+  }
+  const StoreRow bytes{"in the file", "bytes/row", {double(std::filesystem::file_size(path)) / double(settings.rows)}};
+  bench.rows = {written, read, bytes, opened, grouped, episode};
+  return bench;
+}
+
+base::Document to_document(const StoreBench& bench, const StoreSettings& settings) {
+  base::Document context = base::Document::map();
+  context.set("file", settings.file.string()).set("rows", settings.rows).set("clock", "wall");
+  context.set("support", settings.support).set("query", settings.query).set("seed", std::int64_t(settings.seed));
+  base::Document list = base::Document::list();
+  for (const StoreRow& row : bench.rows) {
+    base::Document entry = base::Document::map();
+    entry.set("name", row.what).set("value", base::median(row.values)).set("unit", row.unit);
+    entry.set("baselines", base::Document::map()).set("least", base::quantile(row.values, 0));
+    list.push(entry.set("p90", base::quantile(row.values, 0.9)).set("greatest", base::quantile(row.values, 1)));
+  }
+  return base::Document::map().set("schema", 1).set("context", context).set("equal", bench.equal).set("rows", list);
+}
+
+std::string to_text(const StoreBench& bench, const StoreSettings& settings) {
+  std::string text = fmt::format("{} rows of {}; episodes of {} + {} rows; wall time\n", settings.rows,
+                                 settings.file.string(), settings.support, settings.query);
+  text += fmt::format("  {:<26} {:>12} {:>12} {:>12} {:>12}\n", "", "median", "least", "p90", "greatest");
+  for (const StoreRow& row : bench.rows) {
+    text += fmt::format("  {:<26}", row.what);
+    for (const double value : {base::median(row.values), base::quantile(row.values, 0), base::quantile(row.values, 0.9),
+                               base::quantile(row.values, 1)})
+      text += fmt::format(" {:>12}", value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3f}", value));
+    text += fmt::format(" {}\n", row.unit);
+  }
+  return text + (bench.equal ? "what was read is what was written\n" : "");
+}
+
+}  // namespace graft::bench

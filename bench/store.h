@@ -1,0 +1,41 @@
+// How fast datasets go to disk and come back: a file's rows, repeated until there are many, written, read whole, and
+// episodes of them read by position. Wall time, since it is the disk's as well.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+
+namespace graft::bench {
+
+struct StoreSettings {
+  std::filesystem::path file;  // a dataset, whose rows are repeated
+  std::int64_t rows = 1'000'000;
+  int support = 64, query = 256;  // rows of an episode
+  int episodes = 200;             // drawn over all groups that are large enough
+  int repetitions = 3;            // of writing and reading
+  std::uint64_t seed = 1;
+};
+
+struct StoreRow {
+  std::string what, unit;
+  std::vector<double> values;  // one a repetition
+};
+
+struct StoreBench {
+  bool equal = false;  // what came back makes the same file again
+  std::vector<StoreRow> rows;
+};
+
+// Writes into a folder of its own in the system's temporary one. UserError for a file that is no dataset or has no
+// rows, Failure where an episode is larger than every group.
+StoreBench bench_store(const StoreSettings& settings, const std::function<void(std::string)>& note);
+
+base::Document to_document(const StoreBench& bench, const StoreSettings& settings);
+std::string to_text(const StoreBench& bench, const StoreSettings& settings);
+
+}  // namespace graft::bench
