@@ -91,6 +91,7 @@ formats::ImportSettings settings_of(const ImportFlags& flags) {
 int import(const ImportFlags& flags, Session& session) {
   check_output_folder(flags.out);
   formats::Import import = formats::imported(flags.format, settings_of(flags), session.progress);
+  if (std::error_code ignored; flags.platform == "*") fs::create_directories(flags.out, ignored);  // else said below
   const bool into_folder = fs::is_directory(flags.out);
   if (!into_folder && import.datasets().size() != 1) {
     throw base::UserError("--out", fmt::format("{} is no folder, but there are datasets of {} platforms", flags.out,
@@ -108,6 +109,9 @@ int import(const ImportFlags& flags, Session& session) {
     const formats::Counts& counts = dataset.counts();
     base::Document about = document_of(counts), provenance = context_of(session);
     about.set("format", flags.format).set("files", files);
+    if (const base::Document& said = dataset.head().provenance; said.is_map()) {
+      for (const auto& [key, value] : said.as_map()) about.set(key, value);
+    }
     provenance.set("imported", about);
     dataset.head().provenance = std::move(provenance);
     dataset.commit(path);
@@ -158,7 +162,9 @@ Command import_command() {
   return {
       .name = "import",
       .help = "make a dataset of measurements that others made",
-      .examples = {"graft import autotvm cortex-a72.*.log.gz --platform a72 --out a72.h5"},
+      .examples = {"graft import autotvm cortex-a72.*.log.gz --platform a72 --out a72.h5",
+                   "graft import table nas.csv.gz --platform '*' --options unit=ms --out nas",
+                   "graft import programs nests.jsonl --platform nests --out nests.h5"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<ImportFlags>();
         options.positional("FORMAT", flags->format, names_of(formats::importers()));

@@ -6,13 +6,18 @@
 #include <utility>
 
 #include "base/error.h"
+#include "datasets/formats/auto_scheduler.h"
 #include "datasets/formats/autotvm.h"
+#include "datasets/formats/kernel_tuner.h"
+#include "datasets/formats/metaschedule.h"
+#include "datasets/formats/programs.h"
+#include "datasets/formats/table.h"
 
 namespace graft::datasets::formats {
 namespace {
 
 // Beyond any real set of logs, and what keeps memory below a gigabyte.
-constexpr std::int64_t most_rows = 10'000'000, most_workloads = 100'000, most_sketches = 10'000, most_reasons = 10'000;
+constexpr std::int64_t most_rows = 10'000'000, most_workloads = 100'000, most_sketches = 100'000, most_reasons = 10'000;
 constexpr std::size_t longest_name = 64;        // of a platform
 constexpr std::size_t longest_workload = 2000;  // characters
 
@@ -120,6 +125,15 @@ ImportedDataset& Import::dataset(const std::string& platform) {
 const std::vector<Importer>& importers() {
   static const std::vector<Importer> table = {
       {"autotvm", "logs of AutoTVM, JSON lines", {}, import_autotvm},
+      {"auto_scheduler", "logs of TVM's auto_scheduler (Ansor), JSON lines", {}, import_auto_scheduler},
+      {"metaschedule", "a database of MetaSchedule: its files of workloads and of records", {}, import_metaschedule},
+      {"kernel_tuner", "caches or T4 results of one GPU, and T1 spaces beside them", {}, import_kernel_tuner},
+      {"table",
+       "CSV: columns of a configuration, one column of times per platform; --platform '*' takes all",
+       {{"times-from", "first column of times, which all behind are, too; default: the first one with fractions"},
+        {"unit", "of the times: s, ms, us or ns; default: s"}},
+       import_table},
+      {"programs", "JSON lines of loop programs; --platform '*' takes every platform in them", {}, import_programs},
   };
   return table;
 }
@@ -127,6 +141,8 @@ const std::vector<Importer>& importers() {
 const std::vector<Exporter>& exporters() {
   static const std::vector<Exporter> table = {
       {"autotvm", "JSON lines as AutoTVM writes them", export_autotvm},
+      {"table", "CSV: workload, sketch, arguments and seconds of the rows that are ok", export_table},
+      {"programs", "JSON lines of loop programs: every row that has one", export_programs},
   };
   return table;
 }

@@ -31,6 +31,12 @@ datasets::Dataset measured(const std::string& platform, int rows) {
   return out;
 }
 
+datasets::Measurement timed(double seconds) {
+  datasets::Measurement measurement;
+  measurement.seconds = {seconds};
+  return measurement;
+}
+
 std::string refusal(const std::function<void()>& call) {
   try {
     call();
@@ -95,7 +101,7 @@ TEST(TaskSet, ImportedRowsAreNotHeldAgainstAHash) {
              std::make_shared<const codegen::Sketch>(codegen::parse_sketch("sketch odd\ntile C i $n\n", "test")),
              {7}},
             0,
-            {.seconds = {1}}});
+            timed(1)});
   const TaskSet with_odd = make_task_set({data}, encoding(), 1);
   EXPECT_EQ(with_odd.stale_rows, 0);
   ASSERT_EQ(with_odd.without_program.size(), 1u);
@@ -111,7 +117,7 @@ TEST(TaskSet, RowsOfTablesHaveColumnsAlone) {
   data.platform = "import:x";
   data.source = "imported";
   const auto sketch = std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("t", {{"n", {}}}));
-  for (int i = 0; i < 5; ++i) data.add({0, {{"table(name=t)"}, sketch, {i}}, 0, {.seconds = {1.0 + i}}});
+  for (int i = 0; i < 5; ++i) data.add({0, {{"table(name=t)"}, sketch, {i}}, 0, timed(1.0 + i)});
   const TaskSet tasks = make_task_set({data}, features::encoding_named("columns"), 2);
   ASSERT_EQ(tasks.groups.size(), 1u);
   EXPECT_EQ(tasks.groups.front().size(), 5);

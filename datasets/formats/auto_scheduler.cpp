@@ -1,0 +1,713 @@
+#include "datasets/formats/auto_scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "codegen/schedule/candidate.h"
+#include "codegen/schedule/lower.h"
+#include "datasets/formats/columns.h"
+#include "datasets/formats/lines.h"
+
+namespace graft::datasets::formats {
+namespace {
+
+using base::Reason;
+using base::Result;
+using Kind = JsonReader::Kind;
+
+constexpr std::size_t most_steps = 1000, most_numbers = 4096;
+constexpr double no_time = 1e9;  // seconds from which on TVM means a failure
+
+// --- what a line says
+
+struct Step {
+  std::string kind;                   // "SP"
+  std::vector<std::int64_t> numbers;  // single ones, in order; null is left out
+  std::vector<std::int64_t> list;     // of the one list that a step has
+  std::string text;
+};
+
+struct Record {
+  std::string key, target;
+  std::vector<Step> steps;
+  std::vector<double> seconds;
+  std::int64_t error = 0;
+};
+
+Step read_step(JsonReader& reader) {
+  Step step;
+  reader.begin_list();
+  if (!reader.next_item()) reader.fail("an empty step");
+  step.kind = reader.string();
+  while (reader.next_item()) {
+    switch (reader.kind()) {
+      case Kind::number:
+        step.numbers.push_back(reader.integer());
+        break;
+      case Kind::boolean:
+        step.numbers.push_back(reader.boolean());
+        break;
+      case Kind::string:
+        step.text = reader.string();
+        break;
+      case Kind::null:
+        reader.null();
+        break;
+      case Kind::list:
+        for (reader.begin_list(); reader.next_item();) {
+          if (reader.at(Kind::number)) {
+            step.list.push_back(reader.integer());
+          } else {
+            reader.skip();
+          }
+        }
+        break;
+      case Kind::map:
+        reader.fail("a map in a step");
+    }
+    if (step.numbers.size() + step.list.size() > most_numbers) reader.fail("a step of more numbers than any real one");
+  }
+  return step;
+}
+
+void expect_item(JsonReader& reader) {
+  if (!reader.next_item()) reader.fail("a record that ends too early");
+}
+
+Record read_record(JsonReader reader) {
+  Record record;
+  bool has_input = false, has_result = false;
+  reader.begin_map();
+  for (std::string_view key; reader.next_key(key);) {
+    if (key == "i") {
+      has_input = true;
+      reader.begin_list();
+      expect_item(reader);
+      reader.begin_list();
+      expect_item(reader);
+      record.key = reader.string();
+      expect_item(reader);
+      record.target = reader.string();
+      while (reader.next_item()) reader.skip();
+      expect_item(reader);
+      reader.begin_list();
+      expect_item(reader);
+      reader.skip();
+      expect_item(reader);
+      for (reader.begin_list(); reader.next_item();) {
+        if (record.steps.size() == most_steps) reader.fail("more steps than any real record has");
+        record.steps.push_back(read_step(reader));
+      }
+      while (reader.next_item()) reader.skip();
+      while (reader.next_item()) reader.skip();
+    } else if (key == "r") {
+      has_result = true;
+      reader.begin_list();
+      expect_item(reader);
+      for (reader.begin_list(); reader.next_item();) {
+        const double seconds = reader.number();
+        if (seconds <= 0) reader.fail(fmt::format("a time of {} seconds", seconds));
+        record.seconds.push_back(seconds);
+      }
+      expect_item(reader);
+      record.error = reader.integer();
+      while (reader.next_item()) reader.skip();
+    } else {
+      reader.skip();
+    }
+  }
+  reader.end();
+  if (!has_input || !has_result) reader.fail("no record of auto_scheduler: 'i' and 'r' are expected");
+  return record;
+}
+
+Measurement measurement_of(const Record& record) {
+  struct Error {
+    Status status;
+    std::string_view name;
+  };
+  // TVM's MeasureErrorNo, from 1 on.
+  static constexpr Error errors[] = {{Status::does_not_lower, "INSTANTIATION_ERROR"},
+                                     {Status::does_not_compile, "COMPILE_HOST"},
+                                     {Status::does_not_compile, "COMPILE_DEVICE"},
+                                     {Status::crashed, "RUNTIME_DEVICE"},
+                                     {Status::wrong_result, "WRONG_ANSWER"},
+                                     {Status::timed_out, "BUILD_TIMEOUT"},
+                                     {Status::timed_out, "RUN_TIMEOUT"},
+                                     {Status::crashed, "UNKNOWN_ERROR"}};
+  Measurement measurement;
+  measurement.clock = "imported";
+  if (record.error != 0) {
+    const bool known = record.error > 0 && record.error <= std::int64_t(std::size(errors));
+    const Error& error = known ? errors[record.error - 1] : errors[std::size(errors) - 1];
+    measurement.status = error.status;
+    measurement.reason = error.name;
+  } else if (record.seconds.empty() ||
+             std::any_of(record.seconds.begin(), record.seconds.end(), [](double s) { return s >= no_time; })) {
+    measurement.status = Status::crashed;
+    measurement.reason = "no time";
+  } else {
+    measurement.seconds = record.seconds;
+  }
+  return measurement;
+}
+
+// A workload's key is JSON, too: a name, then numbers, lists of numbers, texts.
+struct Key {
+  std::string name;
+  std::vector<std::vector<std::int64_t>> shapes;  // a number by itself is a list of one
+  std::vector<bool> is_list;
+  std::vector<std::string> words;
+};
+
+Key read_key(const Record& record, const LineReader& lines) {
+  Key key;
+  JsonReader reader(record.key, lines.file(), lines.number());
+  if (!reader.at(Kind::list)) {
+    key.name = record.key;  // the hash of a whole graph
+    return key;
+  }
+  reader.begin_list();
+  expect_item(reader);
+  key.name = reader.string();
+  while (reader.next_item()) {
+    if (reader.at(Kind::number)) {
+      key.shapes.push_back({reader.integer()});
+      key.is_list.push_back(false);
+    } else if (reader.at(Kind::list)) {
+      key.shapes.emplace_back();
+      key.is_list.push_back(true);
+      for (reader.begin_list(); reader.next_item();) {
+        if (reader.at(Kind::number)) {
+          key.shapes.back().push_back(reader.integer());
+        } else {
+          reader.skip();
+        }
+      }
+    } else if (reader.at(Kind::string)) {
+      key.words.emplace_back(reader.string());
+    } else {
+      reader.skip();
+    }
+  }
+  return key;
+}
+
+codegen::Workload named_workload(const Key& key) {
+  std::string name = key.name;
+  for (const std::string& word : key.words) name += "_" + word;
+  std::vector<std::pair<std::string, std::int64_t>> sizes;
+  for (const auto& shape : key.shapes) {
+    for (const std::int64_t extent : shape) sizes.emplace_back(fmt::format("a{}", sizes.size()), extent);
+  }
+  return table_workload(name, sizes);
+}
+
+// --- what of it is one of ours
+
+enum class Role { input, padding, main, writer };
+
+struct Known {
+  codegen::Workload workload;
+  std::vector<Role> stages;  // as TVM counts them
+};
+
+// Extents that the record splits, in order of its steps: those of the main stage's axes.
+std::vector<std::int64_t> split_extents(const Record& record) {
+  std::vector<std::int64_t> extents;
+  for (const Step& step : record.steps) {
+    if (step.kind == "SP" && step.numbers.size() >= 3) extents.push_back(step.numbers[2]);
+  }
+  return extents;
+}
+
+// Stride and padding are not in the key, but follow from the output's extents.
+std::optional<std::pair<std::int64_t, std::int64_t>> window_of(std::int64_t in, std::int64_t out, std::int64_t window) {
+  for (const std::int64_t stride : {1, 2, 4}) {
+    for (std::int64_t pad = 0; pad < window; ++pad) {
+      if (in + 2 * pad >= window && (in + 2 * pad - window) / stride + 1 == out) return {{stride, pad}};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Known> known_of(const Key& key, const std::vector<std::int64_t>& extents) {
+  const auto is = [&](std::string_view word) { return key.name.find(word) != std::string::npos; };
+  const auto shape = [&](std::size_t i, std::size_t dimensions) {
+    return i < key.shapes.size() && key.is_list[i] == (dimensions > 1) && key.shapes[i].size() == dimensions;
+  };
+  std::string text;
+  std::vector<Role> stages{Role::input, Role::padding, Role::input, Role::main};
+  if ((is("mm") || is("matmul")) && key.shapes.size() == 3 && shape(0, 1) && shape(1, 1) && shape(2, 1)) {
+    text = fmt::format("matmul(m={},k={},n={})", key.shapes[0][0], key.shapes[1][0], key.shapes[2][0]);
+    stages = {Role::input, Role::input, Role::main};
+  } else if ((is("conv2d") || is("depthwise")) && key.shapes.size() == 2 && shape(0, 4) && shape(1, 4) &&
+             extents.size() >= 4) {
+    const std::vector<std::int64_t>&data = key.shapes[0], &kernel = key.shapes[1];
+    const auto window = window_of(data[2], extents[2], kernel[2]);
+    if (!window) return std::nullopt;
+    const bool depthwise = is("depthwise");
+    text =
+        fmt::format("{}(n={},c={},h={},w={},{}r={},s={},stride={},pad={})", depthwise ? "depthwise_conv2d" : "conv2d",
+                    data[0], data[1], data[2], data[3], depthwise ? "" : fmt::format("k={},", kernel[0]), kernel[2],
+                    kernel[3], window->first, window->second);
+    if (kernel[1] != (depthwise ? 1 : data[1]) || (depthwise && kernel[0] != data[1])) return std::nullopt;
+  } else {
+    return std::nullopt;
+  }
+  for (const std::string& word : key.words) {
+    if (word != "float32") return std::nullopt;
+  }
+  try {
+    return Known{codegen::parse_workload(text), stages};
+  } catch (const base::UserError&) {
+    return std::nullopt;
+  }
+}
+
+// A sketch's text with open tile sizes, and those.
+struct Replayed {
+  std::string lines;
+  std::vector<std::int64_t> arguments;
+};
+
+// Follows the loops of the stages through the steps, then writes ours.
+class Replay {
+ public:
+  Replay(const Known& known, const codegen::Computation& computation)
+      : stages_(known.stages), computation_(computation) {
+    for (std::size_t s = 0; s < computation.stages.size(); ++s) {
+      (computation.is_reduction(computation.stages[s]) ? main_stage_ : padding_stage_) = int(s);
+    }
+    const codegen::Stage& main = computation.stages[std::size_t(main_stage_)];
+    for (int axis = 0; axis < int(main.axes.size()); ++axis) main_.push_back({{axis, 0}});
+    lengths_.resize(main.axes.size());
+    for (int axis = 0; axis < computation.spatial_axes(main); ++axis) writer_.push_back({{axis, 0}});
+  }
+
+  Result<Replayed> replayed(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      if (const std::string problem = take(step); !problem.empty())
+        return Reason{fmt::format("{}: {}", step.kind, problem)};
+    }
+    return written();
+  }
+
+ private:
+  // A loop of the main stage, or of the copy of its cached result, where the level is a part: the last one is all
+  // levels that are left.
+  struct Ref {
+    int axis = 0, level = 0;
+    bool operator==(const Ref&) const = default;
+    auto operator<=>(const Ref&) const = default;
+  };
+  using Group = std::vector<Ref>;  // several once fused
+
+  const codegen::Stage& main() const { return computation_.stages[std::size_t(main_stage_)]; }
+  const std::string& axis_name(int axis) const { return main().axes[std::size_t(axis)].name; }
+  std::string loop_name(const Ref& ref) const { return fmt::format("{}.{}", axis_name(ref.axis), ref.level); }
+  const std::string& stage_name(int stage) const {
+    return computation_.tensors[std::size_t(computation_.stages[std::size_t(stage)].tensor)].name;
+  }
+
+  Role role_at(std::int64_t stage) const {
+    return stage >= 0 && stage < std::int64_t(stages_.size()) ? stages_[std::size_t(stage)] : Role::input;
+  }
+  // Null for stages whose loops are not followed.
+  std::vector<Group>* loops_at(std::int64_t stage) {
+    const Role role = role_at(stage);
+    return role == Role::main ? &main_ : role == Role::writer ? &writer_ : nullptr;
+  }
+
+  // "" or why it cannot be said.
+  std::string take(const Step& step) {
+    if (step.numbers.empty()) return "a step without a stage";
+    const std::int64_t stage = step.numbers[0];
+    const Role role = role_at(stage);
+    if (step.kind == "CHW") return cache_write(role, stage);
+    if (step.kind == "SP") return split(step, role);
+    if (step.kind == "FSP") return follow(step, role);
+    if (step.kind == "RE") return reorder(step, role);
+    if (step.kind == "FU") return fuse(step, role);
+    if (step.kind == "AN") return annotate(step, role);
+    if (step.kind == "PR") return pragma(step, role);
+    if (step.kind == "CA") return compute_at(step, role);
+    if (step.kind == "CI") {
+      if (role != Role::padding) return "a stage other than the padding is inlined";
+      padding_inlined_ = true;
+      return "";
+    }
+    if (step.kind == "CR") return role == Role::padding ? "" : "a stage other than the padding at the root";
+    return "has no counterpart";
+  }
+
+  std::string cache_write(Role role, std::int64_t stage) {
+    if (role != Role::main || has_writer_) return "not of the main stage, or twice";
+    stages_.insert(stages_.begin() + stage + 1, Role::writer);
+    has_writer_ = true;
+    return "";
+  }
+
+  std::string split(const Step& step, Role role) {
+    if (role != Role::main || step.numbers.size() < 3) return "not of the main stage";
+    const std::int64_t at = step.numbers[1], extent = step.numbers[2];
+    if (at < 0 || at >= std::int64_t(main_.size()) || main_[std::size_t(at)].size() != 1) return "no such loop";
+    const Ref ref = main_[std::size_t(at)].front();
+    if (!lengths_[std::size_t(ref.axis)].empty() || step.list.empty()) return "a loop that is split already";
+    if (main().axes[std::size_t(ref.axis)].extent != extent) return "other extents than those of the workload";
+    if (step.numbers.size() > 3 && step.numbers[3] != 1) return "from the outside in";
+    if (std::any_of(step.list.begin(), step.list.end(), [](std::int64_t l) { return l < 1 || l > (1 << 20); }))
+      return "a length out of range";
+    lengths_[std::size_t(ref.axis)] = step.list;
+    for (std::size_t level = 1; level <= step.list.size(); ++level)
+      main_.insert(main_.begin() + at + std::int64_t(level), {{ref.axis, int(level)}});
+    return "";
+  }
+
+  std::string follow(const Step& step, Role role) {
+    if (role != Role::writer || step.numbers.size() < 4) return "not of the copy of a cached result";
+    const std::int64_t at = step.numbers[1], parts = step.numbers[3];
+    if (at < 0 || at >= std::int64_t(writer_.size()) || writer_[std::size_t(at)].size() != 1) return "no such loop";
+    const Ref ref = writer_[std::size_t(at)].front();
+    if (parts < 1 || parts > std::int64_t(lengths_[std::size_t(ref.axis)].size())) return "more parts than the split";
+    for (std::int64_t part = 1; part <= parts; ++part)
+      writer_.insert(writer_.begin() + at + part, {{ref.axis, int(part)}});
+    writer_parts_[ref.axis] = int(parts);
+    return "";
+  }
+
+  std::string reorder(const Step& step, Role role) {
+    std::vector<Group>* const loops = loops_at(step.numbers[0]);
+    if (loops == nullptr) return role == Role::padding ? "" : "of another stage";
+    if (step.list.size() != loops->size()) return "not of all loops";
+    std::vector<Group> ordered;
+    std::set<std::int64_t> used;
+    for (const std::int64_t at : step.list) {
+      if (at < 0 || at >= std::int64_t(loops->size()) || !used.insert(at).second) return "no permutation";
+      ordered.push_back((*loops)[std::size_t(at)]);
+    }
+    *loops = std::move(ordered);
+    return "";
+  }
+
+  std::string fuse(const Step& step, Role role) {
+    std::vector<Group>* const loops = loops_at(step.numbers[0]);
+    if (role == Role::padding) padding_fused_ = std::int64_t(step.list.size());
+    if (loops == nullptr) return role == Role::padding ? "" : "of another stage";
+    for (std::size_t i = 0; i < step.list.size(); ++i) {
+      if (step.list[i] != step.list[0] + std::int64_t(i)) return "loops that are no neighbours";
+    }
+    if (step.list.size() < 2) return "";
+    const std::int64_t first = step.list.front(), last = step.list.back();
+    if (first < 0 || last >= std::int64_t(loops->size())) return "no such loop";
+    Group all;
+    for (std::int64_t at = first; at <= last; ++at) {
+      const Group& group = (*loops)[std::size_t(at)];
+      all.insert(all.end(), group.begin(), group.end());
+    }
+    loops->erase(loops->begin() + first, loops->begin() + last + 1);
+    loops->insert(loops->begin() + first, std::move(all));
+    return "";
+  }
+
+  std::string annotate(const Step& step, Role role) {
+    if (step.numbers.size() < 3) return "without a loop";
+    const std::int64_t at = step.numbers[1], what = step.numbers[2];
+    enum { none, unroll, vectorize, parallel };
+    if (what > parallel) return "GPU threads";
+    if (what == none) return "";
+    if (role == Role::padding) {
+      if (what == parallel && at == 0) padding_parallel_ = std::max<std::int64_t>(padding_fused_, 1);
+      return "";
+    }
+    std::vector<Group>* const loops = loops_at(step.numbers[0]);
+    if (loops == nullptr || at < 0 || at >= std::int64_t(loops->size())) return "no such loop";
+    const Group& group = (*loops)[std::size_t(at)];
+    if (what == parallel) {
+      if (at != 0) return "parallel loops inside of others";
+      if (has_writer_ && role == Role::main) return "parallel loops of a cached result";
+      parallel_ = group;
+    } else if (role == Role::main) {
+      if (group.size() != 1 && what == vectorize) return "a vector of fused loops";
+      if (what == vectorize) vector_ = group.front();
+      if (what == unroll) unrolled_.insert(group.begin(), group.end());
+    }
+    return "";
+  }
+
+  std::string pragma(const Step& step, Role role) {
+    const std::size_t dollar = step.text.find('$');
+    if (!step.text.starts_with("auto_unroll_max_step") || dollar == std::string::npos) return "another pragma";
+    if (role != Role::main) return "";
+    base::Cursor cursor(std::string_view(step.text).substr(dollar + 1), "pragma");
+    if (!cursor.at_number()) return "another pragma";
+    unroll_steps_ = cursor.integer();
+    return "";
+  }
+
+  std::string compute_at(const Step& step, Role role) {
+    if (step.numbers.size() < 3) return "without a loop";
+    const Role target = role_at(step.numbers[1]);
+    const std::int64_t at = step.numbers[2];
+    const std::vector<Group>* const loops = loops_at(step.numbers[1]);
+    if (loops == nullptr || at < 0 || at >= std::int64_t(loops->size())) return "no such loop";
+    Group outer;
+    for (std::int64_t i = 0; i <= at; ++i) {
+      const Group& group = (*loops)[std::size_t(i)];
+      outer.insert(outer.end(), group.begin(), group.end());
+    }
+    if (role == Role::main && target == Role::writer) {
+      for (const Ref& ref : outer) {
+        const auto parts = writer_parts_.find(ref.axis);
+        if (parts == writer_parts_.end() || ref.level >= parts->second) return "inside of what the copy does not split";
+      }
+      kept_outside_ = std::move(outer);
+    } else if (role == Role::padding) {
+      padding_outside_ = std::move(outer);
+    } else {
+      return "of another stage";
+    }
+    return "";
+  }
+
+  // --- written as ours
+
+  std::int64_t trips(const Ref& ref) const {
+    const std::vector<std::int64_t>& lengths = lengths_[std::size_t(ref.axis)];
+    if (ref.level > 0) return lengths[std::size_t(ref.level - 1)];
+    std::int64_t inside = 1;
+    for (const std::int64_t length : lengths) inside *= length;
+    const std::int64_t extent = main().axes[std::size_t(ref.axis)].extent;
+    return (extent + inside - 1) / inside;
+  }
+
+  Result<Replayed> written() const {
+    if (has_writer_ && kept_outside_.empty()) return Reason{"a cached result of the whole tensor"};
+    // Ansor's rules split all of them: only their extents show that the workload is what it is taken for.
+    if (std::any_of(lengths_.begin(), lengths_.end(), [](const auto& each) { return each.empty(); }))
+      return Reason{"axes that are not split"};
+    Replayed out;
+    const std::string name = stage_name(main_stage_);
+    const auto line = [&](std::string text) { out.lines += text + "\n"; };
+    if (padding_inlined_ && padding_stage_ >= 0) line(fmt::format("absorb {} {}", name, stage_name(padding_stage_)));
+    for (std::size_t axis = 0; axis < lengths_.size(); ++axis) {
+      if (lengths_[axis].empty()) continue;
+      std::string text = fmt::format("tile {} {}", name, axis_name(int(axis)));
+      std::int64_t size = 1;
+      std::vector<std::int64_t> sizes;
+      for (std::size_t l = lengths_[axis].size(); l-- > 0;) {
+        size *= lengths_[axis][l];
+        if (size > (std::int64_t(1) << 40)) return Reason{"a tile out of range"};
+        sizes.insert(sizes.begin(), size);
+      }
+      for (const std::int64_t each : sizes) {
+        text += fmt::format(" ${}{}", axis_name(int(axis)), out.arguments.size());
+        out.arguments.push_back(each);
+      }
+      line(std::move(text));
+    }
+
+    Group order = kept_outside_;
+    for (const Group& group : main_) {
+      for (const Ref& ref : group) {
+        if (std::find(kept_outside_.begin(), kept_outside_.end(), ref) == kept_outside_.end()) order.push_back(ref);
+      }
+    }
+    line(fmt::format("order {} {}", name, names(order)));
+    if (!parallel_.empty()) line(fmt::format("parallel {} {}", name, names(parallel_)));
+    if (vector_) line(fmt::format("vector {} {}", name, loop_name(*vector_)));
+    if (const Group unrolled = unrolled_loops(order); !unrolled.empty())
+      line(fmt::format("unroll {} {}", name, names(unrolled)));
+    if (has_writer_) {
+      if (kept_outside_.size() >= order.size()) return Reason{"a cached result of nothing"};
+      line(fmt::format("accumulate {} above {}", name, loop_name(order[kept_outside_.size()])));
+    }
+    if (padding_stage_ >= 0 && !padding_inlined_) {
+      const std::string padding = stage_name(padding_stage_);
+      if (!padding_outside_.empty()) {
+        // The innermost loop that it is computed in; what is inside of that reads the tile.
+        std::size_t inside = 0;
+        for (std::size_t i = 0; i < order.size(); ++i) {
+          if (std::find(padding_outside_.begin(), padding_outside_.end(), order[i]) != padding_outside_.end())
+            inside = i + 1;
+        }
+        if (inside >= order.size()) return Reason{"padding computed for a single element"};
+        line(fmt::format("compute {} {} above {}", name, padding, loop_name(order[inside])));
+      } else if (padding_parallel_ > 0) {
+        const codegen::Stage& stage = computation_.stages[std::size_t(padding_stage_)];
+        if (padding_parallel_ > std::int64_t(stage.axes.size())) return Reason{"padding of other loops"};
+        std::vector<std::string> loops;
+        for (std::int64_t i = 0; i < padding_parallel_; ++i) loops.push_back(stage.axes[std::size_t(i)].name + ".0");
+        line(fmt::format("parallel {} {}", padding, base::join(loops, " ")));
+      }
+    }
+    return out;
+  }
+
+  // TVM's UnrollLoop: from the inside out, as long as a body stays within so many steps; vectors are one step.
+  Group unrolled_loops(const Group& order) const {
+    Group result;
+    std::int64_t steps = 1;
+    bool automatic = unroll_steps_ > 0;
+    for (std::size_t i = order.size(); i-- > 0;) {
+      const Ref& ref = order[i];
+      const bool is_parallel = std::find(parallel_.begin(), parallel_.end(), ref) != parallel_.end();
+      if ((vector_ && ref == *vector_) || is_parallel) continue;
+      const std::int64_t count = trips(ref);
+      automatic = automatic && count * steps <= unroll_steps_;
+      if (automatic) steps *= count;
+      if (count > 1 && (automatic || unrolled_.contains(ref))) result.insert(result.begin(), ref);
+    }
+    return result;
+  }
+
+  std::string names(const Group& loops) const {
+    std::vector<std::string> all;
+    for (const Ref& ref : loops) all.push_back(loop_name(ref));
+    return base::join(all, " ");
+  }
+
+  std::vector<Role> stages_;
+  const codegen::Computation& computation_;
+  int main_stage_ = -1, padding_stage_ = -1;
+  std::vector<Group> main_, writer_;
+  std::vector<std::vector<std::int64_t>> lengths_;  // by axis of the main stage
+  std::map<int, int> writer_parts_;
+  bool has_writer_ = false, padding_inlined_ = false;
+  Group parallel_, kept_outside_, padding_outside_;
+  std::optional<Ref> vector_;
+  std::set<Ref> unrolled_;
+  std::int64_t unroll_steps_ = 0, padding_fused_ = 0, padding_parallel_ = 0;
+};
+
+// Numbers of a reason say nothing in a count.
+std::string without_numbers(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) result += c;
+    if (digit && !result.ends_with('#')) result += '#';
+  }
+  return result.substr(0, 100);
+}
+
+class Log {
+ public:
+  explicit Log(Import& import) : dataset_(import.dataset()) {}
+
+  void read(const std::filesystem::path& path) {
+    for (LineReader lines(path); lines.next();) {
+      const Record record = read_record(lines.json());
+      dataset_.count_record();
+      const Key key = read_key(record, lines);
+      Dataset::Row row;
+      row.measurement = measurement_of(record);
+      std::string reason;
+      if (const auto replayed = this->replayed(record, key, row); !replayed) reason = replayed.reason().text;
+      if (!reason.empty()) numbers_only(record, key, row);
+      dataset_.add(row, key.name, reason);
+    }
+  }
+
+ private:
+  // Fills the row, or says why it cannot.
+  Result<bool> replayed(const Record& record, const Key& key, Dataset::Row& row) {
+    if (!base::trim(record.target).starts_with("llvm")) return Reason{"a GPU's schedule"};
+    const auto known = known_of(key, split_extents(record));
+    if (!known) return Reason{"an unknown workload"};
+    const auto [computation, is_new] = computations_.try_emplace(known->workload.text);
+    if (is_new) computation->second = codegen::with_padding_stages(codegen::computation(known->workload));
+    Result<Replayed> steps = Replay(*known, computation->second).replayed(record.steps);
+    if (!steps) return steps.reason();
+    const auto [sketch, is_new_sketch] = sketches_.try_emplace(steps->lines);
+    if (is_new_sketch) {
+      sketch->second = std::make_shared<const codegen::Sketch>(
+          codegen::parse_sketch("sketch ansor\n" + steps->lines, "auto_scheduler"));
+    }
+    const codegen::Candidate candidate{known->workload, sketch->second, steps->arguments};
+    const auto program = codegen::program(candidate, dataset_.head().target);
+    if (!program) return Reason{without_numbers(program.reason().text)};
+    row.workload = dataset_.position_of(known->workload);
+    row.sketch = dataset_.position_of(sketch->second);
+    row.arguments = std::move(steps->arguments);
+    row.program_hash = codegen::hash(*program);
+    return true;
+  }
+
+  // Every number of every step; which steps there are, in which order, makes the sketch.
+  void numbers_only(const Record& record, const Key& key, Dataset::Row& row) {
+    std::vector<codegen::Sketch::Column> columns;
+    std::uint64_t form = base::hash_bytes(key.name);
+    row.arguments.clear();
+    for (std::size_t s = 0; s < record.steps.size(); ++s) {
+      const Step& step = record.steps[s];
+      const auto number = [&](std::int64_t value) {
+        columns.push_back({fmt::format("{}{}_{}", step.kind, s, columns.size()), {}});
+        row.arguments.push_back(value);
+      };
+      const std::size_t dollar = step.text.find('$');
+      form = base::hash_combine(form, base::hash_bytes(step.kind));
+      form = base::hash_combine(form, base::hash_bytes(step.text.substr(0, dollar)));
+      const bool open_list = step.kind == "SP";
+      for (std::size_t i = 0; i < step.numbers.size(); ++i) {
+        // Which stage and loop it is belongs to the form, but for where something is computed.
+        const bool open = i > 0 && (step.kind == "CA" || step.kind == "FSP" || step.kind == "AN");
+        if (open) {
+          number(step.numbers[i]);
+        } else if (step.kind != "SP" || i < 2) {
+          form = base::hash_combine(form, std::uint64_t(step.numbers[i]));
+        }
+      }
+      if (step.kind == "FU") {
+        number(std::int64_t(step.list.size()));
+      } else {
+        for (const std::int64_t value : step.list) {
+          if (open_list) {
+            number(value);
+          } else {
+            form = base::hash_combine(form, std::uint64_t(value));
+          }
+        }
+      }
+      if (step.text.starts_with("auto_unroll_max_step") && dollar != std::string::npos) {
+        base::Cursor cursor(std::string_view(step.text).substr(dollar + 1), "pragma");
+        if (cursor.at_number()) number(cursor.integer());
+      }
+      form = base::hash_combine(form, columns.size());
+    }
+    if (columns.empty()) {
+      columns.push_back({"none", {}});
+      row.arguments.push_back(0);
+    }
+    const auto [sketch, is_new] = forms_.try_emplace(form);
+    if (is_new) {
+      sketch->second = std::make_shared<const codegen::Sketch>(
+          codegen::Sketch::of_columns(fmt::format("{}_{}", key.name, base::to_hex(form).substr(0, 8)), columns));
+    }
+    row.workload = dataset_.position_of(named_workload(key));
+    row.sketch = dataset_.position_of(sketch->second);
+    row.program_hash = 0;
+  }
+
+  ImportedDataset& dataset_;
+  std::map<std::string, codegen::Computation> computations_;
+  std::map<std::string, std::shared_ptr<const codegen::Sketch>> sketches_;
+  std::map<std::uint64_t, std::shared_ptr<const codegen::Sketch>> forms_;
+};
+
+}  // namespace
+
+void import_auto_scheduler(Import& import) {
+  Log log(import);
+  for (const std::filesystem::path& file : import.settings().files) log.read(file);
+}
+
+}  // namespace graft::datasets::formats

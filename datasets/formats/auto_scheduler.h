@@ -1,0 +1,16 @@
+// Logs of TVM's auto_scheduler (Ansor), one JSON record a line. The transform steps are replayed on our own expressions
+// where the record is of a matmul, conv2d or depthwise convolution that is tiled as Ansor's rules do it on CPUs:
+// splits, order, a result cached in tiles, padding inlined or computed in tiles, parallel and vector loops, unrolling
+// by pragma. A copy of a cached result back, and a padding computed in tiles, are nests as our lowering writes them.
+// Everything else (GPU threads, cached reads, factored reductions, layouts, unknown workloads) keeps its steps' numbers
+// in columns, and is counted by the reason.
+#pragma once
+
+#include "datasets/formats/format.h"
+
+namespace graft::datasets::formats {
+
+// UserError "<file>:<line>: ...".
+void import_auto_scheduler(Import& import);
+
+}  // namespace graft::datasets::formats

@@ -1,0 +1,56 @@
+// The columns of tables and the tunable parameters of others' kernels, as the arguments of a sketch of columns: what
+// values a column has is known once all rows were seen, so files are gone through twice.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "codegen/expression/workload.h"
+#include "codegen/schedule/sketch.h"
+
+namespace graft::datasets::formats {
+
+class Columns {
+ public:
+  // UserError at `place` for a name twice and for more columns than any real table has.
+  Columns(std::vector<std::string> names, std::string place);
+
+  const std::vector<std::string>& names() const { return names_; }
+  int named(std::string_view name) const;  // -1 if there is none
+  // A value of a column, as text: a number or any word. UserError at `place` for NaN, infinities, and when all columns
+  // together have more different values than any real table.
+  void see(int column, std::string_view value, std::string_view place);
+  bool has_fraction(int column) const { return seen_[std::size_t(column)].fraction; }
+
+  // A sketch of the columns `chosen`, in that order: up to 16 numbers in ascending order, texts and numbers with
+  // fractions as alternatives; more integers as plain numbers. UserError for a column of more than 16,384 different
+  // values that are not all integers.
+  std::shared_ptr<const codegen::Sketch> sketch(std::string_view name, const std::vector<int>& chosen);
+  // Behind `sketch`: the argument that stands for a value that was seen.
+  std::int64_t argument(int column, std::string_view value) const;
+
+ private:
+  struct Seen {
+    bool text = false, fraction = false;
+    bool too_many = false;                       // then `values` is empty
+    std::map<std::string, std::int64_t> values;  // canonical text -> argument
+  };
+  std::vector<std::string> names_;
+  std::string place_;
+  std::vector<Seen> seen_;
+  std::int64_t different_ = 0;
+};
+
+// "table(name=NAME,KEY=VALUE,...)": a workload of which only the name is known.
+codegen::Workload table_workload(std::string_view name,
+                                 const std::vector<std::pair<std::string, std::int64_t>>& sizes = {});
+
+// Seconds of one unit: s, ms, us, ns. UserError (did you mean) at `place` for another word.
+double seconds_per(std::string_view unit, std::string_view place);
+
+}  // namespace graft::datasets::formats

@@ -1,0 +1,25 @@
+// CSV tables (RFC 4180, plain or gzip) of configurations and their times: one line a configuration, columns that say
+// what it is, and one column of times per platform. The head names the columns; the times stand behind the
+// configuration:
+//
+//   op0,op1,pixel3,gold_6240
+//   7,8,17.6,30.9
+//
+// Times are the first column with fractions and all behind it, or from the column of the platform on where that stands
+// earlier; the option `times-from` says it where that is not so. An empty cell: not measured there.
+#pragma once
+
+#include "datasets/formats/format.h"
+
+namespace graft::datasets::formats {
+
+// Platform `*`: a dataset for every column of times. UserError "<file>:<line>: ..." and for options.
+void import_table(Import& import);
+// Any dataset: workload and sketch (where there are several), all arguments, the time.
+Counts export_table(const DatasetFile& from, const TextSink& to);
+
+// The cells of a line of CSV, quotes resolved. UserError at `place` for a quote that is not closed or text behind one.
+std::vector<std::string> csv_cells(std::string_view line, std::string_view place);
+std::string csv_cell(std::string_view text);  // quoted where it must be
+
+}  // namespace graft::datasets::formats

@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/program/forms.h"
+#include "datasets/formats/auto_scheduler.h"
+#include "tests/datasets/formats_support.h"
+
+namespace graft::datasets::formats {
+namespace {
+
+constexpr const char* matmul = R"([\"ansor_mm\", 64, 48, 32, \"float32\"])";
+
+std::string record(std::string_view key, std::string_view steps, std::string_view result = "[[0.5, 0.25], 0, 1.5, 17]",
+                   std::string_view target = "llvm -keys=cpu ") {
+  std::string line(steps);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return fmt::format(
+      R"({{"i": [["{}", "{}", [8, 64, 64, 0, 0, 0, 0, 0], "", 1, []], [[], [{}]]], "r": {}, "v": "v0.6"}})"
+      "\n",
+      key, target, line, result);
+}
+
+Imported one(const std::string& text) {
+  return imported_text("auto_scheduler", "log.json", text);
+}
+
+std::string sketch_of(const Imported& in, std::size_t row) {
+  return codegen::to_text(*in.dataset.sketches[std::size_t(in.dataset.rows[row].sketch)]);
+}
+
+TEST(AutoSchedulerFormat, TilesOfAMatmulAreReplayed) {
+  // Written straight into the result.
+  const Imported in =
+      one(record(matmul, R"(["SP", 2, 0, 64, [2, 4, 1], 1], ["SP", 2, 4, 32, [1, 2, 8], 1], ["SP", 2, 8, 48, [6], 1],
+      ["RE", 2, [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]], ["FU", 2, [0, 1]], ["AN", 2, 0, 3],
+      ["PR", 2, 0, "auto_unroll_max_step$16"], ["AN", 2, 8, 2])"));
+  ASSERT_EQ(in.dataset.rows.size(), 1u);
+  EXPECT_EQ(in.counts.templates.at("ansor_mm").with_program, 1);
+  EXPECT_EQ(in.dataset.workloads[0].text, "matmul(m=64,n=32,k=48,dtype=f32)");
+  // Loops: i 8 x 2 x 4 x 1, j 2 x 1 x 2 x 8, l 8 x 6. From the inside out, without the vector of 8: l.1 (6) fits into
+  // 16 steps, j.2 (2) too, i.2 (4) does not.
+  EXPECT_EQ(sketch_of(in, 0),
+            "sketch ansor\n"
+            "tile C i $i0 $i1 $i2\ntile C j $j3 $j4 $j5\ntile C l $l6\n"
+            "order C i.0 j.0 i.1 j.1 l.0 i.2 j.2 l.1 i.3 j.3\n"
+            "parallel C i.0 j.0\nvector C j.3\nunroll C j.2 l.1\n");
+  EXPECT_EQ(in.dataset.rows[0].arguments, (std::vector<std::int64_t>{8, 4, 1, 16, 16, 8, 6}));
+  EXPECT_EQ(in.dataset.rows[0].measurement.seconds, (std::vector<double>{0.5, 0.25}));
+  const auto program = codegen::program(in.dataset.candidate(in.dataset.rows[0]), in.dataset.target);
+  ASSERT_TRUE(program) << program.reason().text;
+  EXPECT_EQ(codegen::hash(*program), in.dataset.rows[0].program_hash);
+  const std::string text = codegen::to_text(*program);
+  EXPECT_TRUE(contains(text, "for i.0 8 parallel\n    for j.0 2 parallel\n")) << text;
+  EXPECT_TRUE(contains(text, "for l.1 6 unrolled\n")) << text;
+  EXPECT_TRUE(contains(text, "for j.3 8 vector\n")) << text;
+}
+
+TEST(AutoSchedulerFormat, ACachedResultIsKeptInATile) {
+  const char* const splits =
+      R"(["CHW", 2, "local"], ["SP", 2, 0, 64, [2, 4, 2], 1], ["SP", 2, 4, 32, [1, 2, 8], 1], ["SP", 2, 8, 48, [6], 1],
+         ["RE", 2, [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]])";
+  // The copy has the first two levels (FSP 2), or the first (FSP 1).
+  const Imported in =
+      one(record(matmul, fmt::format(R"({}, ["FSP", 3, 0, 1, 2], ["FSP", 3, 3, 2, 2], ["RE", 3, [0, 3, 1, 4, 2, 5]],
+                     ["CA", 2, 3, 3], ["FU", 3, [0, 1, 2, 3]], ["AN", 3, 0, 3], ["PR", 2, 0, "auto_unroll_max_step$0"],
+                     ["AN", 2, 9, 2])",
+                                     splits)) +
+          record(matmul, fmt::format(R"({}, ["FSP", 3, 0, 1, 1], ["FSP", 3, 2, 2, 1], ["RE", 3, [0, 2, 1, 3]],
+                     ["CA", 2, 3, 1], ["AN", 3, 0, 3])",
+                                     splits)));
+  ASSERT_EQ(in.counts.templates.at("ansor_mm").with_program, 2) << in.counts.without_program.begin()->first;
+  EXPECT_TRUE(contains(sketch_of(in, 0),
+                       "order C i.0 j.0 i.1 j.1 l.0 i.2 j.2 l.1 i.3 j.3\nparallel C i.0 j.0 i.1 j.1\nvector C j.3\n"
+                       "accumulate C above l.0\n"))
+      << sketch_of(in, 0);
+  EXPECT_TRUE(contains(sketch_of(in, 1),
+                       "order C i.0 j.0 i.1 j.1 l.0 i.2 j.2 l.1 i.3 j.3\nparallel C i.0\naccumulate C above i.1\n"))
+      << sketch_of(in, 1);
+}
+
+TEST(AutoSchedulerFormat, ConvolutionsWithTheirPadding) {
+  const char* const conv = R"([\"conv2d_ansor\", [1, 4, 8, 8], [16, 4, 3, 3]])";
+  const std::string splits =
+      R"(["SP", 3, 0, 1, [1, 1, 1], 1], ["SP", 3, 4, 16, [1, 4, 2], 1], ["SP", 3, 8, 8, [1, 1, 2], 1],
+         ["SP", 3, 12, 8, [2, 2, 2], 1], ["SP", 3, 16, 4, [2], 1], ["SP", 3, 18, 3, [1], 1], ["SP", 3, 20, 3, [3], 1],
+         ["RE", 3, [0, 4, 8, 12, 1, 5, 9, 13, 16, 18, 20, 2, 6, 10, 14, 17, 19, 21, 3, 7, 11, 15]])";
+  const Imported in = one(record(conv, splits + R"(, ["CA", 1, 3, 3], ["FU", 3, [0, 1, 2]], ["AN", 3, 0, 3])") +
+                          record(conv, splits + R"(, ["CI", 1])") +
+                          record(conv, splits + R"(, ["CR", 1], ["FU", 1, [0, 1]], ["AN", 1, 0, 3])"));
+  ASSERT_EQ(in.counts.templates.at("conv2d_ansor").with_program, 3) << in.counts.without_program.begin()->first;
+  EXPECT_EQ(in.dataset.workloads[0].text, "conv2d(n=1,c=4,h=8,w=8,k=16,r=3,s=3,stride=1,pad=1,dtype=f32)");
+  EXPECT_TRUE(contains(sketch_of(in, 0), "compute Y P above b.1\n")) << sketch_of(in, 0);
+  EXPECT_TRUE(contains(sketch_of(in, 1), "sketch ansor\nabsorb Y P\n")) << sketch_of(in, 1);
+  EXPECT_TRUE(contains(sketch_of(in, 2), "parallel P b.0 i.0\n")) << sketch_of(in, 2);
+  const Imported depthwise =
+      one(record(R"([\"depthwise\", [2, 8, 9, 9], [8, 1, 3, 3], \"float32\"])",
+                 R"(["SP", 3, 0, 2, [1, 1, 1], 1], ["SP", 3, 4, 8, [1, 1, 4], 1], ["SP", 3, 8, 4, [1, 1, 2], 1],
+         ["SP", 3, 12, 4, [1, 1, 4], 1], ["SP", 3, 16, 3, [1], 1], ["SP", 3, 18, 3, [1], 1],
+         ["RE", 3, [0, 4, 8, 12, 1, 5, 9, 13, 16, 18, 2, 6, 10, 14, 17, 19, 3, 7, 11, 15]])"));
+  EXPECT_EQ(depthwise.counts.templates.at("depthwise").with_program, 1)
+      << depthwise.counts.without_program.begin()->first;
+  EXPECT_EQ(depthwise.dataset.workloads[0].text, "depthwise_conv2d(n=2,c=8,h=9,w=9,r=3,s=3,stride=2,pad=0,dtype=f32)");
+}
+
+TEST(AutoSchedulerFormat, WhatHasNoCounterpartKeepsItsNumbers) {
+  const std::string rest = R"(, ["RE", 2, [0, 2, 1]])";
+  const auto split = [](int extent) { return fmt::format(R"(["SP", 2, 0, {}, [4], 1])", extent); };
+  const Imported in = one(record(matmul, split(64) + R"(, ["RF", 2, 0, 1])") +                  //
+                          record(matmul, split(63)) +                                           //
+                          record(matmul, split(64) + R"(, ["AN", 2, 0, 5])") +                  //
+                          record(matmul, split(64) + R"(, ["PR", 2, 0, "other$3"])") +          //
+                          record(matmul, split(64) + R"(, ["RE", 2, [0, 0, 1, 2]])") +          //
+                          record(matmul, split(64) + R"(, ["AN", 2, 1, 3])") +                  //
+                          record(matmul, R"(["CHR", 0, "shared", [2]])") +                      //
+                          record(matmul, split(64), "[[0.5], 0, 1, 2]", "cuda -arch=sm_70") +   //
+                          record(R"([\"conv2d_layer\", 1, 7, 7, 512, \"SAME\"])", split(64)) +  //
+                          record("6d125280c99b", "") +                                          //
+                          record(matmul, R"(["SP", 2, 0, 64, [4], 1], ["AN", 2, 3, 2])"));
+  const Counts& counts = in.counts;
+  EXPECT_EQ(counts.records, 11);
+  EXPECT_EQ(counts.rows, 11);
+  const std::pair<const char*, int> reasons[] = {
+      {"RF: has no counterpart", 1},  {"SP: other extents than those of the workload", 1},
+      {"AN: GPU threads", 1},         {"PR: another pragma", 1},
+      {"RE: no permutation", 1},      {"AN: parallel loops inside of others", 1},
+      {"CHR: has no counterpart", 1}, {"a GPU's schedule", 1},
+      {"an unknown workload", 2}};
+  std::int64_t named = 0;
+  for (const auto& [reason, count] : reasons) {
+    const auto found = counts.without_program.find(reason);
+    ASSERT_NE(found, counts.without_program.end()) << reason;
+    EXPECT_EQ(found->second, count) << reason;
+    named += count;
+  }
+  std::int64_t all = 0;
+  for (const auto& [reason, count] : counts.without_program) all += count;
+  EXPECT_EQ(all, 11);
+  EXPECT_EQ(named, 11);
+  EXPECT_EQ(in.dataset.rows[0].arguments, std::vector<std::int64_t>{4});
+  EXPECT_EQ(in.dataset.workloads[std::size_t(in.dataset.rows[8].workload)].text,
+            "table(name=conv2d_layer_SAME,a0=1,a1=7,a2=7,a3=512)");
+  EXPECT_EQ(in.dataset.workloads[std::size_t(in.dataset.rows[9].workload)].text, "table(name=_6d125280c99b)");
+}
+
+TEST(AutoSchedulerFormat, FailuresKeepTheirNames) {
+  std::string text;
+  for (int error = 1; error <= 9; ++error) text += record(matmul, "", fmt::format("[[1e+10], {}, 0, 0]", error));
+  text += record(matmul, "", "[[1e+10], 0, 0, 0]") + record(matmul, "", "[[], 0, 0, 0]");
+  const Imported in = one(text);
+  const Status expected[] = {Status::does_not_lower, Status::does_not_compile, Status::does_not_compile,
+                             Status::crashed,        Status::wrong_result,     Status::timed_out,
+                             Status::timed_out,      Status::crashed,          Status::crashed,
+                             Status::crashed,        Status::crashed};
+  ASSERT_EQ(in.dataset.rows.size(), std::size(expected));
+  for (std::size_t i = 0; i < std::size(expected); ++i) {
+    EXPECT_EQ(in.dataset.rows[i].measurement.status, expected[i]) << i;
+    EXPECT_TRUE(in.dataset.rows[i].measurement.seconds.empty()) << i;
+  }
+  EXPECT_EQ(in.dataset.rows[4].measurement.reason, "WRONG_ANSWER");
+  EXPECT_EQ(in.dataset.rows[10].measurement.reason, "no time");
+}
+
+TEST(AutoSchedulerFormat, BrokenLinesAreRefused) {
+  const std::string good = record(matmul, "");
+  const std::pair<std::string, const char*> refusals[] = {
+      {good + "{", "in:2:"},
+      {good + "[]\n", "in:2:1: expected a map"},
+      {good + R"({"i": [], "r": []})", "in:2:"},
+      {good + R"({"v": "v0.6"})", "in:2:"},
+      {record(matmul, "", "[[-0.5], 0, 0, 0]"), "a time of -0.5 seconds"},
+      {record(matmul, "", "[[NaN], 0, 0, 0]"), "in:1:"},
+      {record(matmul, "", "[[0.5], 0, 0, 0], \"r\": [[0.5], 0, 0, 0]"), "key 'r' is there twice"},
+      {record(matmul, "[]"), "an empty step"},
+      {record(matmul, R"(["SP", 2, 0.5])"), "expected an integer"},
+      {record(matmul, R"(["SP", 2, 99999999999999999999])"), "beyond 64 bits"},
+      {record(matmul, R"(["SP", )" + std::string(300, '[')), "nested deeper than 200 levels"},
+      {record(R"([17])", ""), "expected a string"},
+  };
+  for (const auto& [text, words] : refusals) {
+    const std::string message = refusal_of("auto_scheduler", text);
+    EXPECT_TRUE(contains(message, words)) << text << ": " << message;
+  }
+  // Sizes beyond any real tensor cost no memory.
+  const Imported huge = one(record(R"([\"ansor_mm\", 1000000000, 1000000000, 1000000000])",
+                                   R"(["SP", 2, 0, 1000000000, [1048576, 1048576, 1048576], 1])"));
+  EXPECT_EQ(huge.counts.templates.at("ansor_mm").with_program, 0);
+}
+
+}  // namespace
+}  // namespace graft::datasets::formats

@@ -1,0 +1,116 @@
+#include "datasets/formats/kernel_tuner.h"
+#include "tests/datasets/formats_support.h"
+
+namespace graft::datasets::formats {
+namespace {
+
+constexpr const char* cache = R"({
+"device_name": "GPU 1", "kernel_name": "convolution_kernel", "problem_size": [4096, 2048],
+"tune_params_keys": ["block", "layout", "pad"],
+"tune_params": {"block": [64, 16, 32], "layout": ["row", "column"], "pad": [0, 1]},
+"objective": "time",
+"cache": {
+"16,row,0": {"block": 16, "layout": "row", "pad": 0, "time": 3.5, "times": [3.75, 3.25, 3.5], "GFLOP/s": 1948.1, "timestamp": "2023"},
+"64,row,1": {"block": 64, "layout": "row", "pad": 1, "time": "RuntimeFailedConfig", "compile_time": 5.1},
+"32,row,1": {"block": 32, "layout": "row", "pad": 1, "time": "RuntimeFailedConfig", "times": [1.5]},
+"64,column,0": {"block": 64, "layout": "column", "pad": 0, "time": "CompilationFailedConfig"},
+"64,column,1": {"block": 64, "layout": "column", "pad": 1, "time": "InvalidConfig"},
+"32,column,0": {"block": 32, "layout": "column", "pad": 0, "time": "SomethingElse"},
+"32,column,1": {"block": 32, "layout": "column", "pad": 1, "time": 2.5}
+}})";
+
+TEST(KernelTunerFormat, CachesBecomeRows) {
+  const Imported in = imported_text("kernel_tuner", "gpu.json", cache);
+  const Dataset& data = in.dataset;
+  EXPECT_EQ(data.workloads, std::vector<codegen::Workload>{{"table(name=convolution_kernel,size0=4096,size1=2048)"}});
+  ASSERT_EQ(data.sketches.size(), 1u);
+  EXPECT_EQ(codegen::to_text(*data.sketches[0]),
+            "sketch convolution_kernel\ncolumns $block{16|32|64} $layout{column|row} $pad{0|1}\n");
+  ASSERT_EQ(data.rows.size(), 7u);
+  EXPECT_EQ(data.rows[0].arguments, (std::vector<std::int64_t>{0, 1, 0}));
+  ASSERT_EQ(data.rows[0].measurement.seconds.size(), 3u);
+  EXPECT_DOUBLE_EQ(data.rows[0].measurement.seconds[1], 3.25e-3);
+  EXPECT_DOUBLE_EQ(seconds_of(data.rows[6].measurement), 2.5e-3);    // the one time where there are no repetitions
+  EXPECT_DOUBLE_EQ(data.rows[2].measurement.seconds.at(0), 1.5e-3);  // kept beside the failure
+  const std::pair<Status, const char*> expected[] = {{Status::ok, ""},
+                                                     {Status::crashed, "RuntimeFailedConfig"},
+                                                     {Status::crashed, "RuntimeFailedConfig"},
+                                                     {Status::does_not_compile, "CompilationFailedConfig"},
+                                                     {Status::unsupported, "InvalidConfig"},
+                                                     {Status::crashed, "SomethingElse"},
+                                                     {Status::ok, ""}};
+  for (std::size_t i = 0; i < std::size(expected); ++i) {
+    EXPECT_EQ(data.rows[i].measurement.status, expected[i].first) << i;
+    EXPECT_EQ(data.rows[i].measurement.reason, expected[i].second) << i;
+  }
+  EXPECT_EQ(in.counts.records, 7);
+  EXPECT_EQ(in.counts.statuses.at("crashed"), 3);
+  EXPECT_EQ(data.provenance.at("device").as_string(), "GPU 1");
+}
+
+TEST(KernelTunerFormat, ResultsOfT4) {
+  const Imported in =
+      imported_text("kernel_tuner", "gpu.json", R"({"schema_version": "1.0.0", "metadata": {}, "results": [
+    {"timestamp": "x", "configuration": {"bx": 16, "unroll": true}, "times": {"compilation_time": 5, "runtimes": [2.0, 3.0]},
+     "invalidity": "correct", "correctness": 1, "measurements": [{"name": "time", "value": 2.5, "unit": "ms"}], "objectives": ["time"]},
+    {"configuration": {"bx": 32, "unroll": false}, "invalidity": "correct",
+     "measurements": [{"name": "energy", "value": 7}, {"name": "runtime", "value": 0.5, "unit": "s"}]},
+    {"configuration": {"bx": 32, "unroll": true}, "invalidity": "compile", "measurements": [{"name": "time", "value": null}]},
+    {"configuration": {"bx": 64, "unroll": true}, "invalidity": "timeout"},
+    {"configuration": {"bx": 64, "unroll": false}, "invalidity": "constraints"},
+    {"configuration": {"bx": 16, "unroll": false}, "invalidity": "correctness"},
+    {"configuration": {"bx": 128, "unroll": false}, "invalidity": "runtime"}]})");
+  const Dataset& data = in.dataset;
+  EXPECT_EQ(codegen::to_text(*data.sketches[0]), "sketch gpu\ncolumns $bx{16|32|64|128} $unroll{false|true}\n");
+  ASSERT_EQ(data.rows.size(), 7u);
+  EXPECT_EQ(data.rows[0].measurement.seconds, (std::vector<double>{1e-3 * 2.0, 1e-3 * 3.0}));
+  EXPECT_DOUBLE_EQ(data.rows[1].measurement.seconds.at(0), 0.5);
+  const Status expected[] = {Status::ok,          Status::ok,           Status::does_not_compile, Status::timed_out,
+                             Status::unsupported, Status::wrong_result, Status::crashed};
+  for (std::size_t i = 0; i < std::size(expected); ++i) EXPECT_EQ(data.rows[i].measurement.status, expected[i]) << i;
+}
+
+TEST(KernelTunerFormat, RestrictionsOfTheSpaceAreNoted) {
+  const Folder folder;
+  write_plainly(folder / "gpu.json", cache);
+  write_plainly(folder / "space.json",
+                R"({"General": {"BenchmarkName": "x"}, "ConfigurationSpace": {"TuningParameters": [],
+    "Conditions": [{"Expression": "block <= 64", "Parameters": ["block"]}, {"Expression": "pad == 0"}]}})");
+  const auto all = imported_platforms("kernel_tuner", folder, {folder / "space.json", folder / "gpu.json"}, "p");
+  EXPECT_EQ(all.at("p").dataset.provenance.at("restrictions").to_json(), R"(["block <= 64","pad == 0"])");
+  EXPECT_EQ(all.at("p").dataset.rows.size(), 7u);
+}
+
+// `cache` with one text put in the place of another.
+std::string changed(std::string_view from, std::string_view to) {
+  std::string text = cache;
+  text.replace(text.find(from), from.size(), to);
+  return text;
+}
+
+TEST(KernelTunerFormat, BrokenFilesAreRefusedWithTheLine) {
+  const std::pair<std::string, const char*> refusals[] = {
+      {"[]", "in:1:1: expected a map"},
+      {"{}", "in: neither a cache of Kernel Tuner"},
+      {std::string(cache).substr(0, 700), "in:"},
+      {changed("3.25", "-3.25"), "in:7:"},
+      {changed("3.25", "0"), "a time of 0"},
+      {changed("3.25", "NaN"), "expected a number"},
+      {changed("\"time\": 2.5", "\"energy\": 2.5"), "in:13:"},
+      {changed("\"pad\": 0, \"time\": 3.5", "\"time\": 3.5"), "a configuration without 'pad'"},
+      {changed("\"pad\": 0, \"time\": 3.5", "\"pad\": 0, \"pad\": 1, \"time\": 3.5"), "key 'pad' is there twice"},
+      {changed("\"64,row,1\"", "\"16,row,0\""), "key '16,row,0' is there twice"},
+      {changed("[\"block\", \"layout\", \"pad\"]", "[\"block\", \"block\", \"pad\"]"), "column 'block' is there twice"},
+      {changed("\"block\": 16", "\"block\": [16]"), "expected a number, a word, true or false"},
+      {std::string(1000, '[') + cache, "in:1:1: expected a map"},
+      {changed("\"GPU 1\"", std::string(1000, '[')), "in:2:"},
+      {changed("\"GFLOP/s\": 1948.1", "\"GFLOP/s\": " + std::string(1000, '[')), "nested deeper than 200 levels"},
+  };
+  for (const auto& [text, words] : refusals) {
+    const std::string message = refusal_of("kernel_tuner", text);
+    EXPECT_TRUE(contains(message, words)) << text.substr(0, 60) << ": " << message;
+  }
+}
+
+}  // namespace
+}  // namespace graft::datasets::formats
