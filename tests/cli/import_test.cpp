@@ -43,6 +43,71 @@ std::string table_of_operators() {
   return text;
 }
 
+// A log of conv2d_NCHWc.x86: every configuration of two layers, a vector of `lanes` and a tile of four pixels being
+// best.
+std::string log_of_convolutions(double lanes) {
+  std::string text;
+  for (const int channels : {16, 32}) {
+    for (const int ic : {1, 2, 4, 8, 16}) {
+      for (const int oc : {1, 2, 4, 8, 16}) {
+        for (const int ow : {1, 2, 4, 7, 14}) {
+          for (const bool unroll : {false, true}) {
+            const double seconds = 1e-4 * channels * (1 + std::abs(std::log2(oc / lanes))) *
+                                   (1 + 0.3 * std::abs(std::log2(ow / 4.0))) * (1 + 0.02 * ic) * (unroll ? 0.95 : 1);
+            text += fmt::format(
+                R"({{"input": ["llvm", "conv2d_NCHWc.x86", [["TENSOR", [1, {0}, 14, 14], "float32"], )"
+                R"(["TENSOR", [{0}, {0}, 3, 3], "float32"], [1, 1], [1, 1, 1, 1], [1, 1], "NCHW", "NCHW", "float32"], )"
+                R"({{}}], "config": {{"index": 0, "code_hash": null, "entity": [["tile_ic", "sp", [-1, {1}]], )"
+                R"(["tile_oc", "sp", [-1, {2}]], ["tile_ow", "sp", [-1, {3}]], ["unroll_kw", "ot", {4}]]}}, )"
+                R"("result": [[{5:.9f}], 0, 0.0, 0], "version": 0.2, "tvm_version": "0.10.0"}})"
+                "\n",
+                channels, ic, oc, ow, unroll, seconds);
+          }
+        }
+      }
+    }
+  }
+  return text;
+}
+
+TEST(Import, LogsOfAutoTvmAreLearnedFromAsPrograms) {
+  const Folder folder;
+  std::vector<std::string> files;
+  for (const double lanes : {4, 8}) {
+    const std::string name = lanes == 4 ? "sse" : "avx";
+    base::replace_file(folder / (name + ".log"), log_of_convolutions(lanes));
+    files.push_back((folder / (name + ".h5")).string());
+    const Document imported =
+        json_of({"import", "autotvm", (folder / (name + ".log")).string(), "--platform", name, "--out", files.back()});
+    const Document& counts = imported.at("datasets").as_list().front();
+    EXPECT_EQ(counts.at("rows").as_integer(), 500);
+    EXPECT_EQ(counts.at("templates").as_list().front().at("with_program").as_integer(), 500);
+  }
+  const std::string model = (folder / "model.h5").string();
+  const Document trained = json_of({"train", files[0], "--out", model, "--steps", "20"});
+  EXPECT_EQ(trained.at("provenance").at("rows").as_integer(), 500);
+  EXPECT_EQ(trained.at("provenance").at("encoding").as_string(), "context_relation");
+  const Document evaluation = json_of({"evaluate", files[0], files[1], "--target", "import:avx", "--methods", "nearest",
+                                       "--shots", "10", "--draws", "2"});
+  double nearest = 0;
+  EXPECT_EQ(spearman_of(evaluation, "nearest", 10, nearest), "import:avx");
+  EXPECT_GT(nearest, 0.3);
+
+  const std::string log = (folder / "again.log").string(), again = (folder / "again.h5").string();
+  EXPECT_EQ(json_of({"export", "autotvm", files[0], "--out", log}).at("exported").at("rows").as_integer(), 500);
+  const Document back = json_of({"import", "autotvm", log, "--platform", "sse", "--out", again});
+  EXPECT_EQ(back.at("datasets").as_list().front().at("rows").as_integer(), 500);
+
+  base::replace_file(folder / "broken.log", "{\"input\": [1,\n");
+  const base::Finished broken =
+      graft({"import", "autotvm", (folder / "broken.log").string(), "--platform", "x", "--out", again});
+  EXPECT_EQ(broken.exit_code, 2);
+  EXPECT_NE(broken.err.find("broken.log:1:14: expected a value, got the end"), std::string::npos) << broken.err;
+  const base::Finished unknown = graft({"import", "autotvn", log, "--platform", "x", "--out", again});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("did you mean 'autotvm'"), std::string::npos) << unknown.err;
+}
+
 TEST(Import, TablesAreLearnedFrom) {
   const Folder folder;
   base::replace_file(folder / "net.csv", table_of_operators());
