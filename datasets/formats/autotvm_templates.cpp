@@ -11,7 +11,8 @@ using SketchPointer = std::shared_ptr<const codegen::Sketch>;
 using Made = base::Result<SketchPointer>;
 using Operator = Shape::Operator;
 
-const base::Reason other_knobs{"other knobs than those we know"}, other_operator{"arguments that we do not know"};
+const base::Reason other_knobs{"knobs that we do not know, or that do not fit the shapes"},
+    other_operator{"arguments that we do not know"};
 
 // What TVM's x86 templates do with the padded copy of the input.
 constexpr std::string_view padding_in_blocks = R"(
