@@ -93,7 +93,7 @@ int import(const ImportFlags& flags, Session& session) {
   formats::Import import = formats::imported(flags.format, settings_of(flags), session.progress);
   if (std::error_code ignored; flags.platform == "*") fs::create_directories(flags.out, ignored);  // else said below
   const bool into_folder = fs::is_directory(flags.out);
-  if (!into_folder && import.datasets().size() != 1) {
+  if (!into_folder && (flags.platform == "*" || import.datasets().size() != 1)) {
     throw base::UserError("--out", fmt::format("{} is no folder, but there are datasets of {} platforms", flags.out,
                                                import.datasets().size()));
   }

@@ -82,8 +82,9 @@ void Columns::see(int column, std::string_view value, std::string_view place) {
   } else if (!std::isfinite(*number)) {
     throw base::UserError(
         place, fmt::format("column '{}': {} is no number of a table", names_[std::size_t(column)], base::trim(value)));
-  } else if (!is_integer(*number)) {
-    seen.fraction = true;
+  } else {
+    seen.fraction = seen.fraction || !is_integer(*number);
+    seen.point = seen.point || value.find('.') != std::string_view::npos || !is_integer(*number);
   }
   if (seen.too_many || !seen.values.try_emplace(text, 0).second) return;
   if (++different_ > most_different) {

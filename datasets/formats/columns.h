@@ -25,7 +25,8 @@ class Columns {
   // A value of a column, as text: a number or any word. UserError at `place` for NaN, infinities, and when all columns
   // together have more different values than any real table.
   void see(int column, std::string_view value, std::string_view place);
-  bool has_fraction(int column) const { return seen_[std::size_t(column)].fraction; }
+  // Whether a number of the column is written as one with fractions, if only as 17.0.
+  bool has_fraction(int column) const { return seen_[std::size_t(column)].point; }
 
   // A sketch of the columns `chosen`, in that order: up to 16 numbers in ascending order, texts and numbers with
   // fractions as alternatives; more integers as plain numbers. UserError for a column of more than 16,384 different
@@ -36,7 +37,7 @@ class Columns {
 
  private:
   struct Seen {
-    bool text = false, fraction = false;
+    bool text = false, fraction = false, point = false;
     bool too_many = false;                       // then `values` is empty
     std::map<std::string, std::int64_t> values;  // canonical text -> argument
   };

@@ -114,6 +114,10 @@ void import_file(Import& import, const std::filesystem::path& path) {
   }
   const Roles roles = roles_of(import, columns, place);
   const std::string name = workload_name(path);
+  import.monitor().note(fmt::format("{}: what was measured is said by {} columns ({} to {}); times: {}", name,
+                                    roles.configuration.size(),
+                                    columns.names()[std::size_t(roles.configuration.front())],
+                                    columns.names()[std::size_t(roles.configuration.back())], roles.times.size()));
   const codegen::Workload workload = table_workload(name);
   const auto sketch = columns.sketch(name, roles.configuration);
 

@@ -5,8 +5,9 @@
 //   op0,op1,pixel3,gold_6240
 //   7,8,17.6,30.9
 //
-// Times are the first column with fractions and all behind it, or from the column of the platform on where that stands
-// earlier; the option `times-from` says it where that is not so. An empty cell: not measured there.
+// Times are the first column written with fractions (17.0 is one) and all behind it, or from the column of the platform
+// on where that stands earlier; the option `times-from` says it where that is not so. An empty cell: not measured
+// there.
 #pragma once
 
 #include "datasets/formats/format.h"

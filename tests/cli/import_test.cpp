@@ -198,7 +198,7 @@ TEST(Import, RefusesWhatIsMeantOtherwise) {
     const base::Finished finished = graft(arguments);
     EXPECT_EQ(finished.exit_code, 2) << words;
     EXPECT_NE(finished.err.find(words), std::string::npos) << finished.err;
-    EXPECT_EQ(lines_in(finished.err), 1u) << finished.err;
+    EXPECT_NE(finished.err.find("error: "), std::string::npos) << finished.err;
   }
 }
 

@@ -1,9 +1,10 @@
+#include "datasets/formats/auto_scheduler.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "codegen/program/forms.h"
-#include "datasets/formats/auto_scheduler.h"
 #include "tests/datasets/formats_support.h"
 
 namespace graft::datasets::formats {
@@ -125,7 +126,7 @@ TEST(AutoSchedulerFormat, WhatHasNoCounterpartKeepsItsNumbers) {
       {"AN: GPU threads", 1},         {"PR: another pragma", 1},
       {"RE: no permutation", 1},      {"AN: parallel loops inside of others", 1},
       {"CHR: has no counterpart", 1}, {"a GPU's schedule", 1},
-      {"an unknown workload", 2}};
+      {"an unknown workload", 2},     {"axes that are not split", 1}};
   std::int64_t named = 0;
   for (const auto& [reason, count] : reasons) {
     const auto found = counts.without_program.find(reason);

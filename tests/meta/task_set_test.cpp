@@ -98,7 +98,7 @@ TEST(TaskSet, ImportedRowsAreNotHeldAgainstAHash) {
   // A schedule that does not apply: counted by its sketch.
   data.add({0,
             {data.workloads.front(),
-             std::make_shared<const codegen::Sketch>(codegen::parse_sketch("sketch odd\ntile C i $n\n", "test")),
+             std::make_shared<const codegen::Sketch>(codegen::parse_sketch("sketch odd\ntile C x $n\n", "test")),
              {7}},
             0,
             timed(1)});
