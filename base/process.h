@@ -34,8 +34,8 @@ struct Exchange {
   std::function<bool()> stop = {};  // asked a few times a second; true: it is killed (timed_out)
 };
 // As run_process otherwise; `out` stays empty.
-Finished run_process(const std::vector<std::string>& argv, const Exchange& exchange,
-                     std::chrono::milliseconds deadline, std::int64_t limit_bytes = 1 << 20);
+Finished run_process(const std::vector<std::string>& argv, const Exchange& exchange, std::chrono::milliseconds deadline,
+                     std::int64_t limit_bytes = 1 << 20);
 
 // A persistent child that talks over a Unix stream socket, which it finds as descriptor 3; 0 is empty, 1 and 2 are our
 // standard error, all others are closed. It dies with its parent process (PR_SET_PDEATHSIG), whatever becomes of the

@@ -145,8 +145,15 @@ Board::Board(const Remote& remote, std::size_t which) : remote_(remote) {
 }
 
 std::vector<std::string> Board::command(std::string_view script) const {
-  std::vector<std::string> words = {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o",
-                                    "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"};
+  std::vector<std::string> words = {"ssh",
+                                    "-o",
+                                    "BatchMode=yes",
+                                    "-o",
+                                    "ConnectTimeout=15",
+                                    "-o",
+                                    "ServerAliveInterval=5",
+                                    "-o",
+                                    "ServerAliveCountMax=3"};
   if (!remote_.ssh_config.empty()) words.insert(words.end(), {"-F", remote_.ssh_config});
   words.insert(words.end(), {"--", remote_.ssh[0], "exec sh -c " + shell_word(script)});
   return words;
@@ -205,12 +212,13 @@ Delivery Board::run(std::string_view executable, int kernels, std::chrono::milli
 
 std::string Board::shell(const std::string& script, std::chrono::milliseconds deadline) const {
   const base::Finished finished = base::run_process(command(script), deadline);
-  if (finished.timed_out) throw base::Failure(fmt::format("{}: no answer within {:g} s", name_,
-                                                          double(deadline.count()) * 1e-3));
+  if (finished.timed_out)
+    throw base::Failure(fmt::format("{}: no answer within {:g} s", name_, double(deadline.count()) * 1e-3));
   if (finished.exit_code != 0)
     throw base::Failure(fmt::format("{}: {}", name_,
-                                    finished.err.empty() ? fmt::format("ssh ended with exit code {}", finished.exit_code)
-                                                         : first_line(finished.err)));
+                                    finished.err.empty()
+                                        ? fmt::format("ssh ended with exit code {}", finished.exit_code)
+                                        : first_line(finished.err)));
   return finished.out;
 }
 

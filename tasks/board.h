@@ -1,7 +1,7 @@
 // Running an executable of kernels (codegen/machine/link.h) where the code is for: behind a command prefix on this
-// machine, or on a board. A board needs sshd, a POSIX shell, mktemp and head, nothing of ours, and nothing listens there:
-// one ssh connection takes the executable in, runs it, and carries out what it writes. When the connection ends, for
-// whatever reason, the shell on the board kills the program and removes the file.
+// machine, or on a board. A board needs sshd, a POSIX shell, mktemp and head, nothing of ours, and nothing listens
+// there: one ssh connection takes the executable in, runs it, and carries out what it writes. When the connection ends,
+// for whatever reason, the shell on the board kills the program and removes the file.
 #pragma once
 
 #include <chrono>
@@ -32,9 +32,9 @@ class AnswerReader {
   void read(std::string_view piece);
 
   bool began() const { return began_ >= 0; }
-  int began_kernel() const { return began_; }      // the last one that began; -1
-  int answered() const { return answered_; }       // so many have ended
-  int exit_code() const { return exit_code_; }     // as the board's shell tells it at the end; -1: it did not
+  int began_kernel() const { return began_; }          // the last one that began; -1
+  int answered() const { return answered_; }           // so many have ended
+  int exit_code() const { return exit_code_; }         // as the board's shell tells it at the end; -1: it did not
   const std::string& state() const { return state_; }  // what the board said of itself; ""
   bool is_garbled() const { return stage_ == Stage::garbled; }
 

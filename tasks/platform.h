@@ -17,7 +17,8 @@ namespace graft::tasks {
 struct Native {};  // compiled here, run in a worker process on this machine, on target.threads threads
 // An executable, behind a command prefix here or on boards that the OpenSSH client reaches (board.h).
 struct Remote {
-  std::vector<std::string> prefix;  // {"qemu-riscv64", "-cpu", "..."}: gets the executable's path (no word: run as it is); or:
+  std::vector<std::string>
+      prefix;  // {"qemu-riscv64", "-cpu", "..."}: gets the executable's path (no word: run as it is); or:
   std::vector<std::string> ssh;     // destinations as ssh takes them: equal boards, all measured on at the same time
   std::string ssh_config;           // a file for ssh -F; "": the user's own
   std::vector<std::string> runner;  // what runs the executable on a board; none: the board itself

@@ -104,8 +104,7 @@ Measurement run_under(const std::vector<std::string>& prefix, const codegen::Loo
   codegen::RunSettings run;
   run.repetitions = repetitions;
   run.timeout_seconds = double(deadline.count()) * 1e-3;
-  const auto executable =
-      codegen::link_executable({&*object}, target, expected.computation, expected.reference, run);
+  const auto executable = codegen::link_executable({&*object}, target, expected.computation, expected.reference, run);
   if (!executable) return outcome(Status::unsupported, executable.reason().text);
   Remote remote;
   remote.prefix = prefix;
@@ -278,8 +277,8 @@ class Crew {
     run.minimum_seconds = settings_.minimum_seconds;
     run.timeout_seconds = settings_.timeout_seconds;
     run.abort_seconds = chunk.abort_seconds;
-    const auto executable = codegen::link_executable(objects, target_, chunk.expected->computation,
-                                                     chunk.expected->reference, run);
+    const auto executable =
+        codegen::link_executable(objects, target_, chunk.expected->computation, chunk.expected->reference, run);
     if (!executable) {
       for (Job* job : jobs) set(*job, outcome(Status::unsupported, executable.reason().text));
       return std::nullopt;
@@ -394,7 +393,8 @@ class RemoteMeasurer : public Measurer {
     if (positions.empty()) return next;
     const codegen::Workload& of = candidates[positions.front()].workload;
     if (expected_ == nullptr || expected_of_ != workload)
-      expected_ = std::make_shared<const Expected>(LatestExpected(settings_.input_seed).of(of)), expected_of_ = workload;
+      expected_ = std::make_shared<const Expected>(LatestExpected(settings_.input_seed).of(of)),
+      expected_of_ = workload;
     out.chunk->expected = expected_;
     if (const auto best = best_.find(workload); settings_.abort_factor > 0 && best != best_.end())
       out.chunk->abort_seconds = std::max(settings_.abort_factor * best->second, settings_.minimum_seconds);

@@ -1,6 +1,6 @@
-// Measuring elsewhere: programs become static executables, several of one workload in each, which a board runs (board.h);
-// what they write is held against the reference here. qemu-user is such a board, for checks: its times are never
-// measurements, and the platform's source says "emulated".
+// Measuring elsewhere: programs become static executables, several of one workload in each, which a board runs
+// (board.h); what they write is held against the reference here. qemu-user is such a board, for checks: its times are
+// never measurements, and the platform's source says "emulated".
 #pragma once
 
 #include <chrono>

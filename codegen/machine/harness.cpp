@@ -146,9 +146,10 @@ module asm ".globl _start\0A_start:\0A{start}"
 @digits = internal global [32 x i8] zeroinitializer
 @times = internal global [{room} x i64] zeroinitializer
 )",
-                                 fmt::arg("layout", layout), fmt::arg("triple", triple),
-                                 fmt::arg("start", calls.start), fmt::arg("room", std::max(settings.repetitions, 1)));
-  for (const Data& data : arguments.data) text += fmt::format("@{} = external global [{} x i8]\n", data.name, data.bytes);
+                                 fmt::arg("layout", layout), fmt::arg("triple", triple), fmt::arg("start", calls.start),
+                                 fmt::arg("room", std::max(settings.repetitions, 1)));
+  for (const Data& data : arguments.data)
+    text += fmt::format("@{} = external global [{} x i8]\n", data.name, data.bytes);
   text += fmt::format("@workspace = external global [{} x i8]\n", workspace_bytes);
   for (const Object* object : objects)
     text += fmt::format(
@@ -458,10 +459,9 @@ base::Result<std::string> harness(const std::vector<const Object*>& objects, con
   // What stands as external in the text is data made here.
   const auto define = [&](const Data& data) {
     llvm::Constant* const content =
-        data.content.empty()
-            ? static_cast<llvm::Constant*>(llvm::ConstantAggregateZero::get(
-                  llvm::ArrayType::get(llvm::Type::getInt8Ty(context), std::uint64_t(data.bytes))))
-            : llvm::ConstantDataArray::getString(context, data.content, false);
+        data.content.empty() ? static_cast<llvm::Constant*>(llvm::ConstantAggregateZero::get(
+                                   llvm::ArrayType::get(llvm::Type::getInt8Ty(context), std::uint64_t(data.bytes))))
+                             : llvm::ConstantDataArray::getString(context, data.content, false);
     llvm::GlobalVariable* declared = module->getNamedGlobal(data.name);
     declared->setName("");
     auto* variable = new llvm::GlobalVariable(*module, content->getType(), data.constant,

@@ -140,8 +140,12 @@ base::Result<std::string> link_executable(const std::vector<const Object*>& obje
   std::vector<std::string_view> bytes;
   for (const Object* object : objects) bytes.push_back(object->bytes);
   bytes.push_back(*around);
+  return link_program(bytes);
+}
+
+base::Result<std::string> link_program(const std::vector<std::string_view>& objects) {
   // Without relaxation nothing is addressed by the global pointer.
-  return link(bytes, {"-static", "--no-relax", "-e", "_start"});
+  return link(objects, {"-static", "--no-relax", "-e", "_start"});
 }
 
 std::map<std::string, Symbol> symbols_of(const std::string& elf) {

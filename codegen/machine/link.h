@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -38,6 +39,9 @@ struct RunSettings {
 base::Result<std::string> link_executable(const std::vector<const Object*>& objects, const Target& target,
                                           const Computation& computation, const Reference& reference,
                                           const RunSettings& settings);
+
+// A static executable of relocatable objects (bytes), one of which has `_start`.
+base::Result<std::string> link_program(const std::vector<std::string_view>& objects);
 
 // What an ELF file defines, by name: where its code and data come to lie (as linked), for whoever observes it running.
 struct Symbol {

@@ -79,8 +79,7 @@ TEST(RunProcess, TalksWithAProgram) {
   EXPECT_TRUE(waiting.timed_out);
   EXPECT_EQ(heard, "a little");
   // As long as it is heard of, it may go on.
-  const Finished slow =
-      run_process({"sh", "-c", "for i in 1 2 3 4 5 6; do sleep 0.1; echo $i; done"}, exchange, 60s);
+  const Finished slow = run_process({"sh", "-c", "for i in 1 2 3 4 5 6; do sleep 0.1; echo $i; done"}, exchange, 60s);
   EXPECT_FALSE(slow.timed_out);
   EXPECT_EQ(slow.exit_code, 0);
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "tasks/measurer.h"
+#include "tasks/probe.h"
 #include "tasks/remote.h"
 #include "tests/base/support.h"
 #include "tests/tasks/sshd.h"
@@ -59,10 +60,9 @@ TEST(AnswerReader, TakesWhatComesInPieces) {
 }
 
 TEST(AnswerReader, HearsNothingMoreBehindWhatIsNoneOfIts) {
-  for (const char* const line :
-       {"hello\n", "{\"end\":1,\"first\":1,\"runs\":1,\"times\":[],\"bytes\":1}\n", "{\"end\":0}\n",
-        "{\"end\":0,\"first\":1,\"runs\":0,\"times\":[],\"bytes\":1}\n",
-        "{\"end\":0,\"first\":1,\"runs\":1,\"times\":[],\"bytes\":99999999999}\n", "[1]\n"}) {
+  for (const char* const line : {"hello\n", "{\"end\":1,\"first\":1,\"runs\":1,\"times\":[],\"bytes\":1}\n",
+                                 "{\"end\":0}\n", "{\"end\":0,\"first\":1,\"runs\":0,\"times\":[],\"bytes\":1}\n",
+                                 "{\"end\":0,\"first\":1,\"runs\":1,\"times\":[],\"bytes\":99999999999}\n", "[1]\n"}) {
     Heard heard;
     heard.reader.read("{\"graft\":1,\"kernels\":2}\n{\"begin\":0}\n");
     heard.reader.read(line);
@@ -78,8 +78,8 @@ TEST(AnswerReader, HearsNothingMoreBehindWhatIsNoneOfIts) {
 
 Platform platform_of(const Sshd& sshd, const std::string& more = "") {
   return parse_platform("name: ssh:here\ntarget: " + codegen::to_document(codegen::host_target()).to_json() +
-                            "\nremote:\n  ssh: board\n  ssh_config: " + sshd.config() +
-                            "\n  folder: " + sshd.folder() + "\n  retry_seconds: 0.2\n" + more,
+                            "\nremote:\n  ssh: board\n  ssh_config: " + sshd.config() + "\n  folder: " + sshd.folder() +
+                            "\n  retry_seconds: 0.2\n" + more,
                         "here.yaml");
 }
 
@@ -98,7 +98,8 @@ std::vector<codegen::Candidate> tilings() {
   return all;
 }
 
-std::vector<Measured> measured(Measurer& measurer, const std::vector<codegen::Candidate>& batch, base::Monitor& monitor) {
+std::vector<Measured> measured(Measurer& measurer, const std::vector<codegen::Candidate>& batch,
+                               base::Monitor& monitor) {
   std::vector<Measured> results;
   measurer.measure(
       batch, [&](const Measured& one) { results.push_back(one); }, monitor);
@@ -240,6 +241,41 @@ TEST(Board, AnswersScripts) {
   const Board board(std::get<Remote>(platform_of(sshd).how), 0);
   EXPECT_EQ(board.shell("printf \"it's %d\" $((6*7))", std::chrono::seconds(20)), "it's 42");
   EXPECT_THROW(board.shell("exit 3", std::chrono::seconds(20)), base::Failure);
+}
+
+TEST(Board, IsProbed) {
+  const Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  Remote remote;
+  remote.ssh = {"board"};
+  remote.ssh_config = sshd.config();
+  remote.folder = sshd.folder();
+  const Platform same = parse_platform(probed(remote), "probed");
+  EXPECT_EQ(same.name, "ssh:board");
+  EXPECT_EQ(source_of(same), "remote");
+  EXPECT_EQ(same.target.cores, codegen::host_target().cores);
+  EXPECT_EQ(same.target.l1_bytes, codegen::host_target().l1_bytes);
+  EXPECT_EQ(std::get<Remote>(same.how).folder, sshd.folder());
+  Notes notes;
+  std::vector<codegen::Candidate> batch = tilings();
+  batch.resize(2);
+  expect_all_ok(measured(*make_measurer(same, quick()), batch, notes), 2);
+
+  if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
+  remote.runner = {"qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256"};
+  const Platform riscv = parse_platform(probed(remote), "probed");
+  EXPECT_EQ(source_of(riscv), "emulated");
+  EXPECT_EQ(riscv.target.triple, "riscv64-unknown-linux-gnu");
+  EXPECT_EQ(riscv.target.vector_bits, 256);
+  EXPECT_FALSE(riscv.target.l1_bytes);
+  expect_all_ok(measured(*make_measurer(riscv, quick()), batch, notes), 2);
+}
+
+TEST(Board, OneThatDoesNotAnswerIsNotProbed) {
+  Remote remote;
+  remote.ssh = {"board"};
+  remote.ssh_config = "/dev/null";
+  EXPECT_THROW(probed(remote), base::Failure);
 }
 
 }  // namespace

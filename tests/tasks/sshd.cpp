@@ -68,17 +68,17 @@ Sshd::Sshd(const std::string& more_configuration) {
   for (const char* key : {"host", "user"})
     base::run_process({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", (folder_ / key).string()},
                       std::chrono::seconds(20));
-  base::replace_file(folder_ / "sshd_config",
-                     fmt::format("Port {}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\n"
-                                 "UsePAM no\nPidFile none\nPasswordAuthentication no\nPermitRootLogin yes\n"
-                                 "MaxStartups 100\n{}",
-                                 port_, (folder_ / "host").string(), (folder_ / "user.pub").string(),
-                                 more_configuration));
+  base::replace_file(
+      folder_ / "sshd_config",
+      fmt::format("Port {}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\n"
+                  "UsePAM no\nPidFile none\nPasswordAuthentication no\nPermitRootLogin yes\n"
+                  "MaxStartups 100\n{}",
+                  port_, (folder_ / "host").string(), (folder_ / "user.pub").string(), more_configuration));
   base::replace_file(config(), host_entry("board"));
   std::filesystem::create_directories(folder_ / "tmp");
   start();
-  const base::Finished hello =
-      base::run_process({"ssh", "-o", "BatchMode=yes", "-F", config(), "board", "echo hello"}, std::chrono::seconds(20));
+  const base::Finished hello = base::run_process({"ssh", "-o", "BatchMode=yes", "-F", config(), "board", "echo hello"},
+                                                 std::chrono::seconds(20));
   if (hello.out != "hello\n" && more_configuration.empty())
     why_not_ = "an sshd of our own does not let us in: " + hello.err;
 }

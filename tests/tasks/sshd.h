@@ -17,9 +17,9 @@ class Sshd {
 
   bool works() const { return why_not_.empty(); }
   const std::string& why_not() const { return why_not_; }
-  std::string config() const;                             // for ssh -F; the host is called "board"
+  std::string config() const;                                        // for ssh -F; the host is called "board"
   std::string folder() const { return (folder_ / "tmp").string(); }  // for executables
-  std::string host_entry(const std::string& name) const;  // of such a file
+  std::string host_entry(const std::string& name) const;             // of such a file
   void start();
   void stop();                                 // it, and all connections
   void cut();                                  // the connections only
