@@ -191,32 +191,69 @@ int wait_for(pid_t process) {
   return status;
 }
 
-// Reads what there is. False at the end of the stream.
-bool drain(int descriptor, std::string& collected, std::int64_t limit_bytes) {
+// Hands over what there is to read. False at the end of the stream.
+bool drain(int descriptor, const std::function<void(std::string_view)>& take) {
   char buffer[1 << 16];
   for (;;) {
     const ssize_t got = ::read(descriptor, buffer, sizeof buffer);
     if (got == 0) return false;
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno == EAGAIN;
-    const std::int64_t room = limit_bytes - std::int64_t(collected.size());
-    collected.append(buffer, std::size_t(std::clamp<std::int64_t>(room, 0, got)));
+    take({buffer, std::size_t(got)});
   }
+}
+
+// Writes what fits. False when nothing more is to be written, or will be taken.
+bool pour(int socket, std::string_view& input) {
+  while (!input.empty()) {
+    const ssize_t sent = ::send(socket, input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return errno == EAGAIN;
+    input.remove_prefix(std::size_t(sent));
+  }
+  return false;
+}
+
+// At most `limit_bytes`, the rest is dropped.
+std::function<void(std::string_view)> into(std::string& collected, std::int64_t limit_bytes) {
+  return [&collected, limit_bytes](std::string_view piece) {
+    const std::int64_t room = limit_bytes - std::int64_t(collected.size());
+    collected.append(piece.substr(0, std::size_t(std::clamp<std::int64_t>(room, 0, std::int64_t(piece.size())))));
+  };
 }
 
 }  // namespace
 
 Finished run_process(const std::vector<std::string>& argv, std::chrono::milliseconds deadline,
                      std::int64_t limit_bytes) {
+  std::string out;
+  Exchange exchange;
+  exchange.on_output = into(out, limit_bytes);
+  Finished finished = run_process(argv, exchange, deadline, limit_bytes);
+  finished.out = std::move(out);
+  return finished;
+}
+
+Finished run_process(const std::vector<std::string>& argv, const Exchange& exchange, std::chrono::milliseconds deadline,
+                     std::int64_t limit_bytes) {
   const Clock::time_point end = after(deadline);
-  const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (nothing.get() < 0) fail("open /dev/null", errno);
+  Descriptor input, child_input;  // a socket, for writing to a pipe that nobody reads is a signal
+  if (exchange.input.empty() && exchange.input_ends) {
+    child_input = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (child_input.get() < 0) fail("open /dev/null", errno);
+  } else {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail("make a socket", errno);
+    input = Descriptor(ends[0]);
+    child_input = Descriptor(ends[1]);
+  }
   auto [out, child_out] = make_pipe();
   auto [err, child_err] = make_pipe();
   ::fcntl(out.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(err.get(), F_SETFL, O_NONBLOCK);
 
-  const pid_t process = start(argv, {.descriptors = {nothing.get(), child_out.get(), child_err.get(), -1}});
+  const pid_t process = start(argv, {.descriptors = {child_input.get(), child_out.get(), child_err.get(), -1}});
+  child_input.reset();
   child_out.reset();
   child_err.reset();
   // Readable at the process's end. (glibc 2.36 declares pidfd_open without extern "C".)
@@ -229,17 +266,31 @@ Finished run_process(const std::vector<std::string>& argv, std::chrono::millisec
   }
 
   Finished finished;
+  std::string_view left = exchange.input;
+  const auto take_err = into(finished.err, limit_bytes);
+  Clock::time_point silent = after(exchange.silence);
   for (bool ended = false; !ended;) {
-    pollfd waits[] = {{watch.get(), POLLIN, 0}, {out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}};
-    const int ready = ::poll(waits, 3, milliseconds_until(end));
+    const bool pouring = input.get() >= 0 && !left.empty();
+    pollfd waits[] = {{watch.get(), POLLIN, 0},
+                      {out.get(), POLLIN, 0},
+                      {err.get(), POLLIN, 0},
+                      {pouring ? input.get() : -1, POLLOUT, 0}};
+    constexpr int between_questions = 200;  // milliseconds
+    const int most = exchange.stop ? between_questions : INT_MAX;
+    const int ready = ::poll(waits, 4, std::min(most, milliseconds_until(std::min(end, silent))));
     if (ready < 0 && errno != EINTR) fail("wait for a process", errno);
-    if (ready == 0) finished.timed_out = true;
+    finished.timed_out = (ready == 0 && Clock::now() >= std::min(end, silent)) || (exchange.stop && exchange.stop());
+    if (ready > 0) silent = after(exchange.silence);
     // The program has ended or must end. What it started shall not outlive it, and is killed while its number, still
     // unreaped, cannot belong to another group.
     ended = finished.timed_out || (ready > 0 && waits[0].revents != 0);
     if (ended) ::kill(-process, SIGKILL);
-    if (out.get() >= 0 && !drain(out.get(), finished.out, limit_bytes)) out.reset();
-    if (err.get() >= 0 && !drain(err.get(), finished.err, limit_bytes)) err.reset();
+    if (pouring && waits[3].revents != 0) {
+      if (!pour(input.get(), left)) left = {};
+      if (left.empty() && exchange.input_ends) input.reset();
+    }
+    if (out.get() >= 0 && !drain(out.get(), exchange.on_output)) out.reset();
+    if (err.get() >= 0 && !drain(err.get(), take_err)) err.reset();
   }
   const int status = wait_for(process);
   if (WIFEXITED(status)) finished.exit_code = WEXITSTATUS(status);

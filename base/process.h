@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace graft::base {
@@ -21,6 +23,19 @@ struct Finished {
 // program cannot be started.
 Finished run_process(const std::vector<std::string>& argv, std::chrono::milliseconds deadline,
                      std::int64_t limit_bytes = 64 << 20);
+
+// A conversation with a program that runs to its end.
+struct Exchange {
+  std::string_view input;                           // on its standard input
+  bool input_ends = true;                           // behind it; otherwise the input stays open until the program's end
+  std::function<void(std::string_view)> on_output;  // each piece of its standard output as it comes
+  // It is killed (timed_out) when for so long it has neither taken any input nor written anything.
+  std::chrono::milliseconds silence = std::chrono::hours(24);
+  std::function<bool()> stop = {};  // asked a few times a second; true: it is killed (timed_out)
+};
+// As run_process otherwise; `out` stays empty.
+Finished run_process(const std::vector<std::string>& argv, const Exchange& exchange, std::chrono::milliseconds deadline,
+                     std::int64_t limit_bytes = 1 << 20);
 
 // A persistent child that talks over a Unix stream socket, which it finds as descriptor 3; 0 is empty, 1 and 2 are our
 // standard error, all others are closed. It dies with its parent process (PR_SET_PDEATHSIG), whatever becomes of the

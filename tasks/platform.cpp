@@ -291,6 +291,42 @@ Platform changed_platform(const Catalogued& known, const std::string& id, std::s
   return parse_platform(document.to_pretty_json(), id);
 }
 
+Remote remote_from(const Document& document) {
+  Remote remote;
+  if (const Document* prefix = document.find("prefix")) {
+    document.only_keys({"prefix"});
+    remote.prefix = command_from(*prefix);
+    return remote;
+  }
+  document.only_keys({"ssh", "ssh_config", "runner", "folder", "core", "attempts", "retry_seconds"});
+  const Document& ssh = document.at("ssh");
+  if (ssh.is_list())
+    remote.ssh = command_from(ssh);
+  else
+    remote.ssh = {ssh.as_string()};
+  for (const std::string& destination : remote.ssh)
+    if (destination.empty() || destination[0] == '-')
+      throw UserError(ssh.place(), fmt::format("'{}' is no destination of ssh; give HOST or USER@HOST", destination));
+  if (const Document* config = document.find("ssh_config")) remote.ssh_config = config->as_string();
+  if (const Document* runner = document.find("runner")) remote.runner = command_from(*runner);
+  if (const Document* folder = document.find("folder")) remote.folder = folder->as_string();
+  const auto integer = [&](const char* key, std::int64_t& value, std::int64_t least, std::int64_t greatest) {
+    const Document* const given = document.find(key);
+    if (given == nullptr) return;
+    value = given->as_integer();
+    if (value < least || value > greatest)
+      throw UserError(given->place(), fmt::format("{} must be {} to {}, got {}", key, least, greatest, value));
+  };
+  integer("core", remote.core, 0, 4095);
+  integer("attempts", remote.attempts, 1, 100);
+  if (const Document* wait = document.find("retry_seconds")) {
+    remote.retry_seconds = wait->as_number();
+    if (!(remote.retry_seconds >= 0 && remote.retry_seconds <= 3600))
+      throw UserError(wait->place(), fmt::format("retry_seconds must be 0 to 3600, got {:g}", remote.retry_seconds));
+  }
+  return remote;
+}
+
 // All but whether LLVM knows the cpu.
 Platform unchecked_platform(const std::string& yaml, const std::string& file) {
   const Document document = base::parse_yaml(yaml, file);
@@ -314,8 +350,7 @@ Platform unchecked_platform(const std::string& yaml, const std::string& file) {
   if (native != nullptr) {
     platform.how = native_from(*native, target, platform.target);
   } else if (remote != nullptr) {
-    remote->only_keys({"prefix"});
-    platform.how = Remote{command_from(remote->at("prefix"))};
+    platform.how = remote_from(*remote);
   } else {
     platform.how = modelled_from(*modelled, target, platform.target);
   }
@@ -361,9 +396,14 @@ void check_profile(const Profile& profile, const codegen::Target& target,
                                                          profile.l2_tlb_ways, profile.l2_tlb_entries));
 }
 
+bool Remote::is_emulated() const {
+  const std::vector<std::string>& command = prefix.empty() ? runner : prefix;
+  return !command.empty() && std::filesystem::path(command[0]).filename().string().starts_with("qemu");
+}
+
 std::string source_of(const Platform& platform) {
   if (std::holds_alternative<Native>(platform.how)) return "native";
-  if (std::holds_alternative<Remote>(platform.how)) return "remote";
+  if (const auto* remote = std::get_if<Remote>(&platform.how)) return remote->is_emulated() ? "emulated" : "remote";
   return "modelled";
 }
 

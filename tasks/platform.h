@@ -15,8 +15,18 @@
 namespace graft::tasks {
 
 struct Native {};  // compiled here, run in a worker process on this machine, on target.threads threads
-struct Remote {    // an executable behind a command prefix: {"qemu-riscv64", "-cpu", "..."} or {"ssh", "board"}
-  std::vector<std::string> prefix;
+// An executable, behind a command prefix here or on boards that the OpenSSH client reaches (board.h).
+struct Remote {
+  std::vector<std::string>
+      prefix;  // {"qemu-riscv64", "-cpu", "..."}: gets the executable's path (no word: run as it is); or:
+  std::vector<std::string> ssh;     // destinations as ssh takes them: equal boards, all measured on at the same time
+  std::string ssh_config;           // a file for ssh -F; "": the user's own
+  std::vector<std::string> runner;  // what runs the executable on a board; none: the board itself
+  std::string folder = "/tmp";      // on a board, where executables lie while they run
+  std::int64_t core = -1;           // of a board, which they are kept on where there is a taskset; -1: any
+  std::int64_t attempts = 6;        // at a board that does not answer, one after the other without a result
+  double retry_seconds = 1;         // before the second one; then twice as long each time
+  bool is_emulated() const;         // by qemu: no time is one of a device
 };
 // What LLVM does not know of a modelled machine: its memory hierarchy, and what it costs. Simulation parameters: out of
 // reach for features. Sizes of the caches and of their lines are the target's. Numbers of a level that the target lacks
@@ -63,7 +73,7 @@ struct Platform {
 void check_profile(const Profile& profile, const codegen::Target& target,
                    const std::function<std::string(std::string_view key)>& place);
 
-// "native", "remote" or "modelled": the source of its times.
+// "native", "remote", "emulated" or "modelled": the source of its times.
 std::string source_of(const Platform& platform);
 
 // Strict; throws UserError with file:line:column and remedy; a cpu that LLVM does not know is refused here.

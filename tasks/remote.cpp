@@ -1,21 +1,25 @@
 #include "tasks/remote.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
 #include <map>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string_view>
+#include <thread>
 #include <utility>
 
-#include "base/document.h"
 #include "base/error.h"
-#include "base/process.h"
-#include "base/text.h"
+#include "base/parallel.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
-#include "tasks/temporary_program.h"
+#include "tasks/board.h"
 #include "tasks/worker/wire.h"
 
 namespace graft::tasks {
@@ -24,9 +28,7 @@ namespace {
 using datasets::Measurement;
 using datasets::Status;
 
-std::string first_line(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
-}
+constexpr int signal_base = 128;  // of a Delivery's exit code
 
 // Empty when every element is within `factor` times its tolerance.
 std::string difference(const codegen::Tensor& tensor, const codegen::Parameter& parameter,
@@ -45,54 +47,51 @@ std::string difference(const codegen::Tensor& tensor, const codegen::Parameter& 
   return {};
 }
 
-// What the executable wrote: the JSON line, then the outputs' bytes.
-void read_answer(const std::string& out, const Expected& expected, const codegen::Signature& signature,
-                 Measurement& measurement) {
-  const std::size_t line = out.find('\n');
-  if (line == std::string::npos) {
-    measurement.status = Status::crashed;
-    measurement.reason = "no answer on its standard output";
-    return;
-  }
-  std::string_view rest = std::string_view(out).substr(line + 1);
-  const codegen::Reference& reference = expected.reference;
-  std::vector<double> seconds;
-  try {
-    const base::Document answer = base::parse_json(std::string_view(out).substr(0, line), "answer");
-    for (const base::Document& time : answer.at("seconds").as_list()) seconds.push_back(time.as_number());
-    const base::Document::List& outputs = answer.at("outputs").as_list();
-    std::size_t next = 0, parameter = 0;
-    for (std::size_t t = 0; t < expected.computation.tensors.size(); ++t) {
-      const codegen::Tensor& tensor = expected.computation.tensors[t];
-      if (tensor.role != codegen::Role::temporary) ++parameter;
-      if (tensor.role != codegen::Role::output) continue;
-      const std::size_t bytes = std::size_t(tensor.bytes());
-      if (next >= outputs.size() || outputs[next].at("bytes").as_integer() != tensor.bytes() || rest.size() < bytes) {
-        measurement.status = Status::crashed;
-        measurement.reason = fmt::format("the answer lacks output '{}'", tensor.name);
-        return;
-      }
-      measurement.reason =
-          difference(tensor, signature.parameters[parameter - 1], reference.tensors[t], reference.magnitude[t],
-                     reference.reduction_length[t], signature.amplification, rest.substr(0, bytes));
-      if (!measurement.reason.empty()) {
-        measurement.status = Status::wrong_result;
-        return;
-      }
-      rest.remove_prefix(bytes);
-      ++next;
+// What an executable's kernel wrote against what it should have: ok with the seconds, or wrong_result.
+Measurement judged(const Answer& answer, const Expected& expected, const codegen::Signature& signature) {
+  Measurement measurement = without_times(Status::ok, "", "wall");
+  std::string_view rest = answer.outputs;
+  std::size_t parameter = 0;
+  for (std::size_t t = 0; t < expected.computation.tensors.size(); ++t) {
+    const codegen::Tensor& tensor = expected.computation.tensors[t];
+    if (tensor.role == codegen::Role::temporary) continue;
+    const codegen::Parameter& stored = signature.parameters[parameter++];
+    if (tensor.role != codegen::Role::output) continue;
+    const std::size_t bytes = std::size_t(stored.bytes);
+    if (rest.size() < bytes) {
+      measurement.status = Status::crashed;
+      measurement.reason = fmt::format("the answer lacks output '{}'", tensor.name);
+      return measurement;
     }
-  } catch (const base::UserError& error) {  // a line that is none of ours, as a shell on the way would write
-    measurement.status = Status::crashed;
-    measurement.reason = error.what();
-    return;
+    const codegen::Reference& reference = expected.reference;
+    measurement.reason = difference(tensor, stored, reference.tensors[t], reference.magnitude[t],
+                                    reference.reduction_length[t], signature.amplification, rest.substr(0, bytes));
+    if (!measurement.reason.empty()) {
+      measurement.status = Status::wrong_result;
+      return measurement;
+    }
+    rest.remove_prefix(bytes);
   }
-  measurement.status = Status::ok;
-  measurement.seconds = std::move(seconds);
+  measurement.seconds = answer.seconds;
+  if (measurement.seconds.empty()) measurement.seconds = {answer.first};
+  return measurement;
 }
 
 Measurement outcome(Status status, std::string reason) {
   return without_times(status, std::move(reason), "wall");
+}
+
+// Of a program that ended its executable.
+Measurement ended(const Delivery& delivery, double timeout_seconds) {
+  if (delivery.exit_code == signal_base + SIGALRM)
+    return outcome(Status::timed_out, fmt::format("no end within {:g} s", timeout_seconds));
+  return outcome(Status::crashed, delivery.reason);
+}
+
+// The longest time without a sign of a board that is at work.
+std::chrono::milliseconds silence_of(double timeout_seconds) {
+  constexpr double slack_seconds = 30;  // of a slow link, on top of the program's own limit
+  return std::chrono::milliseconds(std::int64_t((timeout_seconds + slack_seconds) * 1e3));
 }
 
 }  // namespace
@@ -102,39 +101,20 @@ Measurement run_under(const std::vector<std::string>& prefix, const codegen::Loo
                       std::chrono::milliseconds deadline) {
   const auto object = codegen::compile(program, target);
   if (!object) return outcome(Status::does_not_compile, object.reason().text);
-  const auto executable =
-      codegen::link_executable(*object, target, expected.computation, expected.reference, repetitions);
+  codegen::RunSettings run;
+  run.repetitions = repetitions;
+  run.timeout_seconds = double(deadline.count()) * 1e-3;
+  const auto executable = codegen::link_executable({&*object}, target, expected.computation, expected.reference, run);
   if (!executable) return outcome(Status::unsupported, executable.reason().text);
-
-  std::int64_t output_bytes = 0;
-  for (const codegen::Tensor& tensor : expected.computation.tensors) {
-    if (tensor.role == codegen::Role::output) output_bytes += tensor.bytes();
-  }
-  const TemporaryProgram file(*executable);
-  std::vector<std::string> command = prefix;
-  command.push_back(file.path());
-  constexpr std::int64_t line_bytes = 1 << 20;
-  const base::Finished finished = base::run_process(command, deadline, output_bytes + line_bytes);
-
-  if (finished.timed_out) {
-    return outcome(Status::timed_out, fmt::format("no end within {:g} s", double(deadline.count()) * 1e-3));
-  }
-  if (finished.signal != 0) {
-    return outcome(Status::crashed,
-                   fmt::format("ended by signal {} ({})", finished.signal, ::strsignal(finished.signal)));
-  }
-  if (finished.exit_code != 0) {
-    return outcome(Status::crashed,
-                   fmt::format("ended with exit code {}: {}", finished.exit_code, first_line(finished.err)));
-  }
-  Measurement measurement = outcome(Status::ok, "");
-  read_answer(finished.out, expected, object->signature, measurement);
-  if (measurement.status != Status::crashed) {
-    const bool emulated =
-        std::filesystem::path(prefix.empty() ? "" : prefix[0]).filename().string().starts_with("qemu");
-    measurement.check = emulated ? "qemu" : "remote";
-  }
-  return measurement;
+  Remote remote;
+  remote.prefix = prefix;
+  std::optional<Measurement> measurement;
+  const Delivery delivery =
+      Board(remote, 0).run(*executable, 1, silence_of(run.timeout_seconds), [&](const Answer& answer) {
+        measurement = judged(answer, expected, object->signature);
+        measurement->check = remote.is_emulated() ? "qemu" : "remote";
+      });
+  return measurement ? *measurement : ended(delivery, run.timeout_seconds);
 }
 
 const Expected& LatestExpected::of(const codegen::Workload& workload) {
@@ -148,86 +128,310 @@ const Expected& LatestExpected::of(const codegen::Workload& workload) {
 
 namespace {
 
+constexpr std::size_t most_in_one = 16;  // programs of an executable
+constexpr int most_lost = 2;             // times that a board may be lost during a program
+
+// A program that is to be measured, once, and what has become of it.
+struct Job {
+  std::string symbol;
+  base::Result<codegen::Object> object = base::Reason{};
+  std::optional<Measurement> result;
+  bool alone = false;  // what it did in company is not believed
+  int lost = 0;        // times that its board was lost while it ran
+};
+
+// Jobs of one workload, compiled; for whichever board comes first.
+struct Chunk {
+  std::vector<Job> jobs;
+  std::shared_ptr<const Expected> expected;
+  double abort_seconds = 0;
+  bool is_done() const {
+    return std::all_of(jobs.begin(), jobs.end(), [](const Job& job) { return job.result.has_value(); });
+  }
+};
+
+// The boards at work on chunks, one thread each.
+class Crew {
+ public:
+  Crew(const Remote& remote, const codegen::Target& target, const MeasureSettings& settings)
+      : remote_(remote), target_(target), settings_(settings) {
+    const std::size_t count = std::max<std::size_t>(remote.ssh.size(), 1);
+    for (std::size_t b = 0; b < count; ++b) boards_.emplace_back(remote_, b);
+    left_ = count;
+    for (std::size_t b = 0; b < count; ++b) threads_.emplace_back([this, b] { work(boards_[b]); });
+  }
+  ~Crew() {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  std::size_t size() const { return boards_.size(); }
+  void add(std::shared_ptr<Chunk> chunk) {
+    const std::lock_guard lock(mutex_);
+    chunks_.push_back(std::move(chunk));
+    changed_.notify_all();
+  }
+  // Waits until the chunk is done, a little while, or there is no board left (Failure).
+  bool wait_for(const Chunk& chunk) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::milliseconds(200), [&] { return chunk.is_done() || left_ == 0; });
+    if (chunk.is_done()) return true;
+    if (left_ == 0) throw base::Failure(lost_);
+    return false;
+  }
+  std::vector<std::string> take_notes() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(notes_, {});
+  }
+
+ private:
+  void work(const Board& board) {
+    for (;;) {
+      std::shared_ptr<Chunk> chunk;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return closing_.load() || !chunks_.empty(); });
+        if (closing_) return;
+        chunk = chunks_.front();
+        chunks_.pop_front();
+      }
+      std::string failure;
+      try {
+        failure = run(board, *chunk);
+      } catch (const std::exception& error) {  // the command cannot be started, an executable not be linked
+        failure = error.what();
+      }
+      const std::lock_guard lock(mutex_);
+      if (!failure.empty()) {
+        lost_ = fmt::format("{}: {}", board.name(), failure);
+        notes_.push_back(lost_ + "; given up");
+        chunks_.push_front(std::move(chunk));
+        --left_;
+      }
+      changed_.notify_all();
+      if (!failure.empty()) return;
+    }
+  }
+
+  void set(Job& job, Measurement measurement) {
+    const std::lock_guard lock(mutex_);
+    job.result = std::move(measurement);
+  }
+
+  // Why the board is given up; empty when the chunk is done, or nobody waits for it any more.
+  std::string run(const Board& board, Chunk& chunk) {
+    std::int64_t tries = 0;
+    double wait_seconds = remote_.retry_seconds;
+    for (;;) {
+      std::vector<Job*> jobs;
+      for (Job& job : chunk.jobs) {
+        if (job.result || (job.alone && !jobs.empty())) continue;
+        jobs.push_back(&job);
+        if (job.alone) break;
+      }
+      if (jobs.empty() || closing_) return {};
+      const auto delivery = deliver(board, chunk, jobs);
+      if (!delivery) continue;
+      if (!delivery->state.empty()) say_once(fmt::format("{}: {}", board.name(), delivery->state));
+      if (delivery->answered > 0) tries = 0, wait_seconds = remote_.retry_seconds;
+      if (delivery->reason.empty()) continue;
+      // Kernels end in their order, so the one that began last is the one that has not answered.
+      Job* const running = delivery->began >= delivery->answered && std::size_t(delivery->began) < jobs.size()
+                               ? jobs[std::size_t(delivery->began)]
+                               : nullptr;
+      if (delivery->ended && running != nullptr && delivery->exit_code != 0) {
+        if (delivery->began == 0 || delivery->exit_code == signal_base + SIGALRM)
+          set(*running, ended(*delivery, settings_.timeout_seconds));
+        else
+          running->alone = true;
+        continue;
+      }
+      if (running != nullptr && ++running->lost >= most_lost) {
+        set(*running, outcome(Status::crashed, fmt::format("the board was lost {} times while it ran: {}", most_lost,
+                                                           delivery->reason)));
+        continue;
+      }
+      if (++tries >= remote_.attempts) return delivery->reason;
+      {
+        std::unique_lock lock(mutex_);
+        notes_.push_back(fmt::format("{}: {}; again in {:g} s", board.name(), delivery->reason, wait_seconds));
+        changed_.wait_for(lock, std::chrono::duration<double>(wait_seconds), [&] { return closing_.load(); });
+        if (closing_) return {};
+      }
+      wait_seconds *= 2;
+    }
+  }
+
+  // Nothing where no executable can be made: then the jobs have their results.
+  std::optional<Delivery> deliver(const Board& board, const Chunk& chunk, const std::vector<Job*>& jobs) {
+    std::vector<const codegen::Object*> objects;
+    for (const Job* job : jobs) objects.push_back(&*job->object);
+    codegen::RunSettings run;
+    run.repetitions = settings_.repetitions;
+    run.minimum_seconds = settings_.minimum_seconds;
+    run.timeout_seconds = settings_.timeout_seconds;
+    run.abort_seconds = chunk.abort_seconds;
+    const auto executable =
+        codegen::link_executable(objects, target_, chunk.expected->computation, chunk.expected->reference, run);
+    if (!executable) {
+      for (Job* job : jobs) set(*job, outcome(Status::unsupported, executable.reason().text));
+      return std::nullopt;
+    }
+    const auto take = [&](const Answer& answer) {
+      Job& job = *jobs.at(std::size_t(answer.kernel));
+      Measurement measurement = judged(answer, *chunk.expected, job.object->signature);
+      measurement.check = remote_.is_emulated() ? "qemu" : "remote";
+      if (measurement.status != Status::ok && answer.kernel > 0) {
+        job.alone = true;
+        return;
+      }
+      if (measurement.status == Status::ok && chunk.abort_seconds > 0 && answer.first > chunk.abort_seconds) {
+        measurement.status = Status::slower_than_limit;
+        measurement.reason =
+            fmt::format("first run took {:.3g} s, the limit is {:.3g} s", answer.first, chunk.abort_seconds);
+      }
+      set(job, std::move(measurement));
+    };
+    return board.run(*executable, int(jobs.size()), silence_of(settings_.timeout_seconds), take,
+                     [this] { return closing_.load(); });
+  }
+
+  void say_once(std::string line) {
+    const std::lock_guard lock(mutex_);
+    if (said_.insert(line.substr(0, line.find(','))).second) notes_.push_back(std::move(line));
+  }
+
+  const Remote remote_;
+  const codegen::Target target_;
+  const MeasureSettings settings_;
+  std::vector<Board> boards_;
+  std::mutex mutex_;  // of all below, and of the results of jobs
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Chunk>> chunks_;
+  std::vector<std::string> notes_;
+  std::set<std::string> said_;
+  std::string lost_;
+  std::size_t left_ = 0;
+  std::atomic<bool> closing_ = false;
+  std::vector<std::thread> threads_;
+};
+
 class RemoteMeasurer : public Measurer {
  public:
   RemoteMeasurer(const Platform& platform, const MeasureSettings& settings)
-      : target_(platform.target),
-        prefix_(std::get<Remote>(platform.how).prefix),
-        settings_(settings),
-        expected_(settings.input_seed) {
+      : target_(platform.target), settings_(settings) {
     if (settings.repetitions < 1) {
       throw base::UserError("repetitions", fmt::format("{} is less than 1", settings.repetitions));
     }
     if (!(settings.timeout_seconds > 0)) {
       throw base::UserError("timeout_seconds", fmt::format("{:g} is not positive", settings.timeout_seconds));
     }
+    crew_ = std::make_unique<Crew>(std::get<Remote>(platform.how), target_, settings_);
   }
 
+  // The next chunk is compiled while boards run the ones before.
   void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
                base::Monitor& monitor) override {
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
+    std::vector<Planned> plan;
+    for (const codegen::Candidate& candidate : candidates) plan.push_back(planned(candidate));
+    std::deque<Sent> sent;
+    std::size_t reported = 0;
+    for (std::size_t next = 0; reported < plan.size();) {
       if (monitor.stop_requested()) return;
-      const auto program = codegen::program(candidates[i], target_);
-      Measured result{std::int64_t(i), 0, {}};
-      if (!program) {
-        result.measurement = outcome(Status::does_not_lower, program.reason().text);
-      } else {
-        result.program_hash = codegen::hash(*program);
-        result.measurement = measure_one(candidates[i].workload, *program, result.program_hash);
+      if (next < plan.size() && sent.size() <= crew_->size()) {
+        next = send(candidates, plan, next, sent);
+      } else if (!sent.empty() && crew_->wait_for(*sent.front().chunk)) {
+        keep(sent.front());
+        sent.pop_front();
       }
-      on_trial(result);
+      for (const std::string& line : crew_->take_notes()) monitor.note(line);
+      for (; reported < next; ++reported) {
+        const Planned& one = plan[reported];
+        const auto known = measured_.find(one.key);
+        if (!one.refused && known == measured_.end()) break;
+        on_trial({std::int64_t(reported), one.key.second, one.refused ? *one.refused : known->second});
+      }
     }
   }
 
  private:
-  const Measurement& measure_one(const codegen::Workload& workload, const codegen::LoopProgram& program,
-                                 std::uint64_t program_hash) {
-    const std::pair<std::string, std::uint64_t> key{workload.text, program_hash};
-    const auto found = measured_.find(key);
-    if (found != measured_.end()) return found->second;
-    return measured_.emplace(key, execute(workload, program)).first->second;
+  using Key = std::pair<std::string, std::uint64_t>;  // workload and program
+
+  struct Planned {
+    Key key;
+    std::optional<Measurement> refused;  // does not lower
+  };
+  struct Sent {
+    std::shared_ptr<Chunk> chunk;
+    std::vector<Key> keys;  // of its jobs
+  };
+
+  Planned planned(const codegen::Candidate& candidate) const {
+    const auto program = codegen::program(candidate, target_);
+    if (!program) return {{candidate.workload.text, 0}, outcome(Status::does_not_lower, program.reason().text)};
+    return {{candidate.workload.text, codegen::hash(*program)}, std::nullopt};
   }
 
-  // A first execution checks and tells how many runs make a repetition of minimum_seconds; a second one times them.
-  Measurement execute(const codegen::Workload& workload, const codegen::LoopProgram& program) {
-    Measurement first = under(workload, program, 1);
-    if (first.status != Status::ok || first.seconds.empty()) return first;
-    const double one_run = std::max(first.seconds[0], 1e-9);
-    double& best = best_.emplace(workload.text, one_run).first->second;
-    if (settings_.abort_factor > 0 && one_run > settings_.abort_factor * best) {
-      first.status = Status::slower_than_limit;
-      first.reason =
-          fmt::format("first run took {:.3g} s, the limit is {:.3g} s", one_run, settings_.abort_factor * best);
-      return first;
+  // Sends out programs of one workload that are neither known nor under way, from `next` on; the position behind them.
+  std::size_t send(std::span<const codegen::Candidate> candidates, const std::vector<Planned>& plan, std::size_t next,
+                   std::deque<Sent>& sent) {
+    Sent out{std::make_shared<Chunk>(), {}};
+    std::vector<std::size_t> positions;
+    const std::string& workload = plan[next].key.first;
+    for (; next < plan.size() && positions.size() < most_in_one && plan[next].key.first == workload; ++next) {
+      const Key& key = plan[next].key;
+      if (plan[next].refused || measured_.contains(key) || !under_way_.insert(key).second) continue;
+      positions.push_back(next);
+      out.keys.push_back(key);
     }
-    constexpr double most_runs = 1000;  // of one repetition: each writes its time into the answer's line
-    const double runs_wanted = std::ceil(settings_.minimum_seconds / one_run);
-    const double runs_affordable = settings_.timeout_seconds / one_run / settings_.repetitions;
-    const int runs = int(std::clamp(std::min(runs_wanted, runs_affordable), 1.0, most_runs));
-    Measurement timed = under(workload, program, runs * settings_.repetitions);
-    if (timed.status != Status::ok) return timed;
-    std::vector<double> means;
-    for (std::size_t at = 0; at + std::size_t(runs) <= timed.seconds.size(); at += std::size_t(runs)) {
-      double sum = 0;
-      for (std::size_t i = at; i < at + std::size_t(runs); ++i) sum += timed.seconds[i];
-      means.push_back(sum / runs);
-    }
-    timed.seconds = std::move(means);
-    for (const double seconds : timed.seconds) best = std::min(best, seconds);
-    return timed;
+    if (positions.empty()) return next;
+    const codegen::Workload& of = candidates[positions.front()].workload;
+    if (expected_ == nullptr || expected_of_ != workload)
+      expected_ = std::make_shared<const Expected>(LatestExpected(settings_.input_seed).of(of)),
+      expected_of_ = workload;
+    out.chunk->expected = expected_;
+    if (const auto best = best_.find(workload); settings_.abort_factor > 0 && best != best_.end())
+      out.chunk->abort_seconds = std::max(settings_.abort_factor * best->second, settings_.minimum_seconds);
+    out.chunk->jobs.resize(positions.size());
+    base::parallel_for(std::int64_t(positions.size()), base::hardware_threads(), [&](std::int64_t i) {
+      Job& job = out.chunk->jobs[std::size_t(i)];
+      job.symbol = fmt::format("graft{}", i);
+      const auto program = codegen::program(candidates[positions[std::size_t(i)]], target_);
+      job.object = codegen::compile(*program, target_, codegen::search_pipeline(target_), job.symbol);
+      if (!job.object) job.result = outcome(Status::does_not_compile, job.object.reason().text);
+    });
+    crew_->add(out.chunk);
+    sent.push_back(std::move(out));
+    return next;
   }
 
-  Measurement under(const codegen::Workload& workload, const codegen::LoopProgram& program, int repetitions) {
-    return run_under(prefix_, program, target_, expected_.of(workload), repetitions,
-                     std::chrono::milliseconds(std::int64_t(settings_.timeout_seconds * 1e3)));
+  void keep(const Sent& sent) {
+    for (std::size_t i = 0; i < sent.keys.size(); ++i) {
+      const Measurement& measurement = *sent.chunk->jobs[i].result;
+      under_way_.erase(sent.keys[i]);
+      if (measurement.status == Status::ok) {
+        const double seconds = datasets::seconds_of(measurement);
+        double& best = best_.emplace(sent.keys[i].first, seconds).first->second;
+        best = std::min(best, seconds);
+      }
+      measured_.emplace(sent.keys[i], measurement);
+    }
   }
 
   codegen::Target target_;
-  std::vector<std::string> prefix_;
   MeasureSettings settings_;
-  LatestExpected expected_;
-  std::map<std::pair<std::string, std::uint64_t>, Measurement> measured_;  // each distinct program once
-  std::map<std::string, double> best_;                                     // seconds, by workload
+  std::shared_ptr<const Expected> expected_;
+  std::string expected_of_;              // the workload
+  std::map<Key, Measurement> measured_;  // each distinct program once
+  std::set<Key> under_way_;
+  std::map<std::string, double> best_;  // seconds, by workload
+  std::unique_ptr<Crew> crew_;
 };
 
 }  // namespace

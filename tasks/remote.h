@@ -1,8 +1,6 @@
-// Running programs through a command prefix: the program becomes a static executable, `prefix + file` runs it, and what
-// it writes is held against the reference. qemu-user is such a prefix, for checks: its times are never measurements. A
-// board is one too, behind a command that copies the file and runs it:
-//
-//   prefix: [sh, -c, 'scp -q "$0" board:/tmp/graft.run && ssh board /tmp/graft.run']
+// Measuring elsewhere: programs become static executables, several of one workload in each, which a board runs
+// (board.h); what they write is held against the reference here. qemu-user is such a board, for checks: its times are
+// never measurements, and the platform's source says "emulated".
 #pragma once
 
 #include <chrono>
@@ -37,14 +35,21 @@ class LatestExpected {
   Expected expected_;
 };
 
-// One execution: prepare once, run `repetitions` times (at least 1), each timed on the other side's wall clock. Never
-// throws for what the program does: ok with the seconds, wrong_result, crashed, timed_out, does_not_compile, or
-// unsupported where the freestanding code cannot run it. `check` is "qemu" for a prefix of qemu, else "remote". Throws
-// Failure when the command cannot be started.
+// One program alone: prepare once, run once, and `repetitions` times more that are timed on the other side's wall clock
+// (0: the first run is the only time). Never throws for what the program does: ok with the seconds, wrong_result,
+// crashed, timed_out, does_not_compile, or unsupported where the freestanding code cannot run it. `check` is "qemu" for
+// a prefix of qemu, else "remote". Throws Failure when the command cannot be started.
 datasets::Measurement run_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
                                 const codegen::Target& target, const Expected& expected, int repetitions,
                                 std::chrono::milliseconds deadline);
 
+// Candidates of one workload go out together, up to 16 at a time; boards of a list work on different ones at the same
+// time, each on one. A program that crashes or hangs ends its executable: it has its status, the others go out again. A
+// wrong result or a crash counts only of the first program of its executable: of others it may be the work of one
+// before them, and they run alone once more. A board that does not answer, drops out in the middle or has no room is
+// asked again after retry_seconds, twice as long each time, with what has no result yet; a program during which it was
+// lost twice is `crashed`. After `attempts` without any result measure() throws Failure, unless another board is left.
+// UserError for settings with less than one repetition or no time.
 std::unique_ptr<Measurer> make_remote_measurer(const Platform& platform, const MeasureSettings& settings);
 
 }  // namespace graft::tasks

@@ -5,8 +5,10 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/parallel.h"
+#include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
+#include "tasks/probe.h"
 
 namespace graft::cli {
 namespace {
@@ -43,17 +45,50 @@ int show(const std::string& name, Session& session) {
   return done;
 }
 
-int probe(const std::string& out, Session& session) {
-  if (!out.empty()) check_output_folder(out);
-  const tasks::Platform platform = tasks::platform_named("native");
-  const std::string yaml = fmt::format("# {}, {} threads\n{}", host_cpu(), base::hardware_threads(), platform.yaml);
-  session.output.json().set("yaml", yaml).set("target", codegen::to_document(platform.target)).set("cpu", host_cpu());
-  if (out.empty()) {
+struct ProbeFlags {
+  std::string board, out, runner, ssh_config, folder = "/tmp";
+  std::int64_t core = -1;
+};
+
+// "ssh://root@board" or "root@board".
+tasks::Remote board_of(const ProbeFlags& flags) {
+  tasks::Remote remote;
+  std::string destination = flags.board;
+  if (destination.starts_with("ssh://")) destination.erase(0, std::string_view("ssh://").size());
+  if (destination.empty() || destination[0] == '-')
+    throw base::UserError(
+        "BOARD", fmt::format("'{}' is no destination of ssh; give ssh://HOST or ssh://USER@HOST", flags.board));
+  remote.ssh = {destination};
+  remote.ssh_config = flags.ssh_config;
+  remote.folder = flags.folder;
+  remote.core = flags.core;
+  for (const std::string_view word : base::split(flags.runner, ' '))
+    if (!word.empty()) remote.runner.emplace_back(word);
+  return remote;
+}
+
+int probe(const ProbeFlags& flags, Session& session) {
+  if (!flags.out.empty()) check_output_folder(flags.out);
+  std::string yaml, what;
+  if (flags.board.empty()) {
+    if (!flags.runner.empty() || !flags.ssh_config.empty() || flags.core >= 0)
+      throw base::UserError("BOARD", "missing: what is said of a board needs one, ssh://HOST");
+    yaml =
+        fmt::format("# {}, {} threads\n{}", host_cpu(), base::hardware_threads(), tasks::platform_named("native").yaml);
+    what = host_cpu();
+    session.output.json().set("cpu", what);
+  } else {
+    yaml = tasks::probed(board_of(flags));
+    what = flags.board;
+  }
+  const tasks::Platform platform = tasks::parse_platform(yaml, "probed");
+  session.output.json().set("yaml", yaml).set("target", codegen::to_document(platform.target));
+  if (flags.out.empty()) {
     session.output.text(yaml);
   } else {
-    base::replace_file(out, yaml);
-    session.output.line(fmt::format("{}: {}", out, host_cpu()));
-    session.output.json().set("out", out);
+    base::replace_file(flags.out, yaml);
+    session.output.line(fmt::format("{}: {}", flags.out, what));
+    session.output.json().set("out", flags.out);
   }
   return done;
 }
@@ -79,12 +114,20 @@ Command platform_show_command() {
 
 Command platform_probe_command() {
   return {.name = "platform probe",
-          .help = "write the YAML of this machine",
-          .examples = {"graft platform probe --out here.yaml"},
+          .help = "write the YAML of this machine, or of a board over ssh",
+          .examples = {"graft platform probe --out here.yaml", "graft platform probe ssh://root@board --out board.yaml",
+                       "graft platform probe ssh://here --runner 'qemu-riscv64 -cpu max' --out riscv.yaml"},
           .declare = [](Options& options) -> Action {
-            const auto out = std::make_shared<std::string>();
-            options.text("out", *out, "file to write; standard output without it");
-            return [out](Session& session) { return probe(*out, session); };
+            const auto flags = std::make_shared<ProbeFlags>();
+            options.positional("BOARD", flags->board,
+                               "ssh://HOST or ssh://USER@HOST, as the OpenSSH client knows it; this machine without it",
+                               Options::optional);
+            options.text("out", flags->out, "file to write; standard output without it");
+            options.text("runner", flags->runner, "command that runs programs there, words apart by spaces: qemu, say");
+            options.text("ssh-config", flags->ssh_config, "file for ssh -F; default: your own");
+            options.text("folder", flags->folder, "where programs lie there while they run");
+            options.integer("core", flags->core, -1, "that programs are kept on there; -1: any");
+            return [flags](Session& session) { return probe(*flags, session); };
           }};
 }
 

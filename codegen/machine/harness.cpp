@@ -10,7 +10,10 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Triple.h>
 
+#include <algorithm>
+#include <cassert>
 #include <optional>
+#include <utility>
 
 #include "codegen/machine/backend.h"
 
@@ -19,7 +22,7 @@ namespace {
 
 // How Linux is called on an architecture.
 struct SystemCalls {
-  int write, exit, clock_gettime;
+  int write, exit, clock_gettime, setitimer;
   const char* instruction;
   const char* constraints;  // result; number; three arguments; what is lost
   const char* start;        // assembly behind "_start:": an aligned stack, then graft_main
@@ -31,6 +34,7 @@ std::optional<SystemCalls> system_calls(const Target& target) {
       return SystemCalls{1,
                          60,
                          228,
+                         38,
                          "syscall",
                          "={rax},{rax},{rdi},{rsi},{rdx},~{rcx},~{r11},~{memory}",
                          "xorl %ebp, %ebp\\0Aandq $-16, %rsp\\0Acall graft_main\\0A"};
@@ -38,55 +42,163 @@ std::optional<SystemCalls> system_calls(const Target& target) {
       return SystemCalls{64,
                          93,
                          113,
+                         103,
                          "ecall",
                          "={x10},{x17},{x10},{x11},{x12},~{memory}",
                          ".option push\\0A.option norelax\\0Alla gp, __global_pointer$\\0A.option pop\\0A"
                          "andi sp, sp, -16\\0Acall graft_main\\0A"};
     case llvm::Triple::aarch64:
       return SystemCalls{
-          64, 93, 113, "svc #0", "={x0},{x8},{x0},{x1},{x2},~{memory}", "mov x29, xzr\\0Abl graft_main\\0A"};
+          64, 93, 113, 103, "svc #0", "={x0},{x8},{x0},{x1},{x2},~{memory}", "mov x29, xzr\\0Abl graft_main\\0A"};
     default:
       return std::nullopt;
   }
 }
 
-std::string outputs_text(const Signature& signature) {
-  std::string list;
-  for (const Parameter& p : signature.parameters) {
-    if (p.role != Role::output) continue;
-    list += fmt::format("{}{{\"name\":\"{}\",\"bytes\":{}}}", list.empty() ? "" : ",", p.name, p.bytes);
+// A day: no kernel takes so long.
+constexpr std::int64_t most_nanoseconds = std::int64_t(86'400) * 1'000'000'000;
+
+// Data of the program by name; what stands as external in the text is defined from here.
+struct Data {
+  std::string name, content;  // no content: zeros
+  std::int64_t bytes = 0;
+  bool constant = false;
+};
+
+// Which data each kernel's parameters are: inputs in the order in which it stores them, outputs in memory that all
+// kernels share.
+struct Arguments {
+  std::vector<Data> data;
+  std::vector<std::vector<std::string>> names;  // [kernel][parameter]
+  std::vector<std::string> outputs;             // names of data
+};
+
+Arguments arguments_of(const std::vector<const Object*>& objects, const Computation& computation,
+                       const Reference& reference) {
+  std::vector<int> tensors;
+  for (std::size_t t = 0; t < computation.tensors.size(); ++t)
+    if (computation.tensors[t].role != Role::temporary) tensors.push_back(int(t));
+  Arguments result;
+  result.names.resize(objects.size());
+  for (std::size_t p = 0; p < tensors.size(); ++p) {
+    std::vector<std::pair<std::string, std::string>> known;  // content, name
+    std::int64_t most_bytes = 0;
+    const std::string name = fmt::format("data{}", p);
+    for (std::size_t k = 0; k < objects.size(); ++k) {
+      assert(tensors.size() == objects[k]->signature.parameters.size());
+      const Parameter& parameter = objects[k]->signature.parameters[p];
+      if (parameter.role == Role::output) {
+        most_bytes = std::max(most_bytes, parameter.bytes);
+        result.names[k].push_back(name);
+        continue;
+      }
+      std::string content = as_bytes(
+          packed(parameter.layout, parameter.shape, reference.tensors[std::size_t(tensors[p])]), parameter.dtype);
+      const auto found =
+          std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.first == content; });
+      if (found != known.end()) {
+        result.names[k].push_back(found->second);
+        continue;
+      }
+      const std::string own = known.empty() ? name : fmt::format("{}_{}", name, known.size());
+      result.names[k].push_back(own);
+      known.emplace_back(content, own);
+      result.data.push_back({own, std::move(content), parameter.bytes, true});
+    }
+    if (most_bytes == 0) continue;
+    result.data.push_back({name, "", most_bytes, false});
+    result.outputs.push_back(name);
   }
-  return fmt::format("{{\"outputs\":[{}],\"seconds\":[", list);
+  return result;
 }
 
-void add_data(llvm::Module& module, const std::string& name, llvm::Constant* content, bool constant) {
-  auto* variable =
-      new llvm::GlobalVariable(module, content->getType(), constant, llvm::GlobalValue::InternalLinkage, content, name);
-  variable->setAlignment(llvm::Align(64));
+// "[2 x ptr] [ptr @a, ptr @b]"
+template <class Name>
+std::string pointers(std::size_t count, const Name& name) {
+  std::string list;
+  for (std::size_t i = 0; i < count; ++i) list += fmt::format("{}ptr @{}", i == 0 ? "" : ", ", name(i));
+  return fmt::format("[{} x ptr] [{}]", count, list);
 }
 
-// Numbers are printed as seconds with nine decimals, by integer arithmetic.
-std::string program_text(const Object& object, const SystemCalls& calls, int repetitions, std::size_t head_bytes,
+std::string constant_text(std::string_view name, std::string_view text) {
+  std::string escaped;
+  for (const char c : text)
+    escaped += c == '"' || c == '\\' || c < ' ' ? fmt::format("\\{:02X}", int(c)) : std::string(1, c);
+  return fmt::format("@{} = internal constant [{} x i8] c\"{}\"\n", name, text.size(), escaped);
+}
+
+std::int64_t nanoseconds(double seconds) {
+  return std::int64_t(seconds * 1e9);
+}
+
+std::string program_text(const std::vector<const Object*>& objects, const Arguments& arguments,
+                         std::int64_t workspace_bytes, const SystemCalls& calls, const RunSettings& settings,
                          const std::string& triple, const std::string& layout) {
-  std::string text =
-      fmt::format(R"(
+  const std::size_t count = objects.size();
+  std::string text = fmt::format(R"(
 target datalayout = "{layout}"
 target triple = "{triple}"
 
 module asm ".globl _start\0A_start:\0A{start}"
 
-@head = external global [{head_bytes} x i8]
-@workspace = external global [{workspace_bytes} x i8]
-@buffers = internal global [{parameters} x ptr] zeroinitializer, align 64
-@digits = internal global [32 x i8] zeroinitializer
-@times = internal global [{repetitions} x i64] zeroinitializer
 @clock = internal global [2 x i64] zeroinitializer
-@comma = internal constant [1 x i8] c","
-@tail = internal constant [3 x i8] c"]}}\0A"
+@timer = internal global [4 x i64] zeroinitializer
+@digits = internal global [32 x i8] zeroinitializer
+@times = internal global [{room} x i64] zeroinitializer
+)",
+                                 fmt::arg("layout", layout), fmt::arg("triple", triple), fmt::arg("start", calls.start),
+                                 fmt::arg("room", std::max(settings.repetitions, 1)));
+  for (const Data& data : arguments.data)
+    text += fmt::format("@{} = external global [{} x i8]\n", data.name, data.bytes);
+  text += fmt::format("@workspace = external global [{} x i8]\n", workspace_bytes);
+  for (const Object* object : objects)
+    text += fmt::format(
+        "declare dso_local void @{0}_prepare(ptr, ptr)\n"
+        "declare dso_local void @{0}_run(ptr, ptr, ptr, ptr)\n",
+        object->symbol);
+  for (std::size_t k = 0; k < count; ++k)
+    text += fmt::format("@arguments{} = internal constant {}\n", k,
+                        pointers(arguments.names[k].size(), [&](std::size_t p) { return arguments.names[k][p]; }));
+  const auto symbols = [&](std::string_view suffix) {
+    return pointers(count, [&](std::size_t k) { return fmt::format("{}_{}", objects[k]->symbol, suffix); });
+  };
+  text += "@prepares = internal constant " + symbols("prepare") + "\n";
+  text += "@runs = internal constant " + symbols("run") + "\n";
+  text += "@arguments = internal constant " +
+          pointers(count, [](std::size_t k) { return fmt::format("arguments{}", k); }) + "\n";
+  // The bytes of each kernel's outputs, [kernel][output], and of all of them.
+  const std::size_t outputs = arguments.outputs.size();
+  std::string sizes, sums;
+  for (std::size_t k = 0; k < count; ++k) {
+    std::int64_t sum = 0;
+    for (const Parameter& parameter : objects[k]->signature.parameters) {
+      if (parameter.role != Role::output) continue;
+      sum += parameter.bytes;
+      sizes += fmt::format("{}i64 {}", sizes.empty() ? "" : ", ", parameter.bytes);
+    }
+    sums += fmt::format("{}i64 {}", sums.empty() ? "" : ", ", sum);
+  }
+  text += fmt::format("@sizes = internal constant [{} x i64] [{}]\n", count * outputs, sizes);
+  text += fmt::format("@sums = internal constant [{} x i64] [{}]\n", count, sums);
 
-declare dso_local void @{symbol}_prepare(ptr, ptr)
-declare dso_local void @{symbol}_run(ptr, ptr, ptr, ptr)
+  std::vector<std::pair<std::string, std::string>> words = {
+      {"hello", fmt::format("{{\"graft\":1,\"kernels\":{}}}\n", count)},
+      {"begins", "{\"begin\":"},
+      {"closes", "}\n"},
+      {"ends", "{\"end\":"},
+      {"first_word", ",\"first\":"},
+      {"runs_word", ",\"runs\":"},
+      {"times_word", ",\"times\":["},
+      {"comma", ","},
+      {"bytes_word", "],\"bytes\":"}};
+  for (const auto& [name, word] : words) text += constant_text(name, word);
+  const auto say = [&](std::string_view name) {
+    for (const auto& [known, word] : words)
+      if (known == name) return fmt::format("  call void @write(ptr @{}, i64 {})\n", known, word.size());
+    return std::string();
+  };
 
+  text += fmt::format(R"(
 define internal i64 @system(i64 %number, i64 %a, i64 %b, i64 %c) noinline nounwind {{
   %r = call i64 asm sideeffect "{instruction}", "{constraints}"(i64 %number, i64 %a, i64 %b, i64 %c)
   ret i64 %r
@@ -130,32 +242,50 @@ define internal i64 @now() nounwind {{
   ret i64 %sum
 }}
 
-define internal void @write_seconds(i64 %nanoseconds) nounwind {{
+define internal void @alarm(i64 %seconds, i64 %microseconds) nounwind {{
+  %s = getelementptr i64, ptr @timer, i64 2
+  store volatile i64 %seconds, ptr %s
+  %us = getelementptr i64, ptr @timer, i64 3
+  store volatile i64 %microseconds, ptr %us
+  %place = ptrtoint ptr @timer to i64
+  %r = call i64 @system(i64 {setitimer}, i64 0, i64 %place, i64 0)
+  ret void
+}}
+
+define internal void @fill(ptr %bytes, i64 %count) nounwind {{
+entry:
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %after, %next ]
+  %place = getelementptr i8, ptr %bytes, i64 %i
+  store volatile i8 -1, ptr %place
+  %after = add i64 %i, 1
+  %again = icmp ult i64 %after, %count
+  br i1 %again, label %next, label %end
+end:
+  ret void
+}}
+
+define internal void @write_number(i64 %number) nounwind {{
 entry:
   br label %digit
 digit:
   %i = phi i64 [ 31, %entry ], [ %next, %step ]
-  %count = phi i64 [ 0, %entry ], [ %counted, %step ]
-  %value = phi i64 [ %nanoseconds, %entry ], [ %shorter, %step ]
-  %is_point = icmp eq i64 %count, 9
-  %quotient = udiv i64 %value, 10
+  %value = phi i64 [ %number, %entry ], [ %shorter, %step ]
+  %shorter = udiv i64 %value, 10
   %remainder = urem i64 %value, 10
-  %plain = add i64 %remainder, 48
-  %wide = select i1 %is_point, i64 46, i64 %plain
-  %shorter = select i1 %is_point, i64 %value, i64 %quotient
+  %wide = add i64 %remainder, 48
   %letter = trunc i64 %wide to i8
   %place = getelementptr i8, ptr @digits, i64 %i
   store i8 %letter, ptr %place
-  %counted = add i64 %count, 1
-  %enough = icmp ugt i64 %counted, 10
-  %zero = icmp eq i64 %shorter, 0
-  %finished = and i1 %enough, %zero
+  %finished = icmp eq i64 %shorter, 0
   br i1 %finished, label %end, label %step
 step:
   %next = sub i64 %i, 1
   br label %digit
 end:
-  call void @write(ptr %place, i64 %counted)
+  %count = sub i64 32, %i
+  call void @write(ptr %place, i64 %count)
   ret void
 }}
 
@@ -172,114 +302,176 @@ end:
   ret void
 }}
 
-define void @graft_main() noreturn nounwind {{
+define internal i64 @timed(ptr %run, ptr %arguments, i64 %runs) noinline nounwind {{
 entry:
-)",
-                  fmt::arg("layout", layout), fmt::arg("triple", triple), fmt::arg("start", calls.start),
-                  fmt::arg("head_bytes", head_bytes),
-                  fmt::arg("workspace_bytes", std::max<std::int64_t>(64, object.signature.workspace_bytes)),
-                  fmt::arg("parameters", object.signature.parameters.size()), fmt::arg("repetitions", repetitions),
-                  fmt::arg("symbol", object.symbol), fmt::arg("instruction", calls.instruction),
-                  fmt::arg("constraints", calls.constraints), fmt::arg("write", calls.write),
-                  fmt::arg("exit", calls.exit), fmt::arg("clock_gettime", calls.clock_gettime));
-  for (std::size_t p = 0; p < object.signature.parameters.size(); ++p)
-    text += fmt::format(
-        "  %slot{0} = getelementptr ptr, ptr @buffers, i64 {0}\n"
-        "  store ptr @data{0}, ptr %slot{0}\n",
-        p);
-  text += fmt::format(R"(
-  call void @{0}_prepare(ptr @buffers, ptr @workspace)
-  br label %repeat
-repeat:
-  %r = phi i64 [ 0, %entry ], [ %r_next, %repeat ]
   %begin = call i64 @now()
-  call void @{0}_run(ptr @buffers, ptr @workspace, ptr @parallel_for, ptr null)
+  br label %again
+again:
+  %r = phi i64 [ 0, %entry ], [ %next, %again ]
+  call void %run(ptr %arguments, ptr @workspace, ptr @parallel_for, ptr null)
+  %next = add i64 %r, 1
+  %more = icmp slt i64 %next, %runs
+  br i1 %more, label %again, label %end
+end:
   %stop = call i64 @now()
   %took = sub i64 %stop, %begin
+  ret i64 %took
+}}
+
+define internal i64 @at_least_1(i64 %value) nounwind {{
+  %less = icmp slt i64 %value, 1
+  %result = select i1 %less, i64 1, i64 %value
+  ret i64 %result
+}}
+
+define internal i64 @smaller(i64 %a, i64 %b) nounwind {{
+  %less = icmp slt i64 %a, %b
+  %result = select i1 %less, i64 %a, i64 %b
+  ret i64 %result
+}}
+
+define internal ptr @entry_of(ptr %table, i64 %k) nounwind {{
+  %place = getelementptr ptr, ptr %table, i64 %k
+  %entry = load ptr, ptr %place
+  ret ptr %entry
+}}
+)",
+                      fmt::arg("instruction", calls.instruction), fmt::arg("constraints", calls.constraints),
+                      fmt::arg("write", calls.write), fmt::arg("exit", calls.exit),
+                      fmt::arg("clock_gettime", calls.clock_gettime), fmt::arg("setitimer", calls.setitimer));
+
+  const std::int64_t timeout = nanoseconds(settings.timeout_seconds), minimum = nanoseconds(settings.minimum_seconds);
+  const std::int64_t abort = settings.abort_seconds > 0 ? nanoseconds(settings.abort_seconds) : most_nanoseconds;
+  // Half of the time is for timing; without a limit, a day.
+  const std::int64_t budget = timeout > 0 ? timeout / 2 : most_nanoseconds;
+  text += "\ndefine void @graft_main() noreturn nounwind {\nentry:\n" + say("hello") +
+          "  br label %kernel\nkernel:\n  %k = phi i64 [ 0, %entry ], [ %k_next, %done ]\n" + say("begins") +
+          "  call void @write_number(i64 %k)\n" + say("closes");
+  text += fmt::format("  call void @alarm(i64 {}, i64 {})\n", timeout / 1'000'000'000, timeout % 1'000'000'000 / 1000);
+  for (const Data& data : arguments.data)
+    if (!data.constant) text += fmt::format("  call void @fill(ptr @{}, i64 {})\n", data.name, data.bytes);
+  text += fmt::format("  call void @fill(ptr @workspace, i64 {})\n", workspace_bytes);
+  text += fmt::format(R"(
+  %prepare = call ptr @entry_of(ptr @prepares, i64 %k)
+  %run = call ptr @entry_of(ptr @runs, i64 %k)
+  %arguments = call ptr @entry_of(ptr @arguments, i64 %k)
+  call void %prepare(ptr %arguments, ptr @workspace)
+  %measured = call i64 @timed(ptr %run, ptr %arguments, i64 1)
+  %first = call i64 @at_least_1(i64 %measured)
+  %short_by = add i64 %first, {minimum_less_1}
+  %wanted = udiv i64 %short_by, %first
+  %affordable = udiv i64 {budget}, %first
+  %fitting = call i64 @smaller(i64 %wanted, i64 %affordable)
+  %runs_of_one = call i64 @at_least_1(i64 %fitting)
+  %one = mul i64 %runs_of_one, %first
+  %most = udiv i64 {budget}, %one
+  %some = call i64 @at_least_1(i64 %most)
+  %timed = call i64 @smaller(i64 %some, i64 {repetitions})
+  %slow = icmp sgt i64 %first, {abort}
+  %repetitions = select i1 %slow, i64 0, i64 %timed
+  br label %repeat
+repeat:
+  %r = phi i64 [ 0, %kernel ], [ %r_next, %repetition ]
+  %enough = icmp sge i64 %r, %repetitions
+  br i1 %enough, label %report, label %repetition
+repetition:
+  %took = call i64 @timed(ptr %run, ptr %arguments, i64 %runs_of_one)
   %time = getelementptr i64, ptr @times, i64 %r
   store i64 %took, ptr %time
   %r_next = add i64 %r, 1
-  %again = icmp slt i64 %r_next, {1}
-  br i1 %again, label %repeat, label %report
+  br label %repeat
 report:
-  call void @write(ptr @head, i64 {2})
-  br label %line
-line:
-  %k = phi i64 [ 0, %report ], [ %k_next, %after ]
-  %first = icmp eq i64 %k, 0
-  br i1 %first, label %after, label %separate
-separate:
-  call void @write(ptr @comma, i64 1)
-  br label %after
-after:
-  %shown_at = getelementptr i64, ptr @times, i64 %k
-  %shown = load i64, ptr %shown_at
-  call void @write_seconds(i64 %shown)
-  %k_next = add i64 %k, 1
-  %more = icmp slt i64 %k_next, {1}
-  br i1 %more, label %line, label %outputs
-outputs:
-  call void @write(ptr @tail, i64 3)
+  call void @alarm(i64 0, i64 0)
 )",
-                      object.symbol, repetitions, head_bytes);
-  for (std::size_t p = 0; p < object.signature.parameters.size(); ++p)
-    if (object.signature.parameters[p].role == Role::output)
-      text += fmt::format("  call void @write(ptr @data{}, i64 {})\n", p, object.signature.parameters[p].bytes);
-  text += "  call void @leave(i64 0)\n  unreachable\n}\n";
-  for (std::size_t p = 0; p < object.signature.parameters.size(); ++p)
-    text += fmt::format("@data{} = external global [{} x i8]\n", p, object.signature.parameters[p].bytes);
-  return text;
+                      fmt::arg("minimum_less_1", std::max<std::int64_t>(minimum, 1) - 1), fmt::arg("budget", budget),
+                      fmt::arg("repetitions", settings.repetitions), fmt::arg("abort", abort));
+  text += say("ends") + "  call void @write_number(i64 %k)\n" + say("first_word") +
+          "  call void @write_number(i64 %first)\n" + say("runs_word") +
+          "  call void @write_number(i64 %runs_of_one)\n" + say("times_word");
+  text += R"(  br label %listed
+listed:
+  %t = phi i64 [ 0, %report ], [ %t_next, %shown ]
+  %all = icmp sge i64 %t, %repetitions
+  br i1 %all, label %outputs, label %separate
+separate:
+  %is_first = icmp eq i64 %t, 0
+  br i1 %is_first, label %shown, label %with_comma
+with_comma:
+)" + say("comma") +
+          R"(  br label %shown
+shown:
+  %shown_at = getelementptr i64, ptr @times, i64 %t
+  %shown_time = load i64, ptr %shown_at
+  call void @write_number(i64 %shown_time)
+  %t_next = add i64 %t, 1
+  br label %listed
+outputs:
+)" + say("bytes_word") +
+          R"(  %sum_at = getelementptr i64, ptr @sums, i64 %k
+  %sum = load i64, ptr %sum_at
+  call void @write_number(i64 %sum)
+)" + say("closes");
+  for (std::size_t o = 0; o < outputs; ++o)
+    text += fmt::format(
+        "  %row{0} = mul i64 %k, {1}\n"
+        "  %at{0} = add i64 %row{0}, {0}\n"
+        "  %size_at{0} = getelementptr i64, ptr @sizes, i64 %at{0}\n"
+        "  %size{0} = load i64, ptr %size_at{0}\n"
+        "  call void @write(ptr @{2}, i64 %size{0})\n",
+        o, outputs, arguments.outputs[o]);
+  return text + fmt::format(R"(  br label %done
+done:
+  %k_next = add i64 %k, 1
+  %others = icmp slt i64 %k_next, {}
+  br i1 %others, label %kernel, label %end
+end:
+  call void @leave(i64 0)
+  unreachable
+}}
+)",
+                            count);
 }
 
 }  // namespace
 
-base::Result<std::string> harness(const Object& object, const Target& target, const Computation& computation,
-                                  const Reference& reference, int repetitions) {
-  assert(repetitions > 0);
+base::Result<std::string> harness(const std::vector<const Object*>& objects, const Target& target,
+                                  const Computation& computation, const Reference& reference,
+                                  const RunSettings& settings) {
+  assert(!objects.empty() && settings.repetitions >= 0);
   const auto calls = system_calls(target);
   if (!calls) return base::Reason{fmt::format("executable: no system calls known for {}", target.triple)};
-  std::vector<int> tensors;
-  for (std::size_t t = 0; t < computation.tensors.size(); ++t)
-    if (computation.tensors[t].role != Role::temporary) tensors.push_back(int(t));
-  assert(tensors.size() == object.signature.parameters.size());
+  const Arguments arguments = arguments_of(objects, computation, reference);
+  std::int64_t workspace_bytes = 64;
+  for (const Object* object : objects) workspace_bytes = std::max(workspace_bytes, object->signature.workspace_bytes);
 
   llvm::LLVMContext context;
   // All of the code generator: this is not a kernel, and it need not be fast to compile.
   const Pipeline pipeline{"harness", "", "", 1, {}};
   llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
-  const std::string head = outputs_text(object.signature);
-  const std::string text = program_text(object, *calls, repetitions, head.size(), machine.getTargetTriple().str(),
-                                        machine.createDataLayout().getStringRepresentation());
+  const std::string text =
+      program_text(objects, arguments, workspace_bytes, *calls, settings, machine.getTargetTriple().str(),
+                   machine.createDataLayout().getStringRepresentation());
   llvm::SMDiagnostic problem;
   auto module = llvm::parseAssemblyString(text, problem, context);
   if (!module)
     throw base::Failure(fmt::format("harness, line {}: {}", problem.getLineNo(), problem.getMessage().str()));
 
   // What stands as external in the text is data made here.
-  const auto define = [&](const std::string& name, llvm::Constant* content) {
-    llvm::GlobalVariable* declared = module->getNamedGlobal(name);
+  const auto define = [&](const Data& data) {
+    llvm::Constant* const content =
+        data.content.empty() ? static_cast<llvm::Constant*>(llvm::ConstantAggregateZero::get(
+                                   llvm::ArrayType::get(llvm::Type::getInt8Ty(context), std::uint64_t(data.bytes))))
+                             : llvm::ConstantDataArray::getString(context, data.content, false);
+    llvm::GlobalVariable* declared = module->getNamedGlobal(data.name);
     declared->setName("");
-    add_data(*module, name, content, false);
-    declared->replaceAllUsesWith(module->getNamedGlobal(name));
+    auto* variable = new llvm::GlobalVariable(*module, content->getType(), data.constant,
+                                              llvm::GlobalValue::InternalLinkage, content, data.name);
+    variable->setAlignment(llvm::Align(64));
+    declared->replaceAllUsesWith(variable);
     declared->eraseFromParent();
   };
-  const auto zeros = [&](std::int64_t bytes) {
-    return llvm::ConstantAggregateZero::get(llvm::ArrayType::get(llvm::Type::getInt8Ty(context), std::uint64_t(bytes)));
-  };
-  define("head", llvm::ConstantDataArray::getString(context, head, false));
-  define("workspace", zeros(std::max<std::int64_t>(64, object.signature.workspace_bytes)));
-  for (std::size_t p = 0; p < tensors.size(); ++p) {
-    const Parameter& parameter = object.signature.parameters[p];
-    const std::string name = fmt::format("data{}", p);
-    if (parameter.role == Role::output)
-      define(name, zeros(parameter.bytes));
-    else
-      define(name, llvm::ConstantDataArray::getString(
-                       context,
-                       as_bytes(packed(parameter.layout, parameter.shape, reference.tensors[std::size_t(tensors[p])]),
-                                parameter.dtype),
-                       false));
-  }
+  for (const Data& data : arguments.data) define(data);
+  define({"workspace", "", workspace_bytes, false});
   const CodeAttributes attributes = code_attributes(target);
   for (llvm::Function& f : *module) {
     if (f.isDeclaration()) continue;

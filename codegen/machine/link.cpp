@@ -132,12 +132,20 @@ base::Result<std::string> link_shared(const std::vector<const Object*>& objects)
   return link(bytes, {"-shared", "--hash-style=gnu"});
 }
 
-base::Result<std::string> link_executable(const Object& object, const Target& target, const Computation& computation,
-                                          const Reference& reference, int repetitions) {
-  auto around = harness(object, target, computation, reference, repetitions);
+base::Result<std::string> link_executable(const std::vector<const Object*>& objects, const Target& target,
+                                          const Computation& computation, const Reference& reference,
+                                          const RunSettings& settings) {
+  auto around = harness(objects, target, computation, reference, settings);
   if (!around) return around.reason();
+  std::vector<std::string_view> bytes;
+  for (const Object* object : objects) bytes.push_back(object->bytes);
+  bytes.push_back(*around);
+  return link_program(bytes);
+}
+
+base::Result<std::string> link_program(const std::vector<std::string_view>& objects) {
   // Without relaxation nothing is addressed by the global pointer.
-  return link({object.bytes, *around}, {"-static", "--no-relax", "-e", "_start"});
+  return link(objects, {"-static", "--no-relax", "-e", "_start"});
 }
 
 std::map<std::string, Symbol> symbols_of(const std::string& elf) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -16,14 +17,31 @@ namespace graft::codegen {
 // A shared object (bytes of an ELF file) for this host's dynamic loader; no libraries needed.
 base::Result<std::string> link_shared(const std::vector<const Object*>& objects);
 
-// A static, freestanding executable for the target (Linux system calls only: write, exit, clock_gettime): fills the
-// inputs as reference(computation, seed) does, runs prepare and run `repetitions` times, and writes one JSON line to
-// standard output:
-//   {"outputs":[{"name":"C","bytes":N}],"seconds":[...]}\n
-// followed by the raw bytes of the outputs. Its inputs are embedded as data. It has one thread: parallel loops run one
-// iteration after the other. A Reason for an architecture other than x86_64, riscv64, aarch64.
-base::Result<std::string> link_executable(const Object& object, const Target& target, const Computation& computation,
-                                          const Reference& reference, int repetitions);
+// How an executable runs each of its kernels, as a measurer says it (tasks/measurer.h).
+struct RunSettings {
+  int repetitions = 3;         // timed ones; 0: the first run only
+  double minimum_seconds = 0;  // of a repetition: so many runs make one
+  double timeout_seconds = 0;  // of one kernel in all, wall time: SIGALRM ends the program; 0: for ever
+  double abort_seconds = 0;    // > 0: a kernel whose first run takes longer is not timed
+};
+
+// A static, freestanding executable for the target (Linux system calls only: write, exit, clock_gettime, setitimer)
+// with kernels of one computation, whose symbols differ. For each in turn: inputs as reference(computation, seed) has
+// them, outputs and workspace filled with ones (floats: NaN), prepare, a first run, then `repetitions` of as many runs
+// as make minimum_seconds (fewer of either where they would take more than half of timeout_seconds). On standard
+// output, a line before and one behind each kernel, times in nanoseconds, those of a repetition for all of its runs:
+//   {"graft":1,"kernels":2}
+//   {"begin":0}
+//   {"end":0,"first":1200,"runs":3,"times":[3300,3250,3270],"bytes":N}
+// and behind the latter N raw bytes: the outputs as the kernel stores them, one after the other. Inputs are embedded as
+// data that cannot be written. It has one thread: parallel loops run one iteration after the other. A Reason for an
+// architecture other than x86_64, riscv64, aarch64. At least one object.
+base::Result<std::string> link_executable(const std::vector<const Object*>& objects, const Target& target,
+                                          const Computation& computation, const Reference& reference,
+                                          const RunSettings& settings);
+
+// A static executable of relocatable objects (bytes), one of which has `_start`.
+base::Result<std::string> link_program(const std::vector<std::string_view>& objects);
 
 // What an ELF file defines, by name: where its code and data come to lie (as linked), for whoever observes it running.
 struct Symbol {

@@ -50,7 +50,9 @@ base::Result<Counted> count_under(const std::vector<std::string>& qemu, const co
   alone.threads = 1;
   const auto object = codegen::compile(program, alone);
   if (!object) return object.reason();
-  const auto executable = codegen::link_executable(*object, alone, expected.computation, expected.reference, 2);
+  codegen::RunSettings run;  // twice: the first run and one repetition
+  run.repetitions = 1;
+  const auto executable = codegen::link_executable({&*object}, alone, expected.computation, expected.reference, run);
   if (!executable) return executable.reason();
 
   const CacheLevel& first = geometry.levels.at(0);

@@ -281,7 +281,7 @@ class ModelledMeasurer : public Measurer {
   Measurement run_under_qemu(const codegen::Workload& workload, const codegen::LoopProgram& program) {
     const Expected& expected = expected_.of(workload);
     const auto deadline = std::chrono::milliseconds(std::int64_t(settings_.timeout_seconds * 1e3));
-    return run_under(profile_.qemu, program, platform_.target, expected, 1, deadline);
+    return run_under(profile_.qemu, program, platform_.target, expected, 0, deadline);
   }
 
   void note_once(base::Monitor& monitor, const std::string& line) {

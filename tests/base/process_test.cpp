@@ -53,6 +53,37 @@ std::string receive_line(Partner& partner) {
   return line;
 }
 
+TEST(RunProcess, TalksWithAProgram) {
+  const std::string input(5'000'000, 'x');  // more than a pipe holds, both ways
+  std::string heard;
+  Exchange exchange;
+  exchange.input = input;
+  exchange.on_output = [&](std::string_view piece) { heard += piece; };
+  const Finished echoed = run_process({"cat"}, exchange, 60s);
+  EXPECT_EQ(echoed.exit_code, 0);
+  EXPECT_EQ(heard, input);
+  EXPECT_TRUE(echoed.out.empty());
+
+  // A program that takes nothing ends us not.
+  heard.clear();
+  const Finished deaf = run_process({"sh", "-c", "exec <&-; echo deaf; exit 3"}, exchange, 60s);
+  EXPECT_EQ(deaf.exit_code, 3);
+  EXPECT_EQ(heard, "deaf\n");
+
+  // An input that stays open does not end `cat`; silence does.
+  exchange.input = "a little";
+  exchange.input_ends = false;
+  exchange.silence = 300ms;
+  heard.clear();
+  const Finished waiting = run_process({"cat"}, exchange, 60s);
+  EXPECT_TRUE(waiting.timed_out);
+  EXPECT_EQ(heard, "a little");
+  // As long as it is heard of, it may go on.
+  const Finished slow = run_process({"sh", "-c", "for i in 1 2 3 4 5 6; do sleep 0.1; echo $i; done"}, exchange, 60s);
+  EXPECT_FALSE(slow.timed_out);
+  EXPECT_EQ(slow.exit_code, 0);
+}
+
 TEST(RunProcess, collects_output_and_exit_code) {
   const Finished finished = shell("echo out; echo err >&2; exit 3");
   EXPECT_EQ(finished.exit_code, 3);

@@ -103,7 +103,9 @@ TEST(Remote, ChecksCrossCompiledCodeUnderQemu) {
 
 Platform here() {
   Platform platform = platform_named("native");
-  platform.how = Remote{{"env"}};
+  Remote remote;
+  remote.prefix = {"env"};
+  platform.how = remote;
   return platform;
 }
 

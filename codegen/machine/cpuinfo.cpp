@@ -1,0 +1,122 @@
+#include "codegen/machine/cpuinfo.h"
+
+#include <fmt/format.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "codegen/machine/backend.h"
+#include "codegen/machine/link.h"
+
+namespace graft::codegen {
+namespace {
+
+// What stands behind "KEY :" in its first line with that key.
+std::string value_of(const std::string& cpuinfo, std::string_view key) {
+  for (const std::string_view line : base::split(cpuinfo, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon != std::string_view::npos && base::trim(line.substr(0, colon)) == key)
+      return std::string(base::trim(line.substr(colon + 1)));
+  }
+  return "";
+}
+
+bool has_word(const std::string& list, std::string_view word) {
+  for (const std::string_view one : base::split(list, ' '))
+    if (one == word) return true;
+  return false;
+}
+
+bool is_known(const Target& target) {
+  try {
+    check_target(target);
+    return true;
+  } catch (const base::UserError&) {
+    return false;
+  }
+}
+
+// "rv64imafdcv_zba_zvl256b": letters, then names.
+void read_riscv(const std::string& isa, Target& target) {
+  std::vector<std::string> features;
+  const auto add = [&](const std::string& name) {
+    Target with = target;
+    with.features = "+" + name;
+    if (is_known(with)) features.push_back("+" + name);  // LLVM need not know the latest
+  };
+  const std::vector<std::string_view> parts = base::split(isa, '_');
+  for (const char letter : parts[0].substr(std::min<std::size_t>(4, parts[0].size()))) {  // behind "rv64"
+    if (letter == 'g')
+      for (const char* each : {"m", "a", "f", "d"}) add(each);
+    else if (letter != 'i')
+      add(std::string(1, letter));
+  }
+  for (std::size_t p = 1; p < parts.size(); ++p) add(std::string(parts[p]));
+  if (isa.empty()) features = {"+m", "+a", "+f", "+d", "+c"};
+  target.features = base::join(features, ",");
+  for (const std::string& feature : features)
+    if (feature == "+v") target.vector_bits = 128;
+}
+
+// Runs instead of anything else: no kernel in it.
+base::Result<std::string> assembled(const Target& target, const std::string& text) {
+  llvm::LLVMContext context;
+  const Pipeline pipeline{"probe", "", "", 1, {}};
+  llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
+  const std::unique_ptr<llvm::Module> module = empty_module(context, machine);
+  module->setModuleInlineAsm(".globl _start\n_start:\n" + text);
+  auto object = generate(*module, machine, pipeline, llvm::CodeGenFileType::ObjectFile);
+  if (!object) return object.reason();
+  return link_program({*object});
+}
+
+}  // namespace
+
+Target target_of_cpuinfo(const std::string& machine, const std::string& cpuinfo) {
+  initialise_llvm();
+  Target target;
+  target.triple = machine + "-unknown-linux-gnu";
+  target.vector_registers = 32;
+  if (machine == "riscv64") {
+    target.cpu = llvm::sys::detail::getHostCPUNameForRISCV(cpuinfo).str();
+    if (target.cpu.empty() || !is_known(target)) target.cpu = "generic-rv64";
+    read_riscv(value_of(cpuinfo, "isa"), target);
+  } else if (machine == "aarch64") {
+    target.cpu = cpuinfo.empty() ? "generic" : llvm::sys::detail::getHostCPUNameForARM(cpuinfo).str();
+    if (target.cpu.empty() || !is_known(target)) target.cpu = "generic";
+    target.vector_bits = 128;
+  } else if (machine == "x86_64") {
+    const std::string flags = value_of(cpuinfo, "flags");
+    const auto has = [&](std::initializer_list<const char*> all) {
+      for (const char* flag : all)
+        if (!has_word(flags, flag)) return false;
+      return true;
+    };
+    const bool v2 = has({"sse4_2", "ssse3", "popcnt", "cx16"}),
+               v3 = v2 && has({"avx2", "fma", "bmi2", "f16c", "movbe"});
+    const bool v4 = v3 && has({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
+    target.cpu = v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : v2 ? "x86-64-v2" : "x86-64";
+    target.vector_bits = v4 ? 512 : v3 ? 256 : 128;
+    target.vector_registers = v4 ? 32 : 16;
+  } else {
+    throw base::UserError(machine, "graft makes programs for boards of x86_64, aarch64 and riscv64");
+  }
+  return target;
+}
+
+base::Result<std::string> vector_length_program(const Target& target) {
+  switch (llvm::Triple(target.triple).getArch()) {
+    case llvm::Triple::riscv64:
+      return assembled(target, "csrr a0, 0xc22\nli a7, 93\necall\n");
+    case llvm::Triple::aarch64:
+      return assembled(target, ".arch_extension sve\ncntb x0\nmov x8, #93\nsvc #0\n");
+    default:
+      return base::Reason{fmt::format("vectors of {} have one length", target.triple)};
+  }
+}
+
+}  // namespace graft::codegen

@@ -1,0 +1,225 @@
+#include "tasks/board.h"
+
+#include <fmt/format.h>
+#include <string.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/document.h"
+#include "base/error.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "tasks/temporary_program.h"
+
+namespace graft::tasks {
+namespace {
+
+constexpr std::size_t longest_line = 1 << 20;
+constexpr std::size_t most_output_bytes = std::size_t(1) << 33;
+constexpr int signal_base = 128;           // of a shell's exit codes
+constexpr int no_file = 97, no_room = 98;  // exit codes of our script
+
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+std::string shell_word(std::string_view word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+// Takes the executable from its input, says how the board is, runs it, and tells how it ended. The input stays open as
+// long as the connection: its end kills the program.
+std::string script_of(const Remote& remote, std::size_t bytes) {
+  std::string run;
+  for (const std::string& word : remote.runner) run += shell_word(word) + " ";
+  const std::string pin =
+      remote.core < 0 ? "" : fmt::format("command -v taskset >/dev/null 2>&1 && pin='taskset -c {}'\n", remote.core);
+  const std::int64_t core = std::max<std::int64_t>(remote.core, 0);
+  return fmt::format(R"sh(f=$(mktemp {folder}/graft.XXXXXXXX) || exit {no_file}
+trap 'rm -f "$f"' EXIT
+trap 'exit 99' HUP INT TERM PIPE
+head -c {bytes} >"$f" 2>/dev/null
+[ "$(wc -c <"$f")" -eq {bytes} ] && chmod 700 "$f" || exit {no_room}
+pin=
+{pin}g=$(cat /sys/devices/system/cpu/cpu{core}/cpufreq/scaling_governor 2>/dev/null)
+t=$(cat /sys/class/thermal/thermal_zone0/temp 2>/dev/null)
+printf '{{"board":{{"governor":"%s","millidegrees":"%s"}}}}\n' "$g" "$t"
+exec 3<&0
+$pin {run}"$f" </dev/null &
+p=$!
+{{ cat <&3 >/dev/null; kill -9 $p; }} 2>/dev/null &
+w=$!
+wait $p
+code=$?
+kill $w 2>/dev/null
+printf '\n{{"exit":%d}}\n' $code
+exit 0
+)sh",
+                     fmt::arg("folder", shell_word(remote.folder)), fmt::arg("bytes", bytes), fmt::arg("pin", pin),
+                     fmt::arg("core", core), fmt::arg("run", run), fmt::arg("no_file", no_file),
+                     fmt::arg("no_room", no_room));
+}
+
+std::string ending(int code) {
+  if (code > signal_base && code < signal_base + 65)
+    return fmt::format("ended by signal {} ({})", code - signal_base, ::strsignal(code - signal_base));
+  return fmt::format("ended with exit code {}", code);
+}
+
+// "performance governor, 45 C".
+std::string state_text(const base::Document& board) {
+  std::vector<std::string> parts;
+  if (const std::string governor(base::trim(board.at("governor").as_string())); !governor.empty())
+    parts.push_back(governor + " governor");
+  const std::string degrees(base::trim(board.at("millidegrees").as_string()));
+  if (degrees.size() > 3 && degrees.find_first_not_of("0123456789") == std::string::npos)
+    parts.push_back(degrees.substr(0, degrees.size() - 3) + " C");
+  return base::join(parts, ", ");
+}
+
+}  // namespace
+
+void AnswerReader::read(std::string_view piece) {
+  while (!piece.empty() && stage_ != Stage::garbled) {
+    if (stage_ == Stage::outputs) {
+      const std::size_t take = std::min(piece.size(), wanted_ - answer_.outputs.size());
+      answer_.outputs.append(piece.substr(0, take));
+      piece.remove_prefix(take);
+      if (answer_.outputs.size() < wanted_) return;
+      stage_ = Stage::lines;
+      ++answered_;
+      on_answer_(std::move(answer_));
+      continue;
+    }
+    const std::size_t end = piece.find('\n');
+    pending_.append(piece.substr(0, end));
+    piece.remove_prefix(end == std::string_view::npos ? piece.size() : end + 1);
+    if (pending_.size() > longest_line) {
+      if (stage_ == Stage::lines) stage_ = Stage::garbled;
+      pending_.clear();
+    }
+    if (end == std::string_view::npos) return;
+    line(std::exchange(pending_, {}));
+  }
+}
+
+void AnswerReader::line(std::string_view text) {
+  if (text.empty()) return;  // before the shell's last word
+  try {
+    const base::Document document = base::parse_json(text, "answer");
+    if (const base::Document* board = document.find("board")) {
+      state_ = state_text(*board);
+    } else if (document.find("graft") != nullptr) {
+      stage_ = Stage::lines;
+    } else if (const base::Document* code = document.find("exit")) {
+      exit_code_ = int(code->as_integer());
+    } else if (stage_ == Stage::greetings) {
+      return;
+    } else if (const base::Document* begin = document.find("begin")) {
+      began_ = int(begin->as_integer());
+    } else {
+      answer_ = {};
+      answer_.kernel = int(document.at("end").as_integer());
+      const double runs = document.at("runs").as_number();
+      answer_.first = document.at("first").as_number() * 1e-9;
+      for (const base::Document& time : document.at("times").as_list())
+        answer_.seconds.push_back(std::max(time.as_number(), 1.0) * 1e-9 / runs);
+      const std::int64_t bytes = document.at("bytes").as_integer();
+      if (answer_.kernel != began_ || !(runs >= 1) || bytes < 1 || std::size_t(bytes) > most_output_bytes)
+        throw base::UserError("answer", "makes no sense");
+      wanted_ = std::size_t(bytes);
+      stage_ = Stage::outputs;
+    }
+  } catch (const base::UserError&) {  // a line that is none of ours
+    if (stage_ == Stage::lines) stage_ = Stage::garbled;
+  }
+}
+
+Board::Board(const Remote& remote, std::size_t which) : remote_(remote) {
+  name_ = remote.ssh.empty() ? base::join(remote.prefix, " ") : remote.ssh.at(which);
+  if (!remote.ssh.empty()) remote_.ssh = {remote.ssh.at(which)};
+}
+
+std::vector<std::string> Board::command(std::string_view script) const {
+  std::vector<std::string> words = {"ssh",
+                                    "-o",
+                                    "BatchMode=yes",
+                                    "-o",
+                                    "ConnectTimeout=15",
+                                    "-o",
+                                    "ServerAliveInterval=5",
+                                    "-o",
+                                    "ServerAliveCountMax=3"};
+  if (!remote_.ssh_config.empty()) words.insert(words.end(), {"-F", remote_.ssh_config});
+  words.insert(words.end(), {"--", remote_.ssh[0], "exec sh -c " + shell_word(script)});
+  return words;
+}
+
+Delivery Board::run(std::string_view executable, int kernels, std::chrono::milliseconds silence,
+                    const std::function<void(Answer)>& on_answer, const std::function<bool()>& stop) const {
+  AnswerReader reader(on_answer);
+  base::Exchange exchange;
+  exchange.on_output = [&](std::string_view piece) { reader.read(piece); };
+  exchange.silence = silence;
+  exchange.stop = stop;
+  const bool here = remote_.ssh.empty();
+  std::unique_ptr<TemporaryProgram> file;
+  std::vector<std::string> words;
+  if (here) {
+    file = std::make_unique<TemporaryProgram>(executable);
+    words = remote_.prefix;
+    words.push_back(file->path());
+  } else {
+    words = command(script_of(remote_, executable.size()));
+    exchange.input = executable;
+    exchange.input_ends = false;
+  }
+  const base::Finished finished = base::run_process(words, exchange, std::chrono::hours(24));
+
+  Delivery delivery;
+  delivery.answered = reader.answered();
+  delivery.began = reader.began_kernel();
+  delivery.state = reader.state();
+  if (here && !finished.timed_out) {
+    delivery.ended = true;
+    delivery.exit_code = finished.signal != 0 ? signal_base + finished.signal : finished.exit_code;
+  } else if (!here && reader.exit_code() >= 0) {
+    delivery.ended = true;
+    delivery.exit_code = reader.exit_code();
+  }
+  const std::string said = first_line(finished.err);
+  if (reader.is_garbled()) {
+    delivery.ended = false;
+    delivery.reason = "its answer is none of an executable of graft";
+  } else if (finished.timed_out) {
+    delivery.reason = fmt::format("nothing was heard for {:g} s", double(silence.count()) * 1e-3);
+  } else if (!delivery.ended && finished.exit_code == no_file) {
+    delivery.reason = fmt::format("no file can be made in {}{}", remote_.folder, said.empty() ? "" : ": " + said);
+  } else if (!delivery.ended && finished.exit_code == no_room) {
+    delivery.reason = fmt::format("no room for {} bytes in {}", executable.size(), remote_.folder);
+  } else if (!delivery.ended) {
+    delivery.reason = said.empty() ? fmt::format("ssh ended with exit code {}", finished.exit_code) : said;
+  } else if (delivery.answered < kernels) {
+    delivery.reason = delivery.exit_code == 0 ? "no answer on its standard output" : ending(delivery.exit_code);
+    if (!said.empty() && delivery.exit_code != 0) delivery.reason += ": " + said;
+  }
+  return delivery;
+}
+
+std::string Board::shell(const std::string& script, std::chrono::milliseconds deadline) const {
+  const base::Finished finished = base::run_process(command(script), deadline);
+  if (finished.timed_out)
+    throw base::Failure(fmt::format("{}: no answer within {:g} s", name_, double(deadline.count()) * 1e-3));
+  if (finished.exit_code != 0)
+    throw base::Failure(fmt::format("{}: {}", name_,
+                                    finished.err.empty()
+                                        ? fmt::format("ssh ended with exit code {}", finished.exit_code)
+                                        : first_line(finished.err)));
+  return finished.out;
+}
+
+}  // namespace graft::tasks

@@ -1,0 +1,83 @@
+// Running an executable of kernels (codegen/machine/link.h) where the code is for: behind a command prefix on this
+// machine, or on a board. A board needs sshd, a POSIX shell, mktemp and head, nothing of ours, and nothing listens
+// there: one ssh connection takes the executable in, runs it, and carries out what it writes. When the connection ends,
+// for whatever reason, the shell on the board kills the program and removes the file.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tasks/platform.h"
+
+namespace graft::tasks {
+
+// What the executable said of one of its kernels.
+struct Answer {
+  int kernel = 0;
+  double first = 0;             // seconds of the first run
+  std::vector<double> seconds;  // of one run, by repetition
+  std::string outputs;          // bytes
+};
+
+// Takes apart what an executable writes, piece by piece as it comes.
+class AnswerReader {
+ public:
+  explicit AnswerReader(std::function<void(Answer)> on_answer) : on_answer_(std::move(on_answer)) {}
+  // Bytes in front of the executable's first line (greetings of shells) are skipped; what comes behind a line that is
+  // none of its own is, too.
+  void read(std::string_view piece);
+
+  bool began() const { return began_ >= 0; }
+  int began_kernel() const { return began_; }          // the last one that began; -1
+  int answered() const { return answered_; }           // so many have ended
+  int exit_code() const { return exit_code_; }         // as the board's shell tells it at the end; -1: it did not
+  const std::string& state() const { return state_; }  // what the board said of itself; ""
+  bool is_garbled() const { return stage_ == Stage::garbled; }
+
+ private:
+  enum class Stage { greetings, lines, outputs, garbled };
+  void line(std::string_view text);
+
+  std::function<void(Answer)> on_answer_;
+  Stage stage_ = Stage::greetings;
+  std::string pending_;  // of a line, or of outputs
+  std::size_t wanted_ = 0;
+  Answer answer_;
+  std::string state_;
+  int began_ = -1, answered_ = 0, exit_code_ = -1;
+};
+
+// One execution.
+struct Delivery {
+  int answered = 0;
+  int began = -1;      // the last kernel that began
+  bool ended = false;  // the program itself came to an end, of which we know how:
+  int exit_code = 0;   // 128 + signal where one ended it
+  std::string reason;  // why it is over too early, in words; empty when all is well
+  std::string state;   // "performance governor, 45 C": what the board said of itself before, where it could be read
+};
+
+// The destination `ssh[which]`, or the command prefix.
+class Board {
+ public:
+  Board(const Remote& remote, std::size_t which);
+  const std::string& name() const { return name_; }
+  // Runs an executable; each kernel is handed over as its outputs are complete. `silence`: the longest time without a
+  // sign of life; `stop` is asked now and then whether to end it. Throws Failure when the command cannot be started.
+  Delivery run(std::string_view executable, int kernels, std::chrono::milliseconds silence,
+               const std::function<void(Answer)>& on_answer, const std::function<bool()>& stop = {}) const;
+  // What a POSIX shell script writes there. Failure with what ssh said.
+  std::string shell(const std::string& script, std::chrono::milliseconds deadline) const;
+
+ private:
+  std::vector<std::string> command(std::string_view script) const;
+
+  Remote remote_;
+  std::string name_;
+};
+
+}  // namespace graft::tasks

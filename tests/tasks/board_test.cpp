@@ -1,0 +1,282 @@
+// Boards that are this machine: a real sshd on a port of the loopback, whose commands run here or under qemu, and what
+// happens when it goes away.
+#include "tasks/board.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "tasks/measurer.h"
+#include "tasks/probe.h"
+#include "tasks/remote.h"
+#include "tests/base/support.h"
+#include "tests/tasks/sshd.h"
+#include "tests/tasks/support.h"
+
+namespace graft::tasks {
+namespace {
+
+using base::Folder;
+using datasets::Status;
+using test::candidate;
+using test::expect_contains;
+using test::message_of;
+using test::small_matmul;
+using test::Sshd;
+
+struct Heard {
+  std::vector<Answer> answers;
+  AnswerReader reader{[this](Answer answer) { answers.push_back(std::move(answer)); }};
+};
+
+constexpr const char* answer_text =
+    "Welcome to the board!\n{\"board\":{\"governor\":\"performance\\n\",\"millidegrees\":\"45123\"}}\n"
+    "{\"graft\":1,\"kernels\":2}\n{\"begin\":0}\n"
+    "{\"end\":0,\"first\":1000,\"runs\":4,\"times\":[2000,4000],\"bytes\":3}\nab\n{\"begin\":1}\n";
+
+TEST(AnswerReader, TakesWhatComesInPieces) {
+  for (const std::size_t size : {1u, 2u, 7u, 1000u}) {
+    Heard heard;
+    const std::string_view text = answer_text;
+    for (std::size_t at = 0; at < text.size(); at += size) heard.reader.read(text.substr(at, size));
+    ASSERT_EQ(heard.answers.size(), 1u) << size;
+    EXPECT_EQ(heard.answers[0].kernel, 0);
+    EXPECT_NEAR(heard.answers[0].first, 1e-6, 1e-15);
+    ASSERT_EQ(heard.answers[0].seconds.size(), 2u);
+    EXPECT_NEAR(heard.answers[0].seconds[1], 1e-6, 1e-15);
+    EXPECT_EQ(heard.answers[0].outputs, "ab\n");
+    EXPECT_EQ(heard.reader.began_kernel(), 1);
+    EXPECT_EQ(heard.reader.answered(), 1);
+    EXPECT_EQ(heard.reader.state(), "performance governor, 45 C");
+    EXPECT_EQ(heard.reader.exit_code(), -1);
+    EXPECT_FALSE(heard.reader.is_garbled());
+    heard.reader.read("\n{\"exit\":139}\n");
+    EXPECT_EQ(heard.reader.exit_code(), 139);
+  }
+}
+
+TEST(AnswerReader, HearsNothingMoreBehindWhatIsNoneOfIts) {
+  for (const char* const line : {"hello\n", "{\"end\":1,\"first\":1,\"runs\":1,\"times\":[],\"bytes\":1}\n",
+                                 "{\"end\":0}\n", "{\"end\":0,\"first\":1,\"runs\":0,\"times\":[],\"bytes\":1}\n",
+                                 "{\"end\":0,\"first\":1,\"runs\":1,\"times\":[],\"bytes\":99999999999}\n", "[1]\n"}) {
+    Heard heard;
+    heard.reader.read("{\"graft\":1,\"kernels\":2}\n{\"begin\":0}\n");
+    heard.reader.read(line);
+    EXPECT_TRUE(heard.reader.is_garbled()) << line;
+    heard.reader.read("{\"end\":0,\"first\":1,\"runs\":1,\"times\":[5],\"bytes\":1}\nx");
+    EXPECT_TRUE(heard.answers.empty()) << line;
+  }
+  Heard endless;
+  endless.reader.read("{\"graft\":1,\"kernels\":2}\n");
+  for (int i = 0; i < 40; ++i) endless.reader.read(std::string(1 << 15, 'x'));
+  EXPECT_TRUE(endless.reader.is_garbled());
+}
+
+Platform platform_of(const Sshd& sshd, const std::string& more = "") {
+  return parse_platform("name: ssh:here\ntarget: " + codegen::to_document(codegen::host_target()).to_json() +
+                            "\nremote:\n  ssh: board\n  ssh_config: " + sshd.config() + "\n  folder: " + sshd.folder() +
+                            "\n  retry_seconds: 0.2\n" + more,
+                        "here.yaml");
+}
+
+struct Notes : base::Monitor {
+  std::vector<std::string> lines;
+  void note(std::string_view line) override { lines.emplace_back(line); }
+};
+
+std::vector<codegen::Candidate> tilings() {
+  std::vector<codegen::Candidate> all;
+  for (const int rows : {1, 2, 4, 8})
+    for (const int columns : {1, 2, 4, 8, 16})
+      all.push_back(candidate(small_matmul(), fmt::format("sketch t\ntile C i {}\ntile C j {}\norder C i.0 j.0 l.0 i.1 "
+                                                          "j.1\n",
+                                                          rows, columns)));
+  return all;
+}
+
+std::vector<Measured> measured(Measurer& measurer, const std::vector<codegen::Candidate>& batch,
+                               base::Monitor& monitor) {
+  std::vector<Measured> results;
+  measurer.measure(
+      batch, [&](const Measured& one) { results.push_back(one); }, monitor);
+  return results;
+}
+
+void expect_all_ok(const std::vector<Measured>& results, std::size_t count) {
+  ASSERT_EQ(results.size(), count);
+  for (std::size_t i = 0; i < count; ++i) {
+    EXPECT_EQ(results[i].position, std::int64_t(i));
+    EXPECT_EQ(results[i].measurement.status, Status::ok) << i << " " << results[i].measurement.reason;
+    EXPECT_EQ(results[i].measurement.seconds.size(), 3u);
+  }
+}
+
+MeasureSettings quick() {
+  MeasureSettings settings;
+  settings.minimum_seconds = 1e-4;
+  settings.timeout_seconds = 2;
+  return settings;
+}
+
+TEST(Board, MeasuresOverSsh) {
+  const Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  Notes notes;
+  const auto measurer = make_measurer(platform_of(sshd), quick());
+  const auto batch = tilings();
+  const auto results = measured(*measurer, batch, notes);
+  expect_all_ok(results, batch.size());
+  EXPECT_EQ(results[0].measurement.check, "remote");
+  EXPECT_TRUE(sshd.leftovers().empty()) << sshd.leftovers().front();
+}
+
+TEST(Board, EveryProgramHasAResultWhateverHappensToItsExecutable) {
+  const Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  // What it writes breaks off in the middle, always.
+  std::vector<codegen::Candidate> batch = tilings();
+  batch.resize(4);
+  Notes notes;
+  Platform platform = platform_of(sshd, "  runner: [sh, -c, '\"$0\" | head -c 9000']\n");
+  const auto measurer = make_measurer(platform, quick());
+  const auto results = measured(*measurer, batch, notes);
+  ASSERT_EQ(results.size(), 4u);
+}
+
+TEST(Board, AConnectionThatIsCutCostsNothing) {
+  Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  Notes notes;
+  MeasureSettings settings = quick();
+  settings.minimum_seconds = 0.02;  // so that there is something to cut
+  const auto measurer = make_measurer(platform_of(sshd), settings);
+  std::atomic<bool> over = false;
+  std::thread cutter([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    if (!over) sshd.cut();
+  });
+  const auto batch = tilings();
+  const auto results = measured(*measurer, batch, notes);
+  over = true;
+  cutter.join();
+  expect_all_ok(results, batch.size());
+  EXPECT_FALSE(notes.lines.empty());
+}
+
+TEST(Board, OneThatIsAwayForAWhileIsAskedAgain) {
+  Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  sshd.stop();
+  Notes notes;
+  const auto measurer = make_measurer(platform_of(sshd), quick());
+  std::thread back([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    sshd.start();
+  });
+  const auto batch = tilings();
+  const auto results = measured(*measurer, batch, notes);
+  back.join();
+  expect_all_ok(results, batch.size());
+  ASSERT_FALSE(notes.lines.empty());
+  expect_contains(notes.lines.front(), "again in 0.2 s");
+}
+
+TEST(Board, OneThatStaysAwayIsGivenUp) {
+  Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  sshd.stop();
+  Notes notes;
+  const auto measurer = make_measurer(platform_of(sshd, "  attempts: 2\n"), quick());
+  expect_contains(message_of<base::Failure>([&] { measured(*measurer, tilings(), notes); }), "board: ");
+}
+
+TEST(Board, TwoBoardsShareTheWorkAndOneMayGo) {
+  Sshd first, second;
+  if (!first.works() || !second.works()) GTEST_SKIP() << first.why_not();
+  const Folder folder;
+  base::replace_file(folder / "config", base::read_file(first.config()) + second.host_entry("other"));
+  Platform platform = platform_of(first, "  attempts: 2\n");
+  Remote remote = std::get<Remote>(platform.how);
+  remote.ssh = {"board", "other"};
+  remote.ssh_config = (folder / "config").string();
+  platform.how = remote;
+  second.stop();
+  Notes notes;
+  const auto measurer = make_measurer(platform, quick());
+  const auto batch = tilings();
+  expect_all_ok(measured(*measurer, batch, notes), batch.size());
+}
+
+TEST(Board, AFullDiskIsSaid) {
+  const Sshd sshd("ForceCommand ulimit -f 8; eval \"$SSH_ORIGINAL_COMMAND\"\n");
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  Notes notes;
+  const auto measurer = make_measurer(platform_of(sshd, "  attempts: 2\n"), quick());
+  expect_contains(message_of<base::Failure>([&] { measured(*measurer, tilings(), notes); }), "no room for ");
+  EXPECT_TRUE(sshd.leftovers().empty());
+}
+
+TEST(Board, RunsUnderTheRunnerThere) {
+  const Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
+  Platform platform = platform_of(sshd, "  runner: [qemu-riscv64]\n");
+  platform.target = platform_named("model:sifive-p450").target;
+  EXPECT_EQ(source_of(platform), "emulated");
+  Notes notes;
+  std::vector<codegen::Candidate> batch = tilings();
+  batch.resize(3);
+  const auto results = measured(*make_measurer(platform, quick()), batch, notes);
+  expect_all_ok(results, 3);
+  EXPECT_EQ(results[0].measurement.check, "qemu");
+}
+
+TEST(Board, AnswersScripts) {
+  const Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  const Board board(std::get<Remote>(platform_of(sshd).how), 0);
+  EXPECT_EQ(board.shell("printf \"it's %d\" $((6*7))", std::chrono::seconds(20)), "it's 42");
+  EXPECT_THROW(board.shell("exit 3", std::chrono::seconds(20)), base::Failure);
+}
+
+TEST(Board, IsProbed) {
+  const Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  Remote remote;
+  remote.ssh = {"board"};
+  remote.ssh_config = sshd.config();
+  remote.folder = sshd.folder();
+  const Platform same = parse_platform(probed(remote), "probed");
+  EXPECT_EQ(same.name, "ssh:board");
+  EXPECT_EQ(source_of(same), "remote");
+  EXPECT_EQ(same.target.cores, codegen::host_target().cores);
+  EXPECT_EQ(same.target.l1_bytes, codegen::host_target().l1_bytes);
+  EXPECT_EQ(std::get<Remote>(same.how).folder, sshd.folder());
+  Notes notes;
+  std::vector<codegen::Candidate> batch = tilings();
+  batch.resize(2);
+  expect_all_ok(measured(*make_measurer(same, quick()), batch, notes), 2);
+
+  if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
+  remote.runner = {"qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256"};
+  const Platform riscv = parse_platform(probed(remote), "probed");
+  EXPECT_EQ(source_of(riscv), "emulated");
+  EXPECT_EQ(riscv.target.triple, "riscv64-unknown-linux-gnu");
+  EXPECT_EQ(riscv.target.vector_bits, 256);
+  EXPECT_FALSE(riscv.target.l1_bytes);
+  expect_all_ok(measured(*make_measurer(riscv, quick()), batch, notes), 2);
+}
+
+TEST(Board, OneThatDoesNotAnswerIsNotProbed) {
+  Remote remote;
+  remote.ssh = {"board"};
+  remote.ssh_config = "/dev/null";
+  EXPECT_THROW(probed(remote), base::Failure);
+}
+
+}  // namespace
+}  // namespace graft::tasks
