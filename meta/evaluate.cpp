@@ -57,14 +57,23 @@ struct Draw {
 
 // `shots` rows of each group that supports, and what is left of those that are judged: of `judge_last` rows, those alone.
 Draw draw_rows(const std::vector<Examples>& groups, const std::vector<char>& supports, const std::vector<char>& judged,
-               int shots, std::int64_t judge_last, int number, std::uint64_t seed) {
+               SupportChoice choice, int shots, std::int64_t judge_last, int number, std::uint64_t seed) {
   Draw out;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     // One permutation for all shots: a larger support contains the smaller ones.
     base::Stream stream(seed, fmt::format("support {}", g), std::uint64_t(number));
     const std::int64_t open = groups[g].size() - judge_last;
-    const std::vector<std::int64_t> rows = stream.choose(open, open);
+    std::vector<std::int64_t> rows = stream.choose(open, open);
     const std::ptrdiff_t cut = supports[g] != 0 ? shots : 0;
+    if (cut > 0 && choice != SupportChoice::random) {
+      // Of a pool drawn at random, as on a board that has not all programs either.
+      constexpr std::int64_t most = 300;
+      const std::vector<std::int64_t> pool(rows.begin(), rows.begin() + std::min(open, std::max<std::int64_t>(most, cut)));
+      std::vector<char> is_support(std::size_t(groups[g].size()), 0);
+      for (const std::int64_t p : chosen_support(choice, features::chosen(groups[g].features, pool), cut, stream))
+        is_support[std::size_t(pool[std::size_t(p)])] = 1;
+      std::stable_partition(rows.begin(), rows.end(), [&](std::int64_t r) { return is_support[std::size_t(r)] != 0; });
+    }
     if (cut > 0) out.support.push_back(chosen(groups[g], {rows.begin(), rows.begin() + cut}));
     if (judged[g] != 0) {
       out.judged.push_back(g);
@@ -83,7 +92,7 @@ Draw draw_rows(const std::vector<Examples>& groups, const std::vector<char>& sup
 Draw draw_support(const std::vector<Examples>& groups, const EvaluationSettings& settings, int shots, int number) {
   const std::uint64_t seed = settings.learner.seed;
   const std::vector<char> all(groups.size(), 1);
-  if (settings.regime == Regime::seen) return draw_rows(groups, all, all, shots, settings.judge_last, number, seed);
+  if (settings.regime == Regime::seen) return draw_rows(groups, all, all, settings.support, shots, settings.judge_last, number, seed);
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t(0));
   base::Stream(seed, "judged workloads", std::uint64_t(number)).shuffle(order);
@@ -92,7 +101,7 @@ Draw draw_support(const std::vector<Examples>& groups, const EvaluationSettings&
     supports[order[i]] = 0;
     judged[order[i]] = 1;
   }
-  return draw_rows(groups, supports, judged, shots, settings.judge_last, number, seed);
+  return draw_rows(groups, supports, judged, settings.support, shots, settings.judge_last, number, seed);
 }
 
 // Which groups are of these workloads (none: all). UserError for a workload that was not measured.
@@ -228,6 +237,7 @@ const std::vector<Method>& methods() {
                                             {"ridge", "ridge"},
                                             {"bayes-ridge", "bayes-ridge"},
                                             {"residual", "residual"},
+                                            {"adaptive", "adaptive"},
                                             {"maml", "maml"},
                                             {"fomaml", "fomaml"},
                                             {"reptile", "reptile"},
@@ -332,7 +342,7 @@ std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::s
     LearnerSettings learner = settings.learner;
     learner.threads = 1;  // draws run side by side instead
     learner.seed += std::uint64_t(piece % draws);
-    const Draw draw = draw_rows(own.groups, trains, judged, settings.shots[std::size_t(piece / draws)],
+    const Draw draw = draw_rows(own.groups, trains, judged, SupportChoice::random, settings.shots[std::size_t(piece / draws)],
                                 0, int(piece % draws), settings.learner.seed);
     TaskSet known = own;
     known.groups = draw.support;

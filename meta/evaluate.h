@@ -8,6 +8,7 @@
 #include "base/monitor.h"
 #include "base/statistics.h"
 #include "meta/learner.h"
+#include "meta/support.h"
 #include "meta/task_set.h"
 
 namespace graft::meta {
@@ -34,6 +35,7 @@ struct EvaluationSettings {
   // From 1 on: the last so many programs of each workload are what is judged, and no platform's are trained on or drawn
   // as support. Where all platforms measured the same programs in one order, judged programs are new ones, too.
   std::int64_t judge_last = 0;
+  SupportChoice support = SupportChoice::random;
   // In domain: `shots` programs of each of `train_workloads` are what a method learns from, and the other programs of
   // `judge_workloads` what it is judged on (by canonical text; none named: all).
   std::vector<std::string> train_workloads, judge_workloads;

@@ -19,7 +19,7 @@ struct Flags {
   std::vector<std::string> datasets,
       methods{"zero-shot", "scratch", "nearest", "finetune", "ridge", "residual", "maml", "reptile"},
       shots{"0", "5", "10", "20", "32", "64"}, train_workloads, judge_workloads, targets{"all"}, sources;
-  std::string regime = "seen", out;
+  std::string regime = "seen", out, support = "random";
   std::int64_t draws = 20, judge_last = 0;
   NetworkFlags network;
 };
@@ -60,6 +60,7 @@ base::Document request_of(const Flags& flags, const Session& session) {
       .set("judge_workloads", words(flags.judge_workloads))
       .set("seed", std::int64_t(session.seed));
   if (!flags.sources.empty()) request.set("sources", words(flags.sources));
+  if (flags.support != "random") request.set("support", flags.support);
   if (flags.judge_last > 0) request.set("judge_last", flags.judge_last);
   flags.network.put(request);
   return request;
@@ -191,6 +192,7 @@ int evaluate(const Flags& flags, Session& session) {
   settings.learner = flags.network.settings(session);
   settings.sources = flags.sources;
   settings.judge_last = flags.judge_last;
+  settings.support = meta::support_choice_named(flags.support);
 
   const meta::TaskSet tasks =
       meta::make_task_set(read_datasets(flags.datasets), flags.network.used_encoding(), session.threads);
@@ -267,6 +269,9 @@ Command evaluate_command() {
         const auto flags = std::make_shared<Flags>();
         options.positionals("DATA.h5", flags->datasets, "datasets of at least two platforms");
         options.list("target", flags->targets, "platforms to judge on, or all: each in turn");
+        options.text("support", flags->support,
+                     "how the support is chosen from 300 random programs a workload: random, kmeans, d_optimal (a linear model's "
+                     "uncertainty) or uncertain (a Gaussian process's)");
         options.list("sources", flags->sources, "platforms to train on; default: all but the target");
         options.integer("judge-last", flags->judge_last, 0,
                         "judge on the last so many programs of each workload, which no platform's training or support has "

@@ -27,15 +27,17 @@ auto pass(const NetworkOf<T>& network, std::span<const T> theta, const Batch<T>&
   return tape;
 }
 
-// Where the batch has nothing to compare, all but theta is left empty and the gradient 0.
+// Takes the step's theta and fills in the rest. Where the batch has nothing to compare there is no tape and the gradient
+// is 0.
 template <class T>
-Step<T> step_at(const NetworkOf<T>& network, std::vector<T> theta, const Batch<T>& batch) {
-  Step<T> out;
-  out.theta = std::move(theta);
-  out.gradient.assign(out.theta.size(), T(0));
-  if (!batch.objective.empty())
-    out.tape = pass<T>(network, out.theta, batch, out.scores, out.by_scores, out.gradient);
-  return out;
+void take(Step<T>& step, const NetworkOf<T>& network, const Batch<T>& batch) {
+  step.gradient.resize(step.theta.size());
+  if (batch.objective.empty()) {
+    std::fill(step.gradient.begin(), step.gradient.end(), T(0));
+    step.tape.reset();
+  } else {
+    step.tape = pass<T>(network, step.theta, batch, step.scores, step.by_scores, step.gradient);
+  }
 }
 
 template <class T>
@@ -73,20 +75,38 @@ void with_rates(const NetworkOf<T>& network, const Rates<T>& rates, std::int64_t
   }
 }
 
+// The way through the steps: steps[k] before step k, and the adapted parameters as theta of one more.
 template <class T>
-std::vector<T> walk(const NetworkOf<T>& network, const Rates<T>& rates, std::span<const T> theta,
-                    const Batch<T>& support, std::vector<Step<T>>* steps) {
-  std::vector<T> current(theta.begin(), theta.end());
-  for (std::int64_t k = 0; k < rates.steps; ++k) {
-    Step<T> step = step_at<T>(network, current, support);
-    with_rates<T>(network, rates, k, [&](std::size_t begin, std::size_t end, std::size_t, T rate) {
+void walk(const NetworkOf<T>& network, const Rates<T>& rates, std::span<const T> theta, const Batch<T>& support,
+          std::vector<Step<T>>& steps) {
+  steps.resize(std::size_t(rates.steps) + 1);
+  steps.front().theta.assign(theta.begin(), theta.end());
+  for (std::size_t k = 0; k < std::size_t(rates.steps); ++k) {
+    take<T>(steps[k], network, support);
+    steps[k + 1].theta.resize(theta.size());
+    const T *const from = steps[k].theta.data(), *const gradient = steps[k].gradient.data();
+    T* const to = steps[k + 1].theta.data();
+    with_rates<T>(network, rates, std::int64_t(k), [&](std::size_t begin, std::size_t end, std::size_t, T rate) {
 #pragma omp simd
-      for (std::size_t i = begin; i < end; ++i) current[i] -= rate * step.gradient[i];
+      for (std::size_t i = begin; i < end; ++i) to[i] = from[i] - rate * gradient[i];
     });
-    if (steps != nullptr) steps->push_back(std::move(step));
   }
-  return current;
 }
+
+// What a thread needs for one walk after the other: fresh pages would cost as much as the arithmetic on them. Tapes are
+// let go by their owner, for they refer to its batch.
+template <class T>
+struct Room {
+  std::vector<Step<T>> steps;
+  std::vector<T> stepped, product;
+  static Room& of_this_thread() {
+    thread_local Room room;
+    return room;
+  }
+  void let_go() {
+    for (Step<T>& step : steps) step.tape.reset();
+  }
+};
 
 }  // namespace
 
@@ -106,14 +126,20 @@ void loss_gradient(const NetworkOf<T>& network, std::span<const T> theta, const 
 template <class T>
 void loss_hessian_product(const NetworkOf<T>& network, std::span<const T> theta, const Batch<T>& batch,
                           std::span<const T> v, std::span<T> product) {
-  hessian_product<T>(network, step_at<T>(network, {theta.begin(), theta.end()}, batch), batch, v, product);
+  Step<T> step;
+  step.theta.assign(theta.begin(), theta.end());
+  take<T>(step, network, batch);
+  hessian_product<T>(network, step, batch, v, product);
 }
 
 template <class T>
 std::vector<T> adapt(const NetworkOf<T>& network, const Rates<T>& rates, std::span<const T> theta,
                      const Batch<T>& support) {
   if (support.objective.empty()) return {theta.begin(), theta.end()};
-  return walk<T>(network, rates, theta, support, nullptr);
+  Room<T>& room = Room<T>::of_this_thread();
+  walk<T>(network, rates, theta, support, room.steps);
+  room.let_go();
+  return room.steps.back().theta;
 }
 
 template <class T>
@@ -121,29 +147,34 @@ MetaGradient<T> meta_gradient(const NetworkOf<T>& network, OuterRule rule, const
                               std::span<const T> theta, const Batch<T>& support, const Batch<T>& query,
                               std::span<const double> step_weights) {
   assert(step_weights.empty() || std::int64_t(step_weights.size()) == rates.steps);
-  std::vector<Step<T>> steps;
-  const std::vector<T> adapted = walk<T>(network, rates, theta, support, &steps);
+  Room<T>& room = Room<T>::of_this_thread();
+  std::vector<Step<T>>& steps = room.steps;
+  walk<T>(network, rates, theta, support, steps);
   MetaGradient<T> out;
   out.theta.resize(theta.size());
   out.rates.assign(rates.values.size(), T(0));
   if (rule == OuterRule::towards) {
-    for (std::size_t i = 0; i < theta.size(); ++i) out.theta[i] = theta[i] - adapted[i];
+    for (std::size_t i = 0; i < theta.size(); ++i) out.theta[i] = theta[i] - steps.back().theta[i];
+    room.let_go();
     return out;
   }
   std::vector<T>& v = out.theta;  // of the outer loss by theta_k, from k = K down to 0
-  std::vector<T> stepped(theta.size()), product(theta.size());
+  std::vector<T>&stepped = room.stepped, &product = room.product;
+  stepped.resize(theta.size());
+  product.resize(theta.size());
+  const std::size_t last = steps.size() - 1;
   // The query's part after `after` steps.
-  const auto add_query = [&](std::size_t after, std::span<const T> at) {
-    const T weight = step_weights.empty() ? T(after == steps.size() ? 1 : 0) : T(step_weights[after - 1]);
+  const auto add_query = [&](std::size_t after) {
+    const T weight = step_weights.empty() || after == 0 ? T(after == last ? 1 : 0) : T(step_weights[after - 1]);
     if (weight == 0) return;
     T loss = 0;
-    loss_gradient<T>(network, at, query, product, &loss);
+    loss_gradient<T>(network, steps[after].theta, query, product, &loss);
     out.query_loss += weight * loss;
     for (std::size_t i = 0; i < v.size(); ++i) v[i] += weight * product[i];
   };
-  if (steps.empty()) loss_gradient<T>(network, adapted, query, v, &out.query_loss);
-  for (std::size_t k = steps.size(); k-- > 0;) {
-    add_query(k + 1, k + 1 == steps.size() ? adapted : steps[k + 1].theta);
+  add_query(last);
+  for (std::size_t k = last; k-- > 0;) {
+    if (k + 1 < last) add_query(k + 1);
     with_rates<T>(network, rates, std::int64_t(k), [&](std::size_t begin, std::size_t end, std::size_t number, T rate) {
       T by_rate = 0;
       const T *const by_query = v.data(), *const taken = steps[k].gradient.data();
@@ -159,6 +190,7 @@ MetaGradient<T> meta_gradient(const NetworkOf<T>& network, OuterRule rule, const
     hessian_product<T>(network, steps[k], support, stepped, product);
     for (std::size_t i = 0; i < theta.size(); ++i) v[i] -= product[i];
   }
+  room.let_go();
   return out;
 }
 

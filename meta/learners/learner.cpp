@@ -53,6 +53,7 @@ const std::vector<LearnerEntry>& learners() {
       {"bayes-ridge", "the same with the shrinkage of most evidence for each support", make_bayes_ridge_learner},
       {"residual", "one network per platform; adapts by kernel ridge on the features and their scores",
        make_residual_learner},
+      {"adaptive", "residual, a fine-tuned network, or scratch: what the support says", make_adaptive_learner},
       {"maml", "a network meta-trained through its adaptation, exact second order", make_maml_learner},
       {"fomaml", "the same to first order", make_fomaml_learner},
       {"reptile", "a network moved towards its adapted versions", make_reptile_learner},

@@ -15,6 +15,7 @@ std::unique_ptr<Learner> make_ridge_learner();
 std::unique_ptr<Learner> make_bayes_ridge_learner();
 std::unique_ptr<Learner> make_residual_learner();
 std::unique_ptr<Learner> make_nearest_learner();
+std::unique_ptr<Learner> make_adaptive_learner();
 std::unique_ptr<Learner> make_maml_learner();
 std::unique_ptr<Learner> make_fomaml_learner();
 std::unique_ptr<Learner> make_reptile_learner();

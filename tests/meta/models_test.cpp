@@ -432,7 +432,7 @@ INSTANTIATE_TEST_SUITE_P(All, EveryLearner,
                          testing::Combine(testing::Values("scratch", "pooled", "nearest", "ridge", "residual", "maml",
                                                           "fomaml", "reptile", "anil", "meta-sgd",
                                                           "maml++", "cavia", "hyper", "pooled-head", "r2d2",
-                                                          "matching", "proto", "latent", "bayes-ridge", "gbt", "gbt-scratch", "random"),
+                                                          "matching", "proto", "latent", "bayes-ridge", "adaptive", "gbt", "gbt-scratch", "random"),
                                           testing::Values(NetworkKind::mlp, NetworkKind::treegru)),
                          [](const auto& tested) {
                            std::string name = std::get<0>(tested.param);
@@ -472,7 +472,7 @@ TEST(ModelState, KindOfNetworkIsKeptAndOnceWasMlp) {
 TEST(Learners, TableIsWhatTheTestsCover) {
   std::vector<std::string> names;
   for (const LearnerEntry& entry : learners()) names.push_back(entry.name);
-  EXPECT_EQ(names.size(), 22u);
+  EXPECT_EQ(names.size(), 23u);
   EXPECT_THROW(make_learner("mamll"), base::UserError);
 }
 
