@@ -55,7 +55,8 @@ struct Draw {
   std::vector<std::vector<std::int64_t>> query;  // rows of each judged group
 };
 
-// `shots` rows of each group that supports, and what is left of those that are judged: of `judge_last` rows, those alone.
+// `shots` rows of each group that supports, and what is left of those that are judged: of `judge_last` rows, those
+// alone.
 Draw draw_rows(const std::vector<Examples>& groups, const std::vector<char>& supports, const std::vector<char>& judged,
                SupportChoice choice, int shots, std::int64_t judge_last, int number, std::uint64_t seed) {
   Draw out;
@@ -68,7 +69,8 @@ Draw draw_rows(const std::vector<Examples>& groups, const std::vector<char>& sup
     if (cut > 0 && choice != SupportChoice::random) {
       // Of a pool drawn at random, as on a board that has not all programs either.
       constexpr std::int64_t most = 300;
-      const std::vector<std::int64_t> pool(rows.begin(), rows.begin() + std::min(open, std::max<std::int64_t>(most, cut)));
+      const std::vector<std::int64_t> pool(rows.begin(),
+                                           rows.begin() + std::min(open, std::max<std::int64_t>(most, cut)));
       std::vector<char> is_support(std::size_t(groups[g].size()), 0);
       for (const std::int64_t p : chosen_support(choice, features::chosen(groups[g].features, pool), cut, stream))
         is_support[std::size_t(pool[std::size_t(p)])] = 1;
@@ -92,7 +94,8 @@ Draw draw_rows(const std::vector<Examples>& groups, const std::vector<char>& sup
 Draw draw_support(const std::vector<Examples>& groups, const EvaluationSettings& settings, int shots, int number) {
   const std::uint64_t seed = settings.learner.seed;
   const std::vector<char> all(groups.size(), 1);
-  if (settings.regime == Regime::seen) return draw_rows(groups, all, all, settings.support, shots, settings.judge_last, number, seed);
+  if (settings.regime == Regime::seen)
+    return draw_rows(groups, all, all, settings.support, shots, settings.judge_last, number, seed);
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t(0));
   base::Stream(seed, "judged workloads", std::uint64_t(number)).shuffle(order);
@@ -342,8 +345,9 @@ std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::s
     LearnerSettings learner = settings.learner;
     learner.threads = 1;  // draws run side by side instead
     learner.seed += std::uint64_t(piece % draws);
-    const Draw draw = draw_rows(own.groups, trains, judged, SupportChoice::random, settings.shots[std::size_t(piece / draws)],
-                                0, int(piece % draws), settings.learner.seed);
+    const Draw draw =
+        draw_rows(own.groups, trains, judged, SupportChoice::random, settings.shots[std::size_t(piece / draws)], 0,
+                  int(piece % draws), settings.learner.seed);
     TaskSet known = own;
     known.groups = draw.support;
     for (std::size_t m = 0; m < chosen.size(); ++m) {

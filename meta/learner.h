@@ -23,7 +23,7 @@ struct LearnerSettings {
   std::int64_t steps = 0;          // outer steps, or trees; 0: the learner's default
   std::optional<Loss> loss;        // of learners that descend one; none: the learner's default
   int members = 1;                 // from 2 on: an ensemble of so many models, each trained on its own draw of rows
-  bool guard = false;  // the support chooses between the model and scratch (models.h, kind "chosen")
+  bool guard = false;              // the support chooses between the model and scratch (models.h, kind "chosen")
   std::uint64_t seed = 1;
   int threads = 1;
   TrainingRecord* record = nullptr;  // losses and checkpoints, where they are wanted

@@ -86,10 +86,10 @@ struct NetworkShape {
     std::int64_t embedding = 64, units = 64, slots = 8;
     bool operator==(const Tree&) const = default;
   } tree = {};
-  std::int64_t outputs = 1;  // of the last layer: 1 is a score, more are an embedding of the program
-  struct Context {           // networks/conditioned.h
-    std::int64_t size = 0;   // none
-    bool everywhere = false; // shifts all biases and the head, not the first bias alone
+  std::int64_t outputs = 1;   // of the last layer: 1 is a score, more are an embedding of the program
+  struct Context {            // networks/conditioned.h
+    std::int64_t size = 0;    // none
+    bool everywhere = false;  // shifts all biases and the head, not the first bias alone
     bool operator==(const Context&) const = default;
   } context = {};
   bool operator==(const NetworkShape&) const = default;

@@ -8,9 +8,7 @@
 namespace graft::meta {
 
 TrainingRecord::TrainingRecord(std::filesystem::path folder, std::chrono::milliseconds between)
-    : folder_(std::move(folder)), between_(between) {
-  if (!folder_.empty()) std::filesystem::create_directories(folder_);
-}
+    : folder_(std::move(folder)), between_(between) {}
 
 std::filesystem::path TrainingRecord::file_of(const std::string& stage) const {
   return folder_ / (base::to_hex(base::hash_bytes(stage)) + ".h5");
@@ -30,6 +28,7 @@ void TrainingRecord::keep(const std::string& stage, bool last, const std::functi
     if (!last && now - known->second < between_) return;
     known->second = now;
   }
+  std::filesystem::create_directories(folder_);
   datasets::write_arrays(state(), file_of(stage));
 }
 

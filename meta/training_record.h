@@ -19,7 +19,8 @@ class TrainingRecord {
  public:
   // Checkpoints are kept in `folder`, which is made; none where it is empty. All stages of one training, and of no
   // other: what is found there is taken for its own.
-  explicit TrainingRecord(std::filesystem::path folder = {}, std::chrono::milliseconds between = std::chrono::seconds(20));
+  explicit TrainingRecord(std::filesystem::path folder = {},
+                          std::chrono::milliseconds between = std::chrono::seconds(20));
 
   // The last checkpoint of a stage. UserError for a file that is none.
   std::optional<base::Arrays> checkpoint(const std::string& stage);

@@ -195,8 +195,7 @@ void NetworkFlags::declare(Options& options) {
   options.integer("slots", slots, 1, "treegru: memory slots that the nodes' states are scattered over");
   options.text("backend", backend, "native or torch");
   options.integer("steps", steps, 0, "outer steps of the learners, or boosted trees; 0: their own number");
-  options.text("loss", loss,
-               "what is descended: rank, squared or lambda; default: the learner's own");
+  options.text("loss", loss, "what is descended: rank, squared or lambda; default: the learner's own");
   options.integer("members", members, 1, "from 2 on an ensemble: so many models, each trained on 80 % of the programs");
   options.flag("guard", guard, "let the support choose between the model and regression from scratch");
 }

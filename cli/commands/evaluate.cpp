@@ -270,12 +270,14 @@ Command evaluate_command() {
         options.positionals("DATA.h5", flags->datasets, "datasets of at least two platforms");
         options.list("target", flags->targets, "platforms to judge on, or all: each in turn");
         options.text("support", flags->support,
-                     "how the support is chosen from 300 random programs a workload: random, kmeans, d_optimal (a linear model's "
+                     "how the support is chosen from 300 random programs a workload: random, kmeans, d_optimal (a "
+                     "linear model's "
                      "uncertainty) or uncertain (a Gaussian process's)");
         options.list("sources", flags->sources, "platforms to train on; default: all but the target");
-        options.integer("judge-last", flags->judge_last, 0,
-                        "judge on the last so many programs of each workload, which no platform's training or support has "
-                        "seen; 0: on all that are no support");
+        options.integer(
+            "judge-last", flags->judge_last, 0,
+            "judge on the last so many programs of each workload, which no platform's training or support has "
+            "seen; 0: on all that are no support");
         options.list("methods", flags->methods, method_names());
         options.list("shots", flags->shots, "support programs per workload");
         options.integer("draws", flags->draws, 1, "support draws, the same for all methods");

@@ -106,7 +106,8 @@ std::unique_ptr<CostModel> continued(const CostModel& model, std::int64_t known,
                                                     : continued(*member, known, tasks, settings, monitor));
     return make_chosen_model(std::move(members));
   }
-  throw base::UserError("--base", fmt::format("a model of kind {} learns nothing more; train again on all datasets", kind));
+  throw base::UserError("--base",
+                        fmt::format("a model of kind {} learns nothing more; train again on all datasets", kind));
 }
 
 }  // namespace graft::meta

@@ -57,8 +57,7 @@ void try_descents(const Network& network, const Trained& trained, std::span<cons
 
 std::vector<Adaptation::Descent> chosen_descents(
     const Network& network, std::span<const PreparedGroup> groups, Loss loss, bool head_only, std::size_t folds,
-    std::uint64_t seed,
-    const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train) {
+    std::uint64_t seed, const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train) {
   std::vector<std::string> names;
   for (const PreparedGroup& group : groups) {
     if (std::find(names.begin(), names.end(), group.platform) == names.end()) names.push_back(group.platform);
@@ -70,8 +69,7 @@ std::vector<Adaptation::Descent> chosen_descents(
   for (const std::string& name : names) {
     std::vector<PreparedGroup> held_out, others;
     for (const PreparedGroup& group : groups) (group.platform == name ? held_out : others).push_back(group);
-    try_descents(network, train(others, "choosing fine-tuning without " + name), held_out, loss, head_only,
-                 seed, sums);
+    try_descents(network, train(others, "choosing fine-tuning without " + name), held_out, loss, head_only, seed, sums);
   }
   std::vector<Adaptation::Descent> chosen;
   for (std::size_t s = 0; s < descent_shots.size(); ++s) {

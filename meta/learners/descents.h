@@ -22,7 +22,6 @@ struct Trained {
 // steps included). With a single platform there is nothing to choose on: a default.
 std::vector<Adaptation::Descent> chosen_descents(
     const Network& network, std::span<const PreparedGroup> groups, Loss loss, bool head_only, std::size_t folds,
-    std::uint64_t seed,
-    const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train);
+    std::uint64_t seed, const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train);
 
 }  // namespace graft::meta

@@ -1,5 +1,5 @@
-// Learners of an embedding under a head in closed form (models/heads.h). Three are trained in episodes through the head's
-// own adaptation; `latent` with one head a source platform, whose distribution is the prior for a new one.
+// Learners of an embedding under a head in closed form (models/heads.h). Three are trained in episodes through the
+// head's own adaptation; `latent` with one head a source platform, whose distribution is the prior for a new one.
 #include "meta/learners/embedding.h"
 
 #include <algorithm>
@@ -67,7 +67,8 @@ Embedding untrained_embedding(NetworkShape shape, std::int64_t heads, std::uint6
   shape.outputs = width;
   Embedding out{shape, initial_parameters(shape, seed), {}};
   base::Stream stream(seed, "initial heads");
-  for (std::int64_t i = 0; i < heads * width; ++i) out.heads.push_back(float(stream.normal() / std::sqrt(double(width))));
+  for (std::int64_t i = 0; i < heads * width; ++i)
+    out.heads.push_back(float(stream.normal() / std::sqrt(double(width))));
   return out;
 }
 
@@ -164,8 +165,7 @@ class EpisodicLearner final : public Learner {
     for (const float value : embedding.heads) squares += double(value) * double(value) / double(width);
     std::vector<float> log_scale{kind_ == HeadKind::ridge ? float(std::log(squares + 1e-6)) : 0.0f};
     Adam adam(embedding.theta.size()), mean_adam(embedding.heads.size()), scale_adam(1);
-    const Changing changing[] = {
-        {&embedding.theta, &adam}, {&embedding.heads, &mean_adam}, {&log_scale, &scale_adam}};
+    const Changing changing[] = {{&embedding.theta, &adam}, {&embedding.heads, &mean_adam}, {&log_scale, &scale_adam}};
     Stage stage = stage_of(settings, "episodes", monitor);
     stage.steps = settings.steps > 0 ? settings.steps : episode_steps;
     run(stage, changing, [&](std::int64_t step) {
@@ -221,7 +221,7 @@ Head prior_of(const std::vector<float>& heads, double extra, double noise) {
       }
       // One source says nothing of how platforms differ: as much as it differs from nothing.
       if (platforms == 1) out.covariance[a * size + a] += out.mean[a] * out.mean[a];
-      }
+    }
   }
   for (std::size_t a = 0; a < size; ++a) trace += out.covariance[a * size + a];
   for (std::size_t a = 0; a < size; ++a) out.covariance[a * size + a] += extra * trace / double(size) + 1e-9;
@@ -243,7 +243,7 @@ class LatentLearner final : public Learner {
 
  private:
   struct Prior {
-    double extra = 0.1, noise = 0.1;
+    double extra = 0.1, noise = 0.01;
   };
 
   static Embedding train_on(const NetworkShape& shape, std::span<const PreparedGroup> groups,
@@ -269,7 +269,7 @@ class LatentLearner final : public Learner {
   static Prior chosen_prior(const NetworkShape& shape, std::span<const PreparedGroup> groups,
                             const LearnerSettings& settings, base::Monitor& monitor) {
     constexpr std::array<double, 4> extras = {0.01, 0.1, 0.3, 1};
-    constexpr std::array<double, 5> noises = {1, 0.3, 0.1, 0.03, 0.01};
+    constexpr std::array<double, 8> noises = {1, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4};  // of squared log seconds
     std::vector<PlatformGroups> platforms = by_platform(groups);
     if (platforms.size() < 3) return {};
     base::Stream(settings.seed, "left-out platforms").shuffle(platforms);

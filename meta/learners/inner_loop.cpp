@@ -27,8 +27,8 @@ auto pass(const NetworkOf<T>& network, std::span<const T> theta, const Batch<T>&
   return tape;
 }
 
-// Takes the step's theta and fills in the rest. Where the batch has nothing to compare there is no tape and the gradient
-// is 0.
+// Takes the step's theta and fills in the rest. Where the batch has nothing to compare there is no tape and the
+// gradient is 0.
 template <class T>
 void take(Step<T>& step, const NetworkOf<T>& network, const Batch<T>& batch) {
   step.gradient.resize(step.theta.size());
@@ -66,7 +66,8 @@ template <class T, class Work>
 void with_rates(const NetworkOf<T>& network, const Rates<T>& rates, std::int64_t step, const Work& work) {
   const std::size_t first = first_rate(network, rates, step);
   if (rates.per_parameter) {
-    for (std::size_t i = 0; i < std::size_t(network.parameters()); ++i) work(i, i + 1, first + i, rates.values[first + i]);
+    for (std::size_t i = 0; i < std::size_t(network.parameters()); ++i)
+      work(i, i + 1, first + i, rates.values[first + i]);
     return;
   }
   for (std::size_t b = 0; b < network.layout().size(); ++b) {

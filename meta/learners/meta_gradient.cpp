@@ -106,7 +106,8 @@ class MetaGradientLearner final : public Learner {
     Trained out{start, first_rates(network, meta_)};
     PooledSettings pooled;
     pooled.loss = loss_of(settings);
-    pooled.steps = (settings.steps > 0 ? settings.steps * meta_.warm_steps / meta_.outer_steps : meta_.warm_steps) / share;
+    pooled.steps =
+        (settings.steps > 0 ? settings.steps * meta_.warm_steps / meta_.outer_steps : meta_.warm_steps) / share;
     const std::ptrdiff_t own = network.parameters() - plain.parameters();
     std::vector<float> warm(start.begin() + own, start.end());
     train_pooled(plain, warm, groups, pooled, stage_of(settings, name + ", pooled", monitor));
@@ -119,8 +120,7 @@ class MetaGradientLearner final : public Learner {
     const Changing changing[] = {{&out.theta, &adam}, {&rates, &rates_adam}};
     run(stage, changing, [&](std::int64_t step) {
       const double progress = double(step) / double(stage.steps), left = 1 - progress;
-      const OuterRule rule =
-          meta_.anneals && progress < 0.3 ? OuterRule::first_order : meta_.rule;
+      const OuterRule rule = meta_.anneals && progress < 0.3 ? OuterRule::first_order : meta_.rule;
       const std::vector<double> step_weights = weights_of_steps(meta_, progress);
       std::vector<MetaGradient<float>> parts(std::size_t(meta_.tasks_per_step));
       base::parallel_for(meta_.tasks_per_step, settings.threads, [&](std::int64_t t) {

@@ -1,5 +1,5 @@
-// One stage of a training: steps that change a few vectors, each by an Adam of its own. Reports its progress, stops when
-// asked, and goes on from the record's checkpoint, if there is one.
+// One stage of a training: steps that change a few vectors, each by an Adam of its own. Reports its progress, stops
+// when asked, and goes on from the record's checkpoint, if there is one.
 #pragma once
 
 #include <functional>

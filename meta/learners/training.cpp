@@ -80,7 +80,8 @@ NetworkShape fitting_shape(const NetworkShape& shape, std::span<const PreparedGr
           base::Stream(settings.seed, "rows to fit", g).choose(group.programs.programs(), group.programs.programs());
       const auto cut = std::ptrdiff_t(order.size() * 4 / 5);
       known.push_back({group.platform, features::chosen(group.programs, {order.begin(), order.begin() + cut}), {}});
-      for (std::ptrdiff_t i = 0; i < cut; ++i) known.back().log_seconds.push_back(group.log_seconds[order[std::size_t(i)]]);
+      for (std::ptrdiff_t i = 0; i < cut; ++i)
+        known.back().log_seconds.push_back(group.log_seconds[order[std::size_t(i)]]);
       left_out.push_back({&group, {order.begin() + cut, order.end()}});
     }
     for (const NetworkShape* const tried : std::initializer_list<const NetworkShape*>{&linear, &shape}) {
@@ -89,10 +90,10 @@ NetworkShape fitting_shape(const NetworkShape& shape, std::span<const PreparedGr
       PooledSettings pooled;
       pooled.loss = Loss::squared;
       pooled.steps = settings.steps > 0 ? std::min<std::int64_t>(settings.steps, 200) : 200;
-      train_pooled(*network, theta, known, pooled,
-                   stage_of(settings, fmt::format("choosing a shape on {}: {} layers", platform.platform,
-                                                  tried->hidden.size()),
-                            monitor));
+      train_pooled(
+          *network, theta, known, pooled,
+          stage_of(settings, fmt::format("choosing a shape on {}: {} layers", platform.platform, tried->hidden.size()),
+                   monitor));
       for (const Selection& rows : left_out) {
         if (rows.programs.size() < 2) continue;
         const double quality = rank_correlation_of(*network, theta, rows);
@@ -115,7 +116,8 @@ double rank_correlation_of(const Network& network, std::span<const float> theta,
 std::vector<PlatformGroups> by_platform(std::span<const PreparedGroup> groups) {
   std::vector<PlatformGroups> out;
   for (const PreparedGroup& group : groups) {
-    auto own = std::find_if(out.begin(), out.end(), [&](const auto& known) { return known.platform == group.platform; });
+    auto own =
+        std::find_if(out.begin(), out.end(), [&](const auto& known) { return known.platform == group.platform; });
     if (own == out.end()) own = out.insert(out.end(), {group.platform, {}});
     own->groups.push_back(&group);
   }

@@ -102,7 +102,8 @@ class ChosenModel final : public CostModel {
     for (std::int64_t f = 0; f < folds; ++f) {
       const Fold fold = fold_of(support, f);
       for (const auto& left_out : fold.left_out) judged += double(left_out.size());
-      for (std::size_t m = 0; m < members_->size(); ++m) judge(*(*members_)[m]->adapted(fold.kept), support, fold, pairs[m]);
+      for (std::size_t m = 0; m < members_->size(); ++m)
+        judge(*(*members_)[m]->adapted(fold.kept), support, fold, pairs[m]);
     }
     if (pairs.front().all == 0) return 0;
     const double chance = 0.25 / std::sqrt(judged);

@@ -92,7 +92,8 @@ Classes classes_of(HeadKind kind, const Embedded& support) {
     for (const std::int64_t size : support.sizes) {
       std::vector<std::int64_t> order(std::size_t(size), 0);
       std::iota(order.begin(), order.end(), begin);
-      std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return speeds[a] > speeds[b]; });
+      std::stable_sort(order.begin(), order.end(),
+                       [&](std::int64_t a, std::int64_t b) { return speeds[a] > speeds[b]; });
       for (std::int64_t i = 0; i < size; ++i) out.of_row[std::size_t(order[std::size_t(i)])] = i * thirds / size;
       begin += size;
     }
@@ -131,7 +132,8 @@ bool informs(const Embedded& support) {
 
 // Without the groups of one row, of which nothing is left once they are centred.
 Embedded of_groups(const Embedded& support) {
-  if (std::all_of(support.sizes.begin(), support.sizes.end(), [](std::int64_t size) { return size > 1; })) return support;
+  if (std::all_of(support.sizes.begin(), support.sizes.end(), [](std::int64_t size) { return size > 1; }))
+    return support;
   Embedded out;
   out.width = support.width;
   std::int64_t begin = 0;

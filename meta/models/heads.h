@@ -1,7 +1,8 @@
 // What turns embedded programs (network outputs) into scores once there is a support, in closed form and with exact
 // derivatives, so that networks can be trained through it:
 //
-//   ridge      Bayesian linear regression of -log seconds, both sides centred within each group, from a Gaussian prior of
+//   ridge      Bayesian linear regression of -log seconds, both sides centred within each group, from a Gaussian prior
+//   of
 //              the weights: w = m + C P^T (P C P^T + s I)^-1 (y - P m). A pairwise squared ranking loss has the same
 //              minimum. Differentiated through the solve: R2-D2 (Bertinetto et al. 2019); as posterior: ALPaCA
 //              (Harrison et al. 2018). Without support it is the prior's mean.

@@ -105,10 +105,10 @@ void put_members(const Members& members, base::Arrays& arrays);
 Members members_from(const base::Arrays& state, std::string_view of_kind);
 
 // kind "chosen": several models of which the support chooses. Without one it is the first, the most trusted. adapted
-// leaves the members as they are and adds one of them adapted: the one that, adapted to four fifths of the support, puts
-// the left fifth in the best order among all of it (five folds). A later member must be better than those before it by
-// more than chance would make it with so few rows. It is the guard against negative transfer where the last member is
-// `scratch`.
+// leaves the members as they are and adds one of them adapted: the one that, adapted to four fifths of the support,
+// puts the left fifth in the best order among all of it (five folds). A later member must be better than those before
+// it by more than chance would make it with so few rows. It is the guard against negative transfer where the last
+// member is `scratch`.
 std::unique_ptr<CostModel> make_chosen_model(Members members);
 
 // kind "ensemble": the mean of at least two members' scores; spread: their standard deviation (n - 1). Each is adapted

@@ -159,7 +159,8 @@ class Mlp final : public NetworkOf<T> {
     std::fill(programs.begin(), programs.end(), T(0));
     for (std::size_t p = 0; p + 1 < begins.size(); ++p) {
       for (std::int64_t r = begins[p]; r < begins[p + 1]; ++r) {
-        for (std::int64_t o = 0; o < count; ++o) programs[p * std::size_t(count) + std::size_t(o)] += rows[r * count + o];
+        for (std::int64_t o = 0; o < count; ++o)
+          programs[p * std::size_t(count) + std::size_t(o)] += rows[r * count + o];
       }
     }
   }

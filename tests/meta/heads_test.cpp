@@ -54,8 +54,7 @@ Head scaled(Head head, double factor) {
 }
 
 class EveryHead : public testing::TestWithParam<HeadKind> {};
-INSTANTIATE_TEST_SUITE_P(Heads, EveryHead,
-                         testing::Values(HeadKind::ridge, HeadKind::matching, HeadKind::prototype),
+INSTANTIATE_TEST_SUITE_P(Heads, EveryHead, testing::Values(HeadKind::ridge, HeadKind::matching, HeadKind::prototype),
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
 
 // By embeddings of support and query, the prior's mean and its scale.
@@ -126,7 +125,8 @@ TEST_P(EveryHead, GradientThroughNetworksAgreesWithCentralDifferences) {
       Batch<double> batches[2];
       Measured measured;
       for (int part = 0; part < 2; ++part) {
-        const std::vector<std::int64_t> sizes = part == 0 ? std::vector<std::int64_t>{5, 4} : std::vector<std::int64_t>{6, 7};
+        const std::vector<std::int64_t> sizes =
+            part == 0 ? std::vector<std::int64_t>{5, 4} : std::vector<std::int64_t>{6, 7};
         std::vector<double> log_seconds;
         for (const std::int64_t size : sizes) {
           for (std::int64_t r = 0; r < size; ++r) {
@@ -159,7 +159,8 @@ TEST_P(EveryHead, GradientThroughNetworksAgreesWithCentralDifferences) {
           for (int side = 0; side < 2; ++side) {
             std::vector<double> moved = theta;
             for (std::size_t i = 0; i < v.size(); ++i) moved[i] += (side == 0 ? step : -step) * v[i];
-            sides[side] = embedding_gradient<double>(*network, moved, head, batches[0], measured, batches[1]).query_loss;
+            sides[side] =
+                embedding_gradient<double>(*network, moved, head, batches[0], measured, batches[1]).query_loss;
           }
           return (sides[0] - sides[1]) / (2 * step);
         };
@@ -208,7 +209,8 @@ TEST(RidgeHead, SolvesTheNormalEquations) {
   }
   for (std::int64_t a = 0; a < width; ++a) {
     double scaled_left = 0;
-    for (std::int64_t b = 0; b < width; ++b) scaled_left += head.covariance[std::size_t(a * width + b)] * right[std::size_t(b)];
+    for (std::int64_t b = 0; b < width; ++b)
+      scaled_left += head.covariance[std::size_t(a * width + b)] * right[std::size_t(b)];
     EXPECT_NEAR(scaled_left, head.noise * (after.mean[std::size_t(a)] - head.mean[std::size_t(a)]), 1e-10);
   }
   // The belief narrows.

@@ -82,8 +82,9 @@ INSTANTIATE_TEST_SUITE_P(InnerLoop, OnEachNetwork,
                                          NetworkShape{6, {4}, NetworkKind::treegru, {5, 4, 2}, 1, {2, true}}),
                          [](const auto& tested) {
                            const NetworkShape::Context& context = tested.param.context;
-                           return std::string(name_of(tested.param.kind)) +
-                                  (context.size == 0 ? "" : context.everywhere ? "_hyper" : "_context");
+                           return std::string(name_of(tested.param.kind)) + (context.size == 0    ? ""
+                                                                             : context.everywhere ? "_hyper"
+                                                                                                  : "_context");
                          });
 
 TEST_P(OnEachNetwork, HessianProductAgreesWithDifferencesOfGradients) {

@@ -430,9 +430,9 @@ TEST_P(EveryLearner, FileRoundTrips) {
 
 INSTANTIATE_TEST_SUITE_P(All, EveryLearner,
                          testing::Combine(testing::Values("scratch", "pooled", "nearest", "ridge", "residual", "maml",
-                                                          "fomaml", "reptile", "anil", "meta-sgd",
-                                                          "maml++", "cavia", "hyper", "pooled-head", "r2d2",
-                                                          "matching", "proto", "latent", "bayes-ridge", "adaptive", "gbt", "gbt-scratch", "random"),
+                                                          "fomaml", "reptile", "anil", "meta-sgd", "maml++", "cavia",
+                                                          "hyper", "pooled-head", "r2d2", "matching", "proto", "latent",
+                                                          "bayes-ridge", "adaptive", "gbt", "gbt-scratch", "random"),
                                           testing::Values(NetworkKind::mlp, NetworkKind::treegru)),
                          [](const auto& tested) {
                            std::string name = std::get<0>(tested.param);

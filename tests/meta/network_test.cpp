@@ -43,9 +43,12 @@ double relative(double got, double expected) {
   return std::abs(got - expected) / std::max(1e-3, std::abs(expected));
 }
 
-const std::vector<NetworkShape> shapes = {{7, {}},        {5, {9}},
-                                          {11, {8, 6}},   {6, {7, 5, 4}},
-                                          {.inputs = 5, .hidden = {6}, .outputs = 3}, {.inputs = 4, .hidden = {}, .outputs = 2}};
+const std::vector<NetworkShape> shapes = {{7, {}},
+                                          {5, {9}},
+                                          {11, {8, 6}},
+                                          {6, {7, 5, 4}},
+                                          {.inputs = 5, .hidden = {6}, .outputs = 3},
+                                          {.inputs = 4, .hidden = {}, .outputs = 2}};
 // Programs of one row and of several.
 const std::vector<std::int64_t> begins = {0, 1, 2, 5, 6, 8, 9, 10, 12, 13};
 constexpr std::int64_t rows = 13, programs = 9;

@@ -43,7 +43,7 @@ TEST_P(Resumed, GoesOnBitForBit) {
     ASSERT_LT(attempts, 200);
     TrainingRecord record(folder, std::chrono::milliseconds(0));
     settings.record = &record;
-    StopAfter monitor(GetParam() == "pooled" ? 11 : 60);
+    StopAfter monitor(11);
     try {
       EXPECT_EQ(make_learner(GetParam())->train(tasks, settings, monitor)->state(), expected);
       EXPECT_EQ(record.losses_csv(), whole.losses_csv());

@@ -47,7 +47,8 @@ Trees<T> random_trees(std::int64_t programs, std::int64_t columns, std::uint64_t
 NetworkShape shape_of(std::int64_t inputs, std::vector<std::int64_t> hidden, NetworkShape::Tree tree) {
   return {inputs, std::move(hidden), NetworkKind::treegru, tree};
 }
-const std::vector<NetworkShape> shapes = {shape_of(5, {}, {4, 6, 3}), shape_of(3, {5}, {7, 4, 1}),
+const std::vector<NetworkShape> shapes = {shape_of(5, {}, {4, 6, 3}),
+                                          shape_of(3, {5}, {7, 4, 1}),
                                           shape_of(20, {8, 3}, {16, 17, 2}),
                                           {4, {5}, NetworkKind::treegru, {4, 5, 2}, 3}};
 
