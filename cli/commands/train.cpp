@@ -39,8 +39,8 @@ std::vector<std::string> workloads_of(const meta::TaskSet& tasks) {
   return names;
 }
 
-std::string card_of(const Flags& flags, const meta::TaskSet& tasks, std::int64_t rows, std::int64_t seed,
-                    const base::Document& context) {
+std::string card_of(const Flags& flags, const std::string& learner, const meta::TaskSet& tasks, std::int64_t rows,
+                    std::int64_t seed, const base::Document& context) {
   std::string card = fmt::format(
       "# A cost model for tensor programs\n\n"
       "Scores loop programs by predicted speed (higher is faster), comparable within one workload on one platform "
@@ -48,8 +48,8 @@ std::string card_of(const Flags& flags, const meta::TaskSet& tasks, std::int64_t
       "* learner: {} ({}), seed {}\n* encoding: {}\n* trained by graft {} on {}\n* {} measured programs of {} "
       "workloads:\n\n"
       "| platform | source | workloads | programs |\n|---|---|---|---|\n",
-      flags.learner, flags.network.model, seed, tasks.encoding->name, graft_version(), context.at("date").as_string(),
-      rows, workloads_of(tasks).size());
+      learner, flags.base.empty() ? flags.network.model : "continued from " + flags.base, seed, tasks.encoding->name,
+      graft_version(), context.at("date").as_string(), rows, workloads_of(tasks).size());
   for (const std::string& platform : meta::platforms(tasks)) {
     std::int64_t groups = 0, programs = 0;
     for (const meta::Examples& group : tasks.groups) {
@@ -128,14 +128,16 @@ int train(const Flags& flags, Session& session) {
       .set("stale_rows", tasks.stale_rows);
   if (base_model) provenance.set("continues", base_model->provenance);
   if (!flags.losses.empty()) base::replace_file(flags.losses, record.losses_csv());
-  meta::save_model(*model, encoding, provenance, card_of(flags, tasks, rows, std::int64_t(session.seed), context),
+  meta::save_model(*model, encoding, provenance,
+                   card_of(flags, request.at("learner").as_string(), tasks, rows, std::int64_t(session.seed), context),
                    flags.out);
   std::filesystem::remove_all(checkpoints);
 
   base::Document& json = session.output.json();
   json.set("out", flags.out).set("kind", std::string(model->kind())).set("provenance", provenance);
-  session.output.line(fmt::format("{}: {} trained on {} programs of {} platforms ({})", flags.out, name, rows,
-                                  meta::platforms(tasks).size(), base::join(meta::platforms(tasks), ", ")));
+  session.output.line(fmt::format("{}: {} trained on {} programs of {} platforms ({})", flags.out,
+                                  request.at("learner").as_string(), rows, meta::platforms(tasks).size(),
+                                  base::join(meta::platforms(tasks), ", ")));
   return done;
 }
 
