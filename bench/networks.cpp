@@ -14,6 +14,7 @@
 #include "codegen/schedule/space.h"
 #include "features/encoding.h"
 #include "meta/learners/adam.h"
+#include "meta/learners/inner_loop.h"
 #include "meta/models/adaptation.h"
 #include "meta/networks/aligned.h"
 #include "meta/networks/forest.h"
@@ -244,6 +245,56 @@ NetworkRow train_row(const NetworkShape& shape, const features::Encoded& program
   return row;
 }
 
+// MAML's gradient of one meta-batch, exact second order: the tasks one after the other, as one core does them.
+NetworkRow meta_step_row(const NetworkSettings& settings, const Note& note) {
+  constexpr std::int64_t tasks = 8, support = 16, query = 256, inner_steps = 5;
+  const NetworkShape& shape = wide_mlp;
+  struct Task {
+    meta::Batch<float> support, query;
+  };
+  const auto drawn = std::make_shared<std::vector<Task>>();
+  for (std::int64_t t = 0; t < tasks; ++t) {
+    base::Stream stream(settings.seed, "bench tasks", std::uint64_t(t));
+    const auto batch = [&](std::int64_t count) {
+      const features::Encoded rows = random_rows(count, shape.inputs, settings.seed + std::uint64_t(t));
+      std::vector<double> log_seconds;
+      for (std::int64_t p = 0; p < count; ++p) log_seconds.push_back(stream.normal());
+      return meta::Batch<float>{rows.rows.values, rows.begins, rows.parents,
+                                meta::Objective(meta::Loss::rank, log_seconds, std::vector<std::int64_t>{count})};
+    };
+    drawn->push_back({batch(support), batch(query)});
+  }
+  NetworkRow row;
+  row.what = fmt::format("maml meta-step {}, {} tasks of {} + {} programs, {} inner steps", name_of(shape), tasks,
+                         support, query, inner_steps);
+  row.programs = tasks * (support + query);
+  note(row.what);
+  const std::vector<float> theta = initial_parameters(shape, settings.seed);
+  const meta::Rates<float> rates{inner_steps, false, std::vector<float>(layout_of(shape).size(), 0.01f)};
+  const auto step = [=](const meta::Network& network, std::vector<float>& gradient) {
+    gradient.assign(theta.size(), 0.0f);
+    for (const Task& task : *drawn) {
+      const auto part =
+          meta::meta_gradient<float>(network, meta::OuterRule::second_order, rates, theta, task.support, task.query);
+      for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += part.theta[i] / float(tasks);
+    }
+  };
+  const std::shared_ptr<meta::Network> torch = torch_network(shape, note), native = make_network(shape);
+  std::vector<float> reference;
+  step(torch != nullptr ? *torch : *native, reference);
+  const auto add = [&](std::string name, std::shared_ptr<meta::Network> network) {
+    const auto gradient = std::make_shared<std::vector<float>>();
+    row.contenders.push_back({.name = std::move(name),
+                              .call = [=] { step(*network, *gradient); },
+                              .check = [&reference, gradient] { return near(*gradient, reference); }});
+  };
+  add("graft", native);
+  if (torch != nullptr) add("torch", torch);
+  measure_in_turn(row.contenders, settings.timing);
+  for (Contender& contender : row.contenders) contender.call = contender.clear = {}, contender.check = {};
+  return row;
+}
+
 double per_second(const NetworkRow& row, const Contender& contender) {
   return double(row.programs) / contender.timing.best;
 }
@@ -268,6 +319,7 @@ std::vector<NetworkRow> bench_train(const NetworkSettings& settings, const Note&
       train_row(wide_mlp, random_rows(settings.batch, wide_mlp.inputs, settings.seed), "random rows", settings, note));
   for (const auto& [shape, trees] : tree_batches(settings))
     rows.push_back(train_row(shape, trees.programs, trees.what, settings, note));
+  rows.push_back(meta_step_row(settings, note));
   for (NetworkRow& row : forest_train_rows(settings, note)) rows.push_back(std::move(row));
   return rows;
 }

@@ -55,19 +55,35 @@ struct Draw {
   std::vector<std::vector<std::int64_t>> query;  // rows of each judged group
 };
 
-// `shots` rows of each group that supports, and what is left of those that are judged.
+// `shots` rows of each group that supports, and what is left of those that are judged: of `judge_last` rows, those
+// alone.
 Draw draw_rows(const std::vector<Examples>& groups, const std::vector<char>& supports, const std::vector<char>& judged,
-               int shots, int number, std::uint64_t seed) {
+               SupportChoice choice, int shots, std::int64_t judge_last, int number, std::uint64_t seed) {
   Draw out;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     // One permutation for all shots: a larger support contains the smaller ones.
     base::Stream stream(seed, fmt::format("support {}", g), std::uint64_t(number));
-    const std::vector<std::int64_t> rows = stream.choose(groups[g].size(), groups[g].size());
+    const std::int64_t open = groups[g].size() - judge_last;
+    std::vector<std::int64_t> rows = stream.choose(open, open);
     const std::ptrdiff_t cut = supports[g] != 0 ? shots : 0;
+    if (cut > 0 && choice != SupportChoice::random) {
+      // Of a pool drawn at random, as on a board that has not all programs either.
+      constexpr std::int64_t most = 300;
+      const std::vector<std::int64_t> pool(rows.begin(),
+                                           rows.begin() + std::min(open, std::max<std::int64_t>(most, cut)));
+      std::vector<char> is_support(std::size_t(groups[g].size()), 0);
+      for (const std::int64_t p : chosen_support(choice, features::chosen(groups[g].features, pool), cut, stream))
+        is_support[std::size_t(pool[std::size_t(p)])] = 1;
+      std::stable_partition(rows.begin(), rows.end(), [&](std::int64_t r) { return is_support[std::size_t(r)] != 0; });
+    }
     if (cut > 0) out.support.push_back(chosen(groups[g], {rows.begin(), rows.begin() + cut}));
     if (judged[g] != 0) {
       out.judged.push_back(g);
       std::vector<std::int64_t> rest(rows.begin() + cut, rows.end());
+      if (judge_last > 0) {
+        rest.resize(std::size_t(judge_last));
+        std::iota(rest.begin(), rest.end(), open);
+      }
       std::sort(rest.begin(), rest.end());
       out.query.push_back(std::move(rest));
     }
@@ -75,9 +91,11 @@ Draw draw_rows(const std::vector<Examples>& groups, const std::vector<char>& sup
   return out;
 }
 
-Draw draw_support(const std::vector<Examples>& groups, Regime regime, int shots, int number, std::uint64_t seed) {
+Draw draw_support(const std::vector<Examples>& groups, const EvaluationSettings& settings, int shots, int number) {
+  const std::uint64_t seed = settings.learner.seed;
   const std::vector<char> all(groups.size(), 1);
-  if (regime == Regime::seen) return draw_rows(groups, all, all, shots, number, seed);
+  if (settings.regime == Regime::seen)
+    return draw_rows(groups, all, all, settings.support, shots, settings.judge_last, number, seed);
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t(0));
   base::Stream(seed, "judged workloads", std::uint64_t(number)).shuffle(order);
@@ -86,7 +104,7 @@ Draw draw_support(const std::vector<Examples>& groups, Regime regime, int shots,
     supports[order[i]] = 0;
     judged[order[i]] = 1;
   }
-  return draw_rows(groups, supports, judged, shots, number, seed);
+  return draw_rows(groups, supports, judged, settings.support, shots, settings.judge_last, number, seed);
 }
 
 // Which groups are of these workloads (none: all). UserError for a workload that was not measured.
@@ -102,9 +120,30 @@ std::vector<char> named(const std::vector<Examples>& groups, const std::vector<s
   return out;
 }
 
+// What may be trained on.
+TaskSet training_part(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings) {
+  TaskSet out = without_platform(tasks, target);
+  if (!settings.sources.empty()) {
+    std::vector<std::string> names = settings.sources;
+    std::erase(names, target);
+    out = only_platforms(out, names);
+  }
+  for (Examples& group : out.groups) {
+    if (settings.judge_last <= 0) break;
+    if (group.size() <= settings.judge_last) {
+      throw base::UserError(fmt::format("judge-last {}: {} on {} has {} rows, which leaves none to train on",
+                                        settings.judge_last, group.workload.text, group.platform, group.size()));
+    }
+    std::vector<std::int64_t> open(std::size_t(group.size() - settings.judge_last));
+    std::iota(open.begin(), open.end(), 0);
+    group = chosen(group, open);
+  }
+  return out;
+}
+
 // Means over the judged workloads of one draw.
 struct Quality {
-  double spearman = 0, spearman_best30 = 0, top1 = 0, top5 = 0;
+  double spearman = 0, spearman_best30 = 0, spearman_middle80 = 0, top1 = 0, top5 = 0;
   std::int64_t measurements = 0;
 };
 
@@ -123,14 +162,18 @@ Quality judge(const CostModel& model, const std::vector<Examples>& groups, const
     std::iota(fastest.begin(), fastest.end(), std::size_t(0));
     std::stable_sort(fastest.begin(), fastest.end(),
                      [&](std::size_t a, std::size_t b) { return query.log_seconds[a] < query.log_seconds[b]; });
-    fastest.resize(std::max<std::size_t>(2, fastest.size() * 3 / 10));
-    std::vector<float> best_scores;
-    std::vector<double> best_times;
-    for (const std::size_t r : fastest) {
-      best_scores.push_back(scores[r]);
-      best_times.push_back(query.log_seconds[r]);
-    }
-    out.spearman_best30 += share * rank_correlation(best_scores, best_times);
+    const auto within = [&](std::size_t first, std::size_t last) {
+      std::vector<float> some_scores;
+      std::vector<double> some_times;
+      for (std::size_t place = first; place < last; ++place) {
+        some_scores.push_back(scores[fastest[place]]);
+        some_times.push_back(query.log_seconds[fastest[place]]);
+      }
+      return rank_correlation(some_scores, some_times);
+    };
+    const std::size_t rows = fastest.size();
+    out.spearman_best30 += share * within(0, std::max<std::size_t>(2, rows * 3 / 10));
+    out.spearman_middle80 += share * within(rows / 10, rows - rows / 10);
   }
   out.top1 = std::exp(log_top1);
   out.top5 = std::exp(log_top5);
@@ -140,13 +183,15 @@ Quality judge(const CostModel& model, const std::vector<Examples>& groups, const
 
 void check(const TaskSet& own, const std::string& target, const EvaluationSettings& settings) {
   if (settings.draws < 1) throw base::UserError("draws: at least 1 is needed");
+  if (settings.judge_last < 0 || settings.judge_last == 1)
+    throw base::UserError(fmt::format("judge-last {}: expected 2 programs or more", settings.judge_last));
   if (settings.regime == Regime::unseen && own.groups.size() < 2) {
     throw base::UserError(fmt::format("{}: one workload only; unseen workloads need at least two", target));
   }
   for (const int shots : settings.shots) {
     if (shots < 0) throw base::UserError(fmt::format("shots {}: expected 0 or more", shots));
     for (const Examples& group : own.groups) {
-      if (group.size() < shots + 2) {
+      if (group.size() - settings.judge_last < shots + (settings.judge_last > 0 ? 0 : 2)) {
         throw base::UserError(
             fmt::format("shots {}: {} on {} has {} rows, which leaves fewer than two to judge on; measure more "
                         "or ask for fewer shots",
@@ -164,7 +209,7 @@ std::vector<EvaluationRow> table_rows(const std::string& target, const std::vect
   std::vector<EvaluationRow> rows;
   for (std::size_t m = 0; m < chosen.size(); ++m) {
     for (std::size_t s = 0; s < settings.shots.size(); ++s) {
-      EvaluationRow row{target, chosen[m].name, settings.shots[s], 0, settings.draws, {}, {}, {}, 0};
+      EvaluationRow row{target, chosen[m].name, settings.shots[s], 0, settings.draws, {}, {}, {}, 0, 0};
       std::vector<double> spearman, top1, top5;
       for (std::int64_t d = 0; d < draws; ++d) {
         const Quality& quality = qualities[s * std::size_t(draws) + std::size_t(d)][m];
@@ -172,6 +217,7 @@ std::vector<EvaluationRow> table_rows(const std::string& target, const std::vect
         top1.push_back(quality.top1);
         top5.push_back(quality.top5);
         row.spearman_best30 += quality.spearman_best30 / double(draws);
+        row.spearman_middle80 += quality.spearman_middle80 / double(draws);
         row.measurements = std::max(row.measurements, quality.measurements);
       }
       row.spearman = base::bootstrap_mean(spearman, 0.95, settings.learner.seed);
@@ -189,13 +235,24 @@ const std::vector<Method>& methods() {
   static const std::vector<Method> table = {{"zero-shot", "pooled", false},
                                             {"scratch", "scratch"},
                                             {"finetune", "pooled"},
+                                            {"finetune-head", "pooled-head"},
                                             {"nearest", "nearest"},
                                             {"ridge", "ridge"},
+                                            {"bayes-ridge", "bayes-ridge"},
                                             {"residual", "residual"},
+                                            {"adaptive", "adaptive"},
                                             {"maml", "maml"},
                                             {"fomaml", "fomaml"},
                                             {"reptile", "reptile"},
                                             {"anil", "anil"},
+                                            {"meta-sgd", "meta-sgd"},
+                                            {"maml++", "maml++"},
+                                            {"cavia", "cavia"},
+                                            {"hyper", "hyper"},
+                                            {"r2d2", "r2d2"},
+                                            {"matching", "matching"},
+                                            {"proto", "proto"},
+                                            {"latent", "latent"},
                                             {"gbt", "gbt"},
                                             {"gbt-zero-shot", "gbt", false},
                                             {"gbt-scratch", "gbt-scratch"},
@@ -214,7 +271,7 @@ const Method& method_named(const std::string& name) {
 
 std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
                                     base::Monitor& monitor) {
-  const TaskSet sources = without_platform(tasks, target);
+  const TaskSet sources = training_part(tasks, target, settings);
   const TaskSet own = only_platforms(tasks, {target});
   check(own, target, settings);
   std::vector<Method> chosen;
@@ -243,7 +300,7 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
   base::parallel_for(pieces, settings.learner.threads, [&](std::int64_t piece) {
     if (shared.stop_requested()) throw base::Failure("stopped by request");
     const int shots = settings.shots[std::size_t(piece / draws)];
-    const Draw draw = draw_support(own.groups, settings.regime, shots, int(piece % draws), settings.learner.seed);
+    const Draw draw = draw_support(own.groups, settings, shots, int(piece % draws));
     for (std::size_t m = 0; m < chosen.size(); ++m) {
       const auto learner = std::find(names.begin(), names.end(), chosen[m].learner) - names.begin();
       const CostModel& prior = *priors[std::size_t(learner)];
@@ -288,8 +345,9 @@ std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::s
     LearnerSettings learner = settings.learner;
     learner.threads = 1;  // draws run side by side instead
     learner.seed += std::uint64_t(piece % draws);
-    const Draw draw = draw_rows(own.groups, trains, judged, settings.shots[std::size_t(piece / draws)],
-                                int(piece % draws), settings.learner.seed);
+    const Draw draw =
+        draw_rows(own.groups, trains, judged, SupportChoice::random, settings.shots[std::size_t(piece / draws)], 0,
+                  int(piece % draws), settings.learner.seed);
     TaskSet known = own;
     known.groups = draw.support;
     for (std::size_t m = 0; m < chosen.size(); ++m) {

@@ -8,6 +8,7 @@
 #include "base/monitor.h"
 #include "base/statistics.h"
 #include "meta/learner.h"
+#include "meta/support.h"
 #include "meta/task_set.h"
 
 namespace graft::meta {
@@ -30,6 +31,11 @@ struct EvaluationSettings {
   int draws = 20;
   Regime regime = Regime::seen;
   LearnerSettings learner;
+  std::vector<std::string> sources;  // platforms to train on; none: all but the target
+  // From 1 on: the last so many programs of each workload are what is judged, and no platform's are trained on or drawn
+  // as support. Where all platforms measured the same programs in one order, judged programs are new ones, too.
+  std::int64_t judge_last = 0;
+  SupportChoice support = SupportChoice::random;
   // In domain: `shots` programs of each of `train_workloads` are what a method learns from, and the other programs of
   // `judge_workloads` what it is judged on (by canonical text; none named: all).
   std::vector<std::string> train_workloads, judge_workloads;
@@ -42,9 +48,10 @@ struct EvaluationRow {
   int draws = 0;
   base::Interval spearman, top1, top5;  // means over workloads (top-k: geometric) per draw; intervals over draws (95 %)
   double spearman_best30 = 0;           // Spearman within the fastest 30 % of the query set, mean
+  double spearman_middle80 = 0;         // within its middle 80 % by time, as HELP (Lee et al. 2021) judges, mean
 };
 
-// Every method trained on all platforms but `target`, adapted to each draw's support, judged on the query rows. Rows
+// Every method trained on the sources, adapted to each draw's support, judged on the query rows. Rows
 // for which a method cannot work (0 shots for scratch) are reported at the value of its untrained prior.
 std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
                                     base::Monitor& monitor);

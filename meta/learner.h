@@ -13,6 +13,7 @@
 #include "meta/network.h"
 #include "meta/objectives.h"
 #include "meta/task_set.h"
+#include "meta/training_record.h"
 
 namespace graft::meta {
 
@@ -22,8 +23,10 @@ struct LearnerSettings {
   std::int64_t steps = 0;          // outer steps, or trees; 0: the learner's default
   std::optional<Loss> loss;        // of learners that descend one; none: the learner's default
   int members = 1;                 // from 2 on: an ensemble of so many models, each trained on its own draw of rows
+  bool guard = false;              // the support chooses between the model and scratch (models.h, kind "chosen")
   std::uint64_t seed = 1;
   int threads = 1;
+  TrainingRecord* record = nullptr;  // losses and checkpoints, where they are wanted
 };
 
 // UserError unless a network of this kind takes what the encoding makes: a TreeGRU trees, an MLP anything else.
@@ -41,13 +44,19 @@ struct LearnerEntry {
   std::string description;
   std::unique_ptr<Learner> (*make)() = nullptr;
 };
-// scratch (an untrained prior: needs no tasks but the encoding), pooled (zero-shot and fine-tune), nearest, ridge,
-// residual, maml, fomaml, reptile, anil, gbt (boosted trees), gbt-scratch, random (the floor).
+// scratch is an untrained prior (it needs no tasks but the encoding), pooled serves as zero-shot and for fine-tuning,
+// random is the floor.
 const std::vector<LearnerEntry>& learners();
 std::unique_ptr<Learner> make_learner(std::string_view name);  // UserError (did you mean)
 
-// The learner's model, or an ensemble of settings.members of them.
+// The learner's model, or an ensemble of settings.members of them, guarded if so set.
 std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor);
+
+// The model with what is known of the tasks' platforms besides: a further network each where there is one a platform
+// (ridge, nearest, residual), a step towards each new platform of the length that one of `known` + 1 platforms has (all
+// other networks). UserError for kinds that cannot go on (trees) and for another encoding's features.
+std::unique_ptr<CostModel> continued(const CostModel& model, std::int64_t known, const TaskSet& tasks,
+                                     const LearnerSettings& settings, base::Monitor& monitor);
 
 }  // namespace graft::meta

@@ -21,6 +21,7 @@ struct ParameterBlock {
   std::int64_t size = 0;
   bool head = false;       // part of the last layer (what ANIL adapts)
   bool saturates = false;  // its sums go into sigmoids and the like
+  bool context = false;    // the numbers that stand for a platform (networks/conditioned.h)
 };
 
 // Normalised programs as a network takes them (features::Encoded). What refers to them must be gone before they are.
@@ -45,9 +46,11 @@ class NetworkOf {
   virtual ~NetworkOf() = default;
   virtual std::int64_t inputs() const = 0;
   virtual std::int64_t parameters() const = 0;
-  virtual const std::vector<ParameterBlock>& layout() const = 0;
+  virtual const std::vector<ParameterBlock>& layout() const = 0;  // the last block is the last layer's bias
+  std::int64_t outputs() const { return layout().back().size; }
 
-  // scores[p] of the programs, whose rows have inputs() columns. The tape refers to the inputs: keep them alive.
+  // scores[p] of the programs, whose rows have inputs() columns; with several outputs scores[p * outputs + o], and so
+  // for u and all else by score below. The tape refers to the inputs: keep them alive.
   virtual std::unique_ptr<Tape> forward(std::span<const T> theta, const Inputs<T>& programs,
                                         std::span<T> scores) const = 0;
   // The same scores, for those who want nothing more: less memory and less time.
@@ -77,12 +80,18 @@ NetworkKind network_kind_named(std::string_view name);  // UserError (did you me
 
 struct NetworkShape {
   std::int64_t inputs = 0;
-  std::vector<std::int64_t> hidden = {128, 64};  // ReLU layers, then one linear output; of a TreeGRU: its decoder
+  std::vector<std::int64_t> hidden = {128, 64};  // ReLU layers, then a linear one; of a TreeGRU: its decoder
   NetworkKind kind = NetworkKind::mlp;
   struct Tree {  // widths of a TreeGRU
     std::int64_t embedding = 64, units = 64, slots = 8;
     bool operator==(const Tree&) const = default;
   } tree = {};
+  std::int64_t outputs = 1;   // of the last layer: 1 is a score, more are an embedding of the program
+  struct Context {            // networks/conditioned.h
+    std::int64_t size = 0;    // none
+    bool everywhere = false;  // shifts all biases and the head, not the first bias alone
+    bool operator==(const Context&) const = default;
+  } context = {};
   bool operator==(const NetworkShape&) const = default;
 };
 

@@ -195,9 +195,9 @@ void NetworkFlags::declare(Options& options) {
   options.integer("slots", slots, 1, "treegru: memory slots that the nodes' states are scattered over");
   options.text("backend", backend, "native or torch");
   options.integer("steps", steps, 0, "outer steps of the learners, or boosted trees; 0: their own number");
-  options.text("loss", loss,
-               "of pooled networks and boosted trees: rank, squared or lambda; default: the learner's own");
+  options.text("loss", loss, "what is descended: rank, squared or lambda; default: the learner's own");
   options.integer("members", members, 1, "from 2 on an ensemble: so many models, each trained on 80 % of the programs");
+  options.flag("guard", guard, "let the support choose between the model and regression from scratch");
 }
 
 std::string NetworkFlags::used_learner(const std::string& learner) const {
@@ -243,6 +243,7 @@ meta::LearnerSettings NetworkFlags::settings(const Session& session) const {
   if (!loss.empty()) settings.loss = meta::loss_named(loss);
   settings.members = int(std::min<std::int64_t>(members, 1000));
   settings.steps = steps;
+  settings.guard = guard;
   settings.seed = session.seed;
   settings.threads = session.threads;
   return settings;
@@ -255,6 +256,7 @@ void NetworkFlags::put(base::Document& request) const {
   request.set("backend", backend).set("steps", steps);
   if (!loss.empty()) request.set("loss", loss);
   if (members > 1) request.set("members", members);
+  if (guard) request.set("guard", true);
 }
 
 std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files) {

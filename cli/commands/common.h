@@ -77,6 +77,7 @@ struct NetworkFlags {
   std::string model = "mlp", encoding, backend = "native", loss;
   std::vector<std::string> hidden;
   std::int64_t embedding, units, slots, steps = 0, members = 1;
+  bool guard = false;
   NetworkFlags();
   void declare(Options& options);
   // The learner that --learner and --model mean together: with gbt, trees take the place of the pooled network and of

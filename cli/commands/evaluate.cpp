@@ -18,9 +18,9 @@ namespace {
 struct Flags {
   std::vector<std::string> datasets,
       methods{"zero-shot", "scratch", "nearest", "finetune", "ridge", "residual", "maml", "reptile"},
-      shots{"0", "5", "10", "20", "32", "64"}, train_workloads, judge_workloads;
-  std::string target = "all", regime = "seen", out;
-  std::int64_t draws = 20;
+      shots{"0", "5", "10", "20", "32", "64"}, train_workloads, judge_workloads, targets{"all"}, sources;
+  std::string regime = "seen", out, support = "random";
+  std::int64_t draws = 20, judge_last = 0;
   NetworkFlags network;
 };
 
@@ -40,7 +40,8 @@ base::Document row_document(const meta::EvaluationRow& row, const std::string& s
       .set("spearman", interval(row.spearman))
       .set("top1", interval(row.top1))
       .set("top5", interval(row.top5))
-      .set("spearman_best30", row.spearman_best30);
+      .set("spearman_best30", row.spearman_best30)
+      .set("spearman_middle80", row.spearman_middle80);
 }
 
 // What decides every number: results of an equal request are taken over from --out when the command is run again.
@@ -58,6 +59,9 @@ base::Document request_of(const Flags& flags, const Session& session) {
       .set("train_workloads", words(flags.train_workloads))
       .set("judge_workloads", words(flags.judge_workloads))
       .set("seed", std::int64_t(session.seed));
+  if (!flags.sources.empty()) request.set("sources", words(flags.sources));
+  if (flags.support != "random") request.set("support", flags.support);
+  if (flags.judge_last > 0) request.set("judge_last", flags.judge_last);
   flags.network.put(request);
   return request;
 }
@@ -177,6 +181,8 @@ int evaluate(Flags flags, Session& session) {
   settings.draws = int(flags.draws);
   settings.regime = regime_of(flags);
   const bool in_domain = settings.regime == meta::Regime::in_domain;
+  if (in_domain && (flags.judge_last > 0 || !flags.sources.empty()))
+    throw base::UserError("--judge-last, --sources", "not with --regime in-domain");
   if (!in_domain && !(flags.train_workloads.empty() && flags.judge_workloads.empty()))
     throw base::UserError("--train-workloads, --judge-workloads", "only with --regime in-domain");
   for (const codegen::Workload& workload : workloads_of(flags.train_workloads))
@@ -184,6 +190,9 @@ int evaluate(Flags flags, Session& session) {
   for (const codegen::Workload& workload : workloads_of(flags.judge_workloads))
     settings.judge_workloads.push_back(workload.text);
   settings.learner = flags.network.settings(session);
+  settings.sources = flags.sources;
+  settings.judge_last = flags.judge_last;
+  settings.support = meta::support_choice_named(flags.support);
 
   const std::vector<datasets::Dataset> data = read_datasets(flags.datasets);
   flags.network.fit(data);
@@ -196,10 +205,9 @@ int evaluate(Flags flags, Session& session) {
         fmt::format("only platform {}; training needs datasets of at least one other platform", platforms[0]));
   }
   std::vector<std::string> targets = platforms;
-  if (flags.target != "all") {
-    meta::only_platforms(tasks, {flags.target});  // refuses an unknown one
-    targets = {flags.target};
-  }
+  if (flags.targets != std::vector<std::string>{"all"}) targets = flags.targets;
+  meta::only_platforms(tasks, targets);  // refuses unknown ones
+  meta::only_platforms(tasks, flags.sources);
 
   const base::Document request = request_of(flags, session);
   const base::Document::List earlier = known_rows(flags.out, request);
@@ -261,7 +269,16 @@ Command evaluate_command() {
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<Flags>();
         options.positionals("DATA.h5", flags->datasets, "datasets of at least two platforms");
-        options.text("target", flags->target, "platform to judge on, or all: each in turn");
+        options.list("target", flags->targets, "platforms to judge on, or all: each in turn");
+        options.text("support", flags->support,
+                     "how the support is chosen from 300 random programs a workload: random, kmeans, d_optimal (a "
+                     "linear model's "
+                     "uncertainty) or uncertain (a Gaussian process's)");
+        options.list("sources", flags->sources, "platforms to train on; default: all but the target");
+        options.integer(
+            "judge-last", flags->judge_last, 0,
+            "judge on the last so many programs of each workload, which no platform's training or support has "
+            "seen; 0: on all that are no support");
         options.list("methods", flags->methods, method_names());
         options.list("shots", flags->shots, "support programs per workload");
         options.integer("draws", flags->draws, 1, "support draws, the same for all methods");

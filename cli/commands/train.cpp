@@ -1,9 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
@@ -16,7 +20,7 @@ namespace {
 
 struct Flags {
   std::vector<std::string> datasets;
-  std::string out, learner = "pooled", hold_out;
+  std::string out, learner = "pooled", hold_out, base, losses;
   NetworkFlags network;
 };
 
@@ -35,8 +39,8 @@ std::vector<std::string> workloads_of(const meta::TaskSet& tasks) {
   return names;
 }
 
-std::string card_of(const Flags& flags, const meta::TaskSet& tasks, std::int64_t rows, std::int64_t seed,
-                    const base::Document& context) {
+std::string card_of(const Flags& flags, const std::string& learner, const meta::TaskSet& tasks, std::int64_t rows,
+                    std::int64_t seed, const base::Document& context) {
   std::string card = fmt::format(
       "# A cost model for tensor programs\n\n"
       "Scores loop programs by predicted speed (higher is faster), comparable within one workload on one platform "
@@ -44,8 +48,8 @@ std::string card_of(const Flags& flags, const meta::TaskSet& tasks, std::int64_t
       "* learner: {} ({}), seed {}\n* encoding: {}\n* trained by graft {} on {}\n* {} measured programs of {} "
       "workloads:\n\n"
       "| platform | source | workloads | programs |\n|---|---|---|---|\n",
-      flags.learner, flags.network.model, seed, tasks.encoding->name, graft_version(), context.at("date").as_string(),
-      rows, workloads_of(tasks).size());
+      learner, flags.base.empty() ? flags.network.model : "continued from " + flags.base, seed, tasks.encoding->name,
+      graft_version(), context.at("date").as_string(), rows, workloads_of(tasks).size());
   for (const std::string& platform : meta::platforms(tasks)) {
     std::int64_t groups = 0, programs = 0;
     for (const meta::Examples& group : tasks.groups) {
@@ -60,17 +64,31 @@ std::string card_of(const Flags& flags, const meta::TaskSet& tasks, std::int64_t
   return card;
 }
 
+// Platforms that a model was trained on, with those that it was continued with.
+std::int64_t known_platforms(const meta::ModelFile& file) {
+  std::int64_t count = 0;
+  for (const base::Document* at = &file.provenance; at != nullptr; at = at->find("continues")) {
+    const base::Document* platforms = at->find("platforms");
+    if (platforms != nullptr) count += std::int64_t(platforms->as_list().size());
+  }
+  return std::max<std::int64_t>(count, 1);
+}
+
 int train(Flags flags, Session& session) {
   check_output_folder(flags.out);
+  if (!flags.losses.empty()) check_output_folder(flags.losses);
   meta::make_learner(flags.learner);  // refuses an unknown one
   const std::string name = flags.network.used_learner(flags.learner);
   const auto learner = meta::make_learner(name);
-  const meta::LearnerSettings settings = flags.network.settings(session);
+  std::optional<meta::ModelFile> base_model;
+  if (!flags.base.empty()) base_model = meta::load_model(flags.base);
+  meta::LearnerSettings settings = flags.network.settings(session);
   flags.network.used_encoding();  // refuses one that does not fit before anything is read
 
   const std::vector<datasets::Dataset> data = read_datasets(flags.datasets);
   flags.network.fit(data);
-  const features::Encoding& encoding = flags.network.used_encoding();
+  const features::Encoding& encoding =
+      base_model ? features::encoding_named(base_model->encoding) : flags.network.used_encoding();
   meta::TaskSet tasks = meta::make_task_set(data, encoding, session.threads);
   if (!flags.hold_out.empty()) {
     tasks = meta::without_platform(tasks, flags.hold_out);
@@ -78,34 +96,48 @@ int train(Flags flags, Session& session) {
       throw base::UserError("--hold-out", fmt::format("nothing is left to train on without {}", flags.hold_out));
   }
   note_left_out(tasks, session.progress);
-  const auto model = meta::trained(*learner, tasks, settings, session.progress);
-  if (session.progress.stop_requested()) throw base::Failure("interrupted");
-
-  std::int64_t rows = 0;
-  for (const meta::Examples& group : tasks.groups) rows += group.size();
-  const base::Document context = context_of(session);
   base::Document files = base::Document::list();
   for (const std::string& file : flags.datasets) {
     base::Document entry = base::Document::map();
     files.push(entry.set("file", file).set("hash", file_hash(file)));
   }
+  base::Document request = base::Document::map();  // what decides the model
+  request.set("learner", base_model ? std::string(base_model->model->kind()) : name);
+  if (!base_model) flags.network.put(request);
+  request.set("steps", flags.network.steps);
+  request.set("seed", std::int64_t(session.seed)).set("hold_out", flags.hold_out).set("datasets", std::move(files));
+  if (base_model) request.set("base", flags.base).set("base_hash", file_hash(flags.base));
+
+  // Of this request alone: another one must not go on from its checkpoints.
+  const std::filesystem::path checkpoints = flags.out + ".checkpoints";
+  meta::TrainingRecord record(checkpoints / base::to_hex(base::hash_bytes(request.to_json())));
+  settings.record = &record;
+  const auto model =
+      base_model ? meta::continued(*base_model->model, known_platforms(*base_model), tasks, settings, session.progress)
+                 : meta::trained(*learner, tasks, settings, session.progress);
+  if (session.progress.stop_requested()) throw base::Failure("interrupted");
+
+  std::int64_t rows = 0;
+  for (const meta::Examples& group : tasks.groups) rows += group.size();
+  const base::Document context = context_of(session);
   base::Document provenance = context;
-  provenance.set("learner", name);
-  flags.network.put(provenance);
-  provenance.set("seed", std::int64_t(session.seed))
-      .set("hold_out", flags.hold_out)
-      .set("datasets", std::move(files))
-      .set("platforms", strings(meta::platforms(tasks)))
+  for (const auto& [key, value] : request.as_map()) provenance.set(key, value);
+  provenance.set("platforms", strings(meta::platforms(tasks)))
       .set("workloads", strings(workloads_of(tasks)))
       .set("rows", rows)
       .set("stale_rows", tasks.stale_rows);
-  meta::save_model(*model, encoding, provenance, card_of(flags, tasks, rows, std::int64_t(session.seed), context),
+  if (base_model) provenance.set("continues", base_model->provenance);
+  if (!flags.losses.empty()) base::replace_file(flags.losses, record.losses_csv());
+  meta::save_model(*model, encoding, provenance,
+                   card_of(flags, request.at("learner").as_string(), tasks, rows, std::int64_t(session.seed), context),
                    flags.out);
+  std::filesystem::remove_all(checkpoints);
 
   base::Document& json = session.output.json();
   json.set("out", flags.out).set("kind", std::string(model->kind())).set("provenance", provenance);
-  session.output.line(fmt::format("{}: {} trained on {} programs of {} platforms ({})", flags.out, name, rows,
-                                  meta::platforms(tasks).size(), base::join(meta::platforms(tasks), ", ")));
+  session.output.line(fmt::format("{}: {} trained on {} programs of {} platforms ({})", flags.out,
+                                  request.at("learner").as_string(), rows, meta::platforms(tasks).size(),
+                                  base::join(meta::platforms(tasks), ", ")));
   return done;
 }
 
@@ -121,6 +153,7 @@ Command train_command() {
   return {.name = "train",
           .help = "meta-train a cost model on datasets",
           .examples = {"graft train data/*.h5 --out model.h5 --learner reptile --hold-out model:sifive-p450",
+                       "graft train new-board.h5 --base model.h5 --out model2.h5",
                        "graft train data/*.h5 --out trees.h5 --model gbt --loss lambda --members 6"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
@@ -128,6 +161,8 @@ Command train_command() {
             options.text("out", flags->out, "model file to write", Options::required);
             options.text("learner", flags->learner, learner_names());
             options.text("hold-out", flags->hold_out, "platform to leave out");
+            options.text("base", flags->base, "a trained model that learns of these platforms besides what it knows");
+            options.text("losses", flags->losses, "CSV of the losses by stage and step to write");
             flags->network.declare(options);
             return [flags](Session& session) { return train(*flags, session); };
           },

@@ -25,6 +25,15 @@ class Adam {
     }
   }
 
+  // The moments, for a checkpoint; `resume` goes on from them after so many steps.
+  const std::vector<float>& first() const { return first_; }
+  const std::vector<float>& second() const { return second_; }
+  void resume(std::vector<float> first, std::vector<float> second, std::int64_t steps) {
+    first_ = std::move(first);
+    second_ = std::move(second);
+    steps_ = steps;
+  }
+
  private:
   std::vector<float> first_, second_;
   std::int64_t steps_ = 0;

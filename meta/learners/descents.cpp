@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "meta/metrics.h"
-
 namespace graft::meta {
 namespace {
 
@@ -17,14 +15,7 @@ constexpr Adaptation::Descent default_descent = {20, 12, 1e-3f};
 // Mean rank correlation over groups of the network's scores on some rows.
 double quality(const Network& network, std::span<const float> theta, std::span<const Selection> query) {
   double sum = 0;
-  for (const Selection& selection : query) {
-    const features::Encoded programs = features::chosen(selection.group->programs, selection.programs);
-    std::vector<double> log_seconds;
-    for (const std::int64_t p : selection.programs) log_seconds.push_back(selection.group->log_seconds[std::size_t(p)]);
-    std::vector<float> scores(selection.programs.size());
-    network.score(theta, inputs_of(programs), scores);
-    sum += rank_correlation(scores, log_seconds);
-  }
+  for (const Selection& selection : query) sum += rank_correlation_of(network, theta, selection);
   return sum / double(query.size());
 }
 
@@ -33,7 +24,7 @@ using Table =
 
 // Fine-tunes on draws of support from one platform that was not seen in training; adds up the quality on other rows.
 void try_descents(const Network& network, const Trained& trained, std::span<const PreparedGroup> held_out, Loss loss,
-                  std::uint64_t seed, Table& quality_sums) {
+                  bool head_only, std::uint64_t seed, Table& quality_sums) {
   constexpr std::int64_t draws = 2, query_rows = 100;
   for (std::size_t s = 0; s < descent_shots.size(); ++s) {
     for (std::int64_t draw = 0; draw < draws; ++draw) {
@@ -53,7 +44,7 @@ void try_descents(const Network& network, const Trained& trained, std::span<cons
         quality_sums[s][r][0] += before;
         std::vector<float> moved = start;
         std::size_t next = 1;
-        descend(network, moved, batch, descent_steps.back(), descent_rates[r], [&](std::int64_t k) {
+        descend(network, moved, batch, descent_steps.back(), descent_rates[r], head_only, [&](std::int64_t k) {
           if (next < descent_steps.size() && k == descent_steps[next])
             quality_sums[s][r][next++] += quality(network, moved, query);
         });
@@ -65,8 +56,8 @@ void try_descents(const Network& network, const Trained& trained, std::span<cons
 }  // namespace
 
 std::vector<Adaptation::Descent> chosen_descents(
-    const Network& network, std::span<const PreparedGroup> groups, Loss loss, std::size_t folds, std::uint64_t seed,
-    const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train) {
+    const Network& network, std::span<const PreparedGroup> groups, Loss loss, bool head_only, std::size_t folds,
+    std::uint64_t seed, const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train) {
   std::vector<std::string> names;
   for (const PreparedGroup& group : groups) {
     if (std::find(names.begin(), names.end(), group.platform) == names.end()) names.push_back(group.platform);
@@ -78,7 +69,7 @@ std::vector<Adaptation::Descent> chosen_descents(
   for (const std::string& name : names) {
     std::vector<PreparedGroup> held_out, others;
     for (const PreparedGroup& group : groups) (group.platform == name ? held_out : others).push_back(group);
-    try_descents(network, train(others, "choosing fine-tuning without " + name), held_out, loss, seed, sums);
+    try_descents(network, train(others, "choosing fine-tuning without " + name), held_out, loss, head_only, seed, sums);
   }
   std::vector<Adaptation::Descent> chosen;
   for (std::size_t s = 0; s < descent_shots.size(); ++s) {

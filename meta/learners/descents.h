@@ -14,14 +14,14 @@ namespace graft::meta {
 // What a training leaves: parameters and the gradient steps (Adaptation::rates) that come before Adam's, if any.
 struct Trained {
   std::vector<float> theta;
-  std::vector<float> rates;
+  Rates<float> rates;
 };
 
 // Calls `train(groups without one platform, name of the trial)` for up to `folds` platforms, fine-tunes the result on
 // draws of support from the platform left out, and returns for some numbers of shots what ranked its other rows best (0
 // steps included). With a single platform there is nothing to choose on: a default.
 std::vector<Adaptation::Descent> chosen_descents(
-    const Network& network, std::span<const PreparedGroup> groups, Loss loss, std::size_t folds, std::uint64_t seed,
-    const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train);
+    const Network& network, std::span<const PreparedGroup> groups, Loss loss, bool head_only, std::size_t folds,
+    std::uint64_t seed, const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train);
 
 }  // namespace graft::meta

@@ -9,6 +9,14 @@ namespace graft::meta {
 
 std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) {
+  if (settings.guard) {
+    LearnerSettings without = settings;
+    without.guard = false;
+    Members members;
+    members.push_back(trained(learner, tasks, without, monitor));
+    members.push_back(make_scratch_model(std::int64_t(tasks.encoding->features.size())));
+    return make_chosen_model(std::move(members));
+  }
   if (settings.members <= 1) return learner.train(tasks, settings, monitor);
   std::vector<std::unique_ptr<CostModel>> members;
   for (int m = 0; m < settings.members; ++m) {

@@ -6,30 +6,108 @@
 namespace graft::meta {
 namespace {
 
-// What a step of the inner loop leaves behind for the way back.
+// What a step of the inner loop leaves behind for the way back: all of it before the step.
 template <class T>
 struct Step {
-  std::vector<T> theta, gradient;  // before the step
+  std::vector<T> theta, gradient, scores, by_scores;
+  std::unique_ptr<typename NetworkOf<T>::Tape> tape;
 };
 
+// Forward, loss, backward; the batch has something to compare.
 template <class T>
-std::vector<T> walk(const NetworkOf<T>& network, std::span<const T> rates, std::span<const T> theta,
-                    const Batch<T>& support, std::vector<Step<T>>* steps) {
-  const std::vector<ParameterBlock>& layout = network.layout();
-  assert(rates.size() % layout.size() == 0);
-  std::vector<T> current(theta.begin(), theta.end()), gradient(theta.size());
-  for (std::size_t k = 0; k < rates.size() / layout.size(); ++k) {
-    loss_gradient<T>(network, current, support, gradient);
-    if (steps != nullptr) steps->push_back({current, gradient});
-    for (std::size_t b = 0; b < layout.size(); ++b) {
-      const T rate = rates[k * layout.size() + b];
-      for (std::int64_t i = layout[b].offset; i < layout[b].offset + layout[b].size; ++i) {
-        current[std::size_t(i)] -= rate * gradient[std::size_t(i)];
-      }
-    }
-  }
-  return current;
+auto pass(const NetworkOf<T>& network, std::span<const T> theta, const Batch<T>& batch, std::vector<T>& scores,
+          std::vector<T>& by_scores, std::span<T> gradient) {
+  const std::int64_t rows = batch.objective.rows();
+  assert(batch.inputs().programs() == rows);
+  scores.resize(std::size_t(rows));
+  by_scores.resize(std::size_t(rows));
+  auto tape = network.forward(theta, batch.inputs(), scores);
+  batch.objective.template gradient<T>(scores, by_scores);
+  network.backward(theta, *tape, by_scores, gradient);
+  return tape;
 }
+
+// Takes the step's theta and fills in the rest. Where the batch has nothing to compare there is no tape and the
+// gradient is 0.
+template <class T>
+void take(Step<T>& step, const NetworkOf<T>& network, const Batch<T>& batch) {
+  step.gradient.resize(step.theta.size());
+  if (batch.objective.empty()) {
+    std::fill(step.gradient.begin(), step.gradient.end(), T(0));
+    step.tape.reset();
+  } else {
+    step.tape = pass<T>(network, step.theta, batch, step.scores, step.by_scores, step.gradient);
+  }
+}
+
+template <class T>
+void hessian_product(const NetworkOf<T>& network, const Step<T>& at, const Batch<T>& batch, std::span<const T> v,
+                     std::span<T> product) {
+  if (at.tape == nullptr) {
+    std::fill(product.begin(), product.end(), T(0));
+    return;
+  }
+  std::vector<T> along(at.scores.size()), du(at.scores.size());
+  const auto tangent = network.tangent_forward(at.theta, *at.tape, v, along);
+  batch.objective.template hessian_product<T>(at.scores, along, du);
+  network.tangent_backward(at.theta, *at.tape, *tangent, v, at.by_scores, du, product);
+}
+
+// Which of the rates' values belongs to a step: `first` that of the first block or parameter.
+template <class T>
+std::size_t first_rate(const NetworkOf<T>& network, const Rates<T>& rates, std::int64_t step) {
+  const std::size_t set = rates.per_parameter ? std::size_t(network.parameters()) : network.layout().size();
+  assert(set > 0 && !rates.values.empty() && rates.values.size() % set == 0);
+  return set * std::min(std::size_t(step), rates.values.size() / set - 1);
+}
+
+// `work(begin, end, rate number, rate)` for every piece [begin, end) of the parameters that has one rate.
+template <class T, class Work>
+void with_rates(const NetworkOf<T>& network, const Rates<T>& rates, std::int64_t step, const Work& work) {
+  const std::size_t first = first_rate(network, rates, step);
+  if (rates.per_parameter) {
+    for (std::size_t i = 0; i < std::size_t(network.parameters()); ++i)
+      work(i, i + 1, first + i, rates.values[first + i]);
+    return;
+  }
+  for (std::size_t b = 0; b < network.layout().size(); ++b) {
+    const ParameterBlock& block = network.layout()[b];
+    work(std::size_t(block.offset), std::size_t(block.offset + block.size), first + b, rates.values[first + b]);
+  }
+}
+
+// The way through the steps: steps[k] before step k, and the adapted parameters as theta of one more.
+template <class T>
+void walk(const NetworkOf<T>& network, const Rates<T>& rates, std::span<const T> theta, const Batch<T>& support,
+          std::vector<Step<T>>& steps) {
+  steps.resize(std::size_t(rates.steps) + 1);
+  steps.front().theta.assign(theta.begin(), theta.end());
+  for (std::size_t k = 0; k < std::size_t(rates.steps); ++k) {
+    take<T>(steps[k], network, support);
+    steps[k + 1].theta.resize(theta.size());
+    const T *const from = steps[k].theta.data(), *const gradient = steps[k].gradient.data();
+    T* const to = steps[k + 1].theta.data();
+    with_rates<T>(network, rates, std::int64_t(k), [&](std::size_t begin, std::size_t end, std::size_t, T rate) {
+#pragma omp simd
+      for (std::size_t i = begin; i < end; ++i) to[i] = from[i] - rate * gradient[i];
+    });
+  }
+}
+
+// What a thread needs for one walk after the other: fresh pages would cost as much as the arithmetic on them. Tapes are
+// let go by their owner, for they refer to its batch.
+template <class T>
+struct Room {
+  std::vector<Step<T>> steps;
+  std::vector<T> stepped, product;
+  static Room& of_this_thread() {
+    thread_local Room room;
+    return room;
+  }
+  void let_go() {
+    for (Step<T>& step : steps) step.tape.reset();
+  }
+};
 
 }  // namespace
 
@@ -41,70 +119,79 @@ void loss_gradient(const NetworkOf<T>& network, std::span<const T> theta, const 
     if (value != nullptr) *value = 0;
     return;
   }
-  const std::int64_t rows = batch.objective.rows();
-  assert(batch.inputs().programs() == rows);
-  std::vector<T> scores(std::size_t(rows), T(0)), u(std::size_t(rows), T(0));
-  const auto tape = network.forward(theta, batch.inputs(), scores);
-  batch.objective.template gradient<T>(scores, u);
-  network.backward(theta, *tape, u, gradient);
+  std::vector<T> scores, by_scores;
+  pass<T>(network, theta, batch, scores, by_scores, gradient);
   if (value != nullptr) *value = batch.objective.template value<T>(scores);
 }
 
 template <class T>
 void loss_hessian_product(const NetworkOf<T>& network, std::span<const T> theta, const Batch<T>& batch,
                           std::span<const T> v, std::span<T> product) {
-  if (batch.objective.empty()) {
-    std::fill(product.begin(), product.end(), T(0));
-    return;
-  }
-  const std::int64_t rows = batch.objective.rows();
-  assert(batch.inputs().programs() == rows);
-  std::vector<T> scores(std::size_t(rows), T(0)), u(std::size_t(rows), T(0)), along(std::size_t(rows), T(0)),
-      du(std::size_t(rows), T(0));
-  const auto tape = network.forward(theta, batch.inputs(), scores);
-  batch.objective.template gradient<T>(scores, u);
-  const auto tangent = network.tangent_forward(theta, *tape, v, along);
-  batch.objective.template hessian_product<T>(scores, along, du);
-  network.tangent_backward(theta, *tape, *tangent, v, u, du, product);
+  Step<T> step;
+  step.theta.assign(theta.begin(), theta.end());
+  take<T>(step, network, batch);
+  hessian_product<T>(network, step, batch, v, product);
 }
 
 template <class T>
-std::vector<T> adapt(const NetworkOf<T>& network, std::span<const T> rates, std::span<const T> theta,
+std::vector<T> adapt(const NetworkOf<T>& network, const Rates<T>& rates, std::span<const T> theta,
                      const Batch<T>& support) {
   if (support.objective.empty()) return {theta.begin(), theta.end()};
-  return walk<T>(network, rates, theta, support, nullptr);
+  Room<T>& room = Room<T>::of_this_thread();
+  walk<T>(network, rates, theta, support, room.steps);
+  room.let_go();
+  return room.steps.back().theta;
 }
 
 template <class T>
-MetaGradient<T> meta_gradient(const NetworkOf<T>& network, OuterRule rule, std::span<const T> rates,
-                              std::span<const T> theta, const Batch<T>& support, const Batch<T>& query) {
-  const std::vector<ParameterBlock>& layout = network.layout();
-  std::vector<Step<T>> steps;
-  const std::vector<T> adapted = walk<T>(network, rates, theta, support, &steps);
+MetaGradient<T> meta_gradient(const NetworkOf<T>& network, OuterRule rule, const Rates<T>& rates,
+                              std::span<const T> theta, const Batch<T>& support, const Batch<T>& query,
+                              std::span<const double> step_weights) {
+  assert(step_weights.empty() || std::int64_t(step_weights.size()) == rates.steps);
+  Room<T>& room = Room<T>::of_this_thread();
+  std::vector<Step<T>>& steps = room.steps;
+  walk<T>(network, rates, theta, support, steps);
   MetaGradient<T> out;
   out.theta.resize(theta.size());
-  out.rates.assign(rates.size(), T(0));
+  out.rates.assign(rates.values.size(), T(0));
   if (rule == OuterRule::towards) {
-    for (std::size_t i = 0; i < theta.size(); ++i) out.theta[i] = theta[i] - adapted[i];
+    for (std::size_t i = 0; i < theta.size(); ++i) out.theta[i] = theta[i] - steps.back().theta[i];
+    room.let_go();
     return out;
   }
-  std::vector<T>& v = out.theta;  // d query / d theta_k, from k = K down to 0
-  loss_gradient<T>(network, adapted, query, v, &out.query_loss);
-  std::vector<T> stepped(theta.size()), product(theta.size());
-  for (std::size_t k = steps.size(); k-- > 0;) {
-    for (std::size_t b = 0; b < layout.size(); ++b) {
-      const T rate = rates[k * layout.size() + b];
+  std::vector<T>& v = out.theta;  // of the outer loss by theta_k, from k = K down to 0
+  std::vector<T>&stepped = room.stepped, &product = room.product;
+  stepped.resize(theta.size());
+  product.resize(theta.size());
+  const std::size_t last = steps.size() - 1;
+  // The query's part after `after` steps.
+  const auto add_query = [&](std::size_t after) {
+    const T weight = step_weights.empty() || after == 0 ? T(after == last ? 1 : 0) : T(step_weights[after - 1]);
+    if (weight == 0) return;
+    T loss = 0;
+    loss_gradient<T>(network, steps[after].theta, query, product, &loss);
+    out.query_loss += weight * loss;
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] += weight * product[i];
+  };
+  add_query(last);
+  for (std::size_t k = last; k-- > 0;) {
+    if (k + 1 < last) add_query(k + 1);
+    with_rates<T>(network, rates, std::int64_t(k), [&](std::size_t begin, std::size_t end, std::size_t number, T rate) {
       T by_rate = 0;
-      for (std::int64_t i = layout[b].offset; i < layout[b].offset + layout[b].size; ++i) {
-        by_rate -= v[std::size_t(i)] * steps[k].gradient[std::size_t(i)];
-        stepped[std::size_t(i)] = rate * v[std::size_t(i)];
+      const T *const by_query = v.data(), *const taken = steps[k].gradient.data();
+      T* const along = stepped.data();
+#pragma omp simd reduction(- : by_rate)
+      for (std::size_t i = begin; i < end; ++i) {
+        by_rate -= by_query[i] * taken[i];
+        along[i] = rate * by_query[i];
       }
-      out.rates[k * layout.size() + b] = by_rate;
-    }
+      out.rates[number] += by_rate;
+    });
     if (rule == OuterRule::first_order) continue;
-    loss_hessian_product<T>(network, steps[k].theta, support, stepped, product);
+    hessian_product<T>(network, steps[k], support, stepped, product);
     for (std::size_t i = 0; i < theta.size(); ++i) v[i] -= product[i];
   }
+  room.let_go();
   return out;
 }
 
@@ -112,9 +199,9 @@ MetaGradient<T> meta_gradient(const NetworkOf<T>& network, OuterRule rule, std::
   template void loss_gradient(const NetworkOf<T>&, std::span<const T>, const Batch<T>&, std::span<T>, T*);         \
   template void loss_hessian_product(const NetworkOf<T>&, std::span<const T>, const Batch<T>&, std::span<const T>, \
                                      std::span<T>);                                                                \
-  template std::vector<T> adapt(const NetworkOf<T>&, std::span<const T>, std::span<const T>, const Batch<T>&);     \
-  template MetaGradient<T> meta_gradient(const NetworkOf<T>&, OuterRule, std::span<const T>, std::span<const T>,   \
-                                         const Batch<T>&, const Batch<T>&);
+  template std::vector<T> adapt(const NetworkOf<T>&, const Rates<T>&, std::span<const T>, const Batch<T>&);        \
+  template MetaGradient<T> meta_gradient(const NetworkOf<T>&, OuterRule, const Rates<T>&, std::span<const T>,      \
+                                         const Batch<T>&, const Batch<T>&, std::span<const double>);
 GRAFT_INSTANTIATE(float)
 GRAFT_INSTANTIATE(double)
 #undef GRAFT_INSTANTIATE

@@ -1,12 +1,12 @@
-// Learners that train a network through its own adaptation: MAML, FOMAML, ANIL, Reptile. They differ by a row of a
-// table.
+// Learners that train a network through its own adaptation. They differ by a row of a table.
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <iterator>
 
 #include "base/parallel.h"
-#include "meta/learners/adam.h"
 #include "meta/learners/descents.h"
+#include "meta/learners/episodes.h"
 #include "meta/learners/inner_loop.h"
 #include "meta/learners/learners.h"
 #include "meta/learners/training.h"
@@ -15,35 +15,53 @@
 namespace graft::meta {
 namespace {
 
+enum class Adapts { all, head, context, code };  // code: a context that shifts all biases and the head
+enum class LearnedRates {
+  none,
+  per_step_and_block,  // by their logarithm, so that they stay positive
+  per_parameter,       // one set for all steps; may become negative
+};
+
 struct MetaSettings {
   OuterRule rule = OuterRule::second_order;
-  bool head_only = false;  // only the last layer adapts
+  Adapts adapts = Adapts::all;
+  LearnedRates rates = LearnedRates::none;
   std::int64_t inner_steps = 5;
-  double inner_rate = 0.1;        // at the start; all rules but Reptile's then learn rates per step and block
+  double inner_rate = 0.1;  // at the start
+  // The query's loss counts after every step at first, after the last step alone at the end; and the first part of the
+  // outer steps goes without the second order (Antoniou et al. 2019, sections 4 and 5).
+  bool anneals = false;
   std::int64_t warm_steps = 400;  // pooled training before: features first, then how to adapt them
   std::int64_t outer_steps = 250;
-  double outer_rate = 3e-4;  // of Adam; for Reptile the share of the way, decaying to 0
-  std::int64_t tasks_per_step = 4, groups_per_task = 4, query_rows = 32;
+  double outer_rate = 3e-4;  // of Adam; for Reptile the share of the way; both decay to 0
+  std::int64_t tasks_per_step = 4;
 };
 
-// A source platform with some of its workloads: support and query rows of each.
-struct EpisodeBatches {
-  Batch<float> support, query;
-};
+constexpr std::int64_t context_size = 8;
 
-EpisodeBatches draw_task(const std::vector<std::vector<const PreparedGroup*>>& by_platform,
-                         const MetaSettings& settings, base::Stream& stream) {
-  const auto& own = by_platform[std::size_t(stream.below(std::int64_t(by_platform.size())))];
-  const std::int64_t shots = episode_shots[std::size_t(stream.below(std::int64_t(std::size(episode_shots))))];
-  std::vector<Selection> support, query;
-  for (const std::int64_t g : stream.choose(std::int64_t(own.size()), settings.groups_per_task)) {
-    const PreparedGroup& group = *own[std::size_t(g)];
-    const std::int64_t cut = std::min(shots, group.programs.programs() / 2);
-    const std::vector<std::int64_t> rows = stream.choose(group.programs.programs(), cut + settings.query_rows);
-    support.push_back({&group, {rows.begin(), rows.begin() + cut}});
-    query.push_back({&group, {rows.begin() + cut, rows.end()}});
+bool may_move(Adapts adapts, const ParameterBlock& block) {
+  return adapts == Adapts::all || (adapts == Adapts::head ? block.head : block.context);
+}
+
+Rates<float> first_rates(const Network& network, const MetaSettings& settings) {
+  Rates<float> out{settings.inner_steps, settings.rates == LearnedRates::per_parameter, {}};
+  const std::int64_t sets = settings.rates == LearnedRates::per_step_and_block ? settings.inner_steps : 1;
+  for (std::int64_t s = 0; s < sets; ++s) {
+    for (const ParameterBlock& block : network.layout()) {
+      const float rate = may_move(settings.adapts, block) ? float(settings.inner_rate) : 0.0f;
+      out.values.insert(out.values.end(), out.per_parameter ? std::size_t(block.size) : 1, rate);
+    }
   }
-  return {batch_of(Loss::rank, support), batch_of(Loss::rank, query)};
+  return out;
+}
+
+// What the query's loss after each step counts, `progress` (0 .. 1) of the way through training.
+std::vector<double> weights_of_steps(const MetaSettings& settings, double progress) {
+  if (!settings.anneals || settings.inner_steps == 0) return {};
+  const double each = std::max(0.03, 1 - 2 * progress) / double(settings.inner_steps);
+  std::vector<double> out(std::size_t(settings.inner_steps), each);
+  out.back() = 1 - each * double(settings.inner_steps - 1);
+  return out;
 }
 
 class MetaGradientLearner final : public Learner {
@@ -53,15 +71,23 @@ class MetaGradientLearner final : public Learner {
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
     NetworkState state = untrained_state(tasks, settings);
+    const auto plain = make_network(state.shape, settings.backend);
+    if (meta_.adapts == Adapts::context || meta_.adapts == Adapts::code) {
+      state.shape.context = {context_size, meta_.adapts == Adapts::code};
+      // The same parameters behind those of the context.
+      std::vector<float> all = initial_parameters(state.shape, settings.seed);
+      std::copy(state.theta.begin(), state.theta.end(), all.end() - std::ptrdiff_t(state.theta.size()));
+      state.theta = std::move(all);
+    }
     const auto network = make_network(state.shape, settings.backend);
     const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
     const std::vector<float> start = state.theta;
     const auto train_on = [&](std::span<const PreparedGroup> some, const std::string& name, std::int64_t share) {
-      return meta_train(*network, start, some, settings, share, name, monitor);
+      return meta_train(*plain, *network, start, some, settings, share, name, monitor);
     };
-    state.adaptation.loss = Loss::rank;
+    state.adaptation.loss = loss_of(settings);
     state.adaptation.descents = chosen_descents(
-        *network, groups, Loss::rank, 1, settings.seed,
+        *network, groups, state.adaptation.loss, false, 1, settings.seed,
         [&](std::span<const PreparedGroup> others, const std::string& name) { return train_on(others, name, 2); });
     Trained trained = train_on(groups, "meta-training", 1);
     state.theta = std::move(trained.theta);
@@ -70,90 +96,132 @@ class MetaGradientLearner final : public Learner {
   }
 
  private:
-  // Pooled training, then outer steps; both shortened by `share`.
-  Trained meta_train(const Network& network, const std::vector<float>& start, std::span<const PreparedGroup> groups,
-                     const LearnerSettings& settings, std::int64_t share, const std::string& name,
-                     base::Monitor& monitor) const {
-    std::vector<std::vector<const PreparedGroup*>> by_platform;
-    std::vector<std::string> names;
-    for (const PreparedGroup& group : groups) {
-      const auto found = std::find(names.begin(), names.end(), group.platform) - names.begin();
-      if (found == std::ptrdiff_t(names.size())) {
-        names.push_back(group.platform);
-        by_platform.emplace_back();
-      }
-      by_platform[std::size_t(found)].push_back(&group);
-    }
-    Trained out{start, {}};
-    PooledSettings pooled;
-    pooled.steps = meta_.warm_steps / share;
-    train_pooled(network, out.theta, groups, pooled, settings.seed, name + ", pooled", monitor);
+  static Loss loss_of(const LearnerSettings& settings) { return settings.loss.value_or(Loss::rank); }
 
-    std::vector<float>& rates = out.rates;
-    for (std::int64_t k = 0; k < meta_.inner_steps; ++k) {
-      for (const ParameterBlock& block : network.layout()) {
-        rates.push_back(meta_.head_only && !block.head ? 0.0f : float(meta_.inner_rate));
-      }
-    }
+  // Pooled training, then outer steps; both shortened by `share`. `plain` is the network without its context.
+  Trained meta_train(const Network& plain, const Network& network, const std::vector<float>& start,
+                     std::span<const PreparedGroup> groups, const LearnerSettings& settings, std::int64_t share,
+                     const std::string& name, base::Monitor& monitor) const {
+    const std::vector<PlatformGroups> platforms = by_platform(groups);
+    Trained out{start, first_rates(network, meta_)};
+    PooledSettings pooled;
+    pooled.loss = loss_of(settings);
+    pooled.steps =
+        (settings.steps > 0 ? settings.steps * meta_.warm_steps / meta_.outer_steps : meta_.warm_steps) / share;
+    const std::ptrdiff_t own = network.parameters() - plain.parameters();
+    std::vector<float> warm(start.begin() + own, start.end());
+    train_pooled(plain, warm, groups, pooled, stage_of(settings, name + ", pooled", monitor));
+    std::copy(warm.begin(), warm.end(), out.theta.begin() + own);
+
+    std::vector<float>& rates = out.rates.values;
     Adam adam(out.theta.size()), rates_adam(rates.size());
-    const std::int64_t outer_steps = ((settings.steps > 0 ? settings.steps : meta_.outer_steps) + share - 1) / share;
-    for (std::int64_t step = 0; step < outer_steps; ++step) {
-      check_stop(monitor);
+    Stage stage = stage_of(settings, name, monitor);
+    stage.steps = ((settings.steps > 0 ? settings.steps : meta_.outer_steps) + share - 1) / share;
+    const Changing changing[] = {{&out.theta, &adam}, {&rates, &rates_adam}};
+    run(stage, changing, [&](std::int64_t step) {
+      const double progress = double(step) / double(stage.steps), left = 1 - progress;
+      const OuterRule rule = meta_.anneals && progress < 0.3 ? OuterRule::first_order : meta_.rule;
+      const std::vector<double> step_weights = weights_of_steps(meta_, progress);
       std::vector<MetaGradient<float>> parts(std::size_t(meta_.tasks_per_step));
       base::parallel_for(meta_.tasks_per_step, settings.threads, [&](std::int64_t t) {
         base::Stream stream(settings.seed, name, std::uint64_t(step * meta_.tasks_per_step + t));
-        const EpisodeBatches task = draw_task(by_platform, meta_, stream);
-        parts[std::size_t(t)] = meta_gradient<float>(network, meta_.rule, rates, out.theta, task.support, task.query);
+        const Episode task = draw_episode(platforms, loss_of(settings), stream);
+        parts[std::size_t(t)] =
+            meta_gradient<float>(network, rule, out.rates, out.theta, task.support, task.query, step_weights);
       });
       // Summed in order, so that the number of threads changes nothing.
-      std::vector<float> gradient(out.theta.size(), 0.0f), rates_gradient(rates.size(), 0.0f);
+      std::vector<float> gradient(out.theta.size(), 0.0f), by_rates(rates.size(), 0.0f);
       const float weight = 1.0f / float(meta_.tasks_per_step);
+      float loss = 0;
       for (const MetaGradient<float>& part : parts) {
+        loss += weight * part.query_loss;
         for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += weight * part.theta[i];
-        for (std::size_t i = 0; i < rates.size(); ++i) rates_gradient[i] += weight * part.rates[i] * rates[i];
+        for (std::size_t i = 0; i < rates.size(); ++i) by_rates[i] += weight * part.rates[i];
       }
-      const double left = 1 - double(step) / double(outer_steps);
-      if (meta_.rule == OuterRule::towards) {
+      for (const ParameterBlock& block : network.layout()) {  // a context begins at 0 for every task
+        if (block.context) std::fill_n(gradient.begin() + block.offset, block.size, 0.0f);
+      }
+      if (rule == OuterRule::towards) {
         for (std::size_t i = 0; i < gradient.size(); ++i) out.theta[i] -= float(meta_.outer_rate * left) * gradient[i];
-      } else {
-        adam.step(out.theta, gradient, meta_.outer_rate * left);
-        // On a logarithmic scale, so that rates stay positive; those that are 0 stay 0.
-        std::vector<float> logs(rates.size());
-        for (std::size_t i = 0; i < rates.size(); ++i) logs[i] = rates[i] > 0 ? std::log(rates[i]) : 0;
-        rates_adam.step(logs, rates_gradient, 0.03 * left);
-        for (std::size_t i = 0; i < rates.size(); ++i) rates[i] = rates[i] > 0 ? std::exp(logs[i]) : 0;
+        return loss;
       }
-      monitor.progress(name, step + 1, outer_steps);
-    }
+      adam.step(out.theta, gradient, meta_.outer_rate * left);
+      move_rates(network, rates_adam, rates, by_rates, left);
+      return loss;
+    });
     return out;
+  }
+
+  // Rates that are 0 for what does not adapt stay 0.
+  void move_rates(const Network& network, Adam& adam, std::vector<float>& rates, std::vector<float>& gradient,
+                  double left) const {
+    if (meta_.rates == LearnedRates::none) return;
+    if (meta_.rates == LearnedRates::per_parameter) {
+      for (const ParameterBlock& block : network.layout()) {
+        if (!may_move(meta_.adapts, block)) std::fill_n(gradient.begin() + block.offset, block.size, 0.0f);
+      }
+      adam.step(rates, gradient, 0.03 * meta_.inner_rate * left);
+      return;
+    }
+    std::vector<float> logs(rates.size());
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      logs[i] = rates[i] > 0 ? std::log(rates[i]) : 0;
+      gradient[i] *= rates[i];
+    }
+    adam.step(logs, gradient, 0.03 * left);
+    for (std::size_t i = 0; i < rates.size(); ++i) rates[i] = rates[i] > 0 ? std::exp(logs[i]) : 0;
   }
 
   MetaSettings meta_;
 };
 
+// Every published family is MAML with some switches turned.
+struct Row {
+  std::string_view name;
+  MetaSettings settings;
+};
+const Row rows[] = {
+    {"maml", {}},
+    {"fomaml", {.rule = OuterRule::first_order}},
+    {"anil", {.adapts = Adapts::head, .rates = LearnedRates::per_step_and_block}},
+    {"meta-sgd", {.rates = LearnedRates::per_parameter}},
+    {"maml++", {.rates = LearnedRates::per_step_and_block, .anneals = true}},
+    {"cavia", {.adapts = Adapts::context, .rates = LearnedRates::per_step_and_block, .inner_rate = 1.0}},
+    {"hyper", {.adapts = Adapts::code, .rates = LearnedRates::per_step_and_block}},
+    {"reptile", {.rule = OuterRule::towards, .outer_rate = 0.5}},
+};
+
+std::unique_ptr<Learner> row(std::string_view name) {
+  const auto found = std::find_if(std::begin(rows), std::end(rows), [&](const Row& each) { return each.name == name; });
+  assert(found != std::end(rows));
+  return std::make_unique<MetaGradientLearner>(found->settings);
+}
+
 }  // namespace
 
 std::unique_ptr<Learner> make_maml_learner() {
-  return std::make_unique<MetaGradientLearner>(MetaSettings{});
+  return row("maml");
 }
-
 std::unique_ptr<Learner> make_fomaml_learner() {
-  MetaSettings settings;
-  settings.rule = OuterRule::first_order;
-  return std::make_unique<MetaGradientLearner>(settings);
+  return row("fomaml");
 }
-
 std::unique_ptr<Learner> make_anil_learner() {
-  MetaSettings settings;
-  settings.head_only = true;
-  return std::make_unique<MetaGradientLearner>(settings);
+  return row("anil");
 }
-
+std::unique_ptr<Learner> make_meta_sgd_learner() {
+  return row("meta-sgd");
+}
+std::unique_ptr<Learner> make_maml_plus_plus_learner() {
+  return row("maml++");
+}
+std::unique_ptr<Learner> make_cavia_learner() {
+  return row("cavia");
+}
+std::unique_ptr<Learner> make_hyper_learner() {
+  return row("hyper");
+}
 std::unique_ptr<Learner> make_reptile_learner() {
-  MetaSettings settings;
-  settings.rule = OuterRule::towards;
-  settings.outer_rate = 0.5;
-  return std::make_unique<MetaGradientLearner>(settings);
+  return row("reptile");
 }
 
 }  // namespace graft::meta

@@ -10,6 +10,7 @@ constexpr std::int64_t default_steps = 800;
 
 class PooledLearner final : public Learner {
  public:
+  explicit PooledLearner(bool head_only) : head_only_(head_only) {}
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
     NetworkState state = untrained_state(tasks, settings);
@@ -19,24 +20,32 @@ class PooledLearner final : public Learner {
     pooled.steps = settings.steps > 0 ? settings.steps : default_steps;
     pooled.loss = settings.loss.value_or(Loss::rank);
     state.adaptation.loss = pooled.loss;
+    state.adaptation.head_only = head_only_;
     state.adaptation.descents =
-        chosen_descents(*network, groups, pooled.loss, 2, settings.seed,
+        chosen_descents(*network, groups, pooled.loss, head_only_, 2, settings.seed,
                         [&](std::span<const PreparedGroup> others, const std::string& name) {
                           PooledSettings shorter = pooled;
                           shorter.steps = (pooled.steps + 1) / 2;
                           Trained trained{state.theta, {}};
-                          train_pooled(*network, trained.theta, others, shorter, settings.seed, name, monitor);
+                          train_pooled(*network, trained.theta, others, shorter, stage_of(settings, name, monitor));
                           return trained;
                         });
-    train_pooled(*network, state.theta, groups, pooled, settings.seed, "pooled training", monitor);
+    train_pooled(*network, state.theta, groups, pooled, stage_of(settings, "pooled training", monitor));
     return make_network_model(std::move(state));
   }
+
+ private:
+  bool head_only_;  // in fine-tuning
 };
 
 }  // namespace
 
 std::unique_ptr<Learner> make_pooled_learner() {
-  return std::make_unique<PooledLearner>();
+  return std::make_unique<PooledLearner>(false);
+}
+
+std::unique_ptr<Learner> make_pooled_head_learner() {
+  return std::make_unique<PooledLearner>(true);
 }
 
 }  // namespace graft::meta

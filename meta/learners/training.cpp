@@ -1,11 +1,14 @@
 #include "meta/learners/training.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <numbers>
 
 #include "base/error.h"
-#include "meta/learners/adam.h"
+#include "meta/metrics.h"
 
 namespace graft::meta {
 
@@ -31,12 +34,13 @@ Batch<float> batch_of(Loss loss, std::span<const Selection> selections) {
 }
 
 void train_pooled(const Network& network, std::vector<float>& theta, std::span<const PreparedGroup> groups,
-                  const PooledSettings& settings, std::uint64_t seed, std::string_view name, base::Monitor& monitor) {
-  base::Stream stream(seed, name);
+                  const PooledSettings& settings, Stage stage) {
+  stage.steps = settings.steps;
   Adam adam(theta.size());
   std::vector<float> gradient(theta.size());
-  for (std::int64_t step = 0; step < settings.steps; ++step) {
-    check_stop(monitor);
+  const Changing changing{&theta, &adam};
+  run(stage, {&changing, 1}, [&](std::int64_t step) {
+    base::Stream stream(stage.seed, stage.name, std::uint64_t(step));
     std::vector<Selection> selections;
     const std::vector<std::int64_t> drawn = stream.choose(std::int64_t(groups.size()), settings.groups_per_step);
     for (const std::int64_t g : drawn) {
@@ -44,16 +48,80 @@ void train_pooled(const Network& network, std::vector<float>& theta, std::span<c
       selections.push_back(
           {&group, stream.choose(group.programs.programs(), settings.rows_per_step / std::int64_t(drawn.size()))});
     }
-    loss_gradient<float>(network, theta, batch_of(settings.loss, selections), gradient);
+    float loss = 0;
+    loss_gradient<float>(network, theta, batch_of(settings.loss, selections), gradient,
+                         stage.record == nullptr ? nullptr : &loss);
     const double rate = settings.rate * 0.5 * (1 + std::cos(std::numbers::pi * double(step) / double(settings.steps)));
     for (float& value : theta) value *= float(1 - rate * settings.decay);
     adam.step(theta, gradient, rate);
-    monitor.progress(name, step + 1, settings.steps);
-  }
+    return loss;
+  });
 }
 
-void check_stop(base::Monitor& monitor) {
-  if (monitor.stop_requested()) throw base::Failure("stopped by request");
+Stage stage_of(const LearnerSettings& settings, std::string name, base::Monitor& monitor) {
+  return {std::move(name), settings.seed, 0, settings.record, &monitor};
+}
+
+NetworkShape fitting_shape(const NetworkShape& shape, std::span<const PreparedGroup> groups,
+                           const LearnerSettings& settings, base::Monitor& monitor) {
+  if (shape.kind != NetworkKind::mlp || shape.hidden.empty()) return shape;
+  NetworkShape linear = shape;
+  linear.hidden = {};
+  std::vector<PlatformGroups> platforms = by_platform(groups);
+  base::Stream(settings.seed, "platforms to fit").shuffle(platforms);
+  platforms.resize(std::min<std::size_t>(platforms.size(), 3));
+  double gain = 0;  // of the linear model, in rank correlation
+  for (const PlatformGroups& platform : platforms) {
+    std::vector<PreparedGroup> known;
+    std::vector<Selection> left_out;
+    for (std::size_t g = 0; g < platform.groups.size(); ++g) {
+      const PreparedGroup& group = *platform.groups[g];
+      const std::vector<std::int64_t> order =
+          base::Stream(settings.seed, "rows to fit", g).choose(group.programs.programs(), group.programs.programs());
+      const auto cut = std::ptrdiff_t(order.size() * 4 / 5);
+      known.push_back({group.platform, features::chosen(group.programs, {order.begin(), order.begin() + cut}), {}});
+      for (std::ptrdiff_t i = 0; i < cut; ++i)
+        known.back().log_seconds.push_back(group.log_seconds[order[std::size_t(i)]]);
+      left_out.push_back({&group, {order.begin() + cut, order.end()}});
+    }
+    for (const NetworkShape* const tried : std::initializer_list<const NetworkShape*>{&linear, &shape}) {
+      const auto network = make_network(*tried, settings.backend);
+      std::vector<float> theta = initial_parameters(*tried, settings.seed);
+      PooledSettings pooled;
+      pooled.loss = Loss::squared;
+      pooled.steps = settings.steps > 0 ? std::min<std::int64_t>(settings.steps, 200) : 200;
+      train_pooled(
+          *network, theta, known, pooled,
+          stage_of(settings, fmt::format("choosing a shape on {}: {} layers", platform.platform, tried->hidden.size()),
+                   monitor));
+      for (const Selection& rows : left_out) {
+        if (rows.programs.size() < 2) continue;
+        const double quality = rank_correlation_of(*network, theta, rows);
+        gain += tried == &linear ? quality : -quality;
+      }
+    }
+  }
+  return gain > 0 ? linear : shape;
+}
+
+double rank_correlation_of(const Network& network, std::span<const float> theta, const Selection& rows) {
+  const features::Encoded programs = features::chosen(rows.group->programs, rows.programs);
+  std::vector<double> log_seconds;
+  for (const std::int64_t p : rows.programs) log_seconds.push_back(rows.group->log_seconds[std::size_t(p)]);
+  std::vector<float> scores(rows.programs.size());
+  network.score(theta, inputs_of(programs), scores);
+  return rank_correlation(scores, log_seconds);
+}
+
+std::vector<PlatformGroups> by_platform(std::span<const PreparedGroup> groups) {
+  std::vector<PlatformGroups> out;
+  for (const PreparedGroup& group : groups) {
+    auto own =
+        std::find_if(out.begin(), out.end(), [&](const auto& known) { return known.platform == group.platform; });
+    if (own == out.end()) own = out.insert(out.end(), {group.platform, {}});
+    own->groups.push_back(&group);
+  }
+  return out;
 }
 
 void require_groups(const TaskSet& tasks) {

@@ -9,6 +9,7 @@
 #include "base/monitor.h"
 #include "base/random.h"
 #include "meta/learner.h"
+#include "meta/learners/stage.h"
 #include "meta/models/adaptation.h"
 #include "meta/models/models.h"
 
@@ -29,6 +30,9 @@ struct Selection {
 };
 Batch<float> batch_of(Loss loss, std::span<const Selection> selections);
 
+// Rank correlation of the network's scores with the measured speeds.
+double rank_correlation_of(const Network& network, std::span<const float> theta, const Selection& rows);
+
 struct PooledSettings {
   Loss loss = Loss::rank;
   std::int64_t steps = 0;
@@ -36,21 +40,29 @@ struct PooledSettings {
   double decay = 0.3;  // of the parameters, per step and unit of rate (Loshchilov and Hutter 2019)
   std::int64_t groups_per_step = 8, rows_per_step = 512;
 };
-// Trains on all groups alike. `name` tells streams of random numbers apart. Throws Failure when the monitor asks to
-// stop.
+// Trains on all groups alike; stage.name tells streams of random numbers apart, stage.steps is not looked at.
 void train_pooled(const Network& network, std::vector<float>& theta, std::span<const PreparedGroup> groups,
-                  const PooledSettings& settings, std::uint64_t seed, std::string_view name, base::Monitor& monitor);
+                  const PooledSettings& settings, Stage stage);
 
-// Failure "stopped by request" if the monitor asks for it.
-void check_stop(base::Monitor& monitor);
+// A stage of a training with these settings.
+Stage stage_of(const LearnerSettings& settings, std::string name, base::Monitor& monitor);
+
+// The shape itself, or that of a linear model where this ranks programs better that were left out: few programs, or
+// features of a table, are fitted too well by hidden layers. Judged on up to three platforms; an MLP's choice only.
+NetworkShape fitting_shape(const NetworkShape& shape, std::span<const PreparedGroup> groups,
+                           const LearnerSettings& settings, base::Monitor& monitor);
+
+// The groups of each platform, in order of their first.
+struct PlatformGroups {
+  std::string platform;
+  std::vector<const PreparedGroup*> groups;
+};
+std::vector<PlatformGroups> by_platform(std::span<const PreparedGroup> groups);
 // UserError when a task set has no groups to learn from.
 void require_groups(const TaskSet& tasks);
 // The network of the settings for the tasks' encoding. UserError as check_fits.
 NetworkShape network_shape(const TaskSet& tasks, const LearnerSettings& settings);
 // What a network learner starts from: normalisation of the tasks, and seeded parameters. UserError as both.
 NetworkState untrained_state(const TaskSet& tasks, const LearnerSettings& settings);
-
-// Support sizes for which adaptation is chosen and episodes are drawn: the default grid of shots.
-inline constexpr std::int64_t episode_shots[] = {5, 10, 20, 32};
 
 }  // namespace graft::meta

@@ -47,11 +47,14 @@ Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<c
 }
 
 void descend(const Network& network, std::vector<float>& theta, const Batch<float>& support, std::int64_t steps,
-             double rate, const std::function<void(std::int64_t)>& on_step) {
+             double rate, bool head_only, const std::function<void(std::int64_t)>& on_step) {
   Adam adam(theta.size());
   std::vector<float> gradient(theta.size());
   for (std::int64_t k = 1; k <= steps; ++k) {
     loss_gradient<float>(network, theta, support, gradient);
+    for (const ParameterBlock& block : network.layout()) {
+      if (head_only && !block.head) std::fill_n(gradient.begin() + block.offset, block.size, 0.0f);
+    }
     adam.step(theta, gradient, rate);
     if (on_step) on_step(k);
   }
@@ -68,13 +71,16 @@ std::vector<float> adapted_parameters(const Network& network, const Adaptation& 
   const Adaptation::Descent* const descent = adaptation.descent_for(shots_per_workload);
   if (support.objective.empty() || descent == nullptr) return current;
   const std::vector<float> before = current;
-  descend(network, current, support, descent->steps, double(descent->rate));
+  descend(network, current, support, descent->steps, double(descent->rate), adaptation.head_only);
   return finite(current) ? current : before;
 }
 
 void put(const Adaptation& adaptation, base::Arrays& arrays) {
   arrays.attributes["loss"] = name_of(adaptation.loss);
-  put_values(arrays, "inner_rates", adaptation.rates);
+  put_values(arrays, "inner_rates", adaptation.rates.values);
+  put_integers(arrays, "inner_steps", {adaptation.rates.steps});
+  put_integers(arrays, "inner_rates_per_parameter", {adaptation.rates.per_parameter ? 1 : 0});
+  if (adaptation.head_only) put_integers(arrays, "descent_head_only", {1});
   std::vector<std::int64_t> shots, steps;
   std::vector<float> rates;
   for (const Adaptation::Descent& descent : adaptation.descents) {
@@ -87,10 +93,22 @@ void put(const Adaptation& adaptation, base::Arrays& arrays) {
   put_values(arrays, "descent_rates", rates);
 }
 
-Adaptation adaptation_from(const base::Arrays& arrays) {
+Adaptation adaptation_from(const base::Arrays& arrays, const std::vector<ParameterBlock>& layout) {
   Adaptation out;
   out.loss = loss_named(attribute_of(arrays, "loss"));
-  out.rates = values_of(arrays, "inner_rates");
+  out.rates.values = values_of(arrays, "inner_rates");
+  const std::size_t blocks = layout.size(), count = out.rates.values.size();
+  std::size_t set = blocks;
+  if (arrays.attributes.contains("inner_steps")) {
+    out.rates.steps = integer_of(arrays, "inner_steps", 0);
+    out.rates.per_parameter = integer_of(arrays, "inner_rates_per_parameter", 0) != 0;
+    if (out.rates.per_parameter && !layout.empty()) set = std::size_t(layout.back().offset + layout.back().size);
+  } else if (blocks > 0) {
+    out.rates.steps = std::int64_t(count / blocks);  // once there was one set for each step
+  }
+  if (set == 0 ? count > 0 || out.rates.steps > 0 : count % set != 0 || (out.rates.steps > 0 && count == 0))
+    throw base::UserError("array 'inner_rates': not a whole number of sets");
+  out.head_only = arrays.attributes.contains("descent_head_only");
   const std::vector<std::int64_t> shots = integers_of(arrays, "descent_shots", 1);
   const std::vector<std::int64_t> steps = integers_of(arrays, "descent_steps", 0);
   const std::vector<float>& rates = values_of(arrays, "descent_rates", std::int64_t(shots.size()));

@@ -23,8 +23,9 @@ struct Adaptation {
   };
 
   Loss loss = Loss::rank;
-  std::vector<float> rates;       // gradient steps x layer blocks (inner_loop.h); empty: none
+  Rates<float> rates;             // the gradient steps
   std::vector<Descent> descents;  // empty: none
+  bool head_only = false;         // Adam moves the last layer alone
   bool operator==(const Adaptation&) const = default;
 
   // The descent whose shots are nearest on a logarithmic scale (the first of equals); nullptr when there is none.
@@ -43,9 +44,10 @@ Together together(Loss loss, std::span<const Examples> groups);
 // The same as one batch, features normalised.
 Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<const Examples> groups);
 
-// Full-batch Adam from `theta` on; `on_step(k)` is told after each of the steps (k = 1 .. steps), if given.
+// Full-batch Adam from `theta` on, of the head's blocks alone if `head_only`; `on_step(k)` is told after each of the
+// steps (k = 1 .. steps), if given.
 void descend(const Network& network, std::vector<float>& theta, const Batch<float>& support, std::int64_t steps,
-             double rate, const std::function<void(std::int64_t)>& on_step = {});
+             double rate, bool head_only, const std::function<void(std::int64_t)>& on_step = {});
 
 // `theta` adapted to the support. Parameters that ran away (not finite) are taken back to what they were.
 std::vector<float> adapted_parameters(const Network& network, const Adaptation& adaptation,
@@ -53,6 +55,7 @@ std::vector<float> adapted_parameters(const Network& network, const Adaptation& 
                                       double shots_per_workload);
 
 void put(const Adaptation& adaptation, base::Arrays& arrays);
-Adaptation adaptation_from(const base::Arrays& arrays);
+// layout: of the network that adapts; none of trees, which have no inner steps. UserError if rates do not fit it.
+Adaptation adaptation_from(const base::Arrays& arrays, const std::vector<ParameterBlock>& layout);
 
 }  // namespace graft::meta

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -46,12 +48,13 @@ struct NormalEquations {
   Eigen::VectorXd moments;
   double residual = 0;  // sum of squares of what the prior leaves over
   std::int64_t rows = 0;
+  std::int64_t free = 0;  // rows but one a group: its mean is taken away
 };
 NormalEquations normal_equations(const std::vector<BasisGroup>& groups, const std::vector<double>& prior,
                                  double lambda) {
   const auto sources = std::int64_t(prior.size());
   const Eigen::Map<const Eigen::VectorXd> from(prior.data(), sources);
-  NormalEquations out{Eigen::MatrixXd::Zero(sources, sources), Eigen::VectorXd::Zero(sources), 0, 0};
+  NormalEquations out{Eigen::MatrixXd::Zero(sources, sources), Eigen::VectorXd::Zero(sources), 0, 0, 0};
   for (const BasisGroup& group : groups) {
     if (group.basis.rows < 2) continue;
     using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -65,6 +68,7 @@ NormalEquations normal_equations(const std::vector<BasisGroup>& groups, const st
     out.moments += basis.transpose() * left;
     out.residual += left.squaredNorm();
     out.rows += group.basis.rows;
+    out.free += group.basis.rows - 1;
   }
   out.squares.diagonal().array() += lambda * double(out.rows);
   return out;
@@ -92,9 +96,10 @@ class BasisModel : public CostModel {
   std::vector<double> weights_;
 };
 
+// lambda: none where the support decides.
 class RidgeModel final : public BasisModel {
  public:
-  RidgeModel(std::shared_ptr<const SourceBasis> basis, std::vector<double> weights, double lambda,
+  RidgeModel(std::shared_ptr<const SourceBasis> basis, std::vector<double> weights, std::optional<double> lambda,
              std::vector<double> covariance = {})
       : BasisModel(std::move(basis), std::move(weights)), lambda_(lambda), covariance_(std::move(covariance)) {}
 
@@ -118,21 +123,22 @@ class RidgeModel final : public BasisModel {
   std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
     std::vector<BasisGroup> groups;
     for (const Examples& group : support) groups.push_back({basis_->predict(group.features), group.log_seconds});
-    std::vector<double> covariance = ridge_covariance(groups, weights_, lambda_);
+    const double lambda = lambda_ ? *lambda_ : likeliest_lambda(groups, weights_);
+    std::vector<double> covariance = ridge_covariance(groups, weights_, lambda);
     if (covariance.empty()) covariance = covariance_;
-    return std::make_unique<RidgeModel>(basis_, ridge_weights(groups, weights_, lambda_), lambda_,
+    return std::make_unique<RidgeModel>(basis_, ridge_weights(groups, weights_, lambda), lambda_,
                                         std::move(covariance));
   }
-  std::string_view kind() const override { return "ridge"; }
+  std::string_view kind() const override { return lambda_ ? "ridge" : "bayes-ridge"; }
   base::Arrays state() const override {
     base::Arrays out = BasisModel::state();
-    out.attributes["lambda"] = fmt::format("{}", lambda_);
+    if (lambda_) out.attributes["lambda"] = fmt::format("{}", *lambda_);
     put_values(out, "covariance", std::vector<float>(covariance_.begin(), covariance_.end()));
     return out;
   }
 
  private:
-  double lambda_;
+  std::optional<double> lambda_;
   std::vector<double> covariance_;  // of the weights; empty: no belief
 };
 
@@ -229,21 +235,61 @@ std::unique_ptr<CostModel> make_ridge_model(SourceBasis basis, std::vector<doubl
                                       lambda);
 }
 
+double likeliest_lambda(const std::vector<BasisGroup>& groups, const std::vector<double>& prior) {
+  const NormalEquations equations = normal_equations(groups, prior, 0);
+  if (equations.rows == 0) return 1;
+  const auto sources = std::int64_t(prior.size());
+  double best = 1, most = -std::numeric_limits<double>::infinity();
+  for (double lambda = 30; lambda > 1e-4; lambda /= 1.7) {
+    const double penalty = lambda * double(equations.rows);
+    Eigen::MatrixXd squares = equations.squares;
+    squares.diagonal().array() += penalty;
+    const Eigen::LDLT<Eigen::MatrixXd> factor = squares.ldlt();
+    // r^T (I + B B^T / penalty)^-1 r and the logarithm of that matrix's determinant, by the sources' dimensions.
+    const double fit = equations.residual - equations.moments.dot(factor.solve(equations.moments));
+    const double volume = factor.vectorD().array().max(1e-300).log().sum() - double(sources) * std::log(penalty);
+    const double evidence = -0.5 * (double(equations.free) * std::log(std::max(fit, 1e-300)) + volume);
+    if (evidence > most) {
+      most = evidence;
+      best = lambda;
+    }
+  }
+  return best;
+}
+
+std::unique_ptr<CostModel> make_bayes_ridge_model(SourceBasis basis, std::vector<double> weights) {
+  if (weights.empty()) weights = equal_shares(basis);
+  return std::make_unique<RidgeModel>(std::make_shared<const SourceBasis>(std::move(basis)), std::move(weights),
+                                      std::nullopt);
+}
+
 std::unique_ptr<CostModel> make_nearest_model(SourceBasis basis) {
   std::vector<double> weights = equal_shares(basis);
   return std::make_unique<NearestModel>(std::make_shared<const SourceBasis>(std::move(basis)), std::move(weights));
 }
 
-std::unique_ptr<CostModel> ridge_model_from(const base::Arrays& state) {
+namespace {
+
+std::unique_ptr<CostModel> ridge_from(const base::Arrays& state, std::optional<double> lambda) {
   SourceBasis basis = basis_from(state);
   std::vector<double> weights = weights_from(state, basis);
-  const double lambda = number_of(state, "lambda");
-  if (!(lambda > 0)) throw base::UserError("attribute 'lambda': expected a positive number");
   const std::vector<float>& covariance = values_of(state, "covariance");
   if (!covariance.empty() && covariance.size() != weights.size() * weights.size())
     throw base::UserError("array 'covariance': not sources x sources");
   return std::make_unique<RidgeModel>(std::make_shared<const SourceBasis>(std::move(basis)), std::move(weights), lambda,
                                       std::vector<double>(covariance.begin(), covariance.end()));
+}
+
+}  // namespace
+
+std::unique_ptr<CostModel> ridge_model_from(const base::Arrays& state) {
+  const double lambda = number_of(state, "lambda");
+  if (!(lambda > 0)) throw base::UserError("attribute 'lambda': expected a positive number");
+  return ridge_from(state, lambda);
+}
+
+std::unique_ptr<CostModel> bayes_ridge_model_from(const base::Arrays& state) {
+  return ridge_from(state, std::nullopt);
 }
 
 std::unique_ptr<CostModel> nearest_model_from(const base::Arrays& state) {

@@ -13,8 +13,6 @@
 namespace graft::meta {
 namespace {
 
-using Members = std::vector<std::unique_ptr<CostModel>>;
-
 class EnsembleModel final : public CostModel {
  public:
   EnsembleModel(Members members, std::uint64_t seed) : members_(std::move(members)), seed_(seed) {
@@ -62,14 +60,8 @@ class EnsembleModel final : public CostModel {
 
   base::Arrays state() const override {
     base::Arrays out;
-    put_integers(out, "members", {std::int64_t(members_.size())});
     out.attributes["seed"] = base::to_hex(seed_);
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      const std::string prefix = fmt::format("member{}/", m);
-      out.attributes[prefix + "kind"] = members_[m]->kind();
-      for (auto& [name, array] : members_[m]->state().arrays) out.arrays[prefix + name] = array;
-      for (auto& [name, text] : members_[m]->state().attributes) out.attributes[prefix + "state/" + name] = text;
-    }
+    put_members(members_, out);
     return out;
   }
 
@@ -95,14 +87,24 @@ std::unique_ptr<CostModel> make_ensemble_model(Members members, std::uint64_t se
   return std::make_unique<EnsembleModel>(std::move(members), seed);
 }
 
-std::unique_ptr<CostModel> ensemble_model_from(const base::Arrays& state) {
+void put_members(const Members& members, base::Arrays& arrays) {
+  put_integers(arrays, "members", {std::int64_t(members.size())});
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const std::string prefix = fmt::format("member{}/", m);
+    arrays.attributes[prefix + "kind"] = members[m]->kind();
+    const base::Arrays own = members[m]->state();
+    for (const auto& [name, array] : own.arrays) arrays.arrays[prefix + name] = array;
+    for (const auto& [name, text] : own.attributes) arrays.attributes[prefix + "state/" + name] = text;
+  }
+}
+
+Members members_from(const base::Arrays& state, std::string_view of_kind) {
   const std::int64_t count = integer_of(state, "members", 2);
   Members members;
   for (std::int64_t m = 0; m < count; ++m) {
     const std::string prefix = fmt::format("member{}/", m);
     const std::string kind = attribute_of(state, prefix + "kind");
-    if (kind == "ensemble")
-      throw base::UserError(fmt::format("attribute '{}kind': an ensemble in an ensemble", prefix));
+    if (kind == of_kind) throw base::UserError(fmt::format("attribute '{}kind': {} in itself", prefix, kind));
     base::Arrays own;
     for (const auto& [name, array] : state.arrays) {
       if (name.starts_with(prefix)) own.arrays[name.substr(prefix.size())] = array;
@@ -113,7 +115,11 @@ std::unique_ptr<CostModel> ensemble_model_from(const base::Arrays& state) {
     }
     members.push_back(model_from(kind, own));
   }
-  return make_ensemble_model(std::move(members), base::from_hex(attribute_of(state, "seed")));
+  return members;
+}
+
+std::unique_ptr<CostModel> ensemble_model_from(const base::Arrays& state) {
+  return make_ensemble_model(members_from(state, "ensemble"), base::from_hex(attribute_of(state, "seed")));
 }
 
 }  // namespace graft::meta

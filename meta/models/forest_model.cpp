@@ -68,8 +68,7 @@ std::unique_ptr<CostModel> make_forest_model(ForestState state) {
 }
 
 std::unique_ptr<CostModel> forest_model_from(const base::Arrays& state) {
-  ForestState out{forest_from(state), adaptation_from(state)};
-  if (!out.adaptation.rates.empty()) throw base::UserError("array 'inner_rates': trees have none");
+  ForestState out{forest_from(state), adaptation_from(state, {})};
   return make_forest_model(std::move(out));
 }
 

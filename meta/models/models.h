@@ -11,6 +11,7 @@
 #include "meta/models/adaptation.h"
 #include "meta/models/boosting.h"
 #include "meta/models/forest.h"
+#include "meta/models/heads.h"
 #include "meta/network.h"
 
 namespace graft::meta {
@@ -23,6 +24,15 @@ struct NetworkState {
   Adaptation adaptation;
 };
 std::unique_ptr<CostModel> make_network_model(NetworkState state);
+
+// kind "embedding": a network of several outputs under a head in closed form. adapted = adapted of heads.h.
+struct EmbeddingState {
+  NetworkShape shape;
+  Normalisation normalisation;
+  std::vector<float> theta;
+  Head head;
+};
+std::unique_ptr<CostModel> make_embedding_model(EmbeddingState state);
 
 // One network per source platform, trained on -log seconds centred per workload, so that their scores are in one unit.
 struct SourceBasis {
@@ -56,6 +66,13 @@ std::vector<double> ridge_covariance(const std::vector<BasisGroup>& groups, cons
 // first equal shares: the mean of the sources). score_with_spread: sqrt(b^T covariance b), 0 without support.
 std::unique_ptr<CostModel> make_ridge_model(SourceBasis basis, std::vector<double> weights, double lambda);
 
+// The lambda of a grid under which the support is likeliest, with noise of unknown variance (MacKay 1992). 1 where the
+// groups say nothing.
+double likeliest_lambda(const std::vector<BasisGroup>& groups, const std::vector<double>& prior);
+
+// kind "bayes-ridge": ridge with the likeliest lambda of each support.
+std::unique_ptr<CostModel> make_bayes_ridge_model(SourceBasis basis, std::vector<double> weights);
+
 // kind "nearest": the mean of the sources until it has support, then the one source whose scores rank the support best
 // (mean rank correlation over the workloads; the first of equals).
 std::unique_ptr<CostModel> make_nearest_model(SourceBasis basis);
@@ -82,10 +99,22 @@ std::unique_ptr<CostModel> make_forest_model(ForestState state);
 // there are few rows.
 BoostingSettings adapting_trees(const Adaptation::Descent& descent);
 
+// Models that are parts of another: their state under prefixes, and back. No model holds one of its own kind.
+using Members = std::vector<std::unique_ptr<CostModel>>;
+void put_members(const Members& members, base::Arrays& arrays);
+Members members_from(const base::Arrays& state, std::string_view of_kind);
+
+// kind "chosen": several models of which the support chooses. Without one it is the first, the most trusted. adapted
+// leaves the members as they are and adds one of them adapted: the one that, adapted to four fifths of the support,
+// puts the left fifth in the best order among all of it (five folds). A later member must be better than those before
+// it by more than chance would make it with so few rows. It is the guard against negative transfer where the last
+// member is `scratch`.
+std::unique_ptr<CostModel> make_chosen_model(Members members);
+
 // kind "ensemble": the mean of at least two members' scores; spread: their standard deviation (n - 1). Each is adapted
 // to its own draw of the support. Scores of losses that compare within groups only have an offset a workload, which is
 // part of the spread.
-std::unique_ptr<CostModel> make_ensemble_model(std::vector<std::unique_ptr<CostModel>> members, std::uint64_t seed);
+std::unique_ptr<CostModel> make_ensemble_model(Members members, std::uint64_t seed);
 // A member's share: 80 % of each group's rows, without replacement.
 std::vector<Examples> bootstrap_share(std::span<const Examples> groups, std::uint64_t seed, int member);
 
@@ -93,12 +122,15 @@ std::vector<Examples> bootstrap_share(std::span<const Examples> groups, std::uin
 std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state);
 // How each kind is read; model_from picks.
 std::unique_ptr<CostModel> network_model_from(const base::Arrays& state);
+std::unique_ptr<CostModel> embedding_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> ridge_model_from(const base::Arrays& state);
+std::unique_ptr<CostModel> bayes_ridge_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> nearest_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> scratch_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> residual_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> forest_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> ensemble_model_from(const base::Arrays& state);
+std::unique_ptr<CostModel> chosen_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> random_model_from(const base::Arrays& state);
 
 }  // namespace graft::meta

@@ -63,10 +63,7 @@ std::unique_ptr<CostModel> network_model_from(const base::Arrays& state) {
   out.normalisation = normalisation_from(state);
   out.shape = shape_from(state, out.normalisation.features());
   out.theta = values_of(state, "theta", parameter_count(out.shape));
-  out.adaptation = adaptation_from(state);
-  if (out.adaptation.rates.size() % layout_of(out.shape).size() != 0) {
-    throw base::UserError("array 'inner_rates': not a whole number of steps");
-  }
+  out.adaptation = adaptation_from(state, layout_of(out.shape));
   return make_network_model(std::move(out));
 }
 

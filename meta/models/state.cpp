@@ -60,6 +60,8 @@ std::vector<std::int64_t> integers_of(const base::Arrays& arrays, const std::str
 void put(const NetworkShape& shape, base::Arrays& arrays) {
   arrays.attributes["network"] = name_of(shape.kind);
   put_integers(arrays, "hidden", shape.hidden);
+  if (shape.outputs != 1) put_integers(arrays, "outputs", {shape.outputs});
+  if (shape.context.size > 0) put_integers(arrays, "context", {shape.context.size, shape.context.everywhere ? 1 : 0});
   if (shape.kind == NetworkKind::treegru)
     put_integers(arrays, "tree", {shape.tree.embedding, shape.tree.units, shape.tree.slots});
 }
@@ -68,7 +70,15 @@ NetworkShape shape_from(const base::Arrays& arrays, std::int64_t inputs) {
   constexpr std::int64_t widest = 1 << 16;  // more is no network of ours, but a broken file
   NetworkShape shape{inputs, integers_of(arrays, "hidden", 1)};
   if (arrays.attributes.contains("network")) shape.kind = network_kind_named(attribute_of(arrays, "network"));
+  if (arrays.attributes.contains("outputs")) shape.outputs = integer_of(arrays, "outputs", 1);
   std::vector<std::int64_t> widths = shape.hidden;
+  widths.push_back(shape.outputs);
+  if (arrays.attributes.contains("context")) {
+    const std::vector<std::int64_t> context = integers_of(arrays, "context", 0);
+    if (context.size() != 2 || context[0] == 0) throw base::UserError("attribute 'context': expected size and extent");
+    shape.context = {context[0], context[1] != 0};
+    widths.push_back(context[0]);
+  }
   if (shape.kind == NetworkKind::treegru) {
     const std::vector<std::int64_t> tree = integers_of(arrays, "tree", 1);
     if (tree.size() != 3) throw base::UserError("attribute 'tree': expected the widths of embedding, units and slots");

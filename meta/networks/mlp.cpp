@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <numeric>
 
 #include "meta/networks/dense.h"
 
@@ -13,7 +12,7 @@ namespace graft::meta {
 std::vector<ParameterBlock> mlp_layout(const NetworkShape& shape) {
   std::vector<std::int64_t> widths{shape.inputs};
   widths.insert(widths.end(), shape.hidden.begin(), shape.hidden.end());
-  widths.push_back(1);
+  widths.push_back(shape.outputs);
   std::vector<ParameterBlock> blocks;
   std::int64_t offset = 0;
   for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
@@ -51,20 +50,20 @@ class Mlp final : public NetworkOf<T> {
     assert(std::int64_t(theta.size()) == parameters() && std::int64_t(programs.x.size()) == programs.rows() * inputs_);
     auto tape = std::make_unique<Record>();
     tape->programs = programs;
-    Scratch<T> each(programs.rows());
-    up<T>({theta.data(), nullptr, 0}, programs, tape->hidden, {each.data(), nullptr, 1});
+    Scratch<T> each(programs.rows() * this->outputs());
+    up<T>({theta.data(), nullptr, 0}, programs, tape->hidden, {each.data(), nullptr, this->outputs()});
     sum_rows(programs.begins, each.data(), scores);
     return tape;
   }
 
   void score(std::span<const T> theta, const Inputs<T>& programs, std::span<T> scores) const override {
     constexpr std::int64_t most = 64;  // rows at once: what lies between two layers stays in the nearest caches
-    Scratch<T> each(programs.rows());
+    Scratch<T> each(programs.rows() * this->outputs());
     Hidden<T> hidden;
     for (std::int64_t first = 0; first < programs.rows(); first += most) {
       const std::int64_t rows = std::min(most, programs.rows() - first);
       up<T>({theta.data(), nullptr, 0}, rows, {programs.x.data() + first * inputs_, nullptr, inputs_}, hidden,
-            {each.data() + first, nullptr, 1});
+            {each.data() + first * this->outputs(), nullptr, this->outputs()});
     }
     sum_rows(programs.begins, each.data(), scores);
   }
@@ -72,7 +71,7 @@ class Mlp final : public NetworkOf<T> {
   void backward(std::span<const T> theta, const Tape& tape, std::span<const T> u,
                 std::span<T> gradient) const override {
     const auto& record = static_cast<const Record&>(tape);
-    down<T>({theta.data(), nullptr, 0}, record.programs, record.hidden, {u.data(), nullptr, 1},
+    down<T>({theta.data(), nullptr, 0}, record.programs, record.hidden, {u.data(), nullptr, this->outputs()},
             {gradient.data(), nullptr, 0});
   }
 
@@ -80,8 +79,8 @@ class Mlp final : public NetworkOf<T> {
                                         std::span<T> score_tangent) const override {
     const Inputs<T>& programs = static_cast<const Record&>(tape).programs;
     auto tangent = std::make_unique<TangentRecord>();
-    Scratch<T> value(programs.rows()), slope(programs.rows());
-    up<Dual<T>>({theta.data(), v.data(), 0}, programs, tangent->hidden, {value.data(), slope.data(), 1});
+    Scratch<T> value(programs.rows() * this->outputs()), slope(programs.rows() * this->outputs());
+    up<Dual<T>>({theta.data(), v.data(), 0}, programs, tangent->hidden, {value.data(), slope.data(), this->outputs()});
     sum_rows(programs.begins, slope.data(), score_tangent);
     return tangent;
   }
@@ -89,7 +88,7 @@ class Mlp final : public NetworkOf<T> {
   void tangent_backward(std::span<const T> theta, const Tape& tape, const Tape& tangent_tape, std::span<const T> v,
                         std::span<const T> u, std::span<const T> du, std::span<T> gradient) const override {
     down<Dual<T>>({theta.data(), v.data(), 0}, static_cast<const Record&>(tape).programs,
-                  static_cast<const TangentRecord&>(tangent_tape).hidden, {u.data(), du.data(), 1},
+                  static_cast<const TangentRecord&>(tangent_tape).hidden, {u.data(), du.data(), this->outputs()},
                   {nullptr, gradient.data(), 0});
   }
 
@@ -112,7 +111,7 @@ class Mlp final : public NetworkOf<T> {
     return {programs.x.data(), nullptr, inputs_};
   }
 
-  // each[r] = the score of row r.
+  // each: the outputs of each row.
   template <class N>
   void up(ConstView<N> theta, const Inputs<T>& programs, Hidden<N>& hidden, View<N> each) const {
     up<N>(theta, programs.rows(), rows_of<N>(programs), hidden, each);
@@ -133,9 +132,13 @@ class Mlp final : public NetworkOf<T> {
   void down(ConstView<N> theta, const Inputs<T>& programs, const Hidden<N>& hidden, ConstView<N> u,
             View<N> gradient) const {
     const std::int64_t rows = programs.rows();
-    Values<N> by_output(rows, 1);
+    Values<N> by_output(rows, this->outputs());
     for (std::int64_t p = 0; p < programs.programs(); ++p) {
-      for (std::int64_t r = programs.begins[p]; r < programs.begins[p + 1]; ++r) by_output.row(r).put(0, u.at(p));
+      const ConstView<N> of_program = u.from(p, 0);
+      for (std::int64_t r = programs.begins[p]; r < programs.begins[p + 1]; ++r) {
+        const View<N> of_row = by_output.row(r);
+        for (std::int64_t o = 0; o < this->outputs(); ++o) of_row.put(o, of_program.at(o));
+      }
     }
     for (std::size_t l = layers(); l-- > 0;) {
       const Dense<N> here = layer<N>(theta, l);
@@ -150,10 +153,16 @@ class Mlp final : public NetworkOf<T> {
     }
   }
 
-  // A program's score is the sum of its rows'.
-  static void sum_rows(std::span<const std::int64_t> begins, const T* rows, std::span<T> programs) {
-    for (std::size_t p = 0; p + 1 < begins.size(); ++p)
-      programs[p] = std::accumulate(rows + begins[p], rows + begins[p + 1], T(0));
+  // A program's outputs are the sum of its rows'.
+  void sum_rows(std::span<const std::int64_t> begins, const T* rows, std::span<T> programs) const {
+    const std::int64_t count = this->outputs();
+    std::fill(programs.begin(), programs.end(), T(0));
+    for (std::size_t p = 0; p + 1 < begins.size(); ++p) {
+      for (std::int64_t r = begins[p]; r < begins[p + 1]; ++r) {
+        for (std::int64_t o = 0; o < count; ++o)
+          programs[p * std::size_t(count) + std::size_t(o)] += rows[r * count + o];
+      }
+    }
   }
 
   std::vector<ParameterBlock> layout_;

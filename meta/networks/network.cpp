@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "base/random.h"
+#include "meta/networks/conditioned.h"
 #include "meta/networks/mlp.h"
 #include "meta/networks/torch/plugin.h"
 #include "meta/networks/tree_gru.h"
@@ -35,8 +36,15 @@ void* torch_plugin() {
   return handle;
 }
 
+NetworkShape without_context(NetworkShape shape) {
+  shape.context = {};
+  return shape;
+}
+
 template <class T>
 std::unique_ptr<NetworkOf<T>> make(const NetworkShape& shape, std::string_view backend, const char* torch_factory) {
+  if (shape.context.size > 0)
+    return make_conditioned<T>(shape.context, make<T>(without_context(shape), backend, torch_factory));
   if (backend == "native")
     return shape.kind == NetworkKind::mlp ? make_native_mlp<T>(shape) : make_native_tree_gru<T>(shape);
   if (backend == "torch") {
@@ -66,6 +74,7 @@ NetworkKind network_kind_named(std::string_view name) {
 }
 
 std::vector<ParameterBlock> layout_of(const NetworkShape& shape) {
+  if (shape.context.size > 0) return conditioned_layout(shape.context, layout_of(without_context(shape)));
   return shape.kind == NetworkKind::mlp ? mlp_layout(shape) : tree_gru_layout(shape);
 }
 

@@ -54,7 +54,7 @@ class TreeGru final : public NetworkOf<T> {
     auto tape = std::make_unique<Record>();
     tape->programs = programs;
     tape->forest = pack(programs, inputs(), share_equal_);
-    up<T>(constants(theta), *tape, true, tape->pass, {scores.data(), nullptr, 1});
+    up<T>(constants(theta), *tape, true, tape->pass, {scores.data(), nullptr, shape_.outputs});
     return tape;
   }
 
@@ -62,13 +62,14 @@ class TreeGru final : public NetworkOf<T> {
     Record record;
     record.programs = programs;
     record.forest = pack(programs, inputs(), share_equal_);
-    up<T>(constants(theta), record, false, record.pass, {scores.data(), nullptr, 1});
+    up<T>(constants(theta), record, false, record.pass, {scores.data(), nullptr, shape_.outputs});
   }
 
   void backward(std::span<const T> theta, const Tape& tape, std::span<const T> u,
                 std::span<T> gradient) const override {
     const auto& record = static_cast<const Record&>(tape);
-    down<T>(constants(theta), record, record.pass, constants(u), {gradient.data(), nullptr, parameters()});
+    down<T>(constants(theta), record, record.pass, {u.data(), nullptr, shape_.outputs},
+            {gradient.data(), nullptr, parameters()});
   }
 
   std::unique_ptr<Tape> tangent_forward(std::span<const T> theta, const Tape& tape, std::span<const T> v,
@@ -77,14 +78,14 @@ class TreeGru final : public NetworkOf<T> {
     const auto& record = static_cast<const Record&>(tape);
     std::vector<T> again(score_tangent.size());
     up<Dual<T>>({theta.data(), v.data(), parameters()}, record, true, tangent->pass,
-                {again.data(), score_tangent.data(), 1});
+                {again.data(), score_tangent.data(), shape_.outputs});
     return tangent;
   }
 
   void tangent_backward(std::span<const T> theta, const Tape& tape, const Tape& tangent_tape, std::span<const T> v,
                         std::span<const T> u, std::span<const T> du, std::span<T> gradient) const override {
     down<Dual<T>>({theta.data(), v.data(), parameters()}, static_cast<const Record&>(tape),
-                  static_cast<const TangentRecord&>(tangent_tape).pass, {u.data(), du.data(), 1},
+                  static_cast<const TangentRecord&>(tangent_tape).pass, {u.data(), du.data(), shape_.outputs},
                   {nullptr, gradient.data(), parameters()});
   }
 
@@ -274,8 +275,10 @@ class TreeGru final : public NetworkOf<T> {
     const Forest& forest = record.forest;
     const std::int64_t programs = record.programs.programs(), width = units(), count = slots();
     // The decoder.
-    Values<N> by_output(programs, 1);
-    for (std::int64_t p = 0; p < programs; ++p) by_output.row(p).put(0, u.at(p));
+    Values<N> by_output(programs, shape_.outputs);
+    for (std::int64_t p = 0; p < programs; ++p) {
+      for (std::int64_t o = 0; o < shape_.outputs; ++o) by_output.row(p).put(o, u.from(p, o).at(0));
+    }
     for (std::size_t l = decoder_layers(); l-- > 0;) {
       const Dense<N> layer = decoder_layer<N>(theta, l);
       const ConstView<N> in = l == 0 ? pass.slots.view() : pass.decoded[l - 1].view();
@@ -453,7 +456,7 @@ std::vector<ParameterBlock> tree_gru_layout(const NetworkShape& shape) {
   std::int64_t below = slots * units;
   for (std::size_t l = 0; l <= shape.hidden.size(); ++l) {
     const bool head = l == shape.hidden.size();
-    const std::int64_t out = head ? 1 : shape.hidden[l];
+    const std::int64_t out = head ? shape.outputs : shape.hidden[l];
     add(fmt::format("decoder{}.weight", l), {below, out}, head, false);
     add(fmt::format("decoder{}.bias", l), {out}, head, false);
     below = out;

@@ -305,6 +305,33 @@ TEST_F(Flow, EvaluatesWithinOnePlatform) {
             std::string::npos);
 }
 
+// A model of one platform learns of another one; what came before stays in the provenance.
+TEST_F(Flow, TrainsOnFromAModelAndWritesLosses) {
+  json_of({"train", file("v2.h5"), "--learner", "ridge", "--out", file("first.h5"), "--steps", "20", "--hidden", "8",
+           "--losses", file("losses.csv")});
+  const std::string losses = base::read_file(file("losses.csv"));
+  EXPECT_TRUE(losses.starts_with("stage,step,loss\n")) << losses.substr(0, 80);
+  EXPECT_NE(losses.find("training for native:v2"), std::string::npos) << losses.substr(0, 200);
+  EXPECT_FALSE(std::filesystem::exists(file("first.h5.checkpoints")));
+  const base::Document more =
+      json_of({"train", file("v3.h5"), "--base", file("first.h5"), "--out", file("second.h5"), "--steps", "20"});
+  EXPECT_EQ(more.at("kind").as_string(), "ridge");
+  EXPECT_EQ(more.at("provenance").at("platforms").as_list().front().as_string(), "native:v3");
+  EXPECT_EQ(more.at("provenance").at("continues").at("platforms").as_list().front().as_string(), "native:v2");
+  const base::Finished refused = graft({"train", file("v3.h5"), "--base", file("v2.h5"), "--out", file("never.h5")});
+  EXPECT_EQ(refused.exit_code, 2);
+}
+
+TEST_F(Flow, JudgesOnHeldOutProgramsOfNamedSources) {
+  const base::Document result = json_of({"evaluate", file("v2.h5"), file("v3.h5"), "--target", "native:v2", "--sources",
+                                         "native:v3", "--judge-last", "8", "--methods", "bayes-ridge,scratch",
+                                         "--shots", "5", "--draws", "2", "--steps", "10", "--support", "kmeans"});
+  EXPECT_EQ(result.at("rows").as_list().size(), 2u);
+  EXPECT_FALSE(result.at("rows").as_list().front().at("spearman_middle80").is_null());
+  EXPECT_EQ(graft({"evaluate", file("v2.h5"), file("v3.h5"), "--sources", "native:v9"}).exit_code, 2);
+  EXPECT_EQ(graft({"evaluate", file("v2.h5"), file("v3.h5"), "--support", "kmean"}).exit_code, 2);
+}
+
 TEST_F(Flow, TreesTrainAndAreRefusedWhereNetworksAreMeant) {
   const base::Document trained = json_of({"train", file("v2.h5"), file("v3.h5"), "--out", file("trees.h5"), "--model",
                                           "gbt", "--steps", "20", "--members", "2", "--loss", "rank"});

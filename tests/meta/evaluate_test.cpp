@@ -104,6 +104,43 @@ TEST(Evaluate, UnseenWorkloadsGetNoSupport) {
   EXPECT_GT(rows[1].spearman.mean, 0.3);
 }
 
+// Sources that are not named, and programs that are judged, may be anything: nothing of them is learned from.
+TEST(Evaluate, OnlyNamedSourcesAndOpenProgramsAreLearnedFrom) {
+  const TaskSet tasks = synthetic::make({});
+  TaskSet changed = tasks;
+  for (Examples& group : changed.groups) {
+    for (std::int64_t r = 0; r < group.size(); ++r) {
+      if (group.platform == "p3" || (group.platform != "p1" && r >= 50)) group.log_seconds[std::size_t(r)] *= -3;
+    }
+  }
+  base::Monitor monitor;
+  EvaluationSettings settings = small();
+  settings.methods = {"zero-shot", "ridge"};
+  settings.shots = {0, 10};
+  settings.sources = {"p0", "p1", "p2"};
+  settings.judge_last = 30;
+  settings.learner.steps = 20;
+  const std::string one = text_of(evaluate(tasks, "p1", settings, monitor));
+  EXPECT_EQ(one, text_of(evaluate(changed, "p1", settings, monitor)));
+  settings.sources = {"p0"};
+  EXPECT_NE(one, text_of(evaluate(tasks, "p1", settings, monitor)));
+  settings.judge_last = 75;
+  EXPECT_THROW(evaluate(tasks, "p1", settings, monitor), base::UserError);  // 10 shots of 5 open rows
+}
+
+// Within the middle of the query's times there is less to tell apart than over all of them.
+TEST(Evaluate, MiddleOfTheQueryIsHarder) {
+  const TaskSet tasks = synthetic::make({});
+  base::Monitor monitor;
+  EvaluationSettings settings = small();
+  settings.methods = {"ridge"};
+  settings.shots = {20};
+  for (const EvaluationRow& row : evaluate(tasks, "p1", settings, monitor)) {
+    EXPECT_LT(row.spearman_middle80, row.spearman.mean);
+    EXPECT_GT(row.spearman_middle80, 0);
+  }
+}
+
 TEST(Evaluate, RefusesWhatCannotWork) {
   const TaskSet tasks = synthetic::make({.workloads = 1});
   base::Monitor monitor;

@@ -38,14 +38,24 @@ struct Case {
     query = batch({9, 6});
   }
 
-  std::vector<double> rates(std::int64_t steps, double rate) const {
-    return std::vector<double>(std::size_t(steps) * network->layout().size(), rate);
+  // One set for each step.
+  Rates<double> rates(std::int64_t steps, double rate) const {
+    return {steps, false, std::vector<double>(std::size_t(steps) * network->layout().size(), rate)};
   }
-  double query_loss(const std::vector<double>& rates, const std::vector<double>& from) const {
-    const std::vector<double> adapted = adapt<double>(*network, rates, from, support);
-    std::vector<double> scores(std::size_t(query.objective.rows()));
-    network->forward(adapted, query.inputs(), scores);
-    return query.objective.value<double>(scores);
+  // The loss after each step, weighed.
+  double query_loss(const Rates<double>& rates, const std::vector<double>& from,
+                    const std::vector<double>& step_weights = {}) const {
+    double sum = 0;
+    for (std::int64_t after = 1; after <= rates.steps; ++after) {
+      const double weight = step_weights.empty() ? double(after == rates.steps) : step_weights[std::size_t(after - 1)];
+      Rates<double> until = rates;
+      until.steps = after;
+      const std::vector<double> adapted = adapt<double>(*network, until, from, support);
+      std::vector<double> scores(std::size_t(query.objective.rows()));
+      network->forward(adapted, query.inputs(), scores);
+      sum += weight * query.objective.value<double>(scores);
+    }
+    return sum;
   }
 };
 
@@ -67,8 +77,15 @@ bool smooth_difference(const F& f, double& difference) {
 class OnEachNetwork : public testing::TestWithParam<NetworkShape> {};
 INSTANTIATE_TEST_SUITE_P(InnerLoop, OnEachNetwork,
                          testing::Values(NetworkShape{6, {10, 7}},
-                                         NetworkShape{6, {5}, NetworkKind::treegru, {7, 6, 3}}),
-                         [](const auto& tested) { return std::string(name_of(tested.param.kind)); });
+                                         NetworkShape{6, {5}, NetworkKind::treegru, {7, 6, 3}},
+                                         NetworkShape{6, {8}, NetworkKind::mlp, {}, 1, {3, false}},
+                                         NetworkShape{6, {4}, NetworkKind::treegru, {5, 4, 2}, 1, {2, true}}),
+                         [](const auto& tested) {
+                           const NetworkShape::Context& context = tested.param.context;
+                           return std::string(name_of(tested.param.kind)) + (context.size == 0    ? ""
+                                                                             : context.everywhere ? "_hyper"
+                                                                                                  : "_context");
+                         });
 
 TEST_P(OnEachNetwork, HessianProductAgreesWithDifferencesOfGradients) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
@@ -99,7 +116,7 @@ TEST_P(OnEachNetwork, MetaGradientAgreesWithCentralDifferences) {
     double first_order_error = 0;
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
       const Case c(seed, GetParam());
-      const std::vector<double> rates = c.rates(steps, 0.3);
+      const Rates<double> rates = c.rates(steps, 0.3);
       const auto exact = meta_gradient<double>(*c.network, OuterRule::second_order, rates, c.theta, c.support, c.query);
       const auto first = meta_gradient<double>(*c.network, OuterRule::first_order, rates, c.theta, c.support, c.query);
       EXPECT_DOUBLE_EQ(exact.query_loss, c.query_loss(rates, c.theta));
@@ -131,14 +148,14 @@ TEST_P(OnEachNetwork, MetaGradientAgreesWithCentralDifferences) {
 
 TEST(InnerLoop, GradientByRatesAgreesWithCentralDifferences) {
   const Case c(2);
-  const std::vector<double> rates = c.rates(3, 0.2);
+  const Rates<double> rates = c.rates(3, 0.2);
   const auto exact = meta_gradient<double>(*c.network, OuterRule::second_order, rates, c.theta, c.support, c.query);
   int judged = 0;
-  for (std::size_t i = 0; i < rates.size(); ++i) {
+  for (std::size_t i = 0; i < rates.values.size(); ++i) {
     double difference = 0;
     const auto along = [&](double step) {
-      std::vector<double> moved = rates;
-      moved[i] += step;
+      Rates<double> moved = rates;
+      moved.values[i] += step;
       return c.query_loss(moved, c.theta);
     };
     if (!smooth_difference(along, difference)) continue;
@@ -148,11 +165,47 @@ TEST(InnerLoop, GradientByRatesAgreesWithCentralDifferences) {
   EXPECT_GE(judged, 12);
 }
 
+// MAML++'s outer loss, and Meta-SGD's rates: one a parameter, the same for all steps.
+TEST_P(OnEachNetwork, StepLossesAndRatesOfParametersAgreeWithCentralDifferences) {
+  const std::vector<double> step_weights = {0.2, 0.3, 0.5};
+  int judged = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const Case c(seed, GetParam());
+    base::Stream stream(seed, "directions");
+    Rates<double> rates{3, true, {}};
+    for (std::size_t i = 0; i < c.theta.size(); ++i) rates.values.push_back(0.2 * stream.normal());
+    const auto exact =
+        meta_gradient<double>(*c.network, OuterRule::second_order, rates, c.theta, c.support, c.query, step_weights);
+    EXPECT_NEAR(exact.query_loss, c.query_loss(rates, c.theta, step_weights), 1e-12);
+    for (const bool by_rates : {false, true}) {
+      for (int direction = 0; direction < 3; ++direction) {
+        std::vector<double> v(c.theta.size());
+        double by_exact = 0, difference = 0;
+        for (std::size_t i = 0; i < v.size(); ++i) {
+          v[i] = stream.normal();
+          by_exact += v[i] * (by_rates ? exact.rates[i] : exact.theta[i]);
+        }
+        const auto along = [&](double step) {
+          std::vector<double> moved = c.theta;
+          Rates<double> moved_rates = rates;
+          for (std::size_t i = 0; i < v.size(); ++i) (by_rates ? moved_rates.values[i] : moved[i]) += step * v[i];
+          return c.query_loss(moved_rates, moved, step_weights);
+        };
+        if (!smooth_difference(along, difference)) continue;
+        ++judged;
+        EXPECT_LT(std::abs(by_exact - difference), 1e-6 * std::max(1e-2, std::abs(difference)))
+            << "seed " << seed << (by_rates ? ", by rates" : ", by parameters");
+      }
+    }
+  }
+  EXPECT_GE(judged, 12) << "too many directions cross a kink";
+}
+
 TEST(InnerLoop, FirstOrderTendsToSecondOrderLinearlyInTheRate) {
   const Case c(3);
   std::vector<double> gaps;
   for (const double rate : {1e-3, 1e-4, 1e-5}) {
-    const std::vector<double> rates = c.rates(3, rate);
+    const Rates<double> rates = c.rates(3, rate);
     const auto exact = meta_gradient<double>(*c.network, OuterRule::second_order, rates, c.theta, c.support, c.query);
     const auto first = meta_gradient<double>(*c.network, OuterRule::first_order, rates, c.theta, c.support, c.query);
     gaps.push_back(norm_of_difference(exact.theta, first.theta));
@@ -164,7 +217,7 @@ TEST(InnerLoop, FirstOrderTendsToSecondOrderLinearlyInTheRate) {
 
 TEST(InnerLoop, FirstOrderIsTheGradientAtTheAdaptedParameters) {
   const Case c(4);
-  const std::vector<double> rates = c.rates(4, 0.1);
+  const Rates<double> rates = c.rates(4, 0.1);
   const auto first = meta_gradient<double>(*c.network, OuterRule::first_order, rates, c.theta, c.support, c.query);
   std::vector<double> gradient(c.theta.size());
   loss_gradient<double>(*c.network, adapt<double>(*c.network, rates, c.theta, c.support), c.query, gradient);
@@ -173,17 +226,16 @@ TEST(InnerLoop, FirstOrderIsTheGradientAtTheAdaptedParameters) {
 
 TEST(InnerLoop, ReptileIsTheWayBack) {
   const Case c(5);
-  const std::vector<double> rates = c.rates(4, 0.1), adapted = adapt<double>(*c.network, rates, c.theta, c.support);
+  const Rates<double> rates = c.rates(4, 0.1);
+  const std::vector<double> adapted = adapt<double>(*c.network, rates, c.theta, c.support);
   const auto towards = meta_gradient<double>(*c.network, OuterRule::towards, rates, c.theta, c.support, c.query);
   for (std::size_t i = 0; i < adapted.size(); ++i) EXPECT_DOUBLE_EQ(towards.theta[i], c.theta[i] - adapted[i]);
 }
 
 TEST(InnerLoop, BlocksWithRateZeroStayWhereTheyAre) {
   const Case c(6);
-  std::vector<double> rates;
-  for (int k = 0; k < 3; ++k) {
-    for (const ParameterBlock& block : c.network->layout()) rates.push_back(block.head ? 0.2 : 0.0);
-  }
+  Rates<double> rates{3, false, {}};  // one set for all steps
+  for (const ParameterBlock& block : c.network->layout()) rates.values.push_back(block.head ? 0.2 : 0.0);
   const std::vector<double> adapted = adapt<double>(*c.network, rates, c.theta, c.support);
   bool head_moved = false;
   for (const ParameterBlock& block : c.network->layout()) {

@@ -186,6 +186,49 @@ TEST(Residual, FollowsGoodSourcesAndLeavesMisleadingOnes) {
   EXPECT_GT(rank_correlation(prior->adapted({&support, 1})->score(judged.features).mean, judged.log_seconds), 0.9);
 }
 
+// Sources that mislead are left for scratch; good ones are kept, however few rows there are.
+TEST(Chosen, IsAGuardAgainstNegativeTransfer) {
+  const auto guarded = [] {
+    Members members;
+    members.push_back(make_ridge_model(columns_as_sources(2), {}, 10));
+    members.push_back(make_scratch_model(2));
+    return make_chosen_model(std::move(members));
+  };
+  const auto against = [](std::span<const float> row) { return double(row[0] + row[1]); };
+  const auto alike = [](std::span<const float> row) { return -double(row[0] + row[1]); };
+  const auto prior = guarded();
+  const Examples support = examples(24, 2, 21, against), judged = examples(200, 2, 22, against);
+  EXPECT_LT(rank_correlation(prior->score(judged.features).mean, judged.log_seconds), -0.9);
+  const auto adapted = prior->adapted({&support, 1});
+  EXPECT_GT(rank_correlation(adapted->score(judged.features).mean, judged.log_seconds), 0.9);
+  const auto back = model_from("chosen", adapted->state());
+  EXPECT_EQ(back->score(judged.features).mean, adapted->score(judged.features).mean);
+  for (const std::int64_t rows : {2, 5, 24}) {
+    const Examples few = examples(rows, 2, 23, alike);
+    const Examples query = examples(200, 2, 24, alike);
+    EXPECT_GT(rank_correlation(prior->adapted({&few, 1})->score(query.features).mean, query.log_seconds), 0.99) << rows;
+  }
+  EXPECT_EQ(prior->adapted({})->score(judged.features).mean, prior->score(judged.features).mean);
+}
+
+// Evidence prefers to stay with the sources where they explain the support, and to leave them where they do not.
+TEST(BayesRidge, ShrinksByTheSupport) {
+  const std::vector<double> shares = {0.5, 0.5};
+  const auto groups = [](std::uint64_t seed, double by_sources, double noise) {
+    base::Stream stream(seed, "rows");
+    BasisGroup group{base::Matrix(40, 2), {}};
+    for (std::int64_t r = 0; r < 40; ++r) {
+      for (float& value : group.basis.row(r)) value = float(stream.normal());
+      const double mean = 0.5 * double(group.basis.at(r, 0) + group.basis.at(r, 1));
+      group.log_seconds.push_back(-mean - by_sources * double(group.basis.at(r, 0)) - noise * stream.normal());
+    }
+    return std::vector<BasisGroup>{group};
+  };
+  EXPECT_GT(likeliest_lambda(groups(1, 0, 0.5), shares), 1);
+  EXPECT_LT(likeliest_lambda(groups(2, 3, 0.1), shares), 0.01);
+  EXPECT_EQ(likeliest_lambda({}, shares), 1);
+}
+
 TEST(Ridge, SpreadIsThePosteriorOfTheWeights) {
   // One source b, weight w ~ 1: A = b^T b + lambda n, w = 1 + b^T r / A, s^2 = (|y - b w|^2 + lambda n (w - 1)^2) / n.
   const Examples support = examples(20, 1, 4, [](std::span<const float> row) { return -1.7 * double(row[0]) + 0.3; });
@@ -337,11 +380,12 @@ TEST_P(EveryLearner, AdaptsDeterministicallyAndNotWithoutSupport) {
 TEST_P(EveryLearner, SeedDecidesAndThreadsDoNot) {
   LearnerSettings with = settings();
   const features::Encoded programs = target().front().features;
-  const auto scores = train(with)->score(programs).mean;
+  const auto scores = [&] { return train(with)->adapted(support())->score(programs).mean; };
+  const std::vector<float> first = scores();
   with.threads = 3;
-  EXPECT_EQ(scores, train(with)->score(programs).mean);
+  EXPECT_EQ(first, scores());
   with.seed = 2;
-  EXPECT_EQ(scores == train(with)->score(programs).mean, learner().ends_with("scratch"));
+  EXPECT_EQ(first == scores(), learner().ends_with("scratch"));
 }
 
 TEST_P(EveryLearner, ScoresOneByOneAsTogether) {
@@ -386,11 +430,14 @@ TEST_P(EveryLearner, FileRoundTrips) {
 
 INSTANTIATE_TEST_SUITE_P(All, EveryLearner,
                          testing::Combine(testing::Values("scratch", "pooled", "nearest", "ridge", "residual", "maml",
-                                                          "fomaml", "reptile", "anil", "gbt", "gbt-scratch", "random"),
+                                                          "fomaml", "reptile", "anil", "meta-sgd", "maml++", "cavia",
+                                                          "hyper", "pooled-head", "r2d2", "matching", "proto", "latent",
+                                                          "bayes-ridge", "adaptive", "gbt", "gbt-scratch", "random"),
                                           testing::Values(NetworkKind::mlp, NetworkKind::treegru)),
                          [](const auto& tested) {
                            std::string name = std::get<0>(tested.param);
                            std::erase(name, '-');
+                           std::replace(name.begin(), name.end(), '+', 'p');
                            return name + "_" + std::string(name_of(std::get<1>(tested.param)));
                          });
 
@@ -425,7 +472,7 @@ TEST(ModelState, KindOfNetworkIsKeptAndOnceWasMlp) {
 TEST(Learners, TableIsWhatTheTestsCover) {
   std::vector<std::string> names;
   for (const LearnerEntry& entry : learners()) names.push_back(entry.name);
-  EXPECT_EQ(names.size(), 12u);
+  EXPECT_EQ(names.size(), 23u);
   EXPECT_THROW(make_learner("mamll"), base::UserError);
 }
 
@@ -445,6 +492,36 @@ TEST(Learners, OnePlatformIsEnough) {
   base::Monitor monitor;
   for (const LearnerEntry& entry : learners()) {
     EXPECT_NE(make_learner(entry.name)->train(one, settings, monitor), nullptr) << entry.name;
+  }
+}
+
+TEST(Learners, GuardAddsTheChoiceOfScratch) {
+  LearnerSettings settings;
+  settings.network.hidden = {8};
+  settings.steps = 5;
+  settings.guard = true;
+  base::Monitor monitor;
+  const auto model = trained(*make_learner("ridge"), synthetic::make({}), settings, monitor);
+  EXPECT_EQ(model->kind(), "chosen");
+  EXPECT_EQ(model->state().attributes.at("member0/kind"), "ridge");
+  EXPECT_EQ(model->state().attributes.at("member1/kind"), "scratch");
+}
+
+// The same learner descends another loss.
+TEST(Learners, LossIsASetting) {
+  base::Monitor monitor;
+  const TaskSet tasks = synthetic::make({.platforms = 3});
+  for (const std::string name : {"pooled", "maml", "reptile", "cavia", "r2d2", "latent", "ridge"}) {
+    std::vector<std::vector<float>> scores;
+    for (const Loss loss : {Loss::rank, Loss::squared, Loss::lambda}) {
+      LearnerSettings settings;
+      settings.network.hidden = {8};
+      settings.steps = 5;
+      settings.loss = loss;
+      scores.push_back(make_learner(name)->train(tasks, settings, monitor)->score(tasks.groups.front().features).mean);
+    }
+    EXPECT_NE(scores[0], scores[1]) << name;
+    EXPECT_NE(scores[0], scores[2]) << name;
   }
 }
 

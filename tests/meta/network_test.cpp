@@ -43,7 +43,12 @@ double relative(double got, double expected) {
   return std::abs(got - expected) / std::max(1e-3, std::abs(expected));
 }
 
-const std::vector<NetworkShape> shapes = {{7, {}}, {5, {9}}, {11, {8, 6}}, {6, {7, 5, 4}}};
+const std::vector<NetworkShape> shapes = {{7, {}},
+                                          {5, {9}},
+                                          {11, {8, 6}},
+                                          {6, {7, 5, 4}},
+                                          {.inputs = 5, .hidden = {6}, .outputs = 3},
+                                          {.inputs = 4, .hidden = {}, .outputs = 2}};
 // Programs of one row and of several.
 const std::vector<std::int64_t> begins = {0, 1, 2, 5, 6, 8, 9, 10, 12, 13};
 constexpr std::int64_t rows = 13, programs = 9;
@@ -55,14 +60,14 @@ Inputs<T> inputs(const std::vector<T>& x) {
 
 std::vector<double> scores_of(const NetworkOf<double>& network, const std::vector<double>& theta,
                               const std::vector<double>& x) {
-  std::vector<double> scores(programs);
+  std::vector<double> scores(std::size_t(programs * network.outputs()));
   network.forward(theta, inputs(x), scores);
   return scores;
 }
 
 std::vector<double> backward_of(const NetworkOf<double>& network, const std::vector<double>& theta,
                                 const std::vector<double>& x, const std::vector<double>& u) {
-  std::vector<double> scores(programs), gradient(theta.size());
+  std::vector<double> scores(u.size()), gradient(theta.size());
   const auto tape = network.forward(theta, inputs(x), scores);
   network.backward(theta, *tape, u, gradient);
   return gradient;
@@ -100,7 +105,7 @@ TEST(Network, BackwardAgreesWithCentralDifferences) {
     const auto network = make_network_double(shape);
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       const std::vector<double> theta = start(shape, seed), x = normals<double>(rows * shape.inputs, seed, "x"),
-                                u = normals<double>(programs, seed, "u");
+                                u = normals<double>(programs * shape.outputs, seed, "u");
       const std::vector<double> gradient = backward_of(*network, theta, x, u);
       const std::vector<double> v = normals<double>(std::int64_t(theta.size()), seed, "v");
       const double step = 1e-6;
@@ -117,10 +122,11 @@ TEST(Network, TangentsAgreeWithCentralDifferences) {
     const auto network = make_network_double(shape);
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       const std::vector<double> theta = start(shape, seed), x = normals<double>(rows * shape.inputs, seed, "x"),
-                                u = normals<double>(programs, seed, "u"), du = normals<double>(programs, seed, "du"),
+                                u = normals<double>(programs * shape.outputs, seed, "u"),
+                                du = normals<double>(programs * shape.outputs, seed, "du"),
                                 v = normals<double>(std::int64_t(theta.size()), seed, "v"),
                                 w = normals<double>(std::int64_t(theta.size()), seed, "w");
-      std::vector<double> scores(programs), tangent(programs), gradient(theta.size());
+      std::vector<double> scores(u.size()), tangent(u.size()), gradient(theta.size());
       const auto tape = network->forward(theta, inputs(x), scores);
       const auto tangent_tape = network->tangent_forward(theta, *tape, v, tangent);
       network->tangent_backward(theta, *tape, *tangent_tape, v, u, du, gradient);
@@ -128,7 +134,7 @@ TEST(Network, TangentsAgreeWithCentralDifferences) {
       const double step = 1e-6;
       const std::vector<double> up = scores_of(*network, along(theta, v, step), x),
                                 down = scores_of(*network, along(theta, v, -step), x);
-      for (std::size_t r = 0; r < programs; ++r) {
+      for (std::size_t r = 0; r < u.size(); ++r) {
         EXPECT_NEAR(tangent[r], (up[r] - down[r]) / (2 * step), 1e-7 * std::max(1.0, std::abs(tangent[r])))
             << "seed " << seed;
       }
@@ -188,12 +194,13 @@ TEST(Network, TorchPluginAgreesWithNativeCode) {
     EXPECT_EQ(torch->inputs(), native->inputs());
     EXPECT_EQ(torch->parameters(), native->parameters());
     const std::vector<double> theta = start(shape, 7), x = normals<double>(rows * shape.inputs, 7, "x"),
-                              u = normals<double>(programs, 7, "u"), du = normals<double>(programs, 7, "du"),
+                              u = normals<double>(programs * shape.outputs, 7, "u"),
+                              du = normals<double>(programs * shape.outputs, 7, "du"),
                               v = normals<double>(std::int64_t(theta.size()), 7, "v");
     std::vector<double> results[2];
     for (int which = 0; which < 2; ++which) {
       const NetworkOf<double>& network = which == 0 ? *native : *torch;
-      std::vector<double> scores(programs), tangent(programs), gradient(theta.size()), second(theta.size());
+      std::vector<double> scores(u.size()), tangent(u.size()), gradient(theta.size()), second(theta.size());
       const auto tape = network.forward(theta, inputs(x), scores);
       network.backward(theta, *tape, u, gradient);
       const auto tangent_tape = network.tangent_forward(theta, *tape, v, tangent);

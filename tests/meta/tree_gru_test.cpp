@@ -47,8 +47,10 @@ Trees<T> random_trees(std::int64_t programs, std::int64_t columns, std::uint64_t
 NetworkShape shape_of(std::int64_t inputs, std::vector<std::int64_t> hidden, NetworkShape::Tree tree) {
   return {inputs, std::move(hidden), NetworkKind::treegru, tree};
 }
-const std::vector<NetworkShape> shapes = {shape_of(5, {}, {4, 6, 3}), shape_of(3, {5}, {7, 4, 1}),
-                                          shape_of(20, {8, 3}, {16, 17, 2})};
+const std::vector<NetworkShape> shapes = {shape_of(5, {}, {4, 6, 3}),
+                                          shape_of(3, {5}, {7, 4, 1}),
+                                          shape_of(20, {8, 3}, {16, 17, 2}),
+                                          {4, {5}, NetworkKind::treegru, {4, 5, 2}, 3}};
 
 template <class T>
 std::vector<T> normals(std::int64_t count, std::uint64_t seed, std::string_view name) {
@@ -88,8 +90,8 @@ struct Results {
 template <class T>
 Results results_of(const NetworkOf<T>& network, const std::vector<T>& theta, const Inputs<T>& trees,
                    std::uint64_t seed) {
-  const std::int64_t programs = trees.programs();
-  const std::vector<T> u = normals<T>(programs, seed, "u"), du = normals<T>(programs, seed, "du"),
+  const std::int64_t outputs = trees.programs() * network.outputs();
+  const std::vector<T> u = normals<T>(outputs, seed, "u"), du = normals<T>(outputs, seed, "du"),
                        v = normals<T>(std::int64_t(theta.size()), seed, "v");
   std::vector<T> scores(u.size()), tangent(u.size()), gradient(theta.size()), second(theta.size());
   const auto tape = network.forward(theta, trees, scores);
@@ -185,9 +187,9 @@ TEST(TreeGru, DerivativesAgreeWithCentralDifferences) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       const std::vector<double> theta = start(shape, seed);
       const Trees<double> trees = random_trees<double>(10, shape.inputs, seed);
-      const std::int64_t programs = trees.inputs().programs(), count = std::int64_t(theta.size());
+      const std::int64_t outputs = trees.inputs().programs() * shape.outputs, count = std::int64_t(theta.size());
       const Results at = results_of(*network, theta, trees.inputs(), seed);
-      const std::vector<double> u = normals<double>(programs, seed, "u"), du = normals<double>(programs, seed, "du"),
+      const std::vector<double> u = normals<double>(outputs, seed, "u"), du = normals<double>(outputs, seed, "du"),
                                 v = normals<double>(count, seed, "v"), w = normals<double>(count, seed, "w");
       const auto scores = [&](double step) {
         std::vector<double> out(u.size());

@@ -105,7 +105,7 @@ class TorchNetwork : public NetworkOf<T> {
  protected:
   virtual at::Tensor scores_of(const at::Tensor& theta, const Inputs<T>& programs) const = 0;
 
-  // ReLU layers and a linear output, from the layout's block `first` on.
+  // ReLU layers and a linear one, from the layout's block `first` on; flat.
   at::Tensor layers(const at::Tensor& theta, std::size_t first, at::Tensor h) const {
     for (std::size_t b = first; b < layout_.size(); b += 2) {
       if (b > first) h = at::relu(h);
@@ -142,7 +142,10 @@ class TorchMlp final : public TorchNetwork<T> {
     std::vector<std::int64_t> program_of_row;
     for (std::int64_t p = 0; p < programs.programs(); ++p)
       program_of_row.insert(program_of_row.end(), std::size_t(programs.begins[p + 1] - programs.begins[p]), p);
-    return at::index_add(at::zeros({programs.programs()}, rows.options()), 0, indices_of(program_of_row), rows);
+    const std::int64_t outputs = this->shape().outputs;
+    return at::index_add(at::zeros({programs.programs(), outputs}, rows.options()), 0, indices_of(program_of_row),
+                         rows.view({programs.rows(), outputs}))
+        .flatten();
   }
 };
 

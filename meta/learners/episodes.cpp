@@ -1,0 +1,26 @@
+#include "meta/learners/episodes.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace graft::meta {
+
+Episode draw_episode(std::span<const PlatformGroups> platforms, Loss loss, base::Stream& stream) {
+  constexpr std::int64_t most_groups = 4, query_rows = 32;
+  Episode out;
+  out.platform = std::size_t(stream.below(std::int64_t(platforms.size())));
+  const std::vector<const PreparedGroup*>& own = platforms[out.platform].groups;
+  const std::int64_t shots = episode_shots[std::size_t(stream.below(std::int64_t(std::size(episode_shots))))];
+  for (const std::int64_t g : stream.choose(std::int64_t(own.size()), most_groups)) {
+    const PreparedGroup& group = *own[std::size_t(g)];
+    const std::int64_t cut = std::min(shots, group.programs.programs() / 2);
+    const std::vector<std::int64_t> rows = stream.choose(group.programs.programs(), cut + query_rows);
+    out.support_rows.push_back({&group, {rows.begin(), rows.begin() + cut}});
+    out.query_rows.push_back({&group, {rows.begin() + cut, rows.end()}});
+  }
+  out.support = batch_of(loss, out.support_rows);
+  out.query = batch_of(loss, out.query_rows);
+  return out;
+}
+
+}  // namespace graft::meta

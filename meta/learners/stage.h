@@ -1,0 +1,37 @@
+// One stage of a training: steps that change a few vectors, each by an Adam of its own. Reports its progress, stops
+// when asked, and goes on from the record's checkpoint, if there is one.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/monitor.h"
+#include "meta/learners/adam.h"
+#include "meta/training_record.h"
+
+namespace graft::meta {
+
+// What a stage changes.
+struct Changing {
+  std::vector<float>* values = nullptr;
+  Adam* adam = nullptr;  // may be null
+};
+
+struct Stage {
+  std::string name;
+  std::uint64_t seed = 1;
+  std::int64_t steps = 0;
+  TrainingRecord* record = nullptr;  // may be null
+  base::Monitor* monitor = nullptr;
+};
+
+// step(k) for k = 0, 1, ..: gives its loss. It must depend on k and on what is changing alone. Throws Failure when
+// the monitor asks to stop, with a checkpoint left behind.
+void run(const Stage& stage, std::span<const Changing> changing, const std::function<float(std::int64_t)>& step);
+
+// Failure "stopped by request" if the monitor asks for it.
+void check_stop(base::Monitor& monitor);
+
+}  // namespace graft::meta

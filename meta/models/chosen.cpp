@@ -1,0 +1,142 @@
+// Which of several models to trust, told by the support.
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "meta/models/models.h"
+#include "meta/models/state.h"
+
+namespace graft::meta {
+namespace {
+
+constexpr std::int64_t folds = 5;
+constexpr std::int64_t most_rows = 64;  // of a group that are looked at: the choice is not that delicate
+
+// The support without one fold, and which rows were left out of which group. Groups too small to cut are kept whole.
+struct Fold {
+  std::vector<Examples> kept;
+  std::vector<std::vector<std::int64_t>> left_out;
+};
+Fold fold_of(std::span<const Examples> support, std::int64_t fold) {
+  Fold out;
+  for (std::size_t g = 0; g < support.size(); ++g) {
+    const std::int64_t size = support[g].size();
+    std::vector<std::int64_t> order = base::Stream(1, "folds", g).choose(size, size), kept, left_out;
+    for (std::int64_t i = 0; i < size; ++i)
+      (i % folds == fold && size >= 4 ? left_out : kept).push_back(order[std::size_t(i)]);
+    out.kept.push_back(chosen(support[g], kept));
+    out.left_out.push_back(std::move(left_out));
+  }
+  return out;
+}
+
+// Pairs of a left-out row and any other of its group: share that is in the right order, each pair counting as in the
+// rank loss (objectives.h).
+struct Pairs {
+  double right = 0, all = 0;
+};
+void judge(const CostModel& model, std::span<const Examples> support, const Fold& fold, Pairs& pairs) {
+  for (std::size_t g = 0; g < support.size(); ++g) {
+    if (fold.left_out[g].empty()) continue;
+    const std::vector<float> scores = model.score(support[g].features).mean;
+    for (const std::int64_t a : fold.left_out[g]) {
+      for (std::int64_t b = 0; b < support[g].size(); ++b) {
+        const double gap = support[g].log_seconds[std::size_t(b)] - support[g].log_seconds[std::size_t(a)];
+        const double weight = std::min(std::abs(gap), 1.0);
+        const float ahead = scores[std::size_t(a)] - scores[std::size_t(b)];
+        pairs.all += weight;
+        pairs.right += ahead == 0 ? weight / 2 : (ahead > 0) == (gap > 0) ? weight : 0;
+      }
+    }
+  }
+}
+
+class ChosenModel final : public CostModel {
+ public:
+  // speaks: what scores; null: the first member.
+  ChosenModel(std::shared_ptr<const Members> members, std::shared_ptr<const CostModel> speaks)
+      : members_(std::move(members)), speaks_(std::move(speaks)) {
+    assert(members_->size() >= 2);
+  }
+
+  Scores score(const features::Encoded& programs) const override { return speaker().score(programs); }
+  Scores score_with_spread(const features::Encoded& programs) const override {
+    return speaker().score_with_spread(programs);
+  }
+
+  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
+    std::int64_t rows = 0;
+    std::vector<Examples> looked_at;
+    for (const Examples& group : support) {
+      rows += group.size();
+      if (group.size() < 2) continue;
+      std::vector<std::int64_t> first = base::Stream(1, "rows looked at").choose(group.size(), most_rows);
+      looked_at.push_back(chosen(group, first));
+    }
+    if (rows == 0) return std::make_unique<ChosenModel>(members_, speaks_);
+    return std::make_unique<ChosenModel>(members_, (*members_)[best(looked_at)]->adapted(support));
+  }
+
+  std::string_view kind() const override { return "chosen"; }
+
+  base::Arrays state() const override {
+    base::Arrays out;
+    put_members(*members_, out);
+    if (speaks_ == nullptr) return out;
+    out.attributes["speaks"] = speaks_->kind();
+    const base::Arrays own = speaks_->state();
+    for (const auto& [name, array] : own.arrays) out.arrays["speaks/" + name] = array;
+    for (const auto& [name, text] : own.attributes) out.attributes["speaks/" + name] = text;
+    return out;
+  }
+
+ private:
+  const CostModel& speaker() const { return speaks_ == nullptr ? *members_->front() : *speaks_; }
+
+  std::size_t best(std::span<const Examples> support) const {
+    std::vector<Pairs> pairs(members_->size());
+    double judged = 0;
+    for (std::int64_t f = 0; f < folds; ++f) {
+      const Fold fold = fold_of(support, f);
+      for (const auto& left_out : fold.left_out) judged += double(left_out.size());
+      for (std::size_t m = 0; m < members_->size(); ++m)
+        judge(*(*members_)[m]->adapted(fold.kept), support, fold, pairs[m]);
+    }
+    if (pairs.front().all == 0) return 0;
+    const double chance = 0.25 / std::sqrt(judged);
+    std::size_t best = 0;
+    for (std::size_t m = 1; m < pairs.size(); ++m) {
+      if (pairs[m].right / pairs[m].all > pairs[best].right / pairs[best].all + chance) best = m;
+    }
+    return best;
+  }
+
+  std::shared_ptr<const Members> members_;
+  std::shared_ptr<const CostModel> speaks_;
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_chosen_model(Members members) {
+  return std::make_unique<ChosenModel>(std::make_shared<const Members>(std::move(members)), nullptr);
+}
+
+std::unique_ptr<CostModel> chosen_model_from(const base::Arrays& state) {
+  auto members = std::make_shared<const Members>(members_from(state, "chosen"));
+  if (!state.attributes.contains("speaks")) return std::make_unique<ChosenModel>(std::move(members), nullptr);
+  const std::string prefix = "speaks/", kind = attribute_of(state, "speaks");
+  if (kind == "chosen") throw base::UserError("attribute 'speaks': chosen in itself");
+  base::Arrays own;
+  for (const auto& [name, array] : state.arrays) {
+    if (name.starts_with(prefix)) own.arrays[name.substr(prefix.size())] = array;
+  }
+  for (const auto& [name, text] : state.attributes) {
+    if (name.starts_with(prefix)) own.attributes[name.substr(prefix.size())] = text;
+  }
+  return std::make_unique<ChosenModel>(std::move(members), model_from(kind, own));
+}
+
+}  // namespace graft::meta

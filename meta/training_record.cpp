@@ -1,0 +1,49 @@
+#include "meta/training_record.h"
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "datasets/hdf5.h"
+
+namespace graft::meta {
+
+TrainingRecord::TrainingRecord(std::filesystem::path folder, std::chrono::milliseconds between)
+    : folder_(std::move(folder)), between_(between) {}
+
+std::filesystem::path TrainingRecord::file_of(const std::string& stage) const {
+  return folder_ / (base::to_hex(base::hash_bytes(stage)) + ".h5");
+}
+
+std::optional<base::Arrays> TrainingRecord::checkpoint(const std::string& stage) {
+  if (folder_.empty() || !std::filesystem::exists(file_of(stage))) return std::nullopt;
+  return datasets::read_arrays(file_of(stage));
+}
+
+void TrainingRecord::keep(const std::string& stage, bool last, const std::function<base::Arrays()>& state) {
+  if (folder_.empty()) return;
+  const auto now = std::chrono::steady_clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [known, first] = kept_.emplace(stage, now);
+    if (!last && now - known->second < between_) return;
+    known->second = now;
+  }
+  std::filesystem::create_directories(folder_);
+  datasets::write_arrays(state(), file_of(stage));
+}
+
+void TrainingRecord::losses(const std::string& stage, std::vector<float> values) {
+  const std::lock_guard lock(mutex_);
+  losses_[stage] = std::move(values);
+}
+
+std::string TrainingRecord::losses_csv() const {
+  const std::lock_guard lock(mutex_);
+  std::string out = "stage,step,loss\n";
+  for (const auto& [stage, values] : losses_) {
+    for (std::size_t k = 0; k < values.size(); ++k) out += fmt::format("\"{}\",{},{}\n", stage, k + 1, values[k]);
+  }
+  return out;
+}
+
+}  // namespace graft::meta

@@ -1,0 +1,83 @@
+// A model that learns of a platform measured later, without the data it was trained on.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/error.h"
+#include "meta/learner.h"
+#include "meta/metrics.h"
+#include "meta/models/state.h"
+#include "tests/meta/synthetic.h"
+
+namespace graft::meta {
+namespace {
+
+// Mean rank correlation on a platform, adapted to its first `shots` programs of each workload and judged on the others.
+double quality(const CostModel& model, const TaskSet& tasks, const std::string& platform, std::int64_t shots) {
+  std::vector<Examples> support, query;
+  for (const Examples& group : only_platforms(tasks, {platform}).groups) {
+    std::vector<std::int64_t> rows(std::size_t(group.size()));
+    std::iota(rows.begin(), rows.end(), 0);
+    if (shots > 0) support.push_back(chosen(group, {rows.begin(), rows.begin() + shots}));
+    query.push_back(chosen(group, {rows.begin() + shots, rows.end()}));
+  }
+  const auto adapted = model.adapted(support);
+  double sum = 0;
+  for (const Examples& group : query) sum += rank_correlation(adapted->score(group.features).mean, group.log_seconds);
+  return sum / double(query.size());
+}
+
+class Continued : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Learners, Continued,
+                         testing::Values("pooled", "reptile", "ridge", "bayes-ridge", "residual", "nearest", "latent",
+                                         "adaptive"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST_P(Continued, LearnsTheNewAndKeepsTheOld) {
+  const TaskSet all = synthetic::make({.platforms = 5}), old = without_platform(all, "p4"),
+                fresh = only_platforms(all, {"p4"});
+  LearnerSettings settings;
+  settings.network.hidden = {16};
+  settings.steps = 150;
+  base::Monitor monitor;
+  const auto before = make_learner(GetParam())->train(old, settings, monitor);
+  const auto after = continued(*before, 4, fresh, settings, monitor);
+  EXPECT_EQ(after->kind(), before->kind());
+  double kept = 0, had = 0;
+  for (const std::string& platform : platforms(old)) {
+    had += quality(*before, all, platform, 20);
+    kept += quality(*after, all, platform, 20);
+  }
+  EXPECT_GE(kept, 0.99 * had);
+  EXPECT_GE(quality(*after, all, "p4", 0), quality(*before, all, "p4", 0));  // before any support
+  EXPECT_NE(after->score(fresh.groups.front().features).mean, before->score(fresh.groups.front().features).mean);
+}
+
+TEST(ContinuedModel, APlatformMeasuredAgainKeepsItsPlace) {
+  const TaskSet all = synthetic::make({});
+  LearnerSettings settings;
+  settings.network.hidden = {8};
+  settings.steps = 10;
+  base::Monitor monitor;
+  const auto before = make_learner("ridge")->train(all, settings, monitor);
+  const auto after = continued(*before, 4, only_platforms(all, {"p2"}), settings, monitor);
+  EXPECT_EQ(after->state().attributes.at("platforms"), before->state().attributes.at("platforms"));
+}
+
+TEST(ContinuedModel, RefusesKindsThatCannotGoOn) {
+  const TaskSet all = synthetic::make({.platforms = 2, .workloads = 1});
+  LearnerSettings settings;
+  settings.steps = 3;
+  base::Monitor monitor;
+  for (const std::string name : {"gbt", "random", "matching"}) {
+    const auto model = make_learner(name)->train(all, settings, monitor);
+    EXPECT_THROW(continued(*model, 2, all, settings, monitor), base::UserError) << name;
+  }
+}
+
+}  // namespace
+}  // namespace graft::meta
