@@ -73,25 +73,16 @@ Encoded encode_columns(const Subject& subject) {
 }  // namespace
 
 Encoding knobs() {
-  Encoding encoding;
-  encoding.name = "knobs";
-  encoding.description =
-      "the arguments of a candidate's sketch, and which sketch; across sketches positions mean different things";
-  encoding.features = declared_knobs();
-  encoding.hash = hash_of(encoding.name, knobs_version, encoding.features);
-  encoding.encode = encode_knobs;
-  return encoding;
+  return encoding_of(
+      "knobs",
+      "the arguments of a candidate's sketch, and which sketch; across sketches positions mean different things",
+      Shape::row, declared_knobs(), knobs_version, encode_knobs);
 }
 
 Encoding columns() {
-  Encoding encoding;
-  encoding.name = "columns";
-  encoding.description =
-      "the columns of a table that was imported: the arguments of a sketch without steps, as they are";
-  encoding.features = declared_columns();
-  encoding.hash = hash_of(encoding.name, columns_version, encoding.features);
-  encoding.encode = encode_columns;
-  return encoding;
+  return encoding_of("columns",
+                     "the columns of a table that was imported: the arguments of a sketch without steps, as they are",
+                     Shape::row, declared_columns(), columns_version, encode_columns);
 }
 
 }  // namespace graft::features

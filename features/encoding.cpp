@@ -62,6 +62,12 @@ void declare(std::vector<Feature>& list, std::string_view prefix, std::span<cons
     list.push_back({std::string(prefix) + std::string(one.name), std::string(one.unit), std::string(one.definition)});
 }
 
+Encoding encoding_of(std::string name, std::string description, Shape shape, std::vector<Feature> features, int version,
+                     std::function<Encoded(const Subject& subject)> encode) {
+  const std::uint64_t hash = hash_of(name, version, features);
+  return {std::move(name), std::move(description), shape, std::move(features), hash, std::move(encode)};
+}
+
 Encoded one_row_each(base::Matrix rows) {
   Encoded encoded;
   encoded.begins.resize(std::size_t(rows.rows) + 1);
