@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/program/analysis.h"
+#include "features/around.h"
 #include "features/declared.h"
 
 namespace graft::features {
@@ -117,58 +118,11 @@ std::vector<Feature> declared_features() {
   return list;
 }
 
-// --- loops around stores
-
-// What the features ask of the loops around a store; of one body all stores share it.
-struct Around {
-  struct Level {
-    std::size_t loop = 0;
-    std::int64_t extent = 1, top_down = 1;
-    LoopKind kind = LoopKind::serial;
-  };
-  std::vector<Level> levels;
-  std::vector<std::size_t> carriers;  // levels of vector, unrolled and parallel loops
-  int innermost = -1;                 // level of the innermost loop but vector loops, -1: none
-  int vector = -1;                    // of the vector loop
-  // The loops next to the store that are unrolled or the vector loop, its straight-line code, begin at this level.
-  std::size_t straight = 0;
-  double unrolled_next = 1, unrolled = 1, parallel = 1, vector_extent = 1;  // products of extents
-
-  void enter(const LoopProgram& program, const StoreContext& context) {
-    const std::size_t depth = context.loops.size();
-    levels.resize(depth);
-    carriers.clear();
-    innermost = vector = -1;
-    straight = depth;
-    unrolled_next = unrolled = parallel = vector_extent = 1;
-    for (std::size_t l = depth; l-- > 0;) {
-      const codegen::Loop& loop = program.loops[std::size_t(context.loops[l])];
-      const double extent = double(loop.extent);
-      levels[l] = {std::size_t(context.loops[l]), loop.extent, context.top_down[l], loop.kind};
-      if (loop.kind != LoopKind::vector && innermost < 0) innermost = int(l);
-      const bool next_to = straight == l + 1 && (loop.kind == LoopKind::vector || loop.kind == LoopKind::unrolled);
-      if (next_to) straight = l;
-      if (loop.kind == LoopKind::vector) {
-        if (vector < 0) vector = int(l);
-        vector_extent = std::max(vector_extent, extent);
-      } else if (loop.kind == LoopKind::unrolled) {
-        unrolled *= extent;
-        if (next_to) unrolled_next *= extent;
-      } else if (loop.kind == LoopKind::parallel) {
-        parallel *= extent;
-      } else {
-        continue;
-      }
-      carriers.push_back(l);
-    }
-  }
-};
-
 // --- buffers
 
 // What run does to one buffer, all its accesses together.
 struct BufferContext {
-  int first_point = -1;  // of its points, each leads to the next
+  int last_point = 0;  // of its points, each leads to the one before
   double executions = 0;
   bool written = false;
   std::array<double, 4> vector_strides{};  // executions by stride of the vector loop: 0, 1, other, no vector loop
@@ -186,13 +140,14 @@ std::size_t carrier(LoopKind kind) {
   return kind == LoopKind::vector ? 0 : kind == LoopKind::unrolled ? 1 : 2;
 }
 
-// R_t for all thresholds t, on its way: the largest `to` of points whose `from` lets them count at t first.
-using Curve = std::array<std::int64_t, thresholds>;
+// R_t for all thresholds t, on its way: the largest `to` of the points whose `from` lets them count at t first. What is
+// beyond all thresholds counts nowhere.
+using Curve = std::array<std::int64_t, 64>;
 
-// z < 2^t exactly for t >= bit_width(z). What is beyond all thresholds counts nowhere.
 void add_point(std::int64_t from, std::int64_t to, Curve& largest) {
-  const std::size_t t = std::size_t(std::bit_width(std::uint64_t(from)));
-  if (t < largest.size()) largest[t] = std::max(largest[t], to);
+  // z < 2^t exactly for t >= bit_width(z).
+  std::int64_t& here = largest[std::size_t(std::bit_width(std::uint64_t(from)))];
+  here = std::max(here, to);
 }
 
 // Collects the contexts of the buffers in memory, one access after the other.
@@ -202,6 +157,7 @@ class Contexts {
     contexts_.reserve(program.buffers.size());
     points_.reserve(2 * program.loops.size());
     point_of_.reserve((buffer_slots + 1) * program.loops.size());
+    points_.emplace_back();
   }
 
   void add(const Around& around, double executions, const codegen::Access& access, std::span<const Touch> touches,
@@ -209,17 +165,19 @@ class Contexts {
     const std::size_t number = sizes_.add(access, touches.empty() ? 1 : touches.front().touched);
     if (number == contexts_.size()) {
       contexts_.emplace_back();
-      point_of_.resize(point_of_.size() + program_.loops.size(), -1);
+      point_of_.resize(point_of_.size() + program_.loops.size(), 0);
     }
     BufferContext& context = contexts_[number];
     int* const point_of = point_of_.data() + number * program_.loops.size();
+    const Around::Level* const levels = around.levels.data();
     for (std::size_t level = 0; level < touches.size(); ++level) {
+      const Around::Level& around_it = levels[level];
       const Touch& touch = touches[level];
-      int& at = point_of[around.levels[level].loop];
-      if (at < 0) {
+      int& at = point_of[around_it.loop];
+      if (at == 0) {
         at = int(points_.size());
-        points_.push_back({{touch.touched, touch.reuse, around.levels[level].top_down}, context.first_point});
-        context.first_point = at;
+        points_.push_back({{touch.touched, touch.reuse, around_it.top_down}, context.last_point});
+        context.last_point = at;
       } else {
         ContextPoint& point = points_[std::size_t(at)].point;
         point.touched = std::max(point.touched, touch.touched);
@@ -228,7 +186,7 @@ class Contexts {
     }
     std::array<std::array<std::int64_t, 3>, 2> products{{{1, 1, 1}, {1, 1, 1}}};  // reuse, touched
     for (const std::size_t level : around.carriers)
-      products[touches[level].stride != 0][carrier(around.levels[level].kind)] *= around.levels[level].extent;
+      products[touches[level].stride != 0][carrier(levels[level].kind)] *= levels[level].extent;
     const auto& [reuse, touched] = products;
     for (std::size_t c = 0; c < reuse.size(); ++c) {
       context.carried_reuse[c] = std::max(context.carried_reuse[c], reuse[c]);
@@ -254,14 +212,15 @@ class Contexts {
   }
 
  private:
+  // One for each loop around accesses of a buffer.
   struct Point {
     ContextPoint point;
-    int next = -1;  // of the same buffer
+    int before = 0;  // of the same buffer, 0 at its first
   };
 
   void add_to_slot(const BufferSize& size, std::span<float> slot) const {
     const BufferContext& context = contexts_[size.number];
-    add_curves(context, slot);
+    add_curves(context.last_point, slot);
     const std::span<float> scalars = slot.subspan(curve_columns);
     const double executions = std::max(context.executions, 1.0);
     scalars[OfBuffer::bytes_touched] += log_count(size.bytes_touched);
@@ -278,30 +237,32 @@ class Contexts {
     }
   }
 
-  void add_curves(const BufferContext& context, std::span<float> slot) const {
+  void add_curves(int last_point, std::span<float> slot) const {
     std::array<Curve, relations.size()> curves{};
-    for (int at = context.first_point; at >= 0; at = points_[std::size_t(at)].next) {
+    for (int at = last_point; at > 0; at = points_[std::size_t(at)].before) {
       const ContextPoint& point = points_[std::size_t(at)].point;
+#pragma GCC unroll 4
       for (std::size_t r = 0; r < relations.size(); ++r)
         add_point(point.*relations[r].from, point.*relations[r].to, curves[r]);
     }
+    float* out = slot.data();
     for (const Curve& curve : curves) {
       // A curve has few steps: a logarithm for each.
       std::int64_t largest = 0;
       float logarithm = 0;
-      for (std::size_t t = 0; t < curve.size(); ++t) {
-        if (curve[t] > largest) logarithm = log_count(double(largest = curve[t]));
-        slot[t] += logarithm;
+      for (int t = 0; t < thresholds; ++t) {
+        if (curve[std::size_t(t)] > largest) logarithm = log_count(double(largest = curve[std::size_t(t)]));
+        out[t] += logarithm;
       }
-      slot = slot.subspan(curve.size());
+      out += thresholds;
     }
   }
 
   const LoopProgram& program_;
   BufferSizes sizes_;
   std::vector<BufferContext> contexts_;  // by sizes_' number
-  std::vector<Point> points_;            // one for each loop around accesses of a buffer
-  std::vector<int> point_of_;            // [context][loop]: position in points_, -1 where it has none
+  std::vector<Point> points_;            // the first is none
+  std::vector<int> point_of_;            // [context][loop], 0: none yet
 };
 
 // --- the program as a whole
@@ -375,15 +336,9 @@ struct Totals {
     statements += around.unrolled;
   }
 
-  // An access of memory. Executed memory operations: a vector loop is one, and so are copies by the other loops of the
-  // straight-line code that do not move the access. twice: it is read and written.
+  // An access of memory. twice: it is read and written.
   void add_access(const Around& around, std::span<const Touch> touches, double times, bool twice) {
-    std::int64_t copies = 1;
-    for (std::size_t level = around.straight; level < touches.size(); ++level) {
-      if (around.levels[level].kind == LoopKind::vector || touches[level].stride == 0)
-        copies *= around.levels[level].extent;
-    }
-    accesses += (twice ? 2 : 1) * (times / double(copies));
+    accesses += (twice ? 2 : 1) * around.memory_operations(touches, times);
   }
 };
 
@@ -435,7 +390,7 @@ Encoded encode_program(const Subject& subject) {
         totals.add_access(around, touches, executions, writes && store.combine != codegen::Combine::none);
       } else {
         const auto vector = std::size_t(around.vector);
-        const bool moved = around.vector >= 0 && walk.strides(access)[vector].stride != 0;
+        const bool moved = around.vector >= 0 && walk.stride(access, vector) != 0;
         registers.add(position, access.tensor, moved ? around.levels[vector].extent : 1);
       }
     };
@@ -451,9 +406,11 @@ Encoded encode_program(const Subject& subject) {
 }  // namespace
 
 std::array<std::int64_t, thresholds> relation(std::span<const ContextPoint> points, Quantity from, Quantity to) {
-  Curve largest{};
-  for (const ContextPoint& point : points) add_point(point.*from, point.*to, largest);
-  for (std::size_t t = 1; t < largest.size(); ++t) largest[t] = std::max(largest[t], largest[t - 1]);
+  Curve curve{};
+  for (const ContextPoint& point : points) add_point(point.*from, point.*to, curve);
+  std::array<std::int64_t, thresholds> largest{};
+  std::int64_t so_far = 0;
+  for (std::size_t t = 0; t < largest.size(); ++t) largest[t] = so_far = std::max(so_far, curve[t]);
   return largest;
 }
 

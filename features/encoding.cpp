@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "features/analytic.h"
 #include "features/arguments.h"
 #include "features/autotvm_curve.h"
 #include "features/context_relation.h"
@@ -28,6 +29,7 @@ const std::vector<Encoding>& encodings() {
                                loop_context(),
                                stores(),
                                tree(),
+                               analytic(),
                                knobs(),
                                columns()};
     const std::size_t alone = list.size();

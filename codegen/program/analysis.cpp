@@ -2,106 +2,120 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace graft::codegen {
 StoreWalk::StoreWalk(const LoopProgram& program, Lines lines)
-    : program_(program), count_lines_(lines == Lines::counted), level_of_(program.loops.size(), -1) {
-  constexpr std::size_t usual = 16;  // loops around a store, or terms of an access: seldom more
-  for (std::vector<int>* list : {&loops_, &ends_, &first_step_}) list->reserve(usual);
-  for (std::vector<std::int64_t>* list : {&extents_, &top_down_, &bottom_up_}) list->reserve(usual);
-  touches_.reserve(usual);
-  steps_.reserve(usual);
-  sides_.reserve(usual);
-}
+    : program_(program), count_lines_(lines == Lines::counted), level_of_(program.loops.size(), -1) {}
 
 bool StoreWalk::next() {
   entered_ = node_ == 0;
-  for (; node_ < program_.run.size(); ++node_) {
-    while (!ends_.empty() && std::size_t(ends_.back()) == node_) {
-      for (std::vector<int>* list : {&loops_, &ends_}) list->pop_back();
-      for (std::vector<std::int64_t>* list : {&extents_, &top_down_}) list->pop_back();
-      entered_ = true;
-    }
+  for (;; ++node_) {
+    for (; depth_ > 0 && std::size_t(ends_[depth_ - 1]) == node_; --depth_) entered_ = true;
+    if (node_ == program_.run.size()) return false;
     const Node& node = program_.run[node_];
     if (node.kind == Node::Kind::store) break;
-    level_of_[std::size_t(node.item)] = int(loops_.size());
-    loops_.push_back(node.item);
-    ends_.push_back(node.end);
-    extents_.push_back(program_.loops[std::size_t(node.item)].extent);
-    top_down_.push_back((top_down_.empty() ? 1 : top_down_.back()) * extents_.back());
-    entered_ = true;
+    enter(node);
   }
-  if (node_ == program_.run.size()) return false;
   context_.store = program_.run[node_++].item;
   if (!entered_) return true;
-  bottom_up_.resize(loops_.size());
   std::int64_t inside = 1;
-  for (std::size_t level = loops_.size(); level-- > 0;) bottom_up_[level] = inside *= extents_[level];
-  context_.loops = loops_;
-  context_.top_down = top_down_;
-  context_.bottom_up = bottom_up_;
+  for (std::size_t level = depth_; level-- > 0;) bottom_up_[level] = inside *= extents_[level];
+  context_.loops = {loops_.data(), depth_};
+  context_.top_down = {top_down_.data(), depth_};
+  context_.bottom_up = {bottom_up_.data(), depth_};
   context_.executions = inside;
-  touches_.resize(loops_.size());
-  first_step_.resize(loops_.size());
   return true;
 }
 
-// Strides into touches_, and by which loop an index moves how far: steps_. sides_: of a single element.
-void StoreWalk::place(const Access& access) {
-  const std::vector<std::int64_t>& shape = program_.buffers[std::size_t(access.tensor)].shape;
-  steps_.clear();
-  sides_.assign(access.index.size(), {});
-  for (std::size_t level = 0; level < touches_.size(); ++level) {
-    touches_[level].stride = 0;
-    first_step_[level] = -1;
+void StoreWalk::enter(const Node& loop) {
+  if (depth_ == loops_.size()) {
+    const std::size_t room = std::max(2 * depth_, std::size_t(16));
+    for (std::vector<int>* list : {&loops_, &ends_}) list->resize(room);
+    for (std::vector<std::int64_t>* list : {&extents_, &top_down_, &bottom_up_}) list->resize(room);
+    moves_.resize(room);
+    touches_.resize(room);
   }
+  const std::int64_t extent = program_.loops[std::size_t(loop.item)].extent;
+  level_of_[std::size_t(loop.item)] = int(depth_);
+  loops_[depth_] = loop.item;
+  ends_[depth_] = loop.end;
+  extents_[depth_] = extent;
+  top_down_[depth_] = depth_ == 0 ? extent : top_down_[depth_ - 1] * extent;
+  ++depth_;
+  entered_ = true;
+}
+
+// Into moves_, which is left without any by who looks at it.
+void StoreWalk::place(const Access& access) {
+  const std::int64_t* const shape = program_.buffers[std::size_t(access.tensor)].shape.data();
+  const int* const level_of = level_of_.data();
+  Move* const moves = moves_.data();
+  diagonals_.clear();
   std::int64_t stride = 1;
   for (std::size_t d = access.index.size(); d-- > 0; stride *= shape[d]) {
     for (const Term& term : access.index[d].terms) {
-      const std::size_t level = std::size_t(level_of_[std::size_t(term.variable)]);
-      assert(level < touches_.size());
-      touches_[level].stride += term.coefficient * stride;
-      steps_.push_back({d, term.coefficient < 0 ? -term.coefficient : term.coefficient, first_step_[level]});
-      first_step_[level] = int(steps_.size()) - 1;
+      const std::size_t level = std::size_t(level_of[term.variable]);
+      assert(level < depth_);
+      Move& move = moves[level];
+      if (move.dimension >= 0) {
+        diagonals_.push_back(move);
+        move.more = int(diagonals_.size()) - 1;
+      }
+      move.stride += term.coefficient * stride;
+      move.distance = term.coefficient < 0 ? -term.coefficient : term.coefficient;
+      move.dimension = int(d);
     }
   }
 }
 
-std::span<const Touch> StoreWalk::strides(const Access& access) {
+std::int64_t StoreWalk::stride(const Access& access, std::size_t level) {
   place(access);
-  return touches_;
+  const std::int64_t stride = moves_[level].stride;
+  std::fill_n(moves_.data(), depth_, Move{});
+  return stride;
 }
 
 std::span<const Touch> StoreWalk::touches(const Access& access) {
   place(access);
   const Buffer& buffer = program_.buffers[std::size_t(access.tensor)];
   const std::int64_t bytes = bytes_of(buffer.dtype);
+  sides_.assign(access.index.size(), {});
+  Side* const sides = sides_.data();
+  Move* const moves = moves_.data();
+  Touch* const touches = touches_.data();
+  const std::int64_t* const extents = extents_.data();
   // From the innermost loop outwards. No dimension has more distinct values than its interval is wide, nor more than
   // the loops in it run; and a loop in several dimensions (a diagonal) does not multiply them.
   std::int64_t all_trips = 1, other_trips = 1, touched = 1, lines = count_lines_ ? 1 : 0;
-  for (std::size_t level = touches_.size(); level-- > 0;) {
-    const std::int64_t extent = extents_[level];
-    if (first_step_[level] < 0) {
+  int overlapping = 0;  // dimensions that are not as wide as the loops in it run; without any, no element comes twice
+  for (std::size_t level = depth_; level-- > 0;) {
+    const std::int64_t extent = extents[level];
+    const Move first = std::exchange(moves[level], {});
+    if (first.dimension < 0) {
       other_trips *= extent;
     } else {
       all_trips *= extent;
-      for (int step = first_step_[level]; step >= 0; step = steps_[std::size_t(step)].next) {
-        Side& side = sides_[steps_[std::size_t(step)].dimension];
-        side.width += steps_[std::size_t(step)].distance * (extent - 1);
-        side.trips *= extent;
+      for (const Move* move = &first;; move = &diagonals_[std::size_t(move->more)]) {
+        Side& side = sides[move->dimension];
+        overlapping -= side.width < side.trips;
+        side.move(move->distance, extent);
+        overlapping += side.width < side.trips;
+        if (move->more < 0) break;
       }
-      std::int64_t box = 1;
-      for (const Side& side : sides_) box *= side.distinct();
-      touched = std::min(box, all_trips);
+      touched = all_trips;
+      if (overlapping > 0) {
+        std::int64_t box = 1;
+        for (const Side& side : sides_) box *= side.distinct();
+        touched = std::min(box, all_trips);
+      }
       if (count_lines_) lines = std::min(touched, lines_of(buffer.shape, bytes));
     }
-    Touch& touch = touches_[level];
-    touch.touched = touched;
-    touch.reuse = touched == all_trips ? other_trips : all_trips * other_trips / touched;  // a division is slow
-    touch.bytes = touched * bytes;
-    touch.lines = lines;
+    const std::int64_t reuse =
+        touched == all_trips ? other_trips : all_trips * other_trips / touched;  // seldom divides
+    touches[level] = {first.stride, touched, reuse, touched * bytes, lines};
   }
-  return touches_;
+  return {touches, depth_};
 }
 
 // Of the box that sides_ describes now.

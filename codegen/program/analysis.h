@@ -70,19 +70,24 @@ class StoreWalk {
   bool entered() const { return entered_; }  // other loops are around it than around the store before
   // Of an access of the store, by level of the context's loops.
   std::span<const Touch> touches(const Access& access);
-  std::span<const Touch> strides(const Access& access);  // only the strides are set: much cheaper
+  std::int64_t stride(const Access& access, std::size_t level);  // of these only one stride: much cheaper
 
  private:
-  struct Step {  // of an index along a dimension, per step of a loop
-    std::size_t dimension = 0;
-    std::int64_t distance = 0;
-    int next = -1;  // of the same loop, -1 at the last
+  struct Move {  // of an access per step of a loop
+    std::int64_t stride = 0;
+    std::int64_t distance = 0;      // of the index along `dimension`
+    int dimension = -1, more = -1;  // more: further dimensions, of a diagonal: position in diagonals_
   };
   struct Side {  // of the box that an access touches, along a dimension
     std::int64_t width = 1, trips = 1;
     std::int64_t distinct() const { return width < trips ? width : trips; }
+    void move(std::int64_t distance, std::int64_t extent) {
+      width += distance * (extent - 1);
+      trips *= extent;
+    }
   };
 
+  void enter(const Node& loop);
   void place(const Access& access);
   std::int64_t lines_of(const std::vector<std::int64_t>& shape, std::int64_t bytes) const;
 
@@ -91,13 +96,14 @@ class StoreWalk {
   StoreContext context_;
   bool entered_ = false;
   std::size_t node_ = 0;                                      // the next of run
-  std::vector<int> loops_, ends_;                             // around it, outermost first: positions, where they end
-  std::vector<std::int64_t> extents_, top_down_, bottom_up_;  // of these
   std::vector<int> level_of_;                                 // by loop; right for those around
-  std::vector<Touch> touches_;                                // of one access
-  std::vector<Step> steps_;                                   // .
-  std::vector<int> first_step_;                               // by level
-  std::vector<Side> sides_;                                   // by dimension
+  std::size_t depth_ = 0;                                     // loops around it; by level, with room for more:
+  std::vector<int> loops_, ends_;                             // positions in the program's loops, ends in run
+  std::vector<std::int64_t> extents_, top_down_, bottom_up_;  // .
+  std::vector<Move> moves_;                                   // of one access
+  std::vector<Touch> touches_;                                // .
+  std::vector<Move> diagonals_;
+  std::vector<Side> sides_;  // by dimension
 };
 
 const Access& access_of(const LoopProgram& program, const AccessSite& site);
