@@ -42,9 +42,16 @@ struct LearnerEntry {
   std::unique_ptr<Learner> (*make)() = nullptr;
 };
 // scratch (an untrained prior: needs no tasks but the encoding), pooled (zero-shot and fine-tune), nearest, ridge,
-// residual, maml, fomaml, reptile, anil, gbt (boosted trees), gbt-scratch, random (the floor).
+// residual, maml, fomaml, reptile, anil, gbt (boosted trees), gbt-scratch, analytic (pre-defined), random (the floor).
 const std::vector<LearnerEntry>& learners();
 std::unique_ptr<Learner> make_learner(std::string_view name);  // UserError (did you mean)
+
+// Models that are trained on no dataset, with the encoding that each is for: scratch; black-box, a Gaussian process
+// that knows a program's knobs and times only; analytic; random.
+struct UntrainedModel {
+  std::string name, learner, encoding;
+};
+const std::vector<UntrainedModel>& untrained_models();
 
 // The learner's model, or an ensemble of settings.members of them.
 std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,
