@@ -108,24 +108,18 @@ Encoded encode_columns(const Subject& subject) {
 }  // namespace
 
 Encoding knobs() {
-  Encoding encoding;
-  encoding.name = "knobs";
-  encoding.description =
-      "the arguments of a candidate's sketch, and which sketch; across sketches positions mean different things";
-  encoding.features = declared_knobs();
-  encoding.hash = hash_of(encoding.name, knobs_version, encoding.features);
-  encoding.encode = encode_knobs;
+  Encoding encoding = encoding_of(
+      "knobs",
+      "the arguments of a candidate's sketch, and which sketch; across sketches positions mean different things",
+      Shape::row, declared_knobs(), knobs_version, encode_knobs);
   encoding.needs_program = false;
   return encoding;
 }
 
 Encoding columns() {
-  Encoding encoding;
-  encoding.name = "columns";
-  encoding.description = "the columns of an imported table's row: each as a number and as one of the values that occur";
-  encoding.features = declared_columns();
-  encoding.hash = hash_of(encoding.name, columns_version, encoding.features);
-  encoding.encode = encode_columns;
+  Encoding encoding = encoding_of(
+      "columns", "the columns of an imported table's row: each as a number and as one of the values that occur",
+      Shape::row, declared_columns(), columns_version, encode_columns);
   encoding.needs_program = false;
   return encoding;
 }

@@ -8,6 +8,7 @@
 
 #include "codegen/program/analysis.h"
 #include "features/buffers.h"
+#include "features/declared.h"
 
 namespace graft::features {
 namespace {
@@ -112,16 +113,12 @@ Encoded encode_program(const Subject& subject, int thresholds) {
 }
 
 Encoding curve(std::string name, int thresholds) {
-  Encoding encoding;
-  encoding.name = std::move(name);
-  encoding.description = fmt::format(
-      "AutoTVM's context relation at {} threshold{}, quantities sorted on their own, log2 without + 1: what it did, "
-      "not what to use",
-      thresholds, thresholds == 1 ? "" : "s");
-  encoding.features = declared_features(thresholds);
-  encoding.hash = hash_of(encoding.name, version, encoding.features);
-  encoding.encode = [thresholds](const Subject& subject) { return encode_program(subject, thresholds); };
-  return encoding;
+  return encoding_of(std::move(name),
+                     fmt::format("AutoTVM's context relation at {} threshold{}, quantities sorted on their own, log2 "
+                                 "without + 1: what it did, not what to use",
+                                 thresholds, thresholds == 1 ? "" : "s"),
+                     Shape::row, declared_features(thresholds), version,
+                     [thresholds](const Subject& subject) { return encode_program(subject, thresholds); });
 }
 
 }  // namespace

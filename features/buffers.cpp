@@ -3,60 +3,61 @@
 #include <algorithm>
 
 namespace graft::features {
-namespace {
 
-using codegen::AccessSite;
 using codegen::Interval;
-using codegen::LoopProgram;
 
-// Around all accesses of one buffer so far.
-struct Box {
-  std::size_t sides = 0;  // where its sides begin, one a dimension
-  double sum = 0;         // elements touched by each access site, added up
-};
-
-void add(const LoopProgram& program, const AccessSite& site, Box& box, Interval* sides) {
-  const codegen::Access& access = codegen::access_of(program, site);
-  for (std::size_t d = 0; d < access.index.size(); ++d) {
-    Interval side{access.index[d].constant, access.index[d].constant};
-    for (const codegen::Term& term : access.index[d].terms) {
-      const std::int64_t reach = term.coefficient * (program.loops[std::size_t(term.variable)].extent - 1);
-      (reach < 0 ? side.low : side.high) += reach;
-    }
-    Interval& all = sides[d];
-    all = box.sum == 0 ? side : Interval{std::min(all.low, side.low), std::max(all.high, side.high)};
-  }
-  box.sum += site.touches.empty() ? 1 : double(site.touches.front().touched);
+BufferSizes::BufferSizes(const codegen::LoopProgram& program)
+    : program_(program), number_of_(program.buffers.size(), -1) {
+  boxes_.reserve(program.buffers.size());
+  sides_.reserve(4 * program.buffers.size());
 }
 
-}  // namespace
-
-std::vector<BufferSize> buffers_by_size(const LoopProgram& program, const codegen::Analysis& analysis) {
-  std::vector<BufferSize> sizes;
-  std::vector<Box> boxes;  // parallel
-  std::vector<Interval> sides;
-  std::vector<int> position_of(program.buffers.size(), -1);
-  for (const AccessSite& site : analysis.sites) {
-    if (program.buffers[std::size_t(site.buffer)].scope != codegen::Scope::memory) continue;
-    int& position = position_of[std::size_t(site.buffer)];
-    if (position < 0) {
-      position = int(sizes.size());
-      sizes.push_back({.buffer = site.buffer});
-      boxes.push_back({.sides = sides.size()});
-      sides.resize(sides.size() + program.buffers[std::size_t(site.buffer)].shape.size());
+std::size_t BufferSizes::add(const codegen::Access& access, std::int64_t touched) {
+  int& number = number_of_[std::size_t(access.tensor)];
+  const bool first = number < 0;
+  if (first) {
+    number = int(boxes_.size());
+    boxes_.push_back({.buffer = access.tensor, .sides = sides_.size()});
+    sides_.resize(sides_.size() + access.index.size());
+  }
+  Box& box = boxes_[std::size_t(number)];
+  box.sum += double(touched);
+  Interval* all = sides_.data() + box.sides;
+  for (const codegen::Affine& index : access.index) {
+    Interval side{index.constant, index.constant};
+    for (const codegen::Term& term : index.terms) {
+      const std::int64_t reach = term.coefficient * (program_.loops[std::size_t(term.variable)].extent - 1);
+      (reach < 0 ? side.low : side.high) += reach;
     }
-    Box& box = boxes[std::size_t(position)];
-    add(program, site, box, sides.data() + box.sides);
+    *all = first ? side : Interval{std::min(all->low, side.low), std::max(all->high, side.high)};
+    ++all;
   }
-  for (std::size_t b = 0; b < sizes.size(); ++b) {
-    const codegen::Buffer& buffer = program.buffers[std::size_t(sizes[b].buffer)];
+  return std::size_t(number);
+}
+
+std::vector<BufferSize> BufferSizes::largest_first() const {
+  std::vector<BufferSize> sizes;
+  sizes.reserve(boxes_.size());
+  for (std::size_t number = 0; number < boxes_.size(); ++number) {
+    const Box& box = boxes_[number];
+    const codegen::Buffer& buffer = program_.buffers[std::size_t(box.buffer)];
     double volume = 1;
-    for (std::size_t d = 0; d < buffer.shape.size(); ++d) volume *= double(sides[boxes[b].sides + d].width());
-    sizes[b].bytes_touched = std::min(volume, boxes[b].sum) * double(codegen::bytes_of(buffer.dtype));
+    for (std::size_t d = 0; d < buffer.shape.size(); ++d) volume *= double(sides_[box.sides + d].width());
+    sizes.push_back({box.buffer, number, std::min(volume, box.sum) * double(codegen::bytes_of(buffer.dtype))});
   }
-  std::stable_sort(sizes.begin(), sizes.end(),
-                   [](const BufferSize& a, const BufferSize& b) { return a.bytes_touched > b.bytes_touched; });
+  std::sort(sizes.begin(), sizes.end(), [](const BufferSize& a, const BufferSize& b) {
+    return a.bytes_touched != b.bytes_touched ? a.bytes_touched > b.bytes_touched : a.number < b.number;
+  });
   return sizes;
+}
+
+std::vector<BufferSize> buffers_by_size(const codegen::LoopProgram& program, const codegen::Analysis& analysis) {
+  BufferSizes sizes(program);
+  for (const codegen::AccessSite& site : analysis.sites) {
+    if (program.buffers[std::size_t(site.buffer)].scope == codegen::Scope::memory)
+      sizes.add(codegen::access_of(program, site), site.touches.empty() ? 1 : site.touches.front().touched);
+  }
+  return sizes.largest_first();
 }
 
 }  // namespace graft::features

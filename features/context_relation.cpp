@@ -11,13 +11,12 @@
 #include <vector>
 
 #include "codegen/program/analysis.h"
+#include "features/around.h"
 #include "features/declared.h"
 
 namespace graft::features {
 namespace {
 
-using codegen::AccessSite;
-using codegen::Analysis;
 using codegen::LoopKind;
 using codegen::LoopProgram;
 using codegen::StoreContext;
@@ -123,272 +122,242 @@ std::vector<Feature> declared_features() {
 
 // What run does to one buffer, all its accesses together.
 struct BufferContext {
-  BufferSize size;
-  std::vector<ContextPoint> points;  // one for each loop around an access
+  int last_point = 0;  // of its points, each leads to the one before
   double executions = 0;
   bool written = false;
   std::array<double, 4> vector_strides{};  // executions by stride of the vector loop: 0, 1, other, no vector loop
   std::array<double, 3> inner_strides{};   // executions by stride of the innermost other loop: 0, 1, other
-  // Largest products of extents by carrier: vector, unrolled, parallel loops, and the rest, which is not told.
-  std::array<std::int64_t, 4> carried_reuse{}, carried_touched{};
+  // Largest products of extents by carrier: vector, unrolled, parallel loops.
+  std::array<std::int64_t, 3> carried_reuse{}, carried_touched{};
 };
 
 std::size_t stride_class(std::int64_t stride) {
   return std::size_t(std::min<std::uint64_t>(std::uint64_t(stride), 2));  // negative ones are large then
 }
 
-// Position in carried_reuse, by kind of loop.
-constexpr auto carriers = [] {
-  std::array<std::uint8_t, OfKind::count> of{};
-  of.fill(3);
-  of[std::size_t(LoopKind::vector)] = 0;
-  of[std::size_t(LoopKind::unrolled)] = 1;
-  of[std::size_t(LoopKind::parallel)] = 2;
-  return of;
-}();
+// Position in carried_reuse, of those of Around::carriers.
+std::size_t carrier(LoopKind kind) {
+  return kind == LoopKind::vector ? 0 : kind == LoopKind::unrolled ? 1 : 2;
+}
 
-// R_t for all thresholds t.
-using Curve = std::array<std::int64_t, thresholds>;
+// R_t for all thresholds t, on its way: the largest `to` of the points whose `from` lets them count at t first. What is
+// beyond all thresholds counts nowhere.
+using Curve = std::array<std::int64_t, 64>;
 
-// A point on its way to a curve: where its `from` lets it count first. What is beyond all thresholds counts nowhere.
 void add_point(std::int64_t from, std::int64_t to, Curve& largest) {
   // z < 2^t exactly for t >= bit_width(z).
-  const std::size_t t = std::size_t(std::bit_width(std::uint64_t(from)));
-  if (t < largest.size()) largest[t] = std::max(largest[t], to);
-}
-void run_maximum(Curve& largest) {
-  for (std::size_t t = 1; t < largest.size(); ++t) largest[t] = std::max(largest[t], largest[t - 1]);
+  std::int64_t& here = largest[std::size_t(std::bit_width(std::uint64_t(from)))];
+  here = std::max(here, to);
 }
 
-// Collects the contexts of the buffers in memory, one access site after the other.
+// Collects the contexts of the buffers in memory, one access after the other.
 class Contexts {
  public:
-  Contexts(const LoopProgram& program, const Analysis& analysis)
-      : program_(program), context_of_(program.buffers.size(), -1) {
-    const std::vector<BufferSize> sizes = buffers_by_size(program, analysis);
-    contexts_.reserve(sizes.size());
-    for (const BufferSize& size : sizes) {
-      context_of_[std::size_t(size.buffer)] = int(contexts_.size());
-      contexts_.emplace_back().size = size;
-      contexts_.back().points.reserve(program.loops.size());
-    }
-    point_of_.assign(contexts_.size() * program.loops.size(), -1);
-    std::size_t site = 0;
-    for (const StoreContext& store : analysis.stores)
-      for (; site < analysis.sites.size() && analysis.sites[site].store == store.store; ++site)
-        add(store, analysis.sites[site]);
+  explicit Contexts(const LoopProgram& program) : program_(program), sizes_(program) {
+    contexts_.reserve(program.buffers.size());
+    points_.reserve(2 * program.loops.size());
+    point_of_.reserve((buffer_slots + 1) * program.loops.size());
+    points_.emplace_back();
   }
 
-  std::size_t size() const { return contexts_.size(); }
+  void add(const Around& around, double executions, const codegen::Access& access, std::span<const Touch> touches,
+           bool writes) {
+    const std::size_t number = sizes_.add(access, touches.empty() ? 1 : touches.front().touched);
+    if (number == contexts_.size()) {
+      contexts_.emplace_back();
+      point_of_.resize(point_of_.size() + program_.loops.size(), 0);
+    }
+    BufferContext& context = contexts_[number];
+    int* const point_of = point_of_.data() + number * program_.loops.size();
+    const Around::Level* const levels = around.levels.data();
+    for (std::size_t level = 0; level < touches.size(); ++level) {
+      const Around::Level& around_it = levels[level];
+      const Touch& touch = touches[level];
+      int& at = point_of[around_it.loop];
+      if (at == 0) {
+        at = int(points_.size());
+        points_.push_back({{touch.touched, touch.reuse, around_it.top_down}, context.last_point});
+        context.last_point = at;
+      } else {
+        ContextPoint& point = points_[std::size_t(at)].point;
+        point.touched = std::max(point.touched, touch.touched);
+        point.reuse = std::max(point.reuse, touch.reuse);
+      }
+    }
+    std::array<std::array<std::int64_t, 3>, 2> products{{{1, 1, 1}, {1, 1, 1}}};  // reuse, touched
+    for (const std::size_t level : around.carriers)
+      products[touches[level].stride != 0][carrier(levels[level].kind)] *= levels[level].extent;
+    const auto& [reuse, touched] = products;
+    for (std::size_t c = 0; c < reuse.size(); ++c) {
+      context.carried_reuse[c] = std::max(context.carried_reuse[c], reuse[c]);
+      context.carried_touched[c] = std::max(context.carried_touched[c], touched[c]);
+    }
+    const auto stride_at = [&](int level, std::size_t otherwise) {
+      return level < 0 ? otherwise : stride_class(touches[std::size_t(level)].stride);
+    };
+    context.vector_strides[stride_at(around.vector, 3)] += executions;
+    context.inner_strides[stride_at(around.innermost, 0)] += executions;
+    context.written = context.written || writes;
+    context.executions += executions;
+  }
 
-  // Adds the columns of the buffer, by size, to a slot's.
-  void add_to_slot(std::size_t number, std::span<float> slot) const {
-    add_curves(number, slot);
-    const BufferContext& context = contexts_[number];
+  // Adds the columns of all buffers to their slots', and returns how many there are.
+  std::size_t write(std::span<float> row) const {
+    const std::vector<BufferSize> sizes = sizes_.largest_first();
+    for (std::size_t place = 0; place < sizes.size(); ++place) {
+      const int slot = std::min(int(place), buffer_slots);
+      add_to_slot(sizes[place], row.subspan(std::size_t(slot_begin(slot)), slot_columns));
+    }
+    return sizes.size();
+  }
+
+ private:
+  // One for each loop around accesses of a buffer.
+  struct Point {
+    ContextPoint point;
+    int before = 0;  // of the same buffer, 0 at its first
+  };
+
+  void add_to_slot(const BufferSize& size, std::span<float> slot) const {
+    const BufferContext& context = contexts_[size.number];
+    add_curves(context.last_point, slot);
     const std::span<float> scalars = slot.subspan(curve_columns);
     const double executions = std::max(context.executions, 1.0);
-    scalars[OfBuffer::bytes_touched] += log_count(context.size.bytes_touched);
-    scalars[OfBuffer::element_bytes] +=
-        float(codegen::bytes_of(program_.buffers[std::size_t(context.size.buffer)].dtype));
+    scalars[OfBuffer::bytes_touched] += log_count(size.bytes_touched);
+    scalars[OfBuffer::element_bytes] += float(codegen::bytes_of(program_.buffers[std::size_t(size.buffer)].dtype));
     scalars[OfBuffer::written] += context.written ? 1.0f : 0.0f;
     scalars[OfBuffer::executions] += log_count(context.executions);
     for (std::size_t c = 0; c < context.vector_strides.size(); ++c)
       scalars[OfBuffer::vector_stride_0 + c] += float(context.vector_strides[c] / executions);
     for (std::size_t c = 0; c < context.inner_strides.size(); ++c)
       scalars[OfBuffer::inner_stride_0 + c] += float(context.inner_strides[c] / executions);
-    for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t c = 0; c < context.carried_reuse.size(); ++c) {
       scalars[OfBuffer::vector_reuse + 2 * c] += log_count(double(context.carried_reuse[c]));
       scalars[OfBuffer::vector_touched + 2 * c] += log_count(double(context.carried_touched[c]));
     }
   }
 
- private:
-  void add(const StoreContext& store, const AccessSite& site) {
-    const int number = context_of_[std::size_t(site.buffer)];
-    if (number < 0) return;  // registers
-    BufferContext& context = contexts_[std::size_t(number)];
-    int* const point_of = point_of_.data() + std::size_t(number) * program_.loops.size();
-    // Hardly a branch here: what loops are and do is not to be foreseen.
-    std::array<std::array<std::int64_t, 4>, 2> products{{{1, 1, 1, 1}, {1, 1, 1, 1}}};  // reuse, touched
-    std::array<std::size_t, 2> classes{0, 3};                                           // of other loops, of vectors
-    for (std::size_t level = 0; level < store.loops.size(); ++level) {
-      const std::size_t number_of_loop = std::size_t(store.loops[level]);
-      const codegen::Loop& loop = program_.loops[number_of_loop];
-      const Touch& touch = site.touches[level];
-      int& point_number = point_of[number_of_loop];
-      if (point_number < 0) {
-        point_number = int(context.points.size());
-        context.points.push_back({touch.touched, touch.reuse, store.top_down[level]});
-      } else {
-        ContextPoint& point = context.points[std::size_t(point_number)];
-        point.touched = std::max(point.touched, touch.touched);
-        point.reuse = std::max(point.reuse, touch.reuse);
-      }
-      classes[loop.kind == LoopKind::vector] = stride_class(touch.stride);
-      products[touch.stride != 0][carriers[std::size_t(loop.kind)]] *= loop.extent;
-    }
-    const auto& [reuse, touched] = products;
-    const auto [inner_class, vector_class] = classes;
-    context.vector_strides[vector_class] += double(store.executions);
-    context.inner_strides[inner_class] += double(store.executions);
-    for (std::size_t c = 0; c < reuse.size(); ++c) {
-      context.carried_reuse[c] = std::max(context.carried_reuse[c], reuse[c]);
-      context.carried_touched[c] = std::max(context.carried_touched[c], touched[c]);
-    }
-    context.written = context.written || site.writes;
-    context.executions += double(store.executions);
-  }
-
-  void add_curves(std::size_t number, std::span<float> slot) const {
+  void add_curves(int last_point, std::span<float> slot) const {
     std::array<Curve, relations.size()> curves{};
-    for (const ContextPoint& point : contexts_[number].points) {
+    for (int at = last_point; at > 0; at = points_[std::size_t(at)].before) {
+      const ContextPoint& point = points_[std::size_t(at)].point;
+#pragma GCC unroll 4
       for (std::size_t r = 0; r < relations.size(); ++r)
         add_point(point.*relations[r].from, point.*relations[r].to, curves[r]);
     }
-    for (std::size_t r = 0; r < relations.size(); ++r) {
-      run_maximum(curves[r]);
+    float* out = slot.data();
+    for (const Curve& curve : curves) {
       // A curve has few steps: a logarithm for each.
-      std::int64_t previous = 0;
+      std::int64_t largest = 0;
       float logarithm = 0;
-      for (std::size_t t = 0; t < std::size_t(thresholds); ++t) {
-        if (curves[r][t] != previous) logarithm = log_count(double(previous = curves[r][t]));
-        slot[r * std::size_t(thresholds) + t] += logarithm;
+      for (int t = 0; t < thresholds; ++t) {
+        if (curve[std::size_t(t)] > largest) logarithm = log_count(double(largest = curve[std::size_t(t)]));
+        out[t] += logarithm;
       }
+      out += thresholds;
     }
   }
 
   const LoopProgram& program_;
-  std::vector<BufferContext> contexts_;  // largest first
-  std::vector<int> context_of_;          // by buffer
-  std::vector<int> point_of_;            // [context][loop]: position in its points, -1 where it has none
+  BufferSizes sizes_;
+  std::vector<BufferContext> contexts_;  // by sizes_' number
+  std::vector<Point> points_;            // the first is none
+  std::vector<int> point_of_;            // [context][loop], 0: none yet
 };
 
 // --- the program as a whole
 
-// Register buffers that are alive together: from the first store of run that uses one to the last.
-struct RegisterUse {
-  std::size_t first = 0, last = 0;  // positions in run's order of stores
-  double elements = 0, vectors = 0;
+// The register buffers: each is alive from the first store of run that uses it to the last.
+class Registers {
+ public:
+  explicit Registers(const LoopProgram& program) : program_(program), use_of_(program.buffers.size(), -1) {}
+
+  // position: of the store in run. lanes: extent of the vector loop that moves the access, 1 without.
+  void add(std::size_t position, int buffer, std::int64_t lanes) {
+    int& use = use_of_[std::size_t(buffer)];
+    if (use < 0) {
+      use = int(uses_.size());
+      uses_.push_back({.first = position, .elements = double(program_.buffers[std::size_t(buffer)].elements())});
+    }
+    uses_[std::size_t(use)].last = position;
+    uses_[std::size_t(use)].lanes = std::max(uses_[std::size_t(use)].lanes, lanes);
+  }
+
+  struct Most {
+    double elements = 0, vectors = 0;
+  };
+  Most alive_together() const {
+    Most most;
+    for (const Use& at : uses_) {  // the most are alive where one begins
+      Most alive;
+      for (const Use& use : uses_) {
+        if (use.first > at.first || use.last < at.first) continue;
+        alive.elements += use.elements;
+        alive.vectors += std::ceil(use.elements / double(use.lanes));
+      }
+      most.elements = std::max(most.elements, alive.elements);
+      most.vectors = std::max(most.vectors, alive.vectors);
+    }
+    return most;
+  }
+
+ private:
+  struct Use {
+    std::size_t first = 0, last = 0;
+    double elements = 0;
+    std::int64_t lanes = 1;
+  };
+  const LoopProgram& program_;
+  std::vector<int> use_of_;  // by buffer, -1: not met
+  std::vector<Use> uses_;
 };
 
-struct Registers {
-  double elements = 0, vectors = 0;
-};
-
-Registers most_registers(const LoopProgram& program, const Analysis& analysis) {
-  std::vector<int> use_of(program.buffers.size(), -1);
-  std::vector<RegisterUse> uses;
-  std::vector<std::int64_t> lanes;  // parallel to uses
-  std::size_t site = 0;
-  for (std::size_t position = 0; position < analysis.stores.size(); ++position) {
-    const StoreContext& store = analysis.stores[position];
-    for (; site < analysis.sites.size() && analysis.sites[site].store == store.store; ++site) {
-      const AccessSite& access = analysis.sites[site];
-      const codegen::Buffer& buffer = program.buffers[std::size_t(access.buffer)];
-      if (buffer.scope != codegen::Scope::registers) continue;
-      int& use = use_of[std::size_t(access.buffer)];
-      if (use < 0) {
-        use = int(uses.size());
-        uses.push_back({.first = position, .elements = double(buffer.elements())});
-        lanes.push_back(1);
-      }
-      uses[std::size_t(use)].last = position;
-      for (std::size_t level = 0; level < store.loops.size(); ++level) {
-        const codegen::Loop& loop = program.loops[std::size_t(store.loops[level])];
-        if (loop.kind == LoopKind::vector && access.touches[level].stride != 0)
-          lanes[std::size_t(use)] = std::max(lanes[std::size_t(use)], loop.extent);
-      }
-    }
-  }
-  for (std::size_t u = 0; u < uses.size(); ++u) uses[u].vectors = std::ceil(uses[u].elements / double(lanes[u]));
-
-  Registers most;
-  for (const RegisterUse& at : uses) {  // the most are alive where one begins
-    Registers alive;
-    for (const RegisterUse& use : uses) {
-      if (use.first > at.first || use.last < at.first) continue;
-      alive.elements += use.elements;
-      alive.vectors += use.vectors;
-    }
-    most.elements = std::max(most.elements, alive.elements);
-    most.vectors = std::max(most.vectors, alive.vectors);
-  }
-  return most;
-}
-
-// Executed memory operations of one access: a vector loop is one, and so are copies by the unrolled loops next to the
-// store that do not move the access (`neighbours`: the first level of these loops).
-double memory_operations(const LoopProgram& program, const StoreContext& store, const AccessSite& site,
-                         std::size_t neighbours) {
-  std::int64_t copies = 1;
-  for (std::size_t level = neighbours; level < store.loops.size(); ++level) {
-    const codegen::Loop& loop = program.loops[std::size_t(store.loops[level])];
-    if (loop.kind == LoopKind::vector || site.touches[level].stride == 0) copies *= loop.extent;
-  }
-  return double(store.executions) / double(copies);
-}
-
-void write_program(const LoopProgram& program, const Analysis& analysis, std::size_t buffers, std::span<float> row) {
+struct Totals {
   double add = 0, mul = 0, div = 0, compare = 0, special = 0;
   double vector_extent = 1, unrolled_extent = 1, parallel_extent = 1, executions = 0, statements = 0, accesses = 0;
   std::size_t depth = 0;
-  std::size_t site = 0;
-  for (const StoreContext& context : analysis.stores) {
-    const codegen::Store& store = program.stores[std::size_t(context.store)];
+
+  void enter(const Around& around) {
+    vector_extent = std::max(vector_extent, around.vector_extent);
+    unrolled_extent = std::max(unrolled_extent, around.unrolled_next);
+    parallel_extent = std::max(parallel_extent, around.parallel);
+    depth = std::max(depth, around.levels.size());
+  }
+
+  void add_store(const codegen::Store& store, const Around& around, double times) {
     const codegen::ArithmeticCounts counts = codegen::arithmetic(store.value);
-    const double times = double(context.executions);
     add += times * double(counts.add + (store.combine == codegen::Combine::sum));
     mul += times * double(counts.mul);
     div += times * double(counts.div);
     compare += times * double(counts.compare +
                               (store.combine == codegen::Combine::max || store.combine == codegen::Combine::min));
     special += times * double(counts.special);
-
-    // The loops next to the store that are unrolled or the vector loop: its straight-line code.
-    std::size_t neighbours = context.loops.size();
-    double unrolled_here = 1, unrolled = 1, parallel = 1;
-    bool adjacent = true;
-    for (std::size_t level = context.loops.size(); level-- > 0;) {
-      const codegen::Loop& loop = program.loops[std::size_t(context.loops[level])];
-      const double extent = double(loop.extent);
-      adjacent = adjacent && (loop.kind == LoopKind::vector || loop.kind == LoopKind::unrolled);
-      if (adjacent) neighbours = level;
-      if (loop.kind == LoopKind::vector) vector_extent = std::max(vector_extent, extent);
-      if (loop.kind == LoopKind::unrolled) {
-        unrolled *= extent;
-        if (adjacent) unrolled_here *= extent;
-      }
-      if (loop.kind == LoopKind::parallel) parallel *= extent;
-    }
-    unrolled_extent = std::max(unrolled_extent, unrolled_here);
-    parallel_extent = std::max(parallel_extent, parallel);
     executions += times;
-    statements += unrolled;
-    depth = std::max(depth, context.loops.size());
-
-    for (; site < analysis.sites.size() && analysis.sites[site].store == context.store; ++site) {
-      const AccessSite& access = analysis.sites[site];
-      if (program.buffers[std::size_t(access.buffer)].scope != codegen::Scope::memory) continue;
-      const bool twice = access.writes && store.combine != codegen::Combine::none;  // read and written
-      accesses += (twice ? 2 : 1) * memory_operations(program, context, access, neighbours);
-    }
+    statements += around.unrolled;
   }
-  const Registers registers = most_registers(program, analysis);
 
+  // An access of memory. twice: it is read and written.
+  void add_access(const Around& around, std::span<const Touch> touches, double times, bool twice) {
+    accesses += (twice ? 2 : 1) * around.memory_operations(touches, times);
+  }
+};
+
+void write_program(const LoopProgram& program, const Totals& totals, const Registers::Most& registers,
+                   std::size_t buffers, std::span<float> row) {
   const std::span<float> out = row.subspan(program_begin, OfProgram::count);
-  const double operations = add + mul + div + compare + special;
-  out[OfProgram::add] = log_count(add);
-  out[OfProgram::mul] = log_count(mul);
-  out[OfProgram::div] = log_count(div);
-  out[OfProgram::compare] = log_count(compare);
-  out[OfProgram::special] = log_count(special);
-  out[OfProgram::vector_extent] = log_count(vector_extent);
-  out[OfProgram::unrolled_extent] = log_count(unrolled_extent);
-  out[OfProgram::parallel_extent] = log_count(parallel_extent);
-  out[OfProgram::executions] = log_count(executions);
-  out[OfProgram::statements] = log_count(statements);
-  out[OfProgram::flops_per_access] = accesses > 0 ? log_count(operations / accesses) : 0;
-  out[OfProgram::depth] = float(depth);
+  const double operations = totals.add + totals.mul + totals.div + totals.compare + totals.special;
+  out[OfProgram::add] = log_count(totals.add);
+  out[OfProgram::mul] = log_count(totals.mul);
+  out[OfProgram::div] = log_count(totals.div);
+  out[OfProgram::compare] = log_count(totals.compare);
+  out[OfProgram::special] = log_count(totals.special);
+  out[OfProgram::vector_extent] = log_count(totals.vector_extent);
+  out[OfProgram::unrolled_extent] = log_count(totals.unrolled_extent);
+  out[OfProgram::parallel_extent] = log_count(totals.parallel_extent);
+  out[OfProgram::executions] = log_count(totals.executions);
+  out[OfProgram::statements] = log_count(totals.statements);
+  out[OfProgram::flops_per_access] = totals.accesses > 0 ? log_count(operations / totals.accesses) : 0;
+  out[OfProgram::depth] = float(totals.depth);
   out[OfProgram::buffers] = log_count(double(buffers));
   out[OfProgram::register_elements] = log_count(registers.elements);
   out[OfProgram::register_vectors] = log_count(registers.vectors);
@@ -401,37 +370,56 @@ void write_program(const LoopProgram& program, const Analysis& analysis, std::si
 
 Encoded encode_program(const Subject& subject) {
   const LoopProgram& program = *subject.program;
-  base::Matrix encoded(1, columns);
-  const std::span<float> row = encoded.row(0);
-  const Analysis analysis = codegen::analyse(program);
-  const Contexts contexts(program, analysis);
-  for (std::size_t c = 0; c < contexts.size(); ++c) {
-    const int slot = std::min(int(c), buffer_slots);
-    contexts.add_to_slot(c, row.subspan(std::size_t(slot_begin(slot)), slot_columns));
+  codegen::StoreWalk walk(program);
+  Around around;
+  Contexts contexts(program);
+  Registers registers(program);
+  Totals totals;
+  for (std::size_t position = 0; walk.next(); ++position) {
+    if (walk.entered()) {
+      around.enter(program, walk.context());
+      totals.enter(around);
+    }
+    const codegen::Store& store = program.stores[std::size_t(walk.context().store)];
+    const double executions = double(walk.context().executions);
+    totals.add_store(store, around, executions);
+    const auto add = [&](const codegen::Access& access, bool writes) {
+      if (program.buffers[std::size_t(access.tensor)].scope == codegen::Scope::memory) {
+        const std::span<const Touch> touches = walk.touches(access);
+        contexts.add(around, executions, access, touches, writes);
+        totals.add_access(around, touches, executions, writes && store.combine != codegen::Combine::none);
+      } else {
+        const auto vector = std::size_t(around.vector);
+        const bool moved = around.vector >= 0 && walk.stride(access, vector) != 0;
+        registers.add(position, access.tensor, moved ? around.levels[vector].extent : 1);
+      }
+    };
+    add(store.target, true);
+    for (const codegen::Access& load : store.value.loads) add(load, false);
   }
-  write_program(program, analysis, contexts.size(), row);
+  base::Matrix encoded(1, columns);
+  const std::size_t buffers = contexts.write(encoded.row(0));
+  write_program(program, totals, registers.alive_together(), buffers, encoded.row(0));
   return one_row_each(std::move(encoded));
 }
 
 }  // namespace
 
 std::array<std::int64_t, thresholds> relation(std::span<const ContextPoint> points, Quantity from, Quantity to) {
-  Curve largest{};
-  for (const ContextPoint& point : points) add_point(point.*from, point.*to, largest);
-  run_maximum(largest);
+  Curve curve{};
+  for (const ContextPoint& point : points) add_point(point.*from, point.*to, curve);
+  std::array<std::int64_t, thresholds> largest{};
+  std::int64_t so_far = 0;
+  for (std::size_t t = 0; t < largest.size(); ++t) largest[t] = so_far = std::max(so_far, curve[t]);
   return largest;
 }
 
 Encoding context_relation() {
-  Encoding encoding;
-  encoding.name = "context_relation";
-  encoding.description =
+  return encoding_of(
+      "context_relation",
       "relations of touched elements, reuse and top-down products of each buffer; strides, kinds of loops, arithmetic; "
-      "log2 stands for log2(1 + count)";
-  encoding.features = declared_features();
-  encoding.hash = hash_of(encoding.name, version, encoding.features);
-  encoding.encode = encode_program;
-  return encoding;
+      "log2 stands for log2(1 + count)",
+      Shape::row, declared_features(), version, encode_program);
 }
 
 }  // namespace graft::features

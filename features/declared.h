@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,11 @@ struct Declared {
 #define GRAFT_DECLARED(name, unit, definition) Declared{#name, unit, definition},
 
 void declare(std::vector<Feature>& list, std::string_view prefix, std::span<const Declared> declared);
+
+// The encoding of this list, its hash made of it and of `version`, which is raised when values change though the list
+// does not.
+Encoding encoding_of(std::string name, std::string description, Shape shape, std::vector<Feature> features, int version,
+                     std::function<Encoded(const Subject& subject)> encode);
 
 // Unit "log2": counts x enter as log2(1 + x), so that 0 means "nothing" and there is no logarithm of nothing.
 inline float log_count(double count) {

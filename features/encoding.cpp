@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "features/analytic.h"
 #include "features/arguments.h"
 #include "features/autotvm_curve.h"
 #include "features/context_relation.h"
@@ -28,6 +29,7 @@ const std::vector<Encoding>& encodings() {
                                loop_context(),
                                stores(),
                                tree(),
+                               analytic(),
                                knobs(),
                                columns()};
     const std::size_t alone = list.size();
@@ -60,6 +62,12 @@ std::uint64_t hash_of(std::string_view name, int version, std::span<const Featur
 void declare(std::vector<Feature>& list, std::string_view prefix, std::span<const Declared> declared) {
   for (const Declared& one : declared)
     list.push_back({std::string(prefix) + std::string(one.name), std::string(one.unit), std::string(one.definition)});
+}
+
+Encoding encoding_of(std::string name, std::string description, Shape shape, std::vector<Feature> features, int version,
+                     std::function<Encoded(const Subject& subject)> encode) {
+  const std::uint64_t hash = hash_of(name, version, features);
+  return {std::move(name), std::move(description), shape, std::move(features), hash, std::move(encode)};
 }
 
 Encoded one_row_each(base::Matrix rows) {

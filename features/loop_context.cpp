@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "features/declared.h"
 #include "features/part_columns.h"
 
 namespace graft::features {
@@ -40,16 +41,12 @@ Encoded encode_program(const Subject& subject) {
 }  // namespace
 
 Encoding loop_context() {
-  Encoding encoding;
-  encoding.name = "loop_context";
-  encoding.description = fmt::format(
-      "the {} loops of run with the most executions in them, in order: extent, kind, products of extents, arithmetic, "
-      "control, and what each does to the largest buffers; log2 stands for log2(1 + count)",
-      kept_loops);
-  encoding.features = declared_features();
-  encoding.hash = hash_of(encoding.name, version, encoding.features);
-  encoding.encode = encode_program;
-  return encoding;
+  return encoding_of("loop_context",
+                     fmt::format("the {} loops of run with the most executions in them, in order: extent, kind, "
+                                 "products of extents, arithmetic, control, and what each does to the largest "
+                                 "buffers; log2 stands for log2(1 + count)",
+                                 kept_loops),
+                     Shape::row, declared_features(), version, encode_program);
 }
 
 }  // namespace graft::features

@@ -24,57 +24,28 @@ std::int64_t Operations::total() const {
 }
 
 Operations operations(const codegen::LoopProgram& program, const codegen::Store& store) {
-  std::array<std::int64_t, Operations::kinds> counts{};
+  codegen::ArithmeticCounts plain = codegen::arithmetic(store.value);
   const std::vector<ValueNode>& nodes = store.value.nodes;
   const auto is_product = [&](int node) { return node >= 0 && nodes[std::size_t(node)].op == Op::mul; };
-  const auto fuse = [&] {
-    ++counts[Operations::mad];
-    --counts[Operations::mul];
-  };
-  for (const ValueNode& node : nodes) {
-    switch (node.op) {
-      case Op::constant:
-      case Op::load:
-        break;
-      case Op::add:
-      case Op::sub:
-        if (is_product(node.a) || is_product(node.b)) {
-          fuse();  // with one of them; a second product stays a multiplication
-        } else {
-          ++counts[Operations::add];
-        }
-        break;
-      case Op::neg:
-        ++counts[Operations::add];
-        break;
-      case Op::mul:
-        ++counts[Operations::mul];
-        break;
-      case Op::div:
-        ++counts[Operations::div];
-        break;
-      case Op::max:
-      case Op::min:
-        ++counts[Operations::compare];
-        break;
-      case Op::exp:
-      case Op::sqrt:
-        ++counts[Operations::special];
-        break;
-    }
-  }
+  std::int64_t fused = 0;  // with one operand: a second product stays a multiplication
+  for (const ValueNode& node : nodes)
+    fused += (node.op == Op::add || node.op == Op::sub) && (is_product(node.a) || is_product(node.b));
   if (store.combine == Combine::sum) {
-    if (is_product(int(nodes.size()) - 1)) {
-      fuse();
-    } else {
-      ++counts[Operations::add];
-    }
+    ++plain.add;
+    fused += codegen::is_product(store.value);
   } else if (store.combine != Combine::none) {
-    ++counts[Operations::compare];
+    ++plain.compare;
   }
+
   Operations result;
   const codegen::Buffer& target = program.buffers[std::size_t(store.target.tensor)];
-  (codegen::is_floating(target.dtype) ? result.floating : result.integer) = counts;
+  auto& counts = codegen::is_floating(target.dtype) ? result.floating : result.integer;
+  counts[Operations::mad] = fused;
+  counts[Operations::add] = plain.add - fused;
+  counts[Operations::mul] = plain.mul - fused;
+  counts[Operations::div] = plain.div;
+  counts[Operations::compare] = plain.compare;
+  counts[Operations::special] = plain.special;
   return result;
 }
 

@@ -16,7 +16,8 @@ namespace {
   X(tail_share, "share", "share of these in tails: copies of a statement that another copy executes more often")    \
   X(exits, "log2", "how often a loop is left by a branch: never where it is unrolled or a vector")                  \
   X(unforeseen_exits, "log2", "exits of a loop of more than 32 iterations: a predictor foresees shorter ones' end") \
-  X(register_elements, "log2", "elements of register buffers touched, the largest over stores inside")
+  X(register_elements, "log2", "elements of register buffers touched, the largest over stores inside")              \
+  X(prefetches, "log2", "accesses that each iteration of a loop asks the caches for ahead")
 
 #define GRAFT_TOUCH_FEATURES(X)                                                                           \
   X(touched, "log2", "elements of the buffer touched by it and all inside, loops outside standing still") \
@@ -80,6 +81,7 @@ void write_part(const codegen::LoopProgram& program, const Part& part, std::span
     columns[OfPart::extent] = log_count(double(loop.extent));
     columns[OfPart::exits] = log_count(double(exits(program, part)));
     columns[OfPart::unforeseen_exits] = log_count(double(unforeseen_exits(program, part)));
+    columns[OfPart::prefetches] = log_count(double(loop.prefetches.size()));
     columns[kinds_begin + std::size_t(loop.kind)] = 1;
   }
   for (std::size_t kind = 0; kind < Operations::kinds; ++kind) {

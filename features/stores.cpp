@@ -446,15 +446,9 @@ Encoded encode_program(const Subject& subject) {
 }  // namespace
 
 Encoding stores() {
-  Encoding encoding;
-  encoding.name = "stores";
-  encoding.description =
-      "Ansor's features of each store of run, computed as their names say; log2 stands for log2(1 + count)";
-  encoding.shape = Shape::rows;
-  encoding.features = declared_features();
-  encoding.hash = hash_of(encoding.name, version, encoding.features);
-  encoding.encode = encode_program;
-  return encoding;
+  return encoding_of(
+      "stores", "Ansor's features of each store of run, computed as their names say; log2 stands for log2(1 + count)",
+      Shape::rows, declared_features(), version, encode_program);
 }
 
 }  // namespace graft::features

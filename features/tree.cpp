@@ -81,15 +81,9 @@ Encoded encode_program(const Subject& subject) {
 }  // namespace
 
 Encoding tree() {
-  Encoding encoding;
-  encoding.name = "tree";
-  encoding.description =
-      "a root, the loops of run and its stores as they stand in each other; log2 stands for log2(1 + count)";
-  encoding.shape = Shape::tree;
-  encoding.features = declared_features();
-  encoding.hash = hash_of(encoding.name, version, encoding.features);
-  encoding.encode = encode_program;
-  return encoding;
+  return encoding_of(
+      "tree", "a root, the loops of run and its stores as they stand in each other; log2 stands for log2(1 + count)",
+      Shape::tree, declared_features(), version, encode_program);
 }
 
 }  // namespace graft::features

@@ -256,6 +256,7 @@ const std::vector<Method>& methods() {
                                             {"gbt", "gbt"},
                                             {"gbt-zero-shot", "gbt", false},
                                             {"gbt-scratch", "gbt-scratch"},
+                                            {"analytic", "analytic", false},
                                             {"random", "random", false}};
   return table;
 }

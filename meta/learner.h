@@ -45,9 +45,16 @@ struct LearnerEntry {
   std::unique_ptr<Learner> (*make)() = nullptr;
 };
 // scratch is an untrained prior (it needs no tasks but the encoding), pooled serves as zero-shot and for fine-tuning,
-// random is the floor.
+// analytic is pre-defined, random is the floor.
 const std::vector<LearnerEntry>& learners();
 std::unique_ptr<Learner> make_learner(std::string_view name);  // UserError (did you mean)
+
+// Models that are trained on no dataset, with the encoding that each is for: scratch; black-box, a Gaussian process
+// that knows a program's knobs and times only; analytic; random.
+struct UntrainedModel {
+  std::string name, learner, encoding;
+};
+const std::vector<UntrainedModel>& untrained_models();
 
 // The learner's model, or an ensemble of settings.members of them, guarded if so set.
 std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,

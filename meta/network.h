@@ -72,7 +72,7 @@ class NetworkOf {
 using Network = NetworkOf<float>;
 
 enum class NetworkKind {
-  mlp,      // "mlp": of each row; a program's score is the sum over its rows
+  mlp,      // "mlp": of rows; those of a program are summed behind the first layer (networks/mlp.h)
   treegru,  // "treegru": of trees (networks/tree_gru.h)
 };
 std::string_view name_of(NetworkKind kind);

@@ -36,12 +36,16 @@ struct Prior {
   std::unique_ptr<meta::CostModel> model;
   const features::Encoding* encoding = nullptr;
   bool trained = false;
-  std::string hash;  // of the model file; "" without one
+  std::string hash;  // of the model file, or an untrained model's name; "" where none was asked for
 };
 
 Prior prior_of(const Flags& flags, Session& session) {
   Prior prior;
-  if (!flags.model.empty()) {
+  const auto& untrained = meta::untrained_models();
+  const std::string name = flags.model.empty() ? untrained.front().name : flags.model;
+  const auto named =
+      std::find_if(untrained.begin(), untrained.end(), [&](const auto& model) { return model.name == name; });
+  if (named == untrained.end()) {
     meta::ModelFile file = meta::load_model(flags.model);
     prior.encoding = &features::encoding_named(file.encoding);
     prior.model = std::move(file.model);
@@ -49,14 +53,16 @@ Prior prior_of(const Flags& flags, Session& session) {
     prior.hash = file_hash(flags.model);
     return prior;
   }
-  prior.encoding = &features::encodings().front();
+  prior.encoding = &features::encoding_named(named->encoding);
+  if (!flags.model.empty()) prior.hash = named->name;
   if (flags.explorer == "random") return prior;  // asks no model
   meta::TaskSet none;
   none.encoding = prior.encoding;
   meta::LearnerSettings settings;
   settings.seed = session.seed;
   settings.threads = session.threads;
-  prior.model = meta::make_learner("scratch")->train(none, settings, session.progress);
+  prior.model = meta::make_learner(named->learner)->train(none, settings, session.progress);
+  prior.trained = prior.model->kind() != "scratch";
   return prior;
 }
 
@@ -339,7 +345,9 @@ Command tune_command() {
         const auto flags = std::make_shared<Flags>();
         options.positional("WORKLOAD", flags->workload, "operator with its shapes, or an index expression");
         options.text("platform", flags->platform, "id or YAML file (graft platform list)");
-        options.text("model", flags->model, "model file that guides the search; without one it learns from scratch");
+        options.text("model", flags->model,
+                     "model file that guides the search, or one without a file: scratch (the default), black-box (a "
+                     "Gaussian process on knobs and times alone), analytic (a pre-defined roofline), random");
         options.integer("trials", flags->trials, 1, "candidates to measure in all");
         options.text("explorer", flags->explorer, "evolution, annealing or random");
         options.integer("batch", flags->batch, 1, "candidates a round");

@@ -60,6 +60,52 @@ struct Analysis {
 enum class Lines { left_out, counted };
 Analysis analyse(const LoopProgram& program, Lines lines = Lines::left_out);
 
+// The stores of `run` one after the other, for those who look at many programs and keep little of each: what an
+// analysis is made of. What it shows is valid until the same function, or next(), is called again.
+class StoreWalk {
+ public:
+  explicit StoreWalk(const LoopProgram& program, Lines lines = Lines::left_out);
+  bool next();  // to the first store, to the next; false behind the last
+  const StoreContext& context() const { return context_; }
+  bool entered() const { return entered_; }  // other loops are around it than around the store before
+  // Of an access of the store, by level of the context's loops.
+  std::span<const Touch> touches(const Access& access);
+  std::int64_t stride(const Access& access, std::size_t level);  // of these only one stride: much cheaper
+
+ private:
+  struct Move {  // of an access per step of a loop
+    std::int64_t stride = 0;
+    std::int64_t distance = 0;      // of the index along `dimension`
+    int dimension = -1, more = -1;  // more: further dimensions, of a diagonal: position in diagonals_
+  };
+  struct Side {  // of the box that an access touches, along a dimension
+    std::int64_t width = 1, trips = 1;
+    std::int64_t distinct() const { return width < trips ? width : trips; }
+    void move(std::int64_t distance, std::int64_t extent) {
+      width += distance * (extent - 1);
+      trips *= extent;
+    }
+  };
+
+  void enter(const Node& loop);
+  void place(const Access& access);
+  std::int64_t lines_of(const std::vector<std::int64_t>& shape, std::int64_t bytes) const;
+
+  const LoopProgram& program_;
+  const bool count_lines_;
+  StoreContext context_;
+  bool entered_ = false;
+  std::size_t node_ = 0;                                      // the next of run
+  std::vector<int> level_of_;                                 // by loop; right for those around
+  std::size_t depth_ = 0;                                     // loops around it; by level, with room for more:
+  std::vector<int> loops_, ends_;                             // positions in the program's loops, ends in run
+  std::vector<std::int64_t> extents_, top_down_, bottom_up_;  // .
+  std::vector<Move> moves_;                                   // of one access
+  std::vector<Touch> touches_;                                // .
+  std::vector<Move> diagonals_;
+  std::vector<Side> sides_;  // by dimension
+};
+
 const Access& access_of(const LoopProgram& program, const AccessSite& site);
 
 // Arithmetic operations that `run` executes (a combine counts one).

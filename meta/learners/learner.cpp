@@ -24,6 +24,16 @@ class RandomLearner final : public Learner {
   }
 };
 
+class AnalyticLearner final : public Learner {
+ public:
+  std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings&, base::Monitor&) const override {
+    if (tasks.encoding->name != "analytic")
+      throw base::UserError(fmt::format("learner analytic: its prediction is the encoding analytic; {} was asked for",
+                                        tasks.encoding->name));
+    return make_column_model();
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Learner> make_scratch_learner() {
@@ -31,6 +41,10 @@ std::unique_ptr<Learner> make_scratch_learner() {
 }
 std::unique_ptr<Learner> make_random_learner() {
   return std::make_unique<RandomLearner>();
+}
+
+std::unique_ptr<Learner> make_analytic_learner() {
+  return std::make_unique<AnalyticLearner>();
 }
 
 void check_fits(NetworkKind kind, const features::Encoding& encoding) {
@@ -72,7 +86,18 @@ const std::vector<LearnerEntry>& learners() {
        make_latent_learner},
       {"gbt", "boosted trees on all platforms alike; adapts by further trees", make_gbt_learner},
       {"gbt-scratch", "boosted trees on the target's support alone", make_gbt_scratch_learner},
+      {"analytic", "the pre-defined roofline of the encoding analytic; learns nothing", make_analytic_learner},
       {"random", "scores that mean nothing: the floor of every table", make_random_learner}};
+  return table;
+}
+
+const std::vector<UntrainedModel>& untrained_models() {
+  static const std::vector<UntrainedModel> table = {
+      {"scratch", "scratch", "context_relation"},
+      {"black-box", "scratch", "knobs"},
+      {"analytic", "analytic", "analytic"},
+      {"random", "random", "context_relation"},
+  };
   return table;
 }
 

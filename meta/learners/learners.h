@@ -8,6 +8,7 @@
 namespace graft::meta {
 
 std::unique_ptr<Learner> make_random_learner();
+std::unique_ptr<Learner> make_analytic_learner();
 std::unique_ptr<Learner> make_scratch_learner();
 std::unique_ptr<Learner> make_pooled_learner();
 std::unique_ptr<Learner> make_pooled_head_learner();

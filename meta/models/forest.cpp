@@ -134,6 +134,10 @@ float score_of(const DecisionForest& forest, std::span<const float> row) {
 }
 
 struct ForestScorer::Compiled {
+  struct Decision {
+    std::int32_t feature = 0;
+    float number = 0;
+  };
   struct Column {
     std::int32_t feature = 0;
     std::int64_t begin = 0, end = 0;  // of its decisions
@@ -142,12 +146,14 @@ struct ForestScorer::Compiled {
     int depth = 0;
     std::int64_t decisions = 0, leaves = 0;  // where they begin
   };
-  DecisionForest forest;
+  std::int64_t features = 0;
   std::vector<Column> columns;
   std::vector<float> numbers;  // of the distinct decisions, column after column
   std::vector<Tree> trees;
-  std::vector<std::int32_t> decisions;  // of the complete trees' inner nodes
+  std::vector<std::int32_t> decisions;  // of the complete trees' inner nodes: numbers of the distinct ones
+  std::vector<Decision> nodes;          // the same
   std::vector<float> leaves;
+  std::vector<std::size_t> by_depth;  // trees, the lowest first
 
   // Puts a node at its place of a complete tree; a leaf that lies above the last level fills all places below it, where
   // it does not matter what the decisions are.
@@ -159,18 +165,47 @@ struct ForestScorer::Compiled {
     }
     const bool leaf = tree[node].feature < 0;
     if (!leaf) {
-      decisions[std::size_t(to.decisions + (std::int64_t(1) << level) - 1 + at)] =
-          number_of.at({tree[node].feature, tree[node].number});
+      const auto inner = std::size_t(to.decisions + (std::int64_t(1) << level) - 1 + at);
+      decisions[inner] = number_of.at({tree[node].feature, tree[node].number});
+      nodes[inner] = {tree[node].feature, tree[node].number};
     }
     const auto left = std::size_t(tree[node].left);
     place(tree, leaf ? node : left, to, level + 1, 2 * at, number_of);
     place(tree, leaf ? node : left + 1, to, level + 1, 2 * at + 1, number_of);
   }
+
+  // Of one row: down several trees side by side, each a chain of loads that waits for itself alone.
+  float score_row(std::span<const float> row, std::span<float> reached) const {
+    constexpr std::size_t at_once = 8;
+    for (std::size_t first = 0; first < by_depth.size(); first += at_once) {
+      const Decision* from[at_once];
+      std::size_t at[at_once] = {};
+      for (std::size_t t = 0; t < at_once; ++t)  // the last one fills what is left
+        from[t] = nodes.data() + trees[by_depth[std::min(first + t, by_depth.size() - 1)]].decisions;
+      const auto step = [&](std::size_t t) {
+        const Decision& decision = from[t][at[t]];
+        at[t] = 2 * at[t] + 1 + (row[std::size_t(decision.feature)] < decision.number ? 0 : 1);
+      };
+      const int together = trees[by_depth[first]].depth;
+      for (int level = 0; level < together; ++level) {
+#pragma GCC unroll 8
+        for (std::size_t t = 0; t < at_once; ++t) step(t);
+      }
+      for (std::size_t t = 0; t < std::min(at_once, by_depth.size() - first); ++t) {
+        const Tree& tree = trees[by_depth[first + t]];
+        for (int level = together; level < tree.depth; ++level) step(t);
+        reached[by_depth[first + t]] = leaves[std::size_t(tree.leaves) + at[t] + 1 - (std::size_t(1) << tree.depth)];
+      }
+    }
+    float sum = 0;
+    for (const float leaf : reached) sum += leaf;
+    return sum;
+  }
 };
 
 ForestScorer::ForestScorer(const DecisionForest& forest) {
   auto compiled = std::make_unique<Compiled>();
-  compiled->forest = forest;
+  compiled->features = forest.features;
   std::map<std::pair<std::int32_t, float>, std::int32_t> number_of;
   for (const DecisionForest::Node& node : forest.nodes) {
     if (node.feature >= 0) number_of.insert({{node.feature, node.number}, 0});
@@ -188,10 +223,14 @@ ForestScorer::ForestScorer(const DecisionForest& forest) {
                         std::int64_t(compiled->leaves.size())};
     assert(made.depth <= DecisionForest::deepest);
     compiled->decisions.resize(compiled->decisions.size() + (std::size_t(1) << made.depth) - 1);
+    compiled->nodes.resize(compiled->decisions.size());
     compiled->leaves.resize(compiled->leaves.size() + (std::size_t(1) << made.depth));
     compiled->place(tree, 0, made, 0, 0, number_of);
     compiled->trees.push_back(made);
+    compiled->by_depth.push_back(std::size_t(t));
   }
+  std::stable_sort(compiled->by_depth.begin(), compiled->by_depth.end(),
+                   [&](std::size_t a, std::size_t b) { return compiled->trees[a].depth < compiled->trees[b].depth; });
   compiled_ = std::move(compiled);
 }
 
@@ -205,15 +244,19 @@ std::int64_t ForestScorer::decisions() const {
 
 void ForestScorer::score(const base::Matrix& rows, std::span<float> scores) const {
   const Compiled& c = *compiled_;
-  assert(rows.columns == c.forest.features && std::int64_t(scores.size()) == rows.rows);
-  std::vector<Words> bits(c.numbers.size());
-  std::vector<float> column(std::size_t(block), 0.0f), sums(std::size_t(block), 0.0f);
+  assert(rows.columns == c.features && std::int64_t(scores.size()) == rows.rows);
+  std::vector<Words> bits;
+  std::vector<float> column, sums;
   for (std::int64_t begin = 0; begin < rows.rows; begin += block) {
     const std::int64_t here = std::min(block, rows.rows - begin);
     if (here <= few_rows) {
-      for (std::int64_t r = begin; r < rows.rows; ++r) scores[std::size_t(r)] = score_of(c.forest, rows.row(r));
+      std::vector<float> reached(c.trees.size());
+      for (std::int64_t r = begin; r < rows.rows; ++r) scores[std::size_t(r)] = c.score_row(rows.row(r), reached);
       return;
     }
+    bits.resize(c.numbers.size());
+    column.resize(std::size_t(block));
+    sums.resize(std::size_t(block));
     const std::int64_t count = (here + lanes - 1) / lanes;
     for (const Compiled::Column& each : c.columns) {
       const float* from = rows.row(begin).data() + each.feature;

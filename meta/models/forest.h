@@ -37,13 +37,13 @@ void append(DecisionForest& all, const DecisionForest& more);
 // The trees first, first + 1, ..., last - 1.
 DecisionForest part(const DecisionForest& forest, std::int64_t first, std::int64_t last);
 
-// Row by row, from the root down: the definition, and what is fastest for a few rows.
+// Row by row, from the root down: the definition.
 float score_of(const DecisionForest& forest, std::span<const float> row);
 
 // Scores many rows of one forest. 512 rows at a time: each distinct decision (feature, number) is taken once for all
 // rows, as one bit a row; the paths through a tree are then found for all rows by selections among words of such bits,
-// so that nothing branches and no row waits for a load. Plain loops over 16 lanes; on x86-64 the best instructions of
-// the processor are chosen at run time. Thread-safe.
+// so that nothing branches and no row waits for a load. Few rows go down several trees side by side. Plain loops over
+// 16 lanes; on x86-64 the best instructions of the processor are chosen at run time. Thread-safe.
 class ForestScorer {
  public:
   explicit ForestScorer(const DecisionForest& forest);

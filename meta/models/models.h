@@ -118,6 +118,10 @@ std::unique_ptr<CostModel> make_ensemble_model(Members members, std::uint64_t se
 // A member's share: 80 % of each group's rows, without replacement.
 std::vector<Examples> bootstrap_share(std::span<const Examples> groups, std::uint64_t seed, int member);
 
+// kind "column": less than the first column of an encoding that predicts times (features/analytic.h). Nothing adapts
+// it.
+std::unique_ptr<CostModel> make_column_model();
+
 // Any kind, from kind() and state(). UserError for an unknown kind or a state that does not hold together.
 std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state);
 // How each kind is read; model_from picks.
@@ -132,5 +136,6 @@ std::unique_ptr<CostModel> forest_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> ensemble_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> chosen_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> random_model_from(const base::Arrays& state);
+std::unique_ptr<CostModel> column_model_from(const base::Arrays& state);
 
 }  // namespace graft::meta

@@ -18,10 +18,18 @@ class NetworkModel final : public CostModel {
   }
 
   Scores score(const features::Encoded& programs) const override {
-    const features::Encoded x = state_.normalisation.apply(programs);
-    const std::size_t count = std::size_t(x.programs());
+    const std::size_t count = std::size_t(programs.programs());
     Scores out{std::vector<float>(count), std::vector<float>(count, 0.0f)};
-    if (count > 0) network_->score(theta_.values(), inputs_of(x), out.mean);
+    if (programs.rows.rows <= most_rows) {
+      score(programs, out.mean);
+      return out;
+    }
+    for (std::int64_t first = 0, last = 0; first < programs.programs(); first = last) {
+      std::vector<std::int64_t> part;
+      do part.push_back(last++);
+      while (last < programs.programs() && programs.begins[last + 1] - programs.begins[first] <= most_rows);
+      score(features::chosen(programs, part), std::span(out.mean).subspan(std::size_t(first), part.size()));
+    }
     return out;
   }
 
@@ -47,6 +55,14 @@ class NetworkModel final : public CostModel {
   }
 
  private:
+  // At once: what is normalised is a copy. Of a tree's equal parts many are still together.
+  static constexpr std::int64_t most_rows = std::int64_t(1) << 17;
+
+  void score(const features::Encoded& programs, std::span<float> scores) const {
+    const features::Encoded x = state_.normalisation.apply(programs);
+    if (!scores.empty()) network_->score(theta_.values(), inputs_of(x), scores);
+  }
+
   NetworkState state_;
   std::unique_ptr<Network> network_;
   Aligned theta_;  // state_.theta, to score with

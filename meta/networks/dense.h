@@ -5,6 +5,7 @@
 #include <span>
 
 #include "meta/network.h"
+#include "meta/networks/layer.h"
 #include "meta/networks/numbers.h"
 
 namespace graft::meta {
@@ -95,19 +96,24 @@ void forward(const Dense<N>& layer, std::int64_t rows, ConstView<N> x, View<N> y
     if (layer.out == 1 && !layer.rectify) return forward_to_one<N>(layer, rows, x, y);
     if (rows <= 4) return forward_few<N>(layer, rows, x, y);
   }
-  multiply<N>(Transposed::no, Transposed::no, rows, layer.out, layer.in, x, layer.weight, 0, y);
-  with_wide_vectors([&]() GRAFT_INLINED {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      const View<N> row = y.from(i, 0);
-      if (layer.rectify) {
+  if constexpr (std::is_same_v<N, float>) {
+    run({layer.in, layer.out, layer.weight.value, layer.weight.stride, layer.bias.value, layer.rectify}, rows, x.value,
+        x.stride, y.value, y.stride);
+  } else {
+    multiply<N>(Transposed::no, Transposed::no, rows, layer.out, layer.in, x, layer.weight, 0, y);
+    with_wide_vectors([&]() GRAFT_INLINED {
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const View<N> row = y.from(i, 0);
+        if (layer.rectify) {
 #pragma omp simd
-        for (std::int64_t j = 0; j < layer.out; ++j) row.put(j, rectified<N>(row.at(j) + layer.bias.at(j)));
-      } else {
+          for (std::int64_t j = 0; j < layer.out; ++j) row.put(j, rectified<N>(row.at(j) + layer.bias.at(j)));
+        } else {
 #pragma omp simd
-        for (std::int64_t j = 0; j < layer.out; ++j) row.put(j, row.at(j) + layer.bias.at(j));
+          for (std::int64_t j = 0; j < layer.out; ++j) row.put(j, row.at(j) + layer.bias.at(j));
+        }
       }
-    }
-  });
+    });
+  }
 }
 
 // sums[j] = sum over rows of x.

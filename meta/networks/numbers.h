@@ -3,6 +3,7 @@
 // is J v, its backward pass on dual numbers is the Hessian-vector product. Private to networks/.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstddef>
@@ -12,10 +13,7 @@
 #include <utility>
 
 #include "meta/networks/gemm.h"
-
-#define GRAFT_INLINE inline __attribute__((always_inline))
-// A lambda that becomes part of the loops it is handed to, whatever instructions they are compiled for.
-#define GRAFT_INLINED __attribute__((always_inline))
+#include "meta/networks/wide.h"
 
 namespace graft::meta {
 
@@ -63,7 +61,11 @@ GRAFT_INLINE N number(Real<N> value) {
 // e^x within 2e-7 of its value, without a call, so that loops of it are vectorised: 2^n times a polynomial (Taylor's)
 // on half an octave to either side.
 GRAFT_INLINE float exponential(float x) {
-  x = x < -87.0f ? -87.0f : x > 87.0f ? 87.0f : x;
+  // Within +-87, by the bits of its magnitude: of a comparison the compiler would make a branch, and no vectors.
+  std::uint32_t bits_of_x;
+  std::memcpy(&bits_of_x, &x, sizeof x);
+  bits_of_x = (bits_of_x & 0x80000000u) | std::min(bits_of_x & 0x7fffffffu, 0x42ae0000u);
+  std::memcpy(&x, &bits_of_x, sizeof x);
   const float octaves = x * 1.44269504f, rounder = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
   const float whole = (octaves + rounder) - rounder;
   // ln 2 in two parts, so that the rest is exact.
@@ -197,35 +199,6 @@ class Values {
   Scratch<Real<N>> numbers_;
   std::int64_t rows_ = 0, columns_ = 0;
 };
-
-namespace wide {
-#ifdef __x86_64__
-template <class Body>
-__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,prefer-vector-width=512"))) void run_v4(
-    const Body& body) {
-  body();
-}
-template <class Body>
-__attribute__((target("avx2,fma"))) void run_v3(const Body& body) {
-  body();
-}
-#endif
-}  // namespace wide
-
-// Runs loops (a lambda marked GRAFT_INLINED) with the widest vectors of the CPU at hand.
-template <class Body>
-void with_wide_vectors(const Body& body) {
-#ifdef __x86_64__
-  static const int level = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")
-                               ? 4
-                           : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 3
-                                                                                             : 2;
-  if (level == 4) return wide::run_v4(body);
-  if (level == 3) return wide::run_v3(body);
-#endif
-  body();
-}
 
 // gemm of gemm.h on numbers.
 template <class N>

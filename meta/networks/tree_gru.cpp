@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 #include "meta/networks/dense.h"
 #include "meta/networks/forest.h"
@@ -191,13 +192,25 @@ class TreeGru final : public NetworkOf<T> {
     with_wide_vectors([&]() GRAFT_INLINED {
       for (std::int64_t i = 0; i < count; ++i) {
         const View<N> g = gates.from(i, 0), s = rows.from(i, 0), to = h.from(i, 0);
-#pragma omp simd
-        for (std::int64_t j = 0; j < width; ++j) {
+        const auto gate = [&](std::int64_t j) GRAFT_INLINED {
           const N z = sigmoid(g.at(width + j) + gate_bias.at(width + j));
           const N n = hyperbolic_tangent(g.at(2 * width + j) + state_shift.at(j));
           g.put(width + j, z);
           g.put(2 * width + j, n);
-          to.put(j, level == 0 ? n - z * n : n + z * (s.at(j) - n));
+          return std::pair(z, n);
+        };
+        if (level == 0) {  // a loop of its own: a load that depends on something makes no vectors
+#pragma omp simd
+          for (std::int64_t j = 0; j < width; ++j) {
+            const auto [z, n] = gate(j);
+            to.put(j, n - z * n);
+          }
+        } else {
+#pragma omp simd
+          for (std::int64_t j = 0; j < width; ++j) {
+            const auto [z, n] = gate(j);
+            to.put(j, n + z * (s.at(j) - n));
+          }
         }
       }
     });

@@ -332,6 +332,15 @@ TEST_F(Flow, JudgesOnHeldOutProgramsOfNamedSources) {
   EXPECT_EQ(graft({"evaluate", file("v2.h5"), file("v3.h5"), "--support", "kmean"}).exit_code, 2);
 }
 
+TEST_F(Flow, TuneTakesModelsThatNeedNoFile) {
+  for (const std::string model : {"black-box", "analytic", "random"}) {
+    const base::Document tuned =
+        json_of({"tune", "matmul(m=16,n=16,k=16)", "--platform", "model:sifive-p450", "--model", model, "--trials", "8",
+                 "--batch", "4", "--out", file("tuned-by-" + model)});
+    EXPECT_EQ(tuned.at("trials").as_integer(), 8) << model;
+  }
+}
+
 TEST_F(Flow, TreesTrainAndAreRefusedWhereNetworksAreMeant) {
   const base::Document trained = json_of({"train", file("v2.h5"), file("v3.h5"), "--out", file("trees.h5"), "--model",
                                           "gbt", "--steps", "20", "--members", "2", "--loss", "rank"});

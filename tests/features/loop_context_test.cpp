@@ -121,5 +121,11 @@ TEST(LoopContext, KeepsTheHeaviestNests) {
   EXPECT_EQ(count(values, "l23.unforeseen_exits"), 10);  // 100 iterations are not foreseen
 }
 
+TEST(LoopContext, PrefetchesOfALoopAreCounted) {
+  const std::string text = codegen::test::replaced(codegen::test::matmul, "for k 8", "for k 8 prefetch A[i,k + 2]");
+  EXPECT_EQ(count(encoded(text), "l02.prefetches"), 1);
+  EXPECT_EQ(count(encoded(text), "l01.prefetches"), 0);
+}
+
 }  // namespace
 }  // namespace graft::features

@@ -67,6 +67,7 @@ TEST(Normalisation, IsOfTheTrainingRowsAlone) {
   base::Monitor monitor;
   int models = 0;
   for (const LearnerEntry& learner : learners()) {
+    if (learner.name == "analytic") continue;  // of one encoding only, and it normalises nothing
     const auto model = make_learner(learner.name)->train(training, settings, monitor);
     const auto adapted = model->adapted(held_out);
     for (const CostModel* each : {model.get(), adapted.get()}) {
@@ -441,6 +442,33 @@ INSTANTIATE_TEST_SUITE_P(All, EveryLearner,
                            return name + "_" + std::string(name_of(std::get<1>(tested.param)));
                          });
 
+TEST(Learners, AnalyticIsTheFirstColumnOfItsEncodingAndOfNoOther) {
+  TaskSet tasks = synthetic::make({});
+  base::Monitor monitor;
+  const LearnerSettings settings;
+  EXPECT_THROW(make_learner("analytic")->train(tasks, settings, monitor), base::UserError);
+  tasks.encoding = &features::encoding_named("analytic");
+  const auto model = make_learner("analytic")->train(tasks, settings, monitor);
+  const auto again = model_from(std::string(model->kind()), model->state());
+  const features::Encoded& programs = tasks.groups.front().features;
+  const Scores scores = again->adapted(tasks.groups)->score(programs);
+  for (std::int64_t p = 0; p < programs.programs(); ++p)
+    EXPECT_EQ(scores.mean[std::size_t(p)], -programs.rows.at(p, 0));
+}
+
+TEST(Learners, UntrainedModelsNeedNoData) {
+  base::Monitor monitor;
+  const LearnerSettings settings;
+  std::vector<std::string> names;
+  for (const UntrainedModel& untrained : untrained_models()) {
+    TaskSet none;
+    none.encoding = &features::encoding_named(untrained.encoding);
+    EXPECT_NE(make_learner(untrained.learner)->train(none, settings, monitor), nullptr) << untrained.name;
+    names.push_back(untrained.name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"scratch", "black-box", "analytic", "random"}));
+}
+
 TEST(Learners, NetworkAndEncodingMustFit) {
   synthetic::Settings with;
   with.trees = true;
@@ -472,7 +500,7 @@ TEST(ModelState, KindOfNetworkIsKeptAndOnceWasMlp) {
 TEST(Learners, TableIsWhatTheTestsCover) {
   std::vector<std::string> names;
   for (const LearnerEntry& entry : learners()) names.push_back(entry.name);
-  EXPECT_EQ(names.size(), 23u);
+  EXPECT_EQ(names.size(), 24u);  // EveryLearner, and analytic
   EXPECT_THROW(make_learner("mamll"), base::UserError);
 }
 
@@ -491,6 +519,7 @@ TEST(Learners, OnePlatformIsEnough) {
   settings.steps = 5;
   base::Monitor monitor;
   for (const LearnerEntry& entry : learners()) {
+    if (entry.name == "analytic") continue;  // of another encoding
     EXPECT_NE(make_learner(entry.name)->train(one, settings, monitor), nullptr) << entry.name;
   }
 }

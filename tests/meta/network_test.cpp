@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -96,8 +97,28 @@ TEST(Network, ForwardByHand) {
   EXPECT_DOUBLE_EQ(scores[0], 3 * (1 + 4 + 0.5) + 4 * 0 - 1);  // second unit is -1: cut off
   EXPECT_DOUBLE_EQ(scores[1], 3 * 0 + 4 * 3 - 1);              // first unit is -0.5: cut off
   std::vector<double> sum(1);
-  network->forward(theta, {x, both, {}}, sum);  // one program of two rows
-  EXPECT_DOUBLE_EQ(sum[0], scores[0] + scores[1]);
+  network->forward(theta, {x, both, {}}, sum);  // one program of two rows: units sum to 5.5 and 3
+  EXPECT_DOUBLE_EQ(sum[0], 3 * 5.5 + 4 * 3 - 1);
+  const std::vector<double> linear = {2, 3, 5};  // without hidden layers: of the sum of rows
+  make_network_double({2, {}})->forward(linear, {x, both, {}}, sum);
+  EXPECT_DOUBLE_EQ(sum[0], 2 * (1 - 3) + 3 * (2 + 1) + 5);
+}
+
+// Scoring cuts a batch into parts; a program's score does not depend on them.
+TEST(Network, ScoresOfManyRowsAreThoseOfForward) {
+  const NetworkShape shape{9, {17, 6}};
+  const auto network = make_network(shape);
+  const std::vector<float> theta = initial_parameters(shape, 2), x = normals<float>(900 * shape.inputs, 2, "x");
+  std::vector<std::int64_t> ones(901), mixed{0};
+  for (std::size_t p = 0; p < ones.size(); ++p) ones[p] = std::int64_t(p);
+  while (mixed.back() < 900)
+    mixed.push_back(std::min<std::int64_t>(900, mixed.back() + std::int64_t(mixed.size() * 3 % 40)));
+  for (const std::vector<std::int64_t>& begins_of : {ones, mixed}) {
+    std::vector<float> once(begins_of.size() - 1), scored(once);
+    network->forward(theta, {x, begins_of, {}}, once);
+    network->score(theta, {x, begins_of, {}}, scored);
+    for (std::size_t p = 0; p < once.size(); ++p) EXPECT_NEAR(scored[p], once[p], 1e-4f) << p;
+  }
 }
 
 TEST(Network, BackwardAgreesWithCentralDifferences) {

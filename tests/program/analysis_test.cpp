@@ -217,5 +217,35 @@ TEST(Analysis, AgreesWithRunningTheLoops) {
   EXPECT_GT(exact, all * 8 / 10) << exact << " of " << all;
 }
 
+TEST(Analysis, AWalkShowsTheSameStoreByStore) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const LoopProgram program = random_program(seed);
+    const Analysis analysis = analyse(program, Lines::counted);
+    StoreWalk walk(program, Lines::counted);
+    std::size_t position = 0, s = 0;
+    for (; walk.next(); ++position) {
+      ASSERT_LT(position, analysis.stores.size());
+      const StoreContext& expected = analysis.stores[position];
+      EXPECT_EQ(walk.context().store, expected.store);
+      EXPECT_EQ(listed(walk.context().loops), listed(expected.loops));
+      EXPECT_EQ(listed(walk.context().top_down), listed(expected.top_down));
+      EXPECT_EQ(listed(walk.context().bottom_up), listed(expected.bottom_up));
+      EXPECT_EQ(walk.context().executions, expected.executions);
+      EXPECT_EQ(walk.entered(), position == 0 || listed(analysis.stores[position - 1].loops) != listed(expected.loops));
+      for (; s < analysis.sites.size() && analysis.sites[s].store == expected.store; ++s) {
+        const Access& access = access_of(program, analysis.sites[s]);
+        for (std::size_t level = 0; level < expected.loops.size(); ++level) {
+          EXPECT_EQ(walk.stride(access, level), analysis.sites[s].touches[level].stride) << "seed " << seed;
+          const Touch touch = walk.touches(access)[level], kept = analysis.sites[s].touches[level];
+          EXPECT_EQ(touch.touched, kept.touched) << "seed " << seed;
+          EXPECT_EQ(touch.lines, kept.lines) << "seed " << seed;
+        }
+      }
+    }
+    EXPECT_EQ(position, analysis.stores.size());
+    EXPECT_FALSE(walk.next());
+  }
+}
+
 }  // namespace
 }  // namespace graft::codegen

@@ -138,14 +138,18 @@ template <class T>
 class TorchMlp final : public TorchNetwork<T> {
   using TorchNetwork<T>::TorchNetwork;
   at::Tensor scores_of(const at::Tensor& theta, const Inputs<T>& programs) const override {
-    const at::Tensor rows = this->layers(theta, 0, view_of(programs.x, {programs.rows(), this->inputs()}));
+    at::Tensor rows = view_of(programs.x, {programs.rows(), this->inputs()});
+    std::size_t next = 0;
+    if (this->layout().size() > 2) {
+      rows = at::relu(at::addmm(this->parameter(theta, 1), rows, this->parameter(theta, 0)));
+      next = 2;
+    }
     std::vector<std::int64_t> program_of_row;
     for (std::int64_t p = 0; p < programs.programs(); ++p)
       program_of_row.insert(program_of_row.end(), std::size_t(programs.begins[p + 1] - programs.begins[p]), p);
-    const std::int64_t outputs = this->shape().outputs;
-    return at::index_add(at::zeros({programs.programs(), outputs}, rows.options()), 0, indices_of(program_of_row),
-                         rows.view({programs.rows(), outputs}))
-        .flatten();
+    const at::Tensor sums = at::index_add(at::zeros({programs.programs(), rows.size(1)}, rows.options()), 0,
+                                          indices_of(program_of_row), rows);
+    return this->layers(theta, next, sums);
   }
 };
 

@@ -1,0 +1,34 @@
+#include <string>
+
+#include "base/error.h"
+#include "meta/models/models.h"
+
+namespace graft::meta {
+namespace {
+
+class ColumnModel final : public CostModel {
+ public:
+  Scores score(const features::Encoded& programs) const override {
+    const std::size_t count = std::size_t(programs.programs());
+    Scores out{std::vector<float>(count), std::vector<float>(count, 0.0f)};
+    for (std::size_t p = 0; p < count; ++p) out.mean[p] = -programs.rows.at(programs.begins[p], 0);
+    return out;
+  }
+  std::unique_ptr<CostModel> adapted(std::span<const Examples>) const override {
+    return std::make_unique<ColumnModel>();
+  }
+  std::string_view kind() const override { return "column"; }
+  base::Arrays state() const override { return {}; }
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_column_model() {
+  return std::make_unique<ColumnModel>();
+}
+
+std::unique_ptr<CostModel> column_model_from(const base::Arrays&) {
+  return make_column_model();
+}
+
+}  // namespace graft::meta
