@@ -194,6 +194,7 @@ int evaluate(Flags flags, Session& session) {
   settings.judge_last = flags.judge_last;
   settings.support = meta::support_choice_named(flags.support);
 
+  flags.network.used_encoding();  // refuses one that does not fit before anything is read
   const std::vector<datasets::Dataset> data = read_datasets(flags.datasets);
   flags.network.fit(data);
   const meta::TaskSet tasks = meta::make_task_set(data, flags.network.used_encoding(), session.threads);

@@ -499,12 +499,11 @@ TEST(ModelledMeasurer, AFailingCheckLeavesNoTime) {
     const char* command;
     Status status;
   };
-  for (
-      const Case& one :
-      {Case{
-           R"([bash, -c, "printf '{\"outputs\":[{\"name\":\"C\",\"bytes\":1024}],\"seconds\":[1]}\\n'; head -c 1024 /dev/zero"])",
-           Status::wrong_result},
-       Case{"[bash, -c, \"exit 3\"]", Status::crashed}}) {
+  // What an executable says whose outputs are all zero.
+  const Case wrong{R"([bash, -c, "printf '{\"graft\":1,\"kernels\":1}\\n{\"begin\":0}\\n{\"end\":0,\"first\":1,)"
+                   R"(\"runs\":1,\"times\":[],\"bytes\":1024}\\n'; head -c 1024 /dev/zero"])",
+                   Status::wrong_result};
+  for (const Case& one : {wrong, Case{"[bash, -c, \"exit 3\"]", Status::crashed}}) {
     const Platform platform =
         platform_of("sifive-p450", "vector_bits: 0", "out_of_order: true\n  memory_parallelism: 6", one.command);
     Notes notes;

@@ -96,8 +96,26 @@ TEST(Platform, ReadsARemoteOne) {
   std::string yaml = board;
   yaml = yaml.substr(0, yaml.find("modelled:")) + "remote:\n  prefix: [qemu-riscv64, -cpu, rv64]\n";
   const Platform platform = parse_platform(yaml, "board.yaml");
-  EXPECT_EQ(source_of(platform), "remote");
+  EXPECT_EQ(source_of(platform), "emulated");
   EXPECT_EQ(std::get<Remote>(platform.how).prefix, (std::vector<std::string>{"qemu-riscv64", "-cpu", "rv64"}));
+}
+
+TEST(Platform, ReadsBoards) {
+  const std::string whole = board, target = whole.substr(0, whole.find("modelled:"));
+  const Platform one = parse_platform(target + "remote: {ssh: root@board}\n", "board.yaml");
+  EXPECT_EQ(source_of(one), "remote");
+  EXPECT_EQ(std::get<Remote>(one.how).ssh, std::vector<std::string>{"root@board"});
+  EXPECT_EQ(std::get<Remote>(one.how).folder, "/tmp");
+  const Platform several = parse_platform(
+      target + "remote: {ssh: [a, b], core: 3, folder: /run, runner: [qemu-riscv64], attempts: 2}\n", "board.yaml");
+  EXPECT_EQ(source_of(several), "emulated");
+  EXPECT_EQ(std::get<Remote>(several.how).ssh.size(), 2u);
+  EXPECT_EQ(std::get<Remote>(several.how).core, 3);
+  EXPECT_EQ(std::get<Remote>(several.how).attempts, 2);
+  for (const char* remote :
+       {"{ssh: -oProxyCommand=x}", "{ssh: []}", "{ssh: a, core: -1}", "{ssh: a, attempts: 0}", "{ssh: a, prefix: [b]}",
+        "{ssh: a, retry_seconds: -1}", "{}"})
+    EXPECT_THROW(parse_platform(target + "remote: " + remote + "\n", "board.yaml"), base::UserError) << remote;
 }
 
 TEST(Platform, RefusesWithPlaceValueAndRemedy) {
