@@ -34,12 +34,12 @@ cat /proc/cpuinfo
 )sh";
 
 std::optional<std::int64_t> number(std::string_view text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || value <= 0) return std::nullopt;
-    const char unit = end < text.data() + text.size() ? *end : ' ';
-    return value * (unit == 'K' ? 1 << 10 : unit == 'M' ? 1 << 20 : 1);
-  }
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || value <= 0) return std::nullopt;
+  const char unit = end < text.data() + text.size() ? *end : ' ';
+  return value * (unit == 'K' ? 1 << 10 : unit == 'M' ? 1 << 20 : 1);
+}
 
 struct Told {
   std::string machine, system, governor, cpuinfo;

@@ -96,7 +96,8 @@ class Mlp final : public NetworkOf<T> {
       do begins.push_back(programs.begins[++last] - row);
       while (last < programs.programs() && programs.begins[last + 1] - row <= most);
       const auto x = programs.x.subspan(std::size_t(row * inputs_), std::size_t(begins.back() * inputs_));
-      up<T>({theta.data(), nullptr, 0}, Inputs<T>{x, begins, {}}, pass, {scores.data() + first * this->outputs(), nullptr, this->outputs()});
+      up<T>({theta.data(), nullptr, 0}, Inputs<T>{x, begins, {}}, pass,
+            {scores.data() + first * this->outputs(), nullptr, this->outputs()});
     }
   }
 
@@ -112,7 +113,8 @@ class Mlp final : public NetworkOf<T> {
     const Inputs<T>& programs = static_cast<const Record&>(tape).programs;
     auto tangent = std::make_unique<TangentRecord>();
     Scratch<T> again(programs.programs() * this->outputs());
-    up<Dual<T>>({theta.data(), v.data(), 0}, programs, tangent->pass, {again.data(), score_tangent.data(), this->outputs()});
+    up<Dual<T>>({theta.data(), v.data(), 0}, programs, tangent->pass,
+                {again.data(), score_tangent.data(), this->outputs()});
     return tangent;
   }
 

@@ -9,8 +9,9 @@ namespace {
 const std::string profile = std::string(GRAFT_SOURCE_DIR) + "/platforms/hosts/znver3.yaml";
 
 std::vector<std::string> validation(const std::string& out, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments = quick({"platform", "validate", "--platform", "native:v2", "--profile", profile,
-                                              "--workloads", small + "," + other, "--samples", "6", "--passes", "2", "--out", out});
+  std::vector<std::string> arguments =
+      quick({"platform", "validate", "--platform", "native:v2", "--profile", profile, "--workloads",
+             small + "," + other, "--samples", "6", "--passes", "2", "--out", out});
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }

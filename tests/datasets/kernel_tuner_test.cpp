@@ -1,4 +1,5 @@
 #include "datasets/formats/kernel_tuner.h"
+
 #include "tests/datasets/formats_support.h"
 
 namespace graft::datasets::formats {

@@ -1,9 +1,10 @@
+#include "datasets/formats/metaschedule.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <initializer_list>
 
-#include "datasets/formats/metaschedule.h"
 #include "tests/datasets/formats_support.h"
 
 namespace graft::datasets::formats {

@@ -1,6 +1,7 @@
+#include "datasets/formats/programs.h"
+
 #include <algorithm>
 
-#include "datasets/formats/programs.h"
 #include "tests/datasets/formats_support.h"
 
 namespace graft::datasets::formats {

@@ -1,5 +1,6 @@
-#include "base/text.h"
 #include "datasets/formats/table.h"
+
+#include "base/text.h"
 #include "tests/datasets/formats_support.h"
 
 namespace graft::datasets::formats {

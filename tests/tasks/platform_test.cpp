@@ -112,9 +112,8 @@ TEST(Platform, ReadsBoards) {
   EXPECT_EQ(std::get<Remote>(several.how).ssh.size(), 2u);
   EXPECT_EQ(std::get<Remote>(several.how).core, 3);
   EXPECT_EQ(std::get<Remote>(several.how).attempts, 2);
-  for (const char* remote :
-       {"{ssh: -oProxyCommand=x}", "{ssh: []}", "{ssh: a, core: -1}", "{ssh: a, attempts: 0}", "{ssh: a, prefix: [b]}",
-        "{ssh: a, retry_seconds: -1}", "{}"})
+  for (const char* remote : {"{ssh: -oProxyCommand=x}", "{ssh: []}", "{ssh: a, core: -1}", "{ssh: a, attempts: 0}",
+                             "{ssh: a, prefix: [b]}", "{ssh: a, retry_seconds: -1}", "{}"})
     EXPECT_THROW(parse_platform(target + "remote: " + remote + "\n", "board.yaml"), base::UserError) << remote;
 }
 
