@@ -156,7 +156,8 @@ TEST(Board, AConnectionThatIsCutCostsNothing) {
   const auto measurer = make_measurer(platform_of(sshd), settings);
   std::atomic<bool> over = false;
   std::thread cutter([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    while (!over && !sshd.is_connected()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));  // a second of programs lies before it
     if (!over) sshd.cut();
   });
   const auto batch = tilings();

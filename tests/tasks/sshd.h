@@ -21,7 +21,8 @@ class Sshd {
   std::string folder() const { return (folder_ / "tmp").string(); }  // for executables
   std::string host_entry(const std::string& name) const;             // of such a file
   void start();
-  void stop();                                 // it, and all connections
+  void stop();  // it, and all connections
+  bool is_connected() const { return !children().empty(); }
   void cut();                                  // the connections only
   std::vector<std::string> leftovers() const;  // files of graft on the "board"
 
