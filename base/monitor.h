@@ -15,4 +15,14 @@ class Monitor {
   virtual bool stop_requested() { return false; }
 };
 
+// Says nothing, passes the wish to stop on: for parts of a whole that run side by side.
+class QuietMonitor final : public Monitor {
+ public:
+  explicit QuietMonitor(Monitor& to) : to_(to) {}
+  bool stop_requested() override { return to_.stop_requested(); }
+
+ private:
+  Monitor& to_;
+};
+
 }  // namespace graft::base

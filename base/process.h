@@ -28,7 +28,7 @@ Finished run_process(const std::vector<std::string>& argv, std::chrono::millisec
 struct Exchange {
   std::string_view input;                           // on its standard input
   bool input_ends = true;                           // behind it; otherwise the input stays open until the program's end
-  std::function<void(std::string_view)> on_output;  // each piece of its standard output as it comes
+  std::function<void(std::string_view)> on_output;  // each piece of its standard output as it comes; must not throw
   // It is killed (timed_out) when for so long it has neither taken any input nor written anything.
   std::chrono::milliseconds silence = std::chrono::hours(24);
   std::function<bool()> stop = {};  // asked a few times a second; true: it is killed (timed_out)

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <string.h>
 
+#include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "base/document.h"
@@ -120,16 +120,20 @@ void AnswerReader::line(std::string_view text) {
     } else if (stage_ == Stage::greetings) {
       return;
     } else if (const base::Document* begin = document.find("begin")) {
-      began_ = int(begin->as_integer());
+      const std::int64_t kernel = begin->as_integer();
+      if (kernel != answered_ || kernel >= kernels_) throw base::UserError("answer", "out of turn");
+      began_ = int(kernel);
     } else {
       answer_ = {};
-      answer_.kernel = int(document.at("end").as_integer());
+      if (document.at("end").as_integer() != began_ || began_ != answered_)
+        throw base::UserError("answer", "out of turn");
+      answer_.kernel = began_;
       const double runs = document.at("runs").as_number();
       answer_.first = document.at("first").as_number() * 1e-9;
       for (const base::Document& time : document.at("times").as_list())
         answer_.seconds.push_back(std::max(time.as_number(), 1.0) * 1e-9 / runs);
       const std::int64_t bytes = document.at("bytes").as_integer();
-      if (answer_.kernel != began_ || !(runs >= 1) || bytes < 1 || std::size_t(bytes) > most_output_bytes)
+      if (!(runs >= 1) || !(answer_.first > 0) || bytes < 1 || std::size_t(bytes) > most_output_bytes)
         throw base::UserError("answer", "makes no sense");
       wanted_ = std::size_t(bytes);
       stage_ = Stage::outputs;
@@ -161,7 +165,7 @@ std::vector<std::string> Board::command(std::string_view script) const {
 
 Delivery Board::run(std::string_view executable, int kernels, std::chrono::milliseconds silence,
                     const std::function<void(Answer)>& on_answer, const std::function<bool()>& stop) const {
-  AnswerReader reader(on_answer);
+  AnswerReader reader(kernels, on_answer);
   base::Exchange exchange;
   exchange.on_output = [&](std::string_view piece) { reader.read(piece); };
   exchange.silence = silence;

@@ -26,12 +26,13 @@ struct Answer {
 // Takes apart what an executable writes, piece by piece as it comes.
 class AnswerReader {
  public:
-  explicit AnswerReader(std::function<void(Answer)> on_answer) : on_answer_(std::move(on_answer)) {}
+  // `kernels` of the executable. on_answer gets each of them at most once, in their order.
+  AnswerReader(int kernels, std::function<void(Answer)> on_answer)
+      : kernels_(kernels), on_answer_(std::move(on_answer)) {}
   // Bytes in front of the executable's first line (greetings of shells) are skipped; what comes behind a line that is
   // none of its own is, too.
   void read(std::string_view piece);
 
-  bool began() const { return began_ >= 0; }
   int began_kernel() const { return began_; }          // the last one that began; -1
   int answered() const { return answered_; }           // so many have ended
   int exit_code() const { return exit_code_; }         // as the board's shell tells it at the end; -1: it did not
@@ -42,6 +43,7 @@ class AnswerReader {
   enum class Stage { greetings, lines, outputs, garbled };
   void line(std::string_view text);
 
+  const int kernels_;
   std::function<void(Answer)> on_answer_;
   Stage stage_ = Stage::greetings;
   std::string pending_;  // of a line, or of outputs

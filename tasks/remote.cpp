@@ -133,7 +133,6 @@ constexpr int most_lost = 2;             // times that a board may be lost durin
 
 // A program that is to be measured, once, and what has become of it.
 struct Job {
-  std::string symbol;
   base::Result<codegen::Object> object = base::Reason{};
   std::optional<Measurement> result;
   bool alone = false;  // what it did in company is not believed
@@ -238,7 +237,7 @@ class Crew {
       if (jobs.empty() || closing_) return {};
       const auto delivery = deliver(board, chunk, jobs);
       if (!delivery) continue;
-      if (!delivery->state.empty()) say_once(fmt::format("{}: {}", board.name(), delivery->state));
+      if (!delivery->state.empty()) say_state(board, delivery->state);
       if (delivery->answered > 0) tries = 0, wait_seconds = remote_.retry_seconds;
       if (delivery->reason.empty()) continue;
       // Kernels end in their order, so the one that began last is the one that has not answered.
@@ -302,9 +301,10 @@ class Crew {
                      [this] { return closing_.load(); });
   }
 
-  void say_once(std::string line) {
+  // Once of each board: what it says changes with its temperature.
+  void say_state(const Board& board, const std::string& state) {
     const std::lock_guard lock(mutex_);
-    if (said_.insert(line.substr(0, line.find(','))).second) notes_.push_back(std::move(line));
+    if (said_.insert(board.name()).second) notes_.push_back(fmt::format("{}: {}", board.name(), state));
   }
 
   const Remote remote_;
@@ -315,7 +315,7 @@ class Crew {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Chunk>> chunks_;
   std::vector<std::string> notes_;
-  std::set<std::string> said_;
+  std::set<std::string> said_;  // names of boards whose state was noted
   std::string lost_;
   std::size_t left_ = 0;
   std::atomic<bool> closing_ = false;
@@ -354,8 +354,9 @@ class RemoteMeasurer : public Measurer {
       for (; reported < next; ++reported) {
         const Planned& one = plan[reported];
         const auto known = measured_.find(one.key);
-        if (!one.refused && known == measured_.end()) break;
-        on_trial({std::int64_t(reported), one.key.second, one.refused ? *one.refused : known->second});
+        if (one.program && known == measured_.end()) break;
+        on_trial({std::int64_t(reported), one.key.second,
+                  one.program ? known->second : outcome(Status::does_not_lower, one.program.reason().text)});
       }
     }
   }
@@ -365,7 +366,7 @@ class RemoteMeasurer : public Measurer {
 
   struct Planned {
     Key key;
-    std::optional<Measurement> refused;  // does not lower
+    base::Result<codegen::LoopProgram> program;
   };
   struct Sent {
     std::shared_ptr<Chunk> chunk;
@@ -373,9 +374,9 @@ class RemoteMeasurer : public Measurer {
   };
 
   Planned planned(const codegen::Candidate& candidate) const {
-    const auto program = codegen::program(candidate, target_);
-    if (!program) return {{candidate.workload.text, 0}, outcome(Status::does_not_lower, program.reason().text)};
-    return {{candidate.workload.text, codegen::hash(*program)}, std::nullopt};
+    auto program = codegen::program(candidate, target_);
+    const std::uint64_t hash = program ? codegen::hash(*program) : 0;
+    return {{candidate.workload.text, hash}, std::move(program)};
   }
 
   // Sends out programs of one workload that are neither known nor under way, from `next` on; the position behind them.
@@ -386,7 +387,7 @@ class RemoteMeasurer : public Measurer {
     const std::string& workload = plan[next].key.first;
     for (; next < plan.size() && positions.size() < most_in_one && plan[next].key.first == workload; ++next) {
       const Key& key = plan[next].key;
-      if (plan[next].refused || measured_.contains(key) || !under_way_.insert(key).second) continue;
+      if (!plan[next].program || measured_.contains(key) || !under_way_.insert(key).second) continue;
       positions.push_back(next);
       out.keys.push_back(key);
     }
@@ -401,9 +402,9 @@ class RemoteMeasurer : public Measurer {
     out.chunk->jobs.resize(positions.size());
     base::parallel_for(std::int64_t(positions.size()), base::hardware_threads(), [&](std::int64_t i) {
       Job& job = out.chunk->jobs[std::size_t(i)];
-      job.symbol = fmt::format("graft{}", i);
-      const auto program = codegen::program(candidates[positions[std::size_t(i)]], target_);
-      job.object = codegen::compile(*program, target_, codegen::search_pipeline(target_), job.symbol);
+      const std::string symbol = fmt::format("graft{}", i);
+      job.object = codegen::compile(*plan[positions[std::size_t(i)]].program, target_,
+                                    codegen::search_pipeline(target_), symbol);
       if (!job.object) job.result = outcome(Status::does_not_compile, job.object.reason().text);
     });
     crew_->add(out.chunk);

@@ -82,6 +82,13 @@ TEST(RunProcess, TalksWithAProgram) {
   const Finished slow = run_process({"sh", "-c", "for i in 1 2 3 4 5 6; do sleep 0.1; echo $i; done"}, exchange, 60s);
   EXPECT_FALSE(slow.timed_out);
   EXPECT_EQ(slow.exit_code, 0);
+  // Nor longer than it is wanted.
+  int asked = 0;
+  exchange.silence = 60s;
+  exchange.stop = [&] { return ++asked == 2; };
+  const Finished unwanted = run_process({"sleep", "60"}, exchange, 60s);
+  EXPECT_TRUE(unwanted.timed_out);
+  EXPECT_EQ(unwanted.signal, SIGKILL);
 }
 
 TEST(RunProcess, collects_output_and_exit_code) {

@@ -65,14 +65,19 @@ struct Answer {
   std::vector<double> outputs;
 };
 
-// Runs an executable (behind `prefix`) and takes its answer apart.
-Answer answer_of(const std::string& executable, std::vector<std::string> prefix, DType type) {
+base::Finished run_program(const std::string& executable, std::vector<std::string> prefix) {
   const auto path = std::filesystem::temp_directory_path() / ("graft-executable-" + std::to_string(getpid()));
   std::ofstream(path, std::ios::binary) << executable;
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   prefix.push_back(path.string());
-  const base::Finished finished = base::run_process(prefix, std::chrono::seconds(60));
+  base::Finished finished = base::run_process(prefix, std::chrono::seconds(60));
   std::filesystem::remove(path);
+  return finished;
+}
+
+// Runs an executable (behind `prefix`) and takes its answer apart.
+Answer answer_of(const std::string& executable, const std::vector<std::string>& prefix, DType type) {
+  const base::Finished finished = run_program(executable, prefix);
   EXPECT_EQ(finished.exit_code, 0) << "signal " << finished.signal << " " << finished.err;
   Answer answer;
   std::size_t at = 0;
@@ -148,6 +153,76 @@ TEST(Executable, Aarch64WithLongScalableVectors) {
 #ifdef __x86_64__
 TEST(Executable, X86OnThisMachine) {
   expect_right_on(board("x86_64-unknown-linux-gnu", "x86-64", "", 128), {});
+}
+#endif
+
+#ifdef __x86_64__
+// What an executable of matmuls says, run as `settings` ask: a map for each line, and the bytes behind each end.
+std::vector<base::Document> lines_of(const std::vector<const Object*>& objects, const Target& target,
+                                     const Computation& what, const Reference& expected, const RunSettings& settings,
+                                     std::vector<std::string>* outputs = nullptr) {
+  const auto executable = link_executable(objects, target, what, expected, settings);
+  EXPECT_TRUE(executable.ok());
+  const base::Finished finished = run_program(*executable, {});
+  EXPECT_EQ(finished.exit_code, 0);
+  std::vector<base::Document> lines;
+  for (std::size_t at = 0; at < finished.out.size();) {
+    const std::size_t end = finished.out.find('\n', at);
+    lines.push_back(base::parse_json(std::string_view(finished.out).substr(at, end - at), "line"));
+    at = end + 1;
+    if (lines.back().find("end") == nullptr) continue;
+    const std::size_t bytes = std::size_t(lines.back().at("bytes").as_integer());
+    if (outputs != nullptr) outputs->push_back(finished.out.substr(at, bytes));
+    at += bytes;
+  }
+  return lines;
+}
+
+TEST(Executable, RunsSeveralKernelsInTheirOrder) {
+  const Target target = board("x86_64-unknown-linux-gnu", "x86-64", "", 128);
+  const Computation what = computation(parse_workload("matmul(m=12,n=45,k=20,dtype=f32)"));
+  const Reference expected = reference(what, 7);
+  const std::string wrong =
+      std::string(tiled_matmul).replace(std::string(tiled_matmul).rfind("C[i,v+32] = edge[v]"), 19, "C[i,v+32] = 0");
+  const auto right = compile(parse_program(tiled_matmul, "test"), target, search_pipeline(target), "graft0");
+  const auto other = compile(parse_program(wrong, "test"), target, search_pipeline(target), "graft1");
+  ASSERT_TRUE(right.ok() && other.ok());
+  std::vector<std::string> outputs;
+  RunSettings settings;
+  settings.repetitions = 2;
+  settings.minimum_seconds = 1e-4;
+  const auto lines = lines_of({&*right, &*other}, target, what, expected, settings, &outputs);
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[0].at("kernels").as_integer(), 2);
+  for (const std::size_t k : {0u, 1u}) {
+    EXPECT_EQ(lines[1 + 2 * k].at("begin").as_integer(), std::int64_t(k));
+    EXPECT_EQ(lines[2 + 2 * k].at("end").as_integer(), std::int64_t(k));
+    EXPECT_EQ(lines[2 + 2 * k].at("times").as_list().size(), 2u);
+    EXPECT_GT(lines[2 + 2 * k].at("runs").as_integer(), 1);  // a microsecond each
+  }
+  const std::size_t c = std::size_t(what.tensor_named("C"));
+  const std::vector<double> first = numbers_from(outputs[0], DType::f32), second = numbers_from(outputs[1], DType::f32);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    EXPECT_NEAR(first[i], expected.tensors[c][i], 1e-4) << i;
+    EXPECT_EQ(second[i], i % 45 < 32 ? first[i] : 0) << i;  // nothing is left of the first one's
+  }
+}
+
+TEST(Executable, DoesNotTimeWhatIsTooSlowOrOnlyChecked) {
+  const Target target = board("x86_64-unknown-linux-gnu", "x86-64", "", 128);
+  const Computation what = computation(parse_workload("matmul(m=12,n=45,k=20,dtype=f32)"));
+  const Reference expected = reference(what, 7);
+  const auto object = compile(parse_program(tiled_matmul, "test"), target);
+  ASSERT_TRUE(object.ok());
+  RunSettings slow, check;
+  slow.abort_seconds = 1e-9;
+  check.repetitions = 0;
+  for (const RunSettings& settings : {slow, check}) {
+    const auto lines = lines_of({&*object}, target, what, expected, settings);
+    ASSERT_EQ(lines.size(), 3u);
+    EXPECT_GT(lines[2].at("first").as_integer(), 0);
+    EXPECT_TRUE(lines[2].at("times").as_list().empty());
+  }
 }
 #endif
 

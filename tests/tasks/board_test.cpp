@@ -30,7 +30,7 @@ using test::Sshd;
 
 struct Heard {
   std::vector<Answer> answers;
-  AnswerReader reader{[this](Answer answer) { answers.push_back(std::move(answer)); }};
+  AnswerReader reader{2, [this](Answer answer) { answers.push_back(std::move(answer)); }};
 };
 
 constexpr const char* answer_text =
@@ -60,9 +60,11 @@ TEST(AnswerReader, TakesWhatComesInPieces) {
 }
 
 TEST(AnswerReader, HearsNothingMoreBehindWhatIsNoneOfIts) {
-  for (const char* const line : {"hello\n", "{\"end\":1,\"first\":1,\"runs\":1,\"times\":[],\"bytes\":1}\n",
-                                 "{\"end\":0}\n", "{\"end\":0,\"first\":1,\"runs\":0,\"times\":[],\"bytes\":1}\n",
-                                 "{\"end\":0,\"first\":1,\"runs\":1,\"times\":[],\"bytes\":99999999999}\n", "[1]\n"}) {
+  for (const char* const line :
+       {"hello\n", "{\"end\":1,\"first\":1,\"runs\":1,\"times\":[],\"bytes\":1}\n", "{\"end\":0}\n",
+        "{\"end\":0,\"first\":1,\"runs\":0,\"times\":[],\"bytes\":1}\n",
+        "{\"end\":0,\"first\":1,\"runs\":1,\"times\":[],\"bytes\":99999999999}\n", "[1]\n",
+        "{\"end\":0,\"first\":0,\"runs\":1,\"times\":[],\"bytes\":1}\n", "{\"begin\":1}\n", "{\"begin\":-5}\n"}) {
     Heard heard;
     heard.reader.read("{\"graft\":1,\"kernels\":2}\n{\"begin\":0}\n");
     heard.reader.read(line);
@@ -134,17 +136,43 @@ TEST(Board, MeasuresOverSsh) {
   EXPECT_TRUE(sshd.leftovers().empty()) << sshd.leftovers().front();
 }
 
-TEST(Board, EveryProgramHasAResultWhateverHappensToItsExecutable) {
+// A runner that ends what it runs by a segmentation fault after a part of its output (of head): `often` times in all.
+std::string crashing(const Sshd& sshd, const std::string& part, int often) {
+  const std::string count = sshd.folder() + "/../count";
+  return fmt::format(
+      "  runner: [sh, -c, 'n=$(cat {0} 2>/dev/null || echo 0); echo $((n+1)) >{0}; "
+      "if [ $n -lt {1} ]; then \"$0\" | head {2}; kill -SEGV $$; fi; exec \"$0\"']\n",
+      count, often, part);
+}
+
+TEST(Board, ACrashBehindAnotherProgramIsNotBelievedAtOnce) {
   const Sshd sshd;
   if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
-  // What it writes breaks off in the middle, always.
   std::vector<codegen::Candidate> batch = tilings();
   batch.resize(4);
   Notes notes;
-  Platform platform = platform_of(sshd, "  runner: [sh, -c, '\"$0\" | head -c 9000']\n");
-  const auto measurer = make_measurer(platform, quick());
+  // Both of its lines and the outputs of the first program, then some of the second.
+  const std::int64_t output_bytes = codegen::computation(small_matmul()).tensors.back().bytes();
+  const auto measurer =
+      make_measurer(platform_of(sshd, crashing(sshd, fmt::format("-c {}", output_bytes + 200), 1)), quick());
+  expect_all_ok(measured(*measurer, batch, notes), batch.size());
+}
+
+TEST(Board, ACrashCostsItselfOnly) {
+  const Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  std::vector<codegen::Candidate> batch = tilings();
+  batch.resize(4);
+  Notes notes;
+  // Three times right after the first program has begun: the first one of what is left each time.
+  const auto measurer = make_measurer(platform_of(sshd, crashing(sshd, "-n 2", 3)), quick());
   const auto results = measured(*measurer, batch, notes);
   ASSERT_EQ(results.size(), 4u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(results[i].measurement.status, Status::crashed);
+    expect_contains(results[i].measurement.reason, "signal 11");
+  }
+  EXPECT_EQ(results[3].measurement.status, Status::ok) << results[3].measurement.reason;
 }
 
 TEST(Board, AConnectionThatIsCutCostsNothing) {
