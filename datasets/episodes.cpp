@@ -88,6 +88,26 @@ Split split_by_platform(const std::vector<Group>& groups, const std::string& pla
   return split;
 }
 
+Dataset narrowed(const Dataset& dataset, const std::vector<std::string>& sketches, std::int64_t most,
+                 std::uint64_t seed) {
+  std::vector<char> wanted;  // by sketch
+  for (const auto& sketch : dataset.sketches) {
+    wanted.push_back(sketches.empty() || std::find(sketches.begin(), sketches.end(), sketch->name) != sketches.end());
+  }
+  Dataset named = dataset;
+  std::erase_if(named.rows, [&](const Dataset::Row& row) { return wanted[std::size_t(row.sketch)] == 0; });
+  std::vector<Dataset::Row> rows;
+  for (const Group& group : groups(named)) {
+    const std::int64_t count = std::int64_t(group.rows.size());
+    base::Stream stream(seed, "narrowed", codegen::hash(group.workload));
+    std::vector<std::int64_t> kept = stream.choose(count, most > 0 ? std::min(most, count) : count);
+    std::sort(kept.begin(), kept.end());
+    for (const std::int64_t k : kept) rows.push_back(named.rows[std::size_t(group.rows[std::size_t(k)])]);
+  }
+  named.rows = std::move(rows);
+  return named;
+}
+
 Split split_by_workload(const std::vector<Group>& groups, double share, std::uint64_t seed) {
   if (!(share >= 0 && share <= 1)) {
     throw base::UserError(fmt::format("a share of {} of the workloads; choose one between 0 and 1", share));

@@ -21,6 +21,11 @@ struct Group {
 std::vector<Group> groups(const Dataset& dataset);
 std::vector<Group> groups(const DatasetFile& file);  // the same groups, from three columns
 
+// A dataset of the rows of its groups alone: of those, none but the named sketches' (no names: all), and at most `most`
+// of a workload (0: all), drawn by the seed, in their order.
+Dataset narrowed(const Dataset& dataset, const std::vector<std::string>& sketches, std::int64_t most,
+                 std::uint64_t seed);
+
 // Positions into a list of groups, by part.
 struct Split {
   std::vector<int> train, held_out;

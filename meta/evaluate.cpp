@@ -38,16 +38,6 @@ class Shared final : public base::Monitor {
   std::mutex mutex_;
 };
 
-// Stops with the whole, but leaves progress to it: methods train side by side.
-class Quiet final : public base::Monitor {
- public:
-  explicit Quiet(base::Monitor& to) : to_(to) {}
-  bool stop_requested() override { return to_.stop_requested(); }
-
- private:
-  base::Monitor& to_;
-};
-
 // What all methods are given and judged on in one draw.
 struct Draw {
   std::vector<Examples> support;                 // none for 0 shots
@@ -120,20 +110,24 @@ std::vector<char> named(const std::vector<Examples>& groups, const std::vector<s
   return out;
 }
 
-// What may be trained on.
-TaskSet training_part(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings) {
+// What may be trained on. Workloads whose programs are all judged ones are left out.
+TaskSet training_part(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
+                      base::Monitor& monitor) {
   TaskSet out = without_platform(tasks, target);
   if (!settings.sources.empty()) {
     std::vector<std::string> names = settings.sources;
     std::erase(names, target);
     out = only_platforms(out, names);
   }
+  if (settings.judge_last <= 0) return out;
+  const std::size_t left_out =
+      std::erase_if(out.groups, [&](const Examples& group) { return group.size() <= settings.judge_last; });
+  if (left_out > 0)
+    monitor.note(fmt::format("{} workloads of the sources have no program beside the {} that are judged", left_out,
+                             settings.judge_last));
+  if (out.groups.empty())
+    throw base::UserError(fmt::format("judge-last {}: leaves no program to train on", settings.judge_last));
   for (Examples& group : out.groups) {
-    if (settings.judge_last <= 0) break;
-    if (group.size() <= settings.judge_last) {
-      throw base::UserError(fmt::format("judge-last {}: {} on {} has {} rows, which leaves none to train on",
-                                        settings.judge_last, group.workload.text, group.platform, group.size()));
-    }
     std::vector<std::int64_t> open(std::size_t(group.size() - settings.judge_last));
     std::iota(open.begin(), open.end(), 0);
     group = chosen(group, open);
@@ -143,18 +137,23 @@ TaskSet training_part(const TaskSet& tasks, const std::string& target, const Eva
 
 // Means over the judged workloads of one draw.
 struct Quality {
-  double spearman = 0, spearman_best30 = 0, spearman_middle80 = 0, top1 = 0, top5 = 0;
+  double spearman = 0, kendall = 0, spearman_best30 = 0, spearman_middle80 = 0, top1 = 0, top5 = 0;
+  double best_place = 0, trials_to_95 = 0;
   std::int64_t measurements = 0;
+  int workloads = 0;
 };
 
 Quality judge(const CostModel& model, const std::vector<Examples>& groups, const Draw& draw) {
   Quality out;
   const double share = 1.0 / double(draw.judged.size());
-  double log_top1 = 0, log_top5 = 0;
+  double log_top1 = 0, log_top5 = 0, log_place = 0, log_trials = 0;
   for (std::size_t i = 0; i < draw.judged.size(); ++i) {
     const Examples query = chosen(groups[draw.judged[i]], draw.query[i]);
     const std::vector<float> scores = model.score(query.features).mean;
     out.spearman += share * rank_correlation(scores, query.log_seconds);
+    out.kendall += share * rank_concordance(scores, query.log_seconds);
+    log_place += share * std::log(double(trials_to(scores, query.log_seconds, 1)));
+    log_trials += share * std::log(double(trials_to(scores, query.log_seconds, 0.95)));
     log_top1 += share * std::log(top_k(scores, query.log_seconds, 1));
     log_top5 += share * std::log(top_k(scores, query.log_seconds, 5));
 
@@ -177,28 +176,52 @@ Quality judge(const CostModel& model, const std::vector<Examples>& groups, const
   }
   out.top1 = std::exp(log_top1);
   out.top5 = std::exp(log_top5);
+  out.best_place = std::exp(log_place);
+  out.trials_to_95 = std::exp(log_trials);
+  out.workloads = int(draw.judged.size());
   for (const Examples& group : draw.support) out.measurements += group.size();
   return out;
 }
 
-void check(const TaskSet& own, const std::string& target, const EvaluationSettings& settings) {
+void check(const EvaluationSettings& settings) {
   if (settings.draws < 1) throw base::UserError("draws: at least 1 is needed");
   if (settings.judge_last < 0 || settings.judge_last == 1)
     throw base::UserError(fmt::format("judge-last {}: expected 2 programs or more", settings.judge_last));
-  if (settings.regime == Regime::unseen && own.groups.size() < 2) {
-    throw base::UserError(fmt::format("{}: one workload only; unseen workloads need at least two", target));
-  }
   for (const int shots : settings.shots) {
     if (shots < 0) throw base::UserError(fmt::format("shots {}: expected 0 or more", shots));
-    for (const Examples& group : own.groups) {
-      if (group.size() - settings.judge_last < shots + (settings.judge_last > 0 ? 0 : 2)) {
-        throw base::UserError(
-            fmt::format("shots {}: {} on {} has {} rows, which leaves fewer than two to judge on; measure more "
-                        "or ask for fewer shots",
-                        shots, group.workload.text, target, group.size()));
-      }
-    }
   }
+}
+
+// The target's workloads with enough programs for every number of shots, so that all are judged on the same ones.
+TaskSet judged_part(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
+                    base::Monitor& monitor) {
+  TaskSet own = only_platforms(tasks, {target});
+  const int most = settings.shots.empty() ? 0 : *std::max_element(settings.shots.begin(), settings.shots.end());
+  const std::int64_t needed = most + (settings.judge_last > 0 ? settings.judge_last : 2);
+  std::int64_t all = std::int64_t(own.groups.size()), rows = 0;
+  std::string first;
+  std::erase_if(own.groups, [&](const Examples& group) {
+    if (group.size() >= needed) return false;
+    if (first.empty()) first = group.workload.text;
+    rows += group.size();
+    return true;
+  });
+  const std::int64_t left = std::int64_t(own.groups.size());
+  if (left == 0) {
+    throw base::UserError(
+        fmt::format("{}: no workload has the {} programs that {} shots need; measure more or ask for "
+                    "fewer shots",
+                    target, needed, most));
+  }
+  if (left < all) {
+    monitor.note(
+        fmt::format("{}: {} of {} workloads ({} rows) are left out, {} first: fewer than the {} programs that "
+                    "{} shots need",
+                    target, all - left, all, rows, first, needed, most));
+  }
+  if (settings.regime == Regime::unseen && left < 2)
+    throw base::UserError(fmt::format("{}: one workload only; unseen workloads need at least two", target));
+  return own;
 }
 
 // Rows of the table, from qualities[shots * draws + draw][method].
@@ -209,20 +232,29 @@ std::vector<EvaluationRow> table_rows(const std::string& target, const std::vect
   std::vector<EvaluationRow> rows;
   for (std::size_t m = 0; m < chosen.size(); ++m) {
     for (std::size_t s = 0; s < settings.shots.size(); ++s) {
-      EvaluationRow row{target, chosen[m].name, settings.shots[s], 0, settings.draws, {}, {}, {}, 0, 0};
-      std::vector<double> spearman, top1, top5;
+      EvaluationRow row;
+      row.target = target;
+      row.method = chosen[m].name;
+      row.shots = settings.shots[s];
+      row.draws = settings.draws;
       for (std::int64_t d = 0; d < draws; ++d) {
         const Quality& quality = qualities[s * std::size_t(draws) + std::size_t(d)][m];
-        spearman.push_back(quality.spearman);
-        top1.push_back(quality.top1);
-        top5.push_back(quality.top5);
+        row.spearman_draws.push_back(quality.spearman);
+        row.top1_draws.push_back(quality.top1);
+        row.top5_draws.push_back(quality.top5);
+        row.kendall += quality.kendall / double(draws);
         row.spearman_best30 += quality.spearman_best30 / double(draws);
         row.spearman_middle80 += quality.spearman_middle80 / double(draws);
+        row.best_place += std::log(quality.best_place) / double(draws);
+        row.trials_to_95 += std::log(quality.trials_to_95) / double(draws);
         row.measurements = std::max(row.measurements, quality.measurements);
+        row.workloads = quality.workloads;
       }
-      row.spearman = base::bootstrap_mean(spearman, 0.95, settings.learner.seed);
-      row.top1 = base::bootstrap_mean(top1, 0.95, settings.learner.seed);
-      row.top5 = base::bootstrap_mean(top5, 0.95, settings.learner.seed);
+      row.best_place = std::exp(row.best_place);
+      row.trials_to_95 = std::exp(row.trials_to_95);
+      row.spearman = base::bootstrap_mean(row.spearman_draws, 0.95, settings.learner.seed);
+      row.top1 = base::bootstrap_mean(row.top1_draws, 0.95, settings.learner.seed);
+      row.top5 = base::bootstrap_mean(row.top5_draws, 0.95, settings.learner.seed);
       rows.push_back(std::move(row));
     }
   }
@@ -272,9 +304,15 @@ const Method& method_named(const std::string& name) {
 
 std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
                                     base::Monitor& monitor) {
-  const TaskSet sources = training_part(tasks, target, settings);
-  const TaskSet own = only_platforms(tasks, {target});
-  check(own, target, settings);
+  Priors priors;
+  return evaluate(tasks, target, settings, monitor, priors);
+}
+
+std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
+                                    base::Monitor& monitor, Priors& priors) {
+  check(settings);
+  const TaskSet sources = training_part(tasks, target, settings, monitor);
+  const TaskSet own = judged_part(tasks, target, settings, monitor);
   std::vector<Method> chosen;
   std::vector<std::string> names;  // of the learners, each once
   for (const std::string& name : settings.methods) {
@@ -284,15 +322,18 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
   }
 
   Shared shared(monitor);
-  Quiet quiet(shared);
+  base::QuietMonitor quiet(shared);
   LearnerSettings alone = settings.learner;
   alone.threads = 1;  // learners run side by side instead
-  std::vector<std::unique_ptr<CostModel>> priors(names.size());
   std::atomic<std::int64_t> done = 0;
-  base::parallel_for(std::int64_t(names.size()), settings.learner.threads, [&](std::int64_t l) {
-    priors[std::size_t(l)] = trained(*make_learner(names[std::size_t(l)]), sources, alone, quiet);
-    shared.progress(fmt::format("{}: training", target), ++done, std::int64_t(names.size()));
-  });
+  if (priors.sources != platforms(sources)) {
+    std::vector<std::unique_ptr<CostModel>> models(names.size());
+    base::parallel_for(std::int64_t(names.size()), settings.learner.threads, [&](std::int64_t l) {
+      models[std::size_t(l)] = trained(*make_learner(names[std::size_t(l)]), sources, alone, quiet);
+      shared.progress(fmt::format("{}: training", target), ++done, std::int64_t(names.size()));
+    });
+    priors = {platforms(sources), std::move(models)};
+  }
 
   // One piece of work is one draw for all methods, so that they see the same support.
   const std::int64_t draws = settings.draws, pieces = draws * std::int64_t(settings.shots.size());
@@ -304,7 +345,7 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
     const Draw draw = draw_support(own.groups, settings, shots, int(piece % draws));
     for (std::size_t m = 0; m < chosen.size(); ++m) {
       const auto learner = std::find(names.begin(), names.end(), chosen[m].learner) - names.begin();
-      const CostModel& prior = *priors[std::size_t(learner)];
+      const CostModel& prior = *priors.models[std::size_t(learner)];
       Quality& quality = qualities[std::size_t(piece)][m];
       if (chosen[m].adapts && !draw.support.empty()) {
         quality = judge(*prior.adapted(draw.support), own.groups, draw);
@@ -338,7 +379,7 @@ std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::s
   }
 
   Shared shared(monitor);
-  Quiet quiet(shared);
+  base::QuietMonitor quiet(shared);
   const std::int64_t draws = settings.draws, pieces = draws * std::int64_t(settings.shots.size());
   std::vector<std::vector<Quality>> qualities(std::size_t(pieces), std::vector<Quality>(chosen.size()));
   std::atomic<std::int64_t> done = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,15 +47,31 @@ struct EvaluationRow {
   int shots = 0;                  // per (platform, workload)
   std::int64_t measurements = 0;  // support trials in all
   int draws = 0;
+  int workloads = 0;                    // judged in each draw
   base::Interval spearman, top1, top5;  // means over workloads (top-k: geometric) per draw; intervals over draws (95 %)
+  double kendall = 0;                   // tau-b, mean
   double spearman_best30 = 0;           // Spearman within the fastest 30 % of the query set, mean
   double spearman_middle80 = 0;         // within its middle 80 % by time, as HELP (Lee et al. 2021) judges, mean
+  double best_place = 0;    // place of the fastest program in the predicted order, geometric mean; 1 is best
+  double trials_to_95 = 0;  // programs to measure in the predicted order until one has 95 % of the best speed, likewise
+  std::vector<double> spearman_draws, top1_draws, top5_draws;  // by draw: equal draws of two methods are pairs
+};
+
+// The methods' learners as they were trained last. With settings.sources several targets have the same ones.
+struct Priors {
+  std::vector<std::string> sources;
+  std::vector<std::unique_ptr<CostModel>> models;
 };
 
 // Every method trained on the sources, adapted to each draw's support, judged on the query rows. Rows
-// for which a method cannot work (0 shots for scratch) are reported at the value of its untrained prior.
+// for which a method cannot work (0 shots for scratch) are reported at the value of its untrained prior. Workloads with
+// too few programs for the most shots (and two to judge on) are left out, with a note; UserError when none is left.
 std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
                                     base::Monitor& monitor);
+// The same, with `priors` if they are of this target's sources, and into them otherwise. They are for calls with equal
+// tasks and settings.
+std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
+                                    base::Monitor& monitor, Priors& priors);
 
 // The regime in_domain: every draw trains anew, with a seed of its own, on programs of the target itself (methods that
 // know nothing before support get them as support). Across shapes and operators when the two lists differ.

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -15,6 +16,7 @@
 #include "base/text.h"
 #include "codegen/expression/suites.h"
 #include "codegen/schedule/template.h"
+#include "datasets/episodes.h"
 
 namespace graft::cli {
 
@@ -121,12 +123,12 @@ std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& text
   return all;
 }
 
-bool run_rounds(search::Tuning& tuning, std::int64_t trials, Progress& progress) {
-  while (tuning.step(progress)) {
+bool run_rounds(search::Tuning& tuning, std::int64_t trials, base::Monitor& monitor) {
+  while (tuning.step(monitor)) {
   }
   if (std::int64_t(tuning.trials().size()) >= trials) return true;
-  if (progress.stop_requested()) return false;
-  progress.note(fmt::format("the space has no more candidates after {} of {} trials", tuning.trials().size(), trials));
+  if (monitor.stop_requested()) return false;
+  monitor.note(fmt::format("the space has no more candidates after {} of {} trials", tuning.trials().size(), trials));
   return true;
 }
 
@@ -204,7 +206,10 @@ std::string NetworkFlags::used_learner(const std::string& learner) const {
   if (!is_trees(*this) || learner.starts_with("gbt")) return learner;
   if (learner == "pooled") return "gbt";
   if (learner == "scratch") return "gbt-scratch";
-  throw base::UserError("--learner", fmt::format("{} trains networks; with --model gbt: pooled or scratch", learner));
+  const std::vector<std::string> either = {"ridge", "bayes-ridge", "nearest", "residual", "adaptive"};
+  if (std::find(either.begin(), either.end(), learner) != either.end()) return learner;
+  throw base::UserError("--learner", fmt::format("{} trains networks; with --model gbt: pooled, scratch, {}", learner,
+                                                 base::join(either, ", ")));
 }
 
 void NetworkFlags::fit(const std::vector<datasets::Dataset>& data) {
@@ -240,6 +245,7 @@ meta::LearnerSettings NetworkFlags::settings(const Session& session) const {
   settings.network.hidden = integers_of("--hidden", hidden_of(*this), 1);
   settings.network.tree = {embedding, units, slots};
   settings.backend = backend;
+  settings.trees = is_trees(*this);
   if (!loss.empty()) settings.loss = meta::loss_named(loss);
   settings.members = int(std::min<std::int64_t>(members, 1000));
   settings.steps = steps;
@@ -263,6 +269,33 @@ std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& fil
   std::vector<datasets::Dataset> all;
   for (const std::string& file : files) all.push_back(datasets::read_dataset(file));
   return all;
+}
+
+void DataFlags::declare(Options& options, const std::string& help) {
+  options.positionals("DATA.h5", files, help);
+  options.integer("rows", rows, 0, "use at most so many programs of each workload, drawn by the seed; 0: all");
+  options.list("sketches", sketches, "use the rows of these sketches (graft inspect) only, such as conv2d_NCHWc.x86");
+}
+
+std::vector<datasets::Dataset> DataFlags::read(const Session& session) const {
+  std::vector<datasets::Dataset> all = read_datasets(files);
+  if (rows == 0 && sketches.empty()) return all;
+  std::set<std::string> distinct;
+  for (const datasets::Dataset& dataset : all) {
+    for (const auto& sketch : dataset.sketches) distinct.insert(sketch->name);
+  }
+  const std::vector<std::string> known(distinct.begin(), distinct.end());
+  for (const std::string& name : sketches) {
+    if (!distinct.contains(name))
+      throw base::UserError("--sketches", fmt::format("no row is of '{}'{}", name, base::did_you_mean(name, known)));
+  }
+  for (datasets::Dataset& dataset : all) dataset = datasets::narrowed(dataset, sketches, rows, session.seed);
+  return all;
+}
+
+void DataFlags::put(base::Document& request) const {
+  if (rows > 0) request.set("rows", rows);
+  if (!sketches.empty()) request.set("sketches", base::join(sketches, ","));
 }
 
 void note_left_out(const meta::TaskSet& tasks, Progress& progress) {

@@ -51,7 +51,7 @@ struct MeasureFlags {
 
 // Rounds until the budget is spent or a stop is asked for; false in the latter case. Notes when the space had no more
 // candidates.
-bool run_rounds(search::Tuning& tuning, std::int64_t trials, Progress& progress);
+bool run_rounds(search::Tuning& tuning, std::int64_t trials, base::Monitor& monitor);
 
 // {"ok":40,"wrong_result":1}, in the order of the list of statuses, without those that did not occur.
 base::Document status_counts(std::span<const datasets::Trial> trials);
@@ -92,6 +92,15 @@ struct NetworkFlags {
 };
 
 std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files);
+
+// DATA.h5..., --rows, --sketches: what is learned from, and judged on.
+struct DataFlags {
+  std::vector<std::string> files, sketches;
+  std::int64_t rows = 0;
+  void declare(Options& options, const std::string& help);
+  std::vector<datasets::Dataset> read(const Session& session) const;  // UserError for sketches that occur nowhere
+  void put(base::Document& request) const;                            // but the files
+};
 
 // Notes which rows a task set leaves out, and why.
 void note_left_out(const meta::TaskSet& tasks, Progress& progress);

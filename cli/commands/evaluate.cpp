@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/random.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
@@ -16,11 +21,12 @@ namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::vector<std::string> datasets,
-      methods{"zero-shot", "scratch", "nearest", "finetune", "ridge", "residual", "maml", "reptile"},
+  DataFlags data;
+  std::vector<std::string> methods{"zero-shot", "scratch",  "nearest", "finetune",
+                                   "ridge",     "residual", "maml",    "reptile"},
       shots{"0", "5", "10", "20", "32", "64"}, train_workloads, judge_workloads, targets{"all"}, sources;
-  std::string regime = "seen", out, support = "random";
-  std::int64_t draws = 20, judge_last = 0;
+  std::string regime = "seen", out, support = "random", against;
+  std::int64_t draws = 20, judge_last = 0, folds = 0;
   NetworkFlags network;
 };
 
@@ -29,7 +35,17 @@ base::Document interval(const base::Interval& value) {
   return out.set("mean", value.mean).set("low", value.low).set("high", value.high);
 }
 
+base::Document numbers(const std::vector<double>& values) {
+  base::Document out = base::Document::list();
+  for (const double value : values) out.push(value);
+  return out;
+}
+
 base::Document row_document(const meta::EvaluationRow& row, const std::string& source) {
+  base::Document by_draw = base::Document::map();
+  by_draw.set("spearman", numbers(row.spearman_draws))
+      .set("top1", numbers(row.top1_draws))
+      .set("top5", numbers(row.top5_draws));
   base::Document out = base::Document::map();
   return out.set("target", row.target)
       .set("source", source)
@@ -37,17 +53,22 @@ base::Document row_document(const meta::EvaluationRow& row, const std::string& s
       .set("shots", row.shots)
       .set("measurements", row.measurements)
       .set("draws", row.draws)
+      .set("workloads", row.workloads)
       .set("spearman", interval(row.spearman))
       .set("top1", interval(row.top1))
       .set("top5", interval(row.top5))
+      .set("kendall", row.kendall)
       .set("spearman_best30", row.spearman_best30)
-      .set("spearman_middle80", row.spearman_middle80);
+      .set("spearman_middle80", row.spearman_middle80)
+      .set("best_place", row.best_place)
+      .set("trials_to_95", row.trials_to_95)
+      .set("by_draw", std::move(by_draw));
 }
 
 // What decides every number: results of an equal request are taken over from --out when the command is run again.
 base::Document request_of(const Flags& flags, const Session& session) {
   base::Document files = base::Document::list();
-  for (const std::string& file : flags.datasets) files.push(file_hash(file));
+  for (const std::string& file : flags.data.files) files.push(file_hash(file));
   const auto words = [](const std::vector<std::string>& values) { return base::join(values, ","); };
   base::Document request = base::Document::map();
   request.set("command", "evaluate")
@@ -60,8 +81,10 @@ base::Document request_of(const Flags& flags, const Session& session) {
       .set("judge_workloads", words(flags.judge_workloads))
       .set("seed", std::int64_t(session.seed));
   if (!flags.sources.empty()) request.set("sources", words(flags.sources));
+  if (flags.folds > 0) request.set("folds", flags.folds);
   if (flags.support != "random") request.set("support", flags.support);
   if (flags.judge_last > 0) request.set("judge_last", flags.judge_last);
+  flags.data.put(request);
   flags.network.put(request);
   return request;
 }
@@ -73,7 +96,9 @@ base::Document::List known_rows(const std::string& out, const base::Document& re
     const base::Document earlier = base::parse_json(base::read_file(out), out);
     const base::Document* asked = earlier.find("request");
     if (asked == nullptr || asked->to_json() != request.to_json()) return {};
-    return earlier.at("rows").as_list();
+    const base::Document::List& rows = earlier.at("rows").as_list();
+    if (!rows.empty()) rows.front().at("by_draw");  // of an earlier graft: not known
+    return rows;
   } catch (const base::UserError&) {
     return {};  // some other file: it is replaced
   }
@@ -116,13 +141,92 @@ std::string winner(const base::Document::List& rows, const std::string& target, 
   return best;
 }
 
-void print_target(const std::string& target, const std::string& source, const base::Document::List& rows,
-                  const Flags& flags, const std::vector<std::int64_t>& shots, Output& out) {
-  out.line(fmt::format("\n{} ({}), {}; {} draws, 95 % intervals", target, source,
-                       flags.regime == "in-domain"
-                           ? std::string("trained on it alone")
-                           : fmt::format("trained on the other platforms, {} workloads", flags.regime),
-                       flags.draws));
+std::vector<double> draws_of(const base::Document& row, const char* metric) {
+  std::vector<double> out;
+  for (const base::Document& value : row.at("by_draw").at(metric).as_list()) out.push_back(value.as_number());
+  return out;
+}
+
+// Rows of the mean over all targets, draw by draw (top-k: geometric).
+base::Document::List mean_rows(const base::Document::List& rows, const std::vector<std::string>& targets,
+                               const Flags& flags, const std::vector<std::int64_t>& shots, std::uint64_t seed) {
+  base::Document::List out;
+  for (const std::string& method : flags.methods) {
+    for (const std::int64_t k : shots) {
+      base::Document row = base::Document::map(), by_draw = base::Document::map();
+      std::int64_t measurements = 0, workloads = 0;
+      for (const std::string& target : targets) {
+        const base::Document& own = *row_of(rows, target, method, k);
+        measurements += own.at("measurements").as_integer();
+        workloads += own.at("workloads").as_integer();
+      }
+      row.set("target", fmt::format("mean of {}", targets.size()))
+          .set("method", method)
+          .set("shots", k)
+          .set("measurements", measurements)
+          .set("draws", flags.draws)
+          .set("workloads", workloads);
+      for (const Metric& metric : kMetrics) {
+        std::vector<double> mean(std::size_t(flags.draws), 0);
+        const bool geometric = metric.key != std::string_view("spearman");
+        for (const std::string& target : targets) {
+          const std::vector<double> values = draws_of(*row_of(rows, target, method, k), metric.key);
+          for (std::size_t d = 0; d < mean.size(); ++d)
+            mean[d] += (geometric ? std::log(values[d]) : values[d]) / double(targets.size());
+        }
+        if (geometric) {
+          for (double& value : mean) value = std::exp(value);
+        }
+        row.set(metric.key, interval(base::bootstrap_mean(mean, 0.95, seed)));
+        by_draw.set(metric.key, numbers(mean));
+      }
+      row.set("by_draw", std::move(by_draw));
+      out.push_back(std::move(row));
+    }
+  }
+  return out;
+}
+
+// Each method less the one that it is held against, over the same draws.
+base::Document::List differences(const base::Document::List& rows, const std::string& against, std::uint64_t seed) {
+  base::Document::List out;
+  for (const base::Document& row : rows) {
+    const std::string &target = row.at("target").as_string(), &method = row.at("method").as_string();
+    const std::int64_t k = row.at("shots").as_integer();
+    if (method == against) continue;
+    base::Document difference = base::Document::map();
+    difference.set("target", target).set("method", method).set("against", against).set("shots", k);
+    const base::Document& other = *row_of(rows, target, against, k);
+    for (const Metric& metric : kMetrics) {
+      difference.set(metric.key, interval(base::bootstrap_paired_difference(draws_of(row, metric.key),
+                                                                            draws_of(other, metric.key), 0.95, seed)));
+    }
+    out.push_back(std::move(difference));
+  }
+  return out;
+}
+
+// One row a method, one column a number of shots.
+void print_table(const std::string& title, const std::string& target, const base::Document::List& rows,
+                 const Flags& flags, const std::vector<std::int64_t>& shots,
+                 const std::function<std::string(const base::Document&)>& cell, Output& out) {
+  std::vector<std::string> head{"method"};
+  for (const std::int64_t k : shots) head.push_back(fmt::format("{} shots", k));
+  Table table(head);
+  for (const std::string& method : flags.methods) {
+    std::vector<std::string> cells{method};
+    for (const std::int64_t k : shots) {
+      const base::Document* row = row_of(rows, target, method, k);
+      cells.push_back(row == nullptr ? "-" : cell(*row));
+    }
+    table.row(std::move(cells));
+  }
+  out.line(fmt::format("\n{}", title));
+  out.table(table);
+}
+
+void print_metrics(const std::string& target, const base::Document::List& rows, const Flags& flags,
+                   const std::vector<std::int64_t>& shots, Output& out) {
   std::vector<std::string> totals;
   for (const std::int64_t k : shots) {
     std::int64_t most = 0;
@@ -134,34 +238,56 @@ void print_target(const std::string& target, const std::string& source, const ba
   }
   out.line("target measurements in all: " + base::join(totals, ", "));
   for (const Metric& metric : kMetrics) {
-    std::vector<std::string> head{"method"};
-    for (const std::int64_t k : shots) head.push_back(fmt::format("{} shots", k));
-    Table table(head);
-    for (const std::string& method : flags.methods) {
-      std::vector<std::string> cells{method};
-      for (const std::int64_t k : shots) {
-        const base::Document* row = row_of(rows, target, method, k);
-        if (row == nullptr) {
-          cells.push_back("-");
-          continue;
-        }
-        const base::Document& value = row->at(metric.key);
-        const double mean = mean_of(*row, metric.key);
-        const double half =
-            value.at("low").is_null() ? 0 : (value.at("high").as_number() - value.at("low").as_number()) / 2;
-        cells.push_back(fmt::format("{} ±{:.3f}", number_text(mean), half));
-      }
-      table.row(std::move(cells));
-    }
-    out.line(fmt::format("\n{}", metric.title));
-    out.table(table);
+    const auto cell = [&](const base::Document& row) {
+      const base::Document& value = row.at(metric.key);
+      const double half =
+          value.at("low").is_null() ? 0 : (value.at("high").as_number() - value.at("low").as_number()) / 2;
+      return fmt::format("{} ±{:.3f}", number_text(mean_of(row, metric.key)), half);
+    };
+    print_table(metric.title, target, rows, flags, shots, cell, out);
   }
+}
+
+void print_differences(const std::string& target, const base::Document::List& rows, const Flags& flags,
+                       const std::vector<std::int64_t>& shots, Output& out) {
+  for (const char* metric : {"spearman", "top1"}) {
+    const auto cell = [&](const base::Document& row) {
+      const base::Document& value = row.at(metric);
+      if (value.at("low").is_null()) return std::string("-");
+      return fmt::format("{:+.3f} [{:+.3f}, {:+.3f}]", value.at("mean").as_number(), value.at("low").as_number(),
+                         value.at("high").as_number());
+    };
+    print_table(fmt::format("{} less that of {}, paired by draw", metric, flags.against), target, rows, flags, shots,
+                cell, out);
+  }
+}
+
+void print_target(const std::string& target, const std::string& source, const base::Document::List& rows,
+                  const Flags& flags, const std::vector<std::int64_t>& shots, Output& out) {
+  out.line(fmt::format("\n{} ({}), {}; {} workloads judged, {} draws, 95 % intervals", target, source,
+                       flags.regime == "in-domain"
+                           ? std::string("trained on it alone")
+                           : fmt::format("trained on the other platforms, {} workloads", flags.regime),
+                       row_of(rows, target, flags.methods[0], shots[0])->at("workloads").as_integer(), flags.draws));
+  print_metrics(target, rows, flags, shots, out);
   Table best({"winner by", "shots", "method"});
   for (const char* metric : {"spearman", "top1"}) {
     for (const std::int64_t k : shots) best.row({metric, std::to_string(k), winner(rows, target, flags, k, metric)});
   }
   out.line("");
   out.table(best);
+}
+
+// The platforms dealt out to so many folds, by the seed.
+std::vector<std::vector<std::string>> folds_of(std::vector<std::string> platforms, std::int64_t folds,
+                                               std::uint64_t seed) {
+  if (folds < 2 || folds > std::int64_t(platforms.size()))
+    throw base::UserError("--folds",
+                          fmt::format("expected 2 to {}, the number of platforms, got {}", platforms.size(), folds));
+  base::Stream(seed, "folds").shuffle(platforms);
+  std::vector<std::vector<std::string>> out(static_cast<std::size_t>(folds));
+  for (std::size_t p = 0; p < platforms.size(); ++p) out[p % out.size()].push_back(platforms[p]);
+  return out;
 }
 
 meta::Regime regime_of(const Flags& flags) {
@@ -176,13 +302,22 @@ int evaluate(Flags flags, Session& session) {
   meta::EvaluationSettings settings;
   settings.methods = flags.methods;
   for (const std::string& method : flags.methods) meta::method_named(method);
+  const auto among = [&](const std::string& method) {
+    return std::find(flags.methods.begin(), flags.methods.end(), method) != flags.methods.end();
+  };
+  if (!flags.against.empty() && !among(flags.against))
+    throw base::UserError("--against", fmt::format("{} is none of --methods", flags.against));
+  if (flags.against.empty()) flags.against = among("scratch") ? "scratch" : flags.methods.front();
   const std::vector<std::int64_t> shots = integers_of("--shots", flags.shots, 0);
   for (const std::int64_t k : shots) settings.shots.push_back(int(std::min<std::int64_t>(k, 1 << 30)));
   settings.draws = int(flags.draws);
   settings.regime = regime_of(flags);
   const bool in_domain = settings.regime == meta::Regime::in_domain;
-  if (in_domain && (flags.judge_last > 0 || !flags.sources.empty()))
-    throw base::UserError("--judge-last, --sources", "not with --regime in-domain");
+  if (in_domain && (flags.judge_last > 0 || !flags.sources.empty() || flags.folds > 0))
+    throw base::UserError("--judge-last, --sources, --folds", "not with --regime in-domain");
+  const bool all_targets = flags.targets == std::vector<std::string>{"all"};
+  if (flags.folds > 0 && !(flags.sources.empty() && all_targets))
+    throw base::UserError("--folds", "says what the targets and their sources are: not with --target or --sources");
   if (!in_domain && !(flags.train_workloads.empty() && flags.judge_workloads.empty()))
     throw base::UserError("--train-workloads, --judge-workloads", "only with --regime in-domain");
   for (const codegen::Workload& workload : workloads_of(flags.train_workloads))
@@ -195,18 +330,30 @@ int evaluate(Flags flags, Session& session) {
   settings.support = meta::support_choice_named(flags.support);
 
   flags.network.used_encoding();  // refuses one that does not fit before anything is read
-  const std::vector<datasets::Dataset> data = read_datasets(flags.datasets);
+  const std::vector<datasets::Dataset> data = flags.data.read(session);
   flags.network.fit(data);
   const meta::TaskSet tasks = meta::make_task_set(data, flags.network.used_encoding(), session.threads);
   note_left_out(tasks, session.progress);
   const std::vector<std::string> platforms = meta::platforms(tasks);
   if (platforms.size() < 2 && !in_domain) {
     throw base::UserError(
-        base::join(flags.datasets, ", "),
+        base::join(flags.data.files, ", "),
         fmt::format("only platform {}; training needs datasets of at least one other platform", platforms[0]));
   }
   std::vector<std::string> targets = platforms;
-  if (flags.targets != std::vector<std::string>{"all"}) targets = flags.targets;
+  if (!all_targets) targets = flags.targets;
+  std::map<std::string, std::vector<std::string>> beside;  // target -> those of other folds
+  if (flags.folds > 0) {
+    targets.clear();
+    for (const std::vector<std::string>& fold : folds_of(platforms, flags.folds, session.seed)) {
+      for (const std::string& target : fold) {
+        targets.push_back(target);
+        for (const std::string& platform : platforms) {
+          if (std::find(fold.begin(), fold.end(), platform) == fold.end()) beside[target].push_back(platform);
+        }
+      }
+    }
+  }
   meta::only_platforms(tasks, targets);  // refuses unknown ones
   meta::only_platforms(tasks, flags.sources);
 
@@ -219,6 +366,7 @@ int evaluate(Flags flags, Session& session) {
     json.set("rows", base::Document(rows)).set("complete", complete);
     if (!flags.out.empty()) base::replace_file(flags.out, json.to_pretty_json() + "\n");
   };
+  meta::Priors priors;
   for (const std::string& target : targets) {
     base::Document::List own;
     for (const base::Document& row : earlier) {
@@ -226,8 +374,9 @@ int evaluate(Flags flags, Session& session) {
     }
     if (own.size() != flags.methods.size() * shots.size()) {
       own.clear();
+      if (flags.folds > 0) settings.sources = beside.at(target);
       const auto table = in_domain ? meta::evaluate_in_domain(tasks, target, settings, session.progress)
-                                   : meta::evaluate(tasks, target, settings, session.progress);
+                                   : meta::evaluate(tasks, target, settings, session.progress, priors);
       for (const meta::EvaluationRow& row : table) {
         own.push_back(row_document(row, tasks.sources.at(target)));
       }
@@ -236,6 +385,20 @@ int evaluate(Flags flags, Session& session) {
     save(target == targets.back());
     print_target(target, tasks.sources.at(target), rows, flags, shots, session.output);
   }
+
+  base::Document::List compared = rows;
+  std::string judged = targets[0];
+  if (targets.size() > 1) {
+    const base::Document::List means = mean_rows(rows, targets, flags, shots, session.seed);
+    json.set("means", base::Document(means));
+    judged = means.front().at("target").as_string();
+    session.output.line(fmt::format("\n{} targets; {} draws, 95 % intervals over draws", judged, flags.draws));
+    print_metrics(judged, means, flags, shots, session.output);
+    compared.insert(compared.end(), means.begin(), means.end());
+  }
+  const base::Document::List less = differences(compared, flags.against, session.seed);
+  json.set("differences", base::Document(less));
+  if (!less.empty()) print_differences(judged, less, flags, shots, session.output);
 
   base::Document winners = base::Document::list();
   for (const std::string& target : targets) {
@@ -266,10 +429,11 @@ Command evaluate_command() {
       .help = "leave-one-platform-out tables: methods, shots, metrics, with intervals",
       .examples = {"graft evaluate data/*.h5 --methods zero-shot,scratch,ridge,maml --shots 0,10,50 --draws 20",
                    "graft evaluate data/*.h5 --target model:sifive-p450 --out p450.json",
+                   "graft evaluate data/*.h5 --folds 5 --methods scratch,ridge,residual --shots 0,8,32 --out cv.json",
                    "graft evaluate v3.h5 --regime in-domain --methods gbt-zero-shot,zero-shot --shots 300 --loss rank"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<Flags>();
-        options.positionals("DATA.h5", flags->datasets, "datasets of at least two platforms");
+        flags->data.declare(options, "datasets of at least two platforms");
         options.list("target", flags->targets, "platforms to judge on, or all: each in turn");
         options.text("support", flags->support,
                      "how the support is chosen from 300 random programs a workload: random, kmeans, d_optimal (a "
@@ -277,11 +441,17 @@ Command evaluate_command() {
                      "uncertainty) or uncertain (a Gaussian process's)");
         options.list("sources", flags->sources, "platforms to train on; default: all but the target");
         options.integer(
+            "folds", flags->folds, 0,
+            "cross-validation: platforms dealt out to so many folds, each judged by what was trained on the "
+            "other folds; 0: each platform by all others");
+        options.integer(
             "judge-last", flags->judge_last, 0,
             "judge on the last so many programs of each workload, which no platform's training or support has "
             "seen; 0: on all that are no support");
         options.list("methods", flags->methods, method_names());
         options.list("shots", flags->shots, "support programs per workload");
+        options.text("against", flags->against,
+                     "the method that the others' differences are taken to; default: scratch, else the first");
         options.integer("draws", flags->draws, 1, "support draws, the same for all methods");
         options.text("regime", flags->regime,
                      "seen: support from the judged workloads; unseen: from others only; in-domain: no other platform, "

@@ -89,7 +89,7 @@ formats::ImportSettings settings_of(const ImportFlags& flags) {
 }
 
 int import(const ImportFlags& flags, Session& session) {
-  check_output_folder(flags.out);
+  if (!fs::is_directory(flags.out)) check_output_folder(flags.out);
   formats::Import import = formats::imported(flags.format, settings_of(flags), session.progress);
   if (std::error_code ignored; flags.platform == "*") fs::create_directories(flags.out, ignored);  // else said below
   const bool into_folder = fs::is_directory(flags.out);

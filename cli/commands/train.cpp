@@ -19,7 +19,7 @@ namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::vector<std::string> datasets;
+  DataFlags data;
   std::string out, learner = "pooled", hold_out, base, losses;
   NetworkFlags network;
 };
@@ -85,7 +85,7 @@ int train(Flags flags, Session& session) {
   meta::LearnerSettings settings = flags.network.settings(session);
   flags.network.used_encoding();  // refuses one that does not fit before anything is read
 
-  const std::vector<datasets::Dataset> data = read_datasets(flags.datasets);
+  const std::vector<datasets::Dataset> data = flags.data.read(session);
   flags.network.fit(data);
   const features::Encoding& encoding =
       base_model ? features::encoding_named(base_model->encoding) : flags.network.used_encoding();
@@ -97,7 +97,7 @@ int train(Flags flags, Session& session) {
   }
   note_left_out(tasks, session.progress);
   base::Document files = base::Document::list();
-  for (const std::string& file : flags.datasets) {
+  for (const std::string& file : flags.data.files) {
     base::Document entry = base::Document::map();
     files.push(entry.set("file", file).set("hash", file_hash(file)));
   }
@@ -106,16 +106,20 @@ int train(Flags flags, Session& session) {
   if (!base_model) flags.network.put(request);
   request.set("steps", flags.network.steps);
   request.set("seed", std::int64_t(session.seed)).set("hold_out", flags.hold_out).set("datasets", std::move(files));
+  flags.data.put(request);
   if (base_model) request.set("base", flags.base).set("base_hash", file_hash(flags.base));
 
   // Of this request alone: another one must not go on from its checkpoints.
   const std::filesystem::path checkpoints = flags.out + ".checkpoints";
   meta::TrainingRecord record(checkpoints / base::to_hex(base::hash_bytes(request.to_json())));
   settings.record = &record;
+  if (session.team.size() > 1) settings.team = &session.team;
   const auto model =
       base_model ? meta::continued(*base_model->model, known_platforms(*base_model), tasks, settings, session.progress)
                  : meta::trained(*learner, tasks, settings, session.progress);
   if (session.progress.stop_requested()) throw base::Failure("interrupted");
+  record.share(session.team);
+  if (session.team.rank() > 0) return done;
 
   std::int64_t rows = 0;
   for (const meta::Examples& group : tasks.groups) rows += group.size();
@@ -154,10 +158,11 @@ Command train_command() {
           .help = "meta-train a cost model on datasets",
           .examples = {"graft train data/*.h5 --out model.h5 --learner reptile --hold-out model:sifive-p450",
                        "graft train new-board.h5 --base model.h5 --out model2.h5",
-                       "graft train data/*.h5 --out trees.h5 --model gbt --loss lambda --members 6"},
+                       "graft train data/*.h5 --out trees.h5 --model gbt --loss lambda --members 6",
+                       "mpirun -n 2 graft train data/*.h5 --out model.h5 --learner maml --threads 1"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
-            options.positionals("DATA.h5", flags->datasets, "datasets, one or several per platform");
+            flags->data.declare(options, "datasets, one or several per platform");
             options.text("out", flags->out, "model file to write", Options::required);
             options.text("learner", flags->learner, learner_names());
             options.text("hold-out", flags->hold_out, "platform to leave out");
@@ -166,7 +171,8 @@ Command train_command() {
             flags->network.declare(options);
             return [flags](Session& session) { return train(*flags, session); };
           },
-          .stops = true};
+          .stops = true,
+          .shares = true};
 }
 
 }  // namespace graft::cli

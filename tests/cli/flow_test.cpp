@@ -86,6 +86,22 @@ TEST_F(Flow, CollectNeverReplacesAFileThatIsNotItsOwn) {
   EXPECT_EQ(base::read_file(file("precious.h5")), "something");
 }
 
+TEST_F(Flow, CollectBreedsAShare) {
+  const std::vector<std::string> command = {"collect",   small, "--platform", "model:cortex-a53",
+                                            "--evolved", "0.5", "--out",      file("bred.h5")};
+  std::vector<std::string> few = command, all = command;
+  few.insert(few.end(), {"--samples", "64"});
+  all.insert(all.end(), {"--samples", "128"});
+  const base::Document first = json_of(few), more = json_of(all);
+  EXPECT_EQ(more.at("trials").as_integer(), 128);  // the first 64 are among them
+  std::vector<std::string> uniform = all;
+  uniform.erase(std::find(uniform.begin(), uniform.end(), "--evolved"), uniform.begin() + 6);
+  EXPECT_NE(graft(uniform).err.find("evolved"), std::string::npos);
+  all.back() = "1";
+  all.insert(all.end(), {"--explorer", "evolution"});
+  EXPECT_NE(graft(all).err.find("goes with the random explorer"), std::string::npos);
+}
+
 TEST_F(Flow, CollectOnSeveralPlatforms) {
   const std::filesystem::path folder = file("several");
   std::filesystem::create_directory(folder);
@@ -276,10 +292,55 @@ TEST_F(Flow, EvaluateKeepsItsShape) {
               row.at("method").as_string() == "ridge" ? 2 * row.at("shots").as_integer() : 0);
   }
   EXPECT_EQ(result.at("winners").as_list().size(), 4u);
+  // The mean over the targets, draw by draw, and what the others have beside the first method on the same draws.
+  const auto spearman = [](const base::Document& row, std::size_t draw) {
+    return row.at("by_draw").at("spearman").as_list()[draw].as_number();
+  };
+  const auto& means = result.at("means").as_list();
+  ASSERT_EQ(means.size(), 6u);
+  EXPECT_EQ(means[3].at("method").as_string(), "ridge");
+  EXPECT_EQ(means[3].at("shots").as_integer(), 5);
+  for (std::size_t d = 0; d < 3; ++d)
+    EXPECT_NEAR(spearman(means[3], d), (spearman(rows[3], d) + spearman(rows[9], d)) / 2, 1e-12);
+  const auto& differences = result.at("differences").as_list();
+  ASSERT_EQ(differences.size(), 3u * 2 * 2);  // two targets and the mean, two other methods
+  EXPECT_EQ(differences[1].at("against").as_string(), "zero-shot");
+  EXPECT_NEAR(differences[1].at("spearman").at("mean").as_number(),
+              rows[3].at("spearman").at("mean").as_number() - rows[1].at("spearman").at("mean").as_number(), 1e-12);
   const base::Document saved = base::parse_json(base::read_file(file("evaluation.json")), "evaluation.json");
   EXPECT_EQ(saved.at("rows"), result.at("rows"));
   // Run again, it takes the rows over; seeded, it would find the same ones.
   EXPECT_EQ(json_of(command).at("rows"), result.at("rows"));
+  std::vector<std::string> against = command;
+  against.insert(against.end(), {"--against", "maml"});
+  EXPECT_NE(graft(against).err.find("maml is none of --methods"), std::string::npos);
+}
+
+TEST_F(Flow, EvaluatesByFolds) {
+  std::vector<std::string> command{"evaluate", file("v2.h5"), file("v3.h5")};
+  for (const char* const platform : {"model:cortex-a53", "model:pwr9"}) {
+    command.push_back(file(platform));
+    ASSERT_EQ(graft({"collect", small, "--platform", platform, "--samples", "20", "--out", command.back()}).exit_code,
+              0);
+  }
+  for (const char* const word :
+       {"--methods", "ridge,random", "--shots", "0,5", "--draws", "2", "--steps", "10", "--hidden", "8"})
+    command.emplace_back(word);
+  std::vector<std::string> alone = command;
+  command.insert(command.end(), {"--folds", "2"});
+  const base::Document result = json_of(command);
+  const auto& rows = result.at("rows").as_list();
+  ASSERT_EQ(rows.size(), 4u * 2 * 2);
+  // Targets of a fold follow each other, each as if the two platforms of the other fold were all that there is.
+  const std::string first = rows[0].at("target").as_string(), second = rows[4].at("target").as_string();
+  alone.insert(alone.end(), {"--target", first, "--sources",
+                             rows[8].at("target").as_string() + "," + rows[12].at("target").as_string()});
+  EXPECT_EQ(json_of(alone).at("rows").as_list()[1], rows[1]);
+  EXPECT_NE(first, second);
+  command.back() = "5";
+  EXPECT_NE(graft(command).err.find("expected 2 to 4"), std::string::npos);
+  command.insert(command.end(), {"--target", first});
+  EXPECT_NE(graft(command).err.find("not with --target"), std::string::npos);
 }
 
 TEST_F(Flow, EvaluatesWithinOnePlatform) {
@@ -361,7 +422,7 @@ TEST_F(Flow, EvaluateRefusesMoreShotsThanThereArePrograms) {
   const base::Finished finished =
       graft({"evaluate", file("v2.h5"), file("v3.h5"), "--methods", "ridge", "--shots", "500"});
   EXPECT_EQ(finished.exit_code, 2);
-  EXPECT_NE(finished.err.find("shots 500"), std::string::npos) << finished.err;
+  EXPECT_NE(finished.err.find("500 shots"), std::string::npos) << finished.err;
 }
 
 TEST_F(Flow, EvaluateNeedsASecondPlatform) {

@@ -117,6 +117,9 @@ TEST(Import, TablesAreLearnedFrom) {
   ASSERT_EQ(imported.at("datasets").as_list().size(), 3u);
   EXPECT_EQ(imported.at("datasets").as_list()[0].at("platform").as_string(), "import:a");
   EXPECT_EQ(imported.at("datasets").as_list()[0].at("rows").as_integer(), 150);
+  const base::Finished again = graft(  // into the folder that is there
+      {"import", "table", (folder / "net.csv").string(), "--platform", "*", "--options", "unit=ms", "--out", out});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
   const std::vector<std::string> files{out + "/a.h5", out + "/b.h5", out + "/c.h5"};
   // The encoding follows from the data.
   const Document evaluation = json_of({"evaluate", files[0], files[1], files[2], "--target", "import:c", "--methods",

@@ -50,6 +50,38 @@ TEST(Groups, HoldOkRowsOfOneWorkloadOnce) {
   EXPECT_EQ(found[1].rows, (std::vector<std::int64_t>{0, 6, 7, 8}));
 }
 
+TEST(Narrowed, KeepsSomeRowsOfNamedSketches) {
+  Dataset dataset;
+  dataset.platform = "native";
+  dataset.workloads = {{"a"}, {"b"}};
+  dataset.sketches = {sketch_numbered(0), sketch_numbered(1)};
+  for (int i = 0; i < 60; ++i) {
+    Dataset::Row row{i % 2, i % 3 == 0 ? 1 : 0, {i}, std::uint64_t(100 + i), {}};
+    row.measurement.status = i == 58 ? Status::crashed : Status::ok;
+    row.measurement.seconds = {1};
+    dataset.rows.push_back(row);
+  }
+  EXPECT_EQ(narrowed(dataset, {}, 0, 1).rows.size(), 59u);
+  const Dataset one = narrowed(dataset, {sketch_numbered(0)->name}, 0, 1);
+  EXPECT_EQ(one.rows.size(), 39u);
+  for (const Dataset::Row& row : one.rows) EXPECT_EQ(row.sketch, 0);
+  const Dataset few = narrowed(dataset, {}, 7, 1);
+  ASSERT_EQ(few.rows.size(), 14u);  // of two workloads, each in the order that it had
+  for (std::size_t i = 1; i < few.rows.size(); ++i) {
+    if (few.rows[i].workload != few.rows[i - 1].workload) continue;
+    EXPECT_LT(few.rows[i - 1].arguments[0], few.rows[i].arguments[0]);
+  }
+  EXPECT_EQ(few.platform, dataset.platform);
+  const auto arguments = [](const Dataset& of) {
+    std::vector<std::int64_t> out;
+    for (const Dataset::Row& row : of.rows) out.push_back(row.arguments[0]);
+    return out;
+  };
+  EXPECT_EQ(arguments(few), arguments(narrowed(dataset, {}, 7, 1)));
+  EXPECT_NE(arguments(few), arguments(narrowed(dataset, {}, 7, 2)));
+  EXPECT_TRUE(narrowed(dataset, {"no such"}, 0, 1).rows.empty());
+}
+
 TEST(SplitByPlatform, HoldsOutAllOfIt) {
   const std::vector<Group> groups = example_groups();
   const Split split = split_by_platform(groups, "model:pwr9");

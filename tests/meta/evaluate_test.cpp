@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "tests/meta/synthetic.h"
 
 namespace graft::meta {
@@ -47,6 +51,15 @@ TEST(Evaluate, RowsAreCompleteOrderedAndSensible) {
     EXPECT_GT(row.top1.mean, 0);
     EXPECT_LE(row.top1.mean, row.top5.mean + 1e-12);
     EXPECT_LE(row.top5.high, 1 + 1e-12);
+    EXPECT_EQ(row.workloads, 3);
+    EXPECT_LE(std::abs(row.kendall), std::abs(row.spearman.mean) + 0.05);  // of the same sign, nearer to 0
+    EXPECT_GE(row.trials_to_95, 1);
+    EXPECT_LE(row.trials_to_95, row.best_place + 1e-9);
+    EXPECT_LE(row.best_place, 80);
+    ASSERT_EQ(row.spearman_draws.size(), 4u);
+    EXPECT_NEAR(base::mean(row.spearman_draws), row.spearman.mean, 1e-12);
+    EXPECT_NEAR(base::mean(row.top1_draws), row.top1.mean, 1e-12);
+    EXPECT_NEAR(base::mean(row.top5_draws), row.top5.mean, 1e-12);
     const bool adapts = method_named(row.method).adapts;
     EXPECT_EQ(row.measurements, adapts ? row.shots * 3 : 0) << row.method;
   }
@@ -128,6 +141,53 @@ TEST(Evaluate, OnlyNamedSourcesAndOpenProgramsAreLearnedFrom) {
   EXPECT_THROW(evaluate(tasks, "p1", settings, monitor), base::UserError);  // 10 shots of 5 open rows
 }
 
+class Notes : public base::Monitor {
+ public:
+  void note(std::string_view line) override { text += line; }
+  std::string text;
+};
+
+TEST(Evaluate, WorkloadsOfTooFewProgramsAreLeftOut) {
+  TaskSet tasks = synthetic::make({});
+  Examples& small_one = *std::find_if(tasks.groups.begin(), tasks.groups.end(),
+                                      [](const Examples& group) { return group.platform == "p1"; });
+  std::vector<std::int64_t> first(21);
+  std::iota(first.begin(), first.end(), 0);
+  small_one = chosen(small_one, first);
+  Notes notes;
+  EvaluationSettings settings = small();
+  settings.methods = {"zero-shot", "ridge"};
+  settings.learner.steps = 20;
+  const auto rows = evaluate(tasks, "p1", settings, notes);
+  EXPECT_NE(notes.text.find("1 of 3 workloads (21 rows) are left out"), std::string::npos) << notes.text;
+  EXPECT_EQ(rows[0].workloads, 2);
+  EXPECT_EQ(rows.back().measurements, 2 * 20);
+  notes.text.clear();
+  settings.shots = {19};  // and two to judge on
+  EXPECT_EQ(evaluate(tasks, "p1", settings, notes)[0].workloads, 3);
+  EXPECT_EQ(notes.text, "");
+}
+
+// Targets that leave the same sources are judged with the same models as if each were evaluated alone.
+TEST(Evaluate, ModelsAreTrainedOnceForTheSameSources) {
+  const TaskSet tasks = synthetic::make({});
+  base::Monitor monitor;
+  EvaluationSettings settings = small();
+  settings.methods = {"zero-shot", "ridge"};
+  settings.sources = {"p0", "p1"};
+  settings.learner.steps = 20;
+  Priors priors;
+  const std::string second = text_of(evaluate(tasks, "p2", settings, monitor, priors));
+  EXPECT_EQ(second, text_of(evaluate(tasks, "p2", settings, monitor)));
+  EXPECT_EQ(priors.sources, (std::vector<std::string>{"p0", "p1"}));
+  const CostModel* const trained = priors.models[0].get();
+  EXPECT_EQ(text_of(evaluate(tasks, "p3", settings, monitor, priors)),
+            text_of(evaluate(tasks, "p3", settings, monitor)));
+  EXPECT_EQ(priors.models[0].get(), trained);
+  evaluate(tasks, "p1", settings, monitor, priors);  // of p0 alone
+  EXPECT_NE(priors.models[0].get(), trained);
+}
+
 // Within the middle of the query's times there is less to tell apart than over all of them.
 TEST(Evaluate, MiddleOfTheQueryIsHarder) {
   const TaskSet tasks = synthetic::make({});
@@ -155,7 +215,7 @@ TEST(Evaluate, RefusesWhatCannotWork) {
   EXPECT_NE(says(small(), "p9").find("no measurements of platform 'p9'"), std::string::npos);
   EvaluationSettings settings = small();
   settings.shots = {79};
-  EXPECT_NE(says(settings, "p0").find("fewer than two to judge on"), std::string::npos);
+  EXPECT_NE(says(settings, "p0").find("no workload has the 81 programs that 79 shots need"), std::string::npos);
   settings = small();
   settings.methods = {"mmal"};
   EXPECT_NE(says(settings, "p0").find("did you mean 'maml'"), std::string::npos);
