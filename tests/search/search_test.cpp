@@ -5,8 +5,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "codegen/expression/suites.h"
 #include "search/explorer.h"
+#include "search/explorers/breeding.h"
 #include "search/explorers/listed.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
@@ -341,6 +343,18 @@ TEST(RunDirectory, AnotherRequestIsRefusedWithKeyAndRemedy) {
   }
 }
 
+TEST(RunDirectory, GoesIntoOneTextAndBack) {
+  Folder folder;
+  FakeMeasurer measurer;
+  tune(folder.path / "run", measurer, "random", nullptr, 6);
+  const std::string packed = packed_run(folder.path / "run");
+  unpack_run(packed, folder.path / "copy");
+  EXPECT_EQ(packed_run(folder.path / "copy"), packed);
+  RunDirectory copy(folder.path / "copy", request(1), base::Document::map());
+  EXPECT_EQ(copy.journal().trials().size(), 6u);
+  EXPECT_THROW(unpack_run(R"({"../elsewhere": "x"})", folder.path / "third"), base::UserError);
+}
+
 TEST(RunDirectory, IsLockedWhileItIsOpen) {
   Folder folder;
   RunDirectory run(folder.path / "run", request(1), base::Document::map());
@@ -484,6 +498,39 @@ TEST(ShippedWorkloads, HaveManyPrograms) {
 
 TEST(ShippedWorkloads, DISABLED_HaveFourHundredPrograms) {
   expect_distinct_programs(400);
+}
+
+// Bred programs are among the fast ones, distinct from all others, and the share of them is the one asked for.
+TEST(Breeding, FillsTheFastEnd) {
+  const auto collected = [](double share) {
+    Breeding explorer(space(), 4, share);
+    Scorer scorer(encoding(), small_target(), 1);
+    FakeMeasurer measurer;
+    base::Monitor monitor;
+    std::set<std::uint64_t> seen;
+    std::vector<double> first, later;  // seconds; of the first round nothing is known
+    for (int round = 0; round < 6; ++round) {
+      const auto batch = explorer.propose(32, scorer);
+      EXPECT_EQ(batch.size(), 32u);
+      std::vector<datasets::Trial> trials;
+      for (const codegen::Candidate& candidate : batch) {
+        EXPECT_TRUE(seen.insert(codegen::hash(candidate)).second);
+        EXPECT_TRUE(space().valid(candidate));
+      }
+      measurer.measure(
+          batch,
+          [&](const tasks::Measured& measured) {
+            trials.push_back({0, batch[std::size_t(measured.position)], measured.program_hash, measured.measurement});
+            (round == 0 ? first : later).push_back(measured.measurement.seconds.front());
+          },
+          monitor);
+      explorer.told(trials);
+    }
+    return std::pair(base::median(first), base::quantile(later, 0.3));
+  };
+  const auto uniform = collected(0), half = collected(0.5);
+  EXPECT_EQ(uniform.first, half.first);    // drawn alike
+  EXPECT_LT(half.second, uniform.second);  // the fast end is fuller
 }
 
 // Programs of another target's space, some of which this target refuses: proposed in their order, each once.
