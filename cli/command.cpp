@@ -7,7 +7,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include "base/error.h"
@@ -179,6 +181,25 @@ std::string typed(const std::vector<std::string>& words) {
   throw UserError(message);
 }
 
+// Whether mpirun (Open MPI's, or one that speaks PMI) started this process among others.
+bool under_mpirun() {
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* const size = std::getenv(name);
+    if (size != nullptr && std::string_view(size) != "1") return true;
+  }
+  return false;
+}
+
+std::unique_ptr<base::Team> team_of(const Command& command) {
+  if (command.shares) return base::make_mpi_team();
+  std::vector<std::string> sharing;
+  for (const Command& each : commands()) {
+    if (each.shares) sharing.push_back(each.name);
+  }
+  throw UserError("mpirun", fmt::format("graft {} works alone; those that share their work: {}", command.name,
+                                        base::join(sharing, ", ")));
+}
+
 int run_command(const Command& command, const std::vector<std::string>& words, int name_words) {
   CLI::App app(command.help, "graft " + command.name);
   app.allow_extras();
@@ -222,10 +243,14 @@ int run_command(const Command& command, const std::vector<std::string>& words, i
     throw UserError(fmt::format("unknown flag '{}'{}", name, base::did_you_mean(name, flags.known())));
   }
 
+  const std::unique_ptr<base::Team> team = under_mpirun() ? team_of(command) : std::make_unique<base::Team>();
+  if (team->rank() > 0 && std::freopen("/dev/null", "w", stdout) == nullptr)  // rank 0 speaks for all
+    throw base::Failure("/dev/null cannot be opened");
   if (command.stops) catch_signals();
   Output output(json);
-  Progress progress(quiet);
-  Session session{std::uint64_t(seed), int(std::min<std::int64_t>(threads, 1024)), typed(words), output, progress};
+  Progress progress(quiet || team->rank() > 0);
+  Session session{
+      std::uint64_t(seed), int(std::min<std::int64_t>(threads, 1024)), typed(words), output, progress, *team};
   const int code = action(session);
   output.finish();
   return code;

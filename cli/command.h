@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/team.h"
 #include "cli/output.h"
 
 namespace graft::cli {
@@ -19,6 +20,7 @@ struct Session {
   std::string command_line;  // as typed, for provenance
   Output& output;
   Progress& progress;
+  base::Team& team;
 };
 
 // Returns the exit code.
@@ -51,7 +53,8 @@ struct Command {
   std::string help = {};  // one line
   std::vector<std::string> examples = {};
   Action (*declare)(Options&) = nullptr;
-  bool stops = false;  // looks at Progress::stop_requested: an interruption ends it at a safe place
+  bool stops = false;   // looks at Progress::stop_requested: an interruption ends it at a safe place
+  bool shares = false;  // under mpirun its ranks share the work; others are refused there
 };
 
 // In the order of the help (commands/table.cpp).

@@ -7,6 +7,7 @@ find_package(ZLIB REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(CLI11 REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(MPI REQUIRED COMPONENTS C)
 find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19)  # "19" alone is refused
 
 # Debian's dnnl-config.cmake insists on OpenCL's headers, which its package does not bring and a CPU does not need.

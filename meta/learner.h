@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/monitor.h"
+#include "base/team.h"
 #include "meta/cost_model.h"
 #include "meta/network.h"
 #include "meta/objectives.h"
@@ -20,12 +21,14 @@ namespace graft::meta {
 struct LearnerSettings {
   NetworkShape network;            // its inputs follow from the encoding
   std::string backend = "native";  // or "torch"
+  bool trees = false;              // boosted trees in place of networks, of learners that can have either
   std::int64_t steps = 0;          // outer steps, or trees; 0: the learner's default
   std::optional<Loss> loss;        // of learners that descend one; none: the learner's default
   int members = 1;                 // from 2 on: an ensemble of so many models, each trained on its own draw of rows
   bool guard = false;              // the support chooses between the model and scratch (models.h, kind "chosen")
   std::uint64_t seed = 1;
   int threads = 1;
+  base::Team* team = nullptr;        // whose ranks train the same model and share the tasks; none: alone
   TrainingRecord* record = nullptr;  // losses and checkpoints, where they are wanted
 };
 

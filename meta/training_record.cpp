@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
+#include "base/document.h"
 #include "base/hash.h"
 #include "datasets/hdf5.h"
 
@@ -35,6 +38,27 @@ void TrainingRecord::keep(const std::string& stage, bool last, const std::functi
 void TrainingRecord::losses(const std::string& stage, std::vector<float> values) {
   const std::lock_guard lock(mutex_);
   losses_[stage] = std::move(values);
+}
+
+void TrainingRecord::share(base::Team& team) {
+  base::Document own = base::Document::map();
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [stage, values] : losses_) {
+      base::Document list = base::Document::list();
+      for (const float value : values) list.push(double(value));
+      own.set(stage, std::move(list));
+    }
+  }
+  for (const std::string& text : team.gather(own.to_json())) {
+    const base::Document of_rank = base::parse_json(text, "losses of a rank");
+    for (const auto& [stage, values] : of_rank.as_map()) {
+      std::vector<float> list;
+      for (const base::Document& value : values.as_list())  // JSON has no infinities
+        list.push_back(value.is_null() ? std::numeric_limits<float>::quiet_NaN() : float(value.as_number()));
+      losses(stage, std::move(list));
+    }
+  }
 }
 
 std::string TrainingRecord::losses_csv() const {

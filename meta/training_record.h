@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/arrays.h"
+#include "base/team.h"
 
 namespace graft::meta {
 
@@ -28,6 +29,8 @@ class TrainingRecord {
   void keep(const std::string& stage, bool last, const std::function<base::Arrays()>& state);
 
   void losses(const std::string& stage, std::vector<float> values);
+  // Those of all ranks are everyone's from now on. Everyone calls it, once, in the end.
+  void share(base::Team& team);
   // "stage,step,loss", stages in the order of their names.
   std::string losses_csv() const;
 

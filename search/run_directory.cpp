@@ -6,7 +6,6 @@
 #include <cmath>
 #include <set>
 
-
 namespace graft::search {
 namespace {
 
@@ -36,9 +35,10 @@ base::Document head_of(const std::filesystem::path& path, const base::Document& 
     for (const auto& [key, value] : keys) {
       const std::string was = text(asked, key), is = text(request, key);
       if (was == is) continue;
-      throw base::UserError(path.string(), fmt::format("this run was made with {} {}, not {}; give the same again or choose "
-                                                       "another folder with --out",
-                                                       key, was, is));
+      throw base::UserError(path.string(),
+                            fmt::format("this run was made with {} {}, not {}; give the same again or choose "
+                                        "another folder with --out",
+                                        key, was, is));
     }
     return known;
   }
@@ -72,8 +72,9 @@ std::vector<Build> read_builds(const std::filesystem::path& path, const std::vec
     const auto known =
         std::find_if(trials.begin(), trials.end(), [&](const datasets::Trial& trial) { return trial.index == index; });
     if (known == trials.end()) {
-      throw base::UserError(entry.at("trial").place(),
-                            fmt::format("the journal has no trial {}; remove this file to build the best again", index));
+      throw base::UserError(
+          entry.at("trial").place(),
+          fmt::format("the journal has no trial {}; remove this file to build the best again", index));
     }
     Build build{*known, entry.at("pipeline").as_string()};
     build.trial.measurement = datasets::measurement_from(entry.at("measurement"));
@@ -120,6 +121,21 @@ RunContent read_run(const std::filesystem::path& path) {
   content.journal = datasets::read_journal(path / journal_name);
   content.builds = read_builds(path, content.journal.trials);
   return content;
+}
+
+std::string packed_run(const std::filesystem::path& path) {
+  base::Document files = base::Document::map();
+  for (const char* const name : {request_name, journal_name, builds_name}) {
+    if (std::filesystem::exists(path / name)) files.set(name, base::read_file(path / name));
+  }
+  return files.to_json();
+}
+
+void unpack_run(std::string_view text, const std::filesystem::path& path) {
+  const base::Document files = base::parse_json(text, "packed run");
+  files.only_keys({request_name, journal_name, builds_name});
+  prepared(path);
+  for (const auto& [name, content] : files.as_map()) base::replace_file(path / name, content.as_string());
 }
 
 std::vector<datasets::Trial> best_trials(const std::vector<datasets::Trial>& trials, const codegen::Workload& workload,

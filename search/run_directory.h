@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/document.h"
@@ -53,6 +54,10 @@ struct RunContent {
   std::vector<Build> builds;
 };
 RunContent read_run(const std::filesystem::path& path);
+
+// All of a run in one text, and a folder made of such a text: how a team's ranks begin with the same one.
+std::string packed_run(const std::filesystem::path& path);
+void unpack_run(std::string_view text, const std::filesystem::path& path);
 
 // The fastest `ok` trials of a workload with distinct programs, fastest first, at most `count`.
 std::vector<datasets::Trial> best_trials(const std::vector<datasets::Trial>& trials, const codegen::Workload& workload,

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -12,7 +15,9 @@
 #include "cli/commands/common.h"
 #include "codegen/schedule/space.h"
 #include "datasets/episodes.h"
+#include "search/explorers/breeding.h"
 #include "search/explorers/listed.h"
+#include "tasks/divided.h"
 
 namespace graft::cli {
 namespace {
@@ -23,6 +28,7 @@ struct Flags {
   std::vector<std::string> workloads, programs, platforms = {"native"};
   std::string explorer = "random", out;
   std::int64_t samples = 0;
+  double evolved = 0;
   SpaceFlag space;
   MeasureFlags measure;
 };
@@ -76,6 +82,9 @@ class Pool {
 };
 
 void check(const Flags& flags) {
+  if (flags.evolved > 1) throw base::UserError("--evolved", "a share of the samples: 0 to 1");
+  if (flags.evolved > 0 && !(flags.explorer == "random" && flags.programs.empty()))
+    throw base::UserError("--evolved", "goes with the random explorer");
   if (flags.programs.empty()) {
     if (flags.workloads.empty()) throw base::UserError("WORKLOAD", "nothing to collect; name workloads, or --programs");
     return;
@@ -103,6 +112,7 @@ base::Document request_of(const Flags& flags, const Session& session, const std:
     for (const std::string& file : flags.programs) pool.push(file_hash(file));
     request.set("programs", std::move(pool));
   }
+  if (flags.evolved > 0) request.set("evolved", flags.evolved);
   flags.space.put(request);
   flags.measure.put(request);
   return request;
@@ -153,6 +163,34 @@ void restore_run(const std::filesystem::path& out, const base::Document& request
   std::filesystem::rename(part, folder);
 }
 
+// The run of a team: rank 0's is kept in `folder`, every other rank has a copy for as long as it lives.
+class TeamRun {
+ public:
+  TeamRun(base::Team& team, const std::filesystem::path& folder, const base::Document& request,
+          const base::Document& context) {
+    if (team.rank() == 0) run_.emplace(folder, request, context);
+    const std::string kept = team.gather(team.rank() == 0 && team.size() > 1 ? search::packed_run(folder) : "").front();
+    if (team.rank() == 0) return;
+    std::string name = (std::filesystem::temp_directory_path() / "graft-rank-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw base::Failure(fmt::format("{}: cannot be made", name));
+    copy_ = name;
+    search::unpack_run(kept, copy_);
+    run_.emplace(copy_, request, context);
+  }
+  ~TeamRun() {
+    run_.reset();
+    std::error_code ignored;
+    if (!copy_.empty()) std::filesystem::remove_all(copy_, ignored);
+  }
+  TeamRun(const TeamRun&) = delete;
+  TeamRun& operator=(const TeamRun&) = delete;
+  search::RunDirectory& get() { return *run_; }
+
+ private:
+  std::filesystem::path copy_;
+  std::optional<search::RunDirectory> run_;
+};
+
 // Of one platform. False when it was interrupted.
 bool collect_on(const tasks::Platform& platform, const std::filesystem::path& out, const Flags& flags,
                 const std::vector<codegen::Workload>& workloads, const Pool& pool, tasks::Shared& shared,
@@ -166,10 +204,14 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
   }
   search::make_explorer(flags.explorer, spaces.front(),
                         session.seed);  // refuses an unknown name before there is a folder
-  const auto measurer = tasks::make_measurer(platform, flags.measure.settings(0), &shared);
+  auto measurer = tasks::make_measurer(platform, flags.measure.settings(0), &shared);
+  if (session.team.size() > 1) measurer = tasks::make_divided_measurer(std::move(measurer), session.team);
+  base::TeamMonitor monitor(session.team, session.progress);
   const base::Document request = request_of(flags, session, workloads, platform);
-  restore_run(out, request);
-  search::RunDirectory run(folder, request, context_of(session));
+  const bool keeps = session.team.rank() == 0;
+  if (keeps) restore_run(out, request);
+  TeamRun team_run(session.team, folder, request, context_of(session));
+  search::RunDirectory& run = team_run.get();
   if (!run.journal().trials().empty()) {
     session.progress.note(
         fmt::format("{}: continues, {} trials are recorded", folder.string(), run.journal().trials().size()));
@@ -191,11 +233,12 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
     }
     settings.batch = int(std::min<std::int64_t>(settings.trials, 64));
     settings.seed = base::hash_combine(session.seed, codegen::hash(workloads[w]));
+    if (flags.evolved > 0) explorer = std::make_unique<search::Breeding>(spaces[w], settings.seed, flags.evolved);
     settings.threads = session.threads;
     search::Tuning tuning(spaces[w], features::encodings().front(), nullptr, *measurer, run, settings,
                           std::move(explorer));
     tuning.platform = platform.name;
-    complete = run_rounds(tuning, settings.trials, session.progress);
+    complete = run_rounds(tuning, settings.trials, monitor);
     std::vector<double> seconds;
     for (const datasets::Trial& trial : tuning.trials()) {
       if (trial.measurement.status == datasets::Status::ok) seconds.push_back(datasets::seconds_of(trial.measurement));
@@ -212,7 +255,7 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
     row.set("statuses", status_counts(tuning.trials()));
     rows.push(std::move(row));
   }
-  if (!run.journal().trials().empty())
+  if (keeps && !run.journal().trials().empty())
     write(out, platform, run, request, search::read_run(folder).journal.head.at("context"));
 
   json.set("platform", platform.name)
@@ -277,7 +320,8 @@ Command collect_command() {
               {"graft collect 'matmul(m=512,n=512,k=512)' resnet18.C2 --platform native:v3 --samples 300 --out v3.h5",
                "graft collect suite:shipped --platform model:sifive-p450 --samples 420 --out p450.h5",
                "graft collect suite:shipped --platform model:cortex-a53,model:cortex-a72 --samples 420 --out data",
-               "graft collect --programs v3.h5 --platform native:v4 --out common-v4.h5"},
+               "graft collect --programs v3.h5 --platform native:v4 --out common-v4.h5",
+               "mpirun --hostfile HOSTS --map-by node --bind-to none graft collect suite:resnet18 --out r18.h5"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
             options.positionals("WORKLOAD", flags->workloads,
@@ -293,6 +337,9 @@ Command collect_command() {
             options.list("programs", flags->programs,
                          "datasets whose programs are measured, in place of drawing some: to compare platforms on the "
                          "same ones");
+            options.number("evolved", flags->evolved, 0,
+                           "share of the samples that are bred from the fastest so far, for more programs among the "
+                           "fast ones; 0: all uniform over the space, as a sample to judge on must be");
             options.text("explorer", flags->explorer, "random, or another explorer (which then works without a model)");
             options.text(
                 "out", flags->out,
@@ -303,7 +350,8 @@ Command collect_command() {
             flags->measure.declare(options);
             return [flags](Session& session) { return collect(*flags, session); };
           },
-          .stops = true};
+          .stops = true,
+          .shares = true};
 }
 
 }  // namespace graft::cli

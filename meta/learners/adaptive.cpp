@@ -11,7 +11,7 @@ class AdaptiveLearner final : public Learner {
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
     Members members;
-    for (const std::string_view name : {"residual", "pooled", "scratch"})
+    for (const std::string_view name : {"residual", settings.trees ? "gbt" : "pooled", "scratch"})
       members.push_back(make_learner(name)->train(tasks, settings, monitor));
     return make_chosen_model(std::move(members));
   }

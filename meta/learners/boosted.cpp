@@ -1,4 +1,6 @@
 // Boosted trees: on all source platforms alike, or on nothing before there is a support.
+#include "meta/learners/boosted.h"
+
 #include <algorithm>
 #include <array>
 
@@ -15,6 +17,9 @@ namespace {
 // pairs.
 constexpr std::int64_t default_trees = 400;
 constexpr Loss default_loss = Loss::squared;
+
+}  // namespace
+
 BoostingSettings training_trees(const LearnerSettings& settings) {
   BoostingSettings out;
   out.trees = settings.steps > 0 ? settings.steps : default_trees;
@@ -25,6 +30,8 @@ BoostingSettings training_trees(const LearnerSettings& settings) {
   out.threads = settings.threads;
   return out;
 }
+
+namespace {
 
 // The grid that fine-tuning is chosen from, what it is when there is no second platform to choose on, and what it is
 // for trees that start from nothing.
@@ -44,6 +51,8 @@ Rows rows_of(std::span<const Examples> groups, Loss loss) {
   return {tree_rows(all.programs), std::move(all.objective)};
 }
 
+}  // namespace
+
 DecisionForest trained_forest(std::span<const Examples> groups, Loss loss, const BoostingSettings& settings,
                               std::string_view name, base::Monitor& monitor) {
   const Rows rows = rows_of(groups, loss);
@@ -54,6 +63,8 @@ DecisionForest trained_forest(std::span<const Examples> groups, Loss loss, const
     monitor.progress(name, tree, settings.trees);
   });
 }
+
+namespace {
 
 using Table = std::array<std::array<std::array<double, tuning_trees.size()>, tuning_rates.size()>, tuning_shots.size()>;
 

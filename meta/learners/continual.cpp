@@ -70,18 +70,9 @@ base::Arrays more_sources(const CostModel& model, const TaskSet& tasks, const Le
                           base::Monitor& monitor) {
   base::Arrays state = model.state();
   SourceBasis basis = basis_from(state);
-  const std::vector<PreparedGroup> groups = prepared(basis.normalisation, tasks.groups);
-  const std::vector<std::string> names = platforms(tasks);
-  std::vector<std::vector<float>> thetas = train_sources(basis.shape, groups, names, settings, monitor);
-  for (std::size_t p = 0; p < names.size(); ++p) {
-    const auto same = std::find(basis.platforms.begin(), basis.platforms.end(), names[p]);
-    if (same != basis.platforms.end()) {
-      basis.thetas[std::size_t(same - basis.platforms.begin())] = std::move(thetas[p]);
-    } else {
-      basis.platforms.push_back(names[p]);
-      basis.thetas.push_back(std::move(thetas[p]));
-    }
-  }
+  LearnerSettings alike = settings;
+  alike.trees = !basis.forests.empty();
+  add_sources(basis, tasks, alike, monitor);
   if (model.kind() == "residual") return make_residual_model(std::move(basis))->state();
   if (model.kind() == "nearest") return make_nearest_model(std::move(basis))->state();
   if (model.kind() == "bayes-ridge") return make_bayes_ridge_model(std::move(basis), {})->state();
@@ -101,9 +92,11 @@ std::unique_ptr<CostModel> continued(const CostModel& model, std::int64_t known,
     return model_from(kind, more_sources(model, tasks, settings, monitor));
   if (kind == "chosen") {
     Members members;
-    for (const auto& member : members_from(model.state(), kind))
-      members.push_back(member->kind() == "scratch" ? model_from("scratch", member->state())
-                                                    : continued(*member, known, tasks, settings, monitor));
+    for (const auto& member : members_from(model.state(), kind)) {  // pooled trees stay what they are
+      const bool stays = member->kind() == "scratch" || member->kind() == "gbt";
+      members.push_back(stays ? model_from(std::string(member->kind()), member->state())
+                              : continued(*member, known, tasks, settings, monitor));
+    }
     return make_chosen_model(std::move(members));
   }
   throw base::UserError("--base",

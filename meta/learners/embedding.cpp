@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/parallel.h"
+#include "base/team.h"
 #include "meta/learners/episodes.h"
 #include "meta/learners/learners.h"
 #include "meta/learners/training.h"
@@ -167,24 +167,29 @@ class EpisodicLearner final : public Learner {
     Adam adam(embedding.theta.size()), mean_adam(embedding.heads.size()), scale_adam(1);
     const Changing changing[] = {{&embedding.theta, &adam}, {&embedding.heads, &mean_adam}, {&log_scale, &scale_adam}};
     Stage stage = stage_of(settings, "episodes", monitor);
+    stage.team = settings.team;
     stage.steps = settings.steps > 0 ? settings.steps : episode_steps;
     run(stage, changing, [&](std::int64_t step) {
       const Head prior = prior_of(kind_, embedding.heads, log_scale.front());
-      std::vector<EmbeddingGradient<float>> parts(std::size_t{tasks_per_step});
-      base::parallel_for(tasks_per_step, settings.threads, [&](std::int64_t t) {
+      // Of each task: by theta, by the mean, by the scale, and the loss.
+      const auto parts = base::divided(team_of(settings), tasks_per_step, settings.threads, [&](std::int64_t t) {
         base::Stream stream(settings.seed, stage.name, std::uint64_t(step * tasks_per_step + t));
         const Episode task = draw_episode(platforms, loss, stream);
-        parts[std::size_t(t)] = embedding_gradient<float>(*network, embedding.theta, prior, task.support,
-                                                          measured(task.support_rows), task.query);
+        EmbeddingGradient<float> part = embedding_gradient<float>(*network, embedding.theta, prior, task.support,
+                                                                  measured(task.support_rows), task.query);
+        for (const auto value : part.mean) part.theta.push_back(float(value));
+        part.theta.push_back(float(part.log_scale));
+        part.theta.push_back(part.query_loss);
+        return std::move(part.theta);
       });
       std::vector<float> by_theta(embedding.theta.size(), 0.0f), by_mean(embedding.heads.size(), 0.0f), by_scale{0.0f};
       const float share = 1.0f / float(tasks_per_step);
       float query_loss = 0;
-      for (const EmbeddingGradient<float>& part : parts) {
-        query_loss += share * part.query_loss;
-        for (std::size_t i = 0; i < by_theta.size(); ++i) by_theta[i] += share * part.theta[i];
-        for (std::size_t i = 0; i < by_mean.size(); ++i) by_mean[i] += share * float(part.mean[i]);
-        by_scale[0] += share * float(part.log_scale);
+      for (const std::vector<float>& part : parts) {
+        query_loss += share * part.back();
+        for (std::size_t i = 0; i < by_theta.size(); ++i) by_theta[i] += share * part[i];
+        for (std::size_t i = 0; i < by_mean.size(); ++i) by_mean[i] += share * part[by_theta.size() + i];
+        by_scale[0] += share * part[by_theta.size() + by_mean.size()];
       }
       const double left = 1 - double(step) / double(stage.steps);
       adam.step(embedding.theta, by_theta, 3e-4 * left);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "base/parallel.h"
+#include "base/team.h"
 #include "meta/learners/descents.h"
 #include "meta/learners/episodes.h"
 #include "meta/learners/inner_loop.h"
@@ -116,27 +116,31 @@ class MetaGradientLearner final : public Learner {
     std::vector<float>& rates = out.rates.values;
     Adam adam(out.theta.size()), rates_adam(rates.size());
     Stage stage = stage_of(settings, name, monitor);
+    stage.team = settings.team;
     stage.steps = ((settings.steps > 0 ? settings.steps : meta_.outer_steps) + share - 1) / share;
     const Changing changing[] = {{&out.theta, &adam}, {&rates, &rates_adam}};
     run(stage, changing, [&](std::int64_t step) {
       const double progress = double(step) / double(stage.steps), left = 1 - progress;
       const OuterRule rule = meta_.anneals && progress < 0.3 ? OuterRule::first_order : meta_.rule;
       const std::vector<double> step_weights = weights_of_steps(meta_, progress);
-      std::vector<MetaGradient<float>> parts(std::size_t(meta_.tasks_per_step));
-      base::parallel_for(meta_.tasks_per_step, settings.threads, [&](std::int64_t t) {
+      // Of each task: by theta, by the rates, and the loss.
+      const auto parts = base::divided(team_of(settings), meta_.tasks_per_step, settings.threads, [&](std::int64_t t) {
         base::Stream stream(settings.seed, name, std::uint64_t(step * meta_.tasks_per_step + t));
         const Episode task = draw_episode(platforms, loss_of(settings), stream);
-        parts[std::size_t(t)] =
+        MetaGradient<float> part =
             meta_gradient<float>(network, rule, out.rates, out.theta, task.support, task.query, step_weights);
+        part.theta.insert(part.theta.end(), part.rates.begin(), part.rates.end());
+        part.theta.push_back(part.query_loss);
+        return std::move(part.theta);
       });
-      // Summed in order, so that the number of threads changes nothing.
+      // Summed in order, so that the number of threads and ranks changes nothing.
       std::vector<float> gradient(out.theta.size(), 0.0f), by_rates(rates.size(), 0.0f);
       const float weight = 1.0f / float(meta_.tasks_per_step);
       float loss = 0;
-      for (const MetaGradient<float>& part : parts) {
-        loss += weight * part.query_loss;
-        for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += weight * part.theta[i];
-        for (std::size_t i = 0; i < rates.size(); ++i) by_rates[i] += weight * part.rates[i];
+      for (const std::vector<float>& part : parts) {
+        loss += weight * part.back();
+        for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += weight * part[i];
+        for (std::size_t i = 0; i < rates.size(); ++i) by_rates[i] += weight * part[gradient.size() + i];
       }
       for (const ParameterBlock& block : network.layout()) {  // a context begins at 0 for every task
         if (block.context) std::fill_n(gradient.begin() + block.offset, block.size, 0.0f);

@@ -8,10 +8,8 @@
 
 namespace graft::meta {
 
-// The parameters of a network for each named platform, trained on its groups alone; side by side.
-std::vector<std::vector<float>> train_sources(const NetworkShape& shape, std::span<const PreparedGroup> groups,
-                                              const std::vector<std::string>& platforms,
-                                              const LearnerSettings& settings, base::Monitor& monitor);
+// The basis with the tasks' platforms besides, as networks of its shape or, where settings.trees says so, as forests.
+void add_sources(SourceBasis& basis, const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor);
 
 // Of all platforms of the tasks, in the shape that fits them (fitting_shape).
 SourceBasis train_basis(const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor);

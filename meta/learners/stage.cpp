@@ -43,6 +43,12 @@ void run(const Stage& stage, std::span<const Changing> changing, const std::func
   if (stage.record != nullptr) {
     if (const auto known = stage.record->checkpoint(key)) first = resume(*known, changing, losses);
   }
+  if (stage.team != nullptr) {
+    for (const std::string& other : stage.team->gather(std::to_string(first))) {
+      if (other != std::to_string(first))
+        throw base::Failure("ranks found different checkpoints: their folder must be the same one for all");
+    }
+  }
   for (std::int64_t k = first; k < stage.steps; ++k) {
     const bool stopping = stage.monitor->stop_requested();
     if (stage.record != nullptr && k > 0)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/monitor.h"
+#include "base/team.h"
 #include "meta/learners/adam.h"
 #include "meta/training_record.h"
 
@@ -25,10 +26,11 @@ struct Stage {
   std::int64_t steps = 0;
   TrainingRecord* record = nullptr;  // may be null
   base::Monitor* monitor = nullptr;
+  base::Team* team = nullptr;  // whose ranks take every step together; null: taken alone
 };
 
 // step(k) for k = 0, 1, ..: gives its loss. It must depend on k and on what is changing alone. Throws Failure when
-// the monitor asks to stop, with a checkpoint left behind.
+// the monitor asks to stop, with a checkpoint left behind, or when ranks of the team found different checkpoints.
 void run(const Stage& stage, std::span<const Changing> changing, const std::function<float(std::int64_t)>& step);
 
 // Failure "stopped by request" if the monitor asks for it.

@@ -58,6 +58,11 @@ void train_pooled(const Network& network, std::vector<float>& theta, std::span<c
   });
 }
 
+base::Team& team_of(const LearnerSettings& settings) {
+  static base::Team alone;
+  return settings.team == nullptr ? alone : *settings.team;
+}
+
 Stage stage_of(const LearnerSettings& settings, std::string name, base::Monitor& monitor) {
   return {std::move(name), settings.seed, 0, settings.record, &monitor};
 }

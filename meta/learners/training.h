@@ -44,6 +44,9 @@ struct PooledSettings {
 void train_pooled(const Network& network, std::vector<float>& theta, std::span<const PreparedGroup> groups,
                   const PooledSettings& settings, Stage stage);
 
+// Who shares the tasks.
+base::Team& team_of(const LearnerSettings& settings);
+
 // A stage of a training with these settings.
 Stage stage_of(const LearnerSettings& settings, std::string name, base::Monitor& monitor);
 

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -39,7 +40,7 @@ std::vector<double> weights_from(const base::Arrays& arrays, const SourceBasis& 
 }
 
 std::vector<double> equal_shares(const SourceBasis& basis) {
-  return std::vector<double>(basis.thetas.size(), 1.0 / double(basis.thetas.size()));
+  return std::vector<double>(basis.platforms.size(), 1.0 / double(basis.platforms.size()));
 }
 
 // Of ridge regression: (squares) (weights - prior) = moments, with the penalty on the diagonal.
@@ -79,7 +80,7 @@ class BasisModel : public CostModel {
  public:
   BasisModel(std::shared_ptr<const SourceBasis> basis, std::vector<double> weights)
       : basis_(std::move(basis)), weights_(std::move(weights)) {
-    assert(!basis_->thetas.empty() && weights_.size() == basis_->thetas.size());
+    assert(!weights_.empty() && weights_.size() == basis_->platforms.size());
   }
   Scores score(const features::Encoded& programs) const override {
     return certain(combined(basis_->predict(programs), weights_));
@@ -147,7 +148,7 @@ class NearestModel final : public BasisModel {
   using BasisModel::BasisModel;
 
   std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
-    const std::size_t sources = basis_->thetas.size();
+    const std::size_t sources = basis_->platforms.size();
     std::vector<double> agreement(sources, 0.0);
     bool informed = false;
     for (const Examples& group : support) {
@@ -175,16 +176,56 @@ class NearestModel final : public BasisModel {
 }  // namespace
 
 base::Matrix SourceBasis::predict(const features::Encoded& programs) const {
-  const features::Encoded x = normalisation.apply(programs);
-  base::Matrix out(x.programs(), std::int64_t(thetas.size()));
+  base::Matrix out(programs.programs(), std::int64_t(platforms.size()));
   if (out.rows == 0) return out;
-  const auto network = make_network(shape);
   std::vector<float> scores(std::size_t(out.rows), 0.0f);
+  const auto put_column = [&](std::size_t s) {
+    for (std::int64_t p = 0; p < out.rows; ++p) out.at(p, std::int64_t(s)) = scores[std::size_t(p)];
+  };
+  if (!forests.empty()) {
+    const base::Matrix rows = tree_rows(programs);
+    for (std::size_t s = 0; s < scorers.size(); ++s) {
+      scorers[s]->score(rows, scores);
+      put_column(s);
+    }
+    return out;
+  }
+  const features::Encoded x = normalisation.apply(programs);
+  const auto network = make_network(shape);
   for (std::size_t s = 0; s < thetas.size(); ++s) {
     network->score(thetas[s], inputs_of(x), scores);
-    for (std::int64_t p = 0; p < out.rows; ++p) out.at(p, std::int64_t(s)) = scores[std::size_t(p)];
+    put_column(s);
   }
   return out;
+}
+
+namespace {
+
+template <class T>
+void put_at(std::vector<T>& all, std::size_t place, T value) {
+  if (place == all.size()) all.emplace_back();
+  all[place] = std::move(value);
+}
+
+std::size_t place_of(SourceBasis& basis, const std::string& platform) {
+  const auto known = std::find(basis.platforms.begin(), basis.platforms.end(), platform);
+  const std::size_t place = std::size_t(known - basis.platforms.begin());
+  put_at(basis.platforms, place, platform);
+  return place;
+}
+
+}  // namespace
+
+void add(SourceBasis& basis, const std::string& platform, std::vector<float> theta) {
+  assert(basis.forests.empty());
+  put_at(basis.thetas, place_of(basis, platform), std::move(theta));
+}
+
+void add(SourceBasis& basis, const std::string& platform, DecisionForest forest) {
+  assert(basis.thetas.empty());
+  const std::size_t place = place_of(basis, platform);
+  put_at(basis.scorers, place, std::shared_ptr<const ForestScorer>(std::make_shared<ForestScorer>(forest)));
+  put_at(basis.forests, place, std::move(forest));
 }
 
 void put(const SourceBasis& basis, base::Arrays& arrays) {
@@ -192,17 +233,44 @@ void put(const SourceBasis& basis, base::Arrays& arrays) {
   put(basis.shape, arrays);
   arrays.attributes["platforms"] = base::join(basis.platforms, "\n");
   for (std::size_t s = 0; s < basis.thetas.size(); ++s) put_values(arrays, fmt::format("theta/{}", s), basis.thetas[s]);
+  if (basis.forests.empty()) return;
+  DecisionForest all;  // one platform's trees after the other's
+  all.features = basis.forests.front().features;
+  std::vector<std::int64_t> trees;
+  for (const DecisionForest& forest : basis.forests) {
+    append(all, forest);
+    trees.push_back(forest.trees());
+  }
+  put(all, arrays);
+  put_integers(arrays, "source_trees", trees);
 }
 
 SourceBasis basis_from(const base::Arrays& arrays) {
   SourceBasis basis;
   basis.normalisation = normalisation_from(arrays);
   basis.shape = shape_from(arrays, basis.normalisation.features());
-  for (const std::string_view name : base::split(attribute_of(arrays, "platforms"), '\n'))
-    basis.platforms.emplace_back(name);
-  for (std::size_t s = 0; s < basis.platforms.size(); ++s) {
-    basis.thetas.push_back(values_of(arrays, fmt::format("theta/{}", s), parameter_count(basis.shape)));
+  const std::vector<std::string_view> platforms = base::split(attribute_of(arrays, "platforms"), '\n');
+  const bool of_trees = arrays.attributes.contains("source_trees");
+  const DecisionForest all = of_trees ? forest_from(arrays) : DecisionForest{};
+  std::vector<std::int64_t> ends;  // of each platform's trees
+  if (of_trees) {
+    ends = integers_of(arrays, "source_trees", 0);
+    for (const std::int64_t count : ends) {
+      if (count > all.trees()) throw base::UserError("attribute 'source_trees': more than there are");
+    }
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    if (ends.size() != platforms.size() || ends.back() != all.trees() || all.features != basis.normalisation.features())
+      throw base::UserError("attribute 'source_trees': not of these platforms and trees");
   }
+  for (std::size_t s = 0; s < platforms.size(); ++s) {
+    const std::string name(platforms[s]);
+    if (of_trees) {
+      add(basis, name, part(all, s == 0 ? 0 : ends[s - 1], ends[s]));
+    } else {
+      add(basis, name, values_of(arrays, fmt::format("theta/{}", s), parameter_count(basis.shape)));
+    }
+  }
+  if (basis.platforms.size() != platforms.size()) throw base::UserError("attribute 'platforms': one is named twice");
   return basis;
 }
 

@@ -34,17 +34,23 @@ struct EmbeddingState {
 };
 std::unique_ptr<CostModel> make_embedding_model(EmbeddingState state);
 
-// One network per source platform, trained on -log seconds centred per workload, so that their scores are in one unit.
+// One network, or one forest, per source platform, trained on -log seconds centred per workload, so that their scores
+// are in one unit.
 struct SourceBasis {
   std::vector<std::string> platforms;
-  NetworkShape shape;
   Normalisation normalisation;
-  std::vector<std::vector<float>> thetas;  // one per platform
+  NetworkShape shape;
+  std::vector<std::vector<float>> thetas;                    // one per platform; none where there are forests
+  std::vector<DecisionForest> forests;                       // one per platform; none where there are networks
+  std::vector<std::shared_ptr<const ForestScorer>> scorers;  // of the forests
 
   // programs x platforms: what each source would score.
   base::Matrix predict(const features::Encoded& programs) const;
 };
 
+// A platform more; one that is known is replaced.
+void add(SourceBasis& basis, const std::string& platform, std::vector<float> theta);
+void add(SourceBasis& basis, const std::string& platform, DecisionForest forest);
 void put(const SourceBasis& basis, base::Arrays& arrays);
 SourceBasis basis_from(const base::Arrays& arrays);
 

@@ -47,6 +47,7 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> kHeavy = {
     {"nlohmann/", {"base"}},
     {"yaml-cpp/", {"base"}},
     {"zlib.h", {"base"}},
+    {"mpi.h", {"base/mpi"}},
     {"llvm/", {"codegen/machine"}},
     {"lld/", {"codegen/machine"}},
     {"hdf5", {"datasets"}},

@@ -57,6 +57,22 @@ TEST_P(Continued, LearnsTheNewAndKeepsTheOld) {
   EXPECT_NE(after->score(fresh.groups.front().features).mean, before->score(fresh.groups.front().features).mean);
 }
 
+TEST(ContinuedModel, ForestsComeBesideForests) {
+  const TaskSet all = synthetic::make({.platforms = 4}), fresh = only_platforms(all, {"p3"});
+  LearnerSettings settings;
+  settings.trees = true;
+  settings.steps = 60;
+  base::Monitor monitor;
+  for (const char* const name : {"residual", "adaptive"}) {
+    const auto before = make_learner(name)->train(without_platform(all, "p3"), settings, monitor);
+    settings.trees = false;  // the model says what it is made of
+    const auto after = continued(*before, 3, fresh, settings, monitor);
+    settings.trees = true;
+    EXPECT_GT(quality(*after, all, "p3", 0), quality(*before, all, "p3", 0)) << name;
+    EXPECT_GE(quality(*after, all, "p0", 20), 0.97 * quality(*before, all, "p0", 20)) << name;
+  }
+}
+
 TEST(ContinuedModel, APlatformMeasuredAgainKeepsItsPlace) {
   const TaskSet all = synthetic::make({});
   LearnerSettings settings;

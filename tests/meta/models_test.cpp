@@ -335,7 +335,15 @@ TEST(RandomModel, ScoresAreAFunctionOfFeaturesAndSeed) {
 }
 
 // Every learner on a small task set: the model it makes, the same adapted, and both through a file.
-class EveryLearner : public testing::TestWithParam<std::tuple<std::string, NetworkKind>> {
+class EveryLearner : public testing::TestWithParam<std::tuple<std::string, NetworkKind, bool>> {
+ public:
+  static std::string test_name(const testing::TestParamInfo<ParamType>& tested) {
+    std::string name = std::get<0>(tested.param);
+    std::erase(name, '-');
+    std::replace(name.begin(), name.end(), '+', 'p');
+    return name + "_" + (std::get<2>(tested.param) ? "trees" : std::string(name_of(std::get<1>(tested.param))));
+  }
+
  protected:
   static std::string learner() { return std::get<0>(GetParam()); }
   static NetworkKind kind() { return std::get<1>(GetParam()); }
@@ -345,6 +353,7 @@ class EveryLearner : public testing::TestWithParam<std::tuple<std::string, Netwo
     out.network.kind = kind();
     out.network.tree = {10, 8, 3};
     out.steps = 20;
+    out.trees = std::get<2>(GetParam());
     return out;
   }
   static TaskSet all() {
@@ -415,8 +424,7 @@ TEST_P(EveryLearner, StateRoundTrips) {
 
 TEST_P(EveryLearner, FileRoundTrips) {
   const features::Encoding& encoding = features::encodings().front();
-  const auto path =
-      std::filesystem::path(testing::TempDir()) / ("graft_model_" + learner() + std::string(name_of(kind())) + ".h5");
+  const auto path = std::filesystem::path(testing::TempDir()) / ("graft_model_" + test_name({GetParam(), 0}) + ".h5");
   const auto model = train(settings())->adapted(support());
   base::Document provenance;
   provenance.set("learner", learner()).set("seed", 1);
@@ -434,13 +442,14 @@ INSTANTIATE_TEST_SUITE_P(All, EveryLearner,
                                                           "fomaml", "reptile", "anil", "meta-sgd", "maml++", "cavia",
                                                           "hyper", "pooled-head", "r2d2", "matching", "proto", "latent",
                                                           "bayes-ridge", "adaptive", "gbt", "gbt-scratch", "random"),
-                                          testing::Values(NetworkKind::mlp, NetworkKind::treegru)),
-                         [](const auto& tested) {
-                           std::string name = std::get<0>(tested.param);
-                           std::erase(name, '-');
-                           std::replace(name.begin(), name.end(), '+', 'p');
-                           return name + "_" + std::string(name_of(std::get<1>(tested.param)));
-                         });
+                                          testing::Values(NetworkKind::mlp, NetworkKind::treegru),
+                                          testing::Values(false)),
+                         EveryLearner::test_name);
+// Those whose sources may be forests.
+INSTANTIATE_TEST_SUITE_P(OfTrees, EveryLearner,
+                         testing::Combine(testing::Values("nearest", "ridge", "residual", "bayes-ridge", "adaptive"),
+                                          testing::Values(NetworkKind::mlp), testing::Values(true)),
+                         EveryLearner::test_name);
 
 TEST(Learners, AnalyticIsTheFirstColumnOfItsEncodingAndOfNoOther) {
   TaskSet tasks = synthetic::make({});

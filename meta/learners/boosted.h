@@ -1,0 +1,21 @@
+// Boosted trees on groups of measurements, for the learners that are made of them.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/monitor.h"
+#include "meta/learner.h"
+#include "meta/models/boosting.h"
+#include "meta/models/forest.h"
+
+namespace graft::meta {
+
+// How a forest is grown from data sets: settings.steps trees, or as many as have proved good.
+BoostingSettings training_trees(const LearnerSettings& settings);
+
+// A forest that starts from nothing. Failure when the monitor asks to stop.
+DecisionForest trained_forest(std::span<const Examples> groups, Loss loss, const BoostingSettings& settings,
+                              std::string_view name, base::Monitor& monitor);
+
+}  // namespace graft::meta

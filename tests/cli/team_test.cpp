@@ -1,0 +1,116 @@
+// The program under mpirun, two ranks on this machine.
+#include <algorithm>
+#include <filesystem>
+
+#include "datasets/dataset.h"
+#include "datasets/hdf5.h"
+#include "tests/cli/support.h"
+
+namespace graft::cli {
+namespace {
+
+base::Finished ranks(const std::string& count, const std::vector<std::string>& arguments) {
+  // As root (in a container) mpirun runs only where it is told so twice.
+  std::vector<std::string> command = {"env",
+                                      "OMPI_ALLOW_RUN_AS_ROOT=1",
+                                      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                                      "mpirun",
+                                      "--oversubscribe",
+                                      "--bind-to",
+                                      "none",
+                                      "--mca",
+                                      "btl_vader_single_copy_mechanism",
+                                      "none",
+                                      "-n",
+                                      count,
+                                      GRAFT_PROGRAM};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return base::run_process(command, std::chrono::minutes(2));
+}
+
+class Ranks : public ::testing::Test {
+ protected:
+  base::Folder folder_;
+  std::string file(const std::string& name) { return (folder_ / name).string(); }
+  std::vector<std::string> collect(const std::string& out, const char* samples) {
+    return {"collect", small, other, "--platform", "model:cortex-a53", "--samples", samples, "--out", file(out)};
+  }
+};
+
+TEST_F(Ranks, CollectTheSameTrialsAsOneProcess) {
+  ASSERT_EQ(graft(collect("one.h5", "40")).exit_code, 0);
+  const base::Finished first = ranks("2", collect("two.h5", "23"));  // and go on with three
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(lines_in(first.out), 5u) << first.out;  // of one rank
+  const base::Finished second = ranks("3", collect("two.h5", "40"));
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_NE(second.err.find("46 trials are recorded"), std::string::npos) << second.err;
+  const datasets::Dataset one = datasets::read_dataset(file("one.h5")), two = datasets::read_dataset(file("two.h5"));
+  const auto rows = [](const datasets::Dataset& dataset) {
+    std::vector<std::string> out;
+    for (const auto& row : dataset.rows) {
+      out.push_back(dataset.workloads[std::size_t(row.workload)].text + " " + std::to_string(row.program_hash) + " " +
+                    datasets::to_document(row.measurement).to_json());
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  };
+  EXPECT_EQ(rows(one).size(), 80u);
+  EXPECT_EQ(rows(one), rows(two));
+  // One process goes on with what ranks made, too.
+  const base::Finished again = graft(collect("two.h5", "40"));
+  EXPECT_NE(again.err.find("80 trials are recorded"), std::string::npos) << again.err;
+}
+
+TEST_F(Ranks, TrainTheSameModelAsOneProcess) {
+  for (const char* const platform : {"model:cortex-a53", "model:haswell", "model:pwr9"}) {
+    ASSERT_EQ(
+        graft({"collect", small, other, "--platform", platform, "--samples", "20", "--out", file(platform)}).exit_code,
+        0);
+  }
+  for (const char* const learner : {"maml", "ridge", "r2d2"}) {
+    const auto train = [&](const std::string& out) -> std::vector<std::string> {
+      return {"train",
+              file("model:cortex-a53"),
+              file("model:haswell"),
+              file("model:pwr9"),
+              "--learner",
+              learner,
+              "--out",
+              file(out),
+              "--steps",
+              "6",
+              "--hidden",
+              "16",
+              "--losses",
+              file(out + ".csv")};
+    };
+    const base::Finished one = graft(train("one.h5")), two = ranks("2", train("two.h5"));
+    ASSERT_EQ(one.exit_code, 0) << one.err;
+    ASSERT_EQ(two.exit_code, 0) << two.err;
+    EXPECT_EQ(lines_in(two.out), 1u) << two.out;
+    EXPECT_EQ(datasets::read_arrays(file("one.h5")).arrays, datasets::read_arrays(file("two.h5")).arrays) << learner;
+    EXPECT_EQ(base::read_file(file("one.h5.csv")), base::read_file(file("two.h5.csv"))) << learner;
+    EXPECT_FALSE(std::filesystem::exists(file("two.h5.checkpoints")));
+    for (const char* const name : {"one.h5", "two.h5", "one.h5.csv", "two.h5.csv"}) std::filesystem::remove(file(name));
+  }
+}
+
+TEST_F(Ranks, RefuseInOneLineAndEnd) {
+  const base::Finished alone = ranks("2", {"platform", "list"});
+  EXPECT_NE(alone.exit_code, 0);
+  EXPECT_NE(alone.err.find("works alone; those that share their work: collect, train"), std::string::npos) << alone.err;
+  const base::Finished wrong = ranks("2", {"collect", "--out", file("never.h5")});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NE(wrong.err.find("nothing to collect"), std::string::npos) << wrong.err;
+  // Rank 0 alone sees that its folder is another run's.
+  ASSERT_EQ(graft(collect("one.h5", "4")).exit_code, 0);
+  std::vector<std::string> other_seed = collect("one.h5", "4");
+  other_seed.insert(other_seed.end(), {"--seed", "2"});
+  const base::Finished refused = ranks("2", other_seed);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("seed 1, not 2"), std::string::npos) << refused.err;
+}
+
+}  // namespace
+}  // namespace graft::cli
