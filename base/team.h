@@ -19,7 +19,7 @@ class Team {
   virtual int rank() const { return 0; }
   virtual int size() const { return 1; }
   // Everyone's bytes, by rank. All ranks call it equally often and in the same order, from one thread at a time; waits
-  // for all. Failure when a rank is gone.
+  // for all. When a rank is gone, MPI ends the program.
   virtual std::vector<std::string> gather(std::string_view own) { return {std::string(own)}; }
 };
 

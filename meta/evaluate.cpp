@@ -326,7 +326,7 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
   LearnerSettings alone = settings.learner;
   alone.threads = 1;  // learners run side by side instead
   std::atomic<std::int64_t> done = 0;
-  if (priors.sources != platforms(sources)) {
+  if (priors.models.empty() || priors.sources != platforms(sources)) {
     std::vector<std::unique_ptr<CostModel>> models(names.size());
     base::parallel_for(std::int64_t(names.size()), settings.learner.threads, [&](std::int64_t l) {
       models[std::size_t(l)] = trained(*make_learner(names[std::size_t(l)]), sources, alone, quiet);

@@ -41,6 +41,7 @@ void TrainingRecord::losses(const std::string& stage, std::vector<float> values)
 }
 
 void TrainingRecord::share(base::Team& team) {
+  if (team.size() == 1) return;
   base::Document own = base::Document::map();
   {
     const std::lock_guard lock(mutex_);

@@ -1,9 +1,11 @@
 #include "tasks/board.h"
 
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -143,22 +145,69 @@ void AnswerReader::line(std::string_view text) {
   }
 }
 
+// The socket by which processes of ssh share a connection, in a folder of its own.
+class Board::Connection {
+ public:
+  explicit Connection(const Remote& remote) : remote_(remote) {
+    std::error_code error;
+    std::string folder = (std::filesystem::temp_directory_path(error) / "graft-ssh-XXXXXX").string();
+    // ssh takes blanks and % in the option for something else.
+    if (error || folder.size() > longest_folder || folder.find_first_of(" \t%\"") != std::string::npos) return;
+    if (mkdtemp(folder.data()) != nullptr) folder_ = folder;
+  }
+  ~Connection() {
+    if (folder_.empty()) return;
+    std::error_code ignored;
+    if (std::filesystem::exists(socket(), ignored)) {
+      std::vector<std::string> close = options();
+      close.insert(close.end(), {"-O", "exit", "--", remote_.ssh[0]});
+      try {
+        base::run_process(close, std::chrono::seconds(5));
+      } catch (const base::Failure&) {
+        // It ends by itself.
+      }
+    }
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // The command up to its destination. Every one connects for itself where no folder could be made.
+  std::vector<std::string> options() const {
+    std::vector<std::string> words = {"ssh",
+                                      "-o",
+                                      "BatchMode=yes",
+                                      "-o",
+                                      "ConnectTimeout=15",
+                                      "-o",
+                                      "ServerAliveInterval=5",
+                                      "-o",
+                                      "ServerAliveCountMax=3"};
+    if (!folder_.empty())
+      words.insert(words.end(),
+                   {"-o", "ControlMaster=auto", "-o", "ControlPath=" + socket(), "-o", "ControlPersist=60"});
+    if (!remote_.ssh_config.empty()) words.insert(words.end(), {"-F", remote_.ssh_config});
+    return words;
+  }
+
+ private:
+  std::string socket() const { return folder_ + "/connection"; }
+
+  // A socket's path has room for 107 bytes, and ssh appends 17 while it makes it.
+  static constexpr std::size_t longest_folder = 75;
+  Remote remote_;
+  std::string folder_;
+};
+
 Board::Board(const Remote& remote, std::size_t which) : remote_(remote) {
   name_ = remote.ssh.empty() ? base::join(remote.prefix, " ") : remote.ssh.at(which);
-  if (!remote.ssh.empty()) remote_.ssh = {remote.ssh.at(which)};
+  if (remote.ssh.empty()) return;
+  remote_.ssh = {remote.ssh.at(which)};
+  connection_ = std::make_shared<const Connection>(remote_);
 }
 
 std::vector<std::string> Board::command(std::string_view script) const {
-  std::vector<std::string> words = {"ssh",
-                                    "-o",
-                                    "BatchMode=yes",
-                                    "-o",
-                                    "ConnectTimeout=15",
-                                    "-o",
-                                    "ServerAliveInterval=5",
-                                    "-o",
-                                    "ServerAliveCountMax=3"};
-  if (!remote_.ssh_config.empty()) words.insert(words.end(), {"-F", remote_.ssh_config});
+  std::vector<std::string> words = connection_->options();
   words.insert(words.end(), {"--", remote_.ssh[0], "exec sh -c " + shell_word(script)});
   return words;
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,7 +64,8 @@ struct Delivery {
   std::string state;   // "performance governor, 45 C": what the board said of itself before, where it could be read
 };
 
-// The destination `ssh[which]`, or the command prefix.
+// The destination `ssh[which]`, or the command prefix. While one exists, its executables share a connection: the first
+// ssh opens it, later ones find it (ControlMaster of ssh_config(5)), and a lost one is opened anew.
 class Board {
  public:
   Board(const Remote& remote, std::size_t which);
@@ -76,10 +78,12 @@ class Board {
   std::string shell(const std::string& script, std::chrono::milliseconds deadline) const;
 
  private:
+  class Connection;
   std::vector<std::string> command(std::string_view script) const;
 
   Remote remote_;
   std::string name_;
+  std::shared_ptr<const Connection> connection_;  // none to a command prefix
 };
 
 }  // namespace graft::tasks

@@ -12,6 +12,16 @@
 namespace graft::tasks {
 namespace {
 
+// Takes its notes; nothing stops a share.
+class NotesAlone final : public base::Monitor {
+ public:
+  explicit NotesAlone(base::Monitor& to) : to_(to) {}
+  void note(std::string_view line) override { to_.note(line); }
+
+ private:
+  base::Monitor& to_;
+};
+
 // Of a batch; results are exchanged, and may be journaled, after each.
 constexpr std::int64_t slice_of_a_rank = 8;
 
@@ -25,7 +35,8 @@ class DividedMeasurer final : public Measurer {
     for (std::int64_t first = 0; first < all; first += size * slice_of_a_rank) {
       if (monitor.stop_requested()) return;
       const std::int64_t last = std::min(all, first + size * slice_of_a_rank);
-      for (const Measured& measured : slice(candidates.subspan(std::size_t(first), std::size_t(last - first)))) {
+      for (const Measured& measured :
+           slice(candidates.subspan(std::size_t(first), std::size_t(last - first)), monitor)) {
         Measured told = measured;
         told.position += first;
         on_trial(told);
@@ -35,12 +46,12 @@ class DividedMeasurer final : public Measurer {
 
  private:
   // Candidate i is the rank's i % size.
-  std::vector<Measured> slice(std::span<const codegen::Candidate> candidates) {
+  std::vector<Measured> slice(std::span<const codegen::Candidate> candidates, base::Monitor& monitor) {
     const std::size_t rank = std::size_t(team_.rank()), size = std::size_t(team_.size());
     std::vector<codegen::Candidate> share;
     for (std::size_t i = rank; i < candidates.size(); i += size) share.push_back(candidates[i]);
     base::Document results = base::Document::list();
-    base::Monitor undisturbed;
+    NotesAlone undisturbed(monitor);
     const auto note = [&](const Measured& measured) {
       base::Document result = base::Document::map();
       results.push(result.set("program", std::size_t(measured.program_hash))

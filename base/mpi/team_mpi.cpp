@@ -14,7 +14,8 @@ namespace {
 class MpiTeam final : public Team {
  public:
   MpiTeam() {
-    MPI_Init(nullptr, nullptr);
+    int provided = 0;  // one thread of several calls
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
   }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "cli/commands/common.h"
 #include "codegen/schedule/space.h"
 #include "datasets/episodes.h"
+#include "datasets/quality.h"
 #include "search/explorers/breeding.h"
 #include "search/explorers/listed.h"
 #include "tasks/divided.h"
@@ -118,10 +120,11 @@ base::Document request_of(const Flags& flags, const Session& session, const std:
   return request;
 }
 
-// The journal as a dataset, the rows of a workload together. What is said about the making is the run's first command:
-// running it again changes no byte.
-void write(const std::filesystem::path& out, const tasks::Platform& platform, const search::RunDirectory& run,
-           const base::Document& request, const base::Document& context) {
+// The journal as a dataset, the rows of a workload together, and how good each workload's are. What is said about the
+// making is the run's first command: running it again changes no byte.
+std::vector<datasets::Quality> write(const std::filesystem::path& out, const tasks::Platform& platform,
+                                     const search::RunDirectory& run, const base::Document& request,
+                                     const base::Document& context) {
   datasets::Dataset dataset;
   dataset.platform = platform.name;
   dataset.source = tasks::source_of(platform);
@@ -133,6 +136,7 @@ void write(const std::filesystem::path& out, const tasks::Platform& platform, co
   std::stable_sort(dataset.rows.begin(), dataset.rows.end(),
                    [](const auto& a, const auto& b) { return a.workload < b.workload; });
   datasets::write_dataset(dataset, out);
+  return datasets::quality(dataset);
 }
 
 std::filesystem::path run_folder(const std::filesystem::path& out) {
@@ -163,6 +167,24 @@ void restore_run(const std::filesystem::path& out, const base::Document& request
   std::filesystem::rename(part, folder);
 }
 
+// A folder for as long as it lives.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "graft-rank-XXXXXX").string()) {
+    if (mkdtemp(path_.data()) == nullptr) throw base::Failure(fmt::format("{}: cannot be made", path_));
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::filesystem::path path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 // The run of a team: rank 0's is kept in `folder`, every other rank has a copy for as long as it lives.
 class TeamRun {
  public:
@@ -171,23 +193,14 @@ class TeamRun {
     if (team.rank() == 0) run_.emplace(folder, request, context);
     const std::string kept = team.gather(team.rank() == 0 && team.size() > 1 ? search::packed_run(folder) : "").front();
     if (team.rank() == 0) return;
-    std::string name = (std::filesystem::temp_directory_path() / "graft-rank-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw base::Failure(fmt::format("{}: cannot be made", name));
-    copy_ = name;
-    search::unpack_run(kept, copy_);
-    run_.emplace(copy_, request, context);
+    copy_.emplace();
+    search::unpack_run(kept, copy_->path());
+    run_.emplace(copy_->path(), request, context);
   }
-  ~TeamRun() {
-    run_.reset();
-    std::error_code ignored;
-    if (!copy_.empty()) std::filesystem::remove_all(copy_, ignored);
-  }
-  TeamRun(const TeamRun&) = delete;
-  TeamRun& operator=(const TeamRun&) = delete;
   search::RunDirectory& get() { return *run_; }
 
  private:
-  std::filesystem::path copy_;
+  std::optional<TemporaryFolder> copy_;
   std::optional<search::RunDirectory> run_;
 };
 
@@ -218,8 +231,6 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
   }
 
   bool complete = true;
-  Table table({"workload", "trials", "ok", fmt::format("best {}", seconds_word(tasks::source_of(platform))), "median",
-               "max/min"});
   base::Document rows = base::Document::list();
   for (std::size_t w = 0; w < spaces.size() && complete; ++w) {
     search::TuningSettings settings;
@@ -239,30 +250,52 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
                           std::move(explorer));
     tuning.platform = platform.name;
     complete = run_rounds(tuning, settings.trials, monitor);
+    base::Document row = base::Document::map();
+    row.set("workload", workloads[w].text).set("trials", tuning.trials().size());
     std::vector<double> seconds;
     for (const datasets::Trial& trial : tuning.trials()) {
       if (trial.measurement.status == datasets::Status::ok) seconds.push_back(datasets::seconds_of(trial.measurement));
     }
-    const bool any = !seconds.empty();
-    const double best = any ? *std::min_element(seconds.begin(), seconds.end()) : 0;
-    const double worst = any ? *std::max_element(seconds.begin(), seconds.end()) : 0;
-    table.row({workloads[w].text, std::to_string(tuning.trials().size()), std::to_string(seconds.size()),
-               any ? seconds_text(best) : "-", any ? seconds_text(base::median(seconds)) : "-",
-               any ? number_text(worst / best, 1) : "-"});
-    base::Document row = base::Document::map();
-    row.set("workload", workloads[w].text).set("trials", tuning.trials().size()).set("ok", seconds.size());
-    if (any) row.set("best_seconds", best).set("median_seconds", base::median(seconds)).set("worst_seconds", worst);
+    row.set("ok", seconds.size());
+    if (!seconds.empty()) {
+      row.set("best_seconds", *std::min_element(seconds.begin(), seconds.end()))
+          .set("median_seconds", base::median(seconds))
+          .set("worst_seconds", *std::max_element(seconds.begin(), seconds.end()));
+    }
     row.set("statuses", status_counts(tuning.trials()));
     rows.push(std::move(row));
   }
+  std::vector<datasets::Quality> qualities;
   if (keeps && !run.journal().trials().empty())
-    write(out, platform, run, request, search::read_run(folder).journal.head.at("context"));
+    qualities = write(out, platform, run, request, search::read_run(folder).journal.head.at("context"));
 
+  Table table({"workload", "trials", "ok", fmt::format("best {}", seconds_word(tasks::source_of(platform))), "median",
+               "max/min", "variation", "gates"});
+  base::Document judged = base::Document::list();
+  for (base::Document row : rows.as_list()) {
+    const std::string& workload = row.at("workload").as_string();
+    const bool any = row.find("best_seconds") != nullptr;
+    const double best = any ? row.at("best_seconds").as_number() : 0;
+    const auto quality = std::find_if(qualities.begin(), qualities.end(),
+                                      [&](const auto& own) { return own.workload.text == workload; });
+    std::string variation = "-", gates = "-";
+    if (quality != qualities.end()) {
+      variation = share_text(quality->variation);
+      gates = gates_text(*quality);
+      base::Document missed = base::Document::list();
+      for (const std::string& gate : quality->missed) missed.push(gate);
+      row.set("missed_gates", std::move(missed));
+    }
+    table.row({workload, std::to_string(row.at("trials").as_integer()), std::to_string(row.at("ok").as_integer()),
+               any ? seconds_text(best) : "-", any ? seconds_text(row.at("median_seconds").as_number()) : "-",
+               any ? number_text(row.at("worst_seconds").as_number() / best, 1) : "-", variation, gates});
+    judged.push(std::move(row));
+  }
   json.set("platform", platform.name)
       .set("source", tasks::source_of(platform))
       .set("seed", std::int64_t(session.seed))
       .set("trials", run.journal().trials().size())
-      .set("workloads", std::move(rows))
+      .set("workloads", std::move(judged))
       .set("complete", complete)
       .set("out", out.string());
   session.output.line(fmt::format("{} ({}): {} trials in {}", platform.name, tasks::source_of(platform),
@@ -279,6 +312,25 @@ std::filesystem::path dataset_of(const tasks::Platform& platform, const Flags& f
   return std::filesystem::path(flags.out) / (name + ".h5");
 }
 
+// Ranks must not disturb each other's times.
+void check_ranks(const tasks::Platform& platform, Session& session) {
+  const std::string source = tasks::source_of(platform);
+  if (session.team.size() == 1 || source == "modelled") return;
+  if (source != "native")
+    throw base::UserError("mpirun",
+                          fmt::format("ranks would run programs on {} at the same time; one process shares the "
+                                      "work among several boards (ssh: a list)",
+                                      platform.name));
+  std::set<std::string> hosts;
+  utsname system{};
+  ::uname(&system);
+  for (const std::string& host : session.team.gather(system.nodename)) {
+    if (!hosts.insert(host).second)
+      session.progress.note(
+          fmt::format("several ranks on {}: their times disturb each other; use --map-by node", host));
+  }
+}
+
 int collect(const Flags& flags, Session& session) {
   check(flags);
   std::vector<tasks::Platform> platforms;
@@ -288,7 +340,10 @@ int collect(const Flags& flags, Session& session) {
     if (std::find_if(platforms.begin(), platforms.end() - 1, same) != platforms.end() - 1)
       throw base::UserError("--platform", fmt::format("{} is given twice", platforms.back().name));
   }
-  for (const tasks::Platform& platform : platforms) check_output_folder(dataset_of(platform, flags));
+  for (const tasks::Platform& platform : platforms) {
+    if (session.team.rank() == 0) check_output_folder(dataset_of(platform, flags));
+    check_ranks(platform, session);
+  }
   const Pool pool(flags.programs);
   const std::vector<codegen::Workload> workloads =
       flags.workloads.empty() ? pool.workloads() : workloads_of(flags.workloads);
@@ -314,44 +369,45 @@ int collect(const Flags& flags, Session& session) {
 }  // namespace
 
 Command collect_command() {
-  return {.name = "collect",
-          .help = "measure sampled schedules of workloads on a platform into a dataset",
-          .examples =
-              {"graft collect 'matmul(m=512,n=512,k=512)' resnet18.C2 --platform native:v3 --samples 300 --out v3.h5",
-               "graft collect suite:shipped --platform model:sifive-p450 --samples 420 --out p450.h5",
-               "graft collect suite:shipped --platform model:cortex-a53,model:cortex-a72 --samples 420 --out data",
-               "graft collect --programs v3.h5 --platform native:v4 --out common-v4.h5",
-               "mpirun --hostfile HOSTS --map-by node --bind-to none graft collect suite:resnet18 --out r18.h5"},
-          .declare = [](Options& options) -> Action {
-            const auto flags = std::make_shared<Flags>();
-            options.positionals("WORKLOAD", flags->workloads,
-                                "operators with their shapes, index expressions, or suite:NAME (resnet18, shipped); "
-                                "with --programs: which of theirs (default: all)",
-                                Options::optional);
-            options.list("platform", flags->platforms,
-                         "ids or YAML files (graft platform list), one after the other; modelled ones share the checks "
-                         "of equal programs and what equal caches do with them");
-            options.integer(
-                "samples", flags->samples, 0,
-                fmt::format("schedules to measure of each workload; 0: {}, or all of --programs", usual_samples));
-            options.list("programs", flags->programs,
-                         "datasets whose programs are measured, in place of drawing some: to compare platforms on the "
-                         "same ones");
-            options.number("evolved", flags->evolved, 0,
-                           "share of the samples that are bred from the fastest so far, for more programs among the "
-                           "fast ones; 0: all uniform over the space, as a sample to judge on must be");
-            options.text("explorer", flags->explorer, "random, or another explorer (which then works without a model)");
-            options.text(
-                "out", flags->out,
-                "the dataset (HDF5); its journal lies in <out>.run (without it, its rows are taken for what was "
-                "measured); of several platforms the folder of their datasets",
-                Options::required);
-            flags->space.declare(options);
-            flags->measure.declare(options);
-            return [flags](Session& session) { return collect(*flags, session); };
-          },
-          .stops = true,
-          .shares = true};
+  return {
+      .name = "collect",
+      .help = "measure sampled schedules of workloads on a platform into a dataset",
+      .examples =
+          {"graft collect 'matmul(m=512,n=512,k=512)' resnet18.C2 --platform native:v3 --samples 300 --out v3.h5",
+           "graft collect suite:shipped --platform model:sifive-p450 --samples 420 --out p450.h5",
+           "graft collect suite:shipped --platform model:cortex-a53,model:cortex-a72 --samples 420 --out data",
+           "graft collect --programs v3.h5 --platform native:v4 --out common-v4.h5",
+           "mpirun --hostfile HOSTS --map-by node --bind-to none graft collect suite:resnet18 --out r18.h5"},
+      .declare = [](Options& options) -> Action {
+        const auto flags = std::make_shared<Flags>();
+        options.positionals("WORKLOAD", flags->workloads,
+                            "operators with their shapes, index expressions, or suite:NAME (resnet18, shipped); "
+                            "with --programs: which of theirs (default: all)",
+                            Options::optional);
+        options.list("platform", flags->platforms,
+                     "ids or YAML files (graft platform list), one after the other; modelled ones share the checks "
+                     "of equal programs and what equal caches do with them");
+        options.integer(
+            "samples", flags->samples, 0,
+            fmt::format("schedules to measure of each workload; 0: {}, or all of --programs", usual_samples));
+        options.list("programs", flags->programs,
+                     "datasets whose programs are measured, in place of drawing some: to compare platforms on the "
+                     "same ones");
+        options.number("evolved", flags->evolved, 0,
+                       "share of each round (64 programs) behind the first that is bred from the fastest so far, for "
+                       "more programs among the fast ones; 0: all uniform over the space, as a sample to judge on "
+                       "must be");
+        options.text("explorer", flags->explorer, "random, or another explorer (which then works without a model)");
+        options.text("out", flags->out,
+                     "the dataset (HDF5); its journal lies in <out>.run (without it, its rows are taken for what was "
+                     "measured); of several platforms the folder of their datasets",
+                     Options::required);
+        flags->space.declare(options);
+        flags->measure.declare(options);
+        return [flags](Session& session) { return collect(*flags, session); };
+      },
+      .stops = true,
+      .shares = true};
 }
 
 }  // namespace graft::cli

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <set>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "codegen/expression/suites.h"
 #include "codegen/schedule/template.h"
@@ -203,13 +205,19 @@ void NetworkFlags::declare(Options& options) {
 }
 
 std::string NetworkFlags::used_learner(const std::string& learner) const {
-  if (!is_trees(*this) || learner.starts_with("gbt")) return learner;
-  if (learner == "pooled") return "gbt";
-  if (learner == "scratch") return "gbt-scratch";
-  const std::vector<std::string> either = {"ridge", "bayes-ridge", "nearest", "residual", "adaptive"};
-  if (std::find(either.begin(), either.end(), learner) != either.end()) return learner;
-  throw base::UserError("--learner", fmt::format("{} trains networks; with --model gbt: pooled, scratch, {}", learner,
-                                                 base::join(either, ", ")));
+  if (is_trees(*this) && learner == "pooled") return "gbt";
+  if (is_trees(*this) && learner == "scratch") return "gbt-scratch";
+  check_learner(learner);
+  return learner;
+}
+
+void NetworkFlags::check_learner(const std::string& learner) const {
+  const std::vector<std::string> others = {"gbt",      "gbt-scratch", "ridge",   "bayes-ridge", "nearest",
+                                           "residual", "adaptive",    "scratch", "analytic",    "random"};
+  if (is_trees(*this) && std::find(others.begin(), others.end(), learner) == others.end())
+    throw base::UserError("--model",
+                          fmt::format("{} trains networks, gbt does not; learners of trees, or of neither: {}", learner,
+                                      base::join(others, ", ")));
 }
 
 void NetworkFlags::fit(const std::vector<datasets::Dataset>& data) {
@@ -265,6 +273,13 @@ void NetworkFlags::put(base::Document& request) const {
   if (guard) request.set("guard", true);
 }
 
+std::filesystem::path shipped_model() {
+  std::filesystem::path file = base::program_folder() / ".." / "share" / "graft" / "models" / "base.h5";
+  if (!std::filesystem::exists(file))
+    throw base::UserError(file.string(), "the model that graft ships is not beside the program; name one, or scratch");
+  return file;
+}
+
 std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files) {
   std::vector<datasets::Dataset> all;
   for (const std::string& file : files) all.push_back(datasets::read_dataset(file));
@@ -273,7 +288,8 @@ std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& fil
 
 void DataFlags::declare(Options& options, const std::string& help) {
   options.positionals("DATA.h5", files, help);
-  options.integer("rows", rows, 0, "use at most so many programs of each workload, drawn by the seed; 0: all");
+  options.integer("rows", rows, 0,
+                  "use at most so many programs of each workload in each file, drawn by the seed; 0: all");
   options.list("sketches", sketches, "use the rows of these sketches (graft inspect) only, such as conv2d_NCHWc.x86");
 }
 
@@ -296,6 +312,14 @@ std::vector<datasets::Dataset> DataFlags::read(const Session& session) const {
 void DataFlags::put(base::Document& request) const {
   if (rows > 0) request.set("rows", rows);
   if (!sketches.empty()) request.set("sketches", base::join(sketches, ","));
+}
+
+std::string gates_text(const datasets::Quality& quality) {
+  return quality.missed.empty() ? "passed" : "missed: " + base::join(quality.missed, ", ");
+}
+
+std::string share_text(double share) {
+  return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-";
 }
 
 void note_left_out(const meta::TaskSet& tasks, Progress& progress) {

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "codegen/schedule/space.h"
 #include "datasets/dataset.h"
+#include "datasets/quality.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"
 #include "meta/learner.h"
@@ -83,6 +84,8 @@ struct NetworkFlags {
   // The learner that --learner and --model mean together: with gbt, trees take the place of the pooled network and of
   // the regression from scratch. UserError for a learner of networks.
   std::string used_learner(const std::string& learner) const;
+  // UserError for a learner of networks with --model gbt, whatever it is asked for.
+  void check_learner(const std::string& learner) const;
   // Where no encoding is asked for, rows of tables have the one that they can have: columns.
   void fit(const std::vector<datasets::Dataset>& data);
   // UserError when model and encoding do not go together.
@@ -90,6 +93,10 @@ struct NetworkFlags {
   meta::LearnerSettings settings(const Session& session) const;
   void put(base::Document& request) const;  // what decides the numbers
 };
+
+// The model for commands that are given none: models/base.h5 of the source tree, beside the program. UserError where it
+// is missing.
+std::filesystem::path shipped_model();
 
 std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files);
 
@@ -101,6 +108,10 @@ struct DataFlags {
   std::vector<datasets::Dataset> read(const Session& session) const;  // UserError for sketches that occur nowhere
   void put(base::Document& request) const;                            // but the files
 };
+
+// "passed", or which gates it missed; a share in per cent, "-" for none.
+std::string gates_text(const datasets::Quality& quality);
+std::string share_text(double share);
 
 // Notes which rows a task set leaves out, and why.
 void note_left_out(const meta::TaskSet& tasks, Progress& progress);

@@ -267,7 +267,7 @@ void print_target(const std::string& target, const std::string& source, const ba
   out.line(fmt::format("\n{} ({}), {}; {} workloads judged, {} draws, 95 % intervals", target, source,
                        flags.regime == "in-domain"
                            ? std::string("trained on it alone")
-                           : fmt::format("trained on the other platforms, {} workloads", flags.regime),
+                           : fmt::format("trained on other platforms, {} workloads", flags.regime),
                        row_of(rows, target, flags.methods[0], shots[0])->at("workloads").as_integer(), flags.draws));
   print_metrics(target, rows, flags, shots, out);
   Table best({"winner by", "shots", "method"});
@@ -301,7 +301,7 @@ int evaluate(Flags flags, Session& session) {
   if (!flags.out.empty()) check_output_folder(flags.out);
   meta::EvaluationSettings settings;
   settings.methods = flags.methods;
-  for (const std::string& method : flags.methods) meta::method_named(method);
+  for (const std::string& method : flags.methods) flags.network.check_learner(meta::method_named(method).learner);
   const auto among = [&](const std::string& method) {
     return std::find(flags.methods.begin(), flags.methods.end(), method) != flags.methods.end();
   };

@@ -181,12 +181,10 @@ int inspect_workload(const Flags& flags, Session& session) {
 
 // The part of a card that is a table; what it says of the making, the dataset's provenance says below.
 void print_quality(const datasets::Dataset& dataset, Output& out) {
-  const auto share = [](double value) { return std::isfinite(value) ? fmt::format("{:.1f} %", 100 * value) : "-"; };
   Table table({"workload", "programs", "failed", "max/min", "variation", "of 9 in 10", "gates", "held out in"});
   for (const datasets::Quality& own : datasets::quality(dataset)) {
-    table.row({own.workload.text, std::to_string(own.programs), share(own.failed), number_text(own.spread, 1),
-               share(own.variation), share(own.variation_90),
-               own.missed.empty() ? "passed" : "missed: " + base::join(own.missed, ", "),
+    table.row({own.workload.text, std::to_string(own.programs), share_text(own.failed), number_text(own.spread, 1),
+               share_text(own.variation), share_text(own.variation_90), gates_text(own),
                datasets::workload_split(datasets::fold_of(own.workload))});
   }
   const datasets::Gates gates;

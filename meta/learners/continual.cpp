@@ -92,12 +92,14 @@ std::unique_ptr<CostModel> continued(const CostModel& model, std::int64_t known,
     return model_from(kind, more_sources(model, tasks, settings, monitor));
   if (kind == "chosen") {
     Members members;
+    bool learns = false;
     for (const auto& member : members_from(model.state(), kind)) {  // pooled trees stay what they are
       const bool stays = member->kind() == "scratch" || member->kind() == "gbt";
+      learns |= !stays;
       members.push_back(stays ? model_from(std::string(member->kind()), member->state())
                               : continued(*member, known, tasks, settings, monitor));
     }
-    return make_chosen_model(std::move(members));
+    if (learns) return make_chosen_model(std::move(members));
   }
   throw base::UserError("--base",
                         fmt::format("a model of kind {} learns nothing more; train again on all datasets", kind));

@@ -15,9 +15,8 @@ constexpr int tries_for_a_child = 20;
 std::vector<codegen::Candidate> Breeding::propose(int count, Scorer&) {
   const std::int64_t parents = std::int64_t(fastest_.size());
   const int children = parents == 0 ? 0 : int(std::lround(share_ * count));
-  std::vector<codegen::Candidate> batch;
-  fill_at_random(batch, count - children, space_, stream_, proposed_);
-  for (int tries = 0; int(batch.size()) < count && tries < children * tries_for_a_child; ++tries) {
+  std::vector<codegen::Candidate> batch;  // children first: what is cut off a last batch is random
+  for (int tries = 0; int(batch.size()) < children && tries < children * tries_for_a_child; ++tries) {
     const auto parent = [&]() -> const codegen::Candidate& {
       return fastest_[std::size_t(std::min(stream_.below(parents), stream_.below(parents)))].candidate;
     };

@@ -121,6 +121,8 @@ TEST_F(Flow, CollectOnSeveralPlatforms) {
     EXPECT_NE(a53.rows[i].measurement.seconds, a72.rows[i].measurement.seconds);
   }
   EXPECT_EQ(json_of(command).at("datasets"), result.at("datasets"));
+  const auto& workload = result.at("datasets").as_list().front().at("workloads").as_list().front();
+  EXPECT_FALSE(workload.at("missed_gates").as_list().empty());  // five programs are hardly five times apart
 }
 
 // Two platforms measured on one list of programs, and compared on it.

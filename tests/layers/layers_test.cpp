@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -119,6 +120,25 @@ TEST(Layers, HeavyPackagesStayInTheSourceFilesOfTheirRoom) {
       EXPECT_TRUE(right_place) << include.file << ":" << include.line << " includes " << include.header;
     }
   }
+}
+
+// Deadlines and times are of clocks that nobody sets: a jump of the wall clock changes neither. Dates of provenance
+// are its only use.
+TEST(Layers, NothingIsTimedByAClockThatCanBeSet) {
+  const std::set<std::string> dates = {"cli/commands/common.cpp"};
+  int read = 0;
+  for (const auto& [part, allowed] : kMayInclude) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kRoot / part)) {
+      const std::string extension = entry.path().extension(), file = fs::relative(entry.path(), kRoot);
+      if ((extension != ".h" && extension != ".cpp" && extension != ".c") || dates.count(file) != 0) continue;
+      std::ifstream stream(entry.path());
+      const std::string text{std::istreambuf_iterator<char>(stream), {}};
+      ++read;
+      for (const char* const clock : {"system_clock", "CLOCK_REALTIME", "gettimeofday", "time(nullptr)", "time(NULL)"})
+        EXPECT_EQ(text.find(clock), std::string::npos) << file << " asks " << clock;
+    }
+  }
+  EXPECT_GT(read, 300);
 }
 
 TEST(Layers, HeadersThatOtherPartsIncludeHoldNoHeavyPackage) {

@@ -145,6 +145,22 @@ std::string crashing(const Sshd& sshd, const std::string& part, int often) {
       count, often, part);
 }
 
+// One connection stays for all that a measurer sends, and goes with it.
+TEST(Board, KeepsItsConnection) {
+  const Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  Notes notes;
+  std::vector<codegen::Candidate> batch = tilings();
+  batch.resize(2);
+  auto measurer = make_measurer(platform_of(sshd), quick());
+  expect_all_ok(measured(*measurer, batch, notes), batch.size());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // one for each would be gone
+  EXPECT_TRUE(sshd.is_connected());
+  measurer.reset();
+  for (int i = 0; i < 100 && sshd.is_connected(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(sshd.is_connected());
+}
+
 TEST(Board, ACrashBehindAnotherProgramIsNotBelievedAtOnce) {
   const Sshd sshd;
   if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
@@ -238,6 +254,23 @@ TEST(Board, TwoBoardsShareTheWorkAndOneMayGo) {
   const auto measurer = make_measurer(platform, quick());
   const auto batch = tilings();
   expect_all_ok(measured(*measurer, batch, notes), batch.size());
+}
+
+// 4 kB at a time with pauses, both ways: a delivery takes longer than any single answer may.
+TEST(Board, ASlowLinkCostsTimeOnly) {
+  const base::Folder folder;
+  base::replace_file(folder / "slow",
+                     "piece=$(mktemp)\n"
+                     "while dd bs=4000 count=1 of=\"$piece\" 2>/dev/null; [ -s \"$piece\" ]; do\n"
+                     "  cat \"$piece\"; sleep 0.02\ndone\nrm -f \"$piece\"\n");
+  const std::string slow = "sh " + (folder / "slow").string();
+  const Sshd sshd("ForceCommand " + slow + " | sh -c \"$SSH_ORIGINAL_COMMAND\" | " + slow + "\n");
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  Notes notes;
+  const auto measurer = make_measurer(platform_of(sshd), quick());
+  const auto batch = tilings();
+  expect_all_ok(measured(*measurer, batch, notes), batch.size());
+  EXPECT_TRUE(notes.lines.empty()) << notes.lines.front();
 }
 
 TEST(Board, AFullDiskIsSaid) {
