@@ -34,11 +34,15 @@ JsonReader::JsonReader(std::string_view text, std::string_view file, std::int64_
     : text_(text), file_(file), first_line_(first_line) {}
 
 void JsonReader::fail(std::string_view message) const {
+  throw base::UserError(place(), message);
+}
+
+std::string JsonReader::place() const {
   const std::string_view before = text_.substr(0, std::min(position_, text_.size()));
   const std::int64_t line = first_line_ + std::count(before.begin(), before.end(), '\n');
   const std::size_t begin = before.rfind('\n');
   const std::size_t column = before.size() - (begin == std::string_view::npos ? 0 : begin + 1) + 1;
-  throw base::UserError(fmt::format("{}:{}:{}", file_, line, column), message);
+  return fmt::format("{}:{}:{}", file_, line, column);
 }
 
 void JsonReader::skip_space() {
@@ -91,7 +95,8 @@ void JsonReader::open(bool is_map) {
   level.is_map = is_map;
   level.is_first = true;
   level.keys.clear();
-  level.more_keys.clear();
+  // clear() would go through as many buckets as the largest map of this level left behind.
+  if (!level.more_keys.empty()) level.more_keys = std::unordered_set<std::uint64_t>();
 }
 
 bool JsonReader::next(char close) {

@@ -46,6 +46,7 @@ class JsonReader {
   std::string_view raw();  // the same, with its text
   void end();              // nothing but white space is left
 
+  std::string place() const;                               // "<file>:<line>:<column>", counted from the beginning
   [[noreturn]] void fail(std::string_view message) const;  // UserError at the present place
 
  private:

@@ -1,7 +1,9 @@
 #include "datasets/formats/json.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <limits>
 #include <string>
 
@@ -122,6 +124,24 @@ TEST(JsonReader, KeysAreThereOnceAlsoWhenTheyAreMany) {
   const std::string good = text + "\"last\":0.5}";
   JsonReader reader(good, "test");
   EXPECT_TRUE(read(reader) == base::parse_json(good, "test"));
+}
+
+TEST(JsonReader, SmallMapsBehindALargeOneAreRead) {
+  std::string text = "[{";
+  for (int i = 0; i < 200'000; ++i) text += fmt::format("\"{}\":0,", i);
+  text += "\"last\":0}";
+  for (int i = 0; i < 100'000; ++i) text += ",{}";
+  text += ']';
+  const auto start = std::chrono::steady_clock::now();
+  JsonReader reader(text, "test");
+  std::int64_t maps = 0, keys = 0;
+  for (reader.begin_list(); reader.next_item(); ++maps) {
+    reader.begin_map();
+    for (std::string_view key; reader.next_key(key); ++keys) reader.skip();
+  }
+  EXPECT_EQ(maps, 100'001);
+  EXPECT_EQ(keys, 200'001);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST(JsonReader, DepthIsLimitedWhereverItStands) {
