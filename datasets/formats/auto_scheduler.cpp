@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -220,6 +222,17 @@ struct Known {
   std::vector<Role> stages;  // as TVM counts them
 };
 
+// N of "auto_unroll_max_step$N".
+std::optional<std::int64_t> unroll_steps_of(std::string_view pragma) {
+  constexpr std::string_view begin = "auto_unroll_max_step$";
+  if (!pragma.starts_with(begin)) return std::nullopt;
+  const char* const end = pragma.data() + pragma.size();
+  std::int64_t steps = 0;
+  const auto [behind, error] = std::from_chars(pragma.data() + begin.size(), end, steps);
+  if (error != std::errc() || behind != end) return std::nullopt;
+  return steps;
+}
+
 // Extents that the record splits, in order of its steps: those of the main stage's axes.
 std::vector<std::int64_t> split_extents(const Record& record) {
   std::vector<std::int64_t> extents;
@@ -231,10 +244,15 @@ std::vector<std::int64_t> split_extents(const Record& record) {
 
 // Stride and padding are not in the key, but follow from the output's extents.
 std::optional<std::pair<std::int64_t, std::int64_t>> window_of(std::int64_t in, std::int64_t out, std::int64_t window) {
+  constexpr std::int64_t largest = std::int64_t(1) << 20;
+  for (const std::int64_t size : {in, out, window}) {
+    if (size < 1 || size > largest) return std::nullopt;
+  }
   for (const std::int64_t stride : {1, 2, 4}) {
-    for (std::int64_t pad = 0; pad < window; ++pad) {
-      if (in + 2 * pad >= window && (in + 2 * pad - window) / stride + 1 == out) return {{stride, pad}};
-    }
+    // The least padding of both sides with which `out` windows fit in; one more must not.
+    const std::int64_t missing = (out - 1) * stride + window - in;
+    const std::int64_t pad = missing > 0 ? (missing + 1) / 2 : 0;
+    if (pad < window && 2 * pad - missing < stride) return {{stride, pad}};
   }
   return std::nullopt;
 }
@@ -402,14 +420,14 @@ class Replay {
     std::vector<Group>* const loops = loops_at(step.numbers[0]);
     if (role == Role::padding) padding_fused_ = std::int64_t(step.list.size());
     if (loops == nullptr) return role == Role::padding ? "" : "of another stage";
-    for (std::size_t i = 0; i < step.list.size(); ++i) {
-      if (step.list[i] != step.list[0] + std::int64_t(i)) return "loops that are no neighbours";
-    }
     if (step.list.size() < 2) return "";
-    const std::int64_t first = step.list.front(), last = step.list.back();
-    if (first < 0 || last >= std::int64_t(loops->size())) return "no such loop";
+    const std::int64_t first = step.list.front(), count = std::int64_t(step.list.size());
+    const std::int64_t most = std::int64_t(loops->size());
+    if (first < 0 || count > most || first > most - count) return "no such loop";
+    const std::int64_t last = first + count - 1;
     Group all;
     for (std::int64_t at = first; at <= last; ++at) {
+      if (step.list[std::size_t(at - first)] != at) return "loops that are no neighbours";
       const Group& group = (*loops)[std::size_t(at)];
       all.insert(all.end(), group.begin(), group.end());
     }
@@ -444,12 +462,9 @@ class Replay {
   }
 
   std::string pragma(const Step& step, Role role) {
-    const std::size_t dollar = step.text.find('$');
-    if (!step.text.starts_with("auto_unroll_max_step") || dollar == std::string::npos) return "another pragma";
-    if (role != Role::main) return "";
-    base::Cursor cursor(std::string_view(step.text).substr(dollar + 1), "pragma");
-    if (!cursor.at_number()) return "another pragma";
-    unroll_steps_ = cursor.integer();
+    const std::optional<std::int64_t> steps = unroll_steps_of(step.text);
+    if (!steps) return "another pragma";
+    if (role == Role::main) unroll_steps_ = *steps;
     return "";
   }
 
@@ -562,7 +577,7 @@ class Replay {
       const bool is_parallel = std::find(parallel_.begin(), parallel_.end(), ref) != parallel_.end();
       if ((vector_ && ref == *vector_) || is_parallel) continue;
       const std::int64_t count = trips(ref);
-      automatic = automatic && count * steps <= unroll_steps_;
+      automatic = automatic && count <= unroll_steps_ / steps;
       if (automatic) steps *= count;
       if (count > 1 && (automatic || unrolled_.contains(ref))) result.insert(result.begin(), ref);
     }
@@ -608,16 +623,20 @@ class Log {
       const Record record = read_record(lines.json());
       dataset_.count_record();
       const Key key = read_key(record, lines);
-      Dataset::Row row;
-      row.measurement = measurement_of(record);
-      std::string reason;
-      if (const auto replayed = this->replayed(record, key, row); !replayed) reason = replayed.reason().text;
-      if (!reason.empty()) numbers_only(record, key, row);
-      dataset_.add(row, key.name, reason);
+      lines.located([&] { add(record, key); });
     }
   }
 
  private:
+  void add(const Record& record, const Key& key) {
+    Dataset::Row row;
+    row.measurement = measurement_of(record);
+    std::string reason;
+    if (const auto replayed = this->replayed(record, key, row); !replayed) reason = replayed.reason().text;
+    if (!reason.empty()) numbers_only(record, key, row);
+    dataset_.add(row, key.name, reason);
+  }
+
   // Fills the row, or says why it cannot.
   Result<bool> replayed(const Record& record, const Key& key, Dataset::Row& row) {
     if (!base::trim(record.target).starts_with("llvm")) return Reason{"a GPU's schedule"};
@@ -642,7 +661,8 @@ class Log {
     return true;
   }
 
-  // Every number of every step; which steps there are, in which order, makes the sketch.
+  // Every number of every step is a column, or is what makes the sketch: which steps there are, in which order, of
+  // which stages and loops.
   void numbers_only(const Record& record, const Key& key, Dataset::Row& row) {
     std::vector<codegen::Sketch::Column> columns;
     std::uint64_t form = base::hash_bytes(key.name);
@@ -653,34 +673,33 @@ class Log {
         columns.push_back({fmt::format("{}{}_{}", step.kind, s, columns.size()), {}});
         row.arguments.push_back(value);
       };
-      const std::size_t dollar = step.text.find('$');
+      const auto fixed = [&](std::int64_t value) { form = base::hash_combine(form, std::uint64_t(value)); };
+      const std::optional<std::int64_t> unroll_steps = unroll_steps_of(step.text);
       form = base::hash_combine(form, base::hash_bytes(step.kind));
-      form = base::hash_combine(form, base::hash_bytes(step.text.substr(0, dollar)));
-      const bool open_list = step.kind == "SP";
+      form = base::hash_combine(form, base::hash_bytes(unroll_steps ? std::string() : step.text));
       for (std::size_t i = 0; i < step.numbers.size(); ++i) {
         // Which stage and loop it is belongs to the form, but for where something is computed.
         const bool open = i > 0 && (step.kind == "CA" || step.kind == "FSP" || step.kind == "AN");
-        if (open) {
+        // An extent that is split may follow from tile sizes before it.
+        if (open || (step.kind == "SP" && i == 2)) {
           number(step.numbers[i]);
-        } else if (step.kind != "SP" || i < 2) {
-          form = base::hash_combine(form, std::uint64_t(step.numbers[i]));
+        } else {
+          fixed(step.numbers[i]);
         }
       }
-      if (step.kind == "FU") {
-        number(std::int64_t(step.list.size()));
-      } else {
-        for (const std::int64_t value : step.list) {
-          if (open_list) {
-            number(value);
-          } else {
-            form = base::hash_combine(form, std::uint64_t(value));
-          }
+      if (step.kind == "FU") number(std::int64_t(step.list.size()));
+      for (std::size_t i = 0; i < step.list.size(); ++i) {
+        const std::int64_t value = step.list[i];
+        if (step.kind == "SP") {
+          number(value);
+        } else if (step.kind != "FU") {
+          fixed(value);
+        } else if (i == 0 || std::uint64_t(value) != std::uint64_t(step.list[i - 1]) + 1) {
+          fixed(std::int64_t(i));  // neighbours follow from the first of them and their number
+          fixed(value);
         }
       }
-      if (step.text.starts_with("auto_unroll_max_step") && dollar != std::string::npos) {
-        base::Cursor cursor(std::string_view(step.text).substr(dollar + 1), "pragma");
-        if (cursor.at_number()) number(cursor.integer());
-      }
+      if (unroll_steps) number(*unroll_steps);
       form = base::hash_combine(form, columns.size());
     }
     if (columns.empty()) {

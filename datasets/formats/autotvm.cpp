@@ -12,6 +12,7 @@
 
 #include "base/document.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "datasets/formats/autotvm_tasks.h"
 #include "datasets/formats/autotvm_templates.h"
 #include "datasets/formats/lines.h"
@@ -22,7 +23,7 @@ namespace {
 using base::UserError;
 
 constexpr std::int64_t longest_record = std::int64_t(1) << 16;
-constexpr std::size_t most_repetitions = 1000, most_knobs = 64, most_values = 256, longest_knob = 64;
+constexpr std::size_t most_knobs = 64, most_values = 256, longest_knob = 64;
 constexpr double no_time = 1e9;  // what a failed record has in a time's place
 
 // By number; tvm.autotvm.measure.MeasureErrorNo.
@@ -126,7 +127,6 @@ void read_result(JsonReader& reader, Record& record) {
   for (reader.begin_list(); reader.next_item();) {
     const double seconds = reader.number();
     if (!(seconds > 0)) reader.fail(fmt::format("a time of {} seconds", seconds));
-    if (record.seconds.size() == most_repetitions) reader.fail(fmt::format("more than {} times", most_repetitions));
     record.seconds.push_back(seconds);
   }
   if (!reader.next_item()) reader.fail("a result without an error number");
@@ -189,7 +189,7 @@ class AutoTvm {
     while (lines.next()) {
       read_record(lines.json(), record_);
       dataset_.count_record();
-      add(task(lines), lines);
+      lines.located([&] { add(task(lines), lines); });
       if (dataset_.counts().records % 10'000 == 0) {
         import_.monitor().progress(path.filename().string(), lines.number(), 0);
       }
@@ -289,6 +289,21 @@ class AutoTvm {
   std::unordered_map<std::string, std::shared_ptr<const codegen::Sketch>> columns_;  // by text
 };
 
+// "graft.<sketch>.<hash>": sketches of one name, as all programs of others are, stay apart.
+std::string exported_name(const codegen::Sketch& sketch) {
+  const std::string hash = base::to_hex(sketch.hash);
+  return fmt::format("{}{}.{}", exported_prefix,
+                     sketch.name.substr(0, longest_template - exported_prefix.size() - 1 - hash.size()), hash);
+}
+
+// Why our importer, whose limits are those of real logs, would refuse it; "" where it would not.
+std::string_view not_exported(const codegen::Sketch& sketch) {
+  if (sketch.arguments.size() > most_knobs) return "more arguments than a record has knobs";
+  const bool long_name = std::any_of(sketch.arguments.begin(), sketch.arguments.end(),
+                                     [](const auto& argument) { return argument.name.size() > longest_knob; });
+  return long_name ? "an argument whose name is too long for a knob" : "";
+}
+
 }  // namespace
 
 void import_autotvm(Import& import) {
@@ -305,6 +320,11 @@ Counts export_autotvm(const DatasetFile& from, const TextSink& to) {
       const codegen::Sketch& sketch = *head.sketches[std::size_t(row.sketch)];
       const Measurement& measurement = row.measurement;
       const bool is_ok = measurement.status == Status::ok;
+      ++counts.records;
+      if (const std::string_view why = not_exported(sketch); !why.empty()) {
+        ++counts.dropped[std::string(why)];
+        continue;
+      }
       base::Document entity = base::Document::list(), seconds = base::Document::list();
       for (std::size_t a = 0; a < row.arguments.size(); ++a) {
         entity.push(base::Document::List{sketch.arguments[a].name, "ot", row.arguments[a]});
@@ -314,16 +334,19 @@ Counts export_autotvm(const DatasetFile& from, const TextSink& to) {
       }
       if (!is_ok) seconds.push(no_time);
       base::Document config = base::Document::map(), record = base::Document::map();
-      config.set("index", counts.records).set("code_hash", base::Document()).set("entity", std::move(entity));
-      const std::string name = fmt::format("{}{}", exported_prefix, sketch.name);
+      config.set("index", counts.records - 1).set("code_hash", base::Document()).set("entity", std::move(entity));
       const base::Document::List arguments = {head.workloads[std::size_t(row.workload)].text};
-      record.set("input", base::Document::List{head.platform, name, arguments, base::Document::map()})
+      record.set("input", base::Document::List{head.platform, exported_name(sketch), arguments, base::Document::map()})
           .set("config", std::move(config))
           .set("result", base::Document::List{std::move(seconds), error_of(measurement.status), 0, 0})
           .set("version", 0.2)
           .set("tvm_version", "graft");
-      to(record.to_json() + "\n");
-      ++counts.records;
+      const std::string line = record.to_json();
+      if (std::int64_t(line.size()) > longest_record) {
+        ++counts.dropped["a record that is too long"];
+        continue;
+      }
+      to(line + "\n");
       ++counts.rows;
       ++counts.statuses[std::string(name_of(measurement.status))];
       Counts::Template& of = counts.templates[sketch.name];

@@ -16,9 +16,9 @@ namespace graft::datasets::formats {
 
 void import_autotvm(Import& import);
 
-// Rows as such records, every argument an "ot" knob, under the template "graft.<sketch>", whose only argument is the
-// workload's text: importing them again gives the same workloads, times and arguments, but no programs. Of a status its
-// error number stays; the lower bound of one that was stopped is no time there.
+// Rows as such records, every argument an "ot" knob, under the template "graft.<sketch>.<hash>", whose only argument is
+// the workload's text: importing them again gives the same workloads, times and arguments, but no programs. Of a status
+// its error number stays; the lower bound of one that was stopped is no time there.
 Counts export_autotvm(const DatasetFile& from, const TextSink& to);
 
 }  // namespace graft::datasets::formats

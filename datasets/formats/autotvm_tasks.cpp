@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace graft::datasets::formats {
 namespace {
@@ -15,7 +16,7 @@ using base::UserError;
 using Operator = Shape::Operator;
 
 constexpr std::int64_t most_elements = std::int64_t(1) << 40;
-constexpr std::size_t longest_template = 100, most_arguments = 32, most_dimensions = 8;
+constexpr std::size_t most_arguments = 32, most_dimensions = 8;
 
 // Task functions by how their names begin, longest first.
 constexpr std::pair<std::string_view, Operator> operators[] = {{"depthwise_conv2d_n", Operator::depthwise_conv2d},
@@ -255,8 +256,9 @@ void append_integers(const base::Document& value, int depth, std::vector<std::in
   for (const base::Document& each : value.as_list()) append_integers(each, depth + 1, to);
 }
 
-// "table(name=dense_tensorcore.cuda.float16,t0_0=65536,...,a0=1)"
-std::string opaque_text(const std::string& name, const Arguments& arguments) {
+// "table(name=dense_tensorcore.cuda.float16,t0_0=65536,...,a0=1,all=<hash of the arguments>)": what is no integer
+// tells workloads apart, too.
+std::string opaque_text(const std::string& name, const Arguments& arguments, const base::Document& all) {
   std::string text = fmt::format("table(name={}", name);
   if (!arguments.tensors.empty()) text += "." + arguments.tensors.front().dtype;
   for (std::size_t t = 0; t < arguments.tensors.size(); ++t) {
@@ -266,7 +268,7 @@ std::string opaque_text(const std::string& name, const Arguments& arguments) {
   std::vector<std::int64_t> integers;
   for (const base::Document& value : arguments.rest) append_integers(value, 0, integers);
   for (std::size_t i = 0; i < integers.size(); ++i) text += fmt::format(",a{}={}", i, integers[i]);
-  return text + ")";
+  return text + fmt::format(",all={})", base::to_hex(base::hash_bytes(all.to_json())));
 }
 
 }  // namespace
@@ -297,7 +299,7 @@ Task task_of(const base::Document& input, const std::string& place) {
   const std::string text = expression_of(arguments, task.shape);
   if (text.empty()) {
     task.shape = {};
-    task.workload.text = opaque_text(task.name, arguments);
+    task.workload.text = opaque_text(task.name, arguments, parts[2]);
     return task;
   }
   try {

@@ -25,6 +25,7 @@ struct Shape {
 
 // Template names of our own rows begin so; their only argument is the workload's text.
 constexpr std::string_view exported_prefix = "graft.";
+constexpr std::size_t longest_template = 100;  // characters of a template's name
 
 struct Task {
   std::string name;  // of the template
@@ -34,7 +35,8 @@ struct Task {
 
 // `input`: [target, template, arguments, {}]. The workload is an operator's or index expression where the template's
 // name says an operator that we know in a way that we know, else "table(name=<template>,...)" with the sizes of the
-// tensors and whatever integers stand behind them. UserError at `place`, also for tensors of more than 2^40 elements.
+// tensors, whatever integers stand behind them, and a hash of all arguments. UserError at `place`, also for tensors of
+// more than 2^40 elements.
 Task task_of(const base::Document& input, const std::string& place);
 
 // Letters, digits, '_', '.' and '-'.

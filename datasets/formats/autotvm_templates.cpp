@@ -103,7 +103,10 @@ Made dense_nopack(const Shape& shape, const Knobs& knobs, std::vector<std::int64
 template <std::size_t parts>
 bool sizes(const Knobs& knobs, std::string_view name, std::int64_t whole, std::int64_t (&into)[parts]) {
   if (!knobs.factors(name, parts + 1, into)) return false;
-  for (std::size_t i = parts - 1; i-- > 0;) into[i] *= into[i + 1];
+  for (std::size_t i = parts - 1; i-- > 0;) {
+    if (into[i] > whole / into[i + 1]) return false;
+    into[i] *= into[i + 1];
+  }
   return divide(whole, {into[0]});
 }
 
@@ -113,8 +116,8 @@ std::int64_t unrolled(const Knobs& knobs, std::initializer_list<std::int64_t> tr
   std::int64_t most = 0, explicitly = 0, copies = 1, count = 0;
   if (!knobs.value("auto_unroll_max_step", most) || !knobs.value("unroll_explicit", explicitly)) return -1;
   for (const std::int64_t trip : trips) {
+    if (trip > most / copies) break;
     copies *= trip;
-    if (copies > most) break;
     ++count;
   }
   return count;

@@ -70,25 +70,25 @@ int Columns::named(std::string_view name) const {
   return found == names_.end() ? -1 : int(found - names_.begin());
 }
 
-void Columns::see(int column, std::string_view value, std::string_view place) {
+void Columns::see(int column, std::string_view value) {
   Seen& seen = seen_[std::size_t(column)];
   const std::string text = canonical(value);
   if (text.size() > longest_value) {
-    throw base::UserError(place, fmt::format("column '{}': a value of more than {} characters",
-                                             names_[std::size_t(column)], longest_value));
+    throw base::UserError(
+        fmt::format("column '{}': a value of more than {} characters", names_[std::size_t(column)], longest_value));
   }
   if (const std::optional<double> number = number_of(text); !number) {
     seen.text = true;
   } else if (!std::isfinite(*number)) {
     throw base::UserError(
-        place, fmt::format("column '{}': {} is no number of a table", names_[std::size_t(column)], base::trim(value)));
+        fmt::format("column '{}': {} is no number of a table", names_[std::size_t(column)], base::trim(value)));
   } else {
     seen.fraction = seen.fraction || !is_integer(*number);
     seen.point = seen.point || value.find('.') != std::string_view::npos || !is_integer(*number);
   }
   if (seen.too_many || !seen.values.try_emplace(text, 0).second) return;
   if (++different_ > most_different) {
-    throw base::UserError(place, fmt::format("more than {} different values in the columns", most_different));
+    throw base::UserError(fmt::format("more than {} different values in the columns", most_different));
   }
   if (seen.values.size() > most_alternatives) {
     different_ -= std::int64_t(seen.values.size());
@@ -140,7 +140,9 @@ codegen::Workload table_workload(std::string_view name,
 }
 
 double seconds_per(std::string_view unit, std::string_view place) {
-  const std::pair<std::string_view, double> known[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+  const std::pair<std::string_view, double> known[] = {
+      {"s", 1},       {"ms", 1e-3},           {"us", 1e-6},           {"ns", 1e-9},
+      {"seconds", 1}, {"milliseconds", 1e-3}, {"microseconds", 1e-6}, {"nanoseconds", 1e-9}};
   std::vector<std::string> names;
   for (const auto& [name, seconds] : known) {
     if (name == unit) return seconds;

@@ -22,9 +22,9 @@ class Columns {
 
   const std::vector<std::string>& names() const { return names_; }
   int named(std::string_view name) const;  // -1 if there is none
-  // A value of a column, as text: a number or any word. UserError at `place` for NaN, infinities, and when all columns
-  // together have more different values than any real table.
-  void see(int column, std::string_view value, std::string_view place);
+  // A value of a column, as text: a number or any word. UserError without a place for NaN, infinities, and when all
+  // columns together have more different values than any real table.
+  void see(int column, std::string_view value);
   // Whether a number of the column is written as one with fractions, if only as 17.0.
   bool has_fraction(int column) const { return seen_[std::size_t(column)].point; }
 
@@ -51,7 +51,8 @@ class Columns {
 codegen::Workload table_workload(std::string_view name,
                                  const std::vector<std::pair<std::string, std::int64_t>>& sizes = {});
 
-// Seconds of one unit: s, ms, us, ns. UserError (did you mean) at `place` for another word.
+// Seconds of one unit: s, ms, us, ns, or these in words ("milliseconds"). UserError (did you mean) at `place` for
+// another word.
 double seconds_per(std::string_view unit, std::string_view place);
 
 }  // namespace graft::datasets::formats

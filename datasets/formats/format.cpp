@@ -18,8 +18,9 @@ namespace {
 
 // Beyond any real set of logs, and what keeps memory below a gigabyte.
 constexpr std::int64_t most_rows = 10'000'000, most_workloads = 100'000, most_sketches = 100'000, most_reasons = 10'000;
-constexpr std::size_t longest_name = 64;        // of a platform
-constexpr std::size_t longest_workload = 2000;  // characters
+constexpr std::size_t longest_name = 64;                               // of a platform
+constexpr std::size_t longest_workload = 2000;                         // characters
+constexpr std::size_t most_repetitions = 1000, most_arguments = 4096;  // of a row
 
 constexpr std::string_view prefix = "import:";
 
@@ -92,6 +93,12 @@ int ImportedDataset::position_of(const std::shared_ptr<const codegen::Sketch>& s
 
 void ImportedDataset::add(const Dataset::Row& row, std::string_view of, std::string_view without_program) {
   check_count(counts_.rows + 1, most_rows, "rows");
+  const auto check_size = [](std::size_t size, std::size_t most, std::string_view what) {
+    if (size > most) throw base::UserError(fmt::format("a record of {} {}; at most {} are read", size, what, most));
+  };
+  check_size(row.measurement.seconds.size(), most_repetitions, "times");
+  check_size(row.arguments.size(), most_arguments, "arguments");
+  if (const std::string problem = contradiction(row.measurement); !problem.empty()) throw base::UserError(problem);
   writer_.add(row);
   ++counts_.rows;
   count(counts_.statuses, name_of(row.measurement.status));
@@ -113,7 +120,9 @@ void ImportedDataset::drop(std::string_view why) {
 }
 
 Import::Import(ImportSettings settings, std::string format, base::Monitor& monitor)
-    : settings_(std::move(settings)), format_(std::move(format)), monitor_(monitor) {}
+    : settings_(std::move(settings)), format_(std::move(format)), monitor_(monitor) {
+  if (settings_.platform.starts_with(prefix)) settings_.platform.erase(0, prefix.size());
+}
 
 ImportedDataset& Import::dataset(const std::string& platform) {
   const std::string name = platform_id(platform).substr(prefix.size());

@@ -46,7 +46,8 @@ class ImportedDataset {
   int position_of(const std::shared_ptr<const codegen::Sketch>& sketch);
   // `of`: the template or whatever else the record says it was made by. `without_program`: why the row is numbers only,
   // empty where its sketch has a program. Rows that were not lowered have program hash 0. Reasons are a few words, as
-  // few different ones as possible.
+  // few different ones as possible. UserError without a place (LineReader::located) for more times or arguments than
+  // any real record has, and for a measurement that is none (trial.h).
   void add(const Dataset::Row& row, std::string_view of, std::string_view without_program = {});
   // A record was read / became no row.
   void count_record() { ++counts_.records; }
@@ -61,14 +62,14 @@ class ImportedDataset {
 
 struct ImportSettings {
   std::vector<std::filesystem::path> files;
-  std::string platform;                                     // NAME of `import:NAME`
+  std::string platform;                                     // NAME or `import:NAME`
   std::map<std::string, std::string, std::less<>> options;  // of the format, by name
 };
 
 // One run of an importer.
 class Import {
  public:
-  Import(ImportSettings settings, std::string format, base::Monitor& monitor);
+  Import(ImportSettings settings, std::string format, base::Monitor& monitor);  // its platform is NAME from here on
 
   const ImportSettings& settings() const { return settings_; }
   base::Monitor& monitor() { return monitor_; }

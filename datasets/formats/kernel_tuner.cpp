@@ -106,7 +106,8 @@ std::vector<double> times_of(JsonReader& reader) {
   return times;
 }
 
-// A cache file's entry: parameters and results side by side.
+// A cache file's entry: parameters and results side by side. What was tuned for may be no time ("GFLOP/s"): of it only
+// the word of a failure counts.
 Configuration read_cached(JsonReader& reader, const std::vector<std::string>& parameters,
                           const std::string& objective) {
   Configuration result;
@@ -118,18 +119,16 @@ Configuration read_cached(JsonReader& reader, const std::vector<std::string>& pa
       result.values.emplace_back(name, scalar_text(reader));
     } else if (key == "times") {
       result.milliseconds = times_of(reader);
-    } else if (key == objective) {
-      if (reader.at(Kind::string)) {
-        result.failure = reader.string();
-      } else {
-        time = time_of(reader);
-      }
+    } else if ((key == "time" || key == objective) && reader.at(Kind::string)) {
+      result.failure = reader.string();
+    } else if (key == "time") {
+      time = time_of(reader);
     } else {
       reader.skip();
     }
   }
   if (!result.failure && result.milliseconds.empty()) {
-    if (!time) reader.fail(fmt::format("a configuration without '{}'", objective));
+    if (!time) reader.fail("a configuration without 'time'");
     result.milliseconds = {*time};
   }
   return result;
@@ -160,9 +159,8 @@ Configuration read_result(JsonReader& reader) {
       }
     } else if (key == "measurements") {
       for (reader.begin_list(); reader.next_item();) {
-        std::string name;
+        std::string name, unit;
         std::optional<double> value;
-        double milliseconds_per_unit = 1;
         reader.begin_map();
         for (std::string_view part; reader.next_key(part);) {
           if (part == "name") {
@@ -170,13 +168,14 @@ Configuration read_result(JsonReader& reader) {
           } else if (part == "value" && reader.at(Kind::number)) {
             value = reader.number();
           } else if (part == "unit" && reader.at(Kind::string)) {
-            const std::string_view unit = reader.string();
-            if (unit == "s" || unit == "us" || unit == "ns") milliseconds_per_unit = 1e3 * seconds_per(unit, "unit");
+            unit = reader.string();
           } else {
             reader.skip();
           }
         }
-        if ((name == "time" || name == "runtime") && value) time = *value * milliseconds_per_unit;
+        if ((name == "time" || name == "runtime") && value) {
+          time = *value * (unit.empty() ? 1 : 1e3 * seconds_per(unit, reader.place()));
+        }
       }
     } else {
       reader.skip();
@@ -228,6 +227,10 @@ class Document {
 
  private:
   JsonReader reader() const { return {text_, path_}; }
+  template <class Work>
+  void located(const JsonReader& reader, Work work) const {
+    formats::located(reader, path_, work);
+  }
 
   // Every configuration of the document, whichever form it has.
   template <class Visit>
@@ -238,7 +241,7 @@ class Document {
       if (key == "cache") {
         reader.begin_map();
         for (std::string_view id; reader.next_key(id);)
-          visit(read_cached(reader, head_.parameters, objective()), reader);
+          visit(read_cached(reader, head_.parameters, head_.objective), reader);
       } else if (key == "results") {
         for (reader.begin_list(); reader.next_item();) visit(read_result(reader), reader);
       } else {
@@ -248,9 +251,8 @@ class Document {
     reader.end();
   }
 
-  std::string objective() const { return head_.objective.empty() ? "time" : head_.objective; }
-
   void head() {
+    std::vector<std::string> described;  // parameters, by their values
     JsonReader reader = this->reader();
     reader.begin_map();
     for (std::string_view key; reader.next_key(key);) {
@@ -264,6 +266,9 @@ class Document {
         head_.sizes = read_sizes(reader);
       } else if (key == "tune_params_keys") {
         for (reader.begin_list(); reader.next_item();) head_.parameters.emplace_back(reader.string());
+      } else if (key == "tune_params") {
+        reader.begin_map();
+        for (std::string_view name; reader.next_key(name); reader.skip()) described.emplace_back(name);
       } else if (key == "cache" || key == "results") {
         has_rows_ = true;
         reader.skip();
@@ -275,6 +280,7 @@ class Document {
       }
     }
     reader.end();
+    if (head_.parameters.empty()) head_.parameters = std::move(described);
   }
 
   // T1: only what restricts the space is of interest; the values stand in the results, too.
@@ -305,6 +311,11 @@ class Document {
         for (const auto& [parameter, value] : configuration.values) head_.parameters.push_back(parameter);
       });
     }
+    if (head_.parameters.empty()) {
+      throw base::UserError(path_,
+                            "no parameters: 'tune_params_keys' or 'tune_params' of a cache name them, "
+                            "'configuration' of T4 results does");
+    }
     columns_.emplace(head_.parameters, path_);
     // The values of the space are known in front of the results: then every device has the same sketch.
     JsonReader reader = this->reader();
@@ -315,14 +326,15 @@ class Document {
         continue;
       }
       read_values(reader, [&](const std::string& name, const std::string& value) {
-        if (const int column = columns_->named(name); column >= 0) columns_->see(column, value, path_);
+        const int column = columns_->named(name);
+        if (column >= 0) located(reader, [&] { columns_->see(column, value); });
       });
     }
     for_each_configuration([&](const Configuration& configuration, JsonReader& at) {
       for (std::size_t c = 0; c < head_.parameters.size(); ++c) {
         const std::string* value = configuration.value_of(head_.parameters[c]);
         if (value == nullptr) at.fail(fmt::format("a configuration without '{}'", head_.parameters[c]));
-        columns_->see(int(c), *value, path_);
+        located(at, [&] { columns_->see(int(c), *value); });
       }
       if (configuration.values.size() != head_.parameters.size()) {
         at.fail(fmt::format("a configuration of {} parameters; others have {}", configuration.values.size(),
@@ -339,14 +351,16 @@ class Document {
     ImportedDataset& dataset = import_.dataset();
     base::Document& provenance = dataset.head().provenance;
     if (!head_.device.empty()) provenance.set("device", head_.device);
-    Dataset::Row row{dataset.position_of(table_workload(name, head_.sizes)), dataset.position_of(sketch), {}, 0, {}};
-    for_each_configuration([&](const Configuration& configuration, JsonReader&) {
+    Dataset::Row row;
+    located(reader(), [&] { row.workload = dataset.position_of(table_workload(name, head_.sizes)); });
+    row.sketch = dataset.position_of(sketch);
+    for_each_configuration([&](const Configuration& configuration, const JsonReader& at) {
       row.arguments.clear();
       for (std::size_t c = 0; c < head_.parameters.size(); ++c)
         row.arguments.push_back(columns_->argument(int(c), *configuration.value_of(head_.parameters[c])));
       row.measurement = measurement_of(configuration);
       dataset.count_record();
-      dataset.add(row, name, "a kernel of parameters");
+      located(at, [&] { dataset.add(row, name, "a kernel of parameters"); });
     });
   }
 

@@ -7,10 +7,23 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "datasets/formats/json.h"
 
 namespace graft::datasets::formats {
+
+// Runs `work`; a complaint of it that does not begin with the file's name gets the reader's place in front.
+template <class Reader, class Work>
+void located(const Reader& reader, std::string_view file, Work work) {
+  try {
+    work();
+  } catch (const base::UserError& error) {
+    const std::string_view message = error.what();
+    if (message.starts_with(file) && message.substr(file.size()).starts_with(':')) throw;
+    reader.fail(message);
+  }
+}
 
 class LineReader {
  public:
@@ -26,6 +39,10 @@ class LineReader {
   std::string place() const;                                        // "<file>:<line>"
   JsonReader json() const { return {text_, file_name_, number_}; }  // of this line
   [[noreturn]] void fail(std::string_view message) const;           // UserError at this line
+  template <class Work>
+  void located(Work work) const {
+    formats::located(*this, file_name_, work);
+  }
 
  private:
   bool fill();  // false: nothing is left in the file

@@ -16,7 +16,7 @@ namespace {
 using Kind = JsonReader::Kind;
 
 constexpr double no_time = 1e9;  // seconds from which on TVM means a failure
-constexpr std::size_t longest_name = 80, most_decisions = 4096;
+constexpr std::size_t longest_name = 80, most_instructions = 65536, most_decisions = 4096;
 constexpr std::int64_t longest_line = std::int64_t(1) << 26;  // a module of constants is one line
 
 struct Trace {
@@ -44,8 +44,12 @@ void read_instructions(JsonReader& reader, Trace& trace, std::vector<std::string
     reader.begin_list();
     expect_item(reader);
     const std::string name(reader.string());
+    if (name.size() > longest_name) {
+      reader.fail(fmt::format("the name of an instruction has more than {} characters", longest_name));
+    }
     postprocessing = postprocessing || name == "EnterPostproc";
     if (!postprocessing) {
+      if (names.size() == most_instructions) reader.fail("more instructions than any real trace has");
       names.push_back(name);
       trace.form = base::hash_combine(trace.form, base::hash_bytes(name));
     }
@@ -166,7 +170,7 @@ class Database {
         lines.fail(fmt::format("workload {}, but there are {}; give the database's file of workloads, too",
                                record.workload, hashes_.size()));
       }
-      row(record);
+      lines.located([&] { row(record); });
     }
   }
 

@@ -87,7 +87,7 @@ class ProgramLines {
   explicit ProgramLines(Import& import) : import_(import) {}
 
   void read(const std::filesystem::path& path) {
-    for (LineReader lines(path); lines.next();) line(lines);
+    for (LineReader lines(path); lines.next();) lines.located([&] { line(lines); });
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "datasets/formats/columns.h"
 #include "datasets/formats/lines.h"
@@ -109,8 +110,9 @@ void import_file(Import& import, const std::filesystem::path& path) {
   const std::size_t count = columns.names().size();
   while (first.next()) {
     const std::vector<std::string> cells = cells_of(first, count);
-    const std::string here = first.place();
-    for (std::size_t c = 0; c < count; ++c) columns.see(int(c), cells[c], here);
+    first.located([&] {
+      for (std::size_t c = 0; c < count; ++c) columns.see(int(c), cells[c]);
+    });
   }
   const Roles roles = roles_of(import, columns, place);
   const std::string name = workload_name(path);
@@ -127,15 +129,17 @@ void import_file(Import& import, const std::filesystem::path& path) {
     Dataset::Row row;
   };
   std::vector<Target> targets;
-  for (const int column : roles.times) {
-    ImportedDataset& dataset = import.dataset(columns.names()[std::size_t(column)]);
-    dataset.head().provenance.set("unit", std::string(unit_name));
-    Dataset::Row row{dataset.position_of(workload), dataset.position_of(sketch), {}, 0, {}};
-    row.measurement.clock = "imported";
-    targets.push_back({column, &dataset, std::move(row)});
-  }
   LineReader second(path);
   head(second);
+  second.located([&] {
+    for (const int column : roles.times) {
+      ImportedDataset& dataset = import.dataset(columns.names()[std::size_t(column)]);
+      dataset.head().provenance.set("unit", std::string(unit_name));
+      Dataset::Row row{dataset.position_of(workload), dataset.position_of(sketch), {}, 0, {}};
+      row.measurement.clock = "imported";
+      targets.push_back({column, &dataset, std::move(row)});
+    }
+  });
   while (second.next()) {
     const std::vector<std::string> cells = cells_of(second, count);
     std::vector<std::int64_t> arguments;
@@ -150,7 +154,7 @@ void import_file(Import& import, const std::filesystem::path& path) {
       }
       target.row.arguments = arguments;
       target.row.measurement.seconds = {seconds_of(cell, unit, columns.names()[std::size_t(target.column)], second)};
-      target.dataset->add(target.row, name, without_program);
+      second.located([&] { target.dataset->add(target.row, name, without_program); });
     }
   }
 }
@@ -215,7 +219,8 @@ Counts export_table(const DatasetFile& from, const TextSink& to) {
       const codegen::Sketch& sketch = *head.sketches[std::size_t(row.sketch)];
       cells.clear();
       if (workloads) cells.push_back(head.workloads[std::size_t(row.workload)].text);
-      if (sketches) cells.push_back(sketch.name);
+      // Sketches of one name, as all programs of others are, stay apart.
+      if (sketches) cells.push_back(fmt::format("{}.{}", sketch.name, base::to_hex(sketch.hash)));
       for (const std::string& name : names) {
         const int argument = sketch.argument_named(name);
         cells.push_back(argument < 0 || std::size_t(argument) >= row.arguments.size()

@@ -1,8 +1,11 @@
 #include "datasets/formats/auto_scheduler.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
+#include <set>
 
 #include "codegen/program/forms.h"
 #include "tests/datasets/formats_support.h"
@@ -138,7 +141,7 @@ TEST(AutoSchedulerFormat, WhatHasNoCounterpartKeepsItsNumbers) {
   for (const auto& [reason, count] : counts.without_program) all += count;
   EXPECT_EQ(all, 11);
   EXPECT_EQ(named, 11);
-  EXPECT_EQ(in.dataset.rows[0].arguments, std::vector<std::int64_t>{4});
+  EXPECT_EQ(in.dataset.rows[0].arguments, (std::vector<std::int64_t>{64, 4}));
   EXPECT_EQ(in.dataset.workloads[std::size_t(in.dataset.rows[8].workload)].text,
             "table(name=conv2d_layer_SAME,a0=1,a1=7,a2=7,a3=512)");
   EXPECT_EQ(in.dataset.workloads[std::size_t(in.dataset.rows[9].workload)].text, "table(name=_6d125280c99b)");
@@ -182,10 +185,78 @@ TEST(AutoSchedulerFormat, BrokenLinesAreRefused) {
     const std::string message = refusal_of("auto_scheduler", text);
     EXPECT_TRUE(contains(message, words)) << text << ": " << message;
   }
-  // Sizes beyond any real tensor cost no memory.
-  const Imported huge = one(record(R"([\"ansor_mm\", 1000000000, 1000000000, 1000000000])",
-                                   R"(["SP", 2, 0, 1000000000, [1048576, 1048576, 1048576], 1])"));
-  EXPECT_EQ(huge.counts.templates.at("ansor_mm").with_program, 0);
+  // What is no line of JSON is refused with the line, too.
+  const auto ones = [](int count) {
+    std::string list = "1";
+    for (int i = 1; i < count; ++i) list += ", 1";
+    return list;
+  };
+  const auto split = [&](int length) { return fmt::format(R"(["SP", 2, 0, 64, [{}], 1])", ones(length)); };
+  EXPECT_EQ(refusal_of("auto_scheduler", good + record(matmul, "", "[[" + ones(1001) + "], 0, 0, 0]")),
+            "in:2: a record of 1001 times; at most 1000 are read");
+  EXPECT_EQ(refusal_of("auto_scheduler", good + record("6d125280c99b", split(2100) + ", " + split(2100))),
+            "in:2: a record of 4202 arguments; at most 4096 are read");
+  EXPECT_EQ(refusal_of("auto_scheduler", good + record(std::string(2100, 'a'), "")),
+            "in:2: a workload of more than 2000 characters");
+}
+
+const std::string three_splits =
+    R"(["SP", 2, 0, 64, [2, 4, 1], 1], ["SP", 2, 4, 32, [1, 2, 8], 1], ["SP", 2, 8, 48, [6], 1])";
+
+TEST(AutoSchedulerFormat, SizesBeyondAnyRealTensorCostNothing) {
+  const auto peak_kib = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return std::int64_t(usage.ru_maxrss);
+  };
+  one(record(matmul, three_splits));
+  const std::int64_t before = peak_kib();
+  const auto start = std::chrono::steady_clock::now();
+  const std::string lengths = "[1048576, 1048576, 1048576], 1]";
+  const Imported in = one(
+      record(matmul, fmt::format(R"(["SP", 2, 0, 64, {0}, ["SP", 2, 4, 32, {0}, ["SP", 2, 8, 48, {0})", lengths)) +
+      record(R"([\"ansor_mm\", 1000000000, 1000000000, 1000000000])",
+             fmt::format(R"(["SP", 2, 0, 1000000000, {})", lengths)) +
+      record(
+          R"([\"conv2d_ansor\", [1, 4, 8, 8], [16, 4, 1000000000000, 3]])",
+          R"(["SP", 3, 0, 1, [1], 1], ["SP", 3, 4, 16, [1], 1], ["SP", 3, 8, 8, [1], 1], ["SP", 3, 12, 8, [2], 1])"));
+  EXPECT_EQ(in.counts.without_program, (Counts::ByName{{"a tile out of range", 1}, {"an unknown workload", 2}}));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(peak_kib() - before, 64 << 10);
+}
+
+TEST(AutoSchedulerFormat, NumbersBeyondTheLoopsAreReasons) {
+  const Imported in =
+      one(record(matmul, three_splits + R"(, ["FU", 2, [9223372036854775807, -9223372036854775808]])") +
+          record(matmul, three_splits + R"(, ["FU", 2, [9, 10]])") +
+          record(matmul, three_splits + R"(, ["FU", 2, [0, 2]])") +
+          record(matmul, three_splits + R"(, ["PR", 2, 0, "auto_unroll_max_step$99999999999999999999"])"));
+  EXPECT_EQ(
+      in.counts.without_program,
+      (Counts::ByName{{"FU: no such loop", 2}, {"FU: loops that are no neighbours", 1}, {"PR: another pragma", 1}}));
+}
+
+TEST(AutoSchedulerFormat, RowsOfOtherStepsAreOthers) {
+  const char* const steps[] = {R"(["FU", 2, [0, 1]])",
+                               R"(["FU", 2, [3, 4]])",
+                               R"(["FU", 2, [0, 1, 2]])",
+                               R"(["FU", 2, [0, 2]])",
+                               R"(["SP", 2, 0, 64, [4], 1])",
+                               R"(["SP", 2, 0, 128, [4], 1])",
+                               R"(["SP", 2, 0, 128, [4], 0])",
+                               R"(["PR", 2, 0, "auto_unroll_max_step$16"])",
+                               R"(["PR", 2, 0, "other$16"])",
+                               R"(["PR", 2, 0, "other$64"])",
+                               R"(["PR", 2, 0, "auto_unroll_max_step$64"])"};
+  std::string text;
+  for (const char* each : steps) text += record("6d125280c99b", each);
+  const Dataset data = one(text).dataset;
+  std::set<std::pair<int, std::vector<std::int64_t>>> different;
+  for (const Dataset::Row& row : data.rows) different.emplace(row.sketch, row.arguments);
+  EXPECT_EQ(different.size(), std::size(steps));
+  // Tile sizes, and extents that follow from them, are columns of one sketch.
+  EXPECT_EQ(data.rows[4].sketch, data.rows[5].sketch);
+  EXPECT_EQ(data.rows[0].sketch, data.rows[2].sketch);
 }
 
 }  // namespace

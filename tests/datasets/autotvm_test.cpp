@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/document.h"
+#include "base/hash.h"
 #include "base/monitor.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -133,7 +134,8 @@ TEST(AutoTvm, EveryRecordIsARowOrCounted) {
             "columns $tile_p_1 $ann_0{none|unroll|vec} $ann_1{none|unroll|vec}\n");
   EXPECT_EQ(dataset.rows[12].arguments, (Numbers{4, 1, 2}));
   EXPECT_EQ(dataset.workloads[std::size_t(dataset.rows[13].workload)].text,
-            "table(name=dense.rocm.float16,t0_0=4,t0_1=8,t1_0=8,t1_1=6)");
+            "table(name=dense.rocm.float16,t0_0=4,t0_1=8,t1_0=8,t1_1=6,all=" +
+                base::to_hex(base::hash_bytes(R"([["TENSOR",[4,8],"float16"],["TENSOR",[8,6],"float16"]])")) + ")");
 }
 
 TEST(AutoTvm, WorkloadsSayWhatWasComputed) {
@@ -173,6 +175,16 @@ TEST(AutoTvm, WorkloadsSayWhatWasComputed) {
   }
 }
 
+TEST(AutoTvm, WorkloadsThatDifferInNoIntegerAreOthers) {
+  const char* const arguments[] = {R"(["TENSOR", [4, 8], "float16"], ["TENSOR", [8, 6], "float16"], true)",
+                                   R"(["TENSOR", [4, 8], "float16"], ["TENSOR", [8, 6], "float16"], false)",
+                                   R"(["TENSOR", [4, 8], "float16"], ["TENSOR", [8, 6], "int8"], true)",
+                                   R"(["TENSOR", [4, 8], "float16"], ["TENSOR", [8, 6], "float16"], "NHWC")"};
+  std::string log;
+  for (const char* each : arguments) log += record("dense.rocm", each, "");
+  EXPECT_EQ(dataset_of(log + record("dense.rocm", arguments[0], "")).workloads.size(), std::size(arguments));
+}
+
 TEST(AutoTvm, BrokenRecordsAreRefusedWithTheirPlace) {
   const std::string good = record("conv2d_NCHWc.x86", layer, knobs);
   EXPECT_EQ(complaint(good + "{\"input\": [\n"), ":2:12: expected a value, got the end");
@@ -197,6 +209,12 @@ TEST(AutoTvm, BrokenRecordsAreRefusedWithTheirPlace) {
   std::string old = good;
   old.replace(old.find("0.2, \"tvm"), 3, "0.1");
   EXPECT_TRUE(contains(complaint(old), "expected a record of version 0.2"));
+  std::string times = "1";
+  for (int i = 0; i < 1000; ++i) times += ",1";
+  EXPECT_EQ(complaint(good + record("t", layer, knobs, "[[" + times + "], 0, 0, 0]")),
+            ":2: a record of 1001 times; at most 1000 are read");
+  EXPECT_EQ(complaint(good + record("graft.t", '"' + std::string(2001, 'x') + '"', knobs)),
+            ":2: a workload of more than 2000 characters");
   EXPECT_EQ(complaint(""), ": holds no record of this format");
 }
 
@@ -535,6 +553,17 @@ TEST(AutoTvmTemplates, ConvolutionsOnArm) {
   }
 }
 
+TEST(AutoTvmTemplates, TileSizesDoNotWrapAround) {
+  // 2147418113 * 429509837 * 20 is 4, modulo 2^64.
+  const std::string entity =
+      R"(["tile_f", "sp", [-1, 2147418113, 429509837, 20]], ["tile_y", "sp", [-1, 1, 1, 1]], )"
+      R"(["tile_x", "sp", [-1, 1, 1, 1]], ["tile_rc", "sp", [-1, 1]], ["tile_ry", "sp", [-1, 1]], )"
+      R"(["tile_rx", "sp", [-1, 1]], ["auto_unroll_max_step", "ot", 0], ["unroll_explicit", "ot", 0])";
+  const Dataset dataset =
+      dataset_of(record("conv2d_nchw.cuda", convolution({1, 4, 8, 8}, {4, 4, 3, 3}, "[1, 1], [1, 1], [1, 1]"), entity));
+  EXPECT_FALSE(dataset.sketches.at(0)->columns.empty());  // numbers only
+}
+
 TEST(AutoTvmTemplates, KernelsOfGpus) {
   for (std::uint64_t seed = 0; seed < configurations; ++seed) {
     base::Stream stream(seed, "gpu");
@@ -612,7 +641,8 @@ TEST(AutoTvm, OwnRowsComeBack) {
   for (std::size_t i = 0; i < again.rows.size(); ++i) {
     const Dataset::Row &before = dataset.rows[i], &after = again.rows[i];
     EXPECT_EQ(dataset.workloads[std::size_t(before.workload)], again.workloads[std::size_t(after.workload)]);
-    EXPECT_EQ("graft." + dataset.sketches[std::size_t(before.sketch)]->name,
+    const codegen::Sketch& sketch = *dataset.sketches[std::size_t(before.sketch)];
+    EXPECT_EQ("graft." + sketch.name + "." + base::to_hex(sketch.hash),
               again.sketches[std::size_t(after.sketch)]->name);
     EXPECT_EQ(before.arguments, after.arguments);
     const bool is_ok = before.measurement.status == Status::ok;
@@ -621,6 +651,38 @@ TEST(AutoTvm, OwnRowsComeBack) {
       EXPECT_EQ(before.measurement.seconds, after.measurement.seconds);
     }
   }
+}
+
+TEST(AutoTvm, ExportsKeepProgramsApartAndFitTheImporter) {
+  const auto program = [](int extent) {
+    return std::make_shared<const codegen::Sketch>(codegen::Sketch::of_program(
+        "program", codegen::parse_program(
+                       fmt::format("buffer y f32 [{0}] output\nrun\n  for i {0}\n    y[i] = 1\n", extent), "test")));
+  };
+  const auto columns = [](std::string_view name, int count, std::string_view column) {
+    return std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns(
+        name, std::vector<codegen::Sketch::Column>(std::size_t(count), {std::string(column), {}})));
+  };
+  Dataset dataset = random_dataset(0, 1);
+  Measurement measurement;
+  measurement.seconds = {0.5};
+  dataset.add({0, {{"fill"}, program(4), {}}, 1, measurement});
+  dataset.add({1, {{"fill"}, program(8), {}}, 2, measurement});
+  dataset.add({2, {{"fill"}, columns(std::string(150, 'a'), 1, "c"), {1}}, 0, measurement});
+  dataset.add({3, {{"fill"}, columns("wide", 65, "c"), Numbers(65, 1)}, 0, measurement});
+  dataset.add({4, {{"fill"}, columns("named", 1, std::string(65, 'c')), {1}}, 0, measurement});
+  const Folder folder;
+  write_dataset(dataset, folder / "own.h5");
+  std::string log;
+  const Counts counts =
+      exported("autotvm", DatasetFile(folder / "own.h5"), [&](std::string_view text) { log += text; });
+  EXPECT_EQ(counts.records, 5);
+  EXPECT_EQ(counts.rows, 3);
+  EXPECT_EQ(counts.dropped, (Counts::ByName{{"more arguments than a record has knobs", 1},
+                                            {"an argument whose name is too long for a knob", 1}}));
+  const Dataset again = dataset_of(log);
+  ASSERT_EQ(again.rows.size(), 3u);
+  EXPECT_EQ(again.sketches.size(), 3u);
 }
 
 // The logs that others published (datasets/README.md), where a directory of them was named at configure time.

@@ -60,14 +60,16 @@ TEST(KernelTunerFormat, ResultsOfT4) {
     {"configuration": {"bx": 64, "unroll": true}, "invalidity": "timeout"},
     {"configuration": {"bx": 64, "unroll": false}, "invalidity": "constraints"},
     {"configuration": {"bx": 16, "unroll": false}, "invalidity": "correctness"},
-    {"configuration": {"bx": 128, "unroll": false}, "invalidity": "runtime"}]})");
+    {"configuration": {"bx": 128, "unroll": false}, "invalidity": "runtime"},
+    {"configuration": {"bx": 128, "unroll": true}, "measurements": [{"unit": "microseconds", "value": 5, "name": "time"}]}]})");
   const Dataset& data = in.dataset;
   EXPECT_EQ(codegen::to_text(*data.sketches[0]), "sketch gpu\ncolumns $bx{16|32|64|128} $unroll{false|true}\n");
-  ASSERT_EQ(data.rows.size(), 7u);
+  ASSERT_EQ(data.rows.size(), 8u);
   EXPECT_EQ(data.rows[0].measurement.seconds, (std::vector<double>{1e-3 * 2.0, 1e-3 * 3.0}));
+  EXPECT_DOUBLE_EQ(data.rows[7].measurement.seconds.at(0), 5e-6);
   EXPECT_DOUBLE_EQ(data.rows[1].measurement.seconds.at(0), 0.5);
   const Status expected[] = {Status::ok,          Status::ok,           Status::does_not_compile, Status::timed_out,
-                             Status::unsupported, Status::wrong_result, Status::crashed};
+                             Status::unsupported, Status::wrong_result, Status::crashed,          Status::ok};
   for (std::size_t i = 0; i < std::size(expected); ++i) EXPECT_EQ(data.rows[i].measurement.status, expected[i]) << i;
 }
 
@@ -89,15 +91,49 @@ std::string changed(std::string_view from, std::string_view to) {
   return text;
 }
 
+std::string with_repetitions(int count) {
+  std::string times = "1";
+  for (int i = 1; i < count; ++i) times += ",1";
+  return changed("3.75, 3.25, 3.5", times);
+}
+
+TEST(KernelTunerFormat, TimesAreTimesWhateverWasTunedFor) {
+  const Imported in = imported_text("kernel_tuner", "gpu.json", R"({"tune_params_keys": ["a"], "objective": "GFLOP/s",
+    "cache": {"1": {"a": 1, "time": 2.0, "GFLOP/s": 1948.1}, "2": {"a": 2, "GFLOP/s": "InvalidConfig"},
+    "3": {"a": 3, "GFLOP/s": 5, "time": "RuntimeFailedConfig"}}})");
+  EXPECT_EQ(in.dataset.rows.at(0).measurement.seconds, std::vector<double>{2e-3});
+  EXPECT_EQ(in.dataset.rows.at(1).measurement.status, Status::unsupported);
+  EXPECT_EQ(in.dataset.rows.at(2).measurement.status, Status::crashed);
+  EXPECT_TRUE(contains(refusal_of("kernel_tuner", R"({"tune_params_keys": ["a"], "objective": "GFLOP/s",
+    "cache": {"1": {"a": 1, "GFLOP/s": 1948.1}}})"),
+                       "in:2:47: a configuration without 'time'"));
+}
+
+TEST(KernelTunerFormat, ParametersMayBeNamedByTheirValuesAlone) {
+  const Imported in = imported_text("kernel_tuner", "gpu.json", R"({"kernel_name": "k",
+    "cache": {"1": {"a": 1, "b": 2, "time": 2.0}, "2": {"a": 2, "b": 2, "time": 3.0}},
+    "tune_params": {"a": [1, 2], "b": [2]}})");
+  EXPECT_EQ(codegen::to_text(*in.dataset.sketches.at(0)), "sketch k\ncolumns $a{1|2} $b{2}\n");
+  EXPECT_EQ(in.dataset.rows.at(1).arguments, (std::vector<std::int64_t>{1, 0}));
+}
+
 TEST(KernelTunerFormat, BrokenFilesAreRefusedWithTheLine) {
   const std::pair<std::string, const char*> refusals[] = {
       {"[]", "in:1:1: expected a map"},
       {"{}", "in: neither a cache of Kernel Tuner"},
-      {std::string(cache).substr(0, 700), "in:"},
+      {std::string(cache).substr(0, 700), "in:11:7: a string is never closed"},
       {changed("3.25", "-3.25"), "in:7:"},
       {changed("3.25", "0"), "a time of 0"},
       {changed("3.25", "NaN"), "expected a number"},
       {changed("\"time\": 2.5", "\"energy\": 2.5"), "in:13:"},
+      {changed("\"time\": 2.5", "\"time\": 4e-324"), "in:13:75: a time of 0 seconds"},
+      {changed("\"block\": 16", "\"block\": \"nan\""), "in:7:1"},
+      {changed("64, 16, 32", "64, 16, \"inf\""), "in:4:40: column 'block': inf is no number"},
+      {with_repetitions(1001), "in:7:2120: a record of 1001 times; at most 1000 are read"},
+      {R"({"kernel_name": "k", "cache": {"1": {"a": 1, "time": 2}}})", "in: no parameters: 'tune_params_keys' or"},
+      {R"({"results": [
+{"configuration": {"a": 1}, "measurements": [{"name": "time", "value": 5, "unit": "fortnights"}]}]})",
+       "in:2:96: unknown unit 'fortnights'; known: s, ms, us, ns, seconds"},
       {changed("\"pad\": 0, \"time\": 3.5", "\"time\": 3.5"), "a configuration without 'pad'"},
       {changed("\"pad\": 0, \"time\": 3.5", "\"pad\": 0, \"pad\": 1, \"time\": 3.5"), "key 'pad' is there twice"},
       {changed("\"64,row,1\"", "\"16,row,0\""), "key '16,row,0' is there twice"},

@@ -79,6 +79,13 @@ TEST(MetaScheduleFormat, BrokenFilesAreRefused) {
   EXPECT_TRUE(contains(second(lines_of({record(0, "[[3, [0.5]]]", "[1]")})), "expected an integer"));
   EXPECT_TRUE(contains(second(lines_of({record(0, "[[-1, 0]]", "[1]")})), "instruction -1"));
   EXPECT_TRUE(contains(second(good + "[\"7\", \"x\"]\n"), "b:2: a workload among tuning records"));
+  EXPECT_TRUE(contains(
+      second(good + lines_of({record(0, "[]", "[1]", R"(, [")" + std::string(81, 'x') + R"(", [], [], []])")})),
+      "the name of an instruction has more than 80 characters"));
+  std::string times = "[1";
+  for (int i = 0; i < 1000; ++i) times += ",1";
+  EXPECT_TRUE(contains(second(good + lines_of({record(0, "[]", times + "]")})),
+                       "b:2: a record of 1001 times; at most 1000 are read"));
   EXPECT_TRUE(contains(second(good.substr(0, good.size() / 2)), "b:1:"));
   EXPECT_TRUE(contains(second("[0, [[[[\"X\", " + std::string(1000, '[')), "nested deeper than 200 levels"));
 }

@@ -64,9 +64,16 @@ TEST(ProgramsFormat, PlatformsAreTakenApart) {
   const auto all = imported_platforms("programs", folder, {folder / "in"}, "*");
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all.at("b").dataset.rows.size(), 2u);
-  const auto one = imported_platforms("programs", folder, {folder / "in"}, "a");
-  EXPECT_EQ(one.at("a").dataset.rows.size(), 1u);
-  EXPECT_EQ(one.at("a").counts.dropped.at("of another platform"), 2);
+  for (const char* name : {"a", "import:a"}) {
+    const auto one = imported_platforms("programs", folder, {folder / "in"}, name);
+    ASSERT_TRUE(one.contains("a")) << name;
+    EXPECT_EQ(one.at("a").dataset.rows.size(), 1u);
+    EXPECT_EQ(one.at("a").counts.dropped.at("of another platform"), 2);
+  }
+  write_plainly(folder / "in", of("a") + of("../b"));
+  EXPECT_TRUE(
+      contains(message_of<base::UserError>([&] { imported_platforms("programs", folder, {folder / "in"}, "*"); }),
+               "in:2: '../b' is no name of a platform"));
   write_plainly(folder / "in", record(tiled));
   EXPECT_TRUE(
       contains(message_of<base::UserError>([&] { imported_platforms("programs", folder, {folder / "in"}, "*"); }),
@@ -86,6 +93,8 @@ TEST(ProgramsFormat, BrokenLinesAreRefused) {
     nest += deep;
     close += "]}";
   }
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += ", 1";
   const std::pair<std::string, const char*> refusals[] = {
       {"{\n", "in:1"},
       {R"({"workload": "scale_8"})", "in:1: missing key 'program'"},
@@ -107,7 +116,10 @@ TEST(ProgramsFormat, BrokenLinesAreRefused) {
       {record(with(scaled, "[8], \"role\": \"output\"", "[1000000000000, 1000000000000], \"role\": \"output\""),
               R"("seconds": [1])", "x"),
        "in:1: program.buffers[1]"},
-      {record(R"({"buffers": [], "run": [)" + nest + R"({"store": "y[0] = 1"})" + close + "]}"), "in:1"},
+      {record(with(scaled, R"({"store": "y[i] = 2 * x[i]"})", nest + R"({"store": "y[i] = 2 * x[i]"})" + close),
+              R"("seconds": [1])", "x"),
+       "more than 64 loops"},
+      {record(tiled, "\"seconds\": [1" + many + "]"), "in:1: a record of 1001 times; at most 1000 are read"},
       {record(scaled, R"("seconds": [1], "platform": "q")", "x"), "in: holds no record of this format"},
   };
   for (const auto& [text, words] : refusals) {

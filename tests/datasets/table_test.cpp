@@ -1,5 +1,6 @@
 #include "datasets/formats/table.h"
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "tests/datasets/formats_support.h"
 
@@ -62,6 +63,8 @@ TEST(TableFormat, PackedFilesAreThePlainOnes) {
   const auto all = imported_platforms("table", folder, {folder / "net.csv.gz"}, "xeon");
   EXPECT_EQ(all.at("xeon").dataset.rows.size(), 3u);
   EXPECT_EQ(all.at("xeon").dataset.workloads[0].text, "table(name=net)");
+  const auto same = imported_platforms("table", folder, {folder / "net.csv.gz"}, "import:xeon");
+  EXPECT_EQ(same.at("xeon").dataset.platform, "import:xeon");
 }
 
 TEST(TableFormat, BrokenFilesAreRefusedWithTheLine) {
@@ -126,6 +129,8 @@ TEST(TableFormat, AnyDatasetIsATable) {
   const std::vector<std::string> cells = csv_cells(lines[1], "test");
   ASSERT_EQ(cells.size(), 7u);
   EXPECT_EQ(cells[0], dataset.workloads[std::size_t(first->workload)].text);
+  const codegen::Sketch& sketch = *dataset.sketches[std::size_t(first->sketch)];
+  EXPECT_EQ(cells[1], sketch.name + "." + base::to_hex(sketch.hash));
   EXPECT_EQ(cells[2], std::to_string(first->arguments[0]));
   EXPECT_EQ(cells[4], first->arguments[2] == 0 ? "i.0 j.0" : "j.0 i.0");
   EXPECT_EQ(std::stod(cells[6]), seconds_of(first->measurement));
