@@ -108,8 +108,10 @@ std::string text_of(const Quality& quality) {
   return fmt::format("{:.3f} [{:.3f}, {:.3f}]", quality.spearman, quality.low, quality.high);
 }
 
-int adapt(const Flags& flags, Session& session) {
+int adapt(Flags flags, Session& session) {
   check_output_folder(flags.out);
+  const bool own = flags.model.empty();
+  if (own) flags.model = shipped_model().string();
   const meta::ModelFile file = meta::load_model(flags.model);
   const features::Encoding& encoding = features::encoding_named(file.encoding);
   const tasks::Platform platform = tasks::platform_named(flags.platform);
@@ -161,7 +163,7 @@ int adapt(const Flags& flags, Session& session) {
 
   const auto adapted = file.model->adapted(supports);
   base::Document provenance = context_of(session);
-  provenance.set("adapted_from", flags.model)
+  provenance.set("adapted_from", own ? std::string("models/base.h5") : flags.model)
       .set("adapted_from_hash", file_hash(flags.model))
       .set("platform", platform.name)
       .set("source", tasks::source_of(platform))
@@ -220,7 +222,8 @@ Command adapt_command() {
                        "--shots 20 --out here.h5"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
-            options.positional("MODEL.h5", flags->model, "from graft train");
+            options.positional("MODEL.h5", flags->model, "from graft train; default: graft's own, models/base.h5",
+                               Options::optional);
             options.text("platform", flags->platform, "id or YAML file (graft platform list)");
             options.list("workloads", flags->workloads, "what to measure", Options::required);
             options.integer("shots", flags->shots, 1, "measurements of each workload");

@@ -36,21 +36,25 @@ struct Prior {
   std::unique_ptr<meta::CostModel> model;
   const features::Encoding* encoding = nullptr;
   bool trained = false;
-  std::string hash;  // of the model file, or an untrained model's name; "" where none was asked for
+  std::string hash;  // of the model file, or an untrained model's name; "" where none is asked
+  std::string name;  // for people
 };
 
 Prior prior_of(const Flags& flags, Session& session) {
   Prior prior;
   const auto& untrained = meta::untrained_models();
-  const std::string name = flags.model.empty() ? untrained.front().name : flags.model;
+  // Without a wish graft's own, but random search asks none.
+  const bool own = flags.model.empty() && flags.explorer != "random";
+  const std::string name = own ? shipped_model().string() : flags.model.empty() ? untrained.front().name : flags.model;
+  prior.name = own ? "graft's own (models/base.h5)" : name;
   const auto named =
       std::find_if(untrained.begin(), untrained.end(), [&](const auto& model) { return model.name == name; });
   if (named == untrained.end()) {
-    meta::ModelFile file = meta::load_model(flags.model);
+    meta::ModelFile file = meta::load_model(name);
     prior.encoding = &features::encoding_named(file.encoding);
     prior.model = std::move(file.model);
     prior.trained = prior.model->kind() != "scratch";
-    prior.hash = file_hash(flags.model);
+    prior.hash = file_hash(name);
     return prior;
   }
   prior.encoding = &features::encoding_named(named->encoding);
@@ -168,7 +172,7 @@ base::Document time_document(const search::TimeSpent& spent) {
   return out;
 }
 
-void print_summary(const Flags& flags, Session& session, const base::Document& result,
+void print_summary(const Prior& prior, Session& session, const base::Document& result,
                    const std::filesystem::path& folder) {
   Output& out = session.output;
   const std::string source = result.at("source").as_string();
@@ -198,7 +202,7 @@ void print_summary(const Flags& flags, Session& session, const base::Document& r
     table.row({"best built by", fmt::format("{} (the fastest of {} builds)", pipeline->as_string(), builds.size())});
   }
   table.row({"improvements", std::to_string(result.at("improvements").as_integer())});
-  table.row({"model", flags.model.empty() ? "from scratch" : flags.model});
+  table.row({"model", prior.name});
   table.row({"run", folder.string()});
   out.table(table);
   if (best.is_null()) return;
@@ -321,7 +325,7 @@ int tune(const Flags& flags, Session& session) {
     result.set("modelled_seconds", datasets::seconds_of(measurement)).set("check", measurement.check);
   }
   base::replace_file(folder / "best.json", result.to_pretty_json() + "\n");
-  print_summary(flags, session, result, folder);
+  print_summary(prior, session, result, folder);
   if (!complete) {
     session.progress.note("interrupted: run the same command again to continue");
     return interrupted;
@@ -346,7 +350,8 @@ Command tune_command() {
         options.positional("WORKLOAD", flags->workload, "operator with its shapes, or an index expression");
         options.text("platform", flags->platform, "id or YAML file (graft platform list)");
         options.text("model", flags->model,
-                     "model file that guides the search, or one without a file: scratch (the default), black-box (a "
+                     "model file that guides the search (default: graft's own, models/base.h5), or one without a "
+                     "file: scratch (knows what it measured only), black-box (a "
                      "Gaussian process on knobs and times alone), analytic (a pre-defined roofline), random");
         options.integer("trials", flags->trials, 1, "candidates to measure in all");
         options.text("explorer", flags->explorer, "evolution, annealing or random");

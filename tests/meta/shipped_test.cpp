@@ -13,6 +13,7 @@
 #include "features/encoding.h"
 #include "meta/learner.h"
 #include "meta/metrics.h"
+#include "meta/model_file.h"
 
 namespace graft::meta {
 namespace {
@@ -64,17 +65,51 @@ TEST(Shipped, DISABLED_AllRowsReplayToTheirProgram) {
   expect_no_stale_row(std::numeric_limits<std::size_t>::max());
 }
 
-TEST(Shipped, HasEnoughProgramsForSupportAndQuery) {
-  for (const datasets::Dataset& dataset : shipped({"native-v2", "native-v3", "native-v4", "model-sifive-p450"})) {
+const std::vector<std::string> modelled = {"a64fx",       "cortex-a510", "cortex-a53",      "cortex-a72",  "haswell",
+                                           "neoverse-n1", "pwr9",        "sifive-p450",     "sifive-p670", "sifive-u54",
+                                           "sifive-x280", "silvermont",  "xiangshan-nanhu", "znver4"};
+
+TEST(Shipped, HasEnoughProgramsOfEveryPlatform) {
+  std::vector<std::string> names;
+  for (const std::string& cpu : modelled) names.push_back("model-" + cpu);
+  for (const datasets::Dataset& dataset : shipped(names)) {
     const std::vector<datasets::Group> groups = datasets::groups(dataset);
-    EXPECT_GE(groups.size(), 14u);
-    for (const datasets::Group& group : groups) {
-      EXPECT_GE(group.rows.size(), 300u + 64u) << group.platform << " " << group.workload.text;
-    }
+    EXPECT_EQ(groups.size(), 24u) << dataset.platform;
+    for (const datasets::Group& group : groups)
+      EXPECT_GE(group.rows.size(), 190u) << group.platform << " " << group.workload.text;
+  }
+  for (const datasets::Dataset& dataset : shipped({"native-v2", "native-v3", "native-v4"})) {
+    const std::vector<datasets::Group> groups = datasets::groups(dataset);
+    EXPECT_EQ(groups.size(), 24u) << dataset.platform;
+    for (const datasets::Group& group : groups)
+      EXPECT_GE(group.rows.size(), 400u) << group.platform << " " << group.workload.text;
+  }
+  for (const datasets::Dataset& dataset : shipped({"native-v3-more", "model-cortex-a72-more"})) {
+    const std::vector<datasets::Group> groups = datasets::groups(dataset);
+    EXPECT_EQ(groups.size(), 13u) << dataset.platform;
+    for (const datasets::Group& group : groups)
+      EXPECT_GE(group.rows.size(), 600u) << group.platform << " " << group.workload.text;
   }
 }
 
-// 0.796 when it was written (graft evaluate of the three native datasets, --target native:v3 --methods zero-shot
+TEST(ShippedModel, IsOfItsSourcesAlone) {
+  const std::filesystem::path path = std::filesystem::path(GRAFT_SOURCE_DIR) / "models/base.h5";
+  EXPECT_LE(std::filesystem::file_size(path), 5'000'000u);
+  const ModelFile file = load_model(path);
+  EXPECT_EQ(file.encoding, "context_relation");
+  std::size_t sources = 0;
+  for (const base::Document& platform : file.provenance.at("platforms").as_list()) {
+    const std::string& name = platform.as_string();
+    const bool is_source = datasets::role_of(name) == "source";
+    sources += is_source;
+    EXPECT_TRUE(is_source || name.starts_with("native:")) << name;
+    EXPECT_NE(file.card.find("| " + name + " |"), std::string::npos) << name;
+  }
+  EXPECT_EQ(sources, 10u);
+  EXPECT_EQ(file.provenance.find("continues"), nullptr);
+}
+
+// 0.787 when the data were collected (graft evaluate of the three native datasets, --target native:v3 --methods zero-shot
 // --shots 0). Lower means that features, training or scoring got worse.
 TEST(Shipped, APooledModelRanksProgramsOfAPlatformThatItHasNotSeen) {
   const features::Encoding& encoding = features::encoding_named("context_relation");
@@ -91,7 +126,7 @@ TEST(Shipped, APooledModelRanksProgramsOfAPlatformThatItHasNotSeen) {
   EXPECT_GE(base::mean(correlations), 0.75);
 }
 
-// 0.853 when it was written: 200 programs of each workload to learn from, the others judged.
+// 0.791 when the data were collected: 200 programs of each workload to learn from, the others judged.
 TEST(Shipped, BoostedTreesRankOtherProgramsOfTheirPlatform) {
   TaskSet known = make_task_set(shipped({"native-v3"}), features::encoding_named("context_relation"), 2);
   const TaskSet all = known;
@@ -110,7 +145,7 @@ TEST(Shipped, BoostedTreesRankOtherProgramsOfTheirPlatform) {
     const Examples judged = chosen(group, rest);
     correlations.push_back(rank_correlation(model->score(judged.features).mean, judged.log_seconds));
   }
-  EXPECT_GE(base::mean(correlations), 0.82);
+  EXPECT_GE(base::mean(correlations), 0.76);
 }
 
 }  // namespace
