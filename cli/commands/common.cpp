@@ -191,7 +191,11 @@ NetworkFlags::NetworkFlags() {
 }
 
 void NetworkFlags::declare(Options& options) {
-  options.text("model", model, "mlp, treegru (a network on trees), or gbt (boosted decision trees on any encoding)");
+  options.text("model", model,
+               model.empty() ? "mlp, treegru (a network on trees), or gbt (boosted decision trees on any encoding); "
+                               "default: gbt where the "
+                               "learner can have trees and the data are no tables, else mlp"
+                             : "mlp, treegru (a network on trees), or gbt (boosted decision trees on any encoding)");
   options.text("encoding", encoding, "feature list; default: context_relation, for treegru tree, for tables columns");
   options.list("hidden", hidden, "widths of the hidden layers; default: 128,64, for treegru (behind its slots) 64");
   options.integer("embedding", embedding, 1, "treegru: width of a node's embedded features");
@@ -211,6 +215,16 @@ std::string NetworkFlags::used_learner(const std::string& learner) const {
   return learner;
 }
 
+void NetworkFlags::choose_model(const std::string& learner) {
+  if (!model.empty()) return;
+  const std::vector<std::string> of_trees = {"gbt",     "gbt-scratch", "ridge",   "bayes-ridge",
+                                             "nearest", "residual",    "adaptive"};
+  const bool can = std::find(of_trees.begin(), of_trees.end(), learner) != of_trees.end();
+  const bool network = !hidden.empty() || backend != "native" || encoding == "tree";
+  model = can && !network ? "gbt" : "mlp";
+  model_is_chosen = true;
+}
+
 void NetworkFlags::check_learner(const std::string& learner) const {
   const std::vector<std::string> others = {"gbt",      "gbt-scratch", "ridge",   "bayes-ridge", "nearest",
                                            "residual", "adaptive",    "scratch", "analytic",    "random"};
@@ -226,7 +240,9 @@ void NetworkFlags::fit(const std::vector<datasets::Dataset>& data) {
     return std::all_of(dataset.sketches.begin(), dataset.sketches.end(),
                        [](const auto& sketch) { return !sketch->columns.empty(); });
   });
-  if (tables) encoding = "columns";
+  if (!tables) return;
+  encoding = "columns";
+  if (model_is_chosen) model = "mlp";  // which follows tables of few columns better
 }
 
 const features::Encoding& NetworkFlags::used_encoding() const {

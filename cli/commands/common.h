@@ -78,12 +78,15 @@ struct NetworkFlags {
   std::string model = "mlp", encoding, backend = "native", loss;
   std::vector<std::string> hidden;
   std::int64_t embedding, units, slots, steps = 0, members = 1;
-  bool guard = false;
+  bool guard = false, model_is_chosen = false;
   NetworkFlags();
   void declare(Options& options);
   // The learner that --learner and --model mean together: with gbt, trees take the place of the pooled network and of
   // the regression from scratch. UserError for a learner of networks.
   std::string used_learner(const std::string& learner) const;
+  // Where no --model is asked for: trees if the learner can have them, no flag is of networks alone and the data are no
+  // tables (`fit`), else an MLP.
+  void choose_model(const std::string& learner);
   // UserError for a learner of networks with --model gbt, whatever it is asked for.
   void check_learner(const std::string& learner) const;
   // Where no encoding is asked for, rows of tables have the one that they can have: columns.

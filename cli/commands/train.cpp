@@ -20,7 +20,7 @@ namespace {
 
 struct Flags {
   DataFlags data;
-  std::string out, learner = "pooled", hold_out, base, losses;
+  std::string out, learner = "residual", hold_out, base, losses;
   NetworkFlags network;
 };
 
@@ -78,6 +78,7 @@ int train(Flags flags, Session& session) {
   check_output_folder(flags.out);
   if (!flags.losses.empty()) check_output_folder(flags.losses);
   meta::make_learner(flags.learner);  // refuses an unknown one
+  flags.network.choose_model(flags.learner);
   const std::string name = flags.network.used_learner(flags.learner);
   const auto learner = meta::make_learner(name);
   std::optional<meta::ModelFile> base_model;
@@ -168,6 +169,7 @@ Command train_command() {
             options.text("hold-out", flags->hold_out, "platform to leave out");
             options.text("base", flags->base, "a trained model that learns of these platforms besides what it knows");
             options.text("losses", flags->losses, "CSV of the losses by stage and step to write");
+            flags->network.model.clear();
             flags->network.declare(options);
             return [flags](Session& session) { return train(*flags, session); };
           },

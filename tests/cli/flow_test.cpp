@@ -368,6 +368,19 @@ TEST_F(Flow, EvaluatesWithinOnePlatform) {
             std::string::npos);
 }
 
+// Without a word it is residual on trees; what only networks have asks for them.
+TEST_F(Flow, TrainTakesWhatProvedBest) {
+  const auto provenance = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", file("v2.h5"), file("v3.h5"), "--out", file("usual.h5"), "--steps", "5"});
+    return json_of(more).at("provenance");
+  };
+  const base::Document usual = provenance({});
+  EXPECT_EQ(usual.at("learner").as_string(), "residual");
+  EXPECT_EQ(usual.at("model").as_string(), "gbt");
+  EXPECT_EQ(provenance({"--hidden", "8"}).at("model").as_string(), "mlp");
+  EXPECT_EQ(provenance({"--learner", "fomaml"}).at("model").as_string(), "mlp");
+}
+
 // A model of one platform learns of another one; what came before stays in the provenance.
 TEST_F(Flow, TrainsOnFromAModelAndWritesLosses) {
   json_of({"train", file("v2.h5"), "--learner", "ridge", "--out", file("first.h5"), "--steps", "20", "--hidden", "8",
@@ -405,8 +418,9 @@ TEST_F(Flow, TuneTakesModelsThatNeedNoFile) {
 }
 
 TEST_F(Flow, TreesTrainAndAreRefusedWhereNetworksAreMeant) {
-  const base::Document trained = json_of({"train", file("v2.h5"), file("v3.h5"), "--out", file("trees.h5"), "--model",
-                                          "gbt", "--steps", "20", "--members", "2", "--loss", "rank"});
+  const base::Document trained =
+      json_of({"train", file("v2.h5"), file("v3.h5"), "--out", file("trees.h5"), "--learner", "pooled", "--model",
+               "gbt", "--steps", "20", "--members", "2", "--loss", "rank"});
   EXPECT_EQ(trained.at("kind").as_string(), "ensemble");
   EXPECT_EQ(trained.at("provenance").at("learner").as_string(), "gbt");
   EXPECT_EQ(json_of({"inspect", file("trees.h5")}).at("kind").as_string(), "model");
