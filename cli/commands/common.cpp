@@ -160,6 +160,10 @@ void check_output_folder(const std::filesystem::path& out) {
 
 namespace {
 
+// Learners that can have boosted trees.
+const std::vector<std::string> tree_learners = {"gbt",     "gbt-scratch", "ridge",   "bayes-ridge",
+                                                "nearest", "residual",    "adaptive"};
+
 // Trees take any rows, and no network is left whose kind could be wrong.
 bool is_trees(const NetworkFlags& flags) {
   return flags.model == "gbt";
@@ -217,17 +221,15 @@ std::string NetworkFlags::used_learner(const std::string& learner) const {
 
 void NetworkFlags::choose_model(const std::string& learner) {
   if (!model.empty()) return;
-  const std::vector<std::string> of_trees = {"gbt",     "gbt-scratch", "ridge",   "bayes-ridge",
-                                             "nearest", "residual",    "adaptive"};
-  const bool can = std::find(of_trees.begin(), of_trees.end(), learner) != of_trees.end();
+  const bool can = std::find(tree_learners.begin(), tree_learners.end(), learner) != tree_learners.end();
   const bool network = !hidden.empty() || backend != "native" || encoding == "tree";
   model = can && !network ? "gbt" : "mlp";
   model_is_chosen = true;
 }
 
 void NetworkFlags::check_learner(const std::string& learner) const {
-  const std::vector<std::string> others = {"gbt",      "gbt-scratch", "ridge",   "bayes-ridge", "nearest",
-                                           "residual", "adaptive",    "scratch", "analytic",    "random"};
+  std::vector<std::string> others = tree_learners;
+  others.insert(others.end(), {"scratch", "analytic", "random"});
   if (is_trees(*this) && std::find(others.begin(), others.end(), learner) == others.end())
     throw base::UserError("--model",
                           fmt::format("{} trains networks, gbt does not; learners of trees, or of neither: {}", learner,
