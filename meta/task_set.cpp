@@ -122,6 +122,15 @@ std::vector<std::string> platforms(const TaskSet& tasks) {
   return names;
 }
 
+namespace {
+
+void check_known(const std::string& name, const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    throw base::UserError(fmt::format("no measurements of platform '{}'{}", name, base::did_you_mean(name, known)));
+}
+
+}  // namespace
+
 TaskSet only_platforms(const TaskSet& tasks, const std::vector<std::string>& names) {
   const std::vector<std::string> known = platforms(tasks);
   TaskSet out;
@@ -129,9 +138,7 @@ TaskSet only_platforms(const TaskSet& tasks, const std::vector<std::string>& nam
   out.stale_rows = tasks.stale_rows;
   out.without_program = tasks.without_program;
   for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw base::UserError(fmt::format("no measurements of platform '{}'{}", name, base::did_you_mean(name, known)));
-    }
+    check_known(name, known);
     if (const auto source = tasks.sources.find(name); source != tasks.sources.end()) out.sources.insert(*source);
   }
   for (const Examples& group : tasks.groups) {
@@ -142,12 +149,21 @@ TaskSet only_platforms(const TaskSet& tasks, const std::vector<std::string>& nam
 
 TaskSet without_platform(const TaskSet& tasks, const std::string& name) {
   std::vector<std::string> names = platforms(tasks);
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) {
-    throw base::UserError(fmt::format("no measurements of platform '{}'{}", name, base::did_you_mean(name, names)));
-  }
-  names.erase(found);
+  check_known(name, names);
+  std::erase(names, name);
   return only_platforms(tasks, names);
+}
+
+TaskSet with_reversed_labels(TaskSet tasks, const std::vector<std::string>& names) {
+  const std::vector<std::string> known = platforms(tasks);
+  for (const std::string& name : names) check_known(name, known);
+  for (Examples& group : tasks.groups) {
+    if (std::find(names.begin(), names.end(), group.platform) == names.end()) continue;
+    const auto [least, most] = std::minmax_element(group.log_seconds.begin(), group.log_seconds.end());
+    const double ends = *least + *most;
+    for (double& label : group.log_seconds) label = ends - label;
+  }
+  return tasks;
 }
 
 }  // namespace graft::meta

@@ -46,5 +46,8 @@ TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const feat
 std::vector<std::string> platforms(const TaskSet& tasks);  // in order
 TaskSet only_platforms(const TaskSet& tasks, const std::vector<std::string>& names);
 TaskSet without_platform(const TaskSet& tasks, const std::string& name);  // UserError (did you mean) if unknown
+// A source that misleads, to see what it costs: the labels of these platforms mirrored within each workload, so that
+// its fastest program has the slowest one's time and the other way round. UserError (did you mean) if one is unknown.
+TaskSet with_reversed_labels(TaskSet tasks, const std::vector<std::string>& names);
 
 }  // namespace graft::meta

@@ -205,7 +205,8 @@ void NetworkFlags::declare(Options& options) {
   options.integer("embedding", embedding, 1, "treegru: width of a node's embedded features");
   options.integer("units", units, 1, "treegru: width of a node's state");
   options.integer("slots", slots, 1, "treegru: memory slots that the nodes' states are scattered over");
-  options.text("backend", backend, "native or torch");
+  options.text("backend", backend, "of networks: native or torch");
+  options.text("device", device, "cpu, or cuda: networks on LibTorch's first CUDA device (backend torch)");
   options.integer("steps", steps, 0, "outer steps of the learners, or boosted trees; 0: their own number");
   options.text("loss", loss, "what is descended: rank, squared or lambda; default: the learner's own");
   options.integer("members", members, 1, "from 2 on an ensemble: so many models, each trained on 80 % of the programs");
@@ -222,7 +223,7 @@ std::string NetworkFlags::used_learner(const std::string& learner) const {
 void NetworkFlags::choose_model(const std::string& learner) {
   if (!model.empty()) return;
   const bool can = std::find(tree_learners.begin(), tree_learners.end(), learner) != tree_learners.end();
-  const bool network = !hidden.empty() || backend != "native" || encoding == "tree";
+  const bool network = !hidden.empty() || backend != "native" || device != "cpu" || encoding == "tree";
   model = can && !network ? "gbt" : "mlp";
   model_is_chosen = true;
 }
@@ -260,17 +261,24 @@ const features::Encoding& NetworkFlags::used_encoding() const {
   return used;
 }
 
-meta::LearnerSettings NetworkFlags::settings(const Session& session) const {
-  const std::vector<std::string> known{"native", "torch"};
-  if (std::find(known.begin(), known.end(), backend) == known.end()) {
+std::string NetworkFlags::used_backend() const {
+  const std::vector<std::string> known{"native", "torch"}, devices{"cpu", "cuda"};
+  if (std::find(known.begin(), known.end(), backend) == known.end())
     throw base::UserError("--backend",
                           fmt::format("unknown backend '{}'{}", backend, base::did_you_mean(backend, known)));
-  }
+  if (std::find(devices.begin(), devices.end(), device) == devices.end())
+    throw base::UserError("--device", fmt::format("expected cpu or cuda, got '{}'", device));
+  if (device == "cpu") return backend;
+  meta::check_backend("torch-cuda");
+  return "torch-cuda";
+}
+
+meta::LearnerSettings NetworkFlags::settings(const Session& session) const {
   meta::LearnerSettings settings;
   settings.network.kind = kind_of(*this);
   settings.network.hidden = integers_of("--hidden", hidden_of(*this), 1);
   settings.network.tree = {embedding, units, slots};
-  settings.backend = backend;
+  settings.backend = used_backend();
   settings.trees = is_trees(*this);
   if (!loss.empty()) settings.loss = meta::loss_named(loss);
   settings.members = int(std::min<std::int64_t>(members, 1000));
@@ -285,7 +293,7 @@ void NetworkFlags::put(base::Document& request) const {
   request.set("model", model).set("encoding", used_encoding().name).set("hidden", base::join(hidden_of(*this), ","));
   if (kind_of(*this) == meta::NetworkKind::treegru)
     request.set("embedding", embedding).set("units", units).set("slots", slots);
-  request.set("backend", backend).set("steps", steps);
+  request.set("backend", used_backend()).set("steps", steps);
   if (!loss.empty()) request.set("loss", loss);
   if (members > 1) request.set("members", members);
   if (guard) request.set("guard", true);

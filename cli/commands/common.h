@@ -75,7 +75,7 @@ void check_output_folder(const std::filesystem::path& out);
 
 // --model, --encoding, --hidden, --embedding, --units, --slots, --backend, --steps: which network is trained, on what.
 struct NetworkFlags {
-  std::string model = "mlp", encoding, backend = "native", loss;
+  std::string model = "mlp", encoding, backend = "native", device = "cpu", loss;
   std::vector<std::string> hidden;
   std::int64_t embedding, units, slots, steps = 0, members = 1;
   bool guard = false, model_is_chosen = false;
@@ -93,6 +93,7 @@ struct NetworkFlags {
   void fit(const std::vector<datasets::Dataset>& data);
   // UserError when model and encoding do not go together.
   const features::Encoding& used_encoding() const;
+  std::string used_backend() const;  // UserError for --device cuda where LibTorch has none
   meta::LearnerSettings settings(const Session& session) const;
   void put(base::Document& request) const;  // what decides the numbers
 };

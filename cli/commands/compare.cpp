@@ -1,22 +1,28 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <memory>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
 #include "cli/report/page.h"
 #include "datasets/agreement.h"
+#include "search/comparison.h"
+#include "search/run_directory.h"
 
 namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::vector<std::string> datasets;
-  std::string out;
+  std::vector<std::string> inputs, trials{"8", "16", "32", "64", "128"};
+  std::string out, against;
   std::int64_t least_programs = 10;
+  double near = 0.95;
 };
 
 template <class Cell, class Value>
@@ -72,10 +78,19 @@ void print_square(const datasets::Agreement& agreement, const datasets::Square<C
   out.table(table);
 }
 
-int compare(const Flags& flags, Session& session) {
-  if (!flags.out.empty()) check_output_folder(flags.out);
+void write_page(const Flags& flags, const std::string& of, Session& session) {
+  if (flags.out.empty()) return;
+  base::Document& json = session.output.json();
+  base::replace_file(flags.out, page({}, {{"compare", json}},
+                                     fmt::format("Made by graft {} on {} from {} {}.", graft_version(),
+                                                 context_of(session).at("date").as_string(), flags.inputs.size(), of)));
+  json.set("out", flags.out);
+  session.output.line("\n" + flags.out + ": the same as pictures, with intervals");
+}
+
+int compare_datasets(const Flags& flags, Session& session) {
   const datasets::Agreement agreement =
-      datasets::agreement(read_datasets(flags.datasets), int(std::min<std::int64_t>(flags.least_programs, 1'000'000)));
+      datasets::agreement(read_datasets(flags.inputs), int(std::min<std::int64_t>(flags.least_programs, 1'000'000)));
   Output& out = session.output;
   base::Document platforms = base::Document::list(), families = base::Document::list();
   Table table({"platform", "source"});
@@ -101,30 +116,119 @@ int compare(const Flags& flags, Session& session) {
       .set("platforms", std::move(platforms))
       .set("families", std::move(families))
       .set("regret", regret_document(agreement.regret));
-  if (!flags.out.empty()) {
-    const base::Document context = context_of(session);
-    base::replace_file(flags.out, page({}, {{"compare", out.json()}},
-                                       fmt::format("Made by graft {} on {} from {} datasets.", graft_version(),
-                                                   context.at("date").as_string(), flags.datasets.size())));
-    out.json().set("out", flags.out);
-    out.line("\n" + flags.out + ": the same as heat maps, with intervals");
-  }
+  write_page(flags, "datasets", session);
   return done;
+}
+
+// The folder that runs lie in is their method.
+std::string method_of(const std::filesystem::path& run) {
+  const std::filesystem::path plain = std::filesystem::absolute(run).lexically_normal();
+  return (plain.has_filename() ? plain : plain.parent_path()).parent_path().filename().string();
+}
+
+int compare_runs(const Flags& flags, Session& session) {
+  if (!(flags.near > 0 && flags.near <= 1))
+    throw base::UserError("--near",
+                          fmt::format("expected a share of the best speed, > 0 and <= 1, got {:g}", flags.near));
+  const std::vector<std::int64_t> counts = integers_of("--trials", flags.trials, 1);
+  if (!std::is_sorted(counts.begin(), counts.end())) throw base::UserError("--trials", "expected them to rise");
+  std::vector<search::Searched> searches;
+  for (const std::string& input : flags.inputs) {
+    const search::RunContent run = search::read_run(input);
+    searches.push_back(search::searched(method_of(input), run.request.at("platform").as_string(),
+                                        run.request.at("seed").as_integer(), run.journal.trials));
+  }
+  const std::string against = flags.against.empty() ? searches.front().method : flags.against;
+  const auto methods = search::compare_searches(searches, counts, against, flags.near, session.seed);
+
+  Output& out = session.output;
+  const auto interval = [](const base::Interval& value) {
+    base::Document entry = base::Document::map();
+    return entry.set("mean", value.mean).set("low", value.low).set("high", value.high);
+  };
+  const auto cell = [](const base::Interval& value, int digits) {
+    return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", value.mean, digits, value.low, digits, value.high, digits);
+  };
+  std::vector<std::string> speed_head{"speed of the best after"}, slower_head{"slower than " + against + ", % after"};
+  for (const std::int64_t count : counts) {
+    speed_head.push_back(fmt::format("{} trials", count));
+    slower_head.push_back(fmt::format("{} trials", count));
+  }
+  Table speed(speed_head), slower(slower_head),
+      near({"method", "searches", fmt::format("trials to {:g} % of the best speed", 100 * flags.near),
+            "times fewer than " + against, "never"});
+  base::Document rows = base::Document::list();
+  for (const search::MethodSearched& method : methods) {
+    base::Document entry = base::Document::map(), speeds = base::Document::list(), slowers = base::Document::list();
+    std::vector<std::string> speed_cells{method.method}, slower_cells{method.method};
+    for (std::size_t c = 0; c < counts.size(); ++c) {
+      speeds.push(interval(method.speed[c]));
+      slowers.push(interval(method.slower[c]));
+      const base::Interval &by = method.slower[c], per_cent{100 * by.mean, 100 * by.low, 100 * by.high};
+      speed_cells.push_back(cell(method.speed[c], 3));
+      slower_cells.push_back(cell(per_cent, 1));
+    }
+    rows.push(entry.set("method", method.method)
+                  .set("searches", method.searches)
+                  .set("speed", std::move(speeds))
+                  .set("slower", std::move(slowers))
+                  .set("trials_to_near", interval(method.trials_to_near))
+                  .set("times_fewer", interval(method.times_fewer))
+                  .set("never", method.never));
+    speed.row(std::move(speed_cells));
+    if (method.method != against) slower.row(std::move(slower_cells));
+    near.row({method.method, std::to_string(method.searches), cell(method.trials_to_near, 1),
+              cell(method.times_fewer, 2), std::to_string(method.never)});
+  }
+  out.line(
+      "1 is the fastest program that any of these searches found; geometric means, 95 % intervals over searches\n");
+  out.table(speed);
+  out.line("");
+  if (!slower.empty()) {
+    out.table(slower);
+    out.line("");
+  }
+  out.table(near);
+  base::Document trials = base::Document::list();
+  for (const std::int64_t count : counts) trials.push(count);
+  out.json()
+      .set("trials", std::move(trials))
+      .set("against", against)
+      .set("near", flags.near)
+      .set("methods", std::move(rows));
+  write_page(flags, "runs", session);
+  return done;
+}
+
+int compare(const Flags& flags, Session& session) {
+  if (!flags.out.empty()) check_output_folder(flags.out);
+  const auto runs = std::count_if(flags.inputs.begin(), flags.inputs.end(),
+                                  [](const std::string& input) { return std::filesystem::is_directory(input); });
+  if (runs != 0 && std::size_t(runs) != flags.inputs.size())
+    throw base::UserError("RUN|DATA.h5", "folders of runs and datasets are compared among themselves only");
+  return runs == 0 ? compare_datasets(flags, session) : compare_runs(flags, session);
 }
 
 }  // namespace
 
 Command compare_command() {
   return {.name = "compare",
-          .help = "do platforms agree on what is fast: rank correlations and regret on common programs",
-          .examples = {"graft compare datasets/shipped/common/*.h5 --out platforms.html"},
+          .help = "do platforms agree on what is fast; or: which search finds it with fewer trials",
+          .examples = {"graft compare datasets/shipped/common/*.h5 --out platforms.html",
+                       "graft compare runs/scratch/* runs/base/* --against scratch --out searches.html"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
-            options.positionals("DATA.h5", flags->datasets,
-                                "datasets of at least two platforms, of the same programs (graft collect --programs)");
+            options.positionals("DATA.h5|RUN", flags->inputs,
+                                "datasets of at least two platforms, of the same programs (graft collect --programs): "
+                                "rank correlations and regret; or folders of graft tune, those of one method (a model, "
+                                "an explorer) in one folder, with the same workloads, platforms and seeds in each");
             options.integer("least-programs", flags->least_programs, 2,
                             "common programs of a workload without which two platforms are not compared on it");
-            options.text("out", flags->out, "page with heat maps to write");
+            options.list("trials", flags->trials, "runs: how fast the best is after so many trials");
+            options.number("near", flags->near, 0, "runs: trials until one has this share of the fastest known speed");
+            options.text("against", flags->against,
+                         "runs: the method that others are held against; default: the first");
+            options.text("out", flags->out, "page with pictures to write");
             return [flags](Session& session) { return compare(*flags, session); };
           }};
 }

@@ -24,7 +24,7 @@ struct Flags {
   DataFlags data;
   std::vector<std::string> methods{"zero-shot", "scratch",  "nearest", "finetune",
                                    "ridge",     "residual", "maml",    "reptile"},
-      shots{"0", "5", "10", "20", "32", "64"}, train_workloads, judge_workloads, targets{"all"}, sources;
+      shots{"0", "5", "10", "20", "32", "64"}, train_workloads, judge_workloads, targets{"all"}, sources, misleading;
   std::string regime = "seen", out, support = "random", against;
   std::int64_t draws = 20, judge_last = 0, folds = 0;
   NetworkFlags network;
@@ -81,6 +81,7 @@ base::Document request_of(const Flags& flags, const Session& session) {
       .set("judge_workloads", words(flags.judge_workloads))
       .set("seed", std::int64_t(session.seed));
   if (!flags.sources.empty()) request.set("sources", words(flags.sources));
+  if (!flags.misleading.empty()) request.set("misleading", words(flags.misleading));
   if (flags.folds > 0) request.set("folds", flags.folds);
   if (flags.support != "random") request.set("support", flags.support);
   if (flags.judge_last > 0) request.set("judge_last", flags.judge_last);
@@ -313,8 +314,8 @@ int evaluate(Flags flags, Session& session) {
   settings.draws = int(flags.draws);
   settings.regime = regime_of(flags);
   const bool in_domain = settings.regime == meta::Regime::in_domain;
-  if (in_domain && (flags.judge_last > 0 || !flags.sources.empty() || flags.folds > 0))
-    throw base::UserError("--judge-last, --sources, --folds", "not with --regime in-domain");
+  if (in_domain && (flags.judge_last > 0 || !flags.sources.empty() || flags.folds > 0 || !flags.misleading.empty()))
+    throw base::UserError("--judge-last, --sources, --folds, --misleading", "not with --regime in-domain");
   const bool all_targets = flags.targets == std::vector<std::string>{"all"};
   if (flags.folds > 0 && !(flags.sources.empty() && all_targets))
     throw base::UserError("--folds", "says what the targets and their sources are: not with --target or --sources");
@@ -332,7 +333,8 @@ int evaluate(Flags flags, Session& session) {
   flags.network.used_encoding();  // refuses one that does not fit before anything is read
   const std::vector<datasets::Dataset> data = flags.data.read(session);
   flags.network.fit(data);
-  const meta::TaskSet tasks = meta::make_task_set(data, flags.network.used_encoding(), session.threads);
+  const meta::TaskSet tasks = meta::with_reversed_labels(
+      meta::make_task_set(data, flags.network.used_encoding(), session.threads), flags.misleading);
   note_left_out(tasks, session.progress);
   const std::vector<std::string> platforms = meta::platforms(tasks);
   if (platforms.size() < 2 && !in_domain) {
@@ -355,6 +357,10 @@ int evaluate(Flags flags, Session& session) {
     }
   }
   meta::only_platforms(tasks, targets);  // refuses unknown ones
+  for (const std::string& name : flags.misleading) {
+    if (std::find(targets.begin(), targets.end(), name) != targets.end())
+      throw base::UserError("--misleading", fmt::format("{} is judged itself: name the others by --target", name));
+  }
   meta::only_platforms(tasks, flags.sources);
 
   const base::Document request = request_of(flags, session);
@@ -440,6 +446,8 @@ Command evaluate_command() {
                      "linear model's "
                      "uncertainty) or uncertain (a Gaussian process's)");
         options.list("sources", flags->sources, "platforms to train on; default: all but the target");
+        options.list("misleading", flags->misleading,
+                     "source platforms whose times are reversed within each workload, to see what such a source costs");
         options.integer(
             "folds", flags->folds, 0,
             "cross-validation: platforms dealt out to so many folds, each judged by what was trained on the "

@@ -370,6 +370,48 @@ std::string comparison_section(const ReportedResult& given) {
   return out;
 }
 
+// Methods of search over the number of trials.
+std::string searches_section(const ReportedResult& given) {
+  const base::Document& result = given.result;
+  const std::string& against = result.at("against").as_string();
+  const base::Document::List& trials = result.at("trials").as_list();
+  Plot speed{
+      .x_label = "trials (log)", .y_label = "speed of the best", .log_x = true, .x_from_zero = false, .series = {}};
+  Plot slower = speed;
+  slower.y_label = "per cent slower than " + against;
+  Table near({"method", "searches",
+              fmt::format("trials to {:g} % of the best speed", 100 * result.at("near").as_number()),
+              "times fewer than " + against, "never"});
+  int colour = 0;
+  for (const base::Document& method : result.at("methods").as_list()) {
+    const std::string& name = method.at("method").as_string();
+    const auto series = [&](const char* key, double unit) {
+      Series out{.name = name, .colour = colour % kColours, .band = true, .points = {}};
+      const base::Document::List& values = method.at(key).as_list();
+      for (std::size_t i = 0; i < values.size() && i < trials.size(); ++i)
+        out.points.push_back({trials[i].as_number(), unit * value_of(values[i], "mean"),
+                              unit * value_of(values[i], "low"), unit * value_of(values[i], "high")});
+      return out;
+    };
+    speed.series.push_back(series("speed", 1));
+    if (name != against) slower.series.push_back(series("slower", 100));
+    const auto cell = [&](const char* key) {
+      const base::Document& value = method.at(key);
+      return fmt::format("{:.2f} [{:.2f}, {:.2f}]", value_of(value, "mean"), value_of(value, "low"),
+                         value_of(value, "high"));
+    };
+    near.row({name, std::to_string(method.at("searches").as_integer()), cell("trials_to_near"), cell("times_fewer"),
+              std::to_string(method.at("never").as_integer())});
+    ++colour;
+  }
+  return "<h2>Searches compared</h2>\n" +
+         figure(speed,
+                "Speed of the best program after so many trials, over that of the fastest that any of these "
+                "searches found. Geometric mean over searches, band: 95 % interval.") +
+         figure(slower, "How much slower it is than in the same searches of the other method; below 0 it is faster.") +
+         html_table(near);
+}
+
 }  // namespace
 
 std::string html_table(const Table& table) {
@@ -415,6 +457,8 @@ std::string page(const std::vector<ReportedRun>& runs, const std::vector<Reporte
       evaluations += evaluation_section(result);
     } else if (result.result.find("families") != nullptr) {
       evaluations += comparison_section(result);
+    } else if (result.result.find("methods") != nullptr) {
+      evaluations += searches_section(result);
     } else if (result.result.find("curve") != nullptr) {
       add(search_of(result));
     } else {

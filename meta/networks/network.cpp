@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -36,6 +37,15 @@ void* torch_plugin() {
   return handle;
 }
 
+template <class Function>
+Function torch_function(const char* name) {
+  const auto function = reinterpret_cast<Function>(dlsym(torch_plugin(), name));
+  if (function == nullptr) throw base::Failure(fmt::format("{} lacks {}; build it again", torch_plugin_file, name));
+  return function;
+}
+
+const std::vector<std::string> backends = {"native", "torch", "torch-cuda"};
+
 NetworkShape without_context(NetworkShape shape) {
   shape.context = {};
   return shape;
@@ -47,14 +57,9 @@ std::unique_ptr<NetworkOf<T>> make(const NetworkShape& shape, std::string_view b
     return make_conditioned<T>(shape.context, make<T>(without_context(shape), backend, torch_factory));
   if (backend == "native")
     return shape.kind == NetworkKind::mlp ? make_native_mlp<T>(shape) : make_native_tree_gru<T>(shape);
-  if (backend == "torch") {
-    const auto factory = reinterpret_cast<TorchFactory<T>>(dlsym(torch_plugin(), torch_factory));
-    if (factory == nullptr)
-      throw base::Failure(fmt::format("{} lacks {}; build it again", torch_plugin_file, torch_factory));
-    return std::unique_ptr<NetworkOf<T>>(factory(shape, layout_of(shape)));
-  }
-  const std::vector<std::string> known = {"native", "torch"};
-  throw base::UserError(fmt::format("unknown backend '{}'{}", backend, base::did_you_mean(backend, known)));
+  check_backend(backend);
+  const auto factory = torch_function<TorchFactory<T>>(torch_factory);
+  return std::unique_ptr<NetworkOf<T>>(factory(shape, layout_of(shape), backend == "torch-cuda"));
 }
 
 constexpr std::string_view kind_names[] = {"mlp", "treegru"};
@@ -94,6 +99,14 @@ std::vector<float> initial_parameters(const NetworkShape& shape, std::uint64_t s
     }
   }
   return theta;
+}
+
+void check_backend(std::string_view backend) {
+  if (std::find(backends.begin(), backends.end(), backend) == backends.end())
+    throw base::UserError(fmt::format("unknown backend '{}'{}", backend, base::did_you_mean(backend, backends)));
+  if (backend != "native") torch_plugin();
+  if (backend == "torch-cuda" && !torch_function<TorchHasCuda>(torch_has_cuda)())
+    throw base::UserError("device cuda", "this LibTorch has no CUDA device (Debian's is built without); leave it out");
 }
 
 std::unique_ptr<Network> make_network(const NetworkShape& shape, std::string_view backend) {

@@ -406,6 +406,18 @@ TEST_F(Flow, JudgesOnHeldOutProgramsOfNamedSources) {
   EXPECT_FALSE(result.at("rows").as_list().front().at("spearman_middle80").is_null());
   EXPECT_EQ(graft({"evaluate", file("v2.h5"), file("v3.h5"), "--sources", "native:v9"}).exit_code, 2);
   EXPECT_EQ(graft({"evaluate", file("v2.h5"), file("v3.h5"), "--support", "kmean"}).exit_code, 2);
+  const std::vector<std::string> one = {"evaluate",  file("v2.h5"), file("v3.h5"), "--target", "native:v2",
+                                        "--methods", "nearest",     "--shots",     "0",        "--draws",
+                                        "1",         "--steps",     "30"};
+  std::vector<std::string> misled = one;
+  misled.insert(misled.end(), {"--misleading", "native:v3"});
+  const auto spearman = [](const base::Document& table) {
+    return table.at("rows").as_list().front().at("spearman").at("mean").as_number();
+  };
+  EXPECT_GT(spearman(json_of(one)), 0.1);
+  EXPECT_LT(spearman(json_of(misled)), -0.1);
+  misled[4] = "native:v3";  // the judged platform itself
+  EXPECT_EQ(graft(misled).exit_code, 2);
 }
 
 TEST_F(Flow, TuneTakesModelsThatNeedNoFile) {
@@ -463,6 +475,37 @@ TEST_F(Flow, TruncatedDatasetIsRefused) {
     EXPECT_NE(finished.err.find("half.h5"), std::string::npos) << finished.err;
   }
   EXPECT_FALSE(std::filesystem::exists(file("never.h5")));
+}
+
+TEST_F(Flow, CompareHoldsSearchesOfTwoMethodsAgainstEachOther) {
+  std::vector<std::string> command{"compare"};
+  for (const std::string method : {"guided", "blind"}) {
+    for (const std::string seed : {"1", "2"}) {
+      command.push_back(file("searches/" + method + "/s" + seed));
+      ASSERT_EQ(graft({"tune", "matmul(m=16,n=16,k=16)", "--platform", "model:sifive-p450", "--model",
+                       method == "blind" ? "random" : "scratch", "--trials", "6", "--batch", "3", "--seed", seed,
+                       "--out", command.back()})
+                    .exit_code,
+                0);
+    }
+  }
+  command.insert(command.end(), {"--trials", "2,6", "--against", "blind"});
+  std::vector<std::string> with_page = command;
+  with_page.insert(with_page.end(), {"--out", file("searches.html")});
+  const base::Document result = json_of(with_page);
+  const base::Document::List& methods = result.at("methods").as_list();
+  ASSERT_EQ(methods.size(), 2u);
+  EXPECT_EQ(methods[0].at("method").as_string(), "guided");
+  EXPECT_EQ(methods[1].at("searches").as_integer(), 2);
+  for (const base::Document& method : methods) {
+    const auto speed = [&](std::size_t i) { return method.at("speed").as_list()[i].at("mean").as_number(); };
+    EXPECT_LE(speed(0), speed(1));
+    EXPECT_LE(speed(1), 1);
+  }
+  EXPECT_NE(base::read_file(file("searches.html")).find("Searches compared"), std::string::npos);
+  command.back() = "nobody";
+  EXPECT_EQ(graft(command).exit_code, 2);
+  EXPECT_EQ(graft({"compare", file("searches/blind/s1"), file("v2.h5")}).exit_code, 2);
 }
 
 TEST_F(Flow, TuneWithAndWithoutAModel) {

@@ -254,5 +254,21 @@ TEST(TaskSetCuts, ByPlatform) {
   EXPECT_EQ(rows.program_hashes[1], tasks.groups[0].program_hashes[2]);
 }
 
+TEST(TaskSetCuts, ReversedLabelsTurnTheOrderOfNamedPlatformsRound) {
+  const TaskSet tasks = synthetic::make({}), reversed = with_reversed_labels(tasks, {"p2"});
+  ASSERT_EQ(reversed.groups.size(), tasks.groups.size());
+  for (std::size_t g = 0; g < tasks.groups.size(); ++g) {
+    const std::vector<double>&before = tasks.groups[g].log_seconds, &after = reversed.groups[g].log_seconds;
+    if (tasks.groups[g].platform != "p2") {
+      EXPECT_EQ(after, before);
+      continue;
+    }
+    EXPECT_NEAR(base::spearman(before, after), -1, 1e-12);
+    EXPECT_NEAR(*std::min_element(after.begin(), after.end()), *std::min_element(before.begin(), before.end()), 1e-12);
+    EXPECT_NEAR(*std::max_element(after.begin(), after.end()), *std::max_element(before.begin(), before.end()), 1e-12);
+  }
+  EXPECT_THROW(with_reversed_labels(tasks, {"p9"}), base::UserError);
+}
+
 }  // namespace
 }  // namespace graft::meta

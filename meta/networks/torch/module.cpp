@@ -1,5 +1,6 @@
 // The networks of network.h in LibTorch: the same layers on torch's autograd, second order by double backward. Headers
 // are taken per operator: all of torch.h takes four times as long to compile.
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/addmm.h>
@@ -39,9 +40,15 @@ at::Tensor view_of(std::span<const T> values, at::IntArrayRef shape) {
                        at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value));
 }
 
+// Caller's memory where the network computes: a copy, unless that is the processor.
+template <class T>
+at::Tensor on(c10::Device device, std::span<const T> values, at::IntArrayRef shape) {
+  return view_of(values, shape).to(device);
+}
+
 template <class T>
 void copy_out(const at::Tensor& from, std::span<T> to) {
-  const at::Tensor dense = from.contiguous();
+  const at::Tensor dense = from.to(c10::kCPU).contiguous();
   std::copy_n(dense.template data_ptr<T>(), to.size(), to.data());
 }
 
@@ -58,7 +65,8 @@ class TorchNetwork : public NetworkOf<T> {
  public:
   using Tape = typename NetworkOf<T>::Tape;
 
-  TorchNetwork(const NetworkShape& shape, const std::vector<ParameterBlock>& layout) : shape_(shape), layout_(layout) {}
+  TorchNetwork(const NetworkShape& shape, const std::vector<ParameterBlock>& layout, c10::Device device)
+      : shape_(shape), layout_(layout), device_(device) {}
 
   std::int64_t inputs() const override { return shape_.inputs; }
   std::int64_t parameters() const override { return layout_.back().offset + layout_.back().size; }
@@ -68,7 +76,7 @@ class TorchNetwork : public NetworkOf<T> {
                                 std::span<T> scores) const override {
     auto graph = std::make_unique<Graph>();
     // The graph outlives `theta`, hence the copy.
-    graph->theta = view_of(theta, {parameters()}).clone().set_requires_grad(true);
+    graph->theta = on(device_, theta, {parameters()}).clone().set_requires_grad(true);
     graph->scores = scores_of(graph->theta, programs);
     copy_out(graph->scores.detach(), scores);
     return graph;
@@ -76,7 +84,7 @@ class TorchNetwork : public NetworkOf<T> {
 
   void score(std::span<const T> theta, const Inputs<T>& programs, std::span<T> scores) const override {
     const at::NoGradGuard no_graph;
-    copy_out(scores_of(view_of(theta, {parameters()}), programs), scores);
+    copy_out(scores_of(on(device_, theta, {parameters()}), programs), scores);
   }
 
   void backward(std::span<const T>, const Tape& tape, std::span<const T> u, std::span<T> gradient) const override {
@@ -118,27 +126,28 @@ class TorchNetwork : public NetworkOf<T> {
     return theta.narrow(0, b.offset, b.size).view(b.shape);
   }
   const NetworkShape& shape() const { return shape_; }
+  at::Tensor rows_of(const Inputs<T>& programs) const { return on(device_, programs.x, {programs.rows(), inputs()}); }
+  at::Tensor indices(const std::vector<std::int64_t>& values) const {
+    return on<std::int64_t>(device_, values, {std::int64_t(values.size())}).clone();
+  }
 
  private:
   struct Graph final : Tape {
     at::Tensor theta, scores;
   };
 
-  static at::Tensor weights(std::span<const T> values) { return view_of(values, {std::int64_t(values.size())}); }
+  at::Tensor weights(std::span<const T> values) const { return on(device_, values, {std::int64_t(values.size())}); }
 
   NetworkShape shape_;
   std::vector<ParameterBlock> layout_;
+  c10::Device device_;
 };
-
-at::Tensor indices_of(const std::vector<std::int64_t>& values) {
-  return at::from_blob(const_cast<std::int64_t*>(values.data()), {std::int64_t(values.size())}, at::kLong).clone();
-}
 
 template <class T>
 class TorchMlp final : public TorchNetwork<T> {
   using TorchNetwork<T>::TorchNetwork;
   at::Tensor scores_of(const at::Tensor& theta, const Inputs<T>& programs) const override {
-    at::Tensor rows = view_of(programs.x, {programs.rows(), this->inputs()});
+    at::Tensor rows = this->rows_of(programs);
     std::size_t next = 0;
     if (this->layout().size() > 2) {
       rows = at::relu(at::addmm(this->parameter(theta, 1), rows, this->parameter(theta, 0)));
@@ -148,7 +157,7 @@ class TorchMlp final : public TorchNetwork<T> {
     for (std::int64_t p = 0; p < programs.programs(); ++p)
       program_of_row.insert(program_of_row.end(), std::size_t(programs.begins[p + 1] - programs.begins[p]), p);
     const at::Tensor sums = at::index_add(at::zeros({programs.programs(), rows.size(1)}, rows.options()), 0,
-                                          indices_of(program_of_row), rows);
+                                          this->indices(program_of_row), rows);
     return this->layers(theta, next, sums);
   }
 };
@@ -210,8 +219,7 @@ class TorchTreeGru final : public TorchNetwork<T> {
     const Order order = order_of(programs);
     const at::Tensor gates = this->parameter(theta, 2), gates_bias = this->parameter(theta, 3),
                      state = this->parameter(theta, 4), state_bias = this->parameter(theta, 5);
-    const at::Tensor x =
-        at::index_select(view_of(programs.x, {programs.rows(), this->inputs()}), 0, indices_of(order.rows));
+    const at::Tensor x = at::index_select(this->rows_of(programs), 0, this->indices(order.rows));
     const at::Tensor embedded = at::relu(at::addmm(this->parameter(theta, 1), x, this->parameter(theta, 0)));
     at::Tensor all;
     for (std::size_t l = 0; l + 1 < order.levels.size(); ++l) {
@@ -224,15 +232,15 @@ class TorchTreeGru final : public TorchNetwork<T> {
         all = at::sub(n, at::mul(z, n));
         continue;
       }
-      const at::Tensor sum = at::index_add(at::zeros({count, units}, x.options()), 0, indices_of(order.of_node[l]),
-                                           at::index_select(all, 0, indices_of(order.child[l])));
+      const at::Tensor sum = at::index_add(at::zeros({count, units}, x.options()), 0, this->indices(order.of_node[l]),
+                                           at::index_select(all, 0, this->indices(order.child[l])));
       const at::Tensor rz = at::sigmoid(at::addmm(gates_bias, at::cat({sum, e}, 1), gates));
       const at::Tensor r = rz.narrow(1, 0, units), z = rz.narrow(1, units, units);
       const at::Tensor n = at::tanh(at::addmm(state_bias, at::cat({e, at::mul(r, sum)}, 1), state));
       all = at::cat({all, at::add(n, at::mul(z, at::sub(sum, n)))}, 0);
     }
     const at::Tensor shares = at::softmax(at::mm(all, this->parameter(theta, 6)), 1);
-    const at::Tensor places = indices_of(order.by_program);
+    const at::Tensor places = this->indices(order.by_program);
     const auto padded = [&](const at::Tensor& rows) {  // programs x most x columns
       const at::Tensor more = at::cat({rows, at::zeros({1, rows.size(1)}, rows.options())}, 0);
       return at::index_select(more, 0, places).view({programs.programs(), order.most, rows.size(1)});
@@ -243,21 +251,25 @@ class TorchTreeGru final : public TorchNetwork<T> {
 };
 
 template <class T>
-NetworkOf<T>* make(const NetworkShape& shape, const std::vector<ParameterBlock>& layout) {
+NetworkOf<T>* make(const NetworkShape& shape, const std::vector<ParameterBlock>& layout, bool cuda) {
   at::set_num_threads(1);  // parallelism belongs to the tasks around
-  if (shape.kind == NetworkKind::treegru) return new TorchTreeGru<T>(shape, layout);
-  return new TorchMlp<T>(shape, layout);
+  const c10::Device device(cuda ? c10::kCUDA : c10::kCPU);
+  if (shape.kind == NetworkKind::treegru) return new TorchTreeGru<T>(shape, layout, device);
+  return new TorchMlp<T>(shape, layout, device);
 }
 
 }  // namespace
 
 extern "C" {
 __attribute__((visibility("default"))) NetworkOf<float>* graft_torch_network_float(
-    const NetworkShape& shape, const std::vector<ParameterBlock>& layout) {
-  return make<float>(shape, layout);
+    const NetworkShape& shape, const std::vector<ParameterBlock>& layout, bool cuda) {
+  return make<float>(shape, layout, cuda);
 }
 __attribute__((visibility("default"))) NetworkOf<double>* graft_torch_network_double(
-    const NetworkShape& shape, const std::vector<ParameterBlock>& layout) {
-  return make<double>(shape, layout);
+    const NetworkShape& shape, const std::vector<ParameterBlock>& layout, bool cuda) {
+  return make<double>(shape, layout, cuda);
+}
+__attribute__((visibility("default"))) bool graft_torch_has_cuda() {
+  return at::hasCUDA();
 }
 }

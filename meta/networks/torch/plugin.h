@@ -9,9 +9,13 @@ namespace graft::meta {
 inline constexpr const char* torch_plugin_file = "graft_torch.so";
 inline constexpr const char* torch_factory_float = "graft_torch_network_float";
 inline constexpr const char* torch_factory_double = "graft_torch_network_double";
+inline constexpr const char* torch_has_cuda = "graft_torch_has_cuda";
 
-// A new network that the caller owns. `layout` comes from graft_meta, so that both sides cut the flat vector alike.
+// A new network that the caller owns, which computes on the processor or on the first CUDA device. `layout` comes from
+// graft_meta, so that both sides cut the flat vector alike.
 template <class T>
-using TorchFactory = NetworkOf<T>* (*)(const NetworkShape& shape, const std::vector<ParameterBlock>& layout);
+using TorchFactory = NetworkOf<T>* (*)(const NetworkShape& shape, const std::vector<ParameterBlock>& layout, bool cuda);
+// Whether this LibTorch was built with CUDA and sees a device.
+using TorchHasCuda = bool (*)();
 
 }  // namespace graft::meta
