@@ -76,7 +76,7 @@ TEST(Shipped, HasEnoughProgramsOfEveryPlatform) {
     const std::vector<datasets::Group> groups = datasets::groups(dataset);
     EXPECT_EQ(groups.size(), 24u) << dataset.platform;
     for (const datasets::Group& group : groups)
-      EXPECT_GE(group.rows.size(), 190u) << group.platform << " " << group.workload.text;
+      EXPECT_GE(group.rows.size(), 400u) << group.platform << " " << group.workload.text;
   }
   for (const datasets::Dataset& dataset : shipped({"native-v2", "native-v3", "native-v4"})) {
     const std::vector<datasets::Group> groups = datasets::groups(dataset);
