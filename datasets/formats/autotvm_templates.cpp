@@ -185,15 +185,17 @@ Made batch_matmul_x86(const Shape& shape, const Knobs& knobs, std::vector<std::i
   return template_sketch("batch_matmul_x86");
 }
 
-// What an annotation of three loops, in the order height, width, channels, says of them.
+// What an annotation says of some loops: of three, these are height, width, channels.
+template <int loops>
 struct Annotated {
   std::int64_t vector = 0;  // 0: none, else the number of the loop from 1 on
-  std::int64_t unrolled[3] = {0, 0, 0};
+  std::int64_t unrolled[loops] = {};
 };
-bool annotated(const Knobs& knobs, std::string_view name, Annotated& into) {
+template <int loops>
+bool annotated(const Knobs& knobs, std::string_view name, Annotated<loops>& into) {
   const Knobs::Knob& knob = knobs.named(name);
-  if (knob.kind != Knobs::Kind::annotate || knob.count != 3) return false;
-  for (int i = 0; i < 3; ++i) {
+  if (knob.kind != Knobs::Kind::annotate || knob.count != loops) return false;
+  for (int i = 0; i < loops; ++i) {
     const std::string_view word = annotations[std::size_t(knobs.values[std::size_t(knob.first + i)])];
     if (word == "vec" && into.vector != 0) return false;
     if (word == "vec") into.vector = i + 1;
@@ -210,7 +212,7 @@ constexpr std::int64_t orders_with_vector[2][3] = {{4, 2, 0},
 Made conv2d_spatial_pack(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::conv2d || shape.dilation_h != 1 || shape.dilation_w != 1) return other_operator;
   std::int64_t co[1], oh[1], ow[1];
-  Annotated spatial;
+  Annotated<3> spatial;
   const Knobs::Knob &reduce = knobs.named("ann_reduce"), &order = knobs.named("reorder_0");
   if (!sizes(knobs, "tile_co", shape.k, co) || !sizes(knobs, "tile_oh", shape.out_h, oh) ||
       !sizes(knobs, "tile_ow", shape.out_w, ow) || !annotated(knobs, "ann_spatial", spatial) ||
@@ -242,10 +244,48 @@ Made conv2d_spatial_pack(const Shape& shape, const Knobs& knobs, std::vector<std
   return template_sketch("conv2d_spatial_pack");
 }
 
+// TVM numbers tiles along the rows of an image, one row after the other, and splits the numbers. False where such a
+// block is no rectangle.
+bool rectangle(std::int64_t block, std::int64_t high, std::int64_t wide, std::int64_t& rows, std::int64_t& columns) {
+  columns = std::min(block, wide);
+  rows = block / columns;
+  return rows * columns == block && divide(wide, {columns}) && divide(high, {rows});
+}
+
+Made conv2d_winograd_arm(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+  constexpr std::int64_t results = 4;  // in each direction of a tile
+  if (shape.op != Operator::conv2d || shape.r != 3 || shape.s != 3 || shape.stride_h != 1 || shape.stride_w != 1 ||
+      shape.dilation_h != 1 || shape.dilation_w != 1) {
+    return other_operator;
+  }
+  const std::int64_t high = (shape.out_h + results - 1) / results, wide = (shape.out_w + results - 1) / results;
+  std::int64_t block[1], k[1], c[1], rows = 0, columns = 0;
+  Annotated<1> reduce;
+  Annotated<2> spatial;
+  if (!sizes(knobs, "tile_p", shape.n * high * wide, block) || !sizes(knobs, "tile_k", shape.k, k) ||
+      !sizes(knobs, "tile_c", shape.c, c) || !annotated(knobs, "ann_reduce", reduce) || reduce.vector != 0 ||
+      !annotated(knobs, "ann_spatial", spatial) || knobs.size() != 5) {
+    return other_knobs;
+  }
+  if (!rectangle(block[0], high, wide, rows, columns)) {
+    return base::Reason{"tile_p is neither a part of a row of tiles nor whole rows"};
+  }
+  const bool is_whole = shape.out_h % results == 0 && shape.out_w % results == 0;
+  std::int64_t copied = 0;  // what zeros stand around: nothing, P, or X, which then ends within a tile
+  if (shape.is_padded()) {
+    copied = 1;
+  } else if (!is_whole) {
+    copied = 2;
+  }
+  const auto loop = [&](int i) { return spatial.vector == i + 1 ? 2 : spatial.unrolled[i]; };
+  arguments = {k[0], rows, columns, copied, is_whole, c[0], loop(0), loop(1), reduce.unrolled[0]};
+  return template_sketch("conv2d_winograd_arm");
+}
+
 Made depthwise_arm(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::depthwise_conv2d) return other_operator;
   std::int64_t c[1], h[1], w[1];
-  Annotated spatial;
+  Annotated<3> spatial;
   if (!sizes(knobs, "tile_c", shape.c, c) || !sizes(knobs, "tile_h", shape.out_h, h) ||
       !sizes(knobs, "tile_w", shape.out_w, w) || !annotated(knobs, "ann", spatial) || knobs.size() != 4) {
     return other_knobs;
@@ -310,6 +350,7 @@ const std::vector<Template>& autotvm_templates() {
       {"dense_nopack.x86", dense_nopack},
       {"batch_matmul.x86", batch_matmul_x86},
       {"conv2d_nchw_spatial_pack.arm_cpu", conv2d_spatial_pack},
+      {"conv2d_nchw_winograd.arm_cpu", conv2d_winograd_arm},
       {"depthwise_conv2d_nchw.arm_cpu", depthwise_arm},
       {"conv2d_nchw.cuda", conv2d_cuda},
       {"depthwise_conv2d_nchw.cuda", depthwise_cuda},

@@ -19,7 +19,8 @@ TEST(Frozen, ProgramsKeepTheirHash) {
   std::int64_t programs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(GRAFT_SOURCE_DIR "/tests/datasets/frozen")) {
     const JournalContent journal = read_journal(entry.path());
-    const codegen::Target target = codegen::target_from(journal.head.at("target"));
+    const base::Document* known = journal.head.find("target");  // that of an imported platform is not
+    const codegen::Target target = known == nullptr ? codegen::Target() : codegen::target_from(*known);
     for (const Trial& trial : journal.trials) {
       const auto program = codegen::program(trial.candidate, target);
       ASSERT_TRUE(program) << entry.path() << ", trial " << trial.index << ": " << program.reason().text;

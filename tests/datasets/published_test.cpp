@@ -49,6 +49,28 @@ TEST_F(Published, ArchitecturesOfFbnet) {
   EXPECT_DOUBLE_EQ(seconds_of(gold.rows[0].measurement), 30.934e-3);
 }
 
+TEST_F(Published, WinogradInLogsOfAutoTvm) {
+  const auto all = import_of("autotvm", {"autotvm-logs/arm_cortex-a72.random.log.gz"}, "a72");
+  if (all.empty()) GTEST_SKIP() << "no autotvm-logs in " << data;
+  const Imported& in = all.at("a72");
+  const std::string name = "conv2d_nchw_winograd.arm_cpu";
+  EXPECT_EQ(in.counts.templates.at(name).rows, 5406);
+  EXPECT_EQ(in.counts.templates.at(name).ok, 589);
+  EXPECT_EQ(in.counts.templates.at(name).with_program, 4849);
+  EXPECT_EQ(in.counts.without_program.at(name + ": tile_p is neither a part of a row of tiles nor whole rows"), 557);
+  int seen = 0;
+  for (const Dataset::Row& row : in.dataset.rows) {
+    const codegen::Sketch& sketch = *in.dataset.sketches[std::size_t(row.sketch)];
+    if (sketch.name != name) continue;
+    const bool has_program = sketch.columns.empty();
+    // What ran has one, and the programs exist: every 50th is made.
+    EXPECT_TRUE(has_program || row.measurement.status != Status::ok);
+    if (!has_program || seen++ % 50 != 0) continue;
+    const auto program = codegen::program(in.dataset.candidate(row), in.dataset.target);
+    ASSERT_TRUE(program) << program.reason().text;
+  }
+}
+
 TEST_F(Published, CachesOfKernelTuner) {
   const auto all = import_of("kernel_tuner",
                              {"kernel-tuner/convolution_milo.json", "kernel-tuner/convolution_milo/A6000.json.gz",
