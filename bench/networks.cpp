@@ -274,8 +274,8 @@ NetworkRow meta_step_row(const NetworkSettings& settings, const Note& note) {
   const auto step = [=](const meta::Network& network, std::vector<float>& gradient) {
     gradient.assign(theta.size(), 0.0f);
     for (const Task& task : *drawn) {
-      const auto part =
-          meta::meta_gradient<float>(network, meta::OuterRule::second_order, rates, theta, task.support, task.query);
+      const auto part = meta::meta_gradient<float>(network, meta::OuterRule::second_order, rates, theta, task.support,
+                                                   task.query, {}, meta::ByRates::no);
       for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += part.theta[i] / float(tasks);
     }
   };

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "meta/networks/numbers.h"
 
 namespace graft::meta {
 namespace {
@@ -92,11 +93,14 @@ class SwapWeight {
 template <class T, class Weight>
 double pairs_value(const Sorted<T>& rows, const Weight& weight) {
   const std::int64_t size = std::int64_t(rows.label.size());
+  const T* e = rows.exponential.data();
   double sum = 0;
   for (std::int64_t i = 0; i < size; ++i) {
-    for (std::int64_t j = i + 1; j < size; ++j) {
-      sum += double(weight(i, j)) * double(std::log(rows.exponential[i] + rows.exponential[j]) - rows.centred[i]);
-    }
+    T own = 0;
+    const T ei = e[i], centred = rows.centred[i];
+#pragma omp simd reduction(+ : own)
+    for (std::int64_t j = i + 1; j < size; ++j) own += weight(i, j) * (logarithm(ei + e[j]) - centred);
+    sum += double(own);
   }
   return sum;
 }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 
 namespace graft::meta {
 namespace {
 
-// What a step of the inner loop leaves behind for the way back: all of it before the step.
+// What a step of the inner loop leaves behind for the way back: all of it before the step. The gradient only where the
+// rates' own is asked for.
 template <class T>
 struct Step {
   std::vector<T> theta, gradient, scores, by_scores;
@@ -30,13 +32,13 @@ auto pass(const NetworkOf<T>& network, std::span<const T> theta, const Batch<T>&
 // Takes the step's theta and fills in the rest. Where the batch has nothing to compare there is no tape and the
 // gradient is 0.
 template <class T>
-void take(Step<T>& step, const NetworkOf<T>& network, const Batch<T>& batch) {
-  step.gradient.resize(step.theta.size());
+void take(Step<T>& step, const NetworkOf<T>& network, const Batch<T>& batch, std::vector<T>& gradient) {
+  gradient.resize(step.theta.size());
   if (batch.objective.empty()) {
-    std::fill(step.gradient.begin(), step.gradient.end(), T(0));
+    std::fill(gradient.begin(), gradient.end(), T(0));
     step.tape.reset();
   } else {
-    step.tape = pass<T>(network, step.theta, batch, step.scores, step.by_scores, step.gradient);
+    step.tape = pass<T>(network, step.theta, batch, step.scores, step.by_scores, gradient);
   }
 }
 
@@ -76,22 +78,25 @@ void with_rates(const NetworkOf<T>& network, const Rates<T>& rates, std::int64_t
   }
 }
 
-// The way through the steps: steps[k] before step k, and the adapted parameters as theta of one more.
+// The rate of a step that is the same for all parameters, if there is one.
 template <class T>
-void walk(const NetworkOf<T>& network, const Rates<T>& rates, std::span<const T> theta, const Batch<T>& support,
-          std::vector<Step<T>>& steps) {
-  steps.resize(std::size_t(rates.steps) + 1);
-  steps.front().theta.assign(theta.begin(), theta.end());
-  for (std::size_t k = 0; k < std::size_t(rates.steps); ++k) {
-    take<T>(steps[k], network, support);
-    steps[k + 1].theta.resize(theta.size());
-    const T *const from = steps[k].theta.data(), *const gradient = steps[k].gradient.data();
-    T* const to = steps[k + 1].theta.data();
-    with_rates<T>(network, rates, std::int64_t(k), [&](std::size_t begin, std::size_t end, std::size_t, T rate) {
-#pragma omp simd
-      for (std::size_t i = begin; i < end; ++i) to[i] = from[i] - rate * gradient[i];
-    });
-  }
+std::optional<T> only_rate(const NetworkOf<T>& network, const Rates<T>& rates, std::int64_t step) {
+  std::optional<T> rate;
+  bool same = true;
+  with_rates<T>(network, rates, step, [&](std::size_t, std::size_t, std::size_t, T each) {
+    same = same && each == rate.value_or(each);
+    rate = each;
+  });
+  return same ? rate : std::nullopt;
+}
+
+template <class T>
+T inner_product(const std::vector<T>& a, const std::vector<T>& b, std::size_t begin, std::size_t end) {
+  const T *const left = a.data(), *const right = b.data();
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t i = begin; i < end; ++i) sum += left[i] * right[i];
+  return sum;
 }
 
 // What a thread needs for one walk after the other: fresh pages would cost as much as the arithmetic on them. Tapes are
@@ -108,6 +113,26 @@ struct Room {
     for (Step<T>& step : steps) step.tape.reset();
   }
 };
+
+// The way through the steps: room.steps[k] before step k, and the adapted parameters as theta of one more.
+template <class T>
+void walk(const NetworkOf<T>& network, const Rates<T>& rates, std::span<const T> theta, const Batch<T>& support,
+          ByRates by_rates, Room<T>& room) {
+  std::vector<Step<T>>& steps = room.steps;
+  steps.resize(std::size_t(rates.steps) + 1);
+  steps.front().theta.assign(theta.begin(), theta.end());
+  for (std::size_t k = 0; k < std::size_t(rates.steps); ++k) {
+    std::vector<T>& kept = by_rates == ByRates::yes ? steps[k].gradient : room.product;
+    take<T>(steps[k], network, support, kept);
+    steps[k + 1].theta.resize(theta.size());
+    const T *const from = steps[k].theta.data(), *const gradient = kept.data();
+    T* const to = steps[k + 1].theta.data();
+    with_rates<T>(network, rates, std::int64_t(k), [&](std::size_t begin, std::size_t end, std::size_t, T rate) {
+#pragma omp simd
+      for (std::size_t i = begin; i < end; ++i) to[i] = from[i] - rate * gradient[i];
+    });
+  }
+}
 
 }  // namespace
 
@@ -129,7 +154,7 @@ void loss_hessian_product(const NetworkOf<T>& network, std::span<const T> theta,
                           std::span<const T> v, std::span<T> product) {
   Step<T> step;
   step.theta.assign(theta.begin(), theta.end());
-  take<T>(step, network, batch);
+  take<T>(step, network, batch, step.gradient);
   hessian_product<T>(network, step, batch, v, product);
 }
 
@@ -138,7 +163,7 @@ std::vector<T> adapt(const NetworkOf<T>& network, const Rates<T>& rates, std::sp
                      const Batch<T>& support) {
   if (support.objective.empty()) return {theta.begin(), theta.end()};
   Room<T>& room = Room<T>::of_this_thread();
-  walk<T>(network, rates, theta, support, room.steps);
+  walk<T>(network, rates, theta, support, ByRates::no, room);
   room.let_go();
   return room.steps.back().theta;
 }
@@ -146,14 +171,14 @@ std::vector<T> adapt(const NetworkOf<T>& network, const Rates<T>& rates, std::sp
 template <class T>
 MetaGradient<T> meta_gradient(const NetworkOf<T>& network, OuterRule rule, const Rates<T>& rates,
                               std::span<const T> theta, const Batch<T>& support, const Batch<T>& query,
-                              std::span<const double> step_weights) {
+                              std::span<const double> step_weights, ByRates by_rates) {
   assert(step_weights.empty() || std::int64_t(step_weights.size()) == rates.steps);
   Room<T>& room = Room<T>::of_this_thread();
+  walk<T>(network, rates, theta, support, by_rates, room);
   std::vector<Step<T>>& steps = room.steps;
-  walk<T>(network, rates, theta, support, steps);
   MetaGradient<T> out;
   out.theta.resize(theta.size());
-  out.rates.assign(rates.values.size(), T(0));
+  if (by_rates == ByRates::yes) out.rates.assign(rates.values.size(), T(0));
   if (rule == OuterRule::towards) {
     for (std::size_t i = 0; i < theta.size(); ++i) out.theta[i] = theta[i] - steps.back().theta[i];
     room.let_go();
@@ -169,27 +194,34 @@ MetaGradient<T> meta_gradient(const NetworkOf<T>& network, OuterRule rule, const
     const T weight = step_weights.empty() || after == 0 ? T(after == last ? 1 : 0) : T(step_weights[after - 1]);
     if (weight == 0) return;
     T loss = 0;
-    loss_gradient<T>(network, steps[after].theta, query, product, &loss);
+    const bool alone = after == last && weight == 1;
+    loss_gradient<T>(network, steps[after].theta, query, alone ? v : product, &loss);
     out.query_loss += weight * loss;
+    if (alone) return;
     for (std::size_t i = 0; i < v.size(); ++i) v[i] += weight * product[i];
   };
   add_query(last);
   for (std::size_t k = last; k-- > 0;) {
     if (k + 1 < last) add_query(k + 1);
-    with_rates<T>(network, rates, std::int64_t(k), [&](std::size_t begin, std::size_t end, std::size_t number, T rate) {
-      T by_rate = 0;
-      const T *const by_query = v.data(), *const taken = steps[k].gradient.data();
-      T* const along = stepped.data();
-#pragma omp simd reduction(- : by_rate)
-      for (std::size_t i = begin; i < end; ++i) {
-        by_rate -= by_query[i] * taken[i];
-        along[i] = rate * by_query[i];
-      }
-      out.rates[number] += by_rate;
-    });
+    if (by_rates == ByRates::yes) {
+      with_rates<T>(network, rates, std::int64_t(k), [&](std::size_t begin, std::size_t end, std::size_t number, T) {
+        out.rates[number] -= inner_product<T>(v, steps[k].gradient, begin, end);
+      });
+    }
     if (rule == OuterRule::first_order) continue;
-    hessian_product<T>(network, steps[k], support, stepped, product);
-    for (std::size_t i = 0; i < theta.size(); ++i) v[i] -= product[i];
+    // The product is linear in its direction, so one rate for all may wait until behind it.
+    const std::optional<T> rate = only_rate<T>(network, rates, std::int64_t(k));
+    if (!rate) {
+      T* const along = stepped.data();
+      with_rates<T>(network, rates, std::int64_t(k), [&](std::size_t begin, std::size_t end, std::size_t, T each) {
+#pragma omp simd
+        for (std::size_t i = begin; i < end; ++i) along[i] = each * v[i];
+      });
+    }
+    hessian_product<T>(network, steps[k], support, rate ? v : stepped, product);
+    const T scale = rate.value_or(1);
+#pragma omp simd
+    for (std::size_t i = 0; i < theta.size(); ++i) v[i] -= scale * product[i];
   }
   room.let_go();
   return out;
@@ -201,7 +233,7 @@ MetaGradient<T> meta_gradient(const NetworkOf<T>& network, OuterRule rule, const
                                      std::span<T>);                                                                \
   template std::vector<T> adapt(const NetworkOf<T>&, const Rates<T>&, std::span<const T>, const Batch<T>&);        \
   template MetaGradient<T> meta_gradient(const NetworkOf<T>&, OuterRule, const Rates<T>&, std::span<const T>,      \
-                                         const Batch<T>&, const Batch<T>&, std::span<const double>);
+                                         const Batch<T>&, const Batch<T>&, std::span<const double>, ByRates);
 GRAFT_INSTANTIATE(float)
 GRAFT_INSTANTIATE(double)
 #undef GRAFT_INSTANTIATE

@@ -114,6 +114,7 @@ class MetaGradientLearner final : public Learner {
     std::copy(warm.begin(), warm.end(), out.theta.begin() + own);
 
     std::vector<float>& rates = out.rates.values;
+    const ByRates learns_rates = meta_.rates == LearnedRates::none ? ByRates::no : ByRates::yes;
     Adam adam(out.theta.size()), rates_adam(rates.size());
     Stage stage = stage_of(settings, name, monitor);
     stage.team = settings.team;
@@ -127,20 +128,21 @@ class MetaGradientLearner final : public Learner {
       const auto parts = base::divided(team_of(settings), meta_.tasks_per_step, settings.threads, [&](std::int64_t t) {
         base::Stream stream(settings.seed, name, std::uint64_t(step * meta_.tasks_per_step + t));
         const Episode task = draw_episode(platforms, loss_of(settings), stream);
-        MetaGradient<float> part =
-            meta_gradient<float>(network, rule, out.rates, out.theta, task.support, task.query, step_weights);
+        MetaGradient<float> part = meta_gradient<float>(network, rule, out.rates, out.theta, task.support, task.query,
+                                                        step_weights, learns_rates);
         part.theta.insert(part.theta.end(), part.rates.begin(), part.rates.end());
         part.theta.push_back(part.query_loss);
         return std::move(part.theta);
       });
       // Summed in order, so that the number of threads and ranks changes nothing.
-      std::vector<float> gradient(out.theta.size(), 0.0f), by_rates(rates.size(), 0.0f);
+      std::vector<float> gradient(out.theta.size(), 0.0f);
+      std::vector<float> by_rates(learns_rates == ByRates::yes ? rates.size() : 0, 0.0f);
       const float weight = 1.0f / float(meta_.tasks_per_step);
       float loss = 0;
       for (const std::vector<float>& part : parts) {
         loss += weight * part.back();
         for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += weight * part[i];
-        for (std::size_t i = 0; i < rates.size(); ++i) by_rates[i] += weight * part[gradient.size() + i];
+        for (std::size_t i = 0; i < by_rates.size(); ++i) by_rates[i] += weight * part[gradient.size() + i];
       }
       for (const ParameterBlock& block : network.layout()) {  // a context begins at 0 for every task
         if (block.context) std::fill_n(gradient.begin() + block.offset, block.size, 0.0f);

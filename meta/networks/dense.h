@@ -116,6 +116,26 @@ void forward(const Dense<N>& layer, std::int64_t rows, ConstView<N> x, View<N> y
   }
 }
 
+// The slopes of y alone; `y`: its values, looked at where the layer rectifies. Both have no gaps between rows.
+template <class T>
+void forward_slopes(const Dense<Dual<T>>& layer, std::int64_t rows, ConstView<Dual<T>> x, const T* y, T* slopes) {
+  multiply<Dual<T>>(Transposed::no, Transposed::no, rows, layer.out, layer.in, x, layer.weight, 0,
+                    {nullptr, slopes, layer.out});
+  with_wide_vectors([&]() GRAFT_INLINED {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      T* const row = slopes + i * layer.out;
+      if (layer.rectify) {
+        const T* const alive = y + i * layer.out;
+#pragma omp simd
+        for (std::int64_t j = 0; j < layer.out; ++j) row[j] = alive[j] > 0 ? row[j] + layer.bias.slope[j] : T(0);
+      } else {
+#pragma omp simd
+        for (std::int64_t j = 0; j < layer.out; ++j) row[j] += layer.bias.slope[j];
+      }
+    }
+  });
+}
+
 // sums[j] = sum over rows of x.
 template <class N>
 void sum_columns(std::int64_t rows, std::int64_t columns, ConstView<N> x, View<N> sums) {

@@ -36,33 +36,46 @@ bool one_row_each(std::span<const std::int64_t> begins) {
   return true;
 }
 
-// sums[p] = the sum of program p's rows.
-template <class N>
-void sum_rows(std::span<const std::int64_t> begins, std::int64_t width, ConstView<N> rows, View<N> sums) {
-  const auto plane = [&](const Real<N>* from, std::int64_t stride, Real<N>* to) {
-    std::fill_n(to, std::int64_t(begins.size() - 1) * width, Real<N>(0));
-    if (from == nullptr) return;  // constants
-    with_wide_vectors([&]() GRAFT_INLINED {
-      for (std::size_t p = 0; p + 1 < begins.size(); ++p) {
-        Real<N>* const sum = to + std::int64_t(p) * width;
-        for (std::int64_t r = begins[p]; r < begins[p + 1]; ++r) {
-          const Real<N>* const row = from + r * stride;
+// sums[p] = the sum of program p's rows; without rows (slopes of constants) 0.
+template <class T>
+void sum_rows(std::span<const std::int64_t> begins, std::int64_t width, const T* rows, std::int64_t stride, T* sums) {
+  std::fill_n(sums, std::int64_t(begins.size() - 1) * width, T(0));
+  if (rows == nullptr) return;
+  with_wide_vectors([&]() GRAFT_INLINED {
+    for (std::size_t p = 0; p + 1 < begins.size(); ++p) {
+      T* const sum = sums + std::int64_t(p) * width;
+      for (std::int64_t r = begins[p]; r < begins[p + 1]; ++r) {
+        const T* const row = rows + r * stride;
 #pragma omp simd
-          for (std::int64_t j = 0; j < width; ++j) sum[j] += row[j];
-        }
+        for (std::int64_t j = 0; j < width; ++j) sum[j] += row[j];
       }
-    });
-  };
-  assert(sums.stride == width);
-  plane(rows.value, rows.stride, sums.value);
-  if constexpr (is_dual<N>) plane(rows.slope, rows.stride, sums.slope);
+    }
+  });
 }
 
-// What a pass leaves, on numbers N.
-template <class N>
+// What a pass leaves: of values, or of slopes along a direction.
+template <class T>
 struct Pass {
-  std::vector<Values<N>> hidden;  // outputs of the hidden layers: of the first by row, of those behind by program
-  Values<N> sums;                 // by program, where there is not one row each: of the first one's rows
+  std::vector<Values<T>> hidden;  // outputs of the hidden layers: of the first by row, of those behind by program
+  Values<T> sums;                 // by program, where there is not one row each: of the first one's rows
+};
+
+// Both together, as numbers N.
+template <class N>
+struct Passed {
+  const Pass<Real<N>>& values;
+  const Pass<Real<N>>* slopes;  // of dual numbers
+
+  ConstView<N> hidden(std::size_t layer) const {
+    return both(values.hidden[layer], slopes == nullptr ? nullptr : &slopes->hidden[layer]);
+  }
+  ConstView<N> sums() const { return both(values.sums, slopes == nullptr ? nullptr : &slopes->sums); }
+
+ private:
+  static ConstView<N> both(const Values<Real<N>>& value, const Values<Real<N>>* slope) {
+    const View<Real<N>> view = value.view();
+    return {view.value, slope == nullptr ? nullptr : slope->view().value, view.stride};
+  }
 };
 
 template <class T>
@@ -82,7 +95,7 @@ class Mlp final : public NetworkOf<T> {
                                 std::span<T> scores) const override {
     auto tape = std::make_unique<Record>();
     tape->programs = programs;
-    up<T>({theta.data(), nullptr, 0}, programs, tape->pass, {scores.data(), nullptr, this->outputs()});
+    up({theta.data(), nullptr, 0}, programs, tape->pass, {scores.data(), nullptr, this->outputs()});
     return tape;
   }
 
@@ -96,42 +109,43 @@ class Mlp final : public NetworkOf<T> {
       do begins.push_back(programs.begins[++last] - row);
       while (last < programs.programs() && programs.begins[last + 1] - row <= most);
       const auto x = programs.x.subspan(std::size_t(row * inputs_), std::size_t(begins.back() * inputs_));
-      up<T>({theta.data(), nullptr, 0}, Inputs<T>{x, begins, {}}, pass,
-            {scores.data() + first * this->outputs(), nullptr, this->outputs()});
+      up({theta.data(), nullptr, 0}, Inputs<T>{x, begins, {}}, pass,
+         {scores.data() + first * this->outputs(), nullptr, this->outputs()});
     }
   }
 
   void backward(std::span<const T> theta, const Tape& tape, std::span<const T> u,
                 std::span<T> gradient) const override {
-    const auto& record = static_cast<const Record&>(tape);
-    down<T>({theta.data(), nullptr, 0}, record.programs, record.pass, {u.data(), nullptr, this->outputs()},
-            {gradient.data(), nullptr, 0});
+    down({theta.data(), nullptr, 0}, static_cast<const Record&>(tape), u, {gradient.data(), nullptr, 0});
   }
 
+  // The values are on the tape: only slopes are made.
   std::unique_ptr<Tape> tangent_forward(std::span<const T> theta, const Tape& tape, std::span<const T> v,
                                         std::span<T> score_tangent) const override {
-    const Inputs<T>& programs = static_cast<const Record&>(tape).programs;
-    auto tangent = std::make_unique<TangentRecord>();
-    Scratch<T> again(programs.programs() * this->outputs());
-    up<Dual<T>>({theta.data(), v.data(), 0}, programs, tangent->pass,
-                {again.data(), score_tangent.data(), this->outputs()});
+    const auto& record = static_cast<const Record&>(tape);
+    auto tangent = std::make_unique<Record>();
+    slopes_up({theta.data(), v.data(), 0}, record.programs, record.pass, tangent->pass, score_tangent.data());
     return tangent;
   }
 
   void tangent_backward(std::span<const T> theta, const Tape& tape, const Tape& tangent_tape, std::span<const T> v,
                         std::span<const T> u, std::span<const T> du, std::span<T> gradient) const override {
-    down<Dual<T>>({theta.data(), v.data(), 0}, static_cast<const Record&>(tape).programs,
-                  static_cast<const TangentRecord&>(tangent_tape).pass, {u.data(), du.data(), this->outputs()},
-                  {nullptr, gradient.data(), 0});
+    const auto& record = static_cast<const Record&>(tape);
+    if (!std::equal(u.begin(), u.end(), record.u.begin(), record.u.end())) {
+      std::vector<T> unused(theta.size());
+      backward(theta, tape, u, unused);
+    }
+    slopes_down({theta.data(), v.data(), 0}, record, static_cast<const Record&>(tangent_tape).pass, du,
+                {gradient.data(), nullptr, 0});
   }
 
  private:
   struct Record final : Tape {
     Inputs<T> programs;
-    Pass<T> pass;
-  };
-  struct TangentRecord final : Tape {
-    Pass<Dual<T>> pass;
+    Pass<T> pass;  // of a tangent: slopes
+    // Left behind by the latest backward: what it was given, and the loss by each layer's sums (x W + b).
+    mutable std::vector<T> u;
+    mutable std::vector<Values<T>> by_sums;
   };
 
   std::size_t layers() const { return layout_.size() / 2; }
@@ -146,62 +160,120 @@ class Mlp final : public NetworkOf<T> {
     return {programs.x.data(), nullptr, inputs_};
   }
 
-  template <class N>
-  void up(ConstView<N> theta, const Inputs<T>& programs, Pass<N>& pass, View<N> scores) const {
+  void up(ConstView<T> theta, const Inputs<T>& programs, Pass<T>& pass, View<T> scores) const {
     const bool sums = !one_row_each(programs.begins);
     std::int64_t rows = programs.rows();
-    ConstView<N> x = rows_of<N>(programs);
-    const auto room = [](Values<N>& values, std::int64_t count, std::int64_t width) {
-      if (values.rows() < count) values = Values<N>(count, width);
+    ConstView<T> x = rows_of<T>(programs);
+    const auto room = [](Values<T>& values, std::int64_t count, std::int64_t width) {
+      if (values.rows() < count) values = Values<T>(count, width);
       return values.view();
     };
     pass.hidden.resize(layers() - 1);
     for (std::size_t l = 0; l < layers(); ++l) {
-      const Dense<N> here = layer<N>(theta, l);
+      const Dense<T> here = layer<T>(theta, l);
       if (sums && l == summing_layer()) {
         rows = programs.programs();
-        const View<N> sum = room(pass.sums, rows, here.in);
-        sum_rows<N>(programs.begins, here.in, x, sum);
+        const View<T> sum = room(pass.sums, rows, here.in);
+        sum_rows<T>(programs.begins, here.in, x.value, x.stride, sum.value);
         x = sum;
       }
-      const View<N> y = l + 1 == layers() ? scores : room(pass.hidden[l], rows, here.out);
-      meta::forward<N>(here, rows, x, y);
+      const View<T> y = l + 1 == layers() ? scores : room(pass.hidden[l], rows, here.out);
+      meta::forward<T>(here, rows, x, y);
       x = y;
     }
   }
 
+  // Slopes of all that `up` computes, along theta's.
+  void slopes_up(ConstView<Dual<T>> theta, const Inputs<T>& programs, const Pass<T>& values, Pass<T>& slopes,
+                 T* score_slopes) const {
+    const bool sums = !one_row_each(programs.begins);
+    const Passed<Dual<T>> passed{values, &slopes};
+    std::int64_t rows = programs.rows();
+    ConstView<Dual<T>> x = rows_of<Dual<T>>(programs);
+    slopes.hidden.resize(layers() - 1);
+    for (std::size_t l = 0; l < layers(); ++l) {
+      const Dense<Dual<T>> here = layer<Dual<T>>(theta, l);
+      if (sums && l == summing_layer()) {
+        rows = programs.programs();
+        slopes.sums = Values<T>(rows, here.in);
+        sum_rows<T>(programs.begins, here.in, x.slope, x.stride, slopes.sums.view().value);
+        x = passed.sums();
+      }
+      const bool last = l + 1 == layers();
+      if (!last) slopes.hidden[l] = Values<T>(rows, here.out);
+      T* const out = last ? score_slopes : slopes.hidden[l].view().value;
+      forward_slopes<T>(here, rows, x, last ? nullptr : values.hidden[l].view().value, out);
+      if (!last) x = passed.hidden(l);
+    }
+  }
+
+  // What a layer takes, as numbers N.
   template <class N>
-  void down(ConstView<N> theta, const Inputs<T>& programs, const Pass<N>& pass, ConstView<N> u,
-            View<N> gradient) const {
+  ConstView<N> input_of(std::size_t l, const Inputs<T>& programs, const Passed<N>& passed, bool summed) const {
+    return summed ? passed.sums() : l == 0 ? rows_of<N>(programs) : passed.hidden(l - 1);
+  }
+
+  // By the rows that were summed into programs, from that by the programs.
+  static Values<T> by_rows(std::span<const std::int64_t> begins, std::int64_t width, const Values<T>& by_programs) {
+    Values<T> out(begins.back(), width);
+    for (std::size_t p = 0; p + 1 < begins.size(); ++p) {
+      const T* const from = by_programs.row(std::int64_t(p)).value;
+      for (std::int64_t r = begins[p]; r < begins[p + 1]; ++r) std::copy_n(from, width, out.row(r).value);
+    }
+    return out;
+  }
+
+  void down(ConstView<T> theta, const Record& record, std::span<const T> u, View<T> gradient) const {
+    const Inputs<T>& programs = record.programs;
     const bool sums = !one_row_each(programs.begins);
     std::int64_t rows = programs.programs();
-    Values<N> by_output(rows, this->outputs());
-    for (std::int64_t p = 0; p < rows; ++p) {
-      for (std::int64_t o = 0; o < this->outputs(); ++o) by_output.row(p).put(o, u.from(p, 0).at(o));
-    }
+    record.u.assign(u.begin(), u.end());
+    record.by_sums.resize(layers());
+    Values<T> by_output(rows, this->outputs());
+    std::copy(u.begin(), u.end(), by_output.view().value);
     for (std::size_t l = layers(); l-- > 0;) {
-      const Dense<N> here = layer<N>(theta, l);
+      const Dense<T> here = layer<T>(theta, l);
       const bool summed = sums && l == summing_layer();
-      const ConstView<N> in = summed   ? pass.sums.view()
-                              : l == 0 ? rows_of<N>(programs)
-                                       : ConstView<N>(pass.hidden[l - 1].view());
-      const ConstView<N> out = l + 1 == layers() ? ConstView<N>() : pass.hidden[l].view();
-      meta::backward<N>(here, rows, in, out, by_output.view(), block_of<N>(gradient, layout_[2 * l]),
-                        block_of<N>(gradient, layout_[2 * l + 1]));
+      const ConstView<T> out = l + 1 == layers() ? ConstView<T>() : ConstView<T>(record.pass.hidden[l].view());
+      meta::backward<T>(here, rows, input_of<T>(l, programs, {record.pass, nullptr}, summed), out, by_output.view(),
+                        block_of<T>(gradient, layout_[2 * l]), block_of<T>(gradient, layout_[2 * l + 1]));
+      record.by_sums[l] = std::move(by_output);
       if (l == 0) break;
-      Values<N> by_input(rows, here.in);
-      backward_to_input<N>(here, rows, by_output.view(), by_input.view());
-      if (summed) {
-        rows = programs.rows();
-        by_output = Values<N>(rows, here.in);
-        for (std::int64_t p = 0; p < programs.programs(); ++p) {
-          for (std::int64_t r = programs.begins[p]; r < programs.begins[p + 1]; ++r) {
-            for (std::int64_t j = 0; j < here.in; ++j) by_output.row(r).put(j, by_input.row(p).at(j));
-          }
-        }
-      } else {
-        by_output = std::move(by_input);
-      }
+      by_output = Values<T>(rows, here.in);
+      backward_to_input<T>(here, rows, record.by_sums[l].view(), by_output.view());
+      if (!summed) continue;
+      by_output = by_rows(programs.begins, here.in, by_output);
+      rows = programs.rows();
+    }
+  }
+  // Slopes of all that `down` computes, along theta's and du: the gradient's.
+  void slopes_down(ConstView<Dual<T>> theta, const Record& record, const Pass<T>& slopes, std::span<const T> du,
+                   View<T> gradient) const {
+    const Inputs<T>& programs = record.programs;
+    const bool sums = !one_row_each(programs.begins);
+    std::int64_t rows = programs.programs();
+    Values<T> slope(rows, this->outputs());
+    std::copy(du.begin(), du.end(), slope.view().value);
+    for (std::size_t l = layers(); l-- > 0;) {
+      const Dense<Dual<T>> here = layer<Dual<T>>(theta, l);
+      const bool summed = sums && l == summing_layer();
+      if (here.rectify) backward_rectified<T>(rows, here.out, record.pass.hidden[l].view(), slope.view());
+      const ConstView<Dual<T>> by_sum{record.by_sums[l].view().value, slope.view().value, here.out};
+      const auto slopes_of = [&](const ParameterBlock& block) {
+        return View<Dual<T>>{nullptr, gradient.value + block.offset, block.shape.back()};
+      };
+      multiply<Dual<T>>(Transposed::yes, Transposed::no, here.in, here.out, rows,
+                        input_of<Dual<T>>(l, programs, {record.pass, &slopes}, summed), by_sum, 0,
+                        slopes_of(layout_[2 * l]));
+      sum_columns<Dual<T>>(rows, here.out, by_sum, slopes_of(layout_[2 * l + 1]));
+      if (l == 0) break;
+      Values<T> by_input(rows, here.in);
+      multiply<Dual<T>>(Transposed::no, Transposed::yes, rows, here.in, here.out, by_sum, here.weight, 0,
+                        {nullptr, by_input.view().value, here.in});
+      slope = std::move(by_input);
+      if (!summed) continue;
+      slope = by_rows(programs.begins, here.in, slope);
+      rows = programs.rows();
     }
   }
 
