@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -25,24 +26,19 @@ std::string text_of(const Question& question) {
 std::vector<std::pair<std::string, std::map<Question, const Searched*>>> by_method(
     const std::vector<Searched>& searches) {
   std::vector<std::pair<std::string, std::map<Question, const Searched*>>> out;
+  std::set<Question> asked;
   for (const Searched& search : searches) {
     auto own = std::find_if(out.begin(), out.end(), [&](const auto& each) { return each.first == search.method; });
     if (own == out.end()) own = out.insert(out.end(), {search.method, {}});
     const Question question{search.workload, search.platform, search.seed};
+    asked.insert(question);
     if (!own->second.emplace(question, &search).second)
       throw base::UserError(search.method, "has two searches of " + text_of(question));
   }
   for (const auto& [method, own] : out) {
-    for (const auto& [question, search] : out.front().second) {
+    for (const Question& question : asked) {
       if (!own.contains(question))
-        throw base::UserError(method,
-                              fmt::format("has no search of {}, but {} has one", text_of(question), out.front().first));
-    }
-    if (own.size() > out.front().second.size()) {
-      const auto odd = std::find_if(own.begin(), own.end(),
-                                    [&](const auto& each) { return !out.front().second.contains(each.first); });
-      throw base::UserError(out.front().first,
-                            fmt::format("has no search of {}, but {} has one", text_of(odd->first), method));
+        throw base::UserError(method, fmt::format("has no search of {}, which another method has", text_of(question)));
     }
   }
   return out;

@@ -34,9 +34,9 @@ struct MethodSearched {
   std::int64_t never = 0;  // searches that did not come near
 };
 
-// Intervals (95 %, seeded bootstrap) are over searches. `counts` rise from 1. UserError when two searches are the same
-// (method, workload, platform, seed), a method lacks one that another has or is not there, or a search has fewer trials
-// than `counts` asks for.
+// Intervals (95 %, seeded bootstrap) are over searches. `counts`: at least one, rising from 1. UserError when two
+// searches are the same (method, workload, platform, seed), a method lacks one that another has or is not there, or a
+// search has fewer trials than `counts` asks for.
 std::vector<MethodSearched> compare_searches(const std::vector<Searched>& searches,
                                              const std::vector<std::int64_t>& counts, const std::string& against,
                                              double near, std::uint64_t seed);
