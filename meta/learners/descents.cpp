@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/team.h"
+
 namespace graft::meta {
 namespace {
 
@@ -24,32 +26,40 @@ using Table =
 
 // Fine-tunes on draws of support from one platform that was not seen in training; adds up the quality on other rows.
 void try_descents(const Network& network, const Trained& trained, std::span<const PreparedGroup> held_out, Loss loss,
-                  bool head_only, std::uint64_t seed, Table& quality_sums) {
+                  bool head_only, const LearnerSettings& settings, Table& quality_sums) {
   constexpr std::int64_t draws = 2, query_rows = 100;
-  for (std::size_t s = 0; s < descent_shots.size(); ++s) {
-    for (std::int64_t draw = 0; draw < draws; ++draw) {
-      base::Stream stream(seed, "fine-tuning trial", std::uint64_t(draw));
-      std::vector<Selection> support, query;
-      for (const PreparedGroup& group : held_out) {
-        std::vector<std::int64_t> rows = stream.choose(group.programs.programs(), group.programs.programs());
-        const auto cut = std::min<std::ptrdiff_t>(descent_shots[s], std::ptrdiff_t(rows.size()) / 2);
-        const auto end = std::min<std::ptrdiff_t>(cut + query_rows, std::ptrdiff_t(rows.size()));
-        support.push_back({&group, {rows.begin(), rows.begin() + cut}});
-        query.push_back({&group, {rows.begin() + cut, rows.begin() + end}});
-      }
-      const Batch<float> batch = batch_of(loss, support);
-      const std::vector<float> start = adapt<float>(network, trained.rates, trained.theta, batch);
-      const double before = quality(network, start, query);
-      for (std::size_t r = 0; r < descent_rates.size(); ++r) {
-        quality_sums[s][r][0] += before;
-        std::vector<float> moved = start;
-        std::size_t next = 1;
-        descend(network, moved, batch, descent_steps.back(), descent_rates[r], head_only, [&](std::int64_t k) {
-          if (next < descent_steps.size() && k == descent_steps[next])
-            quality_sums[s][r][next++] += quality(network, moved, query);
-        });
-      }
+  constexpr auto shots = std::int64_t(descent_shots.size()), steps = std::int64_t(descent_steps.size());
+  const auto one_draw = [&](std::int64_t number) {
+    const std::size_t shot = std::size_t(number % shots);
+    base::Stream stream(settings.seed, "fine-tuning trial", std::uint64_t(number / shots));
+    std::vector<Selection> support, query;
+    for (const PreparedGroup& group : held_out) {
+      std::vector<std::int64_t> rows = stream.choose(group.programs.programs(), group.programs.programs());
+      const auto cut = std::min<std::ptrdiff_t>(descent_shots[shot], std::ptrdiff_t(rows.size()) / 2);
+      const auto end = std::min<std::ptrdiff_t>(cut + query_rows, std::ptrdiff_t(rows.size()));
+      support.push_back({&group, {rows.begin(), rows.begin() + cut}});
+      query.push_back({&group, {rows.begin() + cut, rows.begin() + end}});
     }
+    const Batch<float> batch = batch_of(loss, support);
+    const std::vector<float> start = adapt<float>(network, trained.rates, trained.theta, batch);
+    const auto before = float(quality(network, start, query));
+    std::vector<float> qualities;  // rate by rate, at each number of steps
+    for (const double rate : descent_rates) {
+      qualities.push_back(before);
+      std::vector<float> moved = start;
+      std::size_t next = 1;
+      descend(network, moved, batch, descent_steps.back(), rate, head_only, [&](std::int64_t k) {
+        if (next >= descent_steps.size() || k != descent_steps[next]) return;
+        qualities.push_back(float(quality(network, moved, query)));
+        ++next;
+      });
+    }
+    return qualities;
+  };
+  const auto all = base::divided(team_of(settings), shots * draws, settings.threads, one_draw);
+  for (std::size_t number = 0; number < all.size(); ++number) {
+    for (std::size_t i = 0; i < all[number].size(); ++i)
+      quality_sums[number % std::size_t(shots)][i / std::size_t(steps)][i % std::size_t(steps)] += all[number][i];
   }
 }
 
@@ -57,19 +67,21 @@ void try_descents(const Network& network, const Trained& trained, std::span<cons
 
 std::vector<Adaptation::Descent> chosen_descents(
     const Network& network, std::span<const PreparedGroup> groups, Loss loss, bool head_only, std::size_t folds,
-    std::uint64_t seed, const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train) {
+    const LearnerSettings& settings,
+    const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train) {
   std::vector<std::string> names;
   for (const PreparedGroup& group : groups) {
     if (std::find(names.begin(), names.end(), group.platform) == names.end()) names.push_back(group.platform);
   }
   if (names.size() < 2) return {default_descent};
-  base::Stream(seed, "left-out platforms").shuffle(names);
+  base::Stream(settings.seed, "left-out platforms").shuffle(names);
   names.resize(std::min(names.size(), folds));
   Table sums{};
   for (const std::string& name : names) {
     std::vector<PreparedGroup> held_out, others;
     for (const PreparedGroup& group : groups) (group.platform == name ? held_out : others).push_back(group);
-    try_descents(network, train(others, "choosing fine-tuning without " + name), held_out, loss, head_only, seed, sums);
+    try_descents(network, train(others, "choosing fine-tuning without " + name), held_out, loss, head_only, settings,
+                 sums);
   }
   std::vector<Adaptation::Descent> chosen;
   for (std::size_t s = 0; s < descent_shots.size(); ++s) {

@@ -19,9 +19,11 @@ struct Trained {
 
 // Calls `train(groups without one platform, name of the trial)` for up to `folds` platforms, fine-tunes the result on
 // draws of support from the platform left out, and returns for some numbers of shots what ranked its other rows best (0
-// steps included). With a single platform there is nothing to choose on: a default.
+// steps included). With a single platform there is nothing to choose on: a default. The draws are divided among the
+// threads and ranks of the settings, which change nothing.
 std::vector<Adaptation::Descent> chosen_descents(
     const Network& network, std::span<const PreparedGroup> groups, Loss loss, bool head_only, std::size_t folds,
-    std::uint64_t seed, const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train);
+    const LearnerSettings& settings,
+    const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train);
 
 }  // namespace graft::meta

@@ -87,7 +87,7 @@ class MetaGradientLearner final : public Learner {
     };
     state.adaptation.loss = loss_of(settings);
     state.adaptation.descents = chosen_descents(
-        *network, groups, state.adaptation.loss, false, 1, settings.seed,
+        *network, groups, state.adaptation.loss, false, 1, settings,
         [&](std::span<const PreparedGroup> others, const std::string& name) { return train_on(others, name, 2); });
     Trained trained = train_on(groups, "meta-training", 1);
     state.theta = std::move(trained.theta);

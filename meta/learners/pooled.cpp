@@ -22,7 +22,7 @@ class PooledLearner final : public Learner {
     state.adaptation.loss = pooled.loss;
     state.adaptation.head_only = head_only_;
     state.adaptation.descents =
-        chosen_descents(*network, groups, pooled.loss, head_only_, 2, settings.seed,
+        chosen_descents(*network, groups, pooled.loss, head_only_, 2, settings,
                         [&](std::span<const PreparedGroup> others, const std::string& name) {
                           PooledSettings shorter = pooled;
                           shorter.steps = (pooled.steps + 1) / 2;
