@@ -19,7 +19,7 @@ namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::vector<std::string> inputs, trials{"8", "16", "32", "64", "128"};
+  std::vector<std::string> inputs, trials;
   std::string out, against;
   std::int64_t least_programs = 10;
   double near = 0.95;
@@ -126,18 +126,34 @@ std::string method_of(const std::filesystem::path& run) {
   return (plain.has_filename() ? plain : plain.parent_path()).parent_path().filename().string();
 }
 
+// Those asked for, or the usual ones as far as every search has them.
+std::vector<std::int64_t> counts_of(const Flags& flags, const std::vector<search::Searched>& searches) {
+  if (!flags.trials.empty()) {
+    std::vector<std::int64_t> counts = integers_of("--trials", flags.trials, 1);
+    if (!std::is_sorted(counts.begin(), counts.end())) throw base::UserError("--trials", "expected them to rise");
+    return counts;
+  }
+  std::size_t least = searches.front().best_seconds.size();
+  for (const search::Searched& search : searches) least = std::min(least, search.best_seconds.size());
+  std::vector<std::int64_t> counts;
+  for (const std::int64_t count : {8, 16, 32, 64, 128}) {
+    if (count <= std::int64_t(least)) counts.push_back(count);
+  }
+  if (counts.empty()) counts.push_back(std::max<std::int64_t>(1, std::int64_t(least)));
+  return counts;
+}
+
 int compare_runs(const Flags& flags, Session& session) {
   if (!(flags.near > 0 && flags.near <= 1))
     throw base::UserError("--near",
                           fmt::format("expected a share of the best speed, > 0 and <= 1, got {:g}", flags.near));
-  const std::vector<std::int64_t> counts = integers_of("--trials", flags.trials, 1);
-  if (!std::is_sorted(counts.begin(), counts.end())) throw base::UserError("--trials", "expected them to rise");
   std::vector<search::Searched> searches;
   for (const std::string& input : flags.inputs) {
     const search::RunContent run = search::read_run(input);
     searches.push_back(search::searched(method_of(input), run.request.at("platform").as_string(),
                                         run.request.at("seed").as_integer(), run.journal.trials));
   }
+  const std::vector<std::int64_t> counts = counts_of(flags, searches);
   const std::string against = flags.against.empty() ? searches.front().method : flags.against;
   const auto methods = search::compare_searches(searches, counts, against, flags.near, session.seed);
 
@@ -224,7 +240,9 @@ Command compare_command() {
                                 "an explorer) in one folder, with the same workloads, platforms and seeds in each");
             options.integer("least-programs", flags->least_programs, 2,
                             "common programs of a workload without which two platforms are not compared on it");
-            options.list("trials", flags->trials, "runs: how fast the best is after so many trials");
+            options.list(
+                "trials", flags->trials,
+                "runs: how fast the best is after so many trials; default: 8,16,32,64,128 as far as all have them");
             options.number("near", flags->near, 0, "runs: trials until one has this share of the fastest known speed");
             options.text("against", flags->against,
                          "runs: the method that others are held against; default: the first");
