@@ -299,6 +299,11 @@ void NetworkFlags::put(base::Document& request) const {
   if (guard) request.set("guard", true);
 }
 
+base::Document interval_document(const base::Interval& value) {
+  base::Document out = base::Document::map();
+  return out.set("mean", value.mean).set("low", value.low).set("high", value.high);
+}
+
 std::filesystem::path shipped_model() {
   std::filesystem::path file = base::program_folder() / ".." / "share" / "graft" / "models" / "base.h5";
   if (!std::filesystem::exists(file))

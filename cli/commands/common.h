@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/document.h"
+#include "base/statistics.h"
 #include "cli/command.h"
 #include "codegen/schedule/space.h"
 #include "datasets/dataset.h"
@@ -97,6 +98,8 @@ struct NetworkFlags {
   meta::LearnerSettings settings(const Session& session) const;
   void put(base::Document& request) const;  // what decides the numbers
 };
+
+base::Document interval_document(const base::Interval& value);  // mean, low, high
 
 // The model for commands that are given none: models/base.h5 of the source tree, beside the program. UserError where it
 // is missing.

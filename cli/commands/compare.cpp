@@ -158,10 +158,6 @@ int compare_runs(const Flags& flags, Session& session) {
   const auto methods = search::compare_searches(searches, counts, against, flags.near, session.seed);
 
   Output& out = session.output;
-  const auto interval = [](const base::Interval& value) {
-    base::Document entry = base::Document::map();
-    return entry.set("mean", value.mean).set("low", value.low).set("high", value.high);
-  };
   const auto cell = [](const base::Interval& value, int digits) {
     return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", value.mean, digits, value.low, digits, value.high, digits);
   };
@@ -178,8 +174,8 @@ int compare_runs(const Flags& flags, Session& session) {
     base::Document entry = base::Document::map(), speeds = base::Document::list(), slowers = base::Document::list();
     std::vector<std::string> speed_cells{method.method}, slower_cells{method.method};
     for (std::size_t c = 0; c < counts.size(); ++c) {
-      speeds.push(interval(method.speed[c]));
-      slowers.push(interval(method.slower[c]));
+      speeds.push(interval_document(method.speed[c]));
+      slowers.push(interval_document(method.slower[c]));
       const base::Interval &by = method.slower[c], per_cent{100 * by.mean, 100 * by.low, 100 * by.high};
       speed_cells.push_back(cell(method.speed[c], 3));
       slower_cells.push_back(cell(per_cent, 1));
@@ -188,8 +184,8 @@ int compare_runs(const Flags& flags, Session& session) {
                   .set("searches", method.searches)
                   .set("speed", std::move(speeds))
                   .set("slower", std::move(slowers))
-                  .set("trials_to_near", interval(method.trials_to_near))
-                  .set("times_fewer", interval(method.times_fewer))
+                  .set("trials_to_near", interval_document(method.trials_to_near))
+                  .set("times_fewer", interval_document(method.times_fewer))
                   .set("never", method.never));
     speed.row(std::move(speed_cells));
     if (method.method != against) slower.row(std::move(slower_cells));

@@ -30,11 +30,6 @@ struct Flags {
   NetworkFlags network;
 };
 
-base::Document interval(const base::Interval& value) {
-  base::Document out = base::Document::map();
-  return out.set("mean", value.mean).set("low", value.low).set("high", value.high);
-}
-
 base::Document numbers(const std::vector<double>& values) {
   base::Document out = base::Document::list();
   for (const double value : values) out.push(value);
@@ -54,9 +49,9 @@ base::Document row_document(const meta::EvaluationRow& row, const std::string& s
       .set("measurements", row.measurements)
       .set("draws", row.draws)
       .set("workloads", row.workloads)
-      .set("spearman", interval(row.spearman))
-      .set("top1", interval(row.top1))
-      .set("top5", interval(row.top5))
+      .set("spearman", interval_document(row.spearman))
+      .set("top1", interval_document(row.top1))
+      .set("top5", interval_document(row.top5))
       .set("kendall", row.kendall)
       .set("spearman_best30", row.spearman_best30)
       .set("spearman_middle80", row.spearman_middle80)
@@ -178,7 +173,7 @@ base::Document::List mean_rows(const base::Document::List& rows, const std::vect
         if (geometric) {
           for (double& value : mean) value = std::exp(value);
         }
-        row.set(metric.key, interval(base::bootstrap_mean(mean, 0.95, seed)));
+        row.set(metric.key, interval_document(base::bootstrap_mean(mean, 0.95, seed)));
         by_draw.set(metric.key, numbers(mean));
       }
       row.set("by_draw", std::move(by_draw));
@@ -199,8 +194,8 @@ base::Document::List differences(const base::Document::List& rows, const std::st
     difference.set("target", target).set("method", method).set("against", against).set("shots", k);
     const base::Document& other = *row_of(rows, target, against, k);
     for (const Metric& metric : kMetrics) {
-      difference.set(metric.key, interval(base::bootstrap_paired_difference(draws_of(row, metric.key),
-                                                                            draws_of(other, metric.key), 0.95, seed)));
+      difference.set(metric.key, interval_document(base::bootstrap_paired_difference(
+                                     draws_of(row, metric.key), draws_of(other, metric.key), 0.95, seed)));
     }
     out.push_back(std::move(difference));
   }

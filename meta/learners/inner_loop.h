@@ -67,7 +67,7 @@ std::vector<T> adapt(const NetworkOf<T>& network, const Rates<T>& rates, std::sp
                      const Batch<T>& support);
 
 // step_weights[k]: what the query's loss after step k counts (k = 0: after the first), summing up to 1; none: the last
-// step's alone. Not looked at by OuterRule::towards. Without the gradient by the rates it takes a tenth less time.
+// step's alone. Not looked at by OuterRule::towards. Who does not move the rates need not pay for their gradient.
 enum class ByRates { yes, no };
 template <class T>
 MetaGradient<T> meta_gradient(const NetworkOf<T>& network, OuterRule rule, const Rates<T>& rates,
