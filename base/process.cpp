@@ -236,66 +236,103 @@ Finished run_process(const std::vector<std::string>& argv, std::chrono::millisec
 
 Finished run_process(const std::vector<std::string>& argv, const Exchange& exchange, std::chrono::milliseconds deadline,
                      std::int64_t limit_bytes) {
-  const Clock::time_point end = after(deadline);
-  Descriptor input, child_input;  // a socket, for writing to a pipe that nobody reads is a signal
-  if (exchange.input.empty() && exchange.input_ends) {
-    child_input = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (child_input.get() < 0) fail("open /dev/null", errno);
-  } else {
-    int ends[2];
+  assert(!exchange.done);
+  return *Dialogue(argv).exchange(exchange, deadline, limit_bytes);
+}
+
+class Dialogue::State {
+ public:
+  explicit State(const std::vector<std::string>& argv) {
+    int ends[2];  // a socket, for writing to a pipe that nobody reads is a signal
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail("make a socket", errno);
-    input = Descriptor(ends[0]);
-    child_input = Descriptor(ends[1]);
-  }
-  auto [out, child_out] = make_pipe();
-  auto [err, child_err] = make_pipe();
-  ::fcntl(out.get(), F_SETFL, O_NONBLOCK);
-  ::fcntl(err.get(), F_SETFL, O_NONBLOCK);
-
-  const pid_t process = start(argv, {.descriptors = {child_input.get(), child_out.get(), child_err.get(), -1}});
-  child_input.reset();
-  child_out.reset();
-  child_err.reset();
-  // Readable at the process's end. (glibc 2.36 declares pidfd_open without extern "C".)
-  const Descriptor watch(int(::syscall(SYS_pidfd_open, process, 0)));
-  if (watch.get() < 0) {
-    const int error = errno;
-    ::kill(-process, SIGKILL);
-    wait_for(process);
-    fail("watch a process", error);
-  }
-
-  Finished finished;
-  std::string_view left = exchange.input;
-  const auto take_err = into(finished.err, limit_bytes);
-  Clock::time_point silent = after(exchange.silence);
-  for (bool ended = false; !ended;) {
-    const bool pouring = input.get() >= 0 && !left.empty();
-    pollfd waits[] = {{watch.get(), POLLIN, 0},
-                      {out.get(), POLLIN, 0},
-                      {err.get(), POLLIN, 0},
-                      {pouring ? input.get() : -1, POLLOUT, 0}};
-    constexpr int between_questions = 200;  // milliseconds
-    const int most = exchange.stop ? between_questions : INT_MAX;
-    const int ready = ::poll(waits, 4, std::min(most, milliseconds_until(std::min(end, silent))));
-    if (ready < 0 && errno != EINTR) fail("wait for a process", errno);
-    finished.timed_out = (ready == 0 && Clock::now() >= std::min(end, silent)) || (exchange.stop && exchange.stop());
-    if (ready > 0) silent = after(exchange.silence);
-    // The program has ended or must end. What it started shall not outlive it, and is killed while its number, still
-    // unreaped, cannot belong to another group.
-    ended = finished.timed_out || (ready > 0 && waits[0].revents != 0);
-    if (ended) ::kill(-process, SIGKILL);
-    if (pouring && waits[3].revents != 0) {
-      if (!pour(input.get(), left)) left = {};
-      if (left.empty() && exchange.input_ends) input.reset();
+    input_ = Descriptor(ends[0]);
+    const Descriptor child_input(ends[1]);
+    auto [out, child_out] = make_pipe();
+    auto [err, child_err] = make_pipe();
+    ::fcntl(out.get(), F_SETFL, O_NONBLOCK);
+    ::fcntl(err.get(), F_SETFL, O_NONBLOCK);
+    out_ = std::move(out);
+    err_ = std::move(err);
+    process_ = start(argv, {.descriptors = {child_input.get(), child_out.get(), child_err.get(), -1}});
+    // Readable at the process's end. (glibc 2.36 declares pidfd_open without extern "C".)
+    watch_ = Descriptor(int(::syscall(SYS_pidfd_open, process_, 0)));
+    if (watch_.get() < 0) {
+      const int error = errno;
+      end();
+      fail("watch a process", error);
     }
-    if (out.get() >= 0 && !drain(out.get(), exchange.on_output)) out.reset();
-    if (err.get() >= 0 && !drain(err.get(), take_err)) err.reset();
   }
-  const int status = wait_for(process);
-  if (WIFEXITED(status)) finished.exit_code = WEXITSTATUS(status);
-  if (WIFSIGNALED(status)) finished.signal = WTERMSIG(status);
-  return finished;
+  ~State() { end(); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  bool alive() {
+    if (process_ < 0) return false;
+    pollfd wait{watch_.get(), POLLIN, 0};
+    return ::poll(&wait, 1, 0) <= 0;
+  }
+
+  std::optional<Finished> exchange(const Exchange& exchange, std::chrono::milliseconds deadline,
+                                   std::int64_t limit_bytes) {
+    assert(process_ >= 0);
+    const Clock::time_point end_at = after(deadline);
+    Finished finished;
+    std::string_view left = exchange.input;
+    if (left.empty() && exchange.input_ends) input_.reset();
+    const auto take_err = into(finished.err, limit_bytes);
+    Clock::time_point silent = after(exchange.silence);
+    for (bool ended = false; !ended;) {
+      const bool pouring = input_.get() >= 0 && !left.empty();
+      pollfd waits[] = {{watch_.get(), POLLIN, 0},
+                        {out_.get(), POLLIN, 0},
+                        {err_.get(), POLLIN, 0},
+                        {pouring ? input_.get() : -1, POLLOUT, 0}};
+      constexpr int between_questions = 200;  // milliseconds
+      const int most = exchange.stop ? between_questions : INT_MAX;
+      const int ready = ::poll(waits, 4, std::min(most, milliseconds_until(std::min(end_at, silent))));
+      if (ready < 0 && errno != EINTR) fail("wait for a process", errno);
+      finished.timed_out =
+          (ready == 0 && Clock::now() >= std::min(end_at, silent)) || (exchange.stop && exchange.stop());
+      if (ready > 0) silent = after(exchange.silence);
+      // The program has ended or must end. What it started shall not outlive it, and is killed while its number, still
+      // unreaped, cannot belong to another group.
+      ended = finished.timed_out || (ready > 0 && waits[0].revents != 0);
+      if (ended) ::kill(-process_, SIGKILL);
+      if (pouring && waits[3].revents != 0) {
+        if (!pour(input_.get(), left)) left = {};
+        if (left.empty() && exchange.input_ends) input_.reset();
+      }
+      if (out_.get() >= 0 && !drain(out_.get(), exchange.on_output)) out_.reset();
+      if (err_.get() >= 0 && !drain(err_.get(), take_err)) err_.reset();
+      if (!ended && exchange.done && exchange.done()) return std::nullopt;
+    }
+    const int status = end();
+    if (WIFEXITED(status)) finished.exit_code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) finished.signal = WTERMSIG(status);
+    return finished;
+  }
+
+ private:
+  int end() {
+    if (process_ < 0) return 0;
+    ::kill(-process_, SIGKILL);
+    return wait_for(std::exchange(process_, -1));
+  }
+
+  pid_t process_ = -1;
+  Descriptor input_, out_, err_, watch_;
+};
+
+Dialogue::Dialogue(const std::vector<std::string>& argv) : state_(std::make_unique<State>(argv)) {}
+Dialogue::~Dialogue() = default;
+
+bool Dialogue::alive() {
+  return state_->alive();
+}
+
+std::optional<Finished> Dialogue::exchange(const Exchange& exchange, std::chrono::milliseconds deadline,
+                                           std::int64_t limit_bytes) {
+  return state_->exchange(exchange, deadline, limit_bytes);
 }
 
 Partner::Partner(const std::vector<std::string>& argv, std::int64_t address_space_bytes) {

@@ -1,10 +1,12 @@
-// Child processes with a deadline: run to the end and collect, or keep as a partner behind a socket.
+// Child processes with a deadline: run to the end and collect, talk with, or keep as a partner behind a socket.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,18 +26,39 @@ struct Finished {
 Finished run_process(const std::vector<std::string>& argv, std::chrono::milliseconds deadline,
                      std::int64_t limit_bytes = 64 << 20);
 
-// A conversation with a program that runs to its end.
+// What is said to a program, and heard of it.
 struct Exchange {
   std::string_view input;                           // on its standard input
-  bool input_ends = true;                           // behind it; otherwise the input stays open until the program's end
+  bool input_ends = true;                           // behind it; otherwise the input stays open
   std::function<void(std::string_view)> on_output;  // each piece of its standard output as it comes; must not throw
   // It is killed (timed_out) when for so long it has neither taken any input nor written anything.
   std::chrono::milliseconds silence = std::chrono::hours(24);
   std::function<bool()> stop = {};  // asked a few times a second; true: it is killed (timed_out)
+  std::function<bool()> done = {};  // asked behind output; true: all is said, though the program goes on
 };
-// As run_process otherwise; `out` stays empty.
+// As run_process above otherwise, without `done`; `out` stays empty.
 Finished run_process(const std::vector<std::string>& argv, const Exchange& exchange, std::chrono::milliseconds deadline,
                      std::int64_t limit_bytes = 1 << 20);
+
+// A program that is talked with over its standard input and output, as often as it goes on. One thread at a time.
+// Throws Failure if it cannot be started.
+class Dialogue {
+ public:
+  explicit Dialogue(const std::vector<std::string>& argv);
+  ~Dialogue();  // kills its process group and reaps
+  Dialogue(const Dialogue&) = delete;
+  Dialogue& operator=(const Dialogue&) = delete;
+
+  bool alive();  // false once it has ended
+  // Nothing when the exchange was done; otherwise how the program ended, and nothing more is heard of it. `err` is of
+  // this exchange, `out` stays empty.
+  std::optional<Finished> exchange(const Exchange& exchange, std::chrono::milliseconds deadline,
+                                   std::int64_t limit_bytes = 1 << 20);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
 
 // A persistent child that talks over a Unix stream socket, which it finds as descriptor 3; 0 is empty, 1 and 2 are our
 // standard error, all others are closed. It dies with its parent process (PR_SET_PDEATHSIG), whatever becomes of the

@@ -1,11 +1,9 @@
 #include "tasks/board.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -33,37 +31,44 @@ std::string shell_word(std::string_view word) {
   return text + "'";
 }
 
-// Takes the executable from its input, says how the board is, runs it, and tells how it ended. The input stays open as
-// long as the connection: its end kills the program.
-std::string script_of(const Remote& remote, std::size_t bytes) {
+// Takes executables from its input, each behind a line with its size, when the one before has ended: says how the board
+// is, runs it, and tells how it ended; one that did not end well ends the script, as who reads cannot know where its
+// output breaks off. Nothing comes in while a program runs but the end of the connection, which kills the program. (Who
+// waits for that end goes by signal 9: a young child of a shell may still take 15 for one of its parent's traps.)
+std::string script_of(const Remote& remote) {
   std::string run;
   for (const std::string& word : remote.runner) run += shell_word(word) + " ";
   const std::string pin =
       remote.core < 0 ? "" : fmt::format("command -v taskset >/dev/null 2>&1 && pin='taskset -c {}'\n", remote.core);
   const std::int64_t core = std::max<std::int64_t>(remote.core, 0);
-  return fmt::format(R"sh(f=$(mktemp {folder}/graft.XXXXXXXX) || exit {no_file}
+  return fmt::format(R"sh(f=
 trap 'rm -f "$f"' EXIT
 trap 'exit 99' HUP INT TERM PIPE
-head -c {bytes} >"$f" 2>/dev/null
-[ "$(wc -c <"$f")" -eq {bytes} ] && chmod 700 "$f" || exit {no_room}
 pin=
-{pin}g=$(cat /sys/devices/system/cpu/cpu{core}/cpufreq/scaling_governor 2>/dev/null)
-t=$(cat /sys/class/thermal/thermal_zone0/temp 2>/dev/null)
-printf '{{"board":{{"governor":"%s","millidegrees":"%s"}}}}\n' "$g" "$t"
-exec 3<&0
-$pin {run}"$f" </dev/null &
-p=$!
-{{ cat <&3 >/dev/null; kill -9 $p; }} 2>/dev/null &
-w=$!
-wait $p
-code=$?
-kill $w 2>/dev/null
-printf '\n{{"exit":%d}}\n' $code
-exit 0
+{pin}exec 3<&0
+while read -r n; do
+  f=$(mktemp {folder}/graft.XXXXXXXX) || exit {no_file}
+  head -c "$n" >"$f" 2>/dev/null
+  [ "$(wc -c <"$f")" -eq "$n" ] && chmod 700 "$f" || exit {no_room}
+  g= t=
+  {{ read -r g </sys/devices/system/cpu/cpu{core}/cpufreq/scaling_governor; }} 2>/dev/null
+  {{ read -r t </sys/class/thermal/thermal_zone0/temp; }} 2>/dev/null
+  printf '{{"board":{{"governor":"%s","millidegrees":"%s"}}}}\n' "$g" "$t"
+  $pin {run}"$f" </dev/null 3<&- &
+  p=$!
+  {{ read -r n <&3; kill -9 $p; }} 2>/dev/null &
+  w=$!
+  wait $p
+  code=$?
+  kill -9 $w 2>/dev/null
+  wait $w 2>/dev/null
+  rm -f "$f"
+  printf '\n{{"exit":%d}}\n' $code
+  [ $code -eq 0 ] || exit 0
+done
 )sh",
-                     fmt::arg("folder", shell_word(remote.folder)), fmt::arg("bytes", bytes), fmt::arg("pin", pin),
-                     fmt::arg("core", core), fmt::arg("run", run), fmt::arg("no_file", no_file),
-                     fmt::arg("no_room", no_room));
+                     fmt::arg("folder", shell_word(remote.folder)), fmt::arg("pin", pin), fmt::arg("core", core),
+                     fmt::arg("run", run), fmt::arg("no_file", no_file), fmt::arg("no_room", no_room));
 }
 
 std::string ending(int code) {
@@ -145,102 +150,69 @@ void AnswerReader::line(std::string_view text) {
   }
 }
 
-// The socket by which processes of ssh share a connection, in a folder of its own.
-class Board::Connection {
- public:
-  explicit Connection(const Remote& remote) : remote_(remote) {
-    std::error_code error;
-    std::string folder = (std::filesystem::temp_directory_path(error) / "graft-ssh-XXXXXX").string();
-    // ssh takes blanks and % in the option for something else.
-    if (error || folder.size() > longest_folder || folder.find_first_of(" \t%\"") != std::string::npos) return;
-    if (mkdtemp(folder.data()) != nullptr) folder_ = folder;
-  }
-  ~Connection() {
-    if (folder_.empty()) return;
-    std::error_code ignored;
-    if (std::filesystem::exists(socket(), ignored)) {
-      std::vector<std::string> close = options();
-      close.insert(close.end(), {"-O", "exit", "--", remote_.ssh[0]});
-      try {
-        base::run_process(close, std::chrono::seconds(5));
-      } catch (const base::Failure&) {
-        // It ends by itself.
-      }
-    }
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-
-  // The command up to its destination. Every one connects for itself where no folder could be made.
-  std::vector<std::string> options() const {
-    std::vector<std::string> words = {"ssh",
-                                      "-o",
-                                      "BatchMode=yes",
-                                      "-o",
-                                      "ConnectTimeout=15",
-                                      "-o",
-                                      "ServerAliveInterval=5",
-                                      "-o",
-                                      "ServerAliveCountMax=3"};
-    if (!folder_.empty())
-      words.insert(words.end(),
-                   {"-o", "ControlMaster=auto", "-o", "ControlPath=" + socket(), "-o", "ControlPersist=60"});
-    if (!remote_.ssh_config.empty()) words.insert(words.end(), {"-F", remote_.ssh_config});
-    return words;
-  }
-
- private:
-  std::string socket() const { return folder_ + "/connection"; }
-
-  // A socket's path has room for 107 bytes, and ssh appends 17 while it makes it.
-  static constexpr std::size_t longest_folder = 75;
-  Remote remote_;
-  std::string folder_;
-};
-
 Board::Board(const Remote& remote, std::size_t which) : remote_(remote) {
   name_ = remote.ssh.empty() ? base::join(remote.prefix, " ") : remote.ssh.at(which);
-  if (remote.ssh.empty()) return;
-  remote_.ssh = {remote.ssh.at(which)};
-  connection_ = std::make_shared<const Connection>(remote_);
+  if (!remote.ssh.empty()) remote_.ssh = {remote.ssh.at(which)};
 }
 
 std::vector<std::string> Board::command(std::string_view script) const {
-  std::vector<std::string> words = connection_->options();
+  std::vector<std::string> words = {"ssh",
+                                    "-o",
+                                    "BatchMode=yes",
+                                    "-o",
+                                    "ConnectTimeout=15",
+                                    "-o",
+                                    "ServerAliveInterval=5",
+                                    "-o",
+                                    "ServerAliveCountMax=3"};
+  if (!remote_.ssh_config.empty()) words.insert(words.end(), {"-F", remote_.ssh_config});
   words.insert(words.end(), {"--", remote_.ssh[0], "exec sh -c " + shell_word(script)});
   return words;
 }
 
+void Board::open() {
+  // It may have been lost while there was nothing to do.
+  if (remote_.ssh.empty() || (session_ && session_->alive())) return;
+  session_ = std::make_unique<base::Dialogue>(command(script_of(remote_)));
+}
+
+std::optional<base::Finished> Board::converse(std::string_view executable, base::Exchange exchange) {
+  constexpr std::chrono::hours deadline(24);
+  if (remote_.ssh.empty()) {
+    const TemporaryProgram file(executable);
+    std::vector<std::string> words = remote_.prefix;
+    words.push_back(file.path());
+    exchange.done = {};
+    return base::run_process(words, exchange, deadline);
+  }
+  open();
+  const std::string input = fmt::format("{}\n{}", executable.size(), executable);
+  exchange.input = input;
+  exchange.input_ends = false;
+  auto finished = session_->exchange(exchange, deadline);
+  if (finished) session_.reset();
+  return finished;
+}
+
 Delivery Board::run(std::string_view executable, int kernels, std::chrono::milliseconds silence,
-                    const std::function<void(Answer)>& on_answer, const std::function<bool()>& stop) const {
+                    const std::function<void(Answer)>& on_answer, const std::function<bool()>& stop) {
   AnswerReader reader(kernels, on_answer);
   base::Exchange exchange;
   exchange.on_output = [&](std::string_view piece) { reader.read(piece); };
   exchange.silence = silence;
   exchange.stop = stop;
-  const bool here = remote_.ssh.empty();
-  std::unique_ptr<TemporaryProgram> file;
-  std::vector<std::string> words;
-  if (here) {
-    file = std::make_unique<TemporaryProgram>(executable);
-    words = remote_.prefix;
-    words.push_back(file->path());
-  } else {
-    words = command(script_of(remote_, executable.size()));
-    exchange.input = executable;
-    exchange.input_ends = false;
-  }
-  const base::Finished finished = base::run_process(words, exchange, std::chrono::hours(24));
+  exchange.done = [&] { return reader.exit_code() >= 0 || reader.is_garbled(); };
+  const base::Finished finished = converse(executable, exchange).value_or(base::Finished{});
+  if (reader.is_garbled()) session_.reset();
 
   Delivery delivery;
   delivery.answered = reader.answered();
   delivery.began = reader.began_kernel();
   delivery.state = reader.state();
-  if (here && !finished.timed_out) {
+  if (remote_.ssh.empty() && !finished.timed_out) {
     delivery.ended = true;
     delivery.exit_code = finished.signal != 0 ? signal_base + finished.signal : finished.exit_code;
-  } else if (!here && reader.exit_code() >= 0) {
+  } else if (reader.exit_code() >= 0) {
     delivery.ended = true;
     delivery.exit_code = reader.exit_code();
   }

@@ -1,17 +1,19 @@
 // Running an executable of kernels (codegen/machine/link.h) where the code is for: behind a command prefix on this
 // machine, or on a board. A board needs sshd, a POSIX shell, mktemp and head, nothing of ours, and nothing listens
-// there: one ssh connection takes the executable in, runs it, and carries out what it writes. When the connection ends,
-// for whatever reason, the shell on the board kills the program and removes the file.
+// there: one shell behind one ssh connection takes executable after executable in, runs it, and carries out what it
+// writes. When the connection ends, for whatever reason, that shell kills the program and removes the file.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/process.h"
 #include "tasks/platform.h"
 
 namespace graft::tasks {
@@ -64,26 +66,30 @@ struct Delivery {
   std::string state;   // "performance governor, 45 C": what the board said of itself before, where it could be read
 };
 
-// The destination `ssh[which]`, or the command prefix. While one exists, its executables share a connection: the first
-// ssh opens it, later ones find it (ControlMaster of ssh_config(5)), and a lost one is opened anew.
+// The destination `ssh[which]`, or the command prefix. The connection for executables stays until the object's end; a
+// lost one is opened anew.
 class Board {
  public:
   Board(const Remote& remote, std::size_t which);
   const std::string& name() const { return name_; }
+  // Begins to connect, so that the first executable need not wait for it. Whether that succeeds is seen with the first
+  // run, which does it where this was not called. Throws Failure when the command cannot be started.
+  void open();
   // Runs an executable; each kernel is handed over as its outputs are complete. `silence`: the longest time without a
   // sign of life; `stop` is asked now and then whether to end it. Throws Failure when the command cannot be started.
   Delivery run(std::string_view executable, int kernels, std::chrono::milliseconds silence,
-               const std::function<void(Answer)>& on_answer, const std::function<bool()>& stop = {}) const;
-  // What a POSIX shell script writes there. Failure with what ssh said.
+               const std::function<void(Answer)>& on_answer, const std::function<bool()>& stop = {});
+  // What a POSIX shell script writes there, over a connection of its own. Failure with what ssh said.
   std::string shell(const std::string& script, std::chrono::milliseconds deadline) const;
 
  private:
-  class Connection;
   std::vector<std::string> command(std::string_view script) const;
+  // How it ended, if it did not just come to the end of the exchange.
+  std::optional<base::Finished> converse(std::string_view executable, base::Exchange exchange);
 
   Remote remote_;
   std::string name_;
-  std::shared_ptr<const Connection> connection_;  // none to a command prefix
+  std::unique_ptr<base::Dialogue> session_;
 };
 
 }  // namespace graft::tasks

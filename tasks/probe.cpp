@@ -81,7 +81,7 @@ void read_caches(const std::vector<std::string>& caches, codegen::Target& target
 }
 
 // Of RVV and SVE, in bits; 0: has none.
-std::int64_t vector_bits(const Board& board, const codegen::Target& target) {
+std::int64_t vector_bits(Board& board, const codegen::Target& target) {
   const auto program = codegen::vector_length_program(target);
   if (!program) return target.vector_bits;
   const Delivery delivery = board.run(*program, 0, patience, [](const Answer&) {});
@@ -111,7 +111,7 @@ std::string list(const std::vector<std::string>& words) {
 }  // namespace
 
 std::string probed(const Remote& remote) {
-  const Board board(remote, 0);
+  Board board(remote, 0);
   Told told = told_by(board.shell(script, patience));
   if (remote.is_emulated()) {
     const std::string program = std::filesystem::path(remote.runner[0]).filename();

@@ -128,8 +128,10 @@ const Expected& LatestExpected::of(const codegen::Workload& workload) {
 
 namespace {
 
-constexpr std::size_t most_in_one = 16;  // programs of an executable
-constexpr int most_lost = 2;             // times that a board may be lost during a program
+// Programs of an executable: few in those that boards wait for, more later, when others are compiled meanwhile.
+constexpr std::size_t least_in_one = 4, most_in_one = 8;
+constexpr std::size_t most_ahead = 4;  // executables made for each board before it has answered the first of them
+constexpr int most_lost = 2;           // times that a board may be lost during a program
 
 // A program that is to be measured, once, and what has become of it.
 struct Job {
@@ -143,11 +145,19 @@ struct Job {
 struct Chunk {
   std::vector<Job> jobs;
   std::shared_ptr<const Expected> expected;
-  double abort_seconds = 0;
+  codegen::RunSettings settings;
+  std::string executable;  // of all jobs, made beforehand; for the first delivery
   bool is_done() const {
     return std::all_of(jobs.begin(), jobs.end(), [](const Job& job) { return job.result.has_value(); });
   }
 };
+
+base::Result<std::string> linked(const Chunk& chunk, const std::vector<Job*>& jobs, const codegen::Target& target) {
+  std::vector<const codegen::Object*> objects;
+  for (const Job* job : jobs) objects.push_back(&*job->object);
+  return codegen::link_executable(objects, target, chunk.expected->computation, chunk.expected->reference,
+                                  chunk.settings);
+}
 
 // The boards at work on chunks, one thread each.
 class Crew {
@@ -157,6 +167,7 @@ class Crew {
     const std::size_t count = std::max<std::size_t>(remote.ssh.size(), 1);
     for (std::size_t b = 0; b < count; ++b) boards_.emplace_back(remote_, b);
     left_ = count;
+    for (Board& board : boards_) board.open();
     for (std::size_t b = 0; b < count; ++b) threads_.emplace_back([this, b] { work(boards_[b]); });
   }
   ~Crew() {
@@ -190,7 +201,7 @@ class Crew {
   }
 
  private:
-  void work(const Board& board) {
+  void work(Board& board) {
     for (;;) {
       std::shared_ptr<Chunk> chunk;
       {
@@ -224,7 +235,7 @@ class Crew {
   }
 
   // Why the board is given up; empty when the chunk is done, or nobody waits for it any more.
-  std::string run(const Board& board, Chunk& chunk) {
+  std::string run(Board& board, Chunk& chunk) {
     std::int64_t tries = 0;
     double wait_seconds = remote_.retry_seconds;
     for (;;) {
@@ -268,16 +279,9 @@ class Crew {
   }
 
   // Nothing where no executable can be made: then the jobs have their results.
-  std::optional<Delivery> deliver(const Board& board, const Chunk& chunk, const std::vector<Job*>& jobs) {
-    std::vector<const codegen::Object*> objects;
-    for (const Job* job : jobs) objects.push_back(&*job->object);
-    codegen::RunSettings run;
-    run.repetitions = settings_.repetitions;
-    run.minimum_seconds = settings_.minimum_seconds;
-    run.timeout_seconds = settings_.timeout_seconds;
-    run.abort_seconds = chunk.abort_seconds;
-    const auto executable =
-        codegen::link_executable(objects, target_, chunk.expected->computation, chunk.expected->reference, run);
+  std::optional<Delivery> deliver(Board& board, Chunk& chunk, const std::vector<Job*>& jobs) {
+    base::Result<std::string> executable = std::exchange(chunk.executable, {});
+    if (executable->empty()) executable = linked(chunk, jobs, target_);
     if (!executable) {
       for (Job* job : jobs) set(*job, outcome(Status::unsupported, executable.reason().text));
       return std::nullopt;
@@ -290,10 +294,11 @@ class Crew {
         job.alone = true;
         return;
       }
-      if (measurement.status == Status::ok && chunk.abort_seconds > 0 && answer.first > chunk.abort_seconds) {
+      if (measurement.status == Status::ok && chunk.settings.abort_seconds > 0 &&
+          answer.first > chunk.settings.abort_seconds) {
         measurement.status = Status::slower_than_limit;
         measurement.reason =
-            fmt::format("first run took {:.3g} s, the limit is {:.3g} s", answer.first, chunk.abort_seconds);
+            fmt::format("first run took {:.3g} s, the limit is {:.3g} s", answer.first, chunk.settings.abort_seconds);
       }
       set(job, std::move(measurement));
     };
@@ -335,17 +340,19 @@ class RemoteMeasurer : public Measurer {
     crew_ = std::make_unique<Crew>(std::get<Remote>(platform.how), target_, settings_);
   }
 
-  // The next chunk is compiled while boards run the ones before.
+  // The next chunks are compiled while boards run the ones before.
   void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
                base::Monitor& monitor) override {
     std::vector<Planned> plan;
     for (const codegen::Candidate& candidate : candidates) plan.push_back(planned(candidate));
     std::deque<Sent> sent;
-    std::size_t reported = 0;
+    std::size_t reported = 0, chunks = 0;
     for (std::size_t next = 0; reported < plan.size();) {
       if (monitor.stop_requested()) return;
-      if (next < plan.size() && sent.size() <= crew_->size()) {
-        next = send(candidates, plan, next, sent);
+      if (next < plan.size() && sent.size() < most_ahead * crew_->size()) {
+        const std::size_t before = chunks++ / crew_->size();  // that each board has had
+        next =
+            send(candidates, plan, next, std::min(most_in_one, least_in_one << std::min<std::size_t>(before, 8)), sent);
       } else if (!sent.empty() && crew_->wait_for(*sent.front().chunk)) {
         keep(sent.front());
         sent.pop_front();
@@ -379,13 +386,14 @@ class RemoteMeasurer : public Measurer {
     return {{candidate.workload.text, hash}, std::move(program)};
   }
 
-  // Sends out programs of one workload that are neither known nor under way, from `next` on; the position behind them.
+  // Sends out at most `most` programs of one workload that are neither known nor under way, from `next` on; the
+  // position behind them.
   std::size_t send(std::span<const codegen::Candidate> candidates, const std::vector<Planned>& plan, std::size_t next,
-                   std::deque<Sent>& sent) {
+                   std::size_t most, std::deque<Sent>& sent) {
     Sent out{std::make_shared<Chunk>(), {}};
     std::vector<std::size_t> positions;
     const std::string& workload = plan[next].key.first;
-    for (; next < plan.size() && positions.size() < most_in_one && plan[next].key.first == workload; ++next) {
+    for (; next < plan.size() && positions.size() < most && plan[next].key.first == workload; ++next) {
       const Key& key = plan[next].key;
       if (!plan[next].program || measured_.contains(key) || !under_way_.insert(key).second) continue;
       positions.push_back(next);
@@ -397,8 +405,12 @@ class RemoteMeasurer : public Measurer {
       expected_ = std::make_shared<const Expected>(LatestExpected(settings_.input_seed).of(of)),
       expected_of_ = workload;
     out.chunk->expected = expected_;
+    codegen::RunSettings& run = out.chunk->settings;
+    run.repetitions = settings_.repetitions;
+    run.minimum_seconds = settings_.minimum_seconds;
+    run.timeout_seconds = settings_.timeout_seconds;
     if (const auto best = best_.find(workload); settings_.abort_factor > 0 && best != best_.end())
-      out.chunk->abort_seconds = std::max(settings_.abort_factor * best->second, settings_.minimum_seconds);
+      run.abort_seconds = std::max(settings_.abort_factor * best->second, settings_.minimum_seconds);
     out.chunk->jobs.resize(positions.size());
     base::parallel_for(std::int64_t(positions.size()), base::hardware_threads(), [&](std::int64_t i) {
       Job& job = out.chunk->jobs[std::size_t(i)];
@@ -407,6 +419,13 @@ class RemoteMeasurer : public Measurer {
                                     codegen::search_pipeline(target_), symbol);
       if (!job.object) job.result = outcome(Status::does_not_compile, job.object.reason().text);
     });
+    std::vector<Job*> jobs;
+    for (Job& job : out.chunk->jobs)
+      if (!job.result) jobs.push_back(&job);
+    if (!jobs.empty()) {
+      base::Result<std::string> executable = linked(*out.chunk, jobs, target_);
+      if (executable) out.chunk->executable = std::move(executable).value();
+    }
     crew_->add(out.chunk);
     sent.push_back(std::move(out));
     return next;

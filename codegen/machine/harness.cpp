@@ -73,6 +73,11 @@ struct Arguments {
   std::vector<std::string> outputs;             // names of data
 };
 
+// What is filled is filled by words.
+std::int64_t whole_words(std::int64_t bytes) {
+  return (bytes + 7) / 8 * 8;
+}
+
 Arguments arguments_of(const std::vector<const Object*>& objects, const Computation& computation,
                        const Reference& reference) {
   std::vector<int> tensors;
@@ -81,7 +86,7 @@ Arguments arguments_of(const std::vector<const Object*>& objects, const Computat
   Arguments result;
   result.names.resize(objects.size());
   for (std::size_t p = 0; p < tensors.size(); ++p) {
-    std::vector<std::pair<std::string, std::string>> known;  // content, name
+    std::vector<std::pair<const Parameter*, std::string>> known;  // whose content lies under which name
     std::int64_t most_bytes = 0;
     const std::string name = fmt::format("data{}", p);
     for (std::size_t k = 0; k < objects.size(); ++k) {
@@ -92,21 +97,24 @@ Arguments arguments_of(const std::vector<const Object*>& objects, const Computat
         result.names[k].push_back(name);
         continue;
       }
-      std::string content = as_bytes(
-          packed(parameter.layout, parameter.shape, reference.tensors[std::size_t(tensors[p])]), parameter.dtype);
-      const auto found =
-          std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.first == content; });
+      const auto found = std::find_if(known.begin(), known.end(), [&](const auto& one) {
+        return one.first->layout == parameter.layout && one.first->shape == parameter.shape;
+      });
       if (found != known.end()) {
         result.names[k].push_back(found->second);
         continue;
       }
       const std::string own = known.empty() ? name : fmt::format("{}_{}", name, known.size());
       result.names[k].push_back(own);
-      known.emplace_back(content, own);
-      result.data.push_back({own, std::move(content), parameter.bytes, true});
+      known.emplace_back(&parameter, own);
+      result.data.push_back(
+          {own,
+           as_bytes(packed(parameter.layout, parameter.shape, reference.tensors[std::size_t(tensors[p])]),
+                    parameter.dtype),
+           parameter.bytes, true});
     }
     if (most_bytes == 0) continue;
-    result.data.push_back({name, "", most_bytes, false});
+    result.data.push_back({name, "", whole_words(most_bytes), false});
     result.outputs.push_back(name);
   }
   return result;
@@ -258,8 +266,8 @@ entry:
 next:
   %i = phi i64 [ 0, %entry ], [ %after, %next ]
   %place = getelementptr i8, ptr %bytes, i64 %i
-  store volatile i8 -1, ptr %place
-  %after = add i64 %i, 1
+  store volatile i64 -1, ptr %place
+  %after = add i64 %i, 8
   %again = icmp ult i64 %after, %count
   br i1 %again, label %next, label %end
 end:
@@ -442,11 +450,12 @@ base::Result<std::string> harness(const std::vector<const Object*>& objects, con
   if (!calls) return base::Reason{fmt::format("executable: no system calls known for {}", target.triple)};
   const Arguments arguments = arguments_of(objects, computation, reference);
   std::int64_t workspace_bytes = 64;
-  for (const Object* object : objects) workspace_bytes = std::max(workspace_bytes, object->signature.workspace_bytes);
+  for (const Object* object : objects)
+    workspace_bytes = std::max(workspace_bytes, whole_words(object->signature.workspace_bytes));
 
   llvm::LLVMContext context;
-  // All of the code generator: this is not a kernel, and it need not be fast to compile.
-  const Pipeline pipeline{"harness", "", "", 1, {}};
+  // Quick to compile, for it is compiled with every batch of kernels, and what it does is not timed but for the calls.
+  const Pipeline pipeline{"harness", "", "", 0, {}};
   llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
   const std::string text =
       program_text(objects, arguments, workspace_bytes, *calls, settings, machine.getTargetTriple().str(),

@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "base/files.h"
@@ -89,6 +90,53 @@ TEST(RunProcess, TalksWithAProgram) {
   const Finished unwanted = run_process({"sleep", "60"}, exchange, 60s);
   EXPECT_TRUE(unwanted.timed_out);
   EXPECT_EQ(unwanted.signal, SIGKILL);
+}
+
+TEST(Dialogue, GoesOnAfterAnExchange) {
+  Dialogue echo(
+      {"sh", "-c", "while read -r word; do echo \"$word\"; echo aside >&2; [ \"$word\" != end ] || exit 4; done"});
+  std::string heard;
+  Exchange exchange;
+  exchange.input_ends = false;
+  exchange.on_output = [&](std::string_view piece) { heard += piece; };
+  exchange.done = [&] { return heard.ends_with("\n"); };
+  for (const std::string word : {"one", "two"}) {
+    heard.clear();
+    const std::string line = word + "\n";
+    exchange.input = line;
+    EXPECT_FALSE(echo.exchange(exchange, 60s).has_value());
+    EXPECT_EQ(heard, line);
+    EXPECT_TRUE(echo.alive());
+  }
+  exchange.input = "end\n";
+  exchange.done = {};
+  const std::optional<Finished> finished = echo.exchange(exchange, 60s);
+  ASSERT_TRUE(finished.has_value());
+  EXPECT_EQ(finished->exit_code, 4);
+  EXPECT_TRUE(finished->out.empty());
+  EXPECT_TRUE(finished->err.ends_with("aside\n"));
+  EXPECT_FALSE(echo.alive());
+}
+
+TEST(Dialogue, EndsWithTheObject) {
+  std::string number;
+  {
+    Dialogue sleeper({"sh", "-c", "echo $$; exec sleep 60"});
+    Exchange exchange;
+    exchange.input_ends = false;
+    exchange.on_output = [&](std::string_view piece) { number += piece; };
+    exchange.done = [&] { return number.ends_with("\n"); };
+    EXPECT_FALSE(sleeper.exchange(exchange, 60s).has_value());
+    EXPECT_EQ(::kill(std::stoi(number), 0), 0);
+  }
+  EXPECT_NE(::kill(std::stoi(number), 0), 0);
+  EXPECT_THROW(Dialogue({"graft-no-such-program"}), Failure);
+}
+
+TEST(Dialogue, SeesThatTheProgramEndedMeanwhile) {
+  Dialogue brief({"true"});
+  for (int i = 0; i < 500 && brief.alive(); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_FALSE(brief.alive());
 }
 
 TEST(RunProcess, collects_output_and_exit_code) {

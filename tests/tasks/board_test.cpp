@@ -300,7 +300,7 @@ TEST(Board, RunsUnderTheRunnerThere) {
 TEST(Board, AnswersScripts) {
   const Sshd sshd;
   if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
-  const Board board(std::get<Remote>(platform_of(sshd).how), 0);
+  Board board(std::get<Remote>(platform_of(sshd).how), 0);
   EXPECT_EQ(board.shell("printf \"it's %d\" $((6*7))", std::chrono::seconds(20)), "it's 42");
   EXPECT_THROW(board.shell("exit 3", std::chrono::seconds(20)), base::Failure);
 }
