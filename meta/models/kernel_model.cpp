@@ -4,7 +4,6 @@
 #include <array>
 #include <cassert>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -100,17 +99,22 @@ Eigen::LLT<Matrix> covariance(Matrix kernel, float noise, const std::vector<std:
   return Eigen::LLT<Matrix>(kernel);
 }
 
+// One of the regressions that are averaged.
 struct Choice {
   Kernel kernel;
   float noise = 1;  // relative to the kernel's variance within groups
+  float weight = 1;
 };
 
-// The kernel of a small grid with the least leave-one-out error, whose residuals are alpha_i / (A^-1)_ii for the
-// covariance A (Rasmussen and Williams 2006, section 5.4.2). With few rows that error says little, hence a handicap for
-// setting the sources aside. Looks at the leading groups of at most 128 rows, or at as many of a
-// first one that is larger: the cost is cubic and the choice is not that delicate.
-Choice choose(const Similarity& similarity, const Vector& speed, const Vector& mean_score,
-              const std::vector<std::int64_t>& sizes) {
+// Kernels of a small grid, weighed by e^(-n/4) for their leave-one-out error e on n rows: its residuals are
+// alpha_i / (A^-1)_ii for the covariance A (Rasmussen and Williams 2006, section 5.4.2). Were the residuals
+// independent, the likelihood of the rows would go with e^(-n/2); they are not, so half as many are counted. With few
+// rows the error says little: then many kernels speak, and there is a handicap for setting the sources aside. Looks at
+// the leading groups of at most 128 rows, or at as many of a first one that is larger: the cost is cubic and the choice
+// is not that delicate.
+std::vector<Choice> choose(const Similarity& similarity, const Vector& speed, const Vector& mean_score,
+                           const std::vector<std::int64_t>& sizes) {
+  constexpr float least_weight = 0.02f;  // of the greatest
   std::vector<std::int64_t> kept;
   std::int64_t rows = 0;
   for (const std::int64_t size : sizes) {
@@ -120,17 +124,16 @@ Choice choose(const Similarity& similarity, const Vector& speed, const Vector& m
   }
   const Similarity few = similarity.leading(rows);
   const bool has_sources = few.agreement.size() > 0;
-  // From the most to the least trust in the sources: the first of equals is taken.
   const std::vector<float> trusts = has_sources ? std::vector<float>{1.0f, 0.9f, 0.5f, 0.0f} : std::vector<float>{0.0f};
   const std::vector<float> starts = has_sources ? std::vector<float>{1.0f, 0.0f} : std::vector<float>{0.0f};
   constexpr std::array<std::pair<float, float>, 4> shapes = {{{0.0f, 1.0f}, {0.5f, 1.0f}, {0.9f, 1.0f}, {0.9f, 0.4f}}};
-  Choice best;
-  double least = std::numeric_limits<double>::infinity();
+  std::vector<Choice> all;
+  std::vector<double> errors;
   for (const float trust : trusts) {
     for (const auto& [share, width] : shapes) {
       if (trust == 1 && (share != shapes[0].first || width != shapes[0].second)) continue;  // features do not count
       const Matrix kernel = few.kernel({share, width, trust, 0});
-      for (const float noise : {0.5f, 0.1f, 0.01f}) {
+      for (const float noise : {2.0f, 0.5f, 0.1f, 0.01f}) {
         const Eigen::LLT<Matrix> factor = covariance(kernel, noise, kept);
         if (factor.info() != Eigen::Success) continue;
         const Matrix inverse = factor.solve(Matrix::Identity(rows, rows));
@@ -138,28 +141,41 @@ Choice choose(const Similarity& similarity, const Vector& speed, const Vector& m
           const Vector alpha = inverse * (speed - from_mean * mean_score).head(rows);
           double error = double((alpha.array() / inverse.diagonal().array()).square().mean());
           if (has_sources) error *= 1 + 8 * double(1 - trust) / double(rows);
-          if (error < least) {
-            least = error;
-            best = {{share, width, trust, from_mean}, noise};
-          }
+          all.push_back({{share, width, trust, from_mean}, noise});
+          errors.push_back(error);
         }
       }
     }
   }
-  return best;
+  std::vector<Choice> out;
+  if (all.empty()) return out;
+  const double least = *std::min_element(errors.begin(), errors.end());
+  float sum = 0;
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    // Nothing left over at all: the speeds are all alike.
+    all[c].weight = least > 0 ? float(std::pow(errors[c] / least, -double(rows) / 4)) : float(errors[c] == 0);
+    if (!(all[c].weight >= least_weight)) continue;
+    sum += all[c].weight;
+    out.push_back(all[c]);
+  }
+  for (Choice& choice : out) choice.weight /= sum;
+  return out;
 }
+
+struct Regression {
+  Choice choice;
+  float amplitude = 0;  // of the covariance: mean of r^T A^-1 r over the rows, r: what is regressed
+  std::vector<float> alpha;
+};
 
 // What a support leaves behind.
 struct Fit {
   std::vector<std::int64_t> sizes;  // of the support's groups
-  float noise = 1;                  // as in Choice
-  float amplitude = 0;              // of the covariance: mean of r^T A^-1 r over the rows, r: what is regressed
   Normalisation normalisation;      // of the features, by the support
-  Kernel kernel;
   float varying = 1;                // features that vary in the support
   std::vector<float> source_scale;  // 1 / standard deviation of each source's scores in the support
   base::Matrix features, sources;   // of the support, as in Rows
-  std::vector<float> alpha;
+  std::vector<Regression> regressions;
 };
 
 class KernelModel final : public CostModel {
@@ -172,41 +188,53 @@ class KernelModel final : public CostModel {
 
   Scores score(const features::Encoded& programs) const override {
     assert(programs.rows.columns == features_);
-    const std::int64_t count = programs.programs();
-    Vector mean = Vector::Zero(count);
-    if (count > 0) {
-      const base::Matrix scores = source_scores(programs);
-      if (basis_ != nullptr && (fit_ == nullptr || fit_->kernel.from_mean != 0)) mean = mean_of(scores);
-      if (fit_ != nullptr) {
-        const Rows rows = rows_of(fit_->normalisation, fit_->source_scale, programs, scores);
-        mean += Similarity(rows, support_, fit_->varying).kernel(fit_->kernel) *
-                Eigen::Map<const Vector>(fit_->alpha.data(), std::int64_t(fit_->alpha.size()));
-      }
+    if (programs.programs() == 0) return {};
+    const base::Matrix scores = source_scores(programs);
+    Vector mean;
+    if (fit_ == nullptr) {
+      mean = mean_of(scores);
+    } else {
+      const Rows rows = rows_of(fit_->normalisation, fit_->source_scale, programs, scores);
+      const Similarity to_support(rows, support_, fit_->varying);
+      const Vector mean_score = mean_of(scores);
+      mean = Vector::Zero(programs.programs());
+      for (const Regression& regression : fit_->regressions)
+        mean +=
+            regression.choice.weight * predicted(regression, to_support.kernel(regression.choice.kernel), mean_score);
     }
-    return {{mean.data(), mean.data() + mean.size()}, std::vector<float>(std::size_t(count), 0.0f)};
+    return {{mean.data(), mean.data() + mean.size()}, std::vector<float>(std::size_t(mean.size()), 0.0f)};
   }
 
-  // Of the Gaussian process that the regression is the mean of, without its groups' offsets, which no comparison sees:
-  // amplitude (k(x, x) - k(x, X) A^-1 k(X, x)) (Rasmussen and Williams 2006, equation 2.26, and 5.9 for the amplitude).
+  // Of the mixture of the Gaussian processes that the regressions are the means of, without their groups' offsets,
+  // which no comparison sees. Of one: amplitude (k(x, x) - k(x, X) A^-1 k(X, x)) (Rasmussen and Williams 2006, equation
+  // 2.26, and 5.9 for the amplitude).
   Scores score_with_spread(const features::Encoded& programs) const override {
     Scores out = score(programs);
     if (fit_ == nullptr || out.mean.empty()) return out;
-    const Similarity own(support_, support_, fit_->varying);
-    const Eigen::LLT<Matrix> factor = covariance(own.kernel(fit_->kernel), fit_->noise, fit_->sizes);
     const base::Matrix scores = source_scores(programs);
     const Rows rows = rows_of(fit_->normalisation, fit_->source_scale, programs, scores);
-    const Matrix to_support = Similarity(rows, support_, fit_->varying).kernel(fit_->kernel);
-    const Matrix solved = factor.matrixL().solve(to_support.transpose());
-    const Kernel& k = fit_->kernel;
-    for (Eigen::Index i = 0; i < to_support.rows(); ++i) {
-      float prior = (1 - k.share) * rows.norms[i] / fit_->varying + k.share;  // the kernel of a row with itself
-      if (k.trust > 0) {
-        const auto s = rows.sources.row(i);
-        const float agreement = Eigen::Map<const Vector>(s.data(), std::int64_t(s.size())).squaredNorm();
-        prior = (1 - k.trust) * prior + k.trust * agreement / float(s.size());
+    const Similarity own(support_, support_, fit_->varying), similar(rows, support_, fit_->varying);
+    const Vector mean = Eigen::Map<const Vector>(out.mean.data(), std::int64_t(out.mean.size())),
+                 mean_score = mean_of(scores);
+    Vector variance = Vector::Zero(mean.size());
+    for (const Regression& regression : fit_->regressions) {
+      const Kernel& k = regression.choice.kernel;
+      const Eigen::LLT<Matrix> factor = covariance(own.kernel(k), regression.choice.noise, fit_->sizes);
+      const Matrix to_support = similar.kernel(k), solved = factor.matrixL().solve(to_support.transpose());
+      const Vector apart = predicted(regression, to_support, mean_score) - mean;
+      for (Eigen::Index i = 0; i < to_support.rows(); ++i) {
+        float prior = (1 - k.share) * rows.norms[i] / fit_->varying + k.share;  // the kernel of a row with itself
+        if (k.trust > 0) {
+          const auto s = rows.sources.row(i);
+          const float agreement = Eigen::Map<const Vector>(s.data(), std::int64_t(s.size())).squaredNorm();
+          prior = (1 - k.trust) * prior + k.trust * agreement / float(s.size());
+        }
+        variance[i] +=
+            regression.choice.weight *
+            (regression.amplitude * std::max(0.0f, prior - solved.col(i).squaredNorm()) + apart[i] * apart[i]);
       }
-      out.spread[std::size_t(i)] = std::sqrt(fit_->amplitude * std::max(0.0f, prior - solved.col(i).squaredNorm()));
     }
+    for (Eigen::Index i = 0; i < variance.size(); ++i) out.spread[std::size_t(i)] = std::sqrt(variance[i]);
     return out;
   }
 
@@ -244,18 +272,18 @@ class KernelModel final : public CostModel {
     }
     Rows rows = rows_of(fit->normalisation, fit->source_scale, raw, scores);
     const Similarity similarity(rows, rows, fit->varying);
-    const Choice choice = choose(similarity, speed, mean_score, sizes);
-    const Eigen::LLT<Matrix> factor = covariance(similarity.kernel(choice.kernel), choice.noise, sizes);
-    if (factor.info() != Eigen::Success) return std::make_unique<KernelModel>(*this);
-    const Vector regressed = speed - choice.kernel.from_mean * mean_score;
-    const Vector alpha = factor.solve(regressed);
     fit->sizes = sizes;
-    fit->noise = choice.noise;
-    fit->amplitude = regressed.dot(alpha) / float(regressed.size());
-    fit->kernel = choice.kernel;
+    for (const Choice& choice : choose(similarity, speed, mean_score, sizes)) {
+      const Eigen::LLT<Matrix> factor = covariance(similarity.kernel(choice.kernel), choice.noise, sizes);
+      if (factor.info() != Eigen::Success) continue;
+      const Vector regressed = speed - choice.kernel.from_mean * mean_score;
+      const Vector alpha = factor.solve(regressed);
+      fit->regressions.push_back(
+          {choice, regressed.dot(alpha) / float(regressed.size()), {alpha.data(), alpha.data() + alpha.size()}});
+    }
+    if (fit->regressions.empty()) return std::make_unique<KernelModel>(*this);
     fit->features = std::move(rows.features);
     fit->sources = std::move(rows.sources);
-    fit->alpha.assign(alpha.data(), alpha.data() + alpha.size());
     return std::make_unique<KernelModel>(features_, basis_, std::move(fit));
   }
 
@@ -268,18 +296,27 @@ class KernelModel final : public CostModel {
     if (fit_ == nullptr) return out;
     put_values(out, "fit/mean", fit_->normalisation.mean);
     put_values(out, "fit/scale", fit_->normalisation.scale);
-    const Kernel& k = fit_->kernel;
-    put_values(out, "fit/kernel", {k.share, k.width, k.trust, k.from_mean, fit_->varying});
-    put_values(out, "fit/belief", {fit_->noise, fit_->amplitude});
+    put_values(out, "fit/varying", {fit_->varying});
     put_integers(out, "fit/sizes", fit_->sizes);
     put_values(out, "fit/source_scale", fit_->source_scale);
     out.arrays["fit/features"] = {{fit_->features.rows, fit_->features.columns}, fit_->features.values};
     out.arrays["fit/sources"] = {{fit_->sources.rows, fit_->sources.columns}, fit_->sources.values};
-    put_values(out, "fit/alpha", fit_->alpha);
+    std::vector<float> choices, alphas;
+    for (const auto& [choice, amplitude, alpha] : fit_->regressions) {
+      const Kernel& k = choice.kernel;
+      choices.insert(choices.end(), {k.share, k.width, k.trust, k.from_mean, choice.noise, choice.weight, amplitude});
+      alphas.insert(alphas.end(), alpha.begin(), alpha.end());
+    }
+    put_values(out, "fit/choices", choices);
+    put_values(out, "fit/alpha", alphas);
     return out;
   }
 
  private:
+  static Vector predicted(const Regression& regression, const Matrix& to_support, const Vector& mean_score) {
+    return regression.choice.kernel.from_mean * mean_score +
+           to_support * Eigen::Map<const Vector>(regression.alpha.data(), std::int64_t(regression.alpha.size()));
+  }
   static Vector squared_norms(const base::Matrix& x) {
     Vector out(x.rows);
     for (std::int64_t r = 0; r < x.rows; ++r)
@@ -322,26 +359,30 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
   auto fit = std::make_shared<Fit>();
   fit->normalisation.mean = values_of(state, "fit/mean", features);
   fit->normalisation.scale = values_of(state, "fit/scale", features);
-  const std::vector<float>& kernel = values_of(state, "fit/kernel", 5);
-  fit->kernel = {kernel[0], kernel[1], kernel[2], kernel[3]};
-  fit->varying = kernel[4];
-  if (!(fit->kernel.width > 0) || !(fit->varying > 0) || (sources == 0 && (kernel[2] != 0 || kernel[3] != 0))) {
-    throw base::UserError("array 'fit/kernel': not a kernel of this model");
-  }
+  fit->varying = values_of(state, "fit/varying", 1)[0];
+  if (!(fit->varying > 0)) throw base::UserError("array 'fit/varying': not positive");
   fit->source_scale = values_of(state, "fit/source_scale", sources);
-  fit->alpha = values_of(state, "fit/alpha");
-  const std::vector<float>& belief = values_of(state, "fit/belief", 2);
-  fit->noise = belief[0];
-  fit->amplitude = belief[1];
   fit->sizes = integers_of(state, "fit/sizes", 1);
+  const std::vector<float>&alphas = values_of(state, "fit/alpha"), &choices = values_of(state, "fit/choices");
+  constexpr std::size_t numbers = 7;  // of a choice
+  const std::size_t count = choices.size() / numbers;
+  if (count == 0 || choices.size() % numbers != 0 || alphas.size() % count != 0)
+    throw base::UserError("arrays 'fit/choices', 'fit/alpha': not of the same regressions");
+  const auto rows = std::int64_t(alphas.size() / count);
   std::int64_t in_groups = 0;
   for (const std::int64_t size : fit->sizes) {
-    if (size > std::int64_t(fit->alpha.size())) in_groups = -1;
+    if (size > rows) in_groups = -1;
     if (in_groups >= 0) in_groups += size;
   }
-  if (in_groups != std::int64_t(fit->alpha.size()) || !(fit->noise > 0) || !(fit->amplitude >= 0))
-    throw base::UserError("array 'fit/belief', attribute 'fit/sizes': not of this support");
-  const auto rows = std::int64_t(fit->alpha.size());
+  if (in_groups != rows) throw base::UserError("attribute 'fit/sizes': not of this support");
+  for (std::size_t r = 0; r < count; ++r) {
+    const float* const n = choices.data() + r * numbers;
+    const Choice choice{{n[0], n[1], n[2], n[3]}, n[4], n[5]};
+    const auto first = alphas.begin() + std::int64_t(r) * rows;
+    fit->regressions.push_back({choice, n[6], {first, first + rows}});
+    if (!(n[1] > 0) || !(n[4] > 0) || !(n[5] >= 0) || !(n[6] >= 0) || (sources == 0 && (n[2] != 0 || n[3] != 0)))
+      throw base::UserError("array 'fit/choices': not regressions of this model");
+  }
   fit->features = base::Matrix(rows, features);
   fit->features.values = values_of(state, "fit/features", rows * features);
   fit->sources = base::Matrix(rows, sources);

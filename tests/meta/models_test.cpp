@@ -264,66 +264,95 @@ TEST(Ridge, SpreadIsThePosteriorOfTheWeights) {
 }
 
 // The kernel's own numbers are chosen by the model: they are read from its state, and the variance is computed anew.
-TEST(Scratch, SpreadIsThePredictiveVariance) {
+TEST(Scratch, IsAMixtureOfRegressionsByTheirLeaveOneOutErrors) {
+  constexpr int rows = 6;
   const Examples support =
-      examples(6, 2, 7, [](std::span<const float> row) { return double(row[0]) - std::sin(2 * double(row[1])); });
+      examples(rows, 2, 7, [](std::span<const float> row) { return double(row[0]) - std::sin(2 * double(row[1])); });
   const Examples query = examples(4, 2, 8, [](auto) { return 0.0; });
   const auto model = make_scratch_model(2)->adapted({&support, 1});
   const base::Arrays state = model->state();
-  const std::vector<float>&kernel = state.arrays.at("fit/kernel").values,
-        &belief = state.arrays.at("fit/belief").values;
-  Normalisation normalisation{state.arrays.at("fit/mean").values, state.arrays.at("fit/scale").values};
+  const std::vector<float>& choices = state.arrays.at("fit/choices").values;
+  const Normalisation normalisation{state.arrays.at("fit/mean").values, state.arrays.at("fit/scale").values};
   const base::Matrix x = normalisation.apply(support.features).rows, q = normalisation.apply(query.features).rows;
-  const auto k = [&](std::span<const float> a, std::span<const float> b) {
-    double dot = 0, distance = 0;
-    for (std::size_t c = 0; c < 2; ++c) {
-      dot += double(a[c]) * double(b[c]) / 2;
-      distance += double(a[c] - b[c]) * double(a[c] - b[c]) / 2;
-    }
-    const double share = double(kernel[0]), width = double(kernel[1]);
-    return (1 - share) * dot + share * std::exp(-distance / (2 * width * width));
-  };
-  // A: kernel, offset of the group, noise; all relative to the variance within the group.
-  double diagonal = 0, all = 0;
-  for (int i = 0; i < 6; ++i) {
-    diagonal += k(x.row(i), x.row(i)) / 6;
-    for (int j = 0; j < 6; ++j) all += k(x.row(i), x.row(j)) / 36;
-  }
-  const double within = diagonal - all;
-  const auto solve = [&](std::vector<double> right) {  // Gauss-Jordan
-    std::vector<std::vector<double>> m(6, std::vector<double>(6));
-    for (int i = 0; i < 6; ++i) {
-      for (int j = 0; j < 6; ++j)
-        m[i][j] = k(x.row(i), x.row(j)) + 30 * within + (i == j ? double(belief[0]) * within : 0);
-    }
-    for (int p = 0; p < 6; ++p) {
-      for (int i = 0; i < 6; ++i) {
-        if (i == p) continue;
-        const double factor = m[i][p] / m[p][p];
-        for (int j = 0; j < 6; ++j) m[i][j] -= factor * m[p][j];
-        right[i] -= factor * right[p];
-      }
-    }
-    for (int p = 0; p < 6; ++p) right[p] /= m[p][p];
-    return right;
-  };
   std::vector<double> y;
   for (const double value : support.log_seconds) y.push_back(-value);
-  const double mean = std::accumulate(y.begin(), y.end(), 0.0) / 6;
+  const double mean = std::accumulate(y.begin(), y.end(), 0.0) / rows;
   for (double& value : y) value -= mean;
-  const std::vector<double> alpha = solve(y);
-  double amplitude = 0;
-  for (std::size_t i = 0; i < 6; ++i) amplitude += y[i] * alpha[i] / 6;
+
+  ASSERT_EQ(choices.size() % 7, 0u);
+  ASSERT_GE(choices.size(), 14u);  // six rows cannot decide between all
+  double weights = 0;
+  std::vector<double> errors, means(4, 0.0), squares(4, 0.0);
+  for (std::size_t c = 0; c < choices.size(); c += 7) {
+    const double share = double(choices[c]), width = double(choices[c + 1]), noise = double(choices[c + 4]),
+                 weight = double(choices[c + 5]);
+    const auto k = [&](std::span<const float> a, std::span<const float> b) {
+      double dot = 0, distance = 0;
+      for (std::size_t f = 0; f < 2; ++f) {
+        dot += double(a[f]) * double(b[f]) / 2;
+        distance += double(a[f] - b[f]) * double(a[f] - b[f]) / 2;
+      }
+      return (1 - share) * dot + share * std::exp(-distance / (2 * width * width));
+    };
+    // A: kernel, offset of the group, noise; all relative to the variance within the group.
+    double diagonal = 0, all = 0;
+    for (int i = 0; i < rows; ++i) {
+      diagonal += k(x.row(i), x.row(i)) / rows;
+      for (int j = 0; j < rows; ++j) all += k(x.row(i), x.row(j)) / (rows * rows);
+    }
+    const double within = diagonal - all;
+    // Of A without one row (none for -1), by Gauss and Jordan; that row's place is zero.
+    const auto solve = [&](std::vector<double> right, int without) {
+      std::vector<std::vector<double>> m(rows, std::vector<double>(rows));
+      for (int i = 0; i < rows; ++i) {
+        for (int j = 0; j < rows; ++j) m[i][j] = k(x.row(i), x.row(j)) + 30 * within + (i == j ? noise * within : 0);
+      }
+      for (int i = 0; i < rows && without >= 0; ++i) m[without][i] = m[i][without] = i == without ? 1 : 0;
+      if (without >= 0) right[std::size_t(without)] = 0;
+      for (int p = 0; p < rows; ++p) {
+        for (int i = 0; i < rows; ++i) {
+          if (i == p) continue;
+          const double factor = m[i][p] / m[p][p];
+          for (int j = 0; j < rows; ++j) m[i][j] -= factor * m[p][j];
+          right[std::size_t(i)] -= factor * right[std::size_t(p)];
+        }
+      }
+      for (int p = 0; p < rows; ++p) right[std::size_t(p)] /= m[p][p];
+      return right;
+    };
+    double error = 0;
+    for (int out = 0; out < rows; ++out) {
+      const std::vector<double> others = solve(y, out);
+      double guess = 0;
+      for (int i = 0; i < rows; ++i)
+        if (i != out) guess += (k(x.row(out), x.row(i)) + 30 * within) * others[std::size_t(i)];
+      error += (guess - y[std::size_t(out)]) * (guess - y[std::size_t(out)]) / rows;
+    }
+    errors.push_back(error);
+    EXPECT_NEAR(weight / double(choices[5]), std::pow(error / errors[0], -rows / 4.0),
+                0.02 * weight / double(choices[5]));
+    weights += weight;
+
+    const std::vector<double> alpha = solve(y, -1);
+    double amplitude = 0;
+    for (std::size_t i = 0; i < rows; ++i) amplitude += y[i] * alpha[i] / rows;
+    for (int r = 0; r < 4; ++r) {
+      std::vector<double> to;
+      for (int i = 0; i < rows; ++i) to.push_back(k(q.row(r), x.row(i)));
+      const std::vector<double> solved = solve(to, -1);
+      double variance = k(q.row(r), q.row(r)), score = 0;
+      for (std::size_t i = 0; i < rows; ++i) variance -= to[i] * solved[i], score += to[i] * alpha[i];
+      means[std::size_t(r)] += weight * score;
+      squares[std::size_t(r)] += weight * (amplitude * variance + score * score);
+    }
+  }
+  EXPECT_NEAR(weights, 1, 1e-5);
   const Scores believed = model->score_with_spread(query.features);
   EXPECT_EQ(believed.mean, model->score(query.features).mean);
-  for (int r = 0; r < 4; ++r) {
-    std::vector<double> to;
-    for (int i = 0; i < 6; ++i) to.push_back(k(q.row(r), x.row(i)));
-    const std::vector<double> solved = solve(to);
-    double variance = k(q.row(r), q.row(r));
-    for (std::size_t i = 0; i < 6; ++i) variance -= to[i] * solved[i];
-    EXPECT_NEAR(double(believed.spread[std::size_t(r)]), std::sqrt(amplitude * variance), 2e-3) << r;
-    EXPECT_GT(believed.spread[std::size_t(r)], 0);
+  for (std::size_t r = 0; r < 4; ++r) {
+    EXPECT_NEAR(double(believed.mean[r]), means[r], 2e-3) << r;
+    EXPECT_NEAR(double(believed.spread[r]), std::sqrt(squares[r] - means[r] * means[r]), 2e-3) << r;
+    EXPECT_GT(believed.spread[r], 0);
   }
 }
 
