@@ -20,6 +20,7 @@
 #include "search/explorers/breeding.h"
 #include "search/explorers/listed.h"
 #include "tasks/divided.h"
+#include "tasks/modelled/modelled.h"
 
 namespace graft::cli {
 namespace {
@@ -27,7 +28,7 @@ namespace {
 constexpr std::int64_t usual_samples = 300;
 
 struct Flags {
-  std::vector<std::string> workloads, programs, platforms = {"native"};
+  std::vector<std::string> workloads, programs, checked, platforms = {"native"};
   std::string explorer = "random", out;
   std::int64_t samples = 0;
   double evolved = 0;
@@ -312,6 +313,18 @@ std::filesystem::path dataset_of(const tasks::Platform& platform, const Flags& f
   return std::filesystem::path(flags.out) / (name + ".h5");
 }
 
+// What modelled platforms need not run here again.
+std::shared_ptr<tasks::HostChecks> checks_of(const Flags& flags) {
+  auto checks = std::make_shared<tasks::HostChecks>(flags.measure.settings(0));
+  for (const datasets::Dataset& dataset : read_datasets(flags.checked)) {
+    for (const datasets::Dataset::Row& row : dataset.rows) {
+      if (row.measurement.status == datasets::Status::ok && row.measurement.check == "host")
+        checks->add(dataset.workloads[std::size_t(row.workload)], row.program_hash);
+    }
+  }
+  return checks;
+}
+
 // Ranks must not disturb each other's times.
 void check_ranks(const tasks::Platform& platform, Session& session) {
   const std::string source = tasks::source_of(platform);
@@ -350,6 +363,7 @@ int collect(const Flags& flags, Session& session) {
   if (workloads.empty()) throw base::UserError("--programs", "no program in them is ok");
 
   tasks::Shared shared;
+  if (!flags.checked.empty()) shared.host_checks = checks_of(flags);
   base::Document datasets = base::Document::list();
   bool complete = true;
   for (std::size_t p = 0; p < platforms.size() && complete; ++p) {
@@ -393,6 +407,9 @@ Command collect_command() {
         options.list("programs", flags->programs,
                      "datasets whose programs are measured, in place of drawing some: to compare platforms on the "
                      "same ones");
+        options.list("checked", flags->checked,
+                     "datasets, native ones say, whose programs were checked while they were made: modelled platforms "
+                     "run them on this host no more");
         options.number("evolved", flags->evolved, 0,
                        "share of each round (64 programs) behind the first that is bred from the fastest so far, for "
                        "more programs among the fast ones; 0: all uniform over the space, as a sample to judge on "

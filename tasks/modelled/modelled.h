@@ -71,6 +71,8 @@ class HostChecks {
   // Of the settings only those that concern checks matter. UserError for settings that HostRunner refuses.
   explicit HostChecks(const MeasureSettings& settings);
   ~HostChecks();
+  // A program that was found right elsewhere, on whatever host: its results are those of its loops.
+  void add(const codegen::Workload& workload, std::uint64_t program_hash);
   // Whether the check is known already. Programs are told apart by their workload and hash.
   bool knows(const codegen::Workload& workload, std::uint64_t program_hash) const;
   // Status, reason and check of a run of `binary`, which is looked at only when the check is not known.
@@ -92,8 +94,8 @@ struct ModelledSettings {
 
 // Every distinct program is compiled for this host, too, and its results checked there (check "host"), without being
 // timed; about one of `qemu_every` programs, chosen by its hash, also runs under the profile's qemu as the code of the
-// modelled cpu (check "qemu"): of workloads below 30 MFLOP two of so many, of others, whose programs take qemu seconds
-// to minutes, one of four times as many. Where qemu is not installed, cannot run such code, or takes longer than the
+// modelled cpu (check "qemu"), of workloads of n times 30 MFLOP, which takes qemu up to a second, one of n times as
+// many. Where qemu is not installed, cannot run such code, or takes longer than the
 // time limit, the check stays "host" and the monitor is told once. A program that fails a check has that check's
 // status, and no seconds. Code with opcodes that the cpu's model lacks is `unsupported`.
 //

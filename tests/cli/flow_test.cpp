@@ -123,6 +123,20 @@ TEST_F(Flow, CollectOnSeveralPlatforms) {
   EXPECT_EQ(json_of(command).at("datasets"), result.at("datasets"));
   const auto& workload = result.at("datasets").as_list().front().at("workloads").as_list().front();
   EXPECT_FALSE(workload.at("missed_gates").as_list().empty());  // five programs are hardly five times apart
+
+  // Programs that are known to be right change no row.
+  std::vector<std::string> alone = quick({"collect", small, "--platform", "model:cortex-a72", "--samples", "5",
+                                          "--checked", folder / "model-cortex-a53.h5", "--out", folder / "known.h5"});
+  json_of(alone);
+  const datasets::Dataset known = datasets::read_dataset(folder / "known.h5");
+  ASSERT_EQ(known.rows.size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(known.rows[i].program_hash, a72.rows[i].program_hash);
+    EXPECT_EQ(known.rows[i].measurement.seconds, a72.rows[i].measurement.seconds);
+    EXPECT_EQ(known.rows[i].measurement.check, a72.rows[i].measurement.check);
+  }
+  alone[std::size_t(std::find(alone.begin(), alone.end(), "--checked") - alone.begin()) + 1] = file("nowhere.h5");
+  EXPECT_NE(graft(alone).err.find("nowhere.h5"), std::string::npos);
 }
 
 // Two platforms measured on one list of programs, and compared on it.

@@ -428,6 +428,20 @@ TEST(HostChecks, AProgramOfSeveralPlatformsIsCheckedOnce) {
   }
 }
 
+TEST(HostChecks, WhatWasRightElsewhereIsNotRunAgain) {
+  const auto candidates = sampled("matmul(m=32,n=32,k=32)", p450(), 4);
+  ModelledSettings settings{.qemu_every = 1'000'000'000, .caches = {}, .memo = {}};
+  settings.host_checks = std::make_shared<HostChecks>(MeasureSettings{});
+  for (const codegen::Candidate& candidate : candidates)
+    settings.host_checks->add(candidate.workload, codegen::hash(*codegen::program(candidate, p450().target)));
+  Notes notes;
+  for (const Measured& one : measure(*make_modelled_measurer(p450(), {}, settings), candidates, notes)) {
+    EXPECT_EQ(one.measurement.status, Status::ok);
+    EXPECT_EQ(one.measurement.check, "host");
+  }
+  EXPECT_EQ(settings.host_checks->runs(), 0);
+}
+
 TEST(HostChecks, MeasurersMadeWithSharedHaveTheSame) {
   const auto candidates = sampled("matmul(m=32,n=32,k=32)", p450(), 3);
   Platform other = p450();
@@ -451,15 +465,17 @@ bool qemu_installed() {
   }
 }
 
-TEST(ModelledMeasurer, LightProgramsRunUnderQemuTwiceAsOften) {
+TEST(ModelledMeasurer, HeavyProgramsRunUnderQemuLessOften) {
   if (!qemu_installed()) GTEST_SKIP() << "qemu-riscv64 is not installed";
   ModelledSettings settings;
-  settings.qemu_every = 6;
-  Notes notes;
-  const auto measured =
-      measure(*make_modelled_measurer(p450(), {}, settings), sampled("matmul(m=16,n=16,k=16)", p450(), 12), notes);
-  for (const Measured& one : measured)
-    EXPECT_EQ(one.measurement.check, one.program_hash % 3 == 0 ? "qemu" : "host") << one.measurement.reason;
+  settings.qemu_every = 3;
+  for (const auto& [text, every] :
+       std::map<std::string, std::uint64_t>{{"matmul(m=16,n=16,k=16)", 3}, {"matmul(m=400,n=400,k=400)", 12}}) {
+    Notes notes;
+    const auto measured = measure(*make_modelled_measurer(p450(), {}, settings), sampled(text, p450(), 12), notes);
+    for (const Measured& one : measured)
+      EXPECT_EQ(one.measurement.check, one.program_hash % every == 0 ? "qemu" : "host") << one.measurement.reason;
+  }
 }
 
 TEST(ModelledMeasurer, CrossCodeIsRightUnderQemu) {
