@@ -122,14 +122,22 @@ DecisionForest part(const DecisionForest& forest, std::int64_t first, std::int64
   return out;
 }
 
+namespace {
+
+// The node that the row ends in.
+std::size_t leaf_of(const DecisionForest& forest, std::int64_t t, std::span<const float> row) {
+  const auto root = std::size_t(forest.begins[std::size_t(t)]);
+  const DecisionForest::Node* const tree = forest.nodes.data() + root;
+  const DecisionForest::Node* node = tree;
+  while (node->feature >= 0) node = tree + node->left + (row[std::size_t(node->feature)] < node->number ? 0 : 1);
+  return root + std::size_t(node - tree);
+}
+
+}  // namespace
+
 float score_of(const DecisionForest& forest, std::span<const float> row) {
   float sum = 0;
-  for (std::int64_t t = 0; t < forest.trees(); ++t) {
-    const DecisionForest::Node* const tree = forest.nodes.data() + forest.begins[std::size_t(t)];
-    const DecisionForest::Node* node = tree;
-    while (node->feature >= 0) node = tree + node->left + (row[std::size_t(node->feature)] < node->number ? 0 : 1);
-    sum += node->number;
-  }
+  for (std::int64_t t = 0; t < forest.trees(); ++t) sum += forest.nodes[leaf_of(forest, t, row)].number;
   return sum;
 }
 
@@ -152,30 +160,38 @@ struct ForestScorer::Compiled {
   std::vector<Tree> trees;
   std::vector<std::int32_t> decisions;  // of the complete trees' inner nodes: numbers of the distinct ones
   std::vector<Decision> nodes;          // the same
-  std::vector<float> leaves;
-  std::vector<std::size_t> by_depth;  // trees, the lowest first
+  std::int64_t leaves = 0;              // of the complete trees
+  std::vector<std::size_t> by_depth;    // trees, the lowest first
 
-  // Puts a node at its place of a complete tree; a leaf that lies above the last level fills all places below it, where
-  // it does not matter what the decisions are.
-  void place(std::span<const DecisionForest::Node> tree, std::size_t node, const Tree& to, int level, std::int64_t at,
-             const std::map<std::pair<std::int32_t, float>, std::int32_t>& number_of) {
-    if (level == to.depth) {
-      leaves[std::size_t(to.leaves + at)] = tree[node].number;
-      return;
-    }
+  // Walks a tree as if it were complete: a leaf that lies above the last level stands for all places below it, where it
+  // does not matter what the decisions are. `at_leaf(place among the last level, node)`, `at_inner(place among the
+  // inner nodes, node)`.
+  template <class AtLeaf, class AtInner>
+  static void walk(std::span<const DecisionForest::Node> tree, std::size_t node, int depth, int level, std::int64_t at,
+                   const AtLeaf& at_leaf, const AtInner& at_inner) {
+    if (level == depth) return at_leaf(at, tree[node]);
     const bool leaf = tree[node].feature < 0;
-    if (!leaf) {
-      const auto inner = std::size_t(to.decisions + (std::int64_t(1) << level) - 1 + at);
-      decisions[inner] = number_of.at({tree[node].feature, tree[node].number});
-      nodes[inner] = {tree[node].feature, tree[node].number};
-    }
+    if (!leaf) at_inner((std::int64_t(1) << level) - 1 + at, tree[node]);
     const auto left = std::size_t(tree[node].left);
-    place(tree, leaf ? node : left, to, level + 1, 2 * at, number_of);
-    place(tree, leaf ? node : left + 1, to, level + 1, 2 * at + 1, number_of);
+    walk(tree, leaf ? node : left, depth, level + 1, 2 * at, at_leaf, at_inner);
+    walk(tree, leaf ? node : left + 1, depth, level + 1, 2 * at + 1, at_leaf, at_inner);
+  }
+  std::vector<float> leaves_of(const DecisionForest& forest) const {
+    std::vector<float> out(std::size_t(leaves), 0.0f);
+    for (std::size_t t = 0; t < trees.size(); ++t) {
+      walk(
+          tree_of(forest, std::int64_t(t)), 0, trees[t].depth, 0, 0,
+          [&](std::int64_t place, const DecisionForest::Node& leaf) {
+            out[std::size_t(trees[t].leaves + place)] = leaf.number;
+          },
+          [](auto...) {});
+    }
+    return out;
   }
 
   // Of one row: down several trees side by side, each a chain of loads that waits for itself alone.
-  float score_row(std::span<const float> row, std::span<float> reached) const {
+  float score_row(std::span<const float> row, const std::vector<float>& numbers_of_leaves,
+                  std::span<float> reached) const {
     constexpr std::size_t at_once = 8;
     for (std::size_t first = 0; first < by_depth.size(); first += at_once) {
       const Decision* from[at_once];
@@ -194,7 +210,8 @@ struct ForestScorer::Compiled {
       for (std::size_t t = 0; t < std::min(at_once, by_depth.size() - first); ++t) {
         const Tree& tree = trees[by_depth[first + t]];
         for (int level = together; level < tree.depth; ++level) step(t);
-        reached[by_depth[first + t]] = leaves[std::size_t(tree.leaves) + at[t] + 1 - (std::size_t(1) << tree.depth)];
+        reached[by_depth[first + t]] =
+            numbers_of_leaves[std::size_t(tree.leaves) + at[t] + 1 - (std::size_t(1) << tree.depth)];
       }
     }
     float sum = 0;
@@ -204,7 +221,7 @@ struct ForestScorer::Compiled {
 };
 
 ForestScorer::ForestScorer(const DecisionForest& forest) {
-  auto compiled = std::make_unique<Compiled>();
+  auto compiled = std::make_shared<Compiled>();
   compiled->features = forest.features;
   std::map<std::pair<std::int32_t, float>, std::int32_t> number_of;
   for (const DecisionForest::Node& node : forest.nodes) {
@@ -219,24 +236,33 @@ ForestScorer::ForestScorer(const DecisionForest& forest) {
   }
   for (std::int64_t t = 0; t < forest.trees(); ++t) {
     const auto tree = tree_of(forest, t);
-    Compiled::Tree made{depth_of(tree), std::int64_t(compiled->decisions.size()),
-                        std::int64_t(compiled->leaves.size())};
+    const Compiled::Tree made{depth_of(tree), std::int64_t(compiled->decisions.size()), compiled->leaves};
     assert(made.depth <= DecisionForest::deepest);
     compiled->decisions.resize(compiled->decisions.size() + (std::size_t(1) << made.depth) - 1);
     compiled->nodes.resize(compiled->decisions.size());
-    compiled->leaves.resize(compiled->leaves.size() + (std::size_t(1) << made.depth));
-    compiled->place(tree, 0, made, 0, 0, number_of);
+    compiled->leaves += std::int64_t(1) << made.depth;
+    Compiled::walk(
+        tree, 0, made.depth, 0, 0, [](auto...) {},
+        [&](std::int64_t place, const DecisionForest::Node& node) {
+          const auto at = std::size_t(made.decisions + place);
+          compiled->decisions[at] = number_of.at({node.feature, node.number});
+          compiled->nodes[at] = {node.feature, node.number};
+        });
     compiled->trees.push_back(made);
     compiled->by_depth.push_back(std::size_t(t));
   }
   std::stable_sort(compiled->by_depth.begin(), compiled->by_depth.end(),
                    [&](std::size_t a, std::size_t b) { return compiled->trees[a].depth < compiled->trees[b].depth; });
+  leaves_ = compiled->leaves_of(forest);
   compiled_ = std::move(compiled);
 }
 
-ForestScorer::~ForestScorer() = default;
-ForestScorer::ForestScorer(ForestScorer&&) noexcept = default;
-ForestScorer& ForestScorer::operator=(ForestScorer&&) noexcept = default;
+ForestScorer ForestScorer::with_leaves_of(const DecisionForest& forest) const {
+  ForestScorer out;
+  out.compiled_ = compiled_;
+  out.leaves_ = compiled_->leaves_of(forest);
+  return out;
+}
 
 std::int64_t ForestScorer::decisions() const {
   return std::int64_t(compiled_->numbers.size());
@@ -251,7 +277,8 @@ void ForestScorer::score(const base::Matrix& rows, std::span<float> scores) cons
     const std::int64_t here = std::min(block, rows.rows - begin);
     if (here <= few_rows) {
       std::vector<float> reached(c.trees.size());
-      for (std::int64_t r = begin; r < rows.rows; ++r) scores[std::size_t(r)] = c.score_row(rows.row(r), reached);
+      for (std::int64_t r = begin; r < rows.rows; ++r)
+        scores[std::size_t(r)] = c.score_row(rows.row(r), leaves_, reached);
       return;
     }
     bits.resize(c.numbers.size());
@@ -265,11 +292,87 @@ void ForestScorer::score(const base::Matrix& rows, std::span<float> scores) cons
     }
     std::fill(sums.begin(), sums.end(), 0.0f);
     for (const Compiled::Tree& tree : c.trees) {
-      add_tree(bits.data(), c.decisions.data() + tree.decisions, c.leaves.data() + tree.leaves, tree.depth, count,
+      add_tree(bits.data(), c.decisions.data() + tree.decisions, leaves_.data() + tree.leaves, tree.depth, count,
                sums.data());
     }
     std::copy(sums.begin(), sums.begin() + here, scores.begin() + begin);
   }
+}
+
+namespace {
+
+constexpr std::int64_t together = 64;  // leaves that are compared at once
+
+// How many of the first `count` (a multiple of `together`) are equal.
+GRAFT_BEST_INSTRUCTIONS
+std::int64_t equal_ones(const std::uint8_t* a, const std::uint8_t* b, std::int64_t count) {
+  std::int64_t sum = 0;
+  for (std::int64_t begin = 0; begin < count;) {
+    const std::int64_t end = std::min(count, begin + 255 * together);  // a byte counts so many
+    std::uint8_t equal[together] = {};
+    for (; begin < end; begin += together) {
+      for (std::int64_t l = 0; l < together; ++l)
+        equal[l] = std::uint8_t(equal[l] + (a[begin + l] == b[begin + l] ? 1 : 0));
+    }
+    for (const std::uint8_t each : equal) sum += each;
+  }
+  return sum;
+}
+
+// The place of each leaf among the leaves of its tree, by node.
+std::vector<std::uint8_t> places_of_leaves(const DecisionForest& forest) {
+  std::vector<std::uint8_t> places(forest.nodes.size(), 0);
+  for (std::int64_t t = 0; t < forest.trees(); ++t) {
+    std::uint8_t next = 0;  // 2^deepest of them at most
+    for (auto n = std::size_t(forest.begins[std::size_t(t)]); n < std::size_t(forest.begins[std::size_t(t + 1)]); ++n)
+      if (forest.nodes[n].feature < 0) places[n] = next++;
+  }
+  return places;
+}
+
+}  // namespace
+
+LeafTable::LeafTable(const DecisionForest& forest, const base::Matrix& rows)
+    : rows_(rows.rows), trees_(forest.trees()), stride_((trees_ + together - 1) / together * together) {
+  assert(rows.columns == forest.features);
+  const std::vector<std::uint8_t> places = places_of_leaves(forest);
+  leaves_.resize(std::size_t(rows_ * stride_), 0);
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    for (std::int64_t t = 0; t < trees_; ++t)
+      leaves_[std::size_t(r * stride_ + t)] = places[leaf_of(forest, t, rows.row(r))];
+  }
+}
+
+base::Matrix LeafTable::shared(const LeafTable& other) const {
+  assert(trees_ == other.trees_);
+  base::Matrix out(rows_, other.rows_);
+  for (std::int64_t i = 0; i < rows_; ++i) {
+    for (std::int64_t j = 0; j < other.rows_; ++j) {
+      const std::int64_t equal =
+          equal_ones(leaves_.data() + i * stride_, other.leaves_.data() + j * stride_, stride_) - (stride_ - trees_);
+      out.at(i, j) = float(equal) / float(trees_);
+    }
+  }
+  return out;
+}
+
+DecisionForest LeafTable::relabelled(DecisionForest forest, std::span<const float> scales,
+                                     std::span<const float> values) const {
+  assert(forest.trees() == trees_ && std::int64_t(scales.size()) == trees_ && std::int64_t(values.size()) == rows_);
+  constexpr std::size_t most = std::size_t(1) << DecisionForest::deepest;
+  std::vector<float> sums(std::size_t(trees_) * most, 0.0f);
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    for (std::int64_t t = 0; t < trees_; ++t)
+      sums[std::size_t(t) * most + leaves_[std::size_t(r * stride_ + t)]] += values[std::size_t(r)];
+  }
+  for (std::int64_t t = 0; t < trees_; ++t) {
+    std::size_t leaf = std::size_t(t) * most;
+    for (auto n = std::size_t(forest.begins[std::size_t(t)]); n < std::size_t(forest.begins[std::size_t(t + 1)]); ++n) {
+      DecisionForest::Node& node = forest.nodes[n];
+      if (node.feature < 0) node.number = node.number * scales[std::size_t(t)] + sums[leaf++];
+    }
+  }
+  return forest;
 }
 
 void put(const DecisionForest& forest, base::Arrays& arrays) {

@@ -47,17 +47,35 @@ float score_of(const DecisionForest& forest, std::span<const float> row);
 class ForestScorer {
  public:
   explicit ForestScorer(const DecisionForest& forest);
-  ~ForestScorer();
-  ForestScorer(ForestScorer&&) noexcept;
-  ForestScorer& operator=(ForestScorer&&) noexcept;
 
   // scores[r] of rows of `features` columns; sums in the order of the trees, as score_of.
   void score(const base::Matrix& rows, std::span<float> scores) const;
   std::int64_t decisions() const;  // distinct ones
+  // The scorer of a forest that differs in the numbers of leaves only: made in a fraction of the time.
+  ForestScorer with_leaves_of(const DecisionForest& forest) const;
 
  private:
   struct Compiled;
-  std::unique_ptr<const Compiled> compiled_;
+  ForestScorer() = default;
+  std::shared_ptr<const Compiled> compiled_;
+  std::vector<float> leaves_;  // of the complete trees
+};
+
+// In which leaf of each tree rows end: what regression on the partitions that trees make needs.
+class LeafTable {
+ public:
+  LeafTable() = default;
+  LeafTable(const DecisionForest& forest, const base::Matrix& rows);
+  std::int64_t rows() const { return rows_; }
+  // rows() x other.rows(): the share of the trees in which both rows end in the same leaf. Both of one forest.
+  base::Matrix shared(const LeafTable& other) const;
+  // The forest with other numbers in its leaves: those of tree t times scales[t], and the sum of values[r] over the
+  // table's rows that end there.
+  DecisionForest relabelled(DecisionForest forest, std::span<const float> scales, std::span<const float> values) const;
+
+ private:
+  std::int64_t rows_ = 0, trees_ = 0, stride_ = 0;
+  std::vector<std::uint8_t> leaves_;  // by row and tree, in the order of the tree's nodes; behind the trees 0
 };
 
 // "forest/..." among a model's arrays, and back: UserError for what is no forest (children before their parents,

@@ -1,9 +1,9 @@
 // The two models by kernel ridge regression: scratch (no sources) and residual (sources as inputs and as prior mean).
 #include <Eigen/Cholesky>
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -17,8 +17,11 @@ namespace {
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXf;
 
-// k(a, b) = (1 - trust) ((1 - share) <a, b> / d + share exp(-|a - b|^2 / (2 width^2 d))) + trust <s(a), s(b)> / p
+// k(a, b) = (1 - trust) ((1 - share) <a, b> / d + share alike(a, b)) + trust <s(a), s(b)> / p
 // a, b: normalised features, d of which vary in the support; s: scores of the p sources, scaled to variance 1 in it.
+// alike: exp(-|a - b|^2 / (2 width^2 d)); where the sources are forests the share of their trees in which a and b end
+// in the same leaf (Breiman 2000, "Some infinity theory for predictor ensembles"), with share = 1: programs are alike
+// when what decides on the sources' speed does not tell them apart.
 struct Kernel {
   float share = 0.5f, width = 1, trust = 0;
   float from_mean = 0;  // 1: regress from the mean of the sources, 0: from nothing
@@ -26,10 +29,31 @@ struct Kernel {
 
 // Programs as the kernel sees them.
 struct Rows {
-  base::Matrix features;  // normalised, the sum of a program's rows
+  base::Matrix features;  // normalised, the sum of a program's rows; of forests as they see it (tree_rows)
   base::Matrix sources;   // scaled scores; no columns where there are no sources
   Vector norms;           // squared, of the features
+  LeafTable leaves;       // of forests
 };
+
+// The trees of all sources as one forest.
+struct Grove {
+  DecisionForest forest;
+  std::vector<std::size_t> source;  // of each tree
+  ForestScorer scorer;
+};
+
+std::shared_ptr<const Grove> grove_of(const SourceBasis& basis) {
+  if (basis.forests.empty()) return nullptr;
+  DecisionForest all;
+  all.features = basis.forests.front().features;
+  std::vector<std::size_t> source;
+  for (std::size_t s = 0; s < basis.forests.size(); ++s) {
+    append(all, basis.forests[s]);
+    source.resize(std::size_t(all.trees()), s);
+  }
+  ForestScorer scorer(all);
+  return std::make_shared<const Grove>(Grove{std::move(all), std::move(source), std::move(scorer)});
+}
 
 Matrix products(const base::Matrix& a, const base::Matrix& b) {
   Matrix out(a.rows, b.rows);
@@ -38,29 +62,38 @@ Matrix products(const base::Matrix& a, const base::Matrix& b) {
   return out;
 }
 
-// Everything the kernel needs that does not depend on its parameters.
+// Everything the kernel needs that does not depend on its parameters; empty what it does not need.
 struct Similarity {
-  Matrix dots, distances, agreement;  // agreement: of the sources; empty where there are none
+  Matrix dots, distances, proximity, agreement;  // proximity: of the leaves, agreement: of the sources
 
-  Similarity(const Rows& left, const Rows& right, float varying) : dots(products(left.features, right.features)) {
-    distances.resize(dots.rows(), dots.cols());
-    for (Eigen::Index i = 0; i < dots.rows(); ++i) {
-      distances.row(i) =
-          (left.norms[i] + right.norms.transpose().array() - 2 * dots.row(i).array()).max(0.0f) / varying;
+  Similarity(const Rows& left, const Rows& right, float varying) {
+    if (left.leaves.rows() > 0) {
+      const base::Matrix shared = left.leaves.shared(right.leaves);
+      proximity = Eigen::Map<const Matrix>(shared.values.data(), shared.rows, shared.columns);
+    } else {
+      dots = products(left.features, right.features);
+      distances.resize(dots.rows(), dots.cols());
+      for (Eigen::Index i = 0; i < dots.rows(); ++i) {
+        distances.row(i) =
+            (left.norms[i] + right.norms.transpose().array() - 2 * dots.row(i).array()).max(0.0f) / varying;
+      }
+      dots /= varying;
     }
-    dots /= varying;
     if (left.sources.columns > 0) agreement = products(left.sources, right.sources) / float(left.sources.columns);
   }
+  bool is_of_leaves() const { return proximity.size() > 0; }
   Matrix kernel(const Kernel& k) const {
-    Matrix out = (1 - k.share) * dots.array() + k.share * (distances.array() / (-2 * k.width * k.width)).exp();
+    Matrix out = proximity;
+    if (!is_of_leaves())
+      out = (1 - k.share) * dots.array() + k.share * (distances.array() / (-2 * k.width * k.width)).exp();
     if (k.trust > 0) out = (1 - k.trust) * out + k.trust * agreement;
     return out;
   }
   Similarity leading(Eigen::Index rows) const {
     Similarity out = *this;
-    out.dots = dots.topLeftCorner(rows, rows);
-    out.distances = distances.topLeftCorner(rows, rows);
-    if (agreement.size() > 0) out.agreement = agreement.topLeftCorner(rows, rows);
+    for (Matrix* const each : {&out.dots, &out.distances, &out.proximity, &out.agreement}) {
+      if (each->size() > 0) *each = each->topLeftCorner(rows, rows).eval();
+    }
     return out;
   }
 };
@@ -115,18 +148,20 @@ struct Choice {
 std::vector<Choice> choose(const Similarity& similarity, const Vector& speed, const Vector& mean_score,
                            const std::vector<std::int64_t>& sizes) {
   constexpr float least_weight = 0.02f;  // of the greatest
+  constexpr std::int64_t most_rows = 256;
   std::vector<std::int64_t> kept;
   std::int64_t rows = 0;
   for (const std::int64_t size : sizes) {
-    if (rows > 0 && rows + size > 128) break;
-    kept.push_back(std::min<std::int64_t>(size, 128));
+    if (rows > 0 && rows + size > most_rows) break;
+    kept.push_back(std::min(size, most_rows));
     rows += kept.back();
   }
   const Similarity few = similarity.leading(rows);
   const bool has_sources = few.agreement.size() > 0;
   const std::vector<float> trusts = has_sources ? std::vector<float>{1.0f, 0.9f, 0.5f, 0.0f} : std::vector<float>{0.0f};
   const std::vector<float> starts = has_sources ? std::vector<float>{1.0f, 0.0f} : std::vector<float>{0.0f};
-  constexpr std::array<std::pair<float, float>, 4> shapes = {{{0.0f, 1.0f}, {0.5f, 1.0f}, {0.9f, 1.0f}, {0.9f, 0.4f}}};
+  std::vector<std::pair<float, float>> shapes = {{0.0f, 1.0f}, {0.5f, 1.0f}, {0.9f, 1.0f}, {0.9f, 0.4f}};
+  if (few.is_of_leaves()) shapes = {{1.0f, 1.0f}};
   std::vector<Choice> all;
   std::vector<double> errors;
   for (const float trust : trusts) {
@@ -171,38 +206,53 @@ struct Regression {
 // What a support leaves behind.
 struct Fit {
   std::vector<std::int64_t> sizes;  // of the support's groups
-  Normalisation normalisation;      // of the features, by the support
+  Normalisation normalisation;      // of the features, by the support; none of forests
   float varying = 1;                // features that vary in the support
   std::vector<float> source_scale;  // 1 / standard deviation of each source's scores in the support
-  base::Matrix features, sources;   // of the support, as in Rows
+  Rows rows;                        // of the support
   std::vector<Regression> regressions;
 };
 
+// What follows from the features.
+void finish(Rows& rows, const Grove* grove) {
+  if (grove != nullptr) {
+    rows.leaves = LeafTable(grove->forest, rows.features);
+    return;
+  }
+  rows.norms.resize(rows.features.rows);
+  for (std::int64_t r = 0; r < rows.features.rows; ++r)
+    rows.norms[r] = Eigen::Map<const Vector>(rows.features.row(r).data(), rows.features.columns).squaredNorm();
+}
+
 class KernelModel final : public CostModel {
  public:
-  // A null basis makes it scratch.
-  KernelModel(std::int64_t features, std::shared_ptr<const SourceBasis> basis, std::shared_ptr<const Fit> fit)
-      : features_(features), basis_(std::move(basis)), fit_(std::move(fit)) {
-    if (fit_ != nullptr) support_ = {fit_->features, fit_->sources, squared_norms(fit_->features)};
+  // A null basis makes it scratch; the grove is the basis's, if it has forests.
+  KernelModel(std::int64_t features, std::shared_ptr<const SourceBasis> basis, std::shared_ptr<const Grove> grove,
+              std::shared_ptr<const Fit> fit)
+      : features_(features), basis_(std::move(basis)), grove_(std::move(grove)), fit_(std::move(fit)) {
+    if (grove_ != nullptr && fit_ != nullptr) scorer_ = adapted_trees();
   }
 
   Scores score(const features::Encoded& programs) const override {
     assert(programs.rows.columns == features_);
     if (programs.programs() == 0) return {};
-    const base::Matrix scores = source_scores(programs);
-    Vector mean;
-    if (fit_ == nullptr) {
-      mean = mean_of(scores);
-    } else {
-      const Rows rows = rows_of(fit_->normalisation, fit_->source_scale, programs, scores);
-      const Similarity to_support(rows, support_, fit_->varying);
-      const Vector mean_score = mean_of(scores);
-      mean = Vector::Zero(programs.programs());
-      for (const Regression& regression : fit_->regressions)
-        mean +=
-            regression.choice.weight * predicted(regression, to_support.kernel(regression.choice.kernel), mean_score);
+    Scores out{std::vector<float>(std::size_t(programs.programs()), 0.0f),
+               std::vector<float>(std::size_t(programs.programs()), 0.0f)};
+    if (scorer_) {
+      scorer_->score(tree_rows(programs), out.mean);
+      return out;
     }
-    return {{mean.data(), mean.data() + mean.size()}, std::vector<float>(std::size_t(mean.size()), 0.0f)};
+    const base::Matrix scores = source_scores(programs);
+    const Vector mean_score = mean_of(scores);
+    Eigen::Map<Vector> mean(out.mean.data(), programs.programs());
+    if (fit_ == nullptr) {
+      mean = mean_score;
+      return out;
+    }
+    const Similarity to_support(rows_of(*fit_, programs, scores), fit_->rows, fit_->varying);
+    for (const Regression& regression : fit_->regressions)
+      mean += regression.choice.weight * predicted(regression, to_support.kernel(regression.choice.kernel), mean_score);
+    return out;
   }
 
   // Of the mixture of the Gaussian processes that the regressions are the means of, without their groups' offsets,
@@ -212,8 +262,8 @@ class KernelModel final : public CostModel {
     Scores out = score(programs);
     if (fit_ == nullptr || out.mean.empty()) return out;
     const base::Matrix scores = source_scores(programs);
-    const Rows rows = rows_of(fit_->normalisation, fit_->source_scale, programs, scores);
-    const Similarity own(support_, support_, fit_->varying), similar(rows, support_, fit_->varying);
+    const Rows rows = rows_of(*fit_, programs, scores);
+    const Similarity own(fit_->rows, fit_->rows, fit_->varying), similar(rows, fit_->rows, fit_->varying);
     const Vector mean = Eigen::Map<const Vector>(out.mean.data(), std::int64_t(out.mean.size())),
                  mean_score = mean_of(scores);
     Vector variance = Vector::Zero(mean.size());
@@ -223,7 +273,8 @@ class KernelModel final : public CostModel {
       const Matrix to_support = similar.kernel(k), solved = factor.matrixL().solve(to_support.transpose());
       const Vector apart = predicted(regression, to_support, mean_score) - mean;
       for (Eigen::Index i = 0; i < to_support.rows(); ++i) {
-        float prior = (1 - k.share) * rows.norms[i] / fit_->varying + k.share;  // the kernel of a row with itself
+        float prior = k.share;  // the kernel of a row with itself
+        if (k.share < 1) prior += (1 - k.share) * rows.norms[i] / fit_->varying;
         if (k.trust > 0) {
           const auto s = rows.sources.row(i);
           const float agreement = Eigen::Map<const Vector>(s.data(), std::int64_t(s.size())).squaredNorm();
@@ -257,10 +308,12 @@ class KernelModel final : public CostModel {
     centre(speed, sizes);
 
     auto fit = std::make_shared<Fit>();
-    fit->normalisation = fit_normalisation(groups);
-    fit->varying = float(
-        std::max<std::ptrdiff_t>(1, std::count_if(fit->normalisation.scale.begin(), fit->normalisation.scale.end(),
-                                                  [](float s) { return s != 0; })));
+    if (grove_ == nullptr) {
+      fit->normalisation = fit_normalisation(groups);
+      const std::vector<float>& scale = fit->normalisation.scale;
+      fit->varying =
+          float(std::max<std::ptrdiff_t>(1, std::count_if(scale.begin(), scale.end(), [](float s) { return s != 0; })));
+    }
     const base::Matrix scores = source_scores(raw);
     Vector mean_score = mean_of(scores);
     centre(mean_score, sizes);
@@ -270,8 +323,8 @@ class KernelModel final : public CostModel {
       centre(column, sizes);
       fit->source_scale.push_back(1 / std::max(1e-6f, std::sqrt(column.squaredNorm() / float(scores.rows))));
     }
-    Rows rows = rows_of(fit->normalisation, fit->source_scale, raw, scores);
-    const Similarity similarity(rows, rows, fit->varying);
+    fit->rows = rows_of(*fit, raw, scores);
+    const Similarity similarity(fit->rows, fit->rows, fit->varying);
     fit->sizes = sizes;
     for (const Choice& choice : choose(similarity, speed, mean_score, sizes)) {
       const Eigen::LLT<Matrix> factor = covariance(similarity.kernel(choice.kernel), choice.noise, sizes);
@@ -282,9 +335,7 @@ class KernelModel final : public CostModel {
           {choice, regressed.dot(alpha) / float(regressed.size()), {alpha.data(), alpha.data() + alpha.size()}});
     }
     if (fit->regressions.empty()) return std::make_unique<KernelModel>(*this);
-    fit->features = std::move(rows.features);
-    fit->sources = std::move(rows.sources);
-    return std::make_unique<KernelModel>(features_, basis_, std::move(fit));
+    return std::make_unique<KernelModel>(features_, basis_, grove_, std::move(fit));
   }
 
   std::string_view kind() const override { return basis_ == nullptr ? "scratch" : "residual"; }
@@ -294,13 +345,16 @@ class KernelModel final : public CostModel {
     if (basis_ != nullptr) put(*basis_, out);
     put_integers(out, "features", {features_});
     if (fit_ == nullptr) return out;
-    put_values(out, "fit/mean", fit_->normalisation.mean);
-    put_values(out, "fit/scale", fit_->normalisation.scale);
+    if (grove_ == nullptr) {
+      put_values(out, "fit/mean", fit_->normalisation.mean);
+      put_values(out, "fit/scale", fit_->normalisation.scale);
+    }
     put_values(out, "fit/varying", {fit_->varying});
     put_integers(out, "fit/sizes", fit_->sizes);
     put_values(out, "fit/source_scale", fit_->source_scale);
-    out.arrays["fit/features"] = {{fit_->features.rows, fit_->features.columns}, fit_->features.values};
-    out.arrays["fit/sources"] = {{fit_->sources.rows, fit_->sources.columns}, fit_->sources.values};
+    const base::Matrix &features = fit_->rows.features, &sources = fit_->rows.sources;
+    out.arrays["fit/features"] = {{features.rows, features.columns}, features.values};
+    out.arrays["fit/sources"] = {{sources.rows, sources.columns}, sources.values};
     std::vector<float> choices, alphas;
     for (const auto& [choice, amplitude, alpha] : fit_->regressions) {
       const Kernel& k = choice.kernel;
@@ -317,12 +371,6 @@ class KernelModel final : public CostModel {
     return regression.choice.kernel.from_mean * mean_score +
            to_support * Eigen::Map<const Vector>(regression.alpha.data(), std::int64_t(regression.alpha.size()));
   }
-  static Vector squared_norms(const base::Matrix& x) {
-    Vector out(x.rows);
-    for (std::int64_t r = 0; r < x.rows; ++r)
-      out[r] = Eigen::Map<const Vector>(x.row(r).data(), x.columns).squaredNorm();
-    return out;
-  }
   static Vector mean_of(const base::Matrix& scores) {
     Vector out = Vector::Zero(scores.rows);
     for (std::int64_t r = 0; r < scores.rows; ++r) {
@@ -333,20 +381,44 @@ class KernelModel final : public CostModel {
   base::Matrix source_scores(const features::Encoded& programs) const {
     return basis_ == nullptr ? base::Matrix(programs.programs(), 0) : basis_->predict(programs);
   }
-  static Rows rows_of(const Normalisation& normalisation, const std::vector<float>& source_scale,
-                      const features::Encoded& programs, const base::Matrix& scores) {
-    Rows out{features::summed(normalisation.apply(programs)), scores, {}};
+  Rows rows_of(const Fit& fit, const features::Encoded& programs, const base::Matrix& scores) const {
+    Rows out{{}, scores, {}, {}};
     for (std::int64_t r = 0; r < scores.rows; ++r) {
-      for (std::int64_t s = 0; s < scores.columns; ++s) out.sources.at(r, s) *= source_scale[std::size_t(s)];
+      for (std::int64_t s = 0; s < scores.columns; ++s) out.sources.at(r, s) *= fit.source_scale[std::size_t(s)];
     }
-    out.norms = squared_norms(out.features);
+    out.features = grove_ == nullptr ? features::summed(fit.normalisation.apply(programs)) : tree_rows(programs);
+    finish(out, grove_.get());
     return out;
+  }
+
+  // The mean of the regressions is linear in the sources' scores and in which leaves a row ends in, so it is the
+  // sources' trees with other numbers.
+  ForestScorer adapted_trees() const {
+    const Matrix sources =
+        Eigen::Map<const Matrix>(fit_->rows.sources.values.data(), fit_->rows.sources.rows, fit_->rows.sources.columns);
+    const auto count = float(sources.cols());
+    const auto trees = float(grove_->forest.trees());
+    Vector of_rows = Vector::Zero(sources.rows()), of_sources = Vector::Zero(sources.cols());
+    for (const auto& [choice, amplitude, values] : fit_->regressions) {
+      const Eigen::Map<const Vector> alpha(values.data(), std::int64_t(values.size()));
+      const Kernel& k = choice.kernel;
+      of_rows += choice.weight * (1 - k.trust) / trees * alpha;
+      of_sources.array() += choice.weight * k.from_mean / count;
+      of_sources += choice.weight * k.trust / count *
+                    Vector((sources.transpose() * alpha).array() *
+                           Eigen::Map<const Vector>(fit_->source_scale.data(), sources.cols()).array());
+    }
+    std::vector<float> scales;
+    for (const std::size_t source : grove_->source) scales.push_back(of_sources[Eigen::Index(source)]);
+    return grove_->scorer.with_leaves_of(
+        fit_->rows.leaves.relabelled(grove_->forest, scales, {of_rows.data(), std::size_t(of_rows.size())}));
   }
 
   std::int64_t features_;
   std::shared_ptr<const SourceBasis> basis_;
+  std::shared_ptr<const Grove> grove_;
   std::shared_ptr<const Fit> fit_;
-  Rows support_;
+  std::optional<ForestScorer> scorer_;  // of the adapted grove
 };
 
 std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> basis, const base::Arrays& state) {
@@ -354,11 +426,15 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
   if (basis != nullptr && basis->normalisation.features() != features) {
     throw base::UserError("attribute 'features': not as many as the sources' networks take");
   }
-  if (!state.arrays.contains("fit/alpha")) return std::make_unique<KernelModel>(features, std::move(basis), nullptr);
+  auto grove = basis == nullptr ? nullptr : grove_of(*basis);
+  if (!state.arrays.contains("fit/alpha"))
+    return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), nullptr);
   const std::int64_t sources = basis == nullptr ? 0 : std::int64_t(basis->platforms.size());
   auto fit = std::make_shared<Fit>();
-  fit->normalisation.mean = values_of(state, "fit/mean", features);
-  fit->normalisation.scale = values_of(state, "fit/scale", features);
+  if (grove == nullptr) {
+    fit->normalisation.mean = values_of(state, "fit/mean", features);
+    fit->normalisation.scale = values_of(state, "fit/scale", features);
+  }
   fit->varying = values_of(state, "fit/varying", 1)[0];
   if (!(fit->varying > 0)) throw base::UserError("array 'fit/varying': not positive");
   fit->source_scale = values_of(state, "fit/source_scale", sources);
@@ -383,22 +459,25 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
     if (!(n[1] > 0) || !(n[4] > 0) || !(n[5] >= 0) || !(n[6] >= 0) || (sources == 0 && (n[2] != 0 || n[3] != 0)))
       throw base::UserError("array 'fit/choices': not regressions of this model");
   }
-  fit->features = base::Matrix(rows, features);
-  fit->features.values = values_of(state, "fit/features", rows * features);
-  fit->sources = base::Matrix(rows, sources);
-  fit->sources.values = values_of(state, "fit/sources", rows * sources);
-  return std::make_unique<KernelModel>(features, std::move(basis), std::move(fit));
+  fit->rows.features = base::Matrix(rows, features);
+  fit->rows.features.values = values_of(state, "fit/features", rows * features);
+  fit->rows.sources = base::Matrix(rows, sources);
+  fit->rows.sources.values = values_of(state, "fit/sources", rows * sources);
+  finish(fit->rows, grove.get());
+  return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), std::move(fit));
 }
 
 }  // namespace
 
 std::unique_ptr<CostModel> make_scratch_model(std::int64_t features) {
-  return std::make_unique<KernelModel>(features, nullptr, nullptr);
+  return std::make_unique<KernelModel>(features, nullptr, nullptr, nullptr);
 }
 
 std::unique_ptr<CostModel> make_residual_model(SourceBasis basis) {
   const std::int64_t features = basis.normalisation.features();
-  return std::make_unique<KernelModel>(features, std::make_shared<const SourceBasis>(std::move(basis)), nullptr);
+  auto grove = grove_of(basis);
+  return std::make_unique<KernelModel>(features, std::make_shared<const SourceBasis>(std::move(basis)),
+                                       std::move(grove), nullptr);
 }
 
 std::unique_ptr<CostModel> scratch_model_from(const base::Arrays& state) {

@@ -84,13 +84,14 @@ std::unique_ptr<CostModel> make_bayes_ridge_model(SourceBasis basis, std::vector
 std::unique_ptr<CostModel> make_nearest_model(SourceBasis basis);
 
 // kind "scratch": knows nothing (all scores equal) until it has support; then kernel ridge regression of -log seconds,
-// centred per workload, on the support alone: a linear plus a Gaussian kernel on normalised features. Mixture, width
-// and noise are chosen by leave-one-out error on the support.
+// centred per workload, on the support alone: a linear plus a Gaussian kernel on normalised features. Mixtures, widths
+// and noises of a grid are averaged by leave-one-out error on the support.
 std::unique_ptr<CostModel> make_scratch_model(std::int64_t features);
 
 // kind "residual": the mean of the sources until it has support; then the same regression with the sources' scores as
-// further inputs and, where that predicts better, their mean as what is regressed from. Contains scratch and (nearly)
-// ridge as choices, so that sources that mislead can be left out.
+// further inputs and, where that predicts better, their mean as what is regressed from. Contains (nearly) scratch and
+// ridge, so that sources that mislead can be left out. Where the sources are forests, programs are alike that end in the
+// same leaves, and the adapted model is the sources' trees with other numbers in their leaves.
 std::unique_ptr<CostModel> make_residual_model(SourceBasis basis);
 
 // kind "gbt": the sum of a forest's trees. adapted grows further ones on the support, from the forest's own scores:

@@ -79,6 +79,47 @@ TEST(Forest, BlocksScoreAsRowsDo) {
   }
 }
 
+// Two rows share as many trees as adding a number to the leaves that one ends in changes for the other.
+TEST(Leaves, SharesAndNewNumbersAreThoseOfTheDefinition) {
+  for (const std::int64_t trees : {1, 64, 300}) {
+    const DecisionForest forest = random_forest(trees, 5, DecisionForest::deepest, std::uint64_t(trees));
+    const base::Matrix some = random_rows(7, 5, 1), others = random_rows(20, 5, 2);
+    const LeafTable table(forest, some);
+    ASSERT_EQ(table.rows(), 7);
+    const base::Matrix shared = LeafTable(forest, others).shared(table);
+    ASSERT_EQ(shared.rows, 20);
+    ASSERT_EQ(shared.columns, 7);
+    const ForestScorer scorer(forest);
+    const std::vector<float> nothing(std::size_t(trees), 0.0f);
+    for (std::size_t i = 0; i < 7; ++i) {
+      std::vector<float> one(7, 0.0f);
+      one[i] = 1;
+      const DecisionForest marked = table.relabelled(forest, nothing, one);
+      std::vector<float> counts(20);
+      scorer.with_leaves_of(marked).score(others, counts);
+      for (std::int64_t r = 0; r < 20; ++r) {
+        EXPECT_EQ(counts[std::size_t(r)], score_of(marked, others.row(r)));
+        EXPECT_NEAR(double(counts[std::size_t(r)]), double(shared.at(r, std::int64_t(i))) * double(trees), 1e-3);
+      }
+    }
+    EXPECT_EQ(table.shared(table).at(3, 3), 1.0f);
+  }
+  // By hand: leaves 10, 20 and 30 of a tree, and a tree that is one leaf.
+  DecisionForest forest;
+  forest.features = 2;
+  forest.nodes = {{1, 0.5f, 1}, {-1, 10, 0}, {0, -1, 3}, {-1, 20, 0}, {-1, 30, 0}, {-1, 0.25f, 0}};
+  forest.begins = {0, 5, 6};
+  base::Matrix rows(3, 2);
+  rows.values = {0, 0.25f, -2, 0.75f, 3, 0};
+  const LeafTable table(forest, rows);
+  const base::Matrix shared = table.shared(table);
+  EXPECT_EQ(shared.values, (std::vector<float>{1, 0.5f, 1, 0.5f, 1, 0.5f, 1, 0.5f, 1}));
+  const DecisionForest moved = table.relabelled(forest, std::vector<float>{2, -4}, std::vector<float>{1, 2, 4});
+  EXPECT_EQ(score_of(moved, rows.row(0)), 2 * 10 + 1 + 4 + -4 * 0.25f + 7);
+  EXPECT_EQ(score_of(moved, rows.row(1)), 2 * 20 + 2 + -4 * 0.25f + 7);
+  EXPECT_EQ(score_of(moved, std::vector<float>{5, 1}), 2 * 30 + -4 * 0.25f + 7);
+}
+
 TEST(Forest, SumsOfPartsAndFilesAreTheWhole) {
   const DecisionForest forest = random_forest(12, 4, 5, 1);
   DecisionForest all = part(forest, 0, 5);
