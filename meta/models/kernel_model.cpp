@@ -143,7 +143,7 @@ struct Choice {
 // alpha_i / (A^-1)_ii for the covariance A (Rasmussen and Williams 2006, section 5.4.2). Were the residuals
 // independent, the likelihood of the rows would go with e^(-n/2); they are not, so half as many are counted. With few
 // rows the error says little: then many kernels speak, and there is a handicap for setting the sources aside. Looks at
-// the leading groups of at most 128 rows, or at as many of a first one that is larger: the cost is cubic and the choice
+// the leading groups of at most 256 rows, or at as many of a first one that is larger: the cost is cubic and the choice
 // is not that delicate.
 std::vector<Choice> choose(const Similarity& similarity, const Vector& speed, const Vector& mean_score,
                            const std::vector<std::int64_t>& sizes) {
