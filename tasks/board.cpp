@@ -203,7 +203,8 @@ Delivery Board::run(std::string_view executable, int kernels, std::chrono::milli
   exchange.stop = stop;
   exchange.done = [&] { return reader.exit_code() >= 0 || reader.is_garbled(); };
   const base::Finished finished = converse(executable, exchange).value_or(base::Finished{});
-  if (reader.is_garbled()) session_.reset();
+  // The shell there ends behind a program that did not end well, too, but maybe not yet.
+  if (reader.is_garbled() || reader.exit_code() > 0) session_.reset();
 
   Delivery delivery;
   delivery.answered = reader.answered();

@@ -128,8 +128,8 @@ const Expected& LatestExpected::of(const codegen::Workload& workload) {
 
 namespace {
 
-// Programs of an executable: few in those that boards wait for, more later, when others are compiled meanwhile.
-constexpr std::size_t least_in_one = 4, most_in_one = 8;
+// Programs of an executable: few in the first ones, which boards wait for, more when others are compiled meanwhile.
+constexpr std::size_t first_in_one = 4, most_in_one = 8;
 constexpr std::size_t most_ahead = 4;  // executables made for each board before it has answered the first of them
 constexpr int most_lost = 2;           // times that a board may be lost during a program
 
@@ -350,9 +350,7 @@ class RemoteMeasurer : public Measurer {
     for (std::size_t next = 0; reported < plan.size();) {
       if (monitor.stop_requested()) return;
       if (next < plan.size() && sent.size() < most_ahead * crew_->size()) {
-        const std::size_t before = chunks++ / crew_->size();  // that each board has had
-        next =
-            send(candidates, plan, next, std::min(most_in_one, least_in_one << std::min<std::size_t>(before, 8)), sent);
+        next = send(candidates, plan, next, chunks++ < crew_->size() ? first_in_one : most_in_one, sent);
       } else if (!sent.empty() && crew_->wait_for(*sent.front().chunk)) {
         keep(sent.front());
         sent.pop_front();

@@ -95,9 +95,9 @@ struct ModelledSettings {
 // Every distinct program is compiled for this host, too, and its results checked there (check "host"), without being
 // timed; about one of `qemu_every` programs, chosen by its hash, also runs under the profile's qemu as the code of the
 // modelled cpu (check "qemu"), of workloads of n times 30 MFLOP, which takes qemu up to a second, one of n times as
-// many. Where qemu is not installed, cannot run such code, or takes longer than the
-// time limit, the check stays "host" and the monitor is told once. A program that fails a check has that check's
-// status, and no seconds. Code with opcodes that the cpu's model lacks is `unsupported`.
+// many. Where qemu is not installed, cannot run such code, or takes longer than the time limit, the check stays "host"
+// and the monitor is told once. A program that fails a check has that check's status, and no seconds. Code with opcodes
+// that the cpu's model lacks is `unsupported`.
 //
 // A measurement has the one modelled time; with the profile's noise_percent above 0 it has settings.repetitions noisy
 // ones (noisy(), seeded by program and platform).

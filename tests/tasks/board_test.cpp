@@ -189,6 +189,8 @@ TEST(Board, ACrashCostsItselfOnly) {
     expect_contains(results[i].measurement.reason, "signal 11");
   }
   EXPECT_EQ(results[3].measurement.status, Status::ok) << results[3].measurement.reason;
+  // The board is not taken for lost meanwhile.
+  for (const std::string& line : notes.lines) EXPECT_EQ(line.find("again in"), std::string::npos) << line;
 }
 
 TEST(Board, AConnectionThatIsCutCostsNothing) {
