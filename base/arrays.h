@@ -22,6 +22,10 @@ struct Matrix {
   float& at(std::int64_t r, std::int64_t c) { return values[std::size_t(r * columns + c)]; }
   float at(std::int64_t r, std::int64_t c) const { return values[std::size_t(r * columns + c)]; }
   bool operator==(const Matrix&) const = default;
+  template <class Bytes, class Self>
+  static void fields(Bytes& bytes, Self& self) {  // bytes.h
+    bytes(self.rows), bytes(self.columns), bytes(self.values);
+  }
 };
 
 struct Array {

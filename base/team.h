@@ -3,13 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/monitor.h"
+#include "base/parallel.h"
 
 namespace graft::base {
 
@@ -27,9 +29,24 @@ class Team {
 std::unique_ptr<Team> make_mpi_team();
 
 // work(i) for 0 <= i < count, each done by one rank, which uses up to `threads` threads; everyone gets all, in order:
-// the same for any number of ranks and threads.
-std::vector<std::vector<float>> divided(Team& team, std::int64_t count, int threads,
-                                        const std::function<std::vector<float>(std::int64_t)>& work);
+// the same for any number of ranks and threads. What work returns can be sent (bytes.h).
+template <class Work>
+auto divided(Team& team, std::int64_t count, int threads, const Work& work) {
+  std::vector<std::decay_t<std::invoke_result_t<Work, std::int64_t>>> out(static_cast<std::size_t>(count));
+  const std::int64_t rank = team.rank(), size = team.size();
+  const std::int64_t own = count > rank ? (count - rank + size - 1) / size : 0;
+  parallel_for(own, threads, [&](std::int64_t i) { out[std::size_t(rank + i * size)] = work(rank + i * size); });
+  if (size == 1) return out;
+  BytesOut bytes;
+  for (std::int64_t i = rank; i < count; i += size) bytes(out[std::size_t(i)]);
+  const std::vector<std::string> all = team.gather(bytes.bytes());
+  for (std::int64_t r = 0; r < size; ++r) {
+    if (r == rank) continue;
+    BytesIn others(all[std::size_t(r)]);
+    for (std::int64_t i = r; i < count; i += size) others(out[std::size_t(i)]);
+  }
+  return out;
+}
 
 // The wish of one rank to stop is that of all. They ask equally often: a question waits for all.
 class TeamMonitor final : public Monitor {

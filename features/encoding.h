@@ -38,6 +38,10 @@ struct Encoded {
 
   std::int64_t programs() const { return std::int64_t(begins.size()) - 1; }
   bool operator==(const Encoded&) const = default;
+  template <class Bytes, class Self>
+  static void fields(Bytes& bytes, Self& self) {  // base/bytes.h
+    bytes(self.rows), bytes(self.begins), bytes(self.parents);
+  }
 };
 Encoded one_row_each(base::Matrix rows);
 // `more` behind what is there. `all` may be empty, of no columns.

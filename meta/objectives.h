@@ -33,7 +33,8 @@ class Objective {
   Objective(Loss loss, std::span<const double> log_seconds, std::span<const std::int64_t> sizes);
 
   std::int64_t rows() const { return std::int64_t(order_.size()); }
-  bool empty() const { return counted_ == 0; }  // no group counts: value and derivatives are 0
+  std::int64_t counted() const { return counted_; }  // groups that count
+  bool empty() const { return counted_ == 0; }       // value and derivatives are 0
 
   // T: float or double. In the losses of pairs, scores of one group that are further than 80 (float; 600 double) apart
   // are treated as that far apart: the loss is flat there.

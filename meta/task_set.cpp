@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "base/error.h"
-#include "base/parallel.h"
 #include "codegen/schedule/candidate.h"
 #include "datasets/episodes.h"
 
@@ -51,10 +51,42 @@ EncodedRow encoded_row(const datasets::Dataset& dataset, const datasets::Dataset
   return {encoding.encode({&*program, &candidate, &dataset.target}), hash, false, ""};
 }
 
-void count_without(std::vector<TaskSet::WithoutProgram>& all, const std::string& sketch, const std::string& reason) {
-  auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.sketch == sketch; });
-  if (found == all.end()) found = all.insert(all.end(), {sketch, reason, 0});
-  ++found->rows;
+void count_without(std::vector<TaskSet::WithoutProgram>& all, const TaskSet::WithoutProgram& more) {
+  auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.sketch == more.sketch; });
+  if (found == all.end()) found = all.insert(all.end(), {more.sketch, more.reason, 0});
+  found->rows += more.rows;
+}
+
+// What becomes of some rows of one group.
+struct Piece {
+  features::Encoded features;
+  std::vector<double> log_seconds;
+  std::vector<std::uint64_t> program_hashes;
+  std::int64_t stale_rows = 0;
+  std::vector<TaskSet::WithoutProgram> without_program;
+
+  template <class Bytes, class Self>
+  static void fields(Bytes& bytes, Self& self) {
+    bytes(self.features), bytes(self.log_seconds), bytes(self.program_hashes), bytes(self.stale_rows);
+    bytes(self.without_program);
+  }
+};
+
+Piece piece_of(const datasets::Dataset& dataset, std::span<const std::int64_t> rows,
+               const features::Encoding& encoding) {
+  Piece out;
+  for (const std::int64_t r : rows) {
+    const datasets::Dataset::Row& row = dataset.rows[std::size_t(r)];
+    const EncodedRow encoded = encoded_row(dataset, row, encoding);
+    if (encoded.stale) ++out.stale_rows;
+    if (!encoded.reason.empty())
+      count_without(out.without_program, {dataset.sketches[std::size_t(row.sketch)]->name, encoded.reason, 1});
+    if (encoded.features.rows.rows == 0) continue;
+    features::append(out.features, encoded.features);
+    out.log_seconds.push_back(std::log(datasets::seconds_of(row.measurement)));
+    out.program_hashes.push_back(encoded.program_hash);
+  }
+  return out;
 }
 
 }  // namespace
@@ -68,7 +100,10 @@ Examples chosen(const Examples& examples, const std::vector<std::int64_t>& progr
   return out;
 }
 
-TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads) {
+TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads,
+                      base::Team* team) {
+  constexpr std::size_t rows_each = 64;
+  base::Team alone;
   TaskSet out;
   out.encoding = &encoding;
   for (const datasets::Dataset& dataset : by_platform(datasets)) {
@@ -77,23 +112,32 @@ TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const feat
                             "times under an emulator say nothing about hardware; leave this dataset out");
     }
     out.sources[dataset.platform] = dataset.source;
-    for (const datasets::Group& group : datasets::groups(dataset)) {
-      // Row by row, so that no more than `threads` programs are alive at a time.
-      std::vector<EncodedRow> encoded(group.rows.size());
-      base::parallel_for(std::int64_t(group.rows.size()), threads, [&](std::int64_t i) {
-        encoded[std::size_t(i)] = encoded_row(dataset, dataset.rows[std::size_t(group.rows[std::size_t(i)])], encoding);
-      });
+    const std::vector<datasets::Group> groups = datasets::groups(dataset);
+    struct Part {
+      std::size_t group;
+      std::span<const std::int64_t> rows;
+    };
+    std::vector<Part> parts;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      for (std::span<const std::int64_t> rest = groups[g].rows; !rest.empty();) {
+        const std::size_t count = std::min(rows_each, rest.size());
+        parts.push_back({g, rest.first(count)});
+        rest = rest.subspan(count);
+      }
+    }
+    const std::vector<Piece> pieces =
+        base::divided(team == nullptr ? alone : *team, std::int64_t(parts.size()), threads,
+                      [&](std::int64_t i) { return piece_of(dataset, parts[std::size_t(i)].rows, encoding); });
+    for (std::size_t i = 0; i < parts.size();) {
+      const datasets::Group& group = groups[parts[i].group];
       Examples kept{group.platform, group.workload, {}, {}, {}};
-      for (std::size_t i = 0; i < group.rows.size(); ++i) {
-        const datasets::Dataset::Row& row = dataset.rows[std::size_t(group.rows[i])];
-        if (encoded[i].stale) ++out.stale_rows;
-        if (!encoded[i].reason.empty()) {
-          count_without(out.without_program, dataset.sketches[std::size_t(row.sketch)]->name, encoded[i].reason);
-        }
-        if (encoded[i].features.rows.rows == 0) continue;
-        features::append(kept.features, encoded[i].features);
-        kept.log_seconds.push_back(std::log(datasets::seconds_of(row.measurement)));
-        kept.program_hashes.push_back(encoded[i].program_hash);
+      for (const std::size_t g = parts[i].group; i < parts.size() && parts[i].group == g; ++i) {
+        const Piece& piece = pieces[i];
+        out.stale_rows += piece.stale_rows;
+        for (const TaskSet::WithoutProgram& some : piece.without_program) count_without(out.without_program, some);
+        features::append(kept.features, piece.features);
+        kept.log_seconds.insert(kept.log_seconds.end(), piece.log_seconds.begin(), piece.log_seconds.end());
+        kept.program_hashes.insert(kept.program_hashes.end(), piece.program_hashes.begin(), piece.program_hashes.end());
       }
       if (kept.size() > 0) out.groups.push_back(std::move(kept));
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/arrays.h"
+#include "base/team.h"
 #include "datasets/dataset.h"
 #include "features/encoding.h"
 
@@ -35,13 +36,19 @@ struct TaskSet {
     std::string sketch;
     std::string reason;  // of the first
     std::int64_t rows = 0;
+    template <class Bytes, class Self>
+    static void fields(Bytes& bytes, Self& self) {
+      bytes(self.sketch), bytes(self.reason), bytes(self.rows);
+    }
   };
   std::vector<WithoutProgram> without_program;
 };
 
 // Lowers and encodes every `ok` row once per program (datasets::groups). A row without a program hash (imported, or of
-// a table) is not held against one. UserError for an emulated source or when nothing is left.
-TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads);
+// a table) is not held against one. The ranks of a team that was given the same datasets share the work and get the
+// same. UserError for an emulated source or when nothing is left.
+TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads,
+                      base::Team* team = nullptr);
 
 std::vector<std::string> platforms(const TaskSet& tasks);  // in order
 TaskSet only_platforms(const TaskSet& tasks, const std::vector<std::string>& names);

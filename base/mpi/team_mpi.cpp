@@ -3,7 +3,6 @@
 
 #include <exception>
 #include <limits>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/team.h"
@@ -30,17 +29,19 @@ class MpiTeam final : public Team {
   int size() const override { return size_; }
 
   std::vector<std::string> gather(std::string_view own) override {
-    constexpr std::size_t most = std::numeric_limits<int>::max();  // MPI counts in int
-    if (own.size() > most / std::size_t(size_)) throw Failure("a rank has more than MPI can send at once");
+    if (own.size() > std::size_t(std::numeric_limits<int>::max()))  // MPI counts in int
+      throw Failure("a rank has more than MPI can send at once");
     const int length = int(own.size());
-    std::vector<int> lengths(static_cast<std::size_t>(size_)), begins(lengths.size());
+    std::vector<int> lengths(static_cast<std::size_t>(size_));
     MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD);
-    std::exclusive_scan(lengths.begin(), lengths.end(), begins.begin(), 0);
-    std::string all(std::size_t(begins.back()) + std::size_t(lengths.back()), '\0');
-    MPI_Allgatherv(own.data(), length, MPI_BYTE, all.data(), lengths.data(), begins.data(), MPI_BYTE, MPI_COMM_WORLD);
     std::vector<std::string> out;
-    for (std::size_t r = 0; r < lengths.size(); ++r)
-      out.push_back(all.substr(std::size_t(begins[r]), std::size_t(lengths[r])));
+    for (const int each : lengths) out.emplace_back(std::size_t(each), '\0');
+    own.copy(out[std::size_t(rank_)].data(), own.size());
+    std::vector<MPI_Request> sent(lengths.size());
+    for (int r = 0; r < size_; ++r)
+      MPI_Ibcast(out[std::size_t(r)].data(), lengths[std::size_t(r)], MPI_BYTE, r, MPI_COMM_WORLD,
+                 &sent[std::size_t(r)]);
+    MPI_Waitall(size_, sent.data(), MPI_STATUSES_IGNORE);
     return out;
   }
 

@@ -90,7 +90,7 @@ int train(Flags flags, Session& session) {
   flags.network.fit(data);
   const features::Encoding& encoding =
       base_model ? features::encoding_named(base_model->encoding) : flags.network.used_encoding();
-  meta::TaskSet tasks = meta::make_task_set(data, encoding, session.threads);
+  meta::TaskSet tasks = meta::make_task_set(data, encoding, session.threads, &session.team);
   if (!flags.hold_out.empty()) {
     tasks = meta::without_platform(tasks, flags.hold_out);
     if (tasks.groups.empty())

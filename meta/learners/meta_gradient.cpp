@@ -110,14 +110,13 @@ class MetaGradientLearner final : public Learner {
         (settings.steps > 0 ? settings.steps * meta_.warm_steps / meta_.outer_steps : meta_.warm_steps) / share;
     const std::ptrdiff_t own = network.parameters() - plain.parameters();
     std::vector<float> warm(start.begin() + own, start.end());
-    train_pooled(plain, warm, groups, pooled, stage_of(settings, name + ", pooled", monitor));
+    train_pooled(plain, warm, groups, pooled, shared_stage_of(settings, name + ", pooled", monitor));
     std::copy(warm.begin(), warm.end(), out.theta.begin() + own);
 
     std::vector<float>& rates = out.rates.values;
     const ByRates learns_rates = meta_.rates == LearnedRates::none ? ByRates::no : ByRates::yes;
     Adam adam(out.theta.size()), rates_adam(rates.size());
-    Stage stage = stage_of(settings, name, monitor);
-    stage.team = settings.team;
+    Stage stage = shared_stage_of(settings, name, monitor);
     stage.steps = ((settings.steps > 0 ? settings.steps : meta_.outer_steps) + share - 1) / share;
     const Changing changing[] = {{&out.theta, &adam}, {&rates, &rates_adam}};
     run(stage, changing, [&](std::int64_t step) {

@@ -21,16 +21,16 @@ class PooledLearner final : public Learner {
     pooled.loss = settings.loss.value_or(Loss::rank);
     state.adaptation.loss = pooled.loss;
     state.adaptation.head_only = head_only_;
-    state.adaptation.descents =
-        chosen_descents(*network, groups, pooled.loss, head_only_, 2, settings,
-                        [&](std::span<const PreparedGroup> others, const std::string& name) {
-                          PooledSettings shorter = pooled;
-                          shorter.steps = (pooled.steps + 1) / 2;
-                          Trained trained{state.theta, {}};
-                          train_pooled(*network, trained.theta, others, shorter, stage_of(settings, name, monitor));
-                          return trained;
-                        });
-    train_pooled(*network, state.theta, groups, pooled, stage_of(settings, "pooled training", monitor));
+    state.adaptation.descents = chosen_descents(*network, groups, pooled.loss, head_only_, 2, settings,
+                                                [&](std::span<const PreparedGroup> others, const std::string& name) {
+                                                  PooledSettings shorter = pooled;
+                                                  shorter.steps = (pooled.steps + 1) / 2;
+                                                  Trained trained{state.theta, {}};
+                                                  train_pooled(*network, trained.theta, others, shorter,
+                                                               shared_stage_of(settings, name, monitor));
+                                                  return trained;
+                                                });
+    train_pooled(*network, state.theta, groups, pooled, shared_stage_of(settings, "pooled training", monitor));
     return make_network_model(std::move(state));
   }
 

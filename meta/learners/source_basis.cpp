@@ -1,6 +1,7 @@
 #include "meta/learners/source_basis.h"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <mutex>
 
 #include "base/team.h"
 #include "meta/learners/boosted.h"
@@ -34,6 +35,37 @@ std::vector<std::vector<float>> train_sources(const NetworkShape& shape, std::sp
   return thetas;
 }
 
+// The trees that grow side by side, as one count.
+class TreeCount final : public base::Monitor {
+ public:
+  TreeCount(base::Monitor& to, std::int64_t total) : to_(to), total_(total) {}
+  void progress(std::string_view, std::int64_t, std::int64_t) override {
+    const std::lock_guard lock(guard_);
+    to_.progress("trees of the source platforms", ++done_, total_);
+  }
+  bool stop_requested() override { return to_.stop_requested(); }
+
+ private:
+  base::Monitor& to_;
+  std::mutex guard_;
+  std::int64_t done_ = 0, total_ = 0;
+};
+
+// A forest for each named platform, in the same way.
+std::vector<DecisionForest> train_forests(const TaskSet& tasks, const std::vector<std::string>& platforms,
+                                          const LearnerSettings& settings, base::Monitor& monitor) {
+  base::Team& team = team_of(settings);
+  const std::int64_t count = std::int64_t(platforms.size()), own = (count + team.size() - 1) / team.size();
+  BoostingSettings trees = training_trees(settings);
+  trees.threads = std::max(1, settings.threads / int(own));  // more than one where there are fewer platforms
+  TreeCount counting(monitor, own * trees.trees);
+  return base::divided(team, count, settings.threads, [&](std::int64_t s) {
+    const std::string& name = platforms[std::size_t(s)];
+    return trained_forest(only_platforms(tasks, {name}).groups, settings.loss.value_or(Loss::squared), trees, name,
+                          counting);
+  });
+}
+
 }  // namespace
 
 SourceBasis train_basis(const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor) {
@@ -51,11 +83,8 @@ SourceBasis train_basis(const TaskSet& tasks, const LearnerSettings& settings, b
 void add_sources(SourceBasis& basis, const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor) {
   const std::vector<std::string> names = platforms(tasks);
   if (settings.trees) {
-    for (const std::string& name : names) {
-      add(basis, name,
-          trained_forest(only_platforms(tasks, {name}).groups, settings.loss.value_or(Loss::squared),
-                         training_trees(settings), "training for " + name, monitor));
-    }
+    std::vector<DecisionForest> forests = train_forests(tasks, names, settings, monitor);
+    for (std::size_t p = 0; p < names.size(); ++p) add(basis, names[p], std::move(forests[p]));
     return;
   }
   std::vector<std::vector<float>> thetas =

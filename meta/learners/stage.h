@@ -27,6 +27,7 @@ struct Stage {
   TrainingRecord* record = nullptr;  // may be null
   base::Monitor* monitor = nullptr;
   base::Team* team = nullptr;  // whose ranks take every step together; null: taken alone
+  int threads = 1;             // that a step may use, on each rank
 };
 
 // step(k) for k = 0, 1, ..: gives its loss. It must depend on k and on what is changing alone. Throws Failure when

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "base/team.h"
 #include "meta/metrics.h"
 
 namespace graft::meta {
@@ -35,26 +36,44 @@ Batch<float> batch_of(Loss loss, std::span<const Selection> selections) {
 
 void train_pooled(const Network& network, std::vector<float>& theta, std::span<const PreparedGroup> groups,
                   const PooledSettings& settings, Stage stage) {
+  constexpr std::int64_t most_parts = 4;
   stage.steps = settings.steps;
+  base::Team alone;
+  base::Team& team = stage.team == nullptr ? alone : *stage.team;
   Adam adam(theta.size());
-  std::vector<float> gradient(theta.size());
   const Changing changing{&theta, &adam};
   run(stage, {&changing, 1}, [&](std::int64_t step) {
     base::Stream stream(stage.seed, stage.name, std::uint64_t(step));
-    std::vector<Selection> selections;
     const std::vector<std::int64_t> drawn = stream.choose(std::int64_t(groups.size()), settings.groups_per_step);
-    for (const std::int64_t g : drawn) {
-      const PreparedGroup& group = groups[std::size_t(g)];
-      selections.push_back(
+    const std::int64_t parts = std::min<std::int64_t>(most_parts, std::int64_t(drawn.size()));
+    std::vector<std::vector<Selection>> selections(static_cast<std::size_t>(parts));
+    for (std::size_t i = 0; i < drawn.size(); ++i) {
+      const PreparedGroup& group = groups[std::size_t(drawn[i])];
+      selections[i % selections.size()].push_back(
           {&group, stream.choose(group.programs.programs(), settings.rows_per_step / std::int64_t(drawn.size()))});
     }
-    float loss = 0;
-    loss_gradient<float>(network, theta, batch_of(settings.loss, selections), gradient,
-                         stage.record == nullptr ? nullptr : &loss);
+    // Of each part: the sum over its groups of the loss by theta and of the loss, and how many groups count.
+    const auto sums = base::divided(team, parts, stage.threads, [&](std::int64_t part) {
+      const Batch<float> batch = batch_of(settings.loss, selections[std::size_t(part)]);
+      std::vector<float> sum(theta.size());
+      float loss = 0;
+      loss_gradient<float>(network, theta, batch, sum, stage.record == nullptr ? nullptr : &loss);
+      const auto counted = float(batch.objective.counted());
+      for (float& value : sum) value *= counted;
+      sum.push_back(loss * counted);
+      sum.push_back(counted);
+      return sum;
+    });
+    std::vector<float> total(theta.size() + 2, 0.0f);
+    for (const std::vector<float>& sum : sums) {
+      for (std::size_t i = 0; i < total.size(); ++i) total[i] += sum[i];
+    }
+    const float share = total.back() > 0 ? 1 / total.back() : 0;
+    for (float& value : total) value *= share;
     const double rate = settings.rate * 0.5 * (1 + std::cos(std::numbers::pi * double(step) / double(settings.steps)));
     for (float& value : theta) value *= float(1 - rate * settings.decay);
-    adam.step(theta, gradient, rate);
-    return loss;
+    adam.step(theta, {total.data(), theta.size()}, rate);
+    return total[theta.size()];
   });
 }
 
@@ -65,6 +84,13 @@ base::Team& team_of(const LearnerSettings& settings) {
 
 Stage stage_of(const LearnerSettings& settings, std::string name, base::Monitor& monitor) {
   return {std::move(name), settings.seed, 0, settings.record, &monitor};
+}
+
+Stage shared_stage_of(const LearnerSettings& settings, std::string name, base::Monitor& monitor) {
+  Stage stage = stage_of(settings, std::move(name), monitor);
+  stage.team = settings.team;
+  stage.threads = settings.threads;
+  return stage;
 }
 
 NetworkShape fitting_shape(const NetworkShape& shape, std::span<const PreparedGroup> groups,

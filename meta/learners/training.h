@@ -40,15 +40,18 @@ struct PooledSettings {
   double decay = 0.3;  // of the parameters, per step and unit of rate (Loshchilov and Hutter 2019)
   std::int64_t groups_per_step = 8, rows_per_step = 512;
 };
-// Trains on all groups alike; stage.name tells streams of random numbers apart, stage.steps is not looked at.
+// Trains on all groups alike; stage.name tells streams of random numbers apart, stage.steps is not looked at. The same
+// for any number of threads and ranks: the groups of a step are always cut into the same few parts.
 void train_pooled(const Network& network, std::vector<float>& theta, std::span<const PreparedGroup> groups,
                   const PooledSettings& settings, Stage stage);
 
 // Who shares the tasks.
 base::Team& team_of(const LearnerSettings& settings);
 
-// A stage of a training with these settings.
+// A stage of a training with these settings: taken alone, one of several that run side by side, or with all threads and
+// ranks.
 Stage stage_of(const LearnerSettings& settings, std::string name, base::Monitor& monitor);
+Stage shared_stage_of(const LearnerSettings& settings, std::string name, base::Monitor& monitor);
 
 // The shape itself, or that of a linear model where this ranks programs better that were left out: few programs, or
 // features of a table, are fitted too well by hidden layers. Judged on up to three platforms; an MLP's choice only.

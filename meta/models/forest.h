@@ -29,6 +29,10 @@ struct DecisionForest {
 
   std::int64_t trees() const { return std::int64_t(begins.size()) - 1; }
   bool operator==(const DecisionForest&) const = default;
+  template <class Bytes, class Self>
+  static void fields(Bytes& bytes, Self& self) {  // base/bytes.h
+    bytes(self.features), bytes(self.nodes), bytes(self.begins);
+  }
 };
 
 // The trees of `more` behind those of `all`; both on the same features.

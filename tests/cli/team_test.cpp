@@ -68,22 +68,24 @@ TEST_F(Ranks, TrainTheSameModelAsOneProcess) {
         graft({"collect", small, other, "--platform", platform, "--samples", "20", "--out", file(platform)}).exit_code,
         0);
   }
-  for (const char* const learner : {"maml", "ridge", "r2d2"}) {
+  for (const char* const learner : {"maml", "pooled", "ridge", "residual", "r2d2"}) {
     const auto train = [&](const std::string& out) -> std::vector<std::string> {
-      return {"train",
-              file("model:cortex-a53"),
-              file("model:haswell"),
-              file("model:pwr9"),
-              "--learner",
-              learner,
-              "--out",
-              file(out),
-              "--steps",
-              "6",
-              "--hidden",
-              "16",
-              "--losses",
-              file(out + ".csv")};
+      std::vector<std::string> arguments = {"train",
+                                            file("model:cortex-a53"),
+                                            file("model:haswell"),
+                                            file("model:pwr9"),
+                                            "--learner",
+                                            learner,
+                                            "--out",
+                                            file(out),
+                                            "--steps",
+                                            "6",
+                                            "--hidden",
+                                            "16",
+                                            "--losses",
+                                            file(out + ".csv")};
+      if (learner == std::string_view("residual")) arguments.insert(arguments.end(), {"--model", "gbt"});
+      return arguments;
     };
     const base::Finished one = graft(train("one.h5")), two = ranks("2", train("two.h5"));
     ASSERT_EQ(one.exit_code, 0) << one.err;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "codegen/schedule/space.h"
+#include "tests/base/team.h"
 
 namespace graft::meta {
 namespace {
@@ -64,13 +65,22 @@ TEST(TaskSet, EncodesWhatWasMeasured) {
   EXPECT_EQ(group.program_hashes.front(), a.rows.front().program_hash);
   const auto first = codegen::program(a.candidate(a.rows.front()), a.target);
   EXPECT_EQ(features::chosen(group.features, std::vector<std::int64_t>{0}), encoding().encode({.program = &*first}));
+}
 
-  const TaskSet same = make_task_set({a, b}, encoding(), 4);
-  ASSERT_EQ(same.groups.size(), tasks.groups.size());
-  for (std::size_t g = 0; g < same.groups.size(); ++g) {
-    EXPECT_EQ(same.groups[g].features, tasks.groups[g].features);
-    EXPECT_EQ(same.groups[g].log_seconds, tasks.groups[g].log_seconds);
-  }
+TEST(TaskSet, IsTheSameForAnyNumberOfThreadsAndRanks) {
+  const datasets::Dataset a = measured("a", 150), b = measured("b", 9);
+  const TaskSet tasks = make_task_set({a, b}, encoding(), 1);
+  EXPECT_GT(tasks.groups.front().size(), 128);  // of several pieces
+  const auto expect_same = [&](const TaskSet& same) {
+    ASSERT_EQ(same.groups.size(), tasks.groups.size());
+    for (std::size_t g = 0; g < same.groups.size(); ++g) {
+      EXPECT_EQ(same.groups[g].features, tasks.groups[g].features);
+      EXPECT_EQ(same.groups[g].log_seconds, tasks.groups[g].log_seconds);
+      EXPECT_EQ(same.groups[g].program_hashes, tasks.groups[g].program_hashes);
+    }
+  };
+  expect_same(make_task_set({a, b}, encoding(), 4));
+  base::test::as_team(2, [&](base::Team& team) { expect_same(make_task_set({a, b}, encoding(), 2, &team)); });
 }
 
 TEST(TaskSet, RowsOfOtherProgramsAreStale) {
