@@ -1,4 +1,4 @@
-// Adam (Kingma and Ba 2015) on a flat parameter vector, beta 0.9 and 0.999.
+// Adam (Kingma and Ba 2015) on a flat parameter vector, beta 0.9 and 0.999, and the clipping of gradients.
 #pragma once
 
 #include <cmath>
@@ -7,6 +7,16 @@
 #include <vector>
 
 namespace graft::meta {
+
+// Scales a gradient longer than 1 back to length 1 (Pascanu, Mikolov and Bengio 2013). The first gradients of an
+// untrained TreeGRU are hundreds long; Adam's second moments would remember them for all of a training.
+inline void clip(std::span<float> gradient) {
+  double squares = 0;
+  for (const float value : gradient) squares += double(value) * double(value);
+  if (squares <= 1) return;
+  const auto scale = float(1 / std::sqrt(squares));
+  for (float& value : gradient) value *= scale;
+}
 
 class Adam {
  public:

@@ -113,6 +113,7 @@ void train_heads(const Network& network, Embedding& embedding, std::span<const P
     for (std::vector<float>* const values : {&embedding.theta, &embedding.heads}) {
       for (float& value : *values) value *= float(1 - rate * settings.decay);
     }
+    clip(gradient);
     adam.step(embedding.theta, gradient, rate);
     heads_adam.step(embedding.heads, by_heads, rate);
     return stage.record == nullptr ? 0.0f : batch.objective.value<float>(scores);
@@ -192,6 +193,7 @@ class EpisodicLearner final : public Learner {
         by_scale[0] += share * part[by_theta.size() + by_mean.size()];
       }
       const double left = 1 - double(step) / double(stage.steps);
+      clip(by_theta);
       adam.step(embedding.theta, by_theta, 3e-4 * left);
       mean_adam.step(embedding.heads, by_mean, 3e-4 * left);
       scale_adam.step(log_scale, by_scale, 0.03 * left);

@@ -150,6 +150,7 @@ class MetaGradientLearner final : public Learner {
         for (std::size_t i = 0; i < gradient.size(); ++i) out.theta[i] -= float(meta_.outer_rate * left) * gradient[i];
         return loss;
       }
+      clip(gradient);
       adam.step(out.theta, gradient, meta_.outer_rate * left);
       move_rates(network, rates_adam, rates, by_rates, left);
       return loss;

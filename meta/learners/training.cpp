@@ -72,7 +72,9 @@ void train_pooled(const Network& network, std::vector<float>& theta, std::span<c
     for (float& value : total) value *= share;
     const double rate = settings.rate * 0.5 * (1 + std::cos(std::numbers::pi * double(step) / double(settings.steps)));
     for (float& value : theta) value *= float(1 - rate * settings.decay);
-    adam.step(theta, {total.data(), theta.size()}, rate);
+    const std::span gradient(total.data(), theta.size());
+    clip(gradient);
+    adam.step(theta, gradient, rate);
     return total[theta.size()];
   });
 }
