@@ -194,16 +194,23 @@ struct Writer::Handles {
     return Id(checked(H5Dcreate2(file, name.c_str(), stored, space, links, creation, H5P_DEFAULT), name), H5Dclose);
   }
 
-  // Neither chunked nor deflated; scalars have no shape.
+  // As one piece, deflated where it is large; scalars have no shape.
   void write(const std::string& name, hid_t stored, hid_t in_memory_type, const std::vector<hsize_t>& shape,
              const void* data) {
+    constexpr hsize_t large = 4096, largest_chunk = 1 << 28;  // elements; HDF5 takes chunks below 4 GiB
     const Id space(
         checked(shape.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(int(shape.size()), shape.data(), nullptr),
                 name),
         H5Sclose);
     const Id creation(checked(H5Pcreate(H5P_DATASET_CREATE), name), H5Pclose);
+    hsize_t elements = 1;
+    for (const hsize_t extent : shape) elements *= extent;
+    if (elements >= large && elements <= largest_chunk) {
+      checked(H5Pset_chunk(creation, int(shape.size()), shape.data()), name);
+      checked(H5Pset_deflate(creation, 1), name);
+    }
     const Id dataset = make(name, stored, space, creation);
-    const bool any = std::find(shape.begin(), shape.end(), hsize_t(0)) == shape.end();
+    const bool any = elements > 0;
     if (any) checked(H5Dwrite(dataset, in_memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), name);
   }
 

@@ -262,11 +262,11 @@ TEST(Ensemble, MembersSeeFourFifthsOfEachGroup) {
 
 // Halves of every workload of one platform.
 std::pair<TaskSet, TaskSet> halves() {
-  const TaskSet all = only_platforms(synthetic::make({.rows = 160}), {"p3"});
+  const TaskSet all = only_platforms(synthetic::make({.rows = 240}), {"p3"});
   std::pair<TaskSet, TaskSet> out{all, all};
-  std::vector<std::int64_t> first(80), second(80);
+  std::vector<std::int64_t> first(120), second(120);
   std::iota(first.begin(), first.end(), 0);
-  std::iota(second.begin(), second.end(), 80);
+  std::iota(second.begin(), second.end(), 120);
   for (std::size_t g = 0; g < all.groups.size(); ++g) {
     out.first.groups[g] = chosen(all.groups[g], first);
     out.second.groups[g] = chosen(all.groups[g], second);
@@ -291,7 +291,7 @@ TEST(Gbt, RanksOtherProgramsWithEveryLoss) {
     EXPECT_GT(quality(*model, judged), 0.75) << name_of(loss);
     // From nothing, with all of them as support.
     const auto scratch = make_learner("gbt-scratch")->train(known, settings, monitor);
-    EXPECT_EQ(scratch->score(judged.groups.front().features).mean, std::vector<float>(80, 0.0f));
+    EXPECT_EQ(scratch->score(judged.groups.front().features).mean, std::vector<float>(120, 0.0f));
     EXPECT_GT(quality(*scratch->adapted(known.groups), judged), 0.75) << name_of(loss);
   }
 }
