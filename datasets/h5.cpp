@@ -194,23 +194,20 @@ struct Writer::Handles {
     return Id(checked(H5Dcreate2(file, name.c_str(), stored, space, links, creation, H5P_DEFAULT), name), H5Dclose);
   }
 
-  // As one piece, deflated where it is large; scalars have no shape.
+  // As one piece, deflated or as it lies in memory; scalars have no shape.
   void write(const std::string& name, hid_t stored, hid_t in_memory_type, const std::vector<hsize_t>& shape,
-             const void* data) {
-    constexpr hsize_t large = 4096, largest_chunk = 1 << 28;  // elements; HDF5 takes chunks below 4 GiB
+             const void* data, bool deflated = false) {
     const Id space(
         checked(shape.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(int(shape.size()), shape.data(), nullptr),
                 name),
         H5Sclose);
     const Id creation(checked(H5Pcreate(H5P_DATASET_CREATE), name), H5Pclose);
-    hsize_t elements = 1;
-    for (const hsize_t extent : shape) elements *= extent;
-    if (elements >= large && elements <= largest_chunk) {
+    if (deflated) {
       checked(H5Pset_chunk(creation, int(shape.size()), shape.data()), name);
       checked(H5Pset_deflate(creation, 1), name);
     }
     const Id dataset = make(name, stored, space, creation);
-    const bool any = elements > 0;
+    const bool any = std::find(shape.begin(), shape.end(), hsize_t(0)) == shape.end();
     if (any) checked(H5Dwrite(dataset, in_memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), name);
   }
 
@@ -314,11 +311,12 @@ void Writer::numbers(const std::string& name, std::span<const double> values, st
 }
 
 void Writer::array(const std::string& name, const base::Array& array) {
+  constexpr std::int64_t large = 4096, largest_chunk = 1 << 28;  // elements; HDF5 takes chunks below 4 GiB
   std::int64_t elements = 1;
   for (const std::int64_t extent : array.shape) elements *= extent;
   assert(elements == std::int64_t(array.values.size()));
-  handles_->write(name, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {array.shape.begin(), array.shape.end()},
-                  array.values.data());
+  handles_->write(name, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {array.shape.begin(), array.shape.end()}, array.values.data(),
+                  elements >= large && elements <= largest_chunk);
 }
 
 void Writer::group(const std::string& name) {

@@ -167,8 +167,7 @@ class EpisodicLearner final : public Learner {
     std::vector<float> log_scale{kind_ == HeadKind::ridge ? float(std::log(squares + 1e-6)) : 0.0f};
     Adam adam(embedding.theta.size()), mean_adam(embedding.heads.size()), scale_adam(1);
     const Changing changing[] = {{&embedding.theta, &adam}, {&embedding.heads, &mean_adam}, {&log_scale, &scale_adam}};
-    Stage stage = stage_of(settings, "episodes", monitor);
-    stage.team = settings.team;
+    Stage stage = shared_stage_of(settings, "episodes", monitor);
     stage.steps = settings.steps > 0 ? settings.steps : episode_steps;
     run(stage, changing, [&](std::int64_t step) {
       const Head prior = prior_of(kind_, embedding.heads, log_scale.front());
