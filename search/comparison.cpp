@@ -56,21 +56,55 @@ std::int64_t trials_to(const Searched& search, double seconds) {
   return near - search.best_seconds.begin() + 1;
 }
 
+// The fastest so far by their times in the search, the fastest first.
+class Finalists {
+ public:
+  // Whether it is one of them now.
+  bool add(const datasets::Trial& trial, std::size_t most) {
+    if (trial.measurement.status != datasets::Status::ok) return false;
+    const double seconds = datasets::seconds_of(trial.measurement);
+    const auto at = std::upper_bound(all_.begin(), all_.end(), seconds,
+                                     [](double value, const auto& each) { return value < each.first; });
+    if (at - all_.begin() >= std::ptrdiff_t(most)) return false;
+    all_.insert(at, {seconds, &trial.candidate});
+    if (all_.size() > most) all_.pop_back();
+    return true;
+  }
+  // Infinity without any.
+  double best(const Retimed* retimed) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& [seconds, candidate] : all_)
+      least = std::min(least, retimed == nullptr ? seconds : retimed->at(codegen::hash(*candidate)));
+    return least;
+  }
+
+ private:
+  std::vector<std::pair<double, const codegen::Candidate*>> all_;  // by their seconds
+};
+
 }  // namespace
 
 Searched searched(std::string method, std::string platform, std::int64_t seed,
-                  const std::vector<datasets::Trial>& trials) {
+                  const std::vector<datasets::Trial>& trials, const Retimed* retimed) {
   Searched out{std::move(method), "", std::move(platform), seed, {}};
-  double best = std::numeric_limits<double>::infinity();
+  Finalists finalists;
   for (const datasets::Trial& trial : trials) {
     const std::string& workload = trial.candidate.workload.text;
     if (out.workload.empty()) out.workload = workload;
     if (out.workload != workload)
       throw base::UserError(out.method,
                             fmt::format("a run of several workloads ({}, {}) is no search", out.workload, workload));
-    if (trial.measurement.status == datasets::Status::ok)
-      best = std::min(best, datasets::seconds_of(trial.measurement));
-    out.best_seconds.push_back(best);
+    finalists.add(trial, finalist_count);
+    out.best_seconds.push_back(finalists.best(retimed));
+  }
+  return out;
+}
+
+std::vector<codegen::Candidate> finalists(const std::vector<datasets::Trial>& trials) {
+  std::vector<codegen::Candidate> out;
+  Finalists own;
+  for (const datasets::Trial& trial : trials) {
+    if (own.add(trial, finalist_count)) out.push_back(trial.candidate);
   }
   return out;
 }
@@ -84,15 +118,16 @@ std::vector<MethodSearched> compare_searches(const std::vector<Searched>& search
   if (base == methods.end()) throw base::UserError(against, "is the method of none of these searches");
   std::map<Place, double> fastest;
   for (const Searched& search : searches) {
-    if (search.best_seconds.empty() || !std::isfinite(search.best_seconds.back()))
+    const auto least_of = std::min_element(search.best_seconds.begin(), search.best_seconds.end());
+    if (least_of == search.best_seconds.end() || !std::isfinite(*least_of))
       throw base::UserError(search.method, fmt::format("no trial of {} was ok",
                                                        text_of({search.workload, search.platform, search.seed})));
     if (std::int64_t(search.best_seconds.size()) < counts.back())
       throw base::UserError(search.method, fmt::format("{} has {} trials of the {} that are asked for",
                                                        text_of({search.workload, search.platform, search.seed}),
                                                        search.best_seconds.size(), counts.back()));
-    double& least = fastest.emplace(Place{search.workload, search.platform}, search.best_seconds.back()).first->second;
-    least = std::min(least, search.best_seconds.back());
+    double& least = fastest.emplace(Place{search.workload, search.platform}, *least_of).first->second;
+    least = std::min(least, *least_of);
   }
 
   std::vector<MethodSearched> out;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/statistics.h"
@@ -18,8 +19,16 @@ struct Searched {
   std::int64_t seed = 0;
   std::vector<double> best_seconds;  // after each trial, the fastest so far; infinity before the first ok one
 };
+// `retimed`, if given: seconds by candidate (codegen::hash) that were taken anew, infinity for what failed then. On a
+// machine whose speed moves a search gets lucky and unlucky times; what it would hand over is then, as in `graft tune`,
+// the fastest by new times of the few that are the fastest by its own. UserError unless all trials are of one workload.
+constexpr std::size_t finalist_count = 4;
+using Retimed = std::unordered_map<std::uint64_t, double>;
 Searched searched(std::string method, std::string platform, std::int64_t seed,
-                  const std::vector<datasets::Trial>& trials);  // UserError unless all are of one workload
+                  const std::vector<datasets::Trial>& trials, const Retimed* retimed = nullptr);
+
+// The candidates that were among so many fastest when they came: all that `searched` looks up in `retimed`.
+std::vector<codegen::Candidate> finalists(const std::vector<datasets::Trial>& trials);
 
 struct MethodSearched {
   std::string method;

@@ -522,6 +522,31 @@ TEST_F(Flow, CompareHoldsSearchesOfTwoMethodsAgainstEachOther) {
   command.insert(command.end(), {"--against", "nobody"});
   EXPECT_EQ(graft(command).exit_code, 2);
   EXPECT_EQ(graft({"compare", file("searches/blind/s1"), file("v2.h5")}).exit_code, 2);
+  command.resize(5);
+  command.insert(command.end(), {"--again", "2"});
+  EXPECT_NE(graft(command).err.find("modelled"), std::string::npos);
+}
+
+TEST_F(Flow, CompareTakesTheTimesOfSearchesAgain) {
+  std::vector<std::string> command{"compare"};
+  for (const std::string seed : {"1", "2"}) {
+    for (const std::string method : {"one", "other"}) {
+      command.push_back(file("retimed/" + method + "/s" + seed));
+      ASSERT_EQ(graft(quick({"tune", small, "--platform", "native:v2", "--model", "random", "--trials", "4", "--batch",
+                             "4", "--rebuild", "0", "--seed", seed, "--out", command.back()}))
+                    .exit_code,
+                0);
+    }
+  }
+  command.insert(command.end(), {"--trials", "4", "--again", "3"});
+  const base::Document result = json_of(command);
+  EXPECT_EQ(result.at("again").as_integer(), 3);
+  // Equal programs, all of them finalists, have equal times now, whatever the searches took them for.
+  for (const base::Document& method : result.at("methods").as_list()) {
+    const base::Document& slower = method.at("slower").as_list()[0];
+    EXPECT_EQ(slower.at("low").as_number(), 0);
+    EXPECT_EQ(slower.at("high").as_number(), 0);
+  }
 }
 
 TEST_F(Flow, TuneWithAndWithoutAModel) {

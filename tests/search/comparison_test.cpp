@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "base/error.h"
 
@@ -70,6 +71,30 @@ TEST(Searched, IsTheBestSoFarOfOneWorkload) {
   EXPECT_EQ(search.best_seconds, (std::vector<double>{none, 2, 2}));
   trials[2].candidate.workload.text = "v";
   EXPECT_THROW(searched("m", "p", 7, trials), base::UserError);
+}
+
+TEST(Searched, HandsOverTheFastestByNewTimesOfItsFinalists) {
+  const auto trial = [](std::int64_t number, double seconds) {
+    datasets::Trial out;
+    out.candidate.workload.text = "w";
+    out.candidate.sketch = std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("s", {{"n", {}}}));
+    out.candidate.arguments = {number};
+    out.measurement.seconds = {seconds};
+    return out;
+  };
+  // By the search's times the first four, then 5 in place of 1, never 6.
+  const std::vector<datasets::Trial> trials = {trial(1, 9), trial(2, 8), trial(3, 7),
+                                               trial(4, 6), trial(5, 5), trial(6, 9.5)};
+  const std::vector<codegen::Candidate> asked = finalists(trials);
+  ASSERT_EQ(asked.size(), 5u);
+  Retimed again;
+  const std::vector<double> times = {2, 4, 3, none, 5};
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    EXPECT_EQ(asked[i].arguments, trials[i].candidate.arguments);
+    again[codegen::hash(asked[i])] = times[i];
+  }
+  EXPECT_EQ(searched("m", "p", 7, trials, &again).best_seconds, (std::vector<double>{2, 2, 2, 2, 3, 3}));
+  EXPECT_EQ(searched("m", "p", 7, trials).best_seconds, (std::vector<double>{9, 8, 7, 6, 5, 5}));
 }
 
 }  // namespace
