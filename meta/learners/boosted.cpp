@@ -23,7 +23,7 @@ constexpr Loss default_loss = Loss::squared;
 BoostingSettings training_trees(const LearnerSettings& settings) {
   BoostingSettings out;
   out.trees = settings.steps > 0 ? settings.steps : default_trees;
-  out.depth = 6;  // 4 orders worse, 8 with half as many trees alike, twice as many little better (RESULTS.md)
+  out.depth = 6;  // 4 orders worse, 8 with half as many trees alike (RESULTS.md)
   out.least_weight = 5;
   out.features = 0.3;
   out.seed = settings.seed;

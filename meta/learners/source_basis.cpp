@@ -10,6 +10,9 @@ namespace graft::meta {
 namespace {
 
 constexpr std::int64_t default_steps = 400;
+// Twice as many as one forest for all platforms has: of each source, and of the leaves that regression looks at, more
+// trees make a finer picture (RESULTS.md, "Which learner").
+constexpr std::int64_t default_trees = 800;
 
 // The parameters of a network for each named platform, trained on its groups alone; side by side, and on the ranks of
 // the team.
@@ -57,6 +60,7 @@ std::vector<DecisionForest> train_forests(const TaskSet& tasks, const std::vecto
   base::Team& team = team_of(settings);
   const std::int64_t count = std::int64_t(platforms.size()), own = (count + team.size() - 1) / team.size();
   BoostingSettings trees = training_trees(settings);
+  if (settings.steps == 0) trees.trees = default_trees;
   trees.threads = std::max(1, settings.threads / int(own));  // more than one where there are fewer platforms
   TreeCount counting(monitor, own * trees.trees);
   return base::divided(team, count, settings.threads, [&](std::int64_t s) {

@@ -302,6 +302,8 @@ void ForestScorer::score(const base::Matrix& rows, std::span<float> scores) cons
 namespace {
 
 constexpr std::int64_t together = 64;  // leaves that are compared at once
+// As much as the second-level cache keeps while all rows go through it: trees with their nodes, and rows of leaves.
+constexpr std::int64_t trees_at_once = 64, rows_at_once = 16;
 
 // How many of the first `count` (a multiple of `together`) are equal.
 GRAFT_BEST_INSTRUCTIONS
@@ -337,20 +339,26 @@ LeafTable::LeafTable(const DecisionForest& forest, const base::Matrix& rows)
   assert(rows.columns == forest.features);
   const std::vector<std::uint8_t> places = places_of_leaves(forest);
   leaves_.resize(std::size_t(rows_ * stride_), 0);
-  for (std::int64_t r = 0; r < rows_; ++r) {
-    for (std::int64_t t = 0; t < trees_; ++t)
-      leaves_[std::size_t(r * stride_ + t)] = places[leaf_of(forest, t, rows.row(r))];
+  for (std::int64_t first = 0; first < trees_; first += trees_at_once) {
+    const std::int64_t end = std::min(trees_, first + trees_at_once);
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      for (std::int64_t t = first; t < end; ++t)
+        leaves_[std::size_t(r * stride_ + t)] = places[leaf_of(forest, t, rows.row(r))];
+    }
   }
 }
 
 base::Matrix LeafTable::shared(const LeafTable& other) const {
   assert(trees_ == other.trees_);
   base::Matrix out(rows_, other.rows_);
-  for (std::int64_t i = 0; i < rows_; ++i) {
+  for (std::int64_t first = 0; first < rows_; first += rows_at_once) {
+    const std::int64_t end = std::min(rows_, first + rows_at_once);
     for (std::int64_t j = 0; j < other.rows_; ++j) {
-      const std::int64_t equal =
-          equal_ones(leaves_.data() + i * stride_, other.leaves_.data() + j * stride_, stride_) - (stride_ - trees_);
-      out.at(i, j) = float(equal) / float(trees_);
+      for (std::int64_t i = first; i < end; ++i) {
+        const std::int64_t equal =
+            equal_ones(leaves_.data() + i * stride_, other.leaves_.data() + j * stride_, stride_) - (stride_ - trees_);
+        out.at(i, j) = float(equal) / float(trees_);
+      }
     }
   }
   return out;
@@ -361,9 +369,12 @@ DecisionForest LeafTable::relabelled(DecisionForest forest, std::span<const floa
   assert(forest.trees() == trees_ && std::int64_t(scales.size()) == trees_ && std::int64_t(values.size()) == rows_);
   constexpr std::size_t most = std::size_t(1) << DecisionForest::deepest;
   std::vector<float> sums(std::size_t(trees_) * most, 0.0f);
-  for (std::int64_t r = 0; r < rows_; ++r) {
-    for (std::int64_t t = 0; t < trees_; ++t)
-      sums[std::size_t(t) * most + leaves_[std::size_t(r * stride_ + t)]] += values[std::size_t(r)];
+  for (std::int64_t first = 0; first < trees_; first += trees_at_once) {
+    const std::int64_t end = std::min(trees_, first + trees_at_once);
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      for (std::int64_t t = first; t < end; ++t)
+        sums[std::size_t(t) * most + leaves_[std::size_t(r * stride_ + t)]] += values[std::size_t(r)];
+    }
   }
   for (std::int64_t t = 0; t < trees_; ++t) {
     std::size_t leaf = std::size_t(t) * most;
