@@ -20,7 +20,7 @@ namespace {
 
 struct Flags {
   DataFlags data;
-  std::string out, learner = "residual", hold_out, base, losses;
+  std::string out, learner = "residual", hold_out, base, losses, card;
   NetworkFlags network;
 };
 
@@ -40,7 +40,7 @@ std::vector<std::string> workloads_of(const meta::TaskSet& tasks) {
 }
 
 std::string card_of(const Flags& flags, const std::string& learner, const meta::TaskSet& tasks, std::int64_t rows,
-                    std::int64_t seed, const base::Document& context) {
+                    std::int64_t seed, const base::Document& context, const std::string& more) {
   std::string card = fmt::format(
       "# A cost model for tensor programs\n\n"
       "Scores loop programs by predicted speed (higher is faster), comparable within one workload on one platform "
@@ -61,6 +61,7 @@ std::string card_of(const Flags& flags, const std::string& learner, const meta::
   }
   if (!flags.hold_out.empty()) card += fmt::format("\nHeld out, never seen in training: {}.\n", flags.hold_out);
   card += "\nBefore use on a new platform, adapt it with a few measurements there (graft adapt).\n";
+  if (!more.empty()) card += "\n" + more;
   return card;
 }
 
@@ -77,6 +78,7 @@ std::int64_t known_platforms(const meta::ModelFile& file) {
 int train(Flags flags, Session& session) {
   check_output_folder(flags.out);
   if (!flags.losses.empty()) check_output_folder(flags.losses);
+  const std::string more_of_card = flags.card.empty() ? "" : base::read_file(flags.card);
   meta::make_learner(flags.learner);  // refuses an unknown one
   flags.network.choose_model(flags.learner);
   const std::string name = flags.network.used_learner(flags.learner);
@@ -133,9 +135,10 @@ int train(Flags flags, Session& session) {
       .set("stale_rows", tasks.stale_rows);
   if (base_model) provenance.set("continues", base_model->provenance);
   if (!flags.losses.empty()) base::replace_file(flags.losses, record.losses_csv());
-  meta::save_model(*model, encoding, provenance,
-                   card_of(flags, request.at("learner").as_string(), tasks, rows, std::int64_t(session.seed), context),
-                   flags.out);
+  meta::save_model(
+      *model, encoding, provenance,
+      card_of(flags, request.at("learner").as_string(), tasks, rows, std::int64_t(session.seed), context, more_of_card),
+      flags.out);
   std::filesystem::remove_all(checkpoints);
 
   base::Document& json = session.output.json();
@@ -169,6 +172,7 @@ Command train_command() {
             options.text("hold-out", flags->hold_out, "platform to leave out");
             options.text("base", flags->base, "a trained model that learns of these platforms besides what it knows");
             options.text("losses", flags->losses, "CSV of the losses by stage and step to write");
+            options.text("card", flags->card, "Markdown to put behind the model's card: how it was judged, say");
             flags->network.model.clear();
             flags->network.declare(options);
             return [flags](Session& session) { return train(*flags, session); };

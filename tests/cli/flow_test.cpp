@@ -397,8 +397,10 @@ TEST_F(Flow, TrainTakesWhatProvedBest) {
 
 // A model of one platform learns of another one; what came before stays in the provenance.
 TEST_F(Flow, TrainsOnFromAModelAndWritesLosses) {
+  base::replace_file(file("more.md"), "## How well it does\n\nJudged by nobody.\n");
   json_of({"train", file("v2.h5"), "--learner", "ridge", "--out", file("first.h5"), "--steps", "20", "--hidden", "8",
-           "--losses", file("losses.csv")});
+           "--losses", file("losses.csv"), "--card", file("more.md")});
+  EXPECT_NE(graft({"inspect", file("first.h5")}).out.find("Judged by nobody."), std::string::npos);
   const std::string losses = base::read_file(file("losses.csv"));
   EXPECT_TRUE(losses.starts_with("stage,step,loss\n")) << losses.substr(0, 80);
   EXPECT_NE(losses.find("training for native:v2"), std::string::npos) << losses.substr(0, 200);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/files.h"
 #include "base/parallel.h"
 #include "base/statistics.h"
 #include "datasets/episodes.h"
@@ -99,6 +100,8 @@ TEST(ShippedModel, IsOfItsSourcesAlone) {
     EXPECT_NE(file.card.find("| " + name + " |"), std::string::npos) << name;
   }
   EXPECT_EQ(sources, 10u);
+  const std::filesystem::path judged = std::filesystem::path(GRAFT_SOURCE_DIR) / "models/base.md";
+  EXPECT_NE(file.card.find(base::read_file(judged)), std::string::npos) << "scripts/train-base";
   EXPECT_EQ(file.provenance.find("continues"), nullptr);
 }
 
