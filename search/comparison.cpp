@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "search/explorer.h"
 
 namespace graft::search {
 namespace {
@@ -56,55 +57,43 @@ std::int64_t trials_to(const Searched& search, double seconds) {
   return near - search.best_seconds.begin() + 1;
 }
 
-// The fastest so far by their times in the search, the fastest first.
-class Finalists {
- public:
-  // Whether it is one of them now.
-  bool add(const datasets::Trial& trial, std::size_t most) {
-    if (trial.measurement.status != datasets::Status::ok) return false;
-    const double seconds = datasets::seconds_of(trial.measurement);
-    const auto at = std::upper_bound(all_.begin(), all_.end(), seconds,
-                                     [](double value, const auto& each) { return value < each.first; });
-    if (at - all_.begin() >= std::ptrdiff_t(most)) return false;
-    all_.insert(at, {seconds, &trial.candidate});
-    if (all_.size() > most) all_.pop_back();
-    return true;
+// The least of their times, in the search or anew; infinity without any.
+double best_of(const std::vector<datasets::Trial>& trials, const Retimed* retimed) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const datasets::Trial& trial : trials) {
+    least = std::min(least, retimed == nullptr ? datasets::seconds_of(trial.measurement)
+                                               : retimed->at(codegen::hash(trial.candidate)));
   }
-  // Infinity without any.
-  double best(const Retimed* retimed) const {
-    double least = std::numeric_limits<double>::infinity();
-    for (const auto& [seconds, candidate] : all_)
-      least = std::min(least, retimed == nullptr ? seconds : retimed->at(codegen::hash(*candidate)));
-    return least;
-  }
-
- private:
-  std::vector<std::pair<double, const codegen::Candidate*>> all_;  // by their seconds
-};
+  return least;
+}
 
 }  // namespace
 
 Searched searched(std::string method, std::string platform, std::int64_t seed,
                   const std::vector<datasets::Trial>& trials, const Retimed* retimed) {
   Searched out{std::move(method), "", std::move(platform), seed, {}};
-  Finalists finalists;
+  std::vector<datasets::Trial> fastest;
   for (const datasets::Trial& trial : trials) {
     const std::string& workload = trial.candidate.workload.text;
     if (out.workload.empty()) out.workload = workload;
     if (out.workload != workload)
       throw base::UserError(out.method,
                             fmt::format("a run of several workloads ({}, {}) is no search", out.workload, workload));
-    finalists.add(trial, finalist_count);
-    out.best_seconds.push_back(finalists.best(retimed));
+    keep_fastest(fastest, {&trial, 1}, finalist_count);
+    out.best_seconds.push_back(best_of(fastest, retimed));
   }
   return out;
 }
 
 std::vector<codegen::Candidate> finalists(const std::vector<datasets::Trial>& trials) {
   std::vector<codegen::Candidate> out;
-  Finalists own;
+  std::vector<datasets::Trial> fastest;
+  std::set<std::uint64_t> known;  // candidates
   for (const datasets::Trial& trial : trials) {
-    if (own.add(trial, finalist_count)) out.push_back(trial.candidate);
+    keep_fastest(fastest, {&trial, 1}, finalist_count);
+    for (const datasets::Trial& one : fastest) {
+      if (known.insert(codegen::hash(one.candidate)).second) out.push_back(one.candidate);
+    }
   }
   return out;
 }

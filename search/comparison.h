@@ -27,7 +27,7 @@ using Retimed = std::unordered_map<std::uint64_t, double>;
 Searched searched(std::string method, std::string platform, std::int64_t seed,
                   const std::vector<datasets::Trial>& trials, const Retimed* retimed = nullptr);
 
-// The candidates that were among so many fastest when they came: all that `searched` looks up in `retimed`.
+// The candidates, each once, that were among so many fastest when they came: all that `searched` looks up in `retimed`.
 std::vector<codegen::Candidate> finalists(const std::vector<datasets::Trial>& trials);
 
 struct MethodSearched {

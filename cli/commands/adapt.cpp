@@ -130,7 +130,7 @@ int adapt(Flags flags, Session& session) {
       .set("workloads", std::move(names))
       .set("platform", platform.name)
       .set("source", tasks::source_of(platform))
-      .set("platform_hash", base::to_hex(base::hash_bytes(platform.yaml)))
+      .set("platform_hash", platform_hash(platform))
       .set("shots", flags.shots)
       .set("model", file_hash(flags.model))
       .set("seed", std::int64_t(session.seed));

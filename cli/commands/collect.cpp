@@ -107,7 +107,7 @@ base::Document request_of(const Flags& flags, const Session& session, const std:
       .set("workloads", std::move(names))
       .set("platform", platform.name)
       .set("source", tasks::source_of(platform))
-      .set("platform_hash", base::to_hex(base::hash_bytes(platform.yaml)))
+      .set("platform_hash", platform_hash(platform))
       .set("explorer", flags.programs.empty() ? flags.explorer : "listed")
       .set("seed", std::int64_t(session.seed));
   if (!flags.programs.empty()) {

@@ -54,6 +54,10 @@ std::string file_hash(const std::filesystem::path& path) {
   return base::to_hex(base::hash_bytes(base::read_file(path)));
 }
 
+std::string platform_hash(const tasks::Platform& platform) {
+  return base::to_hex(base::hash_bytes(platform.yaml));
+}
+
 std::string short_name(std::string_view text) {
   std::string name;
   for (const char c : text) {

@@ -35,6 +35,9 @@ base::Document context_of(const Session& session);
 // Hash of a file's bytes, 16 hex digits.
 std::string file_hash(const std::filesystem::path& path);
 
+// Of all that a platform says of itself: runs on equal ones go on from each other.
+std::string platform_hash(const tasks::Platform& platform);
+
 // Letters, digits and dashes, for names of folders: "matmul-m-64-n-64-k-64". At most 60 characters; longer ones end in
 // a hash.
 std::string short_name(std::string_view text);

@@ -284,7 +284,7 @@ int inspect_run(const Flags& flags, Session& session) {
     if (!best) throw base::UserError(flags.what, fmt::format("no trial of {} is ok", workload.text));
     const tasks::Platform platform =
         tasks::platform_named(flags.platform.empty() ? run.request.at("platform").as_string() : flags.platform);
-    if (base::to_hex(base::hash_bytes(platform.yaml)) != run.request.at("platform_hash").as_string()) {
+    if (platform_hash(platform) != run.request.at("platform_hash").as_string()) {
       session.progress.note(
           fmt::format("{} is described differently today than when this run was made", platform.name));
     }

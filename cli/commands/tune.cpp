@@ -115,7 +115,7 @@ base::Document request_of(const Flags& flags, const Session& session, const code
       .set("workload", workload.text)
       .set("platform", platform.name)
       .set("source", tasks::source_of(platform))
-      .set("platform_hash", base::to_hex(base::hash_bytes(platform.yaml)))
+      .set("platform_hash", platform_hash(platform))
       .set("explorer", flags.explorer)
       .set("batch", flags.batch)
       .set("model", prior.hash)

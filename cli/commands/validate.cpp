@@ -61,7 +61,7 @@ base::Document request_of(const Flags& flags, const Session& session, const task
   base::Document request = base::Document::map();
   request.set("command", fmt::format("platform validate, {}", part))
       .set("platform", platform.name)
-      .set("platform_hash", base::to_hex(base::hash_bytes(platform.yaml)))
+      .set("platform_hash", platform_hash(platform))
       .set("workloads", std::move(names))
       .set("seed", std::int64_t(session.seed));
   flags.space.put(request);

@@ -20,9 +20,9 @@ constexpr Loss default_loss = Loss::squared;
 
 }  // namespace
 
-BoostingSettings training_trees(const LearnerSettings& settings) {
+BoostingSettings training_trees(const LearnerSettings& settings, std::int64_t usual_trees) {
   BoostingSettings out;
-  out.trees = settings.steps > 0 ? settings.steps : default_trees;
+  out.trees = settings.steps > 0 ? settings.steps : usual_trees;
   out.depth = 6;  // 4 orders worse, 8 with half as many trees alike (RESULTS.md)
   out.least_weight = 5;
   out.features = 0.3;
@@ -145,7 +145,7 @@ class GbtLearner final : public Learner {
                                    base::Monitor& monitor) const override {
     require_groups(tasks);
     const Loss loss = settings.loss.value_or(default_loss);
-    const BoostingSettings trees = training_trees(settings);
+    const BoostingSettings trees = training_trees(settings, default_trees);
     ForestState state;
     state.adaptation.loss = loss;
     state.adaptation.descents = chosen_tuning(tasks, loss, trees, monitor);

@@ -59,8 +59,7 @@ std::vector<DecisionForest> train_forests(const TaskSet& tasks, const std::vecto
                                           const LearnerSettings& settings, base::Monitor& monitor) {
   base::Team& team = team_of(settings);
   const std::int64_t count = std::int64_t(platforms.size()), own = (count + team.size() - 1) / team.size();
-  BoostingSettings trees = training_trees(settings);
-  if (settings.steps == 0) trees.trees = default_trees;
+  BoostingSettings trees = training_trees(settings, default_trees);
   trees.threads = std::max(1, settings.threads / int(own));  // more than one where there are fewer platforms
   TreeCount counting(monitor, own * trees.trees);
   return base::divided(team, count, settings.threads, [&](std::int64_t s) {

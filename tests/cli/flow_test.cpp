@@ -401,6 +401,7 @@ TEST_F(Flow, TrainsOnFromAModelAndWritesLosses) {
   json_of({"train", file("v2.h5"), "--learner", "ridge", "--out", file("first.h5"), "--steps", "20", "--hidden", "8",
            "--losses", file("losses.csv"), "--card", file("more.md")});
   EXPECT_NE(graft({"inspect", file("first.h5")}).out.find("Judged by nobody."), std::string::npos);
+  EXPECT_EQ(graft({"train", file("v2.h5"), "--out", file("never.h5"), "--card", file("nowhere.md")}).exit_code, 2);
   const std::string losses = base::read_file(file("losses.csv"));
   EXPECT_TRUE(losses.starts_with("stage,step,loss\n")) << losses.substr(0, 80);
   EXPECT_NE(losses.find("training for native:v2"), std::string::npos) << losses.substr(0, 200);
