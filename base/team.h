@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <string>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -15,6 +16,22 @@
 
 namespace graft::base {
 
+// Bytes of every rank, by rank.
+class Gathered {
+ public:
+  // Of so many bytes each, of no set content.
+  explicit Gathered(std::span<const std::size_t> lengths);
+
+  std::string_view operator[](int rank) const { return parts_[std::size_t(rank)]; }
+  auto begin() const { return parts_.begin(); }
+  auto end() const { return parts_.end(); }
+  char* to(int rank) { return bytes_.get() + (parts_[std::size_t(rank)].data() - bytes_.get()); }
+
+ private:
+  std::unique_ptr<char[]> bytes_;  // of all, one behind the other
+  std::vector<std::string_view> parts_;
+};
+
 class Team {
  public:
   virtual ~Team() = default;
@@ -22,7 +39,7 @@ class Team {
   virtual int size() const { return 1; }
   // Everyone's bytes, by rank. All ranks call it equally often and in the same order, from one thread at a time; waits
   // for all. When a rank is gone, MPI ends the program.
-  virtual std::vector<std::string> gather(std::string_view own) { return {std::string(own)}; }
+  virtual Gathered gather(std::string_view own);
 };
 
 // The ranks of an MPI program that this process was started as one of. Once in a process.
@@ -39,14 +56,20 @@ auto divided(Team& team, std::int64_t count, int threads, const Work& work) {
   if (size == 1) return out;
   BytesOut bytes;
   for (std::int64_t i = rank; i < count; i += size) bytes(out[std::size_t(i)]);
-  const std::vector<std::string> all = team.gather(bytes.bytes());
+  const Gathered all = team.gather(bytes.bytes());
   for (std::int64_t r = 0; r < size; ++r) {
     if (r == rank) continue;
-    BytesIn others(all[std::size_t(r)]);
+    BytesIn others(all[int(r)]);
     for (std::int64_t i = r; i < count; i += size) others(out[std::size_t(i)]);
   }
   return out;
 }
+
+// The sum of work(i) for 0 <= i < count, vectors of one length; each is made by one rank, which uses up to `threads`
+// threads. The second half of what is left is added to the first, upon and upon, which gives everyone the same bits for
+// any number of ranks and threads; of 2, 4, 8, .. ranks each sends one vector only.
+std::vector<float> summed(Team& team, std::int64_t count, int threads,
+                          const std::function<std::vector<float>(std::int64_t)>& work);
 
 // The wish of one rank to stop is that of all. They ask equally often: a question waits for all.
 class TeamMonitor final : public Monitor {

@@ -51,7 +51,7 @@ void TrainingRecord::share(base::Team& team) {
       own.set(stage, std::move(list));
     }
   }
-  for (const std::string& text : team.gather(own.to_json())) {
+  for (const std::string_view text : team.gather(own.to_json())) {
     const base::Document of_rank = base::parse_json(text, "losses of a rank");
     for (const auto& [stage, values] : of_rank.as_map()) {
       std::vector<float> list;

@@ -60,9 +60,9 @@ class DividedMeasurer final : public Measurer {
     if (!share.empty()) own_->measure(share, note, undisturbed);
 
     std::vector<Measured> out(candidates.size());
-    const std::vector<std::string> answers = team_.gather(results.to_json());
+    const base::Gathered answers = team_.gather(results.to_json());
     for (std::size_t r = 0; r < size; ++r) {
-      const base::Document answer = base::parse_json(answers[r], fmt::format("answer of rank {}", r));
+      const base::Document answer = base::parse_json(answers[int(r)], fmt::format("answer of rank {}", r));
       std::size_t i = r;
       for (const base::Document& result : answer.as_list()) {
         if (i >= out.size()) break;

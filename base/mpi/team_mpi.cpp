@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/team.h"
@@ -28,20 +29,20 @@ class MpiTeam final : public Team {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  std::vector<std::string> gather(std::string_view own) override {
-    if (own.size() > std::size_t(std::numeric_limits<int>::max()))  // MPI counts in int
-      throw Failure("a rank has more than MPI can send at once");
-    const int length = int(own.size());
-    std::vector<int> lengths(static_cast<std::size_t>(size_));
-    MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD);
-    std::vector<std::string> out;
-    for (const int each : lengths) out.emplace_back(std::size_t(each), '\0');
-    own.copy(out[std::size_t(rank_)].data(), own.size());
-    std::vector<MPI_Request> sent(lengths.size());
-    for (int r = 0; r < size_; ++r)
-      MPI_Ibcast(out[std::size_t(r)].data(), lengths[std::size_t(r)], MPI_BYTE, r, MPI_COMM_WORLD,
-                 &sent[std::size_t(r)]);
-    MPI_Waitall(size_, sent.data(), MPI_STATUSES_IGNORE);
+  Gathered gather(std::string_view own) override {
+    const std::size_t length = own.size();
+    std::vector<std::size_t> lengths(static_cast<std::size_t>(size_));
+    MPI_Allgather(&length, sizeof length, MPI_BYTE, lengths.data(), sizeof length, MPI_BYTE, MPI_COMM_WORLD);
+    if (std::accumulate(lengths.begin(), lengths.end(), std::size_t(0)) > std::size_t(std::numeric_limits<int>::max()))
+      throw Failure("the ranks have more than MPI, which counts in int, can exchange at once");
+    Gathered out(lengths);
+    std::vector<int> counts, begins;
+    for (int r = 0; r < size_; ++r) {
+      counts.push_back(int(out[r].size()));
+      begins.push_back(int(out[r].data() - out[0].data()));
+    }
+    MPI_Allgatherv(own.data(), int(length), MPI_BYTE, out.to(0), counts.data(), begins.data(), MPI_BYTE,
+                   MPI_COMM_WORLD);
     return out;
   }
 

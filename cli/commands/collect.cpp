@@ -192,10 +192,10 @@ class TeamRun {
   TeamRun(base::Team& team, const std::filesystem::path& folder, const base::Document& request,
           const base::Document& context) {
     if (team.rank() == 0) run_.emplace(folder, request, context);
-    const std::string kept = team.gather(team.rank() == 0 && team.size() > 1 ? search::packed_run(folder) : "").front();
+    const base::Gathered kept = team.gather(team.rank() == 0 && team.size() > 1 ? search::packed_run(folder) : "");
     if (team.rank() == 0) return;
     copy_.emplace();
-    search::unpack_run(kept, copy_->path());
+    search::unpack_run(kept[0], copy_->path());
     run_.emplace(copy_->path(), request, context);
   }
   search::RunDirectory& get() { return *run_; }
@@ -337,8 +337,8 @@ void check_ranks(const tasks::Platform& platform, Session& session) {
   std::set<std::string> hosts;
   utsname system{};
   ::uname(&system);
-  for (const std::string& host : session.team.gather(system.nodename)) {
-    if (!hosts.insert(host).second)
+  for (const std::string_view host : session.team.gather(system.nodename)) {
+    if (!hosts.emplace(host).second)
       session.progress.note(
           fmt::format("several ranks on {}: their times disturb each other; use --map-by node", host));
   }

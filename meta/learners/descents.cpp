@@ -34,7 +34,7 @@ void try_descents(const Network& network, const Trained& trained, std::span<cons
     base::Stream stream(settings.seed, "fine-tuning trial", std::uint64_t(number / shots));
     std::vector<Selection> support, query;
     for (const PreparedGroup& group : held_out) {
-      std::vector<std::int64_t> rows = stream.choose(group.programs.programs(), group.programs.programs());
+      std::vector<std::int64_t> rows = stream.choose(group.programs->programs(), group.programs->programs());
       const auto cut = std::min<std::ptrdiff_t>(descent_shots[shot], std::ptrdiff_t(rows.size()) / 2);
       const auto end = std::min<std::ptrdiff_t>(cut + query_rows, std::ptrdiff_t(rows.size()));
       support.push_back({&group, {rows.begin(), rows.begin() + cut}});

@@ -88,7 +88,7 @@ void train_heads(const Network& network, Embedding& embedding, std::span<const P
     for (const std::int64_t g : drawn) {
       const PreparedGroup& group = groups[std::size_t(g)];
       selections.push_back(
-          {&group, stream.choose(group.programs.programs(), settings.rows_per_step / std::int64_t(drawn.size()))});
+          {&group, stream.choose(group.programs->programs(), settings.rows_per_step / std::int64_t(drawn.size()))});
       offset_of_row.insert(offset_of_row.end(), selections.back().programs.size(),
                            head_of[std::size_t(g)] * std::size_t(width));
     }
@@ -171,8 +171,8 @@ class EpisodicLearner final : public Learner {
     stage.steps = settings.steps > 0 ? settings.steps : episode_steps;
     run(stage, changing, [&](std::int64_t step) {
       const Head prior = prior_of(kind_, embedding.heads, log_scale.front());
-      // Of each task: by theta, by the mean, by the scale, and the loss.
-      const auto parts = base::divided(team_of(settings), tasks_per_step, settings.threads, [&](std::int64_t t) {
+      // The mean over tasks: by theta, by the prior's mean, by its scale, and of the loss.
+      std::vector<float> mean = base::summed(team_of(settings), tasks_per_step, settings.threads, [&](std::int64_t t) {
         base::Stream stream(settings.seed, stage.name, std::uint64_t(step * tasks_per_step + t));
         const Episode task = draw_episode(platforms, loss, stream);
         EmbeddingGradient<float> part = embedding_gradient<float>(*network, embedding.theta, prior, task.support,
@@ -182,21 +182,17 @@ class EpisodicLearner final : public Learner {
         part.theta.push_back(part.query_loss);
         return std::move(part.theta);
       });
-      std::vector<float> by_theta(embedding.theta.size(), 0.0f), by_mean(embedding.heads.size(), 0.0f), by_scale{0.0f};
-      const float share = 1.0f / float(tasks_per_step);
-      float query_loss = 0;
-      for (const std::vector<float>& part : parts) {
-        query_loss += share * part.back();
-        for (std::size_t i = 0; i < by_theta.size(); ++i) by_theta[i] += share * part[i];
-        for (std::size_t i = 0; i < by_mean.size(); ++i) by_mean[i] += share * part[by_theta.size() + i];
-        by_scale[0] += share * part[by_theta.size() + by_mean.size()];
-      }
+      for (float& value : mean) value /= float(tasks_per_step);
+      const std::span all(mean);
+      const std::span by_theta = all.first(embedding.theta.size());
+      const std::span by_mean = all.subspan(by_theta.size(), embedding.heads.size());
+      const std::span by_scale = all.subspan(by_theta.size() + by_mean.size(), 1);
       const double left = 1 - double(step) / double(stage.steps);
       clip(by_theta);
       adam.step(embedding.theta, by_theta, 3e-4 * left);
       mean_adam.step(embedding.heads, by_mean, 3e-4 * left);
       scale_adam.step(log_scale, by_scale, 0.03 * left);
-      return query_loss;
+      return mean.back();
     });
     return make_embedding_model({embedding.shape, start.normalisation, std::move(embedding.theta),
                                  prior_of(kind_, embedding.heads, log_scale.front())});

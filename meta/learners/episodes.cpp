@@ -13,8 +13,8 @@ Episode draw_episode(std::span<const PlatformGroups> platforms, Loss loss, base:
   const std::int64_t shots = episode_shots[std::size_t(stream.below(std::int64_t(std::size(episode_shots))))];
   for (const std::int64_t g : stream.choose(std::int64_t(own.size()), most_groups)) {
     const PreparedGroup& group = *own[std::size_t(g)];
-    const std::int64_t cut = std::min(shots, group.programs.programs() / 2);
-    const std::vector<std::int64_t> rows = stream.choose(group.programs.programs(), cut + query_rows);
+    const std::int64_t cut = std::min(shots, group.programs->programs() / 2);
+    const std::vector<std::int64_t> rows = stream.choose(group.programs->programs(), cut + query_rows);
     out.support_rows.push_back({&group, {rows.begin(), rows.begin() + cut}});
     out.query_rows.push_back({&group, {rows.begin() + cut, rows.end()}});
   }

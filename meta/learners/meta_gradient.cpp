@@ -123,26 +123,21 @@ class MetaGradientLearner final : public Learner {
       const double progress = double(step) / double(stage.steps), left = 1 - progress;
       const OuterRule rule = meta_.anneals && progress < 0.3 ? OuterRule::first_order : meta_.rule;
       const std::vector<double> step_weights = weights_of_steps(meta_, progress);
-      // Of each task: by theta, by the rates, and the loss.
-      const auto parts = base::divided(team_of(settings), meta_.tasks_per_step, settings.threads, [&](std::int64_t t) {
-        base::Stream stream(settings.seed, name, std::uint64_t(step * meta_.tasks_per_step + t));
-        const Episode task = draw_episode(platforms, loss_of(settings), stream);
-        MetaGradient<float> part = meta_gradient<float>(network, rule, out.rates, out.theta, task.support, task.query,
-                                                        step_weights, learns_rates);
-        part.theta.insert(part.theta.end(), part.rates.begin(), part.rates.end());
-        part.theta.push_back(part.query_loss);
-        return std::move(part.theta);
-      });
-      // Summed in order, so that the number of threads and ranks changes nothing.
-      std::vector<float> gradient(out.theta.size(), 0.0f);
-      std::vector<float> by_rates(learns_rates == ByRates::yes ? rates.size() : 0, 0.0f);
-      const float weight = 1.0f / float(meta_.tasks_per_step);
-      float loss = 0;
-      for (const std::vector<float>& part : parts) {
-        loss += weight * part.back();
-        for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += weight * part[i];
-        for (std::size_t i = 0; i < by_rates.size(); ++i) by_rates[i] += weight * part[gradient.size() + i];
-      }
+      // The mean over tasks: by theta, by the rates, and of the loss.
+      std::vector<float> mean =
+          base::summed(team_of(settings), meta_.tasks_per_step, settings.threads, [&](std::int64_t t) {
+            base::Stream stream(settings.seed, name, std::uint64_t(step * meta_.tasks_per_step + t));
+            const Episode task = draw_episode(platforms, loss_of(settings), stream);
+            MetaGradient<float> part = meta_gradient<float>(network, rule, out.rates, out.theta, task.support,
+                                                            task.query, step_weights, learns_rates);
+            part.theta.insert(part.theta.end(), part.rates.begin(), part.rates.end());
+            part.theta.push_back(part.query_loss);
+            return std::move(part.theta);
+          });
+      for (float& value : mean) value /= float(meta_.tasks_per_step);
+      const std::span gradient(mean.data(), out.theta.size());
+      const std::span by_rates = std::span(mean).subspan(gradient.size(), mean.size() - gradient.size() - 1);
+      const float loss = mean.back();
       for (const ParameterBlock& block : network.layout()) {  // a context begins at 0 for every task
         if (block.context) std::fill_n(gradient.begin() + block.offset, block.size, 0.0f);
       }
@@ -159,7 +154,7 @@ class MetaGradientLearner final : public Learner {
   }
 
   // Rates that are 0 for what does not adapt stay 0.
-  void move_rates(const Network& network, Adam& adam, std::vector<float>& rates, std::vector<float>& gradient,
+  void move_rates(const Network& network, Adam& adam, std::vector<float>& rates, std::span<float> gradient,
                   double left) const {
     if (meta_.rates == LearnedRates::none) return;
     if (meta_.rates == LearnedRates::per_parameter) {

@@ -44,7 +44,7 @@ void run(const Stage& stage, std::span<const Changing> changing, const std::func
     if (const auto known = stage.record->checkpoint(key)) first = resume(*known, changing, losses);
   }
   if (stage.team != nullptr) {
-    for (const std::string& other : stage.team->gather(std::to_string(first))) {
+    for (const std::string_view other : stage.team->gather(std::to_string(first))) {
       if (other != std::to_string(first))
         throw base::Failure("ranks found different checkpoints: their folder must be the same one for all");
     }

@@ -16,7 +16,8 @@ namespace graft::meta {
 std::vector<PreparedGroup> prepared(const Normalisation& normalisation, std::span<const Examples> groups) {
   std::vector<PreparedGroup> out;
   for (const Examples& group : groups) {
-    out.push_back({group.platform, normalisation.apply(group.features), group.log_seconds});
+    auto programs = std::make_shared<const features::Encoded>(normalisation.apply(group.features));
+    out.push_back({group.platform, std::move(programs), group.log_seconds});
   }
   return out;
 }
@@ -26,7 +27,7 @@ Batch<float> batch_of(Loss loss, std::span<const Selection> selections) {
   std::vector<double> log_seconds;
   std::vector<std::int64_t> sizes;
   for (const Selection& selection : selections) {
-    features::append(all, features::chosen(selection.group->programs, selection.programs));
+    features::append(all, features::chosen(*selection.group->programs, selection.programs));
     for (const std::int64_t p : selection.programs) log_seconds.push_back(selection.group->log_seconds[std::size_t(p)]);
     sizes.push_back(std::int64_t(selection.programs.size()));
   }
@@ -50,10 +51,10 @@ void train_pooled(const Network& network, std::vector<float>& theta, std::span<c
     for (std::size_t i = 0; i < drawn.size(); ++i) {
       const PreparedGroup& group = groups[std::size_t(drawn[i])];
       selections[i % selections.size()].push_back(
-          {&group, stream.choose(group.programs.programs(), settings.rows_per_step / std::int64_t(drawn.size()))});
+          {&group, stream.choose(group.programs->programs(), settings.rows_per_step / std::int64_t(drawn.size()))});
     }
-    // Of each part: the sum over its groups of the loss by theta and of the loss, and how many groups count.
-    const auto sums = base::divided(team, parts, stage.threads, [&](std::int64_t part) {
+    // Over all groups that count: the sum of the loss by theta and of the loss, and how many they are.
+    std::vector<float> total = base::summed(team, parts, stage.threads, [&](std::int64_t part) {
       const Batch<float> batch = batch_of(settings.loss, selections[std::size_t(part)]);
       std::vector<float> sum(theta.size());
       float loss = 0;
@@ -64,10 +65,6 @@ void train_pooled(const Network& network, std::vector<float>& theta, std::span<c
       sum.push_back(counted);
       return sum;
     });
-    std::vector<float> total(theta.size() + 2, 0.0f);
-    for (const std::vector<float>& sum : sums) {
-      for (std::size_t i = 0; i < total.size(); ++i) total[i] += sum[i];
-    }
     const float share = total.back() > 0 ? 1 / total.back() : 0;
     for (float& value : total) value *= share;
     const double rate = settings.rate * 0.5 * (1 + std::cos(std::numbers::pi * double(step) / double(settings.steps)));
@@ -110,9 +107,10 @@ NetworkShape fitting_shape(const NetworkShape& shape, std::span<const PreparedGr
     for (std::size_t g = 0; g < platform.groups.size(); ++g) {
       const PreparedGroup& group = *platform.groups[g];
       const std::vector<std::int64_t> order =
-          base::Stream(settings.seed, "rows to fit", g).choose(group.programs.programs(), group.programs.programs());
+          base::Stream(settings.seed, "rows to fit", g).choose(group.programs->programs(), group.programs->programs());
       const auto cut = std::ptrdiff_t(order.size() * 4 / 5);
-      known.push_back({group.platform, features::chosen(group.programs, {order.begin(), order.begin() + cut}), {}});
+      auto programs = features::chosen(*group.programs, {order.begin(), order.begin() + cut});
+      known.push_back({group.platform, std::make_shared<const features::Encoded>(std::move(programs)), {}});
       for (std::ptrdiff_t i = 0; i < cut; ++i)
         known.back().log_seconds.push_back(group.log_seconds[order[std::size_t(i)]]);
       left_out.push_back({&group, {order.begin() + cut, order.end()}});
@@ -138,7 +136,7 @@ NetworkShape fitting_shape(const NetworkShape& shape, std::span<const PreparedGr
 }
 
 double rank_correlation_of(const Network& network, std::span<const float> theta, const Selection& rows) {
-  const features::Encoded programs = features::chosen(rows.group->programs, rows.programs);
+  const features::Encoded programs = features::chosen(*rows.group->programs, rows.programs);
   std::vector<double> log_seconds;
   for (const std::int64_t p : rows.programs) log_seconds.push_back(rows.group->log_seconds[std::size_t(p)]);
   std::vector<float> scores(rows.programs.size());

@@ -18,7 +18,7 @@ namespace graft::meta {
 // Groups of a task set with their features normalised once.
 struct PreparedGroup {
   std::string platform;
-  features::Encoded programs;  // normalised
+  std::shared_ptr<const features::Encoded> programs;  // normalised; copies of the group share them
   std::vector<double> log_seconds;
 };
 std::vector<PreparedGroup> prepared(const Normalisation& normalisation, std::span<const Examples> groups);

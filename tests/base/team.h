@@ -24,10 +24,13 @@ inline void as_team(int size, const std::function<void(Team&)>& part) {
     Member(Shared& shared, int rank) : shared_(shared), rank_(rank) {}
     int rank() const override { return rank_; }
     int size() const override { return int(shared_.texts.size()); }
-    std::vector<std::string> gather(std::string_view own) override {
+    Gathered gather(std::string_view own) override {
       shared_.texts[std::size_t(rank_)] = own;
       shared_.barrier.arrive_and_wait();
-      std::vector<std::string> all = shared_.texts;
+      std::vector<std::size_t> lengths;
+      for (const std::string& text : shared_.texts) lengths.push_back(text.size());
+      Gathered all(lengths);
+      for (int r = 0; r < size(); ++r) shared_.texts[std::size_t(r)].copy(all.to(r), lengths[std::size_t(r)]);
       shared_.barrier.arrive_and_wait();
       return all;
     }

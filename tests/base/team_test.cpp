@@ -17,7 +17,8 @@ TEST(Team, AloneIsATeam) {
   Team alone;
   EXPECT_EQ(alone.rank(), 0);
   EXPECT_EQ(alone.size(), 1);
-  EXPECT_EQ(alone.gather("x"), std::vector<std::string>{"x"});
+  EXPECT_EQ(alone.gather("x")[0], "x");
+  EXPECT_EQ(alone.gather("")[0], "");
   const auto all = divided(alone, 3, 2, squares);
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[2], (std::vector<float>{20, 21}));
@@ -39,6 +40,52 @@ TEST(Team, EveryoneGetsAllAndEachPieceIsMadeOnce) {
       });
       for (std::int64_t i = 0; i < count; ++i) EXPECT_EQ(made[std::size_t(i)], 1);
     }
+  }
+}
+
+// Numbers whose sum depends on the order that they are added up in.
+std::vector<float> thirds(std::int64_t i) {
+  return {1e6f / float(i + 3), -1.0f / float(i + 1), float(i) * 1e-7f};
+}
+
+TEST(Summed, HasTheSameBitsForAnyNumberOfRanksAndThreads) {
+  Team alone;
+  EXPECT_TRUE(summed(alone, 0, 1, thirds).empty());
+  EXPECT_EQ(summed(alone, 1, 1, thirds), thirds(0));
+  for (const std::int64_t count : {0, 1, 2, 5, 8, 13}) {
+    const std::vector<float> one = summed(alone, count, 1, thirds);
+    EXPECT_EQ(summed(alone, count, 3, thirds), one);
+    for (const int size : {2, 3, 4}) {
+      test::as_team(size,
+                    [&](Team& team) { EXPECT_EQ(summed(team, count, 2, thirds), one) << count << " on " << size; });
+    }
+    if (one.empty()) continue;
+    double sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) sum += double(thirds(i)[0]);
+    EXPECT_NEAR(one[0], sum, 1e-6 * sum);
+  }
+}
+
+// Of as many ranks as are a power of two each sends one vector.
+TEST(Summed, SendsOneVectorForARank) {
+  class Counting final : public Team {
+   public:
+    explicit Counting(Team& team) : team_(team) {}
+    int rank() const override { return team_.rank(); }
+    int size() const override { return team_.size(); }
+    Gathered gather(std::string_view own) override {
+      EXPECT_EQ(own.size(), 3 * sizeof(float));
+      return team_.gather(own);
+    }
+
+   private:
+    Team& team_;
+  };
+  for (const int size : {2, 4}) {
+    test::as_team(size, [&](Team& team) {
+      Counting counting(team);
+      summed(counting, 8, 1, thirds);
+    });
   }
 }
 
