@@ -3,8 +3,12 @@
 "maml meta-step". 164-256-256-1, 5 inner steps, 8 tasks of 16 + 256 programs, pairwise logistic rank loss, exact second
 order. Prints milliseconds and programs per second; the argument is the number of threads.
 """
+import os
 import sys
 import time
+
+THREADS = sys.argv[1] if len(sys.argv) > 1 else "1"
+os.environ.update(OMP_NUM_THREADS=THREADS, OPENBLAS_NUM_THREADS=THREADS)  # OpenBLAS has threads of its own
 
 import torch
 
@@ -39,7 +43,7 @@ def meta_gradient(parameters, tasks):
 
 
 def main():
-    torch.set_num_threads(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
+    torch.set_num_threads(int(THREADS))
     torch.manual_seed(1)
     shapes = [(INPUTS, HIDDEN), (HIDDEN,), (HIDDEN, HIDDEN), (HIDDEN,), (HIDDEN, 1), (1,)]
     parameters = [

@@ -19,6 +19,7 @@
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+#include <dlfcn.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -250,9 +251,17 @@ class TorchTreeGru final : public TorchNetwork<T> {
   }
 };
 
+// Parallelism belongs to the tasks around. LibTorch's number of threads is not OpenBLAS's, which has threads of its
+// own.
+void use_one_thread() {
+  at::set_num_threads(1);
+  void* const found = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");  // null: another BLAS
+  if (found != nullptr) reinterpret_cast<void (*)(int)>(found)(1);
+}
+
 template <class T>
 NetworkOf<T>* make(const NetworkShape& shape, const std::vector<ParameterBlock>& layout, bool cuda) {
-  at::set_num_threads(1);  // parallelism belongs to the tasks around
+  use_one_thread();
   const c10::Device device(cuda ? c10::kCUDA : c10::kCPU);
   if (shape.kind == NetworkKind::treegru) return new TorchTreeGru<T>(shape, layout, device);
   return new TorchMlp<T>(shape, layout, device);
