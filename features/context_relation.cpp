@@ -13,6 +13,7 @@
 #include "codegen/program/analysis.h"
 #include "features/around.h"
 #include "features/declared.h"
+#include "features/registers.h"
 
 namespace graft::features {
 namespace {
@@ -266,51 +267,6 @@ class Contexts {
 };
 
 // --- the program as a whole
-
-// The register buffers: each is alive from the first store of run that uses it to the last.
-class Registers {
- public:
-  explicit Registers(const LoopProgram& program) : program_(program), use_of_(program.buffers.size(), -1) {}
-
-  // position: of the store in run. lanes: extent of the vector loop that moves the access, 1 without.
-  void add(std::size_t position, int buffer, std::int64_t lanes) {
-    int& use = use_of_[std::size_t(buffer)];
-    if (use < 0) {
-      use = int(uses_.size());
-      uses_.push_back({.first = position, .elements = double(program_.buffers[std::size_t(buffer)].elements())});
-    }
-    uses_[std::size_t(use)].last = position;
-    uses_[std::size_t(use)].lanes = std::max(uses_[std::size_t(use)].lanes, lanes);
-  }
-
-  struct Most {
-    double elements = 0, vectors = 0;
-  };
-  Most alive_together() const {
-    Most most;
-    for (const Use& at : uses_) {  // the most are alive where one begins
-      Most alive;
-      for (const Use& use : uses_) {
-        if (use.first > at.first || use.last < at.first) continue;
-        alive.elements += use.elements;
-        alive.vectors += std::ceil(use.elements / double(use.lanes));
-      }
-      most.elements = std::max(most.elements, alive.elements);
-      most.vectors = std::max(most.vectors, alive.vectors);
-    }
-    return most;
-  }
-
- private:
-  struct Use {
-    std::size_t first = 0, last = 0;
-    double elements = 0;
-    std::int64_t lanes = 1;
-  };
-  const LoopProgram& program_;
-  std::vector<int> use_of_;  // by buffer, -1: not met
-  std::vector<Use> uses_;
-};
 
 struct Totals {
   double add = 0, mul = 0, div = 0, compare = 0, special = 0;

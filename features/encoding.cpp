@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <numeric>
 #include <utility>
@@ -34,8 +35,10 @@ const std::vector<Encoding>& encodings() {
                                columns()};
     const std::size_t alone = list.size();
     for (std::size_t e = 0; e < alone; ++e) {
-      if (list[e].shape == Shape::row) list.push_back(with_target_facts(list[e]));
+      if (list[e].shape == Shape::row) list.push_back(joined(list[e], target_facts()));
     }
+    list.push_back(on_target());
+    list.push_back(joined(context_relation(), on_target()));
     return list;
   }();
   return all;
@@ -68,6 +71,26 @@ Encoding encoding_of(std::string name, std::string description, Shape shape, std
                      std::function<Encoded(const Subject& subject)> encode) {
   const std::uint64_t hash = hash_of(name, version, features);
   return {std::move(name), std::move(description), shape, std::move(features), hash, std::move(encode)};
+}
+
+Encoding joined(const Encoding& encoding, const Encoding& other) {
+  assert(encoding.shape == Shape::row && other.shape == Shape::row);
+  Encoding both;
+  both.name = encoding.name + "+" + other.name;
+  both.description = encoding.description + "; and " + other.description;
+  both.features = encoding.features;
+  both.features.insert(both.features.end(), other.features.begin(), other.features.end());
+  // Also another one when the values of what it is made of change.
+  both.hash = base::hash_combine(base::hash_combine(base::hash_bytes(both.name), encoding.hash), other.hash);
+  both.needs_program = encoding.needs_program || other.needs_program;
+  both.encode = [first = encoding.encode, second = other.encode](const Subject& subject) {
+    const base::Matrix left = std::move(first(subject).rows), right = std::move(second(subject).rows);
+    base::Matrix row(1, left.columns + right.columns);
+    std::copy(right.values.begin(), right.values.end(),
+              std::copy(left.values.begin(), left.values.end(), row.values.begin()));
+    return one_row_each(std::move(row));
+  };
+  return both;
 }
 
 Encoded one_row_each(base::Matrix rows) {

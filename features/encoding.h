@@ -67,6 +67,9 @@ struct Encoding {
   std::function<Encoded(const Subject& subject)> encode;  // of one program
   bool needs_program = true;  // false: looks at nothing but the candidate, so rows of tables have this encoding, too
 };
+// Two encodings of one row a program as one, NAME+OTHER: the other's columns behind.
+Encoding joined(const Encoding& encoding, const Encoding& other);
+
 // Of an encoding's name, the version of what it computes (raised when values change though the list does not) and its
 // list. A model keeps it, and is refused where it is another one.
 std::uint64_t hash_of(std::string_view name, int version, std::span<const Feature> features);

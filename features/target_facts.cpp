@@ -1,10 +1,9 @@
 #include "features/target_facts.h"
 
-#include <algorithm>
-#include <cassert>
 #include <optional>
+#include <utility>
+#include <vector>
 
-#include "base/hash.h"
 #include "features/declared.h"
 
 namespace graft::features {
@@ -41,24 +40,17 @@ void write_facts(const codegen::Target& target, std::span<float> out) {
 
 }  // namespace
 
-Encoding with_target_facts(const Encoding& encoding) {
-  assert(encoding.shape == Shape::row);
-  Encoding both;
-  both.name = encoding.name + "+facts";
-  both.description = encoding.description + "; and the target's data sheet";
-  both.features = encoding.features;
-  declare(both.features, "target.", facts);
-  // Also another one when the values of what it is made of change.
-  both.hash = base::hash_combine(encoding.hash, hash_of(both.name, version, both.features));
-  both.needs_program = encoding.needs_program;
-  both.encode = [encode = encoding.encode](const Subject& subject) {
-    const base::Matrix own = std::move(encode(subject).rows);
-    base::Matrix row(1, own.columns + OfTarget::count);
-    std::copy(own.values.begin(), own.values.end(), row.values.begin());
-    if (subject.target != nullptr) write_facts(*subject.target, row.row(0).subspan(std::size_t(own.columns)));
-    return one_row_each(std::move(row));
-  };
-  return both;
+Encoding target_facts() {
+  std::vector<Feature> features;
+  declare(features, "target.", facts);
+  Encoding out = encoding_of("facts", "the target's data sheet", Shape::row, std::move(features), version,
+                             [](const Subject& subject) {
+                               base::Matrix row(1, OfTarget::count);
+                               if (subject.target != nullptr) write_facts(*subject.target, row.row(0));
+                               return one_row_each(std::move(row));
+                             });
+  out.needs_program = false;
+  return out;
 }
 
 }  // namespace graft::features

@@ -6,8 +6,8 @@
 
 namespace graft::features {
 
-// The encoding, which has one row a program, with the target's facts behind its own columns; it is named NAME+facts.
+// The target's facts, the same for all of its programs: they say something behind another encoding's columns only.
 // All 0 without a target.
-Encoding with_target_facts(const Encoding& encoding);
+Encoding target_facts();
 
 }  // namespace graft::features

@@ -12,9 +12,8 @@ namespace {
 
 using test::count;
 
-test::Values encoded(const std::string& text, const codegen::Target& target) {
+test::Values encoded(const std::string& text, const codegen::Target& target, const Encoding& encoding = analytic()) {
   const codegen::LoopProgram program = codegen::parse_program(text, "p");
-  const Encoding encoding = analytic();
   return test::rows_of(encoding, encoding.encode({.program = &program, .target = &target})).front();
 }
 
@@ -50,6 +49,62 @@ TEST(Analytic, TiledMatmulByHand) {
   EXPECT_EQ(count(encoded(codegen::test::tiled, target), "arithmetic"), 256 + 16);
   target.threads = 3;
   EXPECT_EQ(count(encoded(codegen::test::tiled, target), "arithmetic"), 256 + 16);
+}
+
+// The same program and caches. acc is eight vectors of 8 floats; k begins 4 times and fits into the first cache with
+// 1024 of the sum's executions in it, the loop at the end with 64; i.0 fits into the second one with all 4096 and 256.
+TEST(OnTarget, TiledMatmulByHand) {
+  codegen::Target target;
+  target.vector_bits = 256;
+  target.vector_registers = 16;
+  target.l1_bytes = 2048;
+  target.l2_bytes = 4096;
+  const auto values = encoded(codegen::test::tiled, target, on_target());
+  const auto analytic_values = encoded(codegen::test::tiled, target);
+  for (const auto& [name, number] : analytic_values) EXPECT_EQ(test::value(values, name), number) << name;
+  const auto ratio = [](double a, double b) { return float(std::log2(a / b)); };
+  const std::pair<std::string, float> expected[] = {{"cycles_share", ratio(336 + 1, 544 + 1)},
+                                                    {"memory_share", ratio(416 + 1, 544 + 1)},
+                                                    {"control_share", ratio(70 + 1, 544 + 1)},
+                                                    {"l1_share", ratio(96 + 1, 544 + 1)},
+                                                    {"l2_share", ratio(56 + 1, 544 + 1)},
+                                                    {"l3_share", ratio(1, 544 + 1)},
+                                                    {"lanes_lost", 0},
+                                                    {"registers_share", ratio(8 + 1, 16)},
+                                                    {"l1_reuse", (4096 * 10 + 256 * 6) / 4352.0f},
+                                                    {"l2_reuse", (4096 * 12 + 256 * 8) / 4352.0f},
+                                                    {"l3_reuse", 0},
+                                                    {"l1_footprint", ratio(56 * 64 + 1, 2048)},
+                                                    {"l2_footprint", ratio(56 * 64 + 1, 4096)},
+                                                    {"l3_footprint", 0}};
+  for (const auto& [name, number] : expected) EXPECT_NEAR(test::value(values, name), number, 1e-5) << name;
+  EXPECT_EQ(count(values, "registers_wanted"), 8);
+  EXPECT_EQ(count(values, "single_elements"), 0);
+  // B, C, A
+  const std::pair<int, int> lines[] = {{4 * 16, 32}, {4 * 4, 16}, {4 * 4, 8}, {0, 0}, {0, 0}};
+  for (int b = 0; b < 5; ++b) {
+    EXPECT_EQ(count(values, fmt::format("b{}.l1_lines", b)), lines[b].first) << b;
+    EXPECT_EQ(count(values, fmt::format("b{}.l2_lines", b)), lines[b].second) << b;
+    EXPECT_EQ(count(values, fmt::format("b{}.l3_lines", b)), 0) << b;
+  }
+}
+
+TEST(OnTarget, CountsEmptyLanesAndSingleElements) {
+  using codegen::test::replaced;
+  codegen::Target target;
+  target.vector_bits = 1024;  // 32 floats, of which the loop fills 16
+  auto values = encoded(codegen::test::tiled, target, on_target());
+  EXPECT_NEAR(test::value(values, "lanes_lost"), std::log2((256 + 16 + 1) / (128 + 8 + 1.0)), 1e-5);
+  EXPECT_EQ(count(values, "registers_wanted"), 4);
+  const std::string turned = replaced(replaced(codegen::test::tiled, "C f32 [8,32]", "C f32 [32,8]"),
+                                      "C[4*i.0 + i.1,16*j.0 + j.v]", "C[16*j.0 + j.v,4*i.0 + i.1]");
+  EXPECT_EQ(count(encoded(turned, target, on_target()), "single_elements"), 8 * 32);
+  // Without a target: one lane, 16 registers, no caches.
+  const codegen::LoopProgram program = codegen::parse_program(codegen::test::tiled, "p");
+  values = test::rows_of(on_target(), on_target().encode({.program = &program})).front();
+  EXPECT_EQ(count(values, "registers_wanted"), 64);
+  EXPECT_NEAR(test::value(values, "registers_share"), std::log2(65 / 16.0), 1e-5);
+  EXPECT_EQ(count(values, "l1_lines"), 0);
 }
 
 }  // namespace

@@ -205,6 +205,21 @@ TEST(Encoding, FactsOfTheTargetStandBesideARow) {
   EXPECT_THROW((void)encoding_named("tree+facts"), base::UserError);
 }
 
+TEST(Encoding, JoinedOnesStandBesideEachOther) {
+  const Example example;
+  const Encoding &first = encoding_named("context_relation"), &second = encoding_named("on_target"),
+                 &both = encoding_named("context_relation+on_target");
+  EXPECT_TRUE(both.hash != first.hash && both.hash != second.hash);
+  EXPECT_NE(joined(second, first).hash, both.hash);
+  const base::Matrix left = first.encode(example.subject()).rows, right = second.encode(example.subject()).rows,
+                     row = both.encode(example.subject()).rows;
+  ASSERT_EQ(row.columns, left.columns + right.columns);
+  for (std::int64_t c = 0; c < row.columns; ++c)
+    EXPECT_EQ(row.at(0, c), c < left.columns ? left.at(0, c) : right.at(0, c - left.columns)) << c;
+  // What the target is decides.
+  EXPECT_NE(both.encode(example.subject()).rows, both.encode({.program = &example.program()}).rows);
+}
+
 TEST(Encoding, FeaturesAreDeclaredOnce) {
   for (const Encoding& encoding : encodings()) {
     std::set<std::string> names;
