@@ -204,7 +204,10 @@ void NetworkFlags::declare(Options& options) {
                                "default: gbt where the "
                                "learner can have trees and the data are no tables, else mlp"
                              : "mlp, treegru (a network on trees), or gbt (boosted decision trees on any encoding)");
-  options.text("encoding", encoding, "feature list; default: context_relation, for treegru tree, for tables columns");
+  options.text(
+      "encoding", encoding,
+      "feature list; default: context_relation, for gbt context_relation+on_target, for treegru tree, for tables "
+      "columns");
   options.list("hidden", hidden, "widths of the hidden layers; default: 128,64, for treegru (behind its slots) 64");
   options.integer("embedding", embedding, 1, "treegru: width of a node's embedded features");
   options.integer("units", units, 1, "treegru: width of a node's state");
@@ -254,7 +257,9 @@ void NetworkFlags::fit(const std::vector<datasets::Dataset>& data) {
 
 const features::Encoding& NetworkFlags::used_encoding() const {
   const meta::NetworkKind kind = kind_of(*this);
-  const std::string fitting = kind == meta::NetworkKind::treegru ? "tree" : "context_relation";
+  const std::string fitting = is_trees(*this)                      ? "context_relation+on_target"
+                              : kind == meta::NetworkKind::treegru ? "tree"
+                                                                   : "context_relation";
   const features::Encoding& used = features::encoding_named(encoding.empty() ? fitting : encoding);
   if (is_trees(*this)) return used;
   try {

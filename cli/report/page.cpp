@@ -404,10 +404,12 @@ std::string searches_section(const ReportedResult& given) {
               std::to_string(method.at("never").as_integer())});
     ++colour;
   }
+  const std::int64_t again = result.at("again").as_integer();
   return "<h2>Searches compared</h2>\n" +
          figure(speed,
-                "Speed of the best program after so many trials, over that of the fastest that any of these "
-                "searches found. Geometric mean over searches, band: 95 % interval.") +
+                fmt::format("Speed of the best program after so many trials, over that of the fastest that any of "
+                            "these searches found{}. Geometric mean over searches, band: 95 % interval.",
+                            again > 0 ? fmt::format(", by the least of {} times that were taken again", again) : "")) +
          figure(slower, "How much slower it is than in the same searches of the other method; below 0 it is faster.") +
          html_table(near);
 }

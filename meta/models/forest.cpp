@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -305,20 +306,49 @@ constexpr std::int64_t together = 64;  // leaves that are compared at once
 // As much as the second-level cache keeps while all rows go through it: trees with their nodes, and rows of leaves.
 constexpr std::int64_t trees_at_once = 64, rows_at_once = 16;
 
-// How many of the first `count` (a multiple of `together`) are equal.
+// The sum of the weights where the first `count` (a multiple of `together`) are equal.
 GRAFT_BEST_INSTRUCTIONS
-std::int64_t equal_ones(const std::uint8_t* a, const std::uint8_t* b, std::int64_t count) {
+std::int64_t equal_weight(const std::uint8_t* a, const std::uint8_t* b, const std::uint8_t* weights,
+                          std::int64_t count) {
+  typedef std::uint8_t Bytes __attribute__((vector_size(together), aligned(1), may_alias));
+  typedef std::uint16_t Pairs __attribute__((vector_size(together)));
   std::int64_t sum = 0;
   for (std::int64_t begin = 0; begin < count;) {
-    const std::int64_t end = std::min(count, begin + 255 * together);  // a byte counts so many
-    std::uint8_t equal[together] = {};
+    const std::int64_t end = std::min(count, begin + 128 * together);  // two sums of so many weights fit into 16 bits
+    Pairs even{}, odd{};
     for (; begin < end; begin += together) {
-      for (std::int64_t l = 0; l < together; ++l)
-        equal[l] = std::uint8_t(equal[l] + (a[begin + l] == b[begin + l] ? 1 : 0));
+      const Bytes &left = *reinterpret_cast<const Bytes*>(a + begin),
+                  &right = *reinterpret_cast<const Bytes*>(b + begin),
+                  &weight = *reinterpret_cast<const Bytes*>(weights + begin);
+      const auto equal = Pairs(Bytes(left == right) & weight);
+      even += equal & 255;
+      odd += equal >> 8;
     }
-    for (const std::uint8_t each : equal) sum += each;
+    even += odd;
+    for (std::size_t l = 0; l < std::size_t(together) / 2; ++l) sum += even[l];
   }
   return sum;
+}
+
+// What a tree counts: the root mean square of its leaves' numbers, in 255ths of the largest one, at least 1. Trees that
+// boosting added late move little, and two rows that they tell apart differ in little.
+std::vector<std::uint8_t> weights_of_trees(const DecisionForest& forest) {
+  std::vector<double> sizes;
+  for (std::int64_t t = 0; t < forest.trees(); ++t) {
+    double squares = 0, leaves = 0;
+    for (auto n = std::size_t(forest.begins[std::size_t(t)]); n < std::size_t(forest.begins[std::size_t(t + 1)]); ++n) {
+      const DecisionForest::Node& node = forest.nodes[n];
+      if (node.feature >= 0) continue;
+      squares += double(node.number) * double(node.number);
+      leaves += 1;
+    }
+    sizes.push_back(std::sqrt(squares / leaves));
+  }
+  const double largest = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
+  std::vector<std::uint8_t> weights;
+  for (const double size : sizes)
+    weights.push_back(largest > 0 ? std::uint8_t(std::max(1L, std::lround(255 * size / largest))) : std::uint8_t(1));
+  return weights;
 }
 
 // The place of each leaf among the leaves of its tree, by node.
@@ -338,6 +368,9 @@ LeafTable::LeafTable(const DecisionForest& forest, const base::Matrix& rows)
     : rows_(rows.rows), trees_(forest.trees()), stride_((trees_ + together - 1) / together * together) {
   assert(rows.columns == forest.features);
   const std::vector<std::uint8_t> places = places_of_leaves(forest);
+  weights_ = weights_of_trees(forest);
+  weight_ = std::accumulate(weights_.begin(), weights_.end(), std::int64_t(0));
+  weights_.resize(std::size_t(stride_), 0);
   leaves_.resize(std::size_t(rows_ * stride_), 0);
   for (std::int64_t first = 0; first < trees_; first += trees_at_once) {
     const std::int64_t end = std::min(trees_, first + trees_at_once);
@@ -356,8 +389,8 @@ base::Matrix LeafTable::shared(const LeafTable& other) const {
     for (std::int64_t j = 0; j < other.rows_; ++j) {
       for (std::int64_t i = first; i < end; ++i) {
         const std::int64_t equal =
-            equal_ones(leaves_.data() + i * stride_, other.leaves_.data() + j * stride_, stride_) - (stride_ - trees_);
-        out.at(i, j) = float(equal) / float(trees_);
+            equal_weight(leaves_.data() + i * stride_, other.leaves_.data() + j * stride_, weights_.data(), stride_);
+        out.at(i, j) = float(equal) / float(weight_);
       }
     }
   }
@@ -377,10 +410,11 @@ DecisionForest LeafTable::relabelled(DecisionForest forest, std::span<const floa
     }
   }
   for (std::int64_t t = 0; t < trees_; ++t) {
+    const float share = float(weights_[std::size_t(t)]) / float(weight_);
     std::size_t leaf = std::size_t(t) * most;
     for (auto n = std::size_t(forest.begins[std::size_t(t)]); n < std::size_t(forest.begins[std::size_t(t + 1)]); ++n) {
       DecisionForest::Node& node = forest.nodes[n];
-      if (node.feature < 0) node.number = node.number * scales[std::size_t(t)] + sums[leaf++];
+      if (node.feature < 0) node.number = node.number * scales[std::size_t(t)] + share * sums[leaf++];
     }
   }
   return forest;

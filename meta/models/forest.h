@@ -71,15 +71,17 @@ class LeafTable {
   LeafTable() = default;
   LeafTable(const DecisionForest& forest, const base::Matrix& rows);
   std::int64_t rows() const { return rows_; }
-  // rows() x other.rows(): the share of the trees in which both rows end in the same leaf. Both of one forest.
+  // rows() x other.rows(): how much of the forest ends in the same leaf for both rows, 0 .. 1. Both of one forest.
   base::Matrix shared(const LeafTable& other) const;
-  // The forest with other numbers in its leaves: those of tree t times scales[t], and the sum of values[r] over the
-  // table's rows that end there.
+  // The forest with other numbers in its leaves: those of tree t times scales[t], and its share of the forest times the
+  // sum of values[r] over the table's rows that end there.
   DecisionForest relabelled(DecisionForest forest, std::span<const float> scales, std::span<const float> values) const;
 
  private:
   std::int64_t rows_ = 0, trees_ = 0, stride_ = 0;
-  std::vector<std::uint8_t> leaves_;  // by row and tree, in the order of the tree's nodes; behind the trees 0
+  std::vector<std::uint8_t> leaves_;   // by row and tree, in the order of the tree's nodes; behind the trees 0
+  std::vector<std::uint8_t> weights_;  // by tree: its share of the forest, times weight_; behind the trees 0
+  std::int64_t weight_ = 0;            // the sum
 };
 
 // "forest/..." among a model's arrays, and back: UserError for what is no forest (children before their parents,

@@ -20,8 +20,8 @@ using Vector = Eigen::VectorXf;
 // k(a, b) = (1 - trust) ((1 - share) <a, b> / d + share alike(a, b)) + trust <s(a), s(b)> / p
 // a, b: normalised features, d of which vary in the support; s: scores of the p sources, scaled to variance 1 in it.
 // alike: exp(-|a - b|^2 / (2 width^2 d)); where the sources are forests the share of their trees in which a and b end
-// in the same leaf (Breiman 2000, "Some infinity theory for predictor ensembles"), with share = 1: programs are alike
-// when what decides on the sources' speed does not tell them apart.
+// in the same leaf (Breiman 2000, "Some infinity theory for predictor ensembles"), a tree counting as much as its
+// leaves say, with share = 1: programs are alike when what decides on the sources' speed does not tell them apart.
 struct Kernel {
   float share = 0.5f, width = 1, trust = 0;
   float from_mean = 0;  // 1: regress from the mean of the sources, 0: from nothing
@@ -361,7 +361,7 @@ class KernelModel final : public CostModel {
       choices.insert(choices.end(), {k.share, k.width, k.trust, k.from_mean, choice.noise, choice.weight, amplitude});
       alphas.insert(alphas.end(), alpha.begin(), alpha.end());
     }
-    put_values(out, "fit/choices", choices);
+    put_values(out, "fit/kernels", choices);
     put_values(out, "fit/alpha", alphas);
     return out;
   }
@@ -397,12 +397,11 @@ class KernelModel final : public CostModel {
     const Matrix sources =
         Eigen::Map<const Matrix>(fit_->rows.sources.values.data(), fit_->rows.sources.rows, fit_->rows.sources.columns);
     const auto count = float(sources.cols());
-    const auto trees = float(grove_->forest.trees());
     Vector of_rows = Vector::Zero(sources.rows()), of_sources = Vector::Zero(sources.cols());
     for (const auto& [choice, amplitude, values] : fit_->regressions) {
       const Eigen::Map<const Vector> alpha(values.data(), std::int64_t(values.size()));
       const Kernel& k = choice.kernel;
-      of_rows += choice.weight * (1 - k.trust) / trees * alpha;
+      of_rows += choice.weight * (1 - k.trust) * alpha;
       of_sources.array() += choice.weight * k.from_mean / count;
       of_sources += choice.weight * k.trust / count *
                     Vector((sources.transpose() * alpha).array() *
@@ -439,11 +438,11 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
   if (!(fit->varying > 0)) throw base::UserError("array 'fit/varying': not positive");
   fit->source_scale = values_of(state, "fit/source_scale", sources);
   fit->sizes = integers_of(state, "fit/sizes", 1);
-  const std::vector<float>&alphas = values_of(state, "fit/alpha"), &choices = values_of(state, "fit/choices");
+  const std::vector<float>&alphas = values_of(state, "fit/alpha"), &choices = values_of(state, "fit/kernels");
   constexpr std::size_t numbers = 7;  // of a choice
   const std::size_t count = choices.size() / numbers;
   if (count == 0 || choices.size() % numbers != 0 || alphas.size() % count != 0)
-    throw base::UserError("arrays 'fit/choices', 'fit/alpha': not of the same regressions");
+    throw base::UserError("arrays 'fit/kernels', 'fit/alpha': not of the same regressions");
   const auto rows = std::int64_t(alphas.size() / count);
   std::int64_t in_groups = 0;
   for (const std::int64_t size : fit->sizes) {
@@ -457,7 +456,7 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
     const auto first = alphas.begin() + std::int64_t(r) * rows;
     fit->regressions.push_back({choice, n[6], {first, first + rows}});
     if (!(n[1] > 0) || !(n[4] > 0) || !(n[5] >= 0) || !(n[6] >= 0) || (sources == 0 && (n[2] != 0 || n[3] != 0)))
-      throw base::UserError("array 'fit/choices': not regressions of this model");
+      throw base::UserError("array 'fit/kernels': not regressions of this model");
   }
   fit->rows.features = base::Matrix(rows, features);
   fit->rows.features.values = values_of(state, "fit/features", rows * features);

@@ -541,9 +541,11 @@ TEST_F(Flow, CompareTakesTheTimesOfSearchesAgain) {
                 0);
     }
   }
-  command.insert(command.end(), {"--trials", "4", "--again", "3"});
+  command.insert(command.end(), {"--trials", "4", "--again", "3", "--out", file("retimed.html")});
   const base::Document result = json_of(command);
   EXPECT_EQ(result.at("again").as_integer(), 3);
+  EXPECT_NE(base::read_file(file("retimed.html")).find("by the least of 3 times that were taken again"),
+            std::string::npos);
   // Equal programs, all of them finalists, have equal times now, whatever the searches took them for.
   for (const base::Document& method : result.at("methods").as_list()) {
     const base::Document& slower = method.at("slower").as_list()[0];

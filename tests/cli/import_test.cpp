@@ -86,7 +86,7 @@ TEST(Import, LogsOfAutoTvmAreLearnedFromAsPrograms) {
   const std::string model = (folder / "model.h5").string();
   const Document trained = json_of({"train", files[0], "--out", model, "--steps", "20"});
   EXPECT_EQ(trained.at("provenance").at("rows").as_integer(), 500);
-  EXPECT_EQ(trained.at("provenance").at("encoding").as_string(), "context_relation");
+  EXPECT_EQ(trained.at("provenance").at("encoding").as_string(), "context_relation+on_target");
   const Document evaluation = json_of({"evaluate", files[0], files[1], "--target", "import:avx", "--methods", "nearest",
                                        "--shots", "10", "--draws", "2"});
   double nearest = 0;

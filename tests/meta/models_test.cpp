@@ -216,7 +216,7 @@ TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
                  query = examples(30, 2, 32, [](auto) { return 0.0; });
   const auto model = prior->adapted({&support, 1});
   const base::Arrays state = model->state();
-  const std::vector<float>&choices = state.arrays.at("fit/choices").values,
+  const std::vector<float>&choices = state.arrays.at("fit/kernels").values,
         &alphas = state.arrays.at("fit/alpha").values, &sources = state.arrays.at("fit/sources").values,
         &scale = state.arrays.at("fit/source_scale").values;
   const base::Matrix shared = LeafTable(all, query.features.rows).shared(LeafTable(all, support.features.rows)),
@@ -246,7 +246,7 @@ TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
   EXPECT_EQ(back->score_with_spread(query.features).spread, believed.spread);
   EXPECT_GT(believed.spread[0], 0);
   base::Arrays bad = state;
-  bad.arrays.at("fit/choices").values[4] = -1;  // noise
+  bad.arrays.at("fit/kernels").values[4] = -1;  // noise
   EXPECT_THROW(model_from("residual", bad), base::UserError);
   bad = state;
   bad.arrays.at("fit/alpha").values.pop_back();
@@ -337,7 +337,7 @@ TEST(Scratch, IsAMixtureOfRegressionsByTheirLeaveOneOutErrors) {
   const Examples query = examples(4, 2, 8, [](auto) { return 0.0; });
   const auto model = make_scratch_model(2)->adapted({&support, 1});
   const base::Arrays state = model->state();
-  const std::vector<float>& choices = state.arrays.at("fit/choices").values;
+  const std::vector<float>& choices = state.arrays.at("fit/kernels").values;
   const Normalisation normalisation{state.arrays.at("fit/mean").values, state.arrays.at("fit/scale").values};
   const base::Matrix x = normalisation.apply(support.features).rows, q = normalisation.apply(query.features).rows;
   std::vector<double> y;

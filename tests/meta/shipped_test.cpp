@@ -90,7 +90,7 @@ TEST(ShippedModel, IsOfItsSourcesAlone) {
   const std::filesystem::path path = std::filesystem::path(GRAFT_SOURCE_DIR) / "models/base.h5";
   EXPECT_LE(std::filesystem::file_size(path), 5'000'000u);
   const ModelFile file = load_model(path);
-  EXPECT_EQ(file.encoding, "context_relation");
+  EXPECT_EQ(file.encoding, "context_relation+on_target");
   std::size_t sources = 0;
   for (const base::Document& platform : file.provenance.at("platforms").as_list()) {
     const std::string& name = platform.as_string();
