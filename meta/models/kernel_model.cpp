@@ -428,6 +428,8 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
   auto grove = basis == nullptr ? nullptr : grove_of(*basis);
   if (!state.arrays.contains("fit/alpha"))
     return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), nullptr);
+  if (state.arrays.contains("fit/choices"))  // all trees counted alike
+    throw base::UserError("adapted by an older graft, to which other programs were alike; adapt its prior again");
   const std::int64_t sources = basis == nullptr ? 0 : std::int64_t(basis->platforms.size());
   auto fit = std::make_shared<Fit>();
   if (grove == nullptr) {

@@ -248,6 +248,9 @@ TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
   base::Arrays bad = state;
   bad.arrays.at("fit/kernels").values[4] = -1;  // noise
   EXPECT_THROW(model_from("residual", bad), base::UserError);
+  base::Arrays old = state;
+  old.arrays["fit/choices"] = old.arrays.at("fit/kernels");
+  EXPECT_THROW(model_from("residual", old), base::UserError);
   bad = state;
   bad.arrays.at("fit/alpha").values.pop_back();
   EXPECT_THROW(model_from("residual", bad), base::UserError);
