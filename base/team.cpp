@@ -23,12 +23,18 @@ Gathered Team::gather(std::string_view own) {
   return out;
 }
 
+void parallel_for_own(const Team& team, std::int64_t count, int threads,
+                      const std::function<void(std::int64_t)>& body) {
+  const std::int64_t rank = team.rank(), size = team.size();
+  const std::int64_t own = count > rank ? (count - rank + size - 1) / size : 0;
+  parallel_for(own, threads, [&](std::int64_t i) { body(rank + i * size); });
+}
+
 std::vector<float> summed(Team& team, std::int64_t count, int threads,
                           const std::function<std::vector<float>(std::int64_t)>& work) {
   const std::int64_t rank = team.rank(), size = team.size();
   std::vector<std::vector<float>> sums(static_cast<std::size_t>(count));
-  const std::int64_t own = count > rank ? (count - rank + size - 1) / size : 0;
-  parallel_for(own, threads, [&](std::int64_t i) { sums[std::size_t(rank + i * size)] = work(rank + i * size); });
+  parallel_for_own(team, count, threads, [&](std::int64_t i) { sums[std::size_t(i)] = work(i); });
 
   std::int64_t left = count;
   const auto half = [&] { return std::int64_t(std::bit_ceil(std::uint64_t(left)) / 2); };

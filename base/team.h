@@ -45,14 +45,16 @@ class Team {
 // The ranks of an MPI program that this process was started as one of. Once in a process.
 std::unique_ptr<Team> make_mpi_team();
 
+// body(i) for those i of 0 .. count-1 that are this rank's, every size()-th, on up to `threads` threads.
+void parallel_for_own(const Team& team, std::int64_t count, int threads, const std::function<void(std::int64_t)>& body);
+
 // work(i) for 0 <= i < count, each done by one rank, which uses up to `threads` threads; everyone gets all, in order:
 // the same for any number of ranks and threads. What work returns can be sent (bytes.h).
 template <class Work>
 auto divided(Team& team, std::int64_t count, int threads, const Work& work) {
   std::vector<std::decay_t<std::invoke_result_t<Work, std::int64_t>>> out(static_cast<std::size_t>(count));
   const std::int64_t rank = team.rank(), size = team.size();
-  const std::int64_t own = count > rank ? (count - rank + size - 1) / size : 0;
-  parallel_for(own, threads, [&](std::int64_t i) { out[std::size_t(rank + i * size)] = work(rank + i * size); });
+  parallel_for_own(team, count, threads, [&](std::int64_t i) { out[std::size_t(i)] = work(i); });
   if (size == 1) return out;
   BytesOut bytes;
   for (std::int64_t i = rank; i < count; i += size) bytes(out[std::size_t(i)]);
