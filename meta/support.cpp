@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "meta/networks/gemm.h"
 
 namespace graft::meta {
 namespace {
@@ -24,21 +25,21 @@ constexpr std::string_view names[] = {
 #undef X
 };
 
-// Columns that vary have mean 0 and variance 1 / their number; the others are 0.
+// The columns that vary, with mean 0 and variance 1 / their number.
 Matrix scaled(const features::Encoded& programs) {
   const base::Matrix sums = features::summed(programs);
   Matrix out = Eigen::Map<const Matrix>(sums.values.data(), sums.rows, sums.columns);
+  Eigen::Index varying = 0;
   for (Eigen::Index c = 0; c < out.cols(); ++c) {
-    auto column = out.col(c);
-    for (Eigen::Index r = 0; r < out.rows(); ++r) {
-      if (!std::isfinite(column[r])) column[r] = 0;
+    Vector column = out.col(c);
+    for (float& value : column) {
+      if (!std::isfinite(value)) value = 0;
     }
     column.array() -= column.mean();
     const float deviation = std::sqrt(column.squaredNorm() / float(out.rows()));
-    column *= deviation > 1e-6f ? 1 / deviation : 0.0f;
+    if (deviation > 1e-6f) out.col(varying++) = column / deviation;
   }
-  const auto varying = (out.colwise().squaredNorm().array() > 0).count();
-  return out / std::sqrt(float(std::max<Eigen::Index>(varying, 1)));
+  return out.leftCols(varying) / std::sqrt(float(std::max<Eigen::Index>(varying, 1)));
 }
 
 // Pivoted Cholesky: the row of largest variance given those chosen, again and again; ties by chance.
@@ -81,9 +82,12 @@ std::vector<std::int64_t> cluster_centres(const Matrix& x, std::int64_t count, b
     centres.row(k) = x.row(seed);
     nearest = nearest.cwiseMin(distances(centres.row(k)));
   }
-  Matrix apart(x.rows(), count);
+  Matrix products(x.rows(), count);
   for (int iteration = 0; iteration < 20; ++iteration) {
-    for (std::int64_t k = 0; k < count; ++k) apart.col(k) = distances(centres.row(k));
+    gemm(Transposed::no, Transposed::yes, x.rows(), count, x.cols(), x.data(), x.cols(), centres.data(), x.cols(), 0.0f,
+         products.data(), count);
+    // |x - c|^2 - |x|^2
+    const Matrix apart = (-2 * products).rowwise() + centres.rowwise().squaredNorm().transpose();
     Matrix sums = Matrix::Zero(count, x.cols());
     Vector sizes = Vector::Zero(count);
     for (Eigen::Index r = 0; r < x.rows(); ++r) {
@@ -126,6 +130,7 @@ std::vector<std::int64_t> chosen_support(SupportChoice choice, const features::E
   count = std::min(count, programs.programs());
   if (choice == SupportChoice::random || count == 0) return stream.choose(programs.programs(), count);
   const Matrix x = scaled(programs);
+  if (x.cols() == 0) return stream.choose(programs.programs(), count);  // all alike
   if (choice == SupportChoice::kmeans) return cluster_centres(x, count, stream);
   return most_uncertain(x, choice == SupportChoice::uncertain, count, stream);
 }

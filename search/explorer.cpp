@@ -48,7 +48,7 @@ const std::vector<ExplorerEntry>& explorers() {
        [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
          return std::make_unique<Annealing>(space, seed, AnnealingSettings{});
        }},
-      {"evolution", "crossover and mutation of the fastest programs by the cost model, with a random share",
+      {"evolution", "crossover and mutation of the fastest programs by the cost model, with restarts and a random share",
        [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
          return std::make_unique<Evolution>(space, seed, EvolutionSettings{});
        }},

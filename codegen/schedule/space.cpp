@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "base/hash.h"
@@ -190,6 +191,16 @@ base::Result<Candidate> Space::crossover(const Candidate& a, const Candidate& b,
   }
   return base::Reason{
       fmt::format("sketch {}: no child in {} tries, the last one: {}", part->sketch->name, most_tries, last)};
+}
+
+int Space::choices_apart(const Candidate& a, const Candidate& b) const {
+  const SketchSpace* const part = part_of(a);
+  if (part == nullptr || part_of(b) != part) return std::numeric_limits<int>::max();
+  return int(std::count_if(part->domains.begin(), part->domains.end(), [&](const Domain& domain) {
+    return std::any_of(domain.arguments.begin(), domain.arguments.end(), [&](int argument) {
+      return a.arguments[std::size_t(argument)] != b.arguments[std::size_t(argument)];
+    });
+  }));
 }
 
 std::uint64_t Space::hash() const {

@@ -62,6 +62,8 @@ class Space {
   base::Result<Candidate> mutate(const Candidate& candidate, base::Stream& stream) const;
   // Every domain from one of the parents, at most 32 tries. A Reason when their sketches differ, too.
   base::Result<Candidate> crossover(const Candidate& a, const Candidate& b, base::Stream& stream) const;
+  // Number of domains in which two candidates of this space differ; for those of different sketches INT_MAX.
+  int choices_apart(const Candidate& a, const Candidate& b) const;
   // Of workload, target, sketches, domains and conditions.
   std::uint64_t hash() const;
 

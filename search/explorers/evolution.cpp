@@ -9,16 +9,7 @@
 namespace graft::search {
 namespace {
 
-struct Scored {
-  codegen::Candidate candidate;
-  std::uint64_t hash = 0;
-  float score = 0;
-};
-
-// Best first; equal scores stay in the order in which they came.
-void sort_best_first(std::vector<Scored>& all) {
-  std::stable_sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) { return a.score > b.score; });
-}
+constexpr std::size_t most_remote_from = 8;  // of the fastest measured: what restarts must be unlike
 
 // Position among `count` sorted ones: the better half of two draws, so that the best is about twice as likely as the
 // middle and the last hardly is. Ranks, not scores: models differ in scale.
@@ -31,19 +22,9 @@ std::size_t parent(std::size_t count, base::Stream& stream) {
 Evolution::Evolution(const codegen::Space& space, std::uint64_t seed, const EvolutionSettings& settings)
     : space_(space), seed_(seed), settings_(settings), stream_(seed, "evolution") {}
 
-std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
-  const std::size_t size = std::size_t(settings_.population);
-  const int random = std::clamp(int(std::lround(settings_.random_share * count)), count > 1 ? 1 : 0, count);
-
-  std::vector<codegen::Candidate> generation;
-  for (const datasets::Trial& trial : best_measured_) generation.push_back(trial.candidate);
-  const std::size_t fresh = std::size_t(settings_.fresh_share * double(size));
-  for (const codegen::Candidate& survivor : survivors_) {
-    if (generation.size() + fresh < size) generation.push_back(survivor);
-  }
-  while (generation.size() < size) generation.push_back(space_.sample(stream_));
-
-  std::vector<Scored> seen;  // best first
+std::vector<Evolution::Scored> Evolution::bred(const std::vector<codegen::Candidate>& first, Scorer& scorer) {
+  const std::size_t size = first.size();
+  std::vector<Scored> seen;
   std::unordered_set<std::uint64_t> known;
   const auto look = [&](const std::vector<codegen::Candidate>& candidates) {
     const std::vector<float> scores = scorer.scores(candidates);
@@ -51,10 +32,11 @@ std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
       const std::uint64_t hash = codegen::hash(candidates[i]);
       if (std::isfinite(scores[i]) && known.insert(hash).second) seen.push_back({candidates[i], hash, scores[i]});
     }
-    sort_best_first(seen);
+    // Equal scores stay in the order in which they came.
+    std::stable_sort(seen.begin(), seen.end(), [](const Scored& a, const Scored& b) { return a.score > b.score; });
   };
-  look(generation);
-  for (int bred = 0; bred < settings_.generations; ++bred) {
+  look(first);
+  for (int generation = 0; generation < settings_.generations; ++generation) {
     const std::size_t parents = std::min(seen.size(), size);
     std::vector<codegen::Candidate> children(size);
     base::parallel_for(std::int64_t(size), base::hardware_threads(), [&](std::int64_t child) {
@@ -73,6 +55,44 @@ std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
     children_ += std::int64_t(size);
     look(children);
   }
+  return seen;
+}
+
+std::vector<codegen::Candidate> Evolution::restarted(int count, Scorer& scorer) {
+  std::vector<codegen::Candidate> chosen;
+  if (count == 0 || !scorer.has_model()) return chosen;
+  std::vector<codegen::Candidate> first;
+  for (int i = 0; i < settings_.population; ++i) first.push_back(space_.sample(stream_));
+  std::vector<codegen::Candidate> known;
+  for (const datasets::Trial& trial : best_measured_) {
+    if (known.size() < most_remote_from) known.push_back(trial.candidate);
+  }
+  for (const Scored& one : bred(first, scorer)) {
+    if (int(chosen.size()) == count) break;
+    const auto is_near = [&](const codegen::Candidate& other) {
+      return space_.choices_apart(one.candidate, other) < settings_.least_difference;
+    };
+    if (std::any_of(known.begin(), known.end(), is_near) || !proposed_.insert(one.hash).second) continue;
+    known.push_back(one.candidate);
+    chosen.push_back(one.candidate);
+  }
+  return chosen;
+}
+
+std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
+  const std::size_t size = std::size_t(settings_.population);
+  const int random = std::clamp(int(std::lround(settings_.random_share * count)), count > 1 ? 1 : 0, count);
+
+  std::vector<codegen::Candidate> first;
+  for (const datasets::Trial& trial : best_measured_) first.push_back(trial.candidate);
+  const std::size_t fresh = std::size_t(settings_.fresh_share * double(size));
+  for (const codegen::Candidate& survivor : survivors_) {
+    if (first.size() + fresh < size) first.push_back(survivor);
+  }
+  while (first.size() < size) first.push_back(space_.sample(stream_));
+  const std::vector<Scored> seen = bred(first, scorer);
+  const std::vector<codegen::Candidate> restarts = restarted(int(settings_.restart_share * count), scorer);
+  const int believed = count - random - int(restarts.size());
 
   std::vector<codegen::Candidate> batch;
   survivors_.clear();
@@ -82,7 +102,7 @@ std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
     int left = sketches > 1 ? int(settings_.sketch_share * count) / sketches : 0;
     for (const Scored& one : seen) {
       if (left == 0) break;
-      if (int(batch.size()) >= count - random || !(*one.candidate.sketch == *sketch.sketch)) continue;
+      if (int(batch.size()) >= believed || !(*one.candidate.sketch == *sketch.sketch)) continue;
       if (!proposed_.insert(one.hash).second) continue;
       batch.push_back(one.candidate);
       --left;
@@ -90,8 +110,9 @@ std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
   }
   for (const Scored& one : seen) {
     if (survivors_.size() < size) survivors_.push_back(one.candidate);
-    if (int(batch.size()) < count - random && proposed_.insert(one.hash).second) batch.push_back(one.candidate);
+    if (int(batch.size()) < believed && proposed_.insert(one.hash).second) batch.push_back(one.candidate);
   }
+  batch.insert(batch.end(), restarts.begin(), restarts.end());
   fill_at_random(batch, count, space_, stream_, proposed_);
   return batch;
 }

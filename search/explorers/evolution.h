@@ -2,8 +2,14 @@
 // lacks): every round a population of the fastest programs measured, what the last round left over and fresh samples
 // breeds a few generations; the best distinct candidates seen become the batch. Each sketch has a share of it, and a
 // share is random (epsilon-greedy).
+//
+// A model that is wrong about a part of the space never asks to see it, and the first population soon is all of one
+// kind. A share of each batch is therefore the best of a second population, which starts anew from random programs and
+// so ends wherever the model has a peak; they are unlike the fastest measured and each other (multi-start search).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <unordered_set>
 #include <vector>
 
@@ -18,6 +24,8 @@ struct EvolutionSettings {
   double fresh_share = 0.25;     // of it: drawn anew
   double crossover_share = 0.1;  // of the children
   double sketch_share = 0.4;     // of the batch: divided among the sketches, each one's best
+  double restart_share = 0.3;    // of the batch: from the population that starts anew
+  int least_difference = 3;      // choices in which these differ from the fastest measured and from each other
   double random_share = 0.05;    // epsilon
 };
 
@@ -28,6 +36,17 @@ class Evolution : public Explorer {
   void told(std::span<const datasets::Trial> trials) override;
 
  private:
+  struct Scored {
+    codegen::Candidate candidate;
+    std::uint64_t hash = 0;
+    float score = 0;
+  };
+
+  // All distinct candidates of `first` and the generations bred from it that lower, best first.
+  std::vector<Scored> bred(const std::vector<codegen::Candidate>& first, Scorer& scorer);
+  // The best of a population that starts anew, at most `count`, not proposed before.
+  std::vector<codegen::Candidate> restarted(int count, Scorer& scorer);
+
   const codegen::Space& space_;
   std::uint64_t seed_;
   EvolutionSettings settings_;

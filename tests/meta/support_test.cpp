@@ -38,6 +38,14 @@ TEST_P(EveryChoice, GivesDistinctProgramsBySeed) {
   }
 }
 
+TEST_P(EveryChoice, TakesProgramsThatAreAllAlike) {
+  base::Matrix rows(20, 3);
+  for (float& value : rows.values) value = 4;
+  const auto chosen =
+      chosen_support(GetParam(), features::one_row_each(std::move(rows)), 5, base::Stream(2, "support"));
+  EXPECT_EQ(std::set<std::int64_t>(chosen.begin(), chosen.end()).size(), 5u);
+}
+
 // Three programs: one of each spot, which chance does not give. A linear model needs none where most programs are, near
 // the mean.
 TEST_P(EveryChoice, CoversWhatThereIs) {

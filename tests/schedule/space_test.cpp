@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <stdexcept>
 
@@ -145,6 +146,26 @@ TEST(Space, CrossoverTakesEveryDomainFromAParent) {
     }
   }
   EXPECT_GT(children, 0);
+  EXPECT_GT(strangers, 0);
+}
+
+TEST(Space, ChoicesApartAreTheDomainsThatDiffer) {
+  const Space space = two_sketches();
+  base::Stream stream(8, "apart");
+  int strangers = 0;
+  for (int i = 0; i < 100; ++i) {
+    const Candidate a = space.sample(stream), b = space.sample(stream);
+    EXPECT_EQ(space.choices_apart(a, a), 0);
+    EXPECT_EQ(space.choices_apart(a, b), space.choices_apart(b, a));
+    if (!(*a.sketch == *b.sketch)) {
+      EXPECT_EQ(space.choices_apart(a, b), std::numeric_limits<int>::max());
+      ++strangers;
+      continue;
+    }
+    int expected = 0;
+    for (const Domain& domain : part_of(space, a).domains) expected += values_of(domain, a) != values_of(domain, b);
+    EXPECT_EQ(space.choices_apart(a, b), expected);
+  }
   EXPECT_GT(strangers, 0);
 }
 
