@@ -13,6 +13,8 @@
 #include "features/around.h"
 #include "features/buffers.h"
 #include "features/declared.h"
+#include "features/inside.h"
+#include "features/nest.h"
 #include "features/operations.h"
 #include "features/registers.h"
 
@@ -51,7 +53,42 @@ constexpr int version = 1;  // raised when values change though the lists below 
   X(l3_reuse, "log2", "the same of the third cache")                                                                   \
   X(l1_footprint, "log2 ratio", "bytes that the largest outermost loop touches over the first cache; 0 where unknown") \
   X(l2_footprint, "log2 ratio", "the same of the second cache")                                                        \
-  X(l3_footprint, "log2 ratio", "the same of the third cache")
+  X(l3_footprint, "log2 ratio", "the same of the third cache")                                                         \
+  X(dependent, "log2",                                                                                                 \
+    "vector accumulations that wait for the one before: of each store those executed over its accumulators, "          \
+    "at most 64, that the loops next to it keep apart (up to the innermost serial loop that does not move them)")      \
+  X(dependent_share, "log2 ratio", "these over vectors, the executions of all stores, a vector as one; and so below")  \
+  X(dependent_in_memory, "log2", "of these, those whose accumulator is in memory")                                     \
+  X(independent, "log2", "vectors of accumulators kept apart, the fewest of any store; 0 where nothing is added up")   \
+  X(pages, "log2", "pages of 4 KiB fetched into a table of 64, as lines are into a cache")                             \
+  X(pages_share, "log2 ratio", "pages over vectors")                                                                   \
+  X(pages_of_many, "log2", "the same into a table of 1024")                                                            \
+  X(pages_of_many_share, "log2 ratio", "pages_of_many over vectors")                                                   \
+  X(exits, "log2", "how often loops end that are neither unrolled nor vector loops")                                   \
+  X(exits_share, "log2 ratio", "exits over vectors")                                                                   \
+  X(unforeseen_exits, "log2", "of these, of loops of more than 32 iterations")                                         \
+  X(unforeseen_exits_share, "log2 ratio", "unforeseen_exits over vectors")                                             \
+  X(broadcasts, "log2", "loads in vector loops of what these do not move")                                             \
+  X(broadcasts_share, "log2 ratio", "broadcasts over vectors")                                                         \
+  X(stores, "log2", "vector stores to memory, those that add up included")                                             \
+  X(stores_share, "log2 ratio", "stores over vectors")                                                                 \
+  X(body_vectors, "log2", "vectors in one execution of the straight-line code around a store: a mean by vectors")      \
+  X(body_memory, "log2", "vector loads and stores of the store in one execution of that code: the same mean")          \
+  X(body_lines, "log2", "lines that these touch: the same mean")                                                       \
+  X(l1_crowding, "log2 ratio",                                                                                         \
+    "lines of an access for each place that they have in a cache, where a line's place is its address modulo 4 KiB: "  \
+    "the largest inside of the outermost loop that fits into the first cache")                                         \
+  X(l2_crowding, "log2 ratio", "the same modulo 64 KiB, inside of that of the second cache")                           \
+  X(l1_crowded_lines, "log2", "l1_lines if a loop fits only where at most 8 lines share a place")                      \
+  X(l2_crowded_lines, "log2", "the same of l2_lines")                                                                  \
+  X(l1_crowded_share, "log2 ratio", "l1_crowded_lines over vectors")                                                   \
+  X(l2_crowded_share, "log2 ratio", "l2_crowded_lines over vectors")                                                   \
+  X(l1_written, "log2", "lines that stores fetch into the first cache")                                                \
+  X(l2_written, "log2", "into the second")                                                                             \
+  X(l3_written, "log2", "into the third")                                                                              \
+  X(l1_written_share, "log2 ratio", "l1_written over vectors")                                                         \
+  X(l2_written_share, "log2 ratio", "l2_written over vectors")                                                         \
+  X(l3_written_share, "log2 ratio", "l3_written over vectors")
 
 #define GRAFT_OF_BUFFER(X)                                      \
   X(l1_lines, "log2", "its lines fetched into the first cache") \
@@ -75,37 +112,9 @@ constexpr std::array<double, Roofline::count> cycles_each{0, 0.5, 0.5, 1, 2, 6, 
 constexpr std::size_t caches = 3;
 using ByCache = std::array<double, caches>;
 
-// Bytes that the inside of each loop touches, of all buffers in memory.
-std::vector<double> footprints(const LoopProgram& program) {
-  const std::size_t loops = program.loops.size();
-  std::vector<std::int64_t> most(loops * program.buffers.size(), 0);  // lines, of a buffer in a loop
-  codegen::StoreWalk walk(program, codegen::Lines::counted);
-  while (walk.next()) {
-    const auto add = [&](const codegen::Access& access) {
-      if (program.buffers[std::size_t(access.tensor)].scope != codegen::Scope::memory) return;
-      const std::span<const Touch> touches = walk.touches(access);
-      for (std::size_t level = 0; level < touches.size(); ++level) {
-        std::int64_t& lines = most[std::size_t(access.tensor) * loops + std::size_t(walk.context().loops[level])];
-        lines = std::max(lines, touches[level].lines);
-      }
-    };
-    const codegen::Store& store = program.stores[std::size_t(walk.context().store)];
-    add(store.target);
-    for (const codegen::Access& load : store.value.loads) add(load);
-  }
-  std::vector<double> bytes(loops, 0);
-  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-    for (std::size_t l = 0; l < loops; ++l) bytes[l] += double(most[b * loops + l] * codegen::line_bytes);
-  }
-  return bytes;
-}
-
-// The outermost loop that fits into a cache of so many bytes: its level, or that of the store where none does.
-std::size_t fitting_level(double cache_bytes, const Around& around, const std::vector<double>& footprint) {
-  std::size_t level = 0;
-  while (level < around.levels.size() && footprint[std::size_t(around.levels[level].loop)] > cache_bytes) ++level;
-  return level;
-}
+constexpr std::array<double, 2> page_entries{64, 1024};
+constexpr double most_crowded = 8;       // lines that share a place and stay
+constexpr double most_independent = 64;  // accumulators: more no core has under way
 
 // What is counted over the stores of a program.
 class Counts {
@@ -115,7 +124,7 @@ class Counts {
         target_(target),
         cache_bytes_{double(target.l1_bytes.value_or(0)), double(target.l2_bytes.value_or(0)),
                      double(target.l3_bytes.value_or(0))},
-        footprint_(footprints(program)),
+        inside_(insides(program)),
         loop_counted_(program.loops.size(), 0),
         registers_(program),
         sizes_(program) {
@@ -148,6 +157,29 @@ class Counts {
       if (weight_ > 0) out[OnTarget::l1_reuse + c] = float(reuse_[c] / weight_);
       out[OnTarget::l1_footprint + c] = float(std::log2((1 + largest_) / cache_bytes_[c]));
     }
+    const auto with_share = [&](std::size_t column, std::size_t share, double count) {
+      out[column] = log_count(count);
+      out[share] = out[column] - log_count(vectors_);
+    };
+    with_share(OnTarget::dependent, OnTarget::dependent_share, dependent_);
+    out[OnTarget::dependent_in_memory] = log_count(dependent_in_memory_);
+    out[OnTarget::independent] = log_count(independent_.value_or(0));
+    with_share(OnTarget::pages, OnTarget::pages_share, pages_[0]);
+    with_share(OnTarget::pages_of_many, OnTarget::pages_of_many_share, pages_[1]);
+    with_share(OnTarget::exits, OnTarget::exits_share, exits_);
+    with_share(OnTarget::unforeseen_exits, OnTarget::unforeseen_exits_share, unforeseen_exits_);
+    with_share(OnTarget::broadcasts, OnTarget::broadcasts_share, broadcasts_);
+    with_share(OnTarget::stores, OnTarget::stores_share, stores_);
+    const double bodies = std::max(body_weight_, 1.0);
+    out[OnTarget::body_vectors] = log_count(body_vectors_ / bodies);
+    out[OnTarget::body_memory] = log_count(body_memory_ / bodies);
+    out[OnTarget::body_lines] = log_count(body_lines_ / bodies);
+    for (std::size_t c = 0; c < Spread::windows.size(); ++c) {
+      out[OnTarget::l1_crowding + c] = float(std::log2(crowding_[c]));
+      with_share(OnTarget::l1_crowded_lines + c, OnTarget::l1_crowded_share + c, crowded_lines_[c]);
+    }
+    for (std::size_t c = 0; c < caches; ++c)
+      with_share(OnTarget::l1_written + c, OnTarget::l1_written_share + c, written_[c]);
     out = out.subspan(OnTarget::count);
     const std::vector<BufferSize> largest = sizes_.largest_first();
     for (std::size_t b = 0; b < std::min<std::size_t>(buffer_slots, largest.size()); ++b) {
@@ -160,69 +192,132 @@ class Counts {
   void add_store(codegen::StoreWalk& walk, std::size_t position) {
     const codegen::StoreContext& context = walk.context();
     const codegen::Store& store = program_.stores[std::size_t(context.store)];
-    const double executions = double(context.executions);
-    const double speedup = around_.parallel / std::ceil(around_.parallel / double(target_.threads));
+    const double lanes = lanes_of(store.target.tensor);
+    now_ = {position, double(context.executions), std::ceil(around_.vector_extent / lanes),
+            around_.parallel / std::ceil(around_.parallel / double(target_.threads))};
+    now_.combines = store.combine != codegen::Combine::none;
     for (const Around::Level& level : around_.levels) {
       const bool branches = level.kind != codegen::LoopKind::unrolled && level.kind != codegen::LoopKind::vector;
-      if (branches && std::exchange(loop_counted_[std::size_t(level.loop)], 1) == 0)
-        totals_[Roofline::control] += double(level.top_down) / speedup;
+      if (!branches || std::exchange(loop_counted_[std::size_t(level.loop)], 1) != 0) continue;
+      totals_[Roofline::control] += double(level.top_down) / now_.speedup;
+      const double exits = double(level.top_down / level.extent) / now_.speedup;
+      exits_ += exits;
+      if (level.extent > foreseen_extent) unforeseen_exits_ += exits;
     }
-    if (!around_.levels.empty()) largest_ = std::max(largest_, footprint_[std::size_t(around_.levels.front().loop)]);
+    if (!around_.levels.empty()) largest_ = std::max(largest_, inside_[std::size_t(around_.levels.front().loop)].bytes);
 
-    const double lanes = lanes_of(store.target.tensor);
-    const double vectors = std::ceil(around_.vector_extent / lanes);  // in a vector loop
     const Operations once = operations(program_, store);
     const double arithmetic =
-        executions * double(once.total() - once.floating[Operations::mad] - once.integer[Operations::mad]);
-    totals_[Roofline::arithmetic] += arithmetic / around_.vector_extent * vectors / speedup;
-    full_vectors_ += arithmetic / lanes / speedup;
+        now_.executions * double(once.total() - once.floating[Operations::mad] - once.integer[Operations::mad]);
+    totals_[Roofline::arithmetic] += arithmetic / around_.vector_extent * now_.vectors / now_.speedup;
+    full_vectors_ += arithmetic / lanes / now_.speedup;
     weight_ += arithmetic;
     for (std::size_t c = 0; c < caches; ++c) {
-      level_[c] = fitting_level(cache_bytes_[c], around_, footprint_);
-      if (level_[c] < around_.levels.size()) reuse_[c] += arithmetic * std::log2(executions / begins(level_[c]));
+      level_[c] = fitting_level([&](const Inside& inside) { return inside.bytes <= cache_bytes_[c]; });
+      if (level_[c] < around_.levels.size()) reuse_[c] += arithmetic * std::log2(now_.executions / begins(level_[c]));
     }
+    for (std::size_t t = 0; t < page_entries.size(); ++t)
+      page_level_[t] = fitting_level([&](const Inside& inside) { return inside.pages <= page_entries[t]; });
+    for (std::size_t c = 0; c < Spread::windows.size(); ++c) {
+      crowded_level_[c] = fitting_level(
+          [&](const Inside& inside) { return inside.bytes <= cache_bytes_[c] && inside.crowding[c] <= most_crowded; });
+      if (level_[c] < around_.levels.size())
+        crowding_[c] = std::max(crowding_[c], inside_[std::size_t(around_.levels[level_[c]].loop)].crowding[c]);
+    }
+    add_body(walk, store);
 
     of_store_.clear();
-    const bool combines = store.combine != codegen::Combine::none;
-    add_access(walk, position, store.target, executions, combines ? 2 : 1, vectors, speedup);
-    for (const codegen::Access& load : store.value.loads)
-      add_access(walk, position, load, executions, 1, vectors, speedup);
+    add_access(walk, store.target, true);
+    for (const codegen::Access& load : store.value.loads) add_access(walk, load, false);
     for (const Fetched& one : of_store_) {
       for (std::size_t c = 0; c < caches; ++c) {
-        totals_[Roofline::l1_lines + c] += one.lines[c] / speedup;
-        lines_of_[one.number][c] += one.lines[c] / speedup;
+        totals_[Roofline::l1_lines + c] += one.lines[c] / now_.speedup;
+        lines_of_[one.number][c] += one.lines[c] / now_.speedup;
       }
     }
   }
 
-  void add_access(codegen::StoreWalk& walk, std::size_t position, const codegen::Access& access, double executions,
-                  double times, double vectors, double speedup) {
+  // Straight-line code and chains of accumulations.
+  void add_body(codegen::StoreWalk& walk, const codegen::Store& store) {
+    const double vectors = now_.executions / around_.vector_extent * now_.vectors;
+    vectors_ += vectors / now_.speedup;
+    now_.body_executions = now_.executions;
+    for (std::size_t l = around_.straight; l < around_.levels.size(); ++l)
+      now_.body_executions /= double(around_.levels[l].extent);
+    now_.weight = vectors;
+    body_weight_ += vectors;
+    body_vectors_ += vectors * (vectors / now_.body_executions);
+    if (!now_.combines) return;
+    const std::span<const Touch> touches = walk.touches(store.target);
+    std::size_t level = touches.size();
+    for (; level > 0; --level) {
+      const bool straight = level > around_.straight;
+      if (!straight && touches[level - 1].stride == 0) break;
+    }
+    const double accumulators = level < touches.size() ? double(touches[level].touched) : 1;
+    const double apart = std::max(1.0, accumulators / around_.vector_extent * now_.vectors);
+    const double dependent = vectors / std::min(apart, most_independent) / now_.speedup;
+    dependent_ += dependent;
+    independent_ = std::min(independent_.value_or(apart), apart);
+    if (program_.buffers[std::size_t(store.target.tensor)].scope == codegen::Scope::memory)
+      dependent_in_memory_ += dependent;
+  }
+
+  void add_access(codegen::StoreWalk& walk, const codegen::Access& access, bool is_target) {
     const bool in_vector = around_.vector >= 0;
-    if (program_.buffers[std::size_t(access.tensor)].scope != codegen::Scope::memory) {
+    const codegen::Buffer& buffer = program_.buffers[std::size_t(access.tensor)];
+    if (buffer.scope != codegen::Scope::memory) {
       const bool moved = in_vector && walk.stride(access, std::size_t(around_.vector)) != 0;
       const double together = std::min(around_.vector_extent, lanes_of(access.tensor));
-      registers_.add(position, access.tensor, moved ? std::int64_t(together) : 1);
+      registers_.add(now_.position, access.tensor, moved ? std::int64_t(together) : 1);
       return;
     }
     const std::span<const Touch> touches = walk.touches(access);
     const std::int64_t stride = in_vector ? touches[std::size_t(around_.vector)].stride : 0;
-    const double once_each = around_.memory_operations(touches, executions);
-    totals_[Roofline::memory] += times * once_each * (stride != 0 ? vectors : 1) / speedup;
-    if (stride != 0 && stride != 1) single_elements_ += times * executions / speedup;
+    const double once_each = around_.memory_operations(touches, now_.executions);
+    const double moves = once_each * (stride != 0 ? now_.vectors : 1) / now_.speedup;
+    const double times = is_target && now_.combines ? 2 : 1;
+    totals_[Roofline::memory] += times * moves;
+    if (stride != 0 && stride != 1) single_elements_ += times * now_.executions / now_.speedup;
+    if (is_target) stores_ += moves;
+    if (!is_target && in_vector && stride == 0) broadcasts_ += moves;
+    body_memory_ += now_.weight * (moves * now_.speedup / now_.body_executions);
+    if (around_.straight < touches.size()) body_lines_ += now_.weight * double(touches[around_.straight].lines);
 
     const std::size_t number = sizes_.add(access, touches.empty() ? 1 : touches.front().touched);
     if (number >= lines_of_.size()) lines_of_.resize(number + 1);
     auto found =
         std::find_if(of_store_.begin(), of_store_.end(), [&](const Fetched& one) { return one.number == number; });
     if (found == of_store_.end()) found = of_store_.insert(of_store_.end(), {number, {}});
+    const auto fetched = [&](std::size_t level) {
+      return level < touches.size() ? begins(level) * double(touches[level].lines) : once_each;
+    };
     for (std::size_t c = 0; c < caches; ++c) {
       if (cache_bytes_[c] == 0) continue;
-      const bool fits = level_[c] < touches.size();
-      const double lines = fits ? begins(level_[c]) * double(touches[level_[c]].lines) : once_each;
+      const double lines = fetched(level_[c]);
       found->lines[c] = std::max(found->lines[c], lines);
+      if (is_target) written_[c] += lines / now_.speedup;
+      if (c < crowded_lines_.size()) crowded_lines_[c] += fetched(crowded_level_[c]) / now_.speedup;
     }
+    const double element = double(codegen::bytes_of(buffer.dtype));
+    Spread spread(element);
+    std::array<double, 2> pages{once_each, once_each};
+    for (std::size_t level = touches.size(); level-- > 0;) {
+      spread.widen(std::abs(double(touches[level].stride)) * element, around_.levels[level].extent);
+      for (std::size_t t = 0; t < pages.size(); ++t) {
+        if (level == page_level_[t]) pages[t] = begins(level) * spread.pages();
+      }
+    }
+    for (std::size_t t = 0; t < pages.size(); ++t) pages_[t] += pages[t] / now_.speedup;
   }
 
+  // The outermost loop around the store whose inside fits: its level, or that of the store where none does.
+  template <typename Fits>
+  std::size_t fitting_level(const Fits& fits) const {
+    std::size_t level = 0;
+    while (level < around_.levels.size() && !fits(inside_[std::size_t(around_.levels[level].loop)])) ++level;
+    return level;
+  }
   // How often the loop at this level around the store begins.
   double begins(std::size_t level) const {
     return double(around_.levels[level].top_down / around_.levels[level].extent);
@@ -233,11 +328,22 @@ class Counts {
 
   const LoopProgram& program_;
   const codegen::Target& target_;
-  const ByCache cache_bytes_;  // 0: not known
-  const std::vector<double> footprint_;
-  std::vector<char> loop_counted_;  // for control
-  Around around_;                   // of the store that is being added; and so the next two
-  std::array<std::size_t, caches> level_{};
+  const ByCache cache_bytes_;         // 0: not known
+  const std::vector<Inside> inside_;  // by loop
+  std::vector<char> loop_counted_;    // for control
+
+  // Of the store that is being added:
+  Around around_;
+  struct Now {
+    std::size_t position = 0;
+    double executions = 0, vectors = 1;  // vectors: in a vector loop
+    double speedup = 1;                  // by threads
+    bool combines = false;
+    double body_executions = 1, weight = 0;  // of the straight-line code; in means over stores
+  };
+  Now now_;
+  std::array<std::size_t, caches> level_{};  // the outermost loop that fits
+  std::array<std::size_t, 2> page_level_{}, crowded_level_{};
   struct Fetched {
     std::size_t number = 0;  // of the buffer, by sizes_
     ByCache lines{};
@@ -246,7 +352,12 @@ class Counts {
 
   std::array<double, Roofline::count> totals_{};
   double full_vectors_ = 0, single_elements_ = 0, largest_ = 0, weight_ = 0;
-  ByCache reuse_{};
+  ByCache reuse_{}, written_{};
+  double vectors_ = 0, dependent_ = 0, dependent_in_memory_ = 0;
+  std::optional<double> independent_;
+  double exits_ = 0, unforeseen_exits_ = 0, broadcasts_ = 0, stores_ = 0;
+  double body_weight_ = 0, body_vectors_ = 0, body_memory_ = 0, body_lines_ = 0;  // sums by weight
+  std::array<double, 2> pages_{}, crowding_{1, 1}, crowded_lines_{};
   Registers registers_;
   BufferSizes sizes_;
   std::vector<ByCache> lines_of_;  // by sizes_' number
@@ -282,10 +393,11 @@ Encoding on_target() {
   std::vector<Feature> features = roofline_features();
   declare(features, "", more);
   for (int b = 0; b < buffer_slots; ++b) declare(features, fmt::format("b{}.", b), of_buffer);
-  return of_columns("on_target",
-                    "what a program does on its target by the data sheet: the pre-defined roofline, its ratios, "
-                    "registers, lanes, and what each large buffer has to fetch",
-                    std::move(features));
+  return of_columns(
+      "on_target",
+      "what a program does on its target by the data sheet: the pre-defined roofline, its ratios, "
+      "registers, lanes, chains of accumulations, pages, crowded lines, and what each large buffer has to fetch",
+      std::move(features));
 }
 
 }  // namespace graft::features

@@ -89,6 +89,76 @@ TEST(OnTarget, TiledMatmulByHand) {
   }
 }
 
+// The same again. 512 vectors add up, 32 are set to 0 and 32 stored; each of the 8 accumulators 64 times. Each buffer
+// is a page. Ends: i.0 once, j.0 twice, k 4 times. A is loaded for all lanes at once.
+TEST(OnTarget, ChainsPagesAndLoopsByHand) {
+  codegen::Target target;
+  target.vector_bits = 256;
+  target.l1_bytes = 2048;
+  target.l2_bytes = 4096;
+  const auto values = encoded(codegen::test::tiled, target, on_target());
+  const auto expect = [&](const std::string& name, double number) {
+    EXPECT_NEAR(test::value(values, name), std::log2(1 + number), 1e-5) << name;
+  };
+  const auto expect_with_share = [&](const std::string& name, double number) {
+    expect(name, number);
+    EXPECT_NEAR(test::value(values, name + "_share"), std::log2((1 + number) / (1 + 576)), 1e-5) << name;
+  };
+  expect_with_share("dependent", 512 / 8);
+  expect("dependent_in_memory", 0);
+  expect("independent", 8);
+  expect_with_share("pages", 3);
+  expect_with_share("pages_of_many", 3);
+  expect_with_share("exits", 1 + 2 + 4);
+  expect_with_share("unforeseen_exits", 0);
+  expect_with_share("broadcasts", 256);
+  expect_with_share("stores", 32);
+  expect("body_vectors", 8);
+  expect("body_memory", (512 * (4 + 2) + 32 * 8) / 576.0);
+  expect("body_lines", (512 * (4 + 1) + 32 * 4) / 576.0);
+  EXPECT_EQ(test::value(values, "l1_crowding"), 0);
+  EXPECT_EQ(test::value(values, "l2_crowding"), 0);
+  EXPECT_EQ(test::value(values, "l1_crowded_lines"), test::value(values, "l1_lines"));
+  EXPECT_EQ(test::value(values, "l2_crowded_lines"), test::value(values, "l2_lines"));
+  expect_with_share("l1_written", 4 * 4);
+  expect_with_share("l2_written", 16);
+  expect_with_share("l3_written", 0);
+}
+
+// Accumulators in memory that the innermost loop does not move wait for each other, all of them.
+TEST(OnTarget, OneAccumulatorInMemoryIsAChain) {
+  const auto values = encoded(codegen::test::matmul, {}, on_target());
+  EXPECT_EQ(count(values, "dependent"), 64);
+  EXPECT_EQ(count(values, "dependent_in_memory"), 64);
+  EXPECT_EQ(count(values, "independent"), 1);
+  EXPECT_EQ(count(values, "exits"), 1 + 4 + 8);
+  // j inside of k keeps its two accumulators apart.
+  const std::string turned =
+      codegen::test::replaced(codegen::test::matmul, "    for j 2\n      for k 8", "    for k 8\n      for j 2");
+  const auto apart = encoded(turned, {}, on_target());
+  EXPECT_EQ(count(apart, "dependent"), 32);
+  EXPECT_EQ(count(apart, "independent"), 2);
+}
+
+// 64 lines 4 KiB apart, of which one stands in each page: all at one place modulo 4 KiB, at 16 modulo 64 KiB. With the
+// four lines of B they would fit into the first cache; only one at a time does.
+TEST(OnTarget, LinesThatCrowdByHand) {
+  codegen::Target target;
+  target.l1_bytes = 8192;
+  target.l2_bytes = 16384;
+  const std::string column =
+      "buffer A f32 [64,1024] input\nbuffer B f32 [64] output\nrun\n  for i 64\n    B[i] = A[i,0]\n";
+  const auto values = encoded(column, target, on_target());
+  EXPECT_EQ(count(values, "l1_lines"), 64 + 4);
+  EXPECT_EQ(test::value(values, "l1_crowding"), 6);  // log2 of 64
+  EXPECT_EQ(count(values, "l1_crowded_lines"), 64 + 64);
+  EXPECT_EQ(test::value(values, "l2_crowding"), 2);
+  EXPECT_EQ(count(values, "l2_crowded_lines"), 64 + 4);
+  EXPECT_EQ(count(values, "pages"), 64 + 64);  // 65 do not fit into 64
+  EXPECT_EQ(count(values, "pages_of_many"), 64 + 1);
+  EXPECT_EQ(count(values, "unforeseen_exits"), 1);
+}
+
 TEST(OnTarget, CountsEmptyLanesAndSingleElements) {
   using codegen::test::replaced;
   codegen::Target target;
