@@ -170,7 +170,7 @@ class Counts {
     with_share(OnTarget::unforeseen_exits, OnTarget::unforeseen_exits_share, unforeseen_exits_);
     with_share(OnTarget::broadcasts, OnTarget::broadcasts_share, broadcasts_);
     with_share(OnTarget::stores, OnTarget::stores_share, stores_);
-    const double bodies = std::max(body_weight_, 1.0);
+    const double bodies = std::max(vectors_, 1.0);
     out[OnTarget::body_vectors] = log_count(body_vectors_ / bodies);
     out[OnTarget::body_memory] = log_count(body_memory_ / bodies);
     out[OnTarget::body_lines] = log_count(body_lines_ / bodies);
@@ -240,13 +240,12 @@ class Counts {
   // Straight-line code and chains of accumulations.
   void add_body(codegen::StoreWalk& walk, const codegen::Store& store) {
     const double vectors = now_.executions / around_.vector_extent * now_.vectors;
-    vectors_ += vectors / now_.speedup;
     now_.body_executions = now_.executions;
     for (std::size_t l = around_.straight; l < around_.levels.size(); ++l)
       now_.body_executions /= double(around_.levels[l].extent);
-    now_.weight = vectors;
-    body_weight_ += vectors;
-    body_vectors_ += vectors * (vectors / now_.body_executions);
+    now_.weight = vectors / now_.speedup;
+    vectors_ += now_.weight;
+    body_vectors_ += now_.weight * (vectors / now_.body_executions);
     if (!now_.combines) return;
     const std::span<const Touch> touches = walk.touches(store.target);
     std::size_t level = touches.size();
@@ -356,7 +355,7 @@ class Counts {
   double vectors_ = 0, dependent_ = 0, dependent_in_memory_ = 0;
   std::optional<double> independent_;
   double exits_ = 0, unforeseen_exits_ = 0, broadcasts_ = 0, stores_ = 0;
-  double body_weight_ = 0, body_vectors_ = 0, body_memory_ = 0, body_lines_ = 0;  // sums by weight
+  double body_vectors_ = 0, body_memory_ = 0, body_lines_ = 0;  // sums by vectors
   std::array<double, 2> pages_{}, crowding_{1, 1}, crowded_lines_{};
   Registers registers_;
   BufferSizes sizes_;

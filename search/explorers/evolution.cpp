@@ -9,7 +9,7 @@
 namespace graft::search {
 namespace {
 
-constexpr std::size_t most_remote_from = 8;  // of the fastest measured: what restarts must be unlike
+constexpr std::size_t known_fastest = 8;  // of those measured: what a restart's programs must be unlike
 
 // Position among `count` sorted ones: the better half of two draws, so that the best is about twice as likely as the
 // middle and the last hardly is. Ranks, not scores: models differ in scale.
@@ -65,7 +65,7 @@ std::vector<codegen::Candidate> Evolution::restarted(int count, Scorer& scorer) 
   for (int i = 0; i < settings_.population; ++i) first.push_back(space_.sample(stream_));
   std::vector<codegen::Candidate> known;
   for (const datasets::Trial& trial : best_measured_) {
-    if (known.size() < most_remote_from) known.push_back(trial.candidate);
+    if (known.size() < known_fastest) known.push_back(trial.candidate);
   }
   for (const Scored& one : bred(first, scorer)) {
     if (int(chosen.size()) == count) break;
