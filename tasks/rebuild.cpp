@@ -106,4 +106,25 @@ std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Ca
   return result;
 }
 
+std::vector<datasets::Measurement> timed_in_turn(const Platform& platform,
+                                                 std::span<const codegen::Candidate> candidates, int rounds,
+                                                 const MeasureSettings& settings, base::Monitor& monitor) {
+  std::vector<Measurement> result;
+  if (std::holds_alternative<Native>(platform.how)) {
+    const auto pipelines = std::span(&codegen::search_pipeline(platform.target), 1);
+    for (Build& build : built(platform.target, candidates, pipelines, rounds, settings, monitor))
+      result.push_back(std::move(build.measurement));
+    return result;
+  }
+  result.resize(candidates.size());
+  for (int round = 0; round < rounds; ++round) {
+    const auto measurer = make_measurer(platform, settings);  // one measures nothing twice
+    measurer->measure(
+        candidates, [&](const Measured& one) { add_round(result[std::size_t(one.position)], one.measurement); },
+        monitor);
+    if (monitor.stop_requested()) return {};
+  }
+  return result;
+}
+
 }  // namespace graft::tasks

@@ -1,5 +1,5 @@
-// The end of a search on this machine: the best programs timed beside each other once more, and the fastest of them
-// built by every one of LLVM's pipelines. The fastest trial of hundreds is in part the luckiest one; and the pipeline
+// Programs timed beside each other once more; and at the end of a search on this machine the fastest of them built by
+// every one of LLVM's pipelines. The fastest trial of hundreds is in part the luckiest one; and the pipeline
 // to search with was chosen for its compile time: the best few kernels are worth the others, and more repetitions.
 #pragma once
 
@@ -31,5 +31,13 @@ struct Build {
 // be native.
 std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Candidate> candidates,
                            std::size_t finalists, int rounds, const MeasureSettings& settings, base::Monitor& monitor);
+
+// Each candidate, built by the search pipeline, timed anew in every one of `rounds`, all in turn within a round: of
+// each settings.repetitions a round, unless one failed, which is then the measurement. Equal programs are timed once
+// for all. On any platform that measures (of a remote one the programs are sent again in each round). Empty when a stop
+// was asked for.
+std::vector<datasets::Measurement> timed_in_turn(const Platform& platform,
+                                                 std::span<const codegen::Candidate> candidates, int rounds,
+                                                 const MeasureSettings& settings, base::Monitor& monitor);
 
 }  // namespace graft::tasks

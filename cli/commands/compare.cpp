@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <memory>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -16,7 +16,7 @@
 #include "datasets/agreement.h"
 #include "search/comparison.h"
 #include "search/run_directory.h"
-#include "tasks/measurer.h"
+#include "tasks/rebuild.h"
 
 namespace graft::cli {
 namespace {
@@ -146,41 +146,36 @@ std::vector<std::int64_t> counts_of(const Flags& flags, const std::vector<search
   return counts;
 }
 
-// The finalists of all runs measured again, those of a workload in turn, `rounds` times; the least time counts.
+// The finalists of all runs timed again, those of a workload in turn, `rounds` times.
 search::Retimed times_again(const std::vector<search::RunContent>& runs, std::int64_t rounds, Session& session) {
   using Place = std::pair<std::string, std::string>;  // platform, workload
   std::map<Place, std::vector<codegen::Candidate>> asked;
-  std::map<std::string, std::unique_ptr<tasks::Measurer>> measurers;  // by platform
-  search::Retimed times;
+  std::map<std::string, tasks::Platform> platforms;
+  std::set<std::uint64_t> known;  // candidates
   for (const search::RunContent& run : runs) {
     const std::string& name = run.request.at("platform").as_string();
-    if (!measurers.contains(name)) {
+    if (!platforms.contains(name)) {
       const tasks::Platform platform = tasks::platform_named(name);
       if (tasks::source_of(platform) == "modelled")
         throw base::UserError("--again", fmt::format("times of {} are modelled: they stay what they are", name));
       if (platform_hash(platform) != run.request.at("platform_hash").as_string())
         throw base::UserError("--again", fmt::format("{} is not what these runs were made on", name));
-      measurers.emplace(name, tasks::make_measurer(platform, MeasureFlags().settings(0)));
+      platforms.emplace(name, platform);
     }
     for (const codegen::Candidate& candidate : search::finalists(run.journal.trials)) {
-      if (times.emplace(codegen::hash(candidate), std::numeric_limits<double>::infinity()).second)
-        asked[{name, candidate.workload.text}].push_back(candidate);
+      if (known.insert(codegen::hash(candidate)).second) asked[{name, candidate.workload.text}].push_back(candidate);
     }
   }
-  std::int64_t measured = 0;
-  const std::int64_t all = rounds * std::int64_t(times.size());
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    for (const auto& [place, candidates] : asked) {
-      measurers.at(place.first)
-          ->measure(
-              candidates,
-              [&](const tasks::Measured& one) {
-                double& least = times.at(codegen::hash(candidates[std::size_t(one.position)]));
-                if (one.measurement.status == datasets::Status::ok)
-                  least = std::min(least, datasets::seconds_of(one.measurement));
-                session.progress.progress("measuring again", ++measured, all);
-              },
-              session.progress);
+  search::Retimed times;
+  for (const auto& [place, candidates] : asked) {
+    session.progress.progress("timing again", std::int64_t(times.size()), std::int64_t(known.size()));
+    const std::vector<datasets::Measurement> again = tasks::timed_in_turn(
+        platforms.at(place.first), candidates, int(rounds), MeasureFlags().settings(0), session.progress);
+    if (again.empty()) throw base::Failure("interrupted");
+    for (std::size_t c = 0; c < candidates.size(); ++c) {
+      const bool ok = again[c].status == datasets::Status::ok;
+      times.emplace(codegen::hash(candidates[c]),
+                    ok ? datasets::seconds_of(again[c]) : std::numeric_limits<double>::infinity());
     }
   }
   return times;

@@ -573,5 +573,46 @@ TEST(Rebuild, AStopLeavesNothing) {
   EXPECT_TRUE(rebuild(platform_named("native"), std::vector{plain}, 1, 2, quick(), monitor).empty());
 }
 
+// ---- timed in turn
+
+// Every candidate anew in every round, one that fails apart.
+void expect_timed_in_turn(const Platform& platform) {
+  const codegen::Candidate plain = candidate(small_matmul(), "sketch plain\n"),
+                           bad = candidate(small_matmul(), "sketch bad\ntile C nowhere 4\n");
+  const MeasureSettings settings = quick();
+  Quiet quiet_monitor;
+  const std::vector<Measurement> times =
+      timed_in_turn(platform, std::vector{plain, bad, plain}, 3, settings, quiet_monitor);
+  ASSERT_EQ(times.size(), 3u);
+  EXPECT_EQ(times[0].status, Status::ok) << times[0].reason;
+  const std::vector<double>& seconds = times[0].seconds;
+  ASSERT_EQ(seconds.size(), 3 * std::size_t(settings.repetitions));
+  // Two timings of one program never agree to the last bit; those of one round, told again, would.
+  const std::vector<double> first(seconds.begin(), seconds.begin() + settings.repetitions),
+      second(seconds.begin() + settings.repetitions, seconds.begin() + 2 * settings.repetitions);
+  EXPECT_NE(first, second);
+  EXPECT_NE(times[1].status, Status::ok);
+  expect_contains(times[1].reason, "nowhere");
+  EXPECT_EQ(times[2].seconds, seconds);
+}
+
+TEST(TimedInTurn, AnewInEveryRound) {
+  expect_timed_in_turn(platform_named("native"));
+}
+
+TEST(TimedInTurn, OnARemotePlatformToo) {
+  Platform here = platform_named("native");
+  Remote remote;
+  remote.prefix = {"env"};
+  here.how = remote;
+  expect_timed_in_turn(here);
+}
+
+TEST(TimedInTurn, AStopLeavesNothing) {
+  StopAfter monitor(1);
+  const codegen::Candidate plain = candidate(small_matmul(), "sketch plain\n");
+  EXPECT_TRUE(timed_in_turn(platform_named("native"), std::vector{plain}, 2, quick(), monitor).empty());
+}
+
 }  // namespace
 }  // namespace graft::tasks
