@@ -11,21 +11,31 @@
 namespace graft::search {
 namespace {
 
-constexpr int draws_per_candidate = 100;  // of known candidates in a row before the space counts as used up
+constexpr int draws_per_candidate = 100;  // of what is known in a row before the space counts as used up
 
 }  // namespace
 
 void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
-                    base::Stream& stream, std::unordered_set<std::uint64_t>& proposed) {
+                    base::Stream& stream, const std::function<bool(const codegen::Candidate&)>& is_new) {
   for (int failures = 0; int(batch.size()) < count && failures < draws_per_candidate;) {
     codegen::Candidate candidate = space.sample(stream);
-    if (proposed.insert(codegen::hash(candidate)).second) {
+    if (is_new(candidate)) {
       batch.push_back(std::move(candidate));
       failures = 0;
     } else {
       ++failures;
     }
   }
+}
+
+void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
+                    base::Stream& stream, std::unordered_set<std::uint64_t>& proposed) {
+  fill_at_random(batch, count, space, stream,
+                 [&](const codegen::Candidate& candidate) { return proposed.insert(codegen::hash(candidate)).second; });
+}
+
+void KnownPrograms::add(std::span<const datasets::Trial> trials) {
+  for (const datasets::Trial& trial : trials) programs_.insert(trial.program_hash);
 }
 
 void keep_fastest(std::vector<datasets::Trial>& fastest, std::span<const datasets::Trial> trials, std::size_t most) {
@@ -48,7 +58,8 @@ const std::vector<ExplorerEntry>& explorers() {
        [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
          return std::make_unique<Annealing>(space, seed, AnnealingSettings{});
        }},
-      {"evolution", "crossover and mutation of the fastest programs by the cost model, with restarts and a random share",
+      {"evolution",
+       "crossover and mutation of the fastest programs by the cost model, with restarts and a random share",
        [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
          return std::make_unique<Evolution>(space, seed, EvolutionSettings{});
        }},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,8 +19,9 @@ namespace graft::search {
 class Explorer {
  public:
   virtual ~Explorer() = default;
-  // At most `count` distinct candidates, none of them proposed before; fewer when the space has no more. Deterministic
-  // in (seed, what was told, scores).
+  // At most `count` distinct candidates, none of them proposed before; fewer when the space has no more. Those that a
+  // model guides are distinct programs, too: of schedules that come to the same one, one is worth a trial.
+  // Deterministic in (seed, what was told, scores).
   virtual std::vector<codegen::Candidate> propose(int count, Scorer& scorer) = 0;
   // Trials of this space, in the order of measurement.
   virtual void told(std::span<const datasets::Trial> trials) = 0;
@@ -28,10 +30,28 @@ class Explorer {
 // For explorers that start from what was fast: takes the `ok` trials in and keeps the `most` fastest, fastest first.
 void keep_fastest(std::vector<datasets::Trial>& fastest, std::span<const datasets::Trial> trials, std::size_t most);
 
-// Draws from the space until the batch has `count` candidates; `proposed`: hashes of those that are known, added to.
-// Fewer where the space seems used up.
+// Draws from the space until the batch has `count` candidates, each of which is taken where `is_new` says so. Fewer
+// where the space seems used up.
+void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
+                    base::Stream& stream, const std::function<bool(const codegen::Candidate&)>& is_new);
+// Distinct candidates; `proposed`: hashes of those that are known, added to.
 void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
                     base::Stream& stream, std::unordered_set<std::uint64_t>& proposed);
+
+// The programs that are known, by their hash: what was proposed, and what was told.
+class KnownPrograms {
+ public:
+  void add(std::span<const datasets::Trial> trials);
+  bool contains(std::uint64_t program) const { return programs_.contains(program); }
+  // True, and known from now on, if it was not; never for 0, what does not lower.
+  bool take(std::uint64_t program) { return program != 0 && programs_.insert(program).second; }
+  bool take(const codegen::Candidate& candidate, Scorer& scorer) {
+    return take(scorer.programs({&candidate, 1}).front());
+  }
+
+ private:
+  std::unordered_set<std::uint64_t> programs_;
+};
 
 struct ExplorerEntry {
   std::string name, description;

@@ -41,11 +41,19 @@ void Scorer::remember(std::span<const codegen::Candidate> candidates, const std:
       const base::Result<codegen::LoopProgram> program = codegen::program(candidates[fresh[f]], target_);
       if (!program) continue;
       // No rehash here: all keys are in.
-      remembered_.find(keys[fresh[f]])->second = encoding_.encode({&*program, &candidates[fresh[f]], &target_});
+      remembered_.find(keys[fresh[f]])->second = {codegen::hash(*program),
+                                                  encoding_.encode({&*program, &candidates[fresh[f]], &target_})};
     }
   });
   for (const std::size_t i : fresh)
-    remembered_values_ += std::int64_t(remembered_.find(keys[i])->second.rows.values.size());
+    remembered_values_ += std::int64_t(remembered_.find(keys[i])->second.encoding.rows.values.size());
+}
+
+std::vector<std::uint64_t> Scorer::programs(std::span<const codegen::Candidate> candidates) {
+  std::vector<std::uint64_t> keys = hashes(candidates);
+  remember(candidates, keys);
+  for (std::uint64_t& key : keys) key = remembered_.find(key)->second.program;
+  return keys;
 }
 
 features::Encoded Scorer::encoded(std::span<const codegen::Candidate> candidates) {
@@ -53,7 +61,7 @@ features::Encoded Scorer::encoded(std::span<const codegen::Candidate> candidates
   remember(candidates, keys);
   features::Encoded all;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const features::Encoded& one = remembered_.find(keys[i])->second;
+    const features::Encoded& one = remembered_.find(keys[i])->second.encoding;
     if (one.rows.rows == 0)
       throw base::UserError(candidates[i].workload.text, "a schedule of sketch " + candidates[i].sketch->name +
                                                              " does not lower, so there is nothing to encode");
@@ -70,7 +78,7 @@ std::vector<float> Scorer::scores(std::span<const codegen::Candidate> candidates
   features::Encoded all;
   std::vector<std::size_t> lowering;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const features::Encoded& one = remembered_.find(keys[i])->second;
+    const features::Encoded& one = remembered_.find(keys[i])->second.encoding;
     if (one.rows.rows == 0) {
       result[i] = -std::numeric_limits<float>::infinity();
     } else {

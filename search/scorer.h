@@ -1,5 +1,5 @@
-// Candidates -> scores: lower, encode, score, in batches and on several threads, with encodings remembered by
-// candidate.
+// Candidates -> programs -> scores: lower, encode, score, in batches and on several threads, with what was made of a
+// candidate remembered.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,17 @@ class Scorer {
 
   // Higher is faster; -infinity for a candidate that does not lower. Rows in the candidates' order.
   std::vector<float> scores(std::span<const codegen::Candidate> candidates);
+  // codegen::hash of each candidate's program: many schedules come to the same one. 0: it does not lower.
+  std::vector<std::uint64_t> programs(std::span<const codegen::Candidate> candidates);
   // UserError for a candidate that does not lower.
   features::Encoded encoded(std::span<const codegen::Candidate> candidates);
 
  private:
-  // Remembers the encodings of candidates, of no rows for one that does not lower.
+  struct Made {
+    std::uint64_t program = 0;   // 0: it does not lower
+    features::Encoded encoding;  // then of no rows
+  };
+
   void remember(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys);
 
   const features::Encoding& encoding_;
@@ -35,7 +41,7 @@ class Scorer {
   int threads_;
   const meta::CostModel* model_ = nullptr;
   // By candidate hash; dropped as a whole when it grows large.
-  std::unordered_map<std::uint64_t, features::Encoded> remembered_;
+  std::unordered_map<std::uint64_t, Made> remembered_;
   std::int64_t remembered_values_ = 0;  // numbers in all encodings: a tree has thousands
 };
 

@@ -10,16 +10,16 @@
 namespace graft::search {
 namespace {
 
-// The best distinct candidates seen in a round that were not proposed before.
+// The best distinct programs seen in a round, a candidate of each.
 class Best {
  public:
   explicit Best(std::size_t most) : most_(most) {}
 
   // True if the candidate got in.
-  bool offer(float score, std::uint64_t hash, const codegen::Candidate& candidate) {
-    if (seen_.count(hash) != 0 || !std::isfinite(score)) return false;
+  bool offer(float score, std::uint64_t program, const codegen::Candidate& candidate) {
+    if (seen_.contains(program) || program == 0) return false;
     if (held_.size() == most_ && score <= held_.begin()->first) return false;
-    seen_.insert(hash);
+    seen_.insert(program);
     held_.emplace(score, candidate);
     if (held_.size() > most_) held_.erase(held_.begin());
     return true;
@@ -67,14 +67,14 @@ std::vector<codegen::Candidate> Annealing::propose(int count, Scorer& scorer) {
   }
   const int random = std::clamp(int(std::lround(settings_.random_share * count)), count > 1 ? 1 : 0, count);
   Best best{std::size_t(count)};
-  const auto offer = [&](const codegen::Candidate& candidate, float score) {
-    const std::uint64_t hash = codegen::hash(candidate);
-    return proposed_.count(hash) == 0 && best.offer(score, hash, candidate);
+  const auto offer = [&](const codegen::Candidate& candidate, std::uint64_t program, float score) {
+    return !proposed_.contains(program) && best.offer(score, program, candidate);
   };
 
   std::vector<float> scores = scorer.scores(chains_);
   const double scale = scale_of(scores);
-  for (std::size_t i = 0; i < chains; ++i) offer(chains_[i], scores[i]);
+  const std::vector<std::uint64_t> programs = scorer.programs(chains_);
+  for (std::size_t i = 0; i < chains; ++i) offer(chains_[i], programs[i], scores[i]);
   int unchanged = 0;
   for (int step = 0; step < settings_.steps && unchanged < settings_.patience; ++step) {
     const double temperature = 1.0 - double(step) / settings_.steps;
@@ -87,9 +87,10 @@ std::vector<codegen::Candidate> Annealing::propose(int count, Scorer& scorer) {
     });
     mutations_ += std::int64_t(chains);
     const std::vector<float> moved_scores = scorer.scores(moved);
+    const std::vector<std::uint64_t> moved_programs = scorer.programs(moved);
     bool changed = false;
     for (std::size_t i = 0; i < chains; ++i) {
-      changed |= offer(moved[i], moved_scores[i]);
+      changed |= offer(moved[i], moved_programs[i], moved_scores[i]);
       const double gain = double(moved_scores[i] - scores[i]) / scale;
       const double chance = std::exp(std::min(gain / (temperature + 1e-5), 1.0));
       if (stream_.uniform() < chance) {
@@ -102,13 +103,14 @@ std::vector<codegen::Candidate> Annealing::propose(int count, Scorer& scorer) {
 
   std::vector<codegen::Candidate> batch = best.candidates();
   if (int(batch.size()) > count - random) batch.resize(std::size_t(count - random));
-  for (const codegen::Candidate& candidate : batch) proposed_.insert(codegen::hash(candidate));
-  fill_at_random(batch, count, space_, stream_, proposed_);
+  const auto take = [&](const codegen::Candidate& candidate) { return proposed_.take(candidate, scorer); };
+  for (const codegen::Candidate& candidate : batch) take(candidate);
+  fill_at_random(batch, count, space_, stream_, take);
   return batch;
 }
 
 void Annealing::told(std::span<const datasets::Trial> trials) {
-  for (const datasets::Trial& trial : trials) proposed_.insert(codegen::hash(trial.candidate));
+  proposed_.add(trials);
   keep_fastest(best_measured_, trials, std::size_t(settings_.chains) / 2);
 }
 

@@ -1,5 +1,5 @@
 // Parallel simulated annealing on the cost model (AutoTVM's explorer): many chains mutate at once, their state persists
-// between rounds, the best distinct candidates seen become the batch, and a share of it is random (epsilon-greedy).
+// between rounds, the best distinct programs seen become the batch, and a share of it is random (epsilon-greedy).
 #pragma once
 
 #include <unordered_set>
@@ -30,7 +30,7 @@ class Annealing : public Explorer {
   std::int64_t mutations_ = 0;  // numbers the streams of the chains
   std::vector<codegen::Candidate> chains_;
   std::vector<datasets::Trial> best_measured_;  // fastest first, at most one per two chains: new chains start there
-  std::unordered_set<std::uint64_t> proposed_;
+  KnownPrograms proposed_;
 };
 
 }  // namespace graft::search

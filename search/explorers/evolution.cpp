@@ -25,12 +25,12 @@ Evolution::Evolution(const codegen::Space& space, std::uint64_t seed, const Evol
 std::vector<Evolution::Scored> Evolution::bred(const std::vector<codegen::Candidate>& first, Scorer& scorer) {
   const std::size_t size = first.size();
   std::vector<Scored> seen;
-  std::unordered_set<std::uint64_t> known;
+  KnownPrograms known;
   const auto look = [&](const std::vector<codegen::Candidate>& candidates) {
     const std::vector<float> scores = scorer.scores(candidates);
+    const std::vector<std::uint64_t> programs = scorer.programs(candidates);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const std::uint64_t hash = codegen::hash(candidates[i]);
-      if (std::isfinite(scores[i]) && known.insert(hash).second) seen.push_back({candidates[i], hash, scores[i]});
+      if (known.take(programs[i])) seen.push_back({candidates[i], programs[i], scores[i]});
     }
     // Equal scores stay in the order in which they came.
     std::stable_sort(seen.begin(), seen.end(), [](const Scored& a, const Scored& b) { return a.score > b.score; });
@@ -72,7 +72,7 @@ std::vector<codegen::Candidate> Evolution::restarted(int count, Scorer& scorer) 
     const auto is_near = [&](const codegen::Candidate& other) {
       return space_.choices_apart(one.candidate, other) < settings_.least_difference;
     };
-    if (std::any_of(known.begin(), known.end(), is_near) || !proposed_.insert(one.hash).second) continue;
+    if (std::any_of(known.begin(), known.end(), is_near) || !proposed_.take(one.program)) continue;
     known.push_back(one.candidate);
     chosen.push_back(one.candidate);
   }
@@ -103,22 +103,23 @@ std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
     for (const Scored& one : seen) {
       if (left == 0) break;
       if (int(batch.size()) >= believed || !(*one.candidate.sketch == *sketch.sketch)) continue;
-      if (!proposed_.insert(one.hash).second) continue;
+      if (!proposed_.take(one.program)) continue;
       batch.push_back(one.candidate);
       --left;
     }
   }
   for (const Scored& one : seen) {
     if (survivors_.size() < size) survivors_.push_back(one.candidate);
-    if (int(batch.size()) < believed && proposed_.insert(one.hash).second) batch.push_back(one.candidate);
+    if (int(batch.size()) < believed && proposed_.take(one.program)) batch.push_back(one.candidate);
   }
   batch.insert(batch.end(), restarts.begin(), restarts.end());
-  fill_at_random(batch, count, space_, stream_, proposed_);
+  fill_at_random(batch, count, space_, stream_,
+                 [&](const codegen::Candidate& candidate) { return proposed_.take(candidate, scorer); });
   return batch;
 }
 
 void Evolution::told(std::span<const datasets::Trial> trials) {
-  for (const datasets::Trial& trial : trials) proposed_.insert(codegen::hash(trial.candidate));
+  proposed_.add(trials);
   keep_fastest(best_measured_, trials, std::size_t(settings_.measured_share * double(settings_.population)));
 }
 

@@ -1,6 +1,6 @@
 // Evolutionary search on the cost model (the explorer of Ansor, Zheng et al., OSDI 2020, with the crossover that it
 // lacks): every round a population of the fastest programs measured, what the last round left over and fresh samples
-// breeds a few generations; the best distinct candidates seen become the batch. Each sketch has a share of it, and a
+// breeds a few generations; the best distinct programs seen become the batch. Each sketch has a share of it, and a
 // share is random (epsilon-greedy).
 //
 // A model that is wrong about a part of the space never asks to see it, and the first population soon is all of one
@@ -38,11 +38,11 @@ class Evolution : public Explorer {
  private:
   struct Scored {
     codegen::Candidate candidate;
-    std::uint64_t hash = 0;
+    std::uint64_t program = 0;
     float score = 0;
   };
 
-  // All distinct candidates of `first` and the generations bred from it that lower, best first.
+  // Of all distinct programs of `first` and the generations bred from it one candidate each, best first.
   std::vector<Scored> bred(const std::vector<codegen::Candidate>& first, Scorer& scorer);
   // The best of a population that starts anew, at most `count`, not proposed before.
   std::vector<codegen::Candidate> restarted(int count, Scorer& scorer);
@@ -54,7 +54,7 @@ class Evolution : public Explorer {
   std::int64_t children_ = 0;                   // numbers the streams of the children
   std::vector<codegen::Candidate> survivors_;   // the best of the last round, proposed or not
   std::vector<datasets::Trial> best_measured_;  // fastest first
-  std::unordered_set<std::uint64_t> proposed_;
+  KnownPrograms proposed_;
 };
 
 }  // namespace graft::search

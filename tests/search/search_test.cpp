@@ -153,6 +153,38 @@ TEST(Explorers, ProposeDistinctCandidatesThatWereNotProposedBefore) {
   }
 }
 
+// Many schedules of this space come to the same program; a trial of a second one would tell nothing.
+TEST(Explorers, GuidedOnesProposeDistinctProgramsThatWereNotTold) {
+  const codegen::Space small = codegen::derive_space(codegen::parse_workload("matmul(m=8,n=8,k=4)"), small_target());
+  for (const std::string name : {"annealing", "evolution"}) {
+    const auto explorer = make_explorer(name, small, 3);
+    Scorer scorer(encoding(), small_target(), 1);
+    const Oracle model;
+    scorer.use(&model);
+    std::set<std::uint64_t> known;
+    base::Stream stream(1, "told");
+    std::vector<datasets::Trial> told;
+    for (int i = 0; i < 16; ++i) {
+      const codegen::Candidate candidate = small.sample(stream);
+      const std::uint64_t program = codegen::hash(*codegen::program(candidate, small_target()));
+      EXPECT_EQ(scorer.programs(std::span(&candidate, 1)).front(), program);
+      known.insert(program);
+      told.push_back({i, candidate, program, {}});
+      told.back().measurement.seconds = {1e-3};
+    }
+    explorer->told(told);
+    int schedules = 0;
+    for (int round = 0; round < 4; ++round) {
+      for (const codegen::Candidate& candidate : explorer->propose(16, scorer)) {
+        ++schedules;
+        EXPECT_TRUE(known.insert(codegen::hash(*codegen::program(candidate, small_target()))).second)
+            << name << " round " << round;
+      }
+    }
+    EXPECT_EQ(schedules, 64) << name;
+  }
+}
+
 TEST(Explorers, EqualSeedsProposeEqualBatches) {
   for (const ExplorerEntry& entry : explorers()) {
     std::vector<std::uint64_t> hashes[2];
