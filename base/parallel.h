@@ -9,7 +9,7 @@ namespace graft::base {
 int hardware_threads();
 
 // Calls body(i) for i in 0 .. count-1 on up to `threads` threads (the caller's among them). The first exception thrown,
-// by index, is rethrown after all threads ended.
+// by index, is rethrown after all have ended. Threads are kept from call to call, and so is what is local to them.
 void parallel_for(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body);
 
 }  // namespace graft::base

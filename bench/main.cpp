@@ -146,6 +146,7 @@ int networks(const Document& request, bool json, const Note& note, bool training
   settings.workloads = texts(request.at("workloads"));
   settings.platform = request.at("platform").as_string();
   settings.batch = request.at("batch").as_integer();
+  settings.threads = int(request.at("threads").as_integer());
   settings.seed = request.at("seed").as_u64();
   settings.timing.repetitions = int(request.at("repetitions").as_integer());
   settings.timing.minimum_seconds = request.at("minimum_seconds").as_number();

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/team.h"
 #include "base/text.h"
 #include "bench/forest.h"
 #include "codegen/schedule/space.h"
@@ -245,8 +246,8 @@ NetworkRow train_row(const NetworkShape& shape, const features::Encoded& program
   return row;
 }
 
-// MAML's gradient of one meta-batch, exact second order: the tasks one after the other, as one core does them.
-NetworkRow meta_step_row(const NetworkSettings& settings, const Note& note) {
+// MAML's gradient of one meta-batch, exact second order, its tasks divided among threads as training divides them.
+NetworkRow meta_step_row(const NetworkSettings& settings, int threads, const Note& note) {
   constexpr std::int64_t tasks = 8, support = 16, query = 256, inner_steps = 5;
   const NetworkShape& shape = wide_mlp;
   struct Task {
@@ -267,17 +268,21 @@ NetworkRow meta_step_row(const NetworkSettings& settings, const Note& note) {
   NetworkRow row;
   row.what = fmt::format("maml meta-step {}, {} tasks of {} + {} programs, {} inner steps", name_of(shape), tasks,
                          support, query, inner_steps);
+  if (threads > 1) row.what += fmt::format(", {} threads", threads);
+  row.threads = threads;
   row.programs = tasks * (support + query);
   note(row.what);
   const std::vector<float> theta = initial_parameters(shape, settings.seed);
   const meta::Rates<float> rates{inner_steps, false, std::vector<float>(layout_of(shape).size(), 0.01f)};
   const auto step = [=](const meta::Network& network, std::vector<float>& gradient) {
-    gradient.assign(theta.size(), 0.0f);
-    for (const Task& task : *drawn) {
-      const auto part = meta::meta_gradient<float>(network, meta::OuterRule::second_order, rates, theta, task.support,
-                                                   task.query, {}, meta::ByRates::no);
-      for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += part.theta[i] / float(tasks);
-    }
+    base::Team alone;
+    gradient = base::summed(alone, tasks, threads, [&](std::int64_t t) {
+      const Task& task = (*drawn)[std::size_t(t)];
+      return meta::meta_gradient<float>(network, meta::OuterRule::second_order, rates, theta, task.support, task.query,
+                                        {}, meta::ByRates::no)
+          .theta;
+    });
+    for (float& value : gradient) value /= float(tasks);
   };
   const std::shared_ptr<meta::Network> torch = torch_network(shape, note), native = make_network(shape);
   std::vector<float> reference;
@@ -290,7 +295,9 @@ NetworkRow meta_step_row(const NetworkSettings& settings, const Note& note) {
   };
   add("graft", native);
   if (torch != nullptr) add("torch", torch);
-  measure_in_turn(row.contenders, settings.timing);
+  TimingSettings timing = settings.timing;
+  timing.wall = threads > 1;
+  measure_in_turn(row.contenders, timing);
   for (Contender& contender : row.contenders) contender.call = contender.clear = {}, contender.check = {};
   return row;
 }
@@ -319,7 +326,8 @@ std::vector<NetworkRow> bench_train(const NetworkSettings& settings, const Note&
       train_row(wide_mlp, random_rows(settings.batch, wide_mlp.inputs, settings.seed), "random rows", settings, note));
   for (const auto& [shape, trees] : tree_batches(settings))
     rows.push_back(train_row(shape, trees.programs, trees.what, settings, note));
-  rows.push_back(meta_step_row(settings, note));
+  rows.push_back(meta_step_row(settings, 1, note));
+  if (settings.threads > 1) rows.push_back(meta_step_row(settings, settings.threads, note));
   for (NetworkRow& row : forest_train_rows(settings, note)) rows.push_back(std::move(row));
   return rows;
 }
@@ -342,12 +350,13 @@ base::Document to_document(const std::vector<NetworkRow>& rows, const NetworkSet
       const base::Document value =
           contender.timing.right ? base::Document(per_second(row, contender)) : base::Document();
       if (&contender == &row.contenders.front()) {
-        entry.set("name", row.what).set("value", value).set("unit", "programs/s/core");
+        entry.set("name", row.what).set("value", value).set("unit", row.threads > 1 ? "programs/s" : "programs/s/core");
       } else {
         baselines.set(contender.name, value);
       }
     }
     entry.set("baselines", baselines).set("timings", timings).set("programs", row.programs);
+    if (row.threads > 1) entry.set("threads", std::int64_t(row.threads)).set("clock", "wall");
     if (row.nodes > 0) entry.set("nodes", row.nodes).set("shared_nodes", row.shared);
     list.push(entry);
   }
@@ -356,8 +365,9 @@ base::Document to_document(const std::vector<NetworkRow>& rows, const NetworkSet
 
 std::string to_text(const std::vector<NetworkRow>& rows, const NetworkSettings&) {
   std::string text =
-      "thousands of programs per second on one core (thread CPU time, best repetition; +- spread: "
-      "interquartile range / median)\n";
+      "thousands of programs per second on one core (thread CPU time; where threads are named, on so many by wall "
+      "time; "
+      "best repetition; +- spread: interquartile range / median)\n";
   for (const NetworkRow& row : rows) {
     text += "\n" + row.what;
     if (row.nodes > 0)

@@ -16,6 +16,7 @@ struct NetworkSettings {
   std::vector<std::string> workloads;  // whose random candidates are scored as trees; none: a matmul and a convolution
   std::string platform = "native";     // that they are lowered for
   std::int64_t batch = 1024;           // programs at once
+  int threads = 1;                     // from 2 on MAML's step a second time, its tasks on so many threads
   TimingSettings timing;
   std::uint64_t seed = 1;
 };
@@ -24,6 +25,7 @@ struct NetworkSettings {
 struct NetworkRow {
   std::string what;                   // "mlp 164-256-256-1, batch 1024"
   std::int64_t programs = 0;          // of the batch
+  int threads = 1;                    // that all contenders have; from 2 on wall time
   double nodes = 0, shared = 0;       // of trees: nodes per program, and after equal subtrees became one (0: no trees)
   std::vector<Contender> contenders;  // ours first: "graft", then "torch", "onednn" (products alone), "unshared"
 };

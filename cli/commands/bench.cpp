@@ -86,7 +86,7 @@ struct FeatureFlags {
 struct NetworkBenchFlags {
   std::vector<std::string> workloads;
   std::string platform = "native";
-  std::int64_t batch, repetitions = 20;
+  std::int64_t batch, repetitions = 20, threads = 1;
   double minimum_ms = 10;
 
   explicit NetworkBenchFlags(std::int64_t programs) : batch(programs) {}
@@ -102,6 +102,7 @@ struct NetworkBenchFlags {
   base::Document request() const {
     base::Document request = base::Document::map();
     request.set("workloads", list_of(workloads)).set("platform", platform).set("batch", batch);
+    request.set("threads", threads);
     return request.set("repetitions", repetitions).set("minimum_seconds", minimum_ms * 1e-3);
   }
 };
@@ -205,14 +206,17 @@ Command bench_predict_command() {
 }
 
 Command bench_train_command() {
-  return {.name = "bench train",
-          .help = "programs trained on per second and core (forward, rank loss, backward, Adam) beside LibTorch",
-          .examples = {"graft bench train", "graft bench train resnet18.C2 --batch 128"},
-          .declare = [](Options& options) -> Action {
-            const auto flags = std::make_shared<NetworkBenchFlags>(512);
-            flags->declare(options);
-            return [flags](Session& session) { return become_bench("train", flags->request(), session); };
-          }};
+  return {
+      .name = "bench train",
+      .help = "programs trained on per second and core (forward, rank loss, backward, Adam) beside LibTorch",
+      .examples = {"graft bench train", "graft bench train resnet18.C2 --batch 128", "graft bench train --threads 2"},
+      .declare = [](Options& options) -> Action {
+        const auto flags = std::make_shared<NetworkBenchFlags>(512);
+        flags->declare(options);
+        options.integer("threads", flags->threads, 1,
+                        "from 2 on MAML's meta-step a second time, its tasks on so many threads (wall time)");
+        return [flags](Session& session) { return become_bench("train", flags->request(), session); };
+      }};
 }
 
 Command bench_store_command() {

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -80,10 +82,37 @@ TEST(Parallel, stops_after_an_exception) {
   EXPECT_LT(calls, 1000);
 }
 
+TEST(Parallel, keeps_its_threads) {
+  const auto two_at_once = [] {
+    std::atomic<int> inside = 0;
+    parallel_for(2, 2, [&](std::int64_t) {
+      ++inside;
+      while (inside < 2) std::this_thread::yield();
+    });
+  };
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  two_at_once();
+  const auto before = threads();
+  for (int call = 0; call < 50; ++call) two_at_once();
+  EXPECT_EQ(threads(), before);
+}
+
 TEST(Parallel, nests) {
   std::atomic<int> calls = 0;
   parallel_for(4, 2, [&](std::int64_t) { parallel_for(8, 2, [&](std::int64_t) { ++calls; }); });
   EXPECT_EQ(calls, 32);
+  // As many at once as were asked for, however they nest.
+  std::atomic<int> inside = 0;
+  parallel_for(2, 2, [&](std::int64_t) {
+    parallel_for(2, 2, [&](std::int64_t) {
+      ++inside;
+      while (inside < 4) std::this_thread::yield();
+    });
+  });
+  EXPECT_EQ(inside, 4);
 }
 
 }  // namespace

@@ -96,6 +96,17 @@ TEST_F(Bench, ModelsStandBesideTheirPeers) {
     EXPECT_LE(trees.at("shared_nodes").as_number(), trees.at("nodes").as_number());
     EXPECT_NE(rows.back().at("baselines").find("xgboost"), nullptr);
   }
+  // MAML's step a second time, on the wall clock.
+  const base::Document result = json_of(short_timing(
+      {"bench", "train", "matmul(m=8,n=16,k=8)", "--platform", "native:v2", "--batch", "3", "--threads", "2"}));
+  const auto& both = result.at("rows").as_list();
+  const base::Document &alone = both.at(5), &together = both.at(6);
+  EXPECT_EQ(together.at("name").as_string(), alone.at("name").as_string() + ", 2 threads");
+  EXPECT_EQ(alone.find("clock"), nullptr);
+  EXPECT_EQ(together.at("clock").as_string(), "wall");
+  EXPECT_EQ(together.at("unit").as_string(), "programs/s");
+  EXPECT_EQ(together.at("threads").as_integer(), 2);
+  EXPECT_GT(together.at("value").as_number(), 0);
   const base::Finished finished = graft({"bench", "predict", "matmull(m=8,n=16,k=8)"});
   EXPECT_EQ(finished.exit_code, 2) << finished.err;
 }
