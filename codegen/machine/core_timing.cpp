@@ -48,8 +48,10 @@ base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& t
   const std::string symbol = "timed";
   LoopProgram timed = program;
   timed.prepare.clear();
+  CodeAttributes attributes = code_attributes(target);
+  attributes.named_places = true;
   // Code for one thread: all of `run` in one function, parallel loops one iteration after the other.
-  if (auto refused = emit(*module, timed, code_attributes(target), symbol, 1)) return *refused;
+  if (auto refused = emit(*module, timed, attributes, symbol, 1)) return *refused;
   laps.end(&CoreTimingPhases::emit);
   optimise(*module, machine, search_pipeline(target), repeats_accesses(timed));
   laps.end(&CoreTimingPhases::optimise);

@@ -1,6 +1,6 @@
 // How long a core takes for a program's machine code when every access hits the first cache: LLVM's own scheduling
-// model (the llvm-mca library) on the instructions that code generation really emits, with loop nests expanded. Not a
-// measurement: what caches add is the tasks room's business.
+// model (the llvm-mca library) on the instructions that code generation really emits, with loop nests expanded; a load
+// waits for the store that it takes its value from. Not a measurement: what caches add is the tasks room's business.
 #pragma once
 
 #include <cstdint>

@@ -7,9 +7,11 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
+#include <sstream>
 #include <tuple>
 #include <utility>
 
@@ -58,6 +60,16 @@ llvm::MDNode* loop_id(llvm::LLVMContext& context, int loop) {
   return id;
 }
 
+constexpr const char* place_name = "graft.place";  // in front of its numbers, in a scope
+
+llvm::MDNode* scope_of(llvm::LLVMContext& context, const NamedPlace& place) {
+  std::string name = fmt::format("{} {} {}", place_name, place.buffer, place.constant);
+  for (const auto& [loop, coefficient] : place.by_loop) name += fmt::format(" {} {}", loop, coefficient);
+  llvm::MDNode* const domain = llvm::MDNode::get(context, {llvm::MDString::get(context, place_name)});
+  llvm::MDNode* const scope = llvm::MDNode::get(context, {llvm::MDString::get(context, name), domain});
+  return llvm::MDNode::get(context, {scope});
+}
+
 // Adds IR for one program to a module. Refusals are remembered, and emission goes on with poison until the nearest
 // loop.
 class Emitter {
@@ -82,6 +94,17 @@ class Emitter {
       load_offsets_.emplace_back();
       for (const Access& load : store.value.loads) load_offsets_.back().push_back(offset(program, load));
     }
+    if (!attributes.named_places) return;
+    std::set<int> written, read;
+    for_each_access(program, program.run, 0, int(program.run.size()),
+                    [&](int b, const Access&, bool writes) { (writes ? written : read).insert(b); });
+    for (const Node& node : program.run) {
+      if (node.kind != Node::Kind::store) continue;
+      const Store& store = program.stores[std::size_t(node.item)];
+      if (store.combine != Combine::none) read.insert(store.target.tensor);
+    }
+    std::set_intersection(written.begin(), written.end(), read.begin(), read.end(),
+                          std::inserter(named_, named_.end()));
   }
 
   std::optional<base::Reason> emit() {
@@ -125,6 +148,7 @@ class Emitter {
     std::int64_t constant = 0;
     std::int64_t lane_stride = 0;
     bool inbounds = false;
+    std::map<int, std::int64_t> by_loop = {};  // of named places: elements per iteration
   };
   using LoadKey = std::tuple<int, llvm::Value*, std::int64_t, std::int64_t, std::int64_t, DType>;
 
@@ -569,7 +593,7 @@ class Emitter {
       block = transposed(std::move(block), lanes);
       const llvm::Align align{std::uint64_t(bytes_of(target.dtype))};
       for (std::int64_t lane = 0; lane < lanes; ++lane) {
-        builder_.CreateAlignedStore(block[std::size_t(lane)], address(p, lane * apart), align);
+        store_at(block[std::size_t(lane)], p, lane * apart, align);
       }
       forget_loads_of(p.buffer);
     }
@@ -713,6 +737,7 @@ class Emitter {
                            buffer(access.tensor).name, loop(l).name));
         return p;
       }
+      if (named_.contains(p.buffer)) p.by_loop.emplace(l, coefficient);
       if (!p.pointer) p.pointer = table(p.buffer);
       p.pointer = advance(p.pointer, l, coefficient, p.inbounds, type_of(buffer(access.tensor).dtype));
     }
@@ -753,7 +778,20 @@ class Emitter {
     const DType type = buffer(p.buffer).dtype;
     llvm::Type* of = type_of(type);
     if (lanes > 1) of = llvm::FixedVectorType::get(of, unsigned(lanes));
-    return builder_.CreateAlignedLoad(of, address(p, element), llvm::Align(std::uint64_t(bytes_of(type))));
+    llvm::LoadInst* const loaded =
+        builder_.CreateAlignedLoad(of, address(p, element), llvm::Align(std::uint64_t(bytes_of(type))));
+    name_place(*loaded, p, element);
+    return loaded;
+  }
+
+  void store_at(llvm::Value* value, const Place& p, std::int64_t element, llvm::Align align) {
+    name_place(*builder_.CreateAlignedStore(value, address(p, element), align), p, element);
+  }
+
+  void name_place(llvm::Instruction& access, const Place& p, std::int64_t element) {
+    if (!named_.contains(p.buffer)) return;
+    access.setMetadata(llvm::LLVMContext::MD_alias_scope,
+                       scope_of(context_, {p.buffer, p.constant + element, p.by_loop}));
   }
 
   // A literal in memory, for where its index is not known.
@@ -829,11 +867,10 @@ class Emitter {
     }
     const llvm::Align align{std::uint64_t(bytes_of(to.dtype))};
     if (lanes == 1 || p.lane_stride == 1) {
-      builder_.CreateAlignedStore(value, address(p, 0), align);
+      store_at(value, p, 0, align);
     } else {
       for (std::int64_t i = 0; i < lanes; ++i)
-        builder_.CreateAlignedStore(builder_.CreateExtractElement(value, std::uint64_t(i)),
-                                    address(p, i * p.lane_stride), align);
+        store_at(builder_.CreateExtractElement(value, std::uint64_t(i)), p, i * p.lane_stride, align);
     }
     forget_loads_of(p.buffer);
   }
@@ -1196,6 +1233,7 @@ class Emitter {
   std::vector<std::vector<Affine>> load_offsets_;  // by store and load
   std::vector<Variable> variables_;                // by loop
   std::vector<int> serial_loops_;                  // that are not unrolled, outermost first
+  std::set<int> named_;                            // buffers whose places are named
   int lane_loop_ = -1;
   std::int64_t lanes_ = 1;
   bool in_prepare_ = false;
@@ -1236,6 +1274,21 @@ int loop_of_program(const llvm::MDNode* loop_id) {
       loop_id ? llvm::findOptionMDForLoopID(const_cast<llvm::MDNode*>(loop_id), loop_name) : nullptr;
   if (!named) return -1;
   return int(llvm::mdconst::extract<llvm::ConstantInt>(named->getOperand(1))->getZExtValue());
+}
+
+std::optional<NamedPlace> named_place(const llvm::MDNode* scopes) {
+  if (scopes == nullptr || scopes->getNumOperands() != 1) return std::nullopt;
+  const auto* const scope = llvm::dyn_cast<llvm::MDNode>(scopes->getOperand(0));
+  const auto* const name =
+      scope && scope->getNumOperands() > 0 ? llvm::dyn_cast<llvm::MDString>(scope->getOperand(0)) : nullptr;
+  if (name == nullptr) return std::nullopt;
+  std::istringstream text(name->getString().str());
+  std::string what;
+  NamedPlace place;
+  if (!(text >> what >> place.buffer >> place.constant) || what != place_name) return std::nullopt;
+  std::int64_t coefficient = 0;
+  for (int loop = 0; text >> loop >> coefficient;) place.by_loop[loop] = coefficient;
+  return place;
 }
 
 bool repeats_accesses(const LoopProgram& program) {

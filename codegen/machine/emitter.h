@@ -12,6 +12,7 @@
 #include <llvm/IR/Module.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,7 +50,20 @@ struct CodeAttributes {
   // late and stores them across cache lines, from where nothing is forwarded: up to three times as slow.
   bool realign_stack = false;
   unsigned vscale_least = 0;  // of scalable vector units; 0: no word about it
+  // Accesses to buffers that are both written and read say in their !alias.scope which element they begin with. Tells
+  // LLVM nothing: no access is said to be outside of a scope.
+  bool named_places = false;
 };
+
+// An element of a buffer, row-major, as a function of the loops around.
+struct NamedPlace {
+  int buffer = 0;  // position in LoopProgram::buffers
+  std::int64_t constant = 0;
+  std::map<int, std::int64_t> by_loop = {};  // elements per iteration, by position in LoopProgram::loops
+  bool operator==(const NamedPlace&) const = default;
+};
+// The place that this !alias.scope names; none where it names no place, or several.
+std::optional<NamedPlace> named_place(const llvm::MDNode* scopes);
 
 // Adds the functions to `module`, whose triple and data layout are set. A Reason, and a module to throw away, for a
 // program that this back end cannot express. For one thread parallel loops are serial ones.

@@ -32,7 +32,7 @@ namespace graft::codegen {
 namespace {
 
 constexpr int elsewhere = -1;
-// What labels stand in front of: a block, by its position, or an instruction that uses the stack.
+// What labels stand in front of: a block, by its position, or an instruction that uses the stack or a named place.
 struct Notes {
   std::unordered_map<const llvm::MCSymbol*, int> blocks;
   std::unordered_map<const llvm::MCSymbol*, RecordedInstruction> instructions;  // without code
@@ -70,13 +70,13 @@ class NoteBlocks : public llvm::MachineFunctionPass {
       notes_.blocks[label] = wanted ? position++ : elsewhere;
       llvm::BuildMI(block, block.begin(), llvm::DebugLoc(), instructions.get(llvm::TargetOpcode::ANNOTATION_LABEL))
           .addSym(label);
-      if (wanted) note_stack(block, instructions);
+      if (wanted) note_memory(block, instructions);
     }
     return true;
   }
 
  private:
-  void note_stack(llvm::MachineBasicBlock& block, const llvm::TargetInstrInfo& instructions) {
+  void note_memory(llvm::MachineBasicBlock& block, const llvm::TargetInstrInfo& instructions) {
     const auto slot_of = [](const llvm::SmallVectorImpl<const llvm::MachineMemOperand*>& accesses) {
       const auto* slot = llvm::cast<llvm::FixedStackPseudoSourceValue>(accesses.front()->getPseudoValue());
       return slot->getFrameIndex();
@@ -86,15 +86,34 @@ class NoteBlocks : public llvm::MachineFunctionPass {
       RecordedInstruction noted;
       if (instructions.hasLoadFromStackSlot(instruction, reads)) noted.reads_slot = slot_of(reads);
       if (instructions.hasStoreToStackSlot(instruction, writes)) noted.writes_slot = slot_of(writes);
-      if (!noted.reads_slot && !noted.writes_slot) continue;
-      llvm::MCSymbol* const label = block.getParent()->getContext().createTempSymbol("stack", true);
+      for (const llvm::MachineMemOperand* access : instruction.memoperands()) {
+        const std::optional<int> place = place_of(access->getAAInfo().Scope);
+        if (!place) continue;
+        if (access->isLoad()) noted.reads_place = place;
+        if (access->isStore()) noted.writes_place = place;
+      }
+      if (!noted.reads_slot && !noted.writes_slot && !noted.reads_place && !noted.writes_place) continue;
+      llvm::MCSymbol* const label = block.getParent()->getContext().createTempSymbol("memory", true);
       notes_.instructions.emplace(label, noted);
       llvm::BuildMI(block, instruction, llvm::DebugLoc(), instructions.get(llvm::TargetOpcode::ANNOTATION_LABEL))
           .addSym(label);
     }
   }
 
+  std::optional<int> place_of(const llvm::MDNode* scopes) {
+    if (scopes == nullptr) return std::nullopt;
+    const auto [known, is_new] = places_.try_emplace(scopes);
+    if (is_new) {
+      if (const std::optional<NamedPlace> place = named_place(scopes)) {
+        known->second = int(recording_.places.size());
+        recording_.places.push_back(*place);
+      }
+    }
+    return known->second;
+  }
+
   void note(llvm::MachineFunction& function) {
+    places_.clear();
     auto& frequency = getAnalysis<llvm::MachineBlockFrequencyInfoWrapperPass>().getMBFI();
     auto& loop_info = getAnalysis<llvm::MachineLoopInfoWrapperPass>().getLI();
     auto& dominators = getAnalysis<llvm::MachineDominatorTreeWrapperPass>().getDomTree();
@@ -160,6 +179,7 @@ class NoteBlocks : public llvm::MachineFunctionPass {
   const std::string& function_;
   Recording& recording_;
   Notes& notes_;
+  std::map<const llvm::MDNode*, std::optional<int>> places_;
 };
 char NoteBlocks::ID = 0;
 

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "codegen/machine/compile.h"
+#include "codegen/machine/emitter.h"
 
 namespace graft::codegen {
 
@@ -21,6 +22,8 @@ struct RecordedInstruction {
   llvm::MCInst code;  // symbolic operands replaced by 0: they would point into LLVM's memory
   // Slots of the stack that it reads and writes, by numbers of their own: where spilled registers live.
   std::optional<int> reads_slot = {}, writes_slot = {};
+  // Places of memory, positions in Recording::places, where they are named (CodeAttributes::named_places).
+  std::optional<int> reads_place = {}, writes_place = {};
 };
 
 struct RecordedBlock {
@@ -44,7 +47,8 @@ struct RecordedLoop {
 struct Recording {
   std::vector<RecordedBlock> blocks;  // in the order of their addresses
   std::vector<RecordedLoop> loops;    // outer loops before inner ones
-  llvm::MCInst no_operation;          // as padding has it
+  std::vector<NamedPlace> places;
+  llvm::MCInst no_operation;  // as padding has it
 };
 
 // Runs code generation for the (already optimised) module; consumes its bodies. Counts are exact where the branches

@@ -43,7 +43,14 @@ void initialise() {
   });
 }
 
-using Sequence = std::vector<const RecordedInstruction*>;
+struct Step {
+  const RecordedInstruction* instruction = nullptr;
+  std::int64_t moved = 0;  // elements by which the copies of loops that are written out move its place; see known
+  bool known = true;       // whether that is so, all these loops being some of the program's
+  // Numbers for slots of the stack and places of memory: a step that reads one waits for the last that wrote it.
+  std::optional<int> reads = {}, writes = {};
+};
+using Sequence = std::vector<Step>;
 using Instruments = llvm::SmallVector<llvm::mca::Instrument*>;
 
 // Loops up to this many trips are taken to be predicted in whole by the history of branches.
@@ -54,9 +61,9 @@ constexpr double most_simulated = 1000, least_simulated = 200, full_effort_share
 constexpr int least_iterations = 2, most_iterations = 32;
 // What executes fewer of the instructions than this is charged at the mean rate of all that is simulated.
 constexpr double negligible_share = 1e-3;
-// Of registers that stand for slots of the stack: no advance, no class of the model's.
-constexpr llvm::mca::WriteDescriptor slot_write{-1, 1, 0, 0, false};
-constexpr llvm::mca::ReadDescriptor slot_read{-1, ~0u, 0, 0};
+// Of registers that stand for memory: no advance, no class of the model's.
+constexpr llvm::mca::WriteDescriptor memory_write{-1, 1, 0, 0, false};
+constexpr llvm::mca::ReadDescriptor memory_read{-1, ~0u, 0, 0};
 constexpr std::size_t regions_kept = 4096;  // per thread and cpu
 
 struct Line {
@@ -190,37 +197,40 @@ class Core {
     return place->second;
   }
 
-  // Slots of the stack that the sequence both writes and reads, each under a register that the sequence does not use:
-  // so the analyser sees that what is spilled and taken back waits for its store. The load's own latency is that of
+  // What the sequence both writes and reads, each under a register that the sequence does not use: so the analyser sees
+  // that what is spilled and taken back, or added to in memory, waits for its store. The load's own latency is that of
   // forwarding, which documents give as that of a hit in the first cache (Intel 248966, "store forwarding").
-  using Slots = std::map<std::optional<int>, llvm::MCPhysReg>;
-  Slots slots_of(const Sequence& sequence) const {
+  using Forwarded = std::map<std::optional<int>, llvm::MCPhysReg>;
+  Forwarded forwarded(const Sequence& sequence) const {
     std::set<int> read, both;
-    for (const RecordedInstruction* instruction : sequence)
-      if (instruction->reads_slot) read.insert(*instruction->reads_slot);
-    for (const RecordedInstruction* instruction : sequence)
-      if (instruction->writes_slot && read.contains(*instruction->writes_slot)) both.insert(*instruction->writes_slot);
-    Slots slots;
-    if (both.empty()) return slots;
+    for (const Step& step : sequence)
+      if (step.reads) read.insert(*step.reads);
+    for (const Step& step : sequence)
+      if (step.writes && read.contains(*step.writes)) both.insert(*step.writes);
+    Forwarded result;
+    if (both.empty()) return result;
     std::vector<bool> taken(registers_.getNumRegs());
     const auto take = [&](llvm::MCPhysReg number) {
       for (llvm::MCRegAliasIterator alias(number, &registers_, true); alias.isValid(); ++alias) taken[*alias] = true;
     };
-    for (const RecordedInstruction* instruction : sequence) {
-      for (const llvm::MCOperand& operand : instruction->code)
+    for (const Step& step : sequence) {
+      const llvm::MCInst& code = step.instruction->code;
+      for (const llvm::MCOperand& operand : code)
         if (operand.isReg() && operand.getReg() != 0) take(llvm::MCPhysReg(operand.getReg()));
-      const llvm::MCInstrDesc& description = instructions_.get(instruction->code.getOpcode());
+      const llvm::MCInstrDesc& description = instructions_.get(code.getOpcode());
       for (const llvm::MCPhysReg number : description.implicit_defs()) take(number);
       for (const llvm::MCPhysReg number : description.implicit_uses()) take(number);
     }
     unsigned number = 1;
-    for (const int slot : both) {
+    for (const int one : both) {
       while (number < taken.size() && taken[number]) ++number;
       if (number == taken.size()) break;
-      slots.emplace(slot, llvm::MCPhysReg(number));
-      take(llvm::MCPhysReg(number));
+      result.emplace(one, llvm::MCPhysReg(number));
+      // Of AH also AL: the model may rename both as one.
+      for (llvm::MCRegAliasIterator alias(number, &registers_, true); alias.isValid(); ++alias)
+        take(llvm::MCPhysReg(*alias));
     }
-    return slots;
+    return result;
   }
 
   static void put(std::uint64_t& hash, const llvm::MCInst& instruction) {
@@ -237,12 +247,12 @@ class Core {
   static std::uint64_t key_of(const Sequence& sequence, const llvm::MCInst* before, int iterations,
                               const CoreTimingSettings& settings) {
     std::uint64_t hash = base::hash_combine(std::uint64_t(iterations), std::uint64_t(settings.dispatch_width));
-    hash = base::hash_combine(hash, before != nullptr);
+    hash = base::hash_combine(base::hash_combine(hash, settings.out_of_order), before != nullptr);
     if (before) put(hash, *before);
-    for (const RecordedInstruction* instruction : sequence) {
-      put(hash, instruction->code);
-      if (instruction->reads_slot) hash = base::hash_combine(hash, std::uint64_t(*instruction->reads_slot));
-      if (instruction->writes_slot) hash = base::hash_combine(hash, ~std::uint64_t(*instruction->writes_slot));
+    for (const Step& step : sequence) {
+      put(hash, step.instruction->code);
+      if (step.reads) hash = base::hash_combine(hash, std::uint64_t(*step.reads));
+      if (step.writes) hash = base::hash_combine(hash, ~std::uint64_t(*step.writes));
     }
     return hash;
   }
@@ -269,10 +279,10 @@ class Core {
     Instruments in_force;
     if (has_instruments_ && before) adopt(*before, in_force, owned);
     llvm::SmallVector<std::unique_ptr<llvm::mca::Instruction>> built;
-    const Slots slots = slots_of(sequence);
+    const Forwarded waits = forwarded(sequence);
     std::deque<llvm::mca::WriteDescriptor> shortened;  // that writes of `built` point to
-    for (const RecordedInstruction* recorded : sequence) {
-      const llvm::MCInst& instruction = recorded->code;
+    for (const Step& step : sequence) {
+      const llvm::MCInst& instruction = step.instruction->code;
       if (has_instruments_) adopt(instruction, in_force, owned);
       auto result = builder_->createInstruction(instruction, in_force);
       if (!result) {
@@ -283,10 +293,13 @@ class Core {
       post_->postProcessInstruction(*result, instruction);
       if (is_zero_idiom(instruction))
         for (llvm::mca::ReadState& read : (*result)->getUses()) read.setIndependentFromDef();
-      if (const auto slot = slots.find(recorded->reads_slot); slot != slots.end())
-        (*result)->getUses().emplace_back(slot_read, slot->second);
-      if (const auto slot = slots.find(recorded->writes_slot); slot != slots.end())
-        (*result)->getDefs().emplace_back(slot_write, slot->second);
+      if (const auto found = waits.find(step.reads); found != waits.end())
+        (*result)->getUses().emplace_back(memory_read, found->second);
+      if (const auto found = waits.find(step.writes); found != waits.end()) {
+        (*result)->getDefs().emplace_back(memory_write, found->second);
+        // Such cores hold no store back behind older loads; the analyser would, and loads wait here.
+        if (settings.out_of_order) (*result)->setMayStore(false);
+      }
       shorten(*(*result), instruction, shortened);
       built.push_back(std::move(*result));
     }
@@ -352,7 +365,7 @@ class Simulation {
       const std::size_t end =
           2 * block.behind_count < block.count ? core_.branch_end(block) : block.instructions.size();
       for (std::size_t i = 0; i < end; ++i)
-        if (core_.simulates(block.instructions[i].code)) simulated.push_back(&block.instructions[i]);
+        if (core_.simulates(block.instructions[i].code)) simulated.push_back({&block.instructions[i]});
     }
     arrange_items();
     add_regions(top_);
@@ -475,17 +488,67 @@ class Simulation {
     }
   }
 
+  // How many iterations have been written out of the loops around what is being expanded, by the program's loops.
+  struct Copies {
+    std::map<int, std::int64_t> of_program;
+    int unknown = 0;  // loops that are none of the program's
+  };
+
   // What is left out of an expansion because it runs rarely is a region of its own.
-  void expand(int position, bool add_rare, Sequence& sequence) {
+  void expand(int position, bool add_rare, Copies& around, Sequence& sequence) {
     for (const Item& item : items_of(position)) {
       const std::int64_t times = copies(item, position);
       if (times == 0) {
         if (add_rare) add_regions({item});
       } else if (!item.is_loop) {
-        const Sequence& simulated = simulated_[std::size_t(item.position)];
-        sequence.insert(sequence.end(), simulated.begin(), simulated.end());
+        for (Step step : simulated_[std::size_t(item.position)]) {
+          if (const NamedPlace* const place = place_of(*step.instruction)) {
+            step.known = around.unknown == 0;
+            for (const auto& [loop, coefficient] : place->by_loop)
+              if (const auto copy = around.of_program.find(loop); copy != around.of_program.end())
+                step.moved += coefficient * copy->second;
+          }
+          sequence.push_back(step);
+        }
       } else {
-        for (std::int64_t copy = 0; copy < times; ++copy) expand(item.position, add_rare && copy == 0, sequence);
+        const int of_program = loop(item.position).of_program;
+        if (of_program < 0) ++around.unknown;
+        for (std::int64_t copy = 0; copy < times; ++copy) {
+          if (of_program >= 0) around.of_program[of_program] = copy;
+          expand(item.position, add_rare && copy == 0, around, sequence);
+        }
+        if (of_program < 0) --around.unknown;
+        around.of_program.erase(of_program);
+      }
+    }
+  }
+
+  const NamedPlace* place_of(const RecordedInstruction& instruction) const {
+    const std::optional<int> place = instruction.reads_place ? instruction.reads_place : instruction.writes_place;
+    return place ? &recording_.places[std::size_t(*place)] : nullptr;
+  }
+
+  // Numbers what steps write and read, when the sequence is repeated as the loop is, -1 being none.
+  void number_memory(int position, Sequence& sequence) const {
+    const int of_program = position < 0 ? -1 : loop(position).of_program;
+    std::map<std::pair<int, std::int64_t>, int> numbers;  // by buffer, -1 the stack, and element or slot
+    const auto number_of = [&](int buffer, std::int64_t at) {
+      return numbers.try_emplace({buffer, at}, int(numbers.size())).first->second;
+    };
+    std::set<int> written;
+    for (Step& step : sequence) {
+      const RecordedInstruction& instruction = *step.instruction;
+      if (instruction.reads_slot) step.reads = number_of(-1, *instruction.reads_slot);
+      if (instruction.writes_slot) step.writes = number_of(-1, *instruction.writes_slot);
+      const NamedPlace* const place = place_of(instruction);
+      if (place == nullptr || !step.known) continue;
+      const int number = number_of(place->buffer, place->constant + step.moved);
+      // Where the loop moves on, what the last iteration wrote is elsewhere.
+      const bool stays = of_program >= 0 && !place->by_loop.contains(of_program);
+      if (instruction.reads_place && (stays || written.contains(number))) step.reads = number;
+      if (instruction.writes_place) {
+        step.writes = number;
+        written.insert(number);
       }
     }
   }
@@ -493,14 +556,18 @@ class Simulation {
   void add_expanded(int position) {
     if (iterations(position) <= 0) return;
     Region region{{}, loop(position).header, iterations(position), loop(position).entries};
-    expand(position, true, region.sequence);
-    if (!region.sequence.empty()) regions_.push_back(std::move(region));
+    Copies around;
+    expand(position, true, around, region.sequence);
+    if (region.sequence.empty()) return;
+    number_memory(position, region.sequence);
+    regions_.push_back(std::move(region));
   }
 
   void add_block(int position) {
-    const Sequence& sequence = simulated_[std::size_t(position)];
-    if (!sequence.empty() && block(position).count > 0)
-      regions_.push_back({sequence, position, block(position).count, 0});
+    if (simulated_[std::size_t(position)].empty() || block(position).count <= 0) return;
+    Region region{simulated_[std::size_t(position)], position, block(position).count, 0};
+    number_memory(-1, region.sequence);
+    regions_.push_back(std::move(region));
   }
 
   // The vsetvli before a region stands in the nearest block that dominates it.
@@ -508,7 +575,7 @@ class Simulation {
     for (int at = block(first_block).dominator; at >= 0; at = block(at).dominator) {
       const Sequence& sequence = simulated_[std::size_t(at)];
       for (auto instruction = sequence.rbegin(); instruction != sequence.rend(); ++instruction)
-        if (core_.sets_instruments((*instruction)->code)) return &(*instruction)->code;
+        if (core_.sets_instruments(instruction->instruction->code)) return &instruction->instruction->code;
     }
     return nullptr;
   }
@@ -518,7 +585,7 @@ class Simulation {
     std::ptrdiff_t count = 0;
     for (const Sequence& sequence : simulated_)
       count += std::count_if(sequence.begin(), sequence.end(),
-                             [&](const RecordedInstruction* one) { return one->code.getOpcode() == opcode; });
+                             [&](const Step& one) { return one.instruction->code.getOpcode() == opcode; });
     return int(count);
   }
 

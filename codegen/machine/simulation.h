@@ -11,7 +11,8 @@ bool has_scheduling_model(const llvm::TargetMachine& machine);
 
 // Innermost loops, and nests of loops that unroll to few instructions, are simulated as endless sequences: the slope of
 // cycles over iterations is charged per iteration, the intercept (fill and drain) per entry, in part; all other blocks
-// are charged one by one. Calls and returns are left out. Needs a scheduling model.
+// are charged one by one. What a sequence writes to a slot of the stack or to a named place of memory and reads there
+// again is a dependence. Calls and returns are left out. Needs a scheduling model.
 base::Result<CoreTiming> simulate(const Recording& recording, const llvm::TargetMachine& machine,
                                   const CoreTimingSettings& settings);
 

@@ -2,8 +2,8 @@
 // plus what a hierarchy of caches would add. Nothing runs on the modelled cpu, so a time from here is never called a
 // measurement of a device: its clock is "modelled", its platform's name says so.
 //
-// What is not modelled: stores that hold up later loads, instruction fetch, rows and banks of memory, cores that write
-// to each other's lines.
+// What is not modelled: stores that hold up loads from elsewhere (addresses equal modulo 4096), instruction fetch, rows
+// and banks of memory, cores that write to each other's lines.
 #pragma once
 
 #include <cstdint>

@@ -383,6 +383,63 @@ TEST(CoreTiming, WhatIsSpilledWaitsForItsStore) {
   EXPECT_GE(per_step(17), 12);
 }
 
+TEST(CoreTiming, SpilledRegistersWaitForTheirOwnStoresOnly) {
+  // Four chains beside each other take no longer than one, whatever stands for them in the analyser.
+  CoreTimingSettings settings;
+  for (const char* cpu : {"sapphirerapids", "znver4"}) {
+    settings.model_cpu = cpu;
+    EXPECT_LT(timing_of(tile(20), avx2(), settings).cycles / 4096, 24) << cpu;
+  }
+}
+
+// Sums in memory: a loop around runs through `count` of them again and again, or through others every time.
+LoopProgram sums(int count, bool others) {
+  return parse_program(fmt::format(R"(buffer A f32 [2048] input
+buffer B f32 [2048,{0}] input
+buffer C f32 [{1},{0}] output
+run
+  for k 2048
+    for j {0}
+      C[{2},j] += A[k] * B[k,j]
+)",
+                                   count, others ? 2048 : 1, others ? "k" : "0"),
+                       "test");
+}
+
+TEST(CoreTiming, WhatIsAddedToInMemoryWaitsForItsStore) {
+  for (const char* cpu : {"sapphirerapids", "skylake", "znver4"}) {
+    CoreTimingSettings settings;
+    settings.model_cpu = cpu;
+    const auto per_round = [&](int count, bool others) {
+      return timing_of(sums(count, others), avx2(), settings).cycles / 2048;
+    };
+    // Load, multiply-add, store: 5 + 4 + 1 cycles at least before the next round begins, for any few sums.
+    for (const int count : {2, 3, 4}) {
+      EXPECT_GE(per_round(count, false), 10) << cpu << ", " << count;
+      EXPECT_LT(per_round(count, false), 14) << cpu << ", " << count;
+      EXPECT_LT(per_round(count, true), 8) << cpu << ", " << count;
+    }
+    EXPECT_NEAR(per_round(64, false), per_round(64, true), 0.05 * per_round(64, true)) << cpu;
+  }
+}
+
+TEST(CoreTiming, SumsInMemoryDoNotWaitForThoseBefore) {
+  // Three rounds of two sums, then two others: an out-of-order core has begun with these before the first are done.
+  const LoopProgram program = parse_program(R"(buffer A f32 [2048,3] input
+buffer B f32 [3,2] input
+buffer C f32 [2048,2] output
+run
+  for i 2048
+    for k 3
+      for j 2
+        C[i,j] += A[i,k] * B[k,j]
+)",
+                                            "test");
+  CoreTimingSettings settings;
+  settings.model_cpu = "sapphirerapids";
+  EXPECT_LT(timing_of(program, avx2(), settings).cycles / (3 * 2048), 5);  // one round after the other: 10
+}
+
 TEST(CoreTiming, SpilledVectorsLieInWholeLines) {
   const base::Result<std::string> text = assembly(tile(20), avx2());
   ASSERT_TRUE(text) << text.reason().text;
