@@ -11,6 +11,7 @@
 #include <llvm/MCA/InstrBuilder.h>
 #include <llvm/MCA/Pipeline.h>
 #include <llvm/MCA/SourceMgr.h>
+#include <llvm/MCA/Support.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +22,7 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/hash.h"
@@ -110,6 +112,7 @@ class Core {
     if (!has_instruments_) instruments_ = std::make_unique<llvm::mca::InstrumentManager>(subtarget_, instructions_);
     if (!post_) post_ = std::make_unique<llvm::mca::InstrPostProcess>(subtarget_, instructions_);
     builder_.emplace(subtarget_, instructions_, registers_, analysis_.get(), *instruments_, 100);
+    if (subtarget_.getCPU() == "znver4") note_zen_4();
   }
 
   // Calls and returns are none of the model's business.
@@ -145,6 +148,55 @@ class Core {
   }
 
  private:
+  // Where LLVM 19's table for Zen 4 is not what documents say (AMD 57647, "load/store unit"): a cycle brings two
+  // vectors of 256 bits or one of 512, and takes away 256 bits; an element is spread over a vector by its load. The
+  // table has 512 bits as fast as 256, and spreads by three micro-operations what has AVX-512's encoding.
+  void note_zen_4() {
+    std::map<std::string, unsigned> opcodes;
+    for (unsigned opcode = 0; opcode < instructions_.getNumOpcodes(); ++opcode) {
+      const llvm::StringRef name = instructions_.getName(opcode);
+      opcodes.emplace(name.str(), opcode);
+      if (moves_512_bits(name)) wide_.insert(opcode);
+    }
+    for (const char* width : {"Z", "Z256", "Z128"}) {
+      for (const char* type : {"S", "D"}) {
+        const std::string end = std::string(type) + width + "rm";
+        const auto spreads = opcodes.find("VBROADCASTS" + end), loads = opcodes.find("VMOVUP" + end);
+        if (spreads != opcodes.end() && loads != opcodes.end()) timed_as_.emplace(spreads->second, loads->second);
+      }
+    }
+    const llvm::MCSchedModel& model = subtarget_.getSchedModel();
+    llvm::SmallVector<std::uint64_t> masks(model.getNumProcResourceKinds());
+    llvm::mca::computeProcResourceMasks(model, masks);
+    for (unsigned unit = 0; unit < masks.size(); ++unit) {
+      const llvm::StringRef name = model.getProcResource(unit)->Name;
+      if (name == "Zn4FP45" || name == "Zn4FPSt") vector_ports_.insert(masks[unit]);
+    }
+  }
+  // By LLVM's names: VMOVUPSZrm, VFMADD231PSZm, VMOVDQU32Zmr, but not VADDSSZrm, VMOVDI2PDIZrm or VCVTPS2PDZrm.
+  static bool moves_512_bits(llvm::StringRef name) {
+    const auto [what, operands] = name.rsplit('Z');
+    if (operands != "rm" && operands != "mr" && operands != "m") return false;
+    for (const char* other : {"SS", "SD", "SH", "PDI", "PQI"})
+      if (what.ends_with(other)) return false;
+    for (const char* other : {"VBROADCAST", "VPBROADCAST", "VPMOV", "VCVT", "VINSERT", "VEXTRACT"})
+      if (what.starts_with(other)) return false;
+    return true;
+  }
+  llvm::MCInst as_timed(const llvm::MCInst& instruction) const {
+    llvm::MCInst timed = instruction;
+    if (const auto other = timed_as_.find(instruction.getOpcode()); other != timed_as_.end())
+      timed.setOpcode(other->second);
+    return timed;
+  }
+  // Keeps the ports between vectors and memory for twice as long, unless that is done.
+  void widen(const llvm::mca::Instruction& built, std::set<const llvm::mca::InstrDesc*>& done) const {
+    if (!wide_.contains(built.getOpcode()) || !done.insert(&built.getDesc()).second) return;
+    // The builder's, which has no word for that; gone with its next clear().
+    for (auto& [mask, usage] : const_cast<llvm::mca::InstrDesc&>(built.getDesc()).Resources)
+      if (vector_ports_.contains(mask)) usage.CS.setEnd(2 * usage.CS.end());
+  }
+
   // "xorps xmm0, xmm0" and the like: out-of-order x86 cores know that the result depends on nothing (the makers'
   // optimisation manuals), but several of LLVM's models, that of Sapphire Rapids among them, do not.
   bool is_zero_idiom(const llvm::MCInst& instruction) const {
@@ -280,16 +332,18 @@ class Core {
     if (has_instruments_ && before) adopt(*before, in_force, owned);
     llvm::SmallVector<std::unique_ptr<llvm::mca::Instruction>> built;
     const Forwarded waits = forwarded(sequence);
+    std::set<const llvm::mca::InstrDesc*> widened;
     std::deque<llvm::mca::WriteDescriptor> shortened;  // that writes of `built` point to
     for (const Step& step : sequence) {
       const llvm::MCInst& instruction = step.instruction->code;
       if (has_instruments_) adopt(instruction, in_force, owned);
-      auto result = builder_->createInstruction(instruction, in_force);
+      auto result = builder_->createInstruction(as_timed(instruction), in_force);
       if (!result) {
         llvm::consumeError(result.takeError());
         answer.unsupported.insert(instruction.getOpcode());
         continue;
       }
+      widen(**result, widened);
       post_->postProcessInstruction(*result, instruction);
       if (is_zero_idiom(instruction))
         for (llvm::mca::ReadState& read : (*result)->getUses()) read.setIndependentFromDef();
@@ -331,7 +385,10 @@ class Core {
   bool has_instruments_, is_fast_x86_;
   std::unique_ptr<llvm::mca::InstrPostProcess> post_;
   std::optional<llvm::mca::InstrBuilder> builder_;
-  std::unordered_map<unsigned, int> excess_;  // by opcode
+  std::unordered_map<unsigned, int> excess_;         // by opcode
+  std::unordered_map<unsigned, unsigned> timed_as_;  // opcodes whose times are those of others
+  std::unordered_set<unsigned> wide_;     // opcodes that keep vector_ports_ for twice as long as the table says
+  std::set<std::uint64_t> vector_ports_;  // masks of resources
   std::unordered_map<std::uint64_t, Answer> known_;
 };
 

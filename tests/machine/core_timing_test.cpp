@@ -352,6 +352,67 @@ run
   }
 }
 
+TEST(CoreTiming, Zen4MovesHalfOfA512BitVectorACycle) {
+  Target zen4 = avx2();
+  zen4.cpu = "znver4";
+  zen4.vector_bits = 512;
+  zen4.vector_registers = 32;
+  const auto copy = [](int lanes) {
+    return parse_program(fmt::format(R"(buffer A f32 [2048,{0}] input
+buffer C f32 [2048,{0}] output
+run
+  for i 2048
+    for v {0} vector
+      C[i,v] = A[i,v]
+)",
+                                     lanes),
+                         "test");
+  };
+  EXPECT_NEAR(timing_of(copy(16), zen4).cycles / 2048, 2, 0.1);
+  EXPECT_LT(timing_of(copy(8), zen4).cycles / 2048, 1.6);
+  // Two loads for each of four sums: a load a cycle.
+  const LoopProgram products = parse_program(R"(buffer A f32 [2048,4,16] input
+buffer B f32 [2048,4,16] input
+buffer C f32 [4,16] output
+buffer acc f32 [4,16] temporary registers
+run
+  for a 4 unrolled
+    for u 16 vector
+      acc[a,u] = 0
+  for k 2048
+    for b 4 unrolled
+      for v 16 vector
+        acc[b,v] += A[k,b,v] * B[k,b,v]
+  for c 4 unrolled
+    for w 16 vector
+      C[c,w] = acc[c,w]
+)",
+                                             "test");
+  EXPECT_NEAR(timing_of(products, zen4).cycles / 2048, 8, 0.5);
+  // Eight numbers, each for two vectors of sums: one multiply-add a cycle, and nothing for the numbers.
+  const LoopProgram tile = parse_program(R"(buffer A f32 [2048,8] input
+buffer B f32 [2048,2,16] input
+buffer C f32 [8,2,16] output
+buffer acc f32 [8,2,16] temporary registers
+run
+  for i.a 8 unrolled
+    for j.a 2 unrolled
+      for u 16 vector
+        acc[i.a,j.a,u] = 0
+  for k 2048
+    for i.b 8 unrolled
+      for j.b 2 unrolled
+        for v 16 vector
+          acc[i.b,j.b,v] += A[k,i.b] * B[k,j.b,v]
+  for i.c 8 unrolled
+    for j.c 2 unrolled
+      for w 16 vector
+        C[i.c,j.c,w] = acc[i.c,j.c,w]
+)",
+                                         "test");
+  EXPECT_NEAR(timing_of(tile, zen4).cycles / 2048, 16, 0.5);
+}
+
 // `rows` vectors of sums, that is as many registers and two more.
 LoopProgram tile(int rows) {
   return parse_program(fmt::format(R"(buffer A f32 [4096,{0}] input
