@@ -24,8 +24,8 @@ add_library(XGBoost::xgboost UNKNOWN IMPORTED)
 set_target_properties(XGBoost::xgboost PROPERTIES
   IMPORTED_LOCATION ${XGBOOST_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${XGBOOST_INCLUDE_DIR})
 
-# Code generation is a seventh part allocation with glibc's allocator, half of that with this one. For programs only: a
-# sanitizer has an allocator of its own.
+# A seventh of code generation is glibc's allocation; with this allocator modelled programs take 8 % less time (6 to 11 in
+# three runs each). For programs only: a sanitizer has an allocator of its own.
 add_library(graft_allocator INTERFACE)
 if(NOT GRAFT_SANITIZE)
   find_library(JEMALLOC_LIBRARY jemalloc REQUIRED)
