@@ -114,8 +114,9 @@ class AnalysedCore final : public Core {
 
  private:
   // Where LLVM 19's table for Zen 4 is not what documents say (AMD 57647, "load/store unit"): a cycle brings two
-  // vectors of 256 bits or one of 512, and takes away 256 bits; an element is spread over a vector by its load. The
-  // table has 512 bits as fast as 256, and spreads by three micro-operations what has AVX-512's encoding.
+  // vectors of 256 bits or one of 512, and takes away 256 bits; an element is spread over a vector by its load, as wide
+  // a one as the vector. The table has 512 bits as fast as 256, and spreads by three micro-operations what has
+  // AVX-512's encoding.
   void note_zen_4() {
     std::map<std::string, unsigned> opcodes;
     for (unsigned opcode = 0; opcode < instructions_.getNumOpcodes(); ++opcode) {
@@ -148,11 +149,13 @@ class AnalysedCore final : public Core {
       if (what.starts_with(other)) return false;
     return true;
   }
-  llvm::MCInst as_timed(const llvm::MCInst& instruction) const {
-    llvm::MCInst timed = instruction;
-    if (const auto other = timed_as_.find(instruction.getOpcode()); other != timed_as_.end())
-      timed.setOpcode(other->second);
-    return timed;
+  // The instruction, or another one, made in `room`, whose time it takes.
+  const llvm::MCInst& as_timed(const llvm::MCInst& instruction, llvm::MCInst& room) const {
+    const auto other = timed_as_.find(instruction.getOpcode());
+    if (other == timed_as_.end()) return instruction;
+    room = instruction;
+    room.setOpcode(other->second);
+    return room;
   }
   // Keeps the ports between vectors and memory for twice as long, unless that is done.
   void widen(const llvm::mca::Instruction& built, std::set<const llvm::mca::InstrDesc*>& done) const {
@@ -302,7 +305,8 @@ class AnalysedCore final : public Core {
     for (const Step& step : sequence) {
       const llvm::MCInst& instruction = step.instruction->code;
       if (has_instruments_) adopt(instruction, in_force, owned);
-      auto result = builder_->createInstruction(as_timed(instruction), in_force);
+      llvm::MCInst room;
+      auto result = builder_->createInstruction(as_timed(instruction, room), in_force);
       if (!result) {
         llvm::consumeError(result.takeError());
         answer.unsupported.insert(instruction.getOpcode());
