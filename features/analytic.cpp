@@ -90,6 +90,10 @@ constexpr int version = 1;  // raised when values change though the lists below 
   X(l2_written_share, "log2 ratio", "l2_written over vectors")                                                         \
   X(l3_written_share, "log2 ratio", "l3_written over vectors")
 
+#define GRAFT_OF_TARGET(X)                                                                 \
+  X(target_lanes, "log2 ratio", "elements of 4 bytes in a vector of the target, over one") \
+  X(target_registers, "log2 ratio", "its vector registers, over one; 16 where unknown")
+
 #define GRAFT_OF_BUFFER(X)                                      \
   X(l1_lines, "log2", "its lines fetched into the first cache") \
   X(l2_lines, "log2", "into the second")                        \
@@ -101,11 +105,15 @@ struct Roofline {
 struct OnTarget {
   enum { GRAFT_ON_TARGET(GRAFT_COLUMN) count };
 };
+struct OfTarget {
+  enum { GRAFT_OF_TARGET(GRAFT_COLUMN) count };
+};
 struct OfBuffer {
   enum { GRAFT_OF_BUFFER(GRAFT_COLUMN) count };
 };
 constexpr Declared roofline[] = {GRAFT_ROOFLINE(GRAFT_DECLARED)};
 constexpr Declared more[] = {GRAFT_ON_TARGET(GRAFT_DECLARED)};
+constexpr Declared of_target[] = {GRAFT_OF_TARGET(GRAFT_DECLARED)};
 constexpr Declared of_buffer[] = {GRAFT_OF_BUFFER(GRAFT_DECLARED)};
 constexpr std::array<double, Roofline::count> cycles_each{0, 0.5, 0.5, 1, 2, 6, 20};
 
@@ -149,9 +157,8 @@ class Counts {
     out[OnTarget::lanes_lost] = arithmetic - log_count(full_vectors_);
     out[OnTarget::single_elements] = log_count(single_elements_);
     const double wanted = registers_.alive_together().vectors;
-    const double has = target_.vector_registers > 0 ? double(target_.vector_registers) : 16;
     out[OnTarget::registers_wanted] = log_count(wanted);
-    out[OnTarget::registers_share] = float(std::log2((1 + wanted) / has));
+    out[OnTarget::registers_share] = float(std::log2((1 + wanted) / registers()));
     for (std::size_t c = 0; c < caches; ++c) {
       if (cache_bytes_[c] == 0) continue;
       if (weight_ > 0) out[OnTarget::l1_reuse + c] = float(reuse_[c] / weight_);
@@ -181,6 +188,9 @@ class Counts {
     for (std::size_t c = 0; c < caches; ++c)
       with_share(OnTarget::l1_written + c, OnTarget::l1_written_share + c, written_[c]);
     out = out.subspan(OnTarget::count);
+    out[OfTarget::target_lanes] = float(std::log2(double(target_.lanes(4))));
+    out[OfTarget::target_registers] = float(std::log2(registers()));
+    out = out.subspan(OfTarget::count);
     const std::vector<BufferSize> largest = sizes_.largest_first();
     for (std::size_t b = 0; b < std::min<std::size_t>(buffer_slots, largest.size()); ++b) {
       for (std::size_t c = 0; c < caches; ++c)
@@ -189,6 +199,8 @@ class Counts {
   }
 
  private:
+  double registers() const { return target_.vector_registers > 0 ? double(target_.vector_registers) : 16; }
+
   void add_store(codegen::StoreWalk& walk, std::size_t position) {
     const codegen::StoreContext& context = walk.context();
     const codegen::Store& store = program_.stores[std::size_t(context.store)];
@@ -391,6 +403,9 @@ Encoding analytic() {
 Encoding on_target() {
   std::vector<Feature> features = roofline_features();
   declare(features, "", more);
+  const std::size_t count = features.size();
+  declare(features, "", of_target);
+  for (std::size_t f = count; f < features.size(); ++f) features[f].of_target = true;
   for (int b = 0; b < buffer_slots; ++b) declare(features, fmt::format("b{}.", b), of_buffer);
   return of_columns(
       "on_target",

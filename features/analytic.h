@@ -21,8 +21,9 @@ Encoding analytic();
 // The same columns and what they leave out: ratios to arithmetic, the lines of each large buffer (buffers.h), vector
 // registers, single elements that vector loops move, lanes that stay empty, reuse inside of each cache; accumulations
 // that wait for each other, pages, ends of loops, what one execution of the straight-line code does, lines that crowd
-// at few places of a cache, lines written. Page and table sizes, places and foreseen loops are rules of thumb, the same
-// for all targets. Stands behind an encoding of the program alone, as inputs of learned models.
+// at few places of a cache, lines written; and of the target alone how wide its vectors are and how many. Page and
+// table sizes, places and foreseen loops are rules of thumb, the same for all targets. Stands behind an encoding of the
+// program alone, as inputs of learned models.
 Encoding on_target();
 
 }  // namespace graft::features

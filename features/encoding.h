@@ -21,6 +21,7 @@ struct Feature {
   std::string name;  // "b0.touched>reuse.t07"
   std::string unit;  // "log2", "1", "elements"
   std::string definition;
+  bool of_target = false;  // of nothing but the target: the same for all programs there
 };
 
 // What an encoding may look at; never what was measured or modelled.

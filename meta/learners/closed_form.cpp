@@ -20,12 +20,12 @@ double chosen_lambda(const SourceBasis& basis, const TaskSet& tasks, std::uint64
   constexpr std::int64_t draws = 4;
   constexpr std::array<std::int64_t, 2> shots = {5, 20};
   std::array<double, lambdas.size()> sums{};
-  const std::size_t sources = basis.platforms.size();
+  const std::size_t sources = basis.sources.size();
   if (sources < 2) return 1;
   for (std::size_t target = 0; target < sources; ++target) {
     std::vector<BasisGroup> groups;
     for (const Examples& group : tasks.groups) {
-      if (group.platform != basis.platforms[target]) continue;
+      if (group.platform != basis.sources[target].platform) continue;
       const base::Matrix all = basis.predict(group.features);
       BasisGroup others{base::Matrix(all.rows, all.columns - 1), group.log_seconds};
       for (std::int64_t r = 0; r < all.rows; ++r) {

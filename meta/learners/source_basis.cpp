@@ -1,7 +1,9 @@
 #include "meta/learners/source_basis.h"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
+#include <numeric>
 
 #include "base/team.h"
 #include "meta/learners/boosted.h"
@@ -69,12 +71,34 @@ std::vector<DecisionForest> train_forests(const TaskSet& tasks, const std::vecto
   });
 }
 
+SourceBasis::Source source_of(const TaskSet& tasks, const std::string& platform,
+                              const std::vector<std::int64_t>& target_columns) {
+  SourceBasis::Source out{platform, 0, {}};
+  double squares = 0;
+  std::int64_t rows = 0;
+  for (const Examples& group : tasks.groups) {
+    if (group.platform != platform || group.size() == 0) continue;
+    const std::vector<double>& labels = group.log_seconds;
+    const double mean = std::accumulate(labels.begin(), labels.end(), 0.0) / double(group.size());
+    for (const double label : labels) squares += (label - mean) * (label - mean);
+    rows += group.size();
+    if (!out.target.empty()) continue;
+    for (const std::int64_t column : target_columns) out.target.push_back(group.features.rows.at(0, column));
+  }
+  out.spread = float(std::sqrt(squares / double(rows)));
+  return out;
+}
+
 }  // namespace
 
 SourceBasis train_basis(const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor) {
   require_groups(tasks);
   SourceBasis basis;
   basis.normalisation = fit_normalisation(tasks.groups);
+  const std::vector<features::Feature>& features = tasks.encoding->features;
+  for (std::size_t f = 0; f < features.size(); ++f) {
+    if (features[f].of_target) basis.target_columns.push_back(std::int64_t(f));
+  }
   if (!settings.trees) {
     basis.shape =
         fitting_shape(network_shape(tasks, settings), prepared(basis.normalisation, tasks.groups), settings, monitor);
@@ -87,12 +111,14 @@ void add_sources(SourceBasis& basis, const TaskSet& tasks, const LearnerSettings
   const std::vector<std::string> names = platforms(tasks);
   if (settings.trees) {
     std::vector<DecisionForest> forests = train_forests(tasks, names, settings, monitor);
-    for (std::size_t p = 0; p < names.size(); ++p) add(basis, names[p], std::move(forests[p]));
+    for (std::size_t p = 0; p < names.size(); ++p)
+      add(basis, source_of(tasks, names[p], basis.target_columns), std::move(forests[p]));
     return;
   }
   std::vector<std::vector<float>> thetas =
       train_sources(basis.shape, prepared(basis.normalisation, tasks.groups), names, settings, monitor);
-  for (std::size_t p = 0; p < names.size(); ++p) add(basis, names[p], std::move(thetas[p]));
+  for (std::size_t p = 0; p < names.size(); ++p)
+    add(basis, source_of(tasks, names[p], basis.target_columns), std::move(thetas[p]));
 }
 
 }  // namespace graft::meta

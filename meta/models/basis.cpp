@@ -35,12 +35,12 @@ Scores certain(std::vector<float> scores) {
 }
 
 std::vector<double> weights_from(const base::Arrays& arrays, const SourceBasis& basis) {
-  const std::vector<float>& weights = values_of(arrays, "weights", std::int64_t(basis.platforms.size()));
+  const std::vector<float>& weights = values_of(arrays, "weights", std::int64_t(basis.sources.size()));
   return {weights.begin(), weights.end()};
 }
 
 std::vector<double> equal_shares(const SourceBasis& basis) {
-  return std::vector<double>(basis.platforms.size(), 1.0 / double(basis.platforms.size()));
+  return std::vector<double>(basis.sources.size(), 1.0 / double(basis.sources.size()));
 }
 
 // Of ridge regression: (squares) (weights - prior) = moments, with the penalty on the diagonal.
@@ -80,7 +80,7 @@ class BasisModel : public CostModel {
  public:
   BasisModel(std::shared_ptr<const SourceBasis> basis, std::vector<double> weights)
       : basis_(std::move(basis)), weights_(std::move(weights)) {
-    assert(!weights_.empty() && weights_.size() == basis_->platforms.size());
+    assert(!weights_.empty() && weights_.size() == basis_->sources.size());
   }
   Scores score(const features::Encoded& programs) const override {
     return certain(combined(basis_->predict(programs), weights_));
@@ -148,7 +148,7 @@ class NearestModel final : public BasisModel {
   using BasisModel::BasisModel;
 
   std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
-    const std::size_t sources = basis_->platforms.size();
+    const std::size_t sources = basis_->sources.size();
     std::vector<double> agreement(sources, 0.0);
     bool informed = false;
     for (const Examples& group : support) {
@@ -176,11 +176,12 @@ class NearestModel final : public BasisModel {
 }  // namespace
 
 base::Matrix SourceBasis::predict(const features::Encoded& programs) const {
-  base::Matrix out(programs.programs(), std::int64_t(platforms.size()));
+  base::Matrix out(programs.programs(), std::int64_t(sources.size()));
   if (out.rows == 0) return out;
   std::vector<float> scores(std::size_t(out.rows), 0.0f);
   const auto put_column = [&](std::size_t s) {
-    for (std::int64_t p = 0; p < out.rows; ++p) out.at(p, std::int64_t(s)) = scores[std::size_t(p)];
+    const float scale = this->scale(s);
+    for (std::int64_t p = 0; p < out.rows; ++p) out.at(p, std::int64_t(s)) = scale * scores[std::size_t(p)];
   };
   if (!forests.empty()) {
     const base::Matrix rows = tree_rows(programs);
@@ -199,6 +200,38 @@ base::Matrix SourceBasis::predict(const features::Encoded& programs) const {
   return out;
 }
 
+float SourceBasis::scale(std::size_t source) const {
+  if (sources[source].spread == 0) return 1;
+  float sum = 0;
+  for (const Source& each : sources) sum += each.spread;
+  return sum / float(sources.size()) / sources[source].spread;
+}
+
+base::Matrix SourceBasis::shares(const features::Encoded& programs) const {
+  base::Matrix out(programs.programs(), std::int64_t(sources.size()));
+  if (target_columns.empty()) {
+    std::fill(out.values.begin(), out.values.end(), 1 / float(sources.size()));
+    return out;
+  }
+  const base::Matrix rows = features::summed(programs);
+  std::vector<float> distances(sources.size());
+  for (std::int64_t r = 0; r < out.rows; ++r) {
+    for (std::size_t s = 0; s < sources.size(); ++s) {
+      distances[s] = 0;
+      for (std::size_t c = 0; c < target_columns.size(); ++c) {
+        const float apart = rows.at(r, target_columns[c]) - sources[s].target[c];
+        distances[s] += apart * apart;
+      }
+    }
+    const float nearest = *std::min_element(distances.begin(), distances.end());  // so that one at least counts
+    float sum = 0;
+    for (std::size_t s = 0; s < sources.size(); ++s)
+      sum += out.at(r, std::int64_t(s)) = std::exp((nearest - distances[s]) / 2);
+    for (float& share : out.row(r)) share /= sum;
+  }
+  return out;
+}
+
 namespace {
 
 template <class T>
@@ -207,23 +240,25 @@ void put_at(std::vector<T>& all, std::size_t place, T value) {
   all[place] = std::move(value);
 }
 
-std::size_t place_of(SourceBasis& basis, const std::string& platform) {
-  const auto known = std::find(basis.platforms.begin(), basis.platforms.end(), platform);
-  const std::size_t place = std::size_t(known - basis.platforms.begin());
-  put_at(basis.platforms, place, platform);
+std::size_t put(SourceBasis& basis, const SourceBasis::Source& source) {
+  assert(source.target.size() == basis.target_columns.size());
+  const auto known = std::find_if(basis.sources.begin(), basis.sources.end(),
+                                  [&](const SourceBasis::Source& other) { return other.platform == source.platform; });
+  const std::size_t place = std::size_t(known - basis.sources.begin());
+  put_at(basis.sources, place, source);
   return place;
 }
 
 }  // namespace
 
-void add(SourceBasis& basis, const std::string& platform, std::vector<float> theta) {
+void add(SourceBasis& basis, const SourceBasis::Source& source, std::vector<float> theta) {
   assert(basis.forests.empty());
-  put_at(basis.thetas, place_of(basis, platform), std::move(theta));
+  put_at(basis.thetas, put(basis, source), std::move(theta));
 }
 
-void add(SourceBasis& basis, const std::string& platform, DecisionForest forest) {
+void add(SourceBasis& basis, const SourceBasis::Source& source, DecisionForest forest) {
   assert(basis.thetas.empty());
-  const std::size_t place = place_of(basis, platform);
+  const std::size_t place = put(basis, source);
   put_at(basis.scorers, place, std::shared_ptr<const ForestScorer>(std::make_shared<ForestScorer>(forest)));
   put_at(basis.forests, place, std::move(forest));
 }
@@ -231,7 +266,17 @@ void add(SourceBasis& basis, const std::string& platform, DecisionForest forest)
 void put(const SourceBasis& basis, base::Arrays& arrays) {
   put(basis.normalisation, arrays);
   put(basis.shape, arrays);
-  arrays.attributes["platforms"] = base::join(basis.platforms, "\n");
+  std::vector<std::string> platforms;
+  std::vector<float> spreads, targets;
+  for (const SourceBasis::Source& source : basis.sources) {
+    platforms.push_back(source.platform);
+    spreads.push_back(source.spread);
+    targets.insert(targets.end(), source.target.begin(), source.target.end());
+  }
+  arrays.attributes["platforms"] = base::join(platforms, "\n");
+  put_values(arrays, "source_spreads", spreads);
+  put_values(arrays, "source_targets", targets);
+  put_integers(arrays, "target_columns", basis.target_columns);
   for (std::size_t s = 0; s < basis.thetas.size(); ++s) put_values(arrays, fmt::format("theta/{}", s), basis.thetas[s]);
   if (basis.forests.empty()) return;
   DecisionForest all;  // one platform's trees after the other's
@@ -262,15 +307,25 @@ SourceBasis basis_from(const base::Arrays& arrays) {
     if (ends.size() != platforms.size() || ends.back() != all.trees() || all.features != basis.normalisation.features())
       throw base::UserError("attribute 'source_trees': not of these platforms and trees");
   }
+  basis.target_columns = integers_of(arrays, "target_columns", 0);
+  for (const std::int64_t column : basis.target_columns) {
+    if (column >= basis.normalisation.features())
+      throw base::UserError("attribute 'target_columns': not of these features");
+  }
+  const auto of_each = std::ptrdiff_t(basis.target_columns.size());
+  const std::vector<float>&spreads = values_of(arrays, "source_spreads", std::int64_t(platforms.size())),
+        &targets = values_of(arrays, "source_targets", std::int64_t(platforms.size()) * of_each);
   for (std::size_t s = 0; s < platforms.size(); ++s) {
-    const std::string name(platforms[s]);
+    if (!(spreads[s] >= 0)) throw base::UserError("array 'source_spreads': not standard deviations");
+    const auto first = targets.begin() + std::ptrdiff_t(s) * of_each;
+    const SourceBasis::Source source{std::string(platforms[s]), spreads[s], {first, first + of_each}};
     if (of_trees) {
-      add(basis, name, part(all, s == 0 ? 0 : ends[s - 1], ends[s]));
+      add(basis, source, part(all, s == 0 ? 0 : ends[s - 1], ends[s]));
     } else {
-      add(basis, name, values_of(arrays, fmt::format("theta/{}", s), parameter_count(basis.shape)));
+      add(basis, source, values_of(arrays, fmt::format("theta/{}", s), parameter_count(basis.shape)));
     }
   }
-  if (basis.platforms.size() != platforms.size()) throw base::UserError("attribute 'platforms': one is named twice");
+  if (basis.sources.size() != platforms.size()) throw base::UserError("attribute 'platforms': one is named twice");
   return basis;
 }
 

@@ -18,10 +18,11 @@ using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMa
 using Vector = Eigen::VectorXf;
 
 // k(a, b) = (1 - trust) ((1 - share) <a, b> / d + share alike(a, b)) + trust <s(a), s(b)> / p
-// a, b: normalised features, d of which vary in the support; s: scores of the p sources, scaled to variance 1 in it.
-// alike: exp(-|a - b|^2 / (2 width^2 d)); where the sources are forests the share of their trees in which a and b end
-// in the same leaf (Breiman 2000, "Some infinity theory for predictor ensembles"), a tree counting as much as its
-// leaves say, with share = 1: programs are alike when what decides on the sources' speed does not tell them apart.
+// a, b: normalised features, d of which vary in the support; s: scores of the p sources, scaled to a variance in it
+// that is their share (SourceBasis::shares) times p. alike: exp(-|a - b|^2 / (2 width^2 d)); where the sources are
+// forests the share of their trees in which a and b end in the same leaf (Breiman 2000, "Some infinity theory for
+// predictor ensembles"), a tree counting as much as its leaves say, with share = 1: programs are alike when what
+// decides on the sources' speed does not tell them apart.
 struct Kernel {
   float share = 0.5f, width = 1, trust = 0;
   float from_mean = 0;  // 1: regress from the mean of the sources, 0: from nothing
@@ -55,6 +56,10 @@ std::shared_ptr<const Grove> grove_of(const SourceBasis& basis) {
   return std::make_shared<const Grove>(Grove{std::move(all), std::move(source), std::move(scorer)});
 }
 
+Eigen::Map<const Matrix> in_rows(const base::Matrix& matrix) {
+  return {matrix.values.data(), matrix.rows, matrix.columns};
+}
+
 Matrix products(const base::Matrix& a, const base::Matrix& b) {
   Matrix out(a.rows, b.rows);
   gemm(Transposed::no, Transposed::yes, a.rows, b.rows, a.columns, a.values.data(), a.columns, b.values.data(),
@@ -69,7 +74,7 @@ struct Similarity {
   Similarity(const Rows& left, const Rows& right, float varying) {
     if (left.leaves.rows() > 0) {
       const base::Matrix shared = left.leaves.shared(right.leaves);
-      proximity = Eigen::Map<const Matrix>(shared.values.data(), shared.rows, shared.columns);
+      proximity = in_rows(shared);
     } else {
       dots = products(left.features, right.features);
       distances.resize(dots.rows(), dots.cols());
@@ -208,7 +213,8 @@ struct Fit {
   std::vector<std::int64_t> sizes;  // of the support's groups
   Normalisation normalisation;      // of the features, by the support; none of forests
   float varying = 1;                // features that vary in the support
-  std::vector<float> source_scale;  // 1 / standard deviation of each source's scores in the support
+  Vector shares;                    // of the sources in their mean (SourceBasis::shares)
+  std::vector<float> source_scale;  // of each source's scores, for the kernel
   Rows rows;                        // of the support
   std::vector<Regression> regressions;
 };
@@ -243,12 +249,14 @@ class KernelModel final : public CostModel {
       return out;
     }
     const base::Matrix scores = source_scores(programs);
-    const Vector mean_score = mean_of(scores);
     Eigen::Map<Vector> mean(out.mean.data(), programs.programs());
     if (fit_ == nullptr) {
-      mean = mean_score;
+      if (basis_ == nullptr) return out;
+      const base::Matrix shares = basis_->shares(programs);
+      mean = (in_rows(scores).array() * in_rows(shares).array()).rowwise().sum();
       return out;
     }
+    const Vector mean_score = in_rows(scores) * fit_->shares;
     const Similarity to_support(rows_of(*fit_, programs, scores), fit_->rows, fit_->varying);
     for (const Regression& regression : fit_->regressions)
       mean += regression.choice.weight * predicted(regression, to_support.kernel(regression.choice.kernel), mean_score);
@@ -265,7 +273,7 @@ class KernelModel final : public CostModel {
     const Rows rows = rows_of(*fit_, programs, scores);
     const Similarity own(fit_->rows, fit_->rows, fit_->varying), similar(rows, fit_->rows, fit_->varying);
     const Vector mean = Eigen::Map<const Vector>(out.mean.data(), std::int64_t(out.mean.size())),
-                 mean_score = mean_of(scores);
+                 mean_score = in_rows(scores) * fit_->shares;
     Vector variance = Vector::Zero(mean.size());
     for (const Regression& regression : fit_->regressions) {
       const Kernel& k = regression.choice.kernel;
@@ -315,13 +323,16 @@ class KernelModel final : public CostModel {
           float(std::max<std::ptrdiff_t>(1, std::count_if(scale.begin(), scale.end(), [](float s) { return s != 0; })));
     }
     const base::Matrix scores = source_scores(raw);
-    Vector mean_score = mean_of(scores);
+    fit->shares.setZero(scores.columns);
+    if (basis_ != nullptr) fit->shares = in_rows(basis_->shares(raw)).colwise().mean();
+    Vector mean_score = in_rows(scores) * fit->shares;
     centre(mean_score, sizes);
     for (std::int64_t s = 0; s < scores.columns; ++s) {
       Vector column(scores.rows);
       for (std::int64_t r = 0; r < scores.rows; ++r) column[r] = scores.at(r, s);
       centre(column, sizes);
-      fit->source_scale.push_back(1 / std::max(1e-6f, std::sqrt(column.squaredNorm() / float(scores.rows))));
+      const float variance = column.squaredNorm() / float(scores.rows);
+      fit->source_scale.push_back(std::sqrt(fit->shares[s] * float(scores.columns) / std::max(1e-12f, variance)));
     }
     fit->rows = rows_of(*fit, raw, scores);
     const Similarity similarity(fit->rows, fit->rows, fit->varying);
@@ -351,6 +362,7 @@ class KernelModel final : public CostModel {
     }
     put_values(out, "fit/varying", {fit_->varying});
     put_integers(out, "fit/sizes", fit_->sizes);
+    put_values(out, "fit/shares", {fit_->shares.begin(), fit_->shares.end()});
     put_values(out, "fit/source_scale", fit_->source_scale);
     const base::Matrix &features = fit_->rows.features, &sources = fit_->rows.sources;
     out.arrays["fit/features"] = {{features.rows, features.columns}, features.values};
@@ -371,13 +383,6 @@ class KernelModel final : public CostModel {
     return regression.choice.kernel.from_mean * mean_score +
            to_support * Eigen::Map<const Vector>(regression.alpha.data(), std::int64_t(regression.alpha.size()));
   }
-  static Vector mean_of(const base::Matrix& scores) {
-    Vector out = Vector::Zero(scores.rows);
-    for (std::int64_t r = 0; r < scores.rows; ++r) {
-      for (const float score : scores.row(r)) out[r] += score / float(scores.columns);
-    }
-    return out;
-  }
   base::Matrix source_scores(const features::Encoded& programs) const {
     return basis_ == nullptr ? base::Matrix(programs.programs(), 0) : basis_->predict(programs);
   }
@@ -394,21 +399,21 @@ class KernelModel final : public CostModel {
   // The mean of the regressions is linear in the sources' scores and in which leaves a row ends in, so it is the
   // sources' trees with other numbers.
   ForestScorer adapted_trees() const {
-    const Matrix sources =
-        Eigen::Map<const Matrix>(fit_->rows.sources.values.data(), fit_->rows.sources.rows, fit_->rows.sources.columns);
+    const auto sources = in_rows(fit_->rows.sources);
     const auto count = float(sources.cols());
     Vector of_rows = Vector::Zero(sources.rows()), of_sources = Vector::Zero(sources.cols());
     for (const auto& [choice, amplitude, values] : fit_->regressions) {
       const Eigen::Map<const Vector> alpha(values.data(), std::int64_t(values.size()));
       const Kernel& k = choice.kernel;
       of_rows += choice.weight * (1 - k.trust) * alpha;
-      of_sources.array() += choice.weight * k.from_mean / count;
+      of_sources += choice.weight * k.from_mean * fit_->shares;
       of_sources += choice.weight * k.trust / count *
                     Vector((sources.transpose() * alpha).array() *
                            Eigen::Map<const Vector>(fit_->source_scale.data(), sources.cols()).array());
     }
     std::vector<float> scales;
-    for (const std::size_t source : grove_->source) scales.push_back(of_sources[Eigen::Index(source)]);
+    for (const std::size_t source : grove_->source)
+      scales.push_back(of_sources[Eigen::Index(source)] * basis_->scale(source));
     return grove_->scorer.with_leaves_of(
         fit_->rows.leaves.relabelled(grove_->forest, scales, {of_rows.data(), std::size_t(of_rows.size())}));
   }
@@ -430,7 +435,7 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
     return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), nullptr);
   if (state.arrays.contains("fit/choices"))  // all trees counted alike
     throw base::UserError("adapted by an older graft, to which other programs were alike; adapt its prior again");
-  const std::int64_t sources = basis == nullptr ? 0 : std::int64_t(basis->platforms.size());
+  const std::int64_t sources = basis == nullptr ? 0 : std::int64_t(basis->sources.size());
   auto fit = std::make_shared<Fit>();
   if (grove == nullptr) {
     fit->normalisation.mean = values_of(state, "fit/mean", features);
@@ -438,6 +443,8 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
   }
   fit->varying = values_of(state, "fit/varying", 1)[0];
   if (!(fit->varying > 0)) throw base::UserError("array 'fit/varying': not positive");
+  const std::vector<float>& shares = values_of(state, "fit/shares", sources);
+  fit->shares = Eigen::Map<const Vector>(shares.data(), sources);
   fit->source_scale = values_of(state, "fit/source_scale", sources);
   fit->sizes = integers_of(state, "fit/sizes", 1);
   const std::vector<float>&alphas = values_of(state, "fit/alpha"), &choices = values_of(state, "fit/kernels");

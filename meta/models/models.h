@@ -34,23 +34,33 @@ struct EmbeddingState {
 };
 std::unique_ptr<CostModel> make_embedding_model(EmbeddingState state);
 
-// One network, or one forest, per source platform, trained on -log seconds centred per workload, so that their scores
-// are in one unit.
+// One network, or one forest, per source platform, trained on -log seconds centred per workload.
 struct SourceBasis {
-  std::vector<std::string> platforms;
+  struct Source {
+    std::string platform;
+    float spread = 1;           // standard deviation of its labels
+    std::vector<float> target;  // what it has in target_columns
+  };
+  std::vector<Source> sources;
   Normalisation normalisation;
   NetworkShape shape;
-  std::vector<std::vector<float>> thetas;                    // one per platform; none where there are forests
-  std::vector<DecisionForest> forests;                       // one per platform; none where there are networks
+  std::vector<std::vector<float>> thetas;                    // one per source; none where there are forests
+  std::vector<DecisionForest> forests;                       // one per source; none where there are networks
   std::vector<std::shared_ptr<const ForestScorer>> scorers;  // of the forests
+  std::vector<std::int64_t> target_columns;                  // of the features: of_target
 
-  // programs x platforms: what each source would score.
+  // programs x sources: what each source would score, times scale(). Where one platform's programs differ by factors
+  // and the others' by per cents, it would decide alone on the mean of all.
   base::Matrix predict(const features::Encoded& programs) const;
+  float scale(std::size_t source) const;  // the mean spread over this source's; 1 where that is 0
+  // programs x sources: what each of them counts before anything is measured, 1 in all: alike, or where there are
+  // target_columns by exp(-d^2 / 2) of the distance d in them. Machines alike like the same programs.
+  base::Matrix shares(const features::Encoded& programs) const;
 };
 
-// A platform more; one that is known is replaced.
-void add(SourceBasis& basis, const std::string& platform, std::vector<float> theta);
-void add(SourceBasis& basis, const std::string& platform, DecisionForest forest);
+// A source more; that of a platform that is known is replaced.
+void add(SourceBasis& basis, const SourceBasis::Source& source, std::vector<float> theta);
+void add(SourceBasis& basis, const SourceBasis::Source& source, DecisionForest forest);
 void put(const SourceBasis& basis, base::Arrays& arrays);
 SourceBasis basis_from(const base::Arrays& arrays);
 
@@ -88,10 +98,10 @@ std::unique_ptr<CostModel> make_nearest_model(SourceBasis basis);
 // and noises of a grid are averaged by leave-one-out error on the support.
 std::unique_ptr<CostModel> make_scratch_model(std::int64_t features);
 
-// kind "residual": the mean of the sources until it has support; then the same regression with the sources' scores as
-// further inputs and, where that predicts better, their mean as what is regressed from. Contains (nearly) scratch and
-// ridge, so that sources that mislead can be left out. Where the sources are forests, programs are alike that end in the
-// same leaves, and the adapted model is the sources' trees with other numbers in their leaves.
+// kind "residual": the mean of the sources by their shares until it has support; then the same regression with the
+// sources' scores as further inputs and, where that predicts better, their mean as what is regressed from. Contains
+// (nearly) scratch and ridge, so that sources that mislead can be left out. Where the sources are forests, programs are
+// alike that end in the same leaves, and the adapted model is the sources' trees with other numbers in their leaves.
 std::unique_ptr<CostModel> make_residual_model(SourceBasis basis);
 
 // kind "gbt": the sum of a forest's trees. adapted grows further ones on the support, from the forest's own scores:

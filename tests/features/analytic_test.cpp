@@ -62,6 +62,8 @@ TEST(OnTarget, TiledMatmulByHand) {
   const auto values = encoded(codegen::test::tiled, target, on_target());
   const auto analytic_values = encoded(codegen::test::tiled, target);
   for (const auto& [name, number] : analytic_values) EXPECT_EQ(test::value(values, name), number) << name;
+  EXPECT_EQ(test::value(values, "target_lanes"), 3);
+  EXPECT_EQ(test::value(values, "target_registers"), 4);
   const auto ratio = [](double a, double b) { return float(std::log2(a / b)); };
   const std::pair<std::string, float> expected[] = {{"cycles_share", ratio(336 + 1, 544 + 1)},
                                                     {"memory_share", ratio(416 + 1, 544 + 1)},
@@ -128,6 +130,8 @@ TEST(OnTarget, ChainsPagesAndLoopsByHand) {
 // Accumulators in memory that the innermost loop does not move wait for each other, all of them.
 TEST(OnTarget, OneAccumulatorInMemoryIsAChain) {
   const auto values = encoded(codegen::test::matmul, {}, on_target());
+  EXPECT_EQ(test::value(values, "target_lanes"), 0);
+  EXPECT_EQ(test::value(values, "target_registers"), 4);
   EXPECT_EQ(count(values, "dependent"), 64);
   EXPECT_EQ(count(values, "dependent_in_memory"), 64);
   EXPECT_EQ(count(values, "independent"), 1);

@@ -216,6 +216,8 @@ TEST(Encoding, JoinedOnesStandBesideEachOther) {
   ASSERT_EQ(row.columns, left.columns + right.columns);
   for (std::int64_t c = 0; c < row.columns; ++c)
     EXPECT_EQ(row.at(0, c), c < left.columns ? left.at(0, c) : right.at(0, c - left.columns)) << c;
+  for (const Feature& feature : both.features)
+    EXPECT_EQ(feature.of_target, feature.name == "target_lanes" || feature.name == "target_registers") << feature.name;
   // What the target is decides.
   EXPECT_NE(both.encode(example.subject()).rows, both.encode({.program = &example.program()}).rows);
 }

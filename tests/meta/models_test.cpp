@@ -27,9 +27,9 @@ SourceBasis columns_as_sources(std::int64_t sources) {
   basis.normalisation.mean.assign(std::size_t(sources), 0.0f);
   basis.normalisation.scale.assign(std::size_t(sources), 1.0f);
   for (std::int64_t s = 0; s < sources; ++s) {
-    basis.platforms.push_back("p" + std::to_string(s));
-    basis.thetas.emplace_back(std::size_t(sources + 1), 0.0f);
-    basis.thetas.back()[std::size_t(s)] = 1;
+    std::vector<float> theta(std::size_t(sources + 1), 0.0f);
+    theta[std::size_t(s)] = 1;
+    add(basis, {"p" + std::to_string(s), 1, {}}, std::move(theta));
   }
   return basis;
 }
@@ -150,6 +150,52 @@ TEST(Ridge, WithoutSupportIsTheMeanOfTheSources) {
   EXPECT_EQ(scores.mean, same.mean);
 }
 
+// A platform whose programs differ four times as much does not decide on the mean of all.
+TEST(Ridge, TakesSourcesInUnitsOfTheirSpread) {
+  SourceBasis basis = columns_as_sources(2);
+  add(basis, {"p1", 4, {}}, std::vector<float>{0, 4, 0});
+  const Examples group = examples(5, 2, 2, [](auto) { return 0.0; });
+  const std::unique_ptr<CostModel> models[] = {make_ridge_model(basis, {}, 0.1), make_residual_model(basis)};
+  for (const auto& model : models) {
+    const Scores scores = model_from(std::string(model->kind()), model->state())->score(group.features);
+    for (std::int64_t r = 0; r < 5; ++r) {
+      const auto row = group.features.rows.row(r);
+      EXPECT_NEAR(scores.mean[std::size_t(r)], 2.5f * (row[0] + row[1]) / 2, 1e-5f);  // times the mean spread
+    }
+  }
+}
+
+// Columns of the target say which sources are like it: one octave away counts e^-0.5 of what the very same does.
+TEST(Residual, TrustsSourcesLikeItsTarget) {
+  SourceBasis basis = columns_as_sources(3);
+  basis.target_columns = {2};
+  const float octaves[] = {2, 3, 5};
+  for (std::size_t s = 0; s < 3; ++s) basis.sources[s].target = {octaves[s]};
+  Examples support = examples(20, 3, 2, [](std::span<const float> row) { return -double(row[0]); });
+  for (std::int64_t r = 0; r < 20; ++r) support.features.rows.at(r, 2) = 2;
+  const base::Matrix shares = basis.shares(support.features);
+  const double sum = 1 + std::exp(-0.5) + std::exp(-4.5);
+  EXPECT_NEAR(shares.at(7, 0), 1 / sum, 1e-6);
+  EXPECT_NEAR(shares.at(7, 1), std::exp(-0.5) / sum, 1e-6);
+  EXPECT_NEAR(shares.at(7, 2), std::exp(-4.5) / sum, 1e-6);
+
+  const auto prior = make_residual_model(basis);
+  const auto model = prior->adapted({&support, 1});
+  const auto read = model_from("residual", model->state()), unadapted = model_from("residual", prior->state());
+  EXPECT_EQ(read->score(support.features).mean, model->score(support.features).mean);
+  const std::vector<float> scores = unadapted->score(support.features).mean;
+  for (std::int64_t r = 0; r < 20; ++r) {
+    const auto row = support.features.rows.row(r);
+    EXPECT_NEAR(scores[std::size_t(r)], (double(row[0]) + std::exp(-0.5) * double(row[1]) + std::exp(-4.5) * 2) / sum,
+                1e-5);
+  }
+  EXPECT_GT(rank_correlation(model->score(support.features).mean, support.log_seconds), 0.99);
+
+  base::Arrays bad = prior->state();
+  put_integers(bad, "target_columns", {3});
+  EXPECT_THROW(model_from("residual", bad), base::UserError);
+}
+
 TEST(Ridge, FindsTheMixtureOfSources) {
   const auto speed = [](std::span<const float> row) { return -(0.2 * double(row[0]) + 0.9 * double(row[2])); };
   const Examples support = examples(30, 3, 3, speed), query = examples(50, 3, 4, speed);
@@ -201,7 +247,7 @@ SourceBasis stumps_as_sources() {
                           {{feature, number, 1}, {-1, -0.25f * float(feature + 1), 0}, {-1, 0.25f, 0}});
       forest.begins.push_back(std::int64_t(forest.nodes.size()));
     }
-    add(basis, feature == 0 ? "first" : "second", std::move(forest));
+    add(basis, {feature == 0 ? "first" : "second", feature == 0 ? 0.5f : 1.5f, {}}, std::move(forest));
   }
   return basis;
 }
