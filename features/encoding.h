@@ -21,7 +21,8 @@ struct Feature {
   std::string name;  // "b0.touched>reuse.t07"
   std::string unit;  // "log2", "1", "elements"
   std::string definition;
-  bool of_target = false;  // of nothing but the target: the same for all programs there
+  bool of_target =
+      false;  // of the target alone, and what models tell by which targets are alike (not so target_facts.h's)
 };
 
 // What an encoding may look at; never what was measured or modelled.

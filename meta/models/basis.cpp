@@ -240,7 +240,8 @@ void put_at(std::vector<T>& all, std::size_t place, T value) {
   all[place] = std::move(value);
 }
 
-std::size_t put(SourceBasis& basis, const SourceBasis::Source& source) {
+// Where the source now stands.
+std::size_t place_of(SourceBasis& basis, const SourceBasis::Source& source) {
   assert(source.target.size() == basis.target_columns.size());
   const auto known = std::find_if(basis.sources.begin(), basis.sources.end(),
                                   [&](const SourceBasis::Source& other) { return other.platform == source.platform; });
@@ -253,12 +254,12 @@ std::size_t put(SourceBasis& basis, const SourceBasis::Source& source) {
 
 void add(SourceBasis& basis, const SourceBasis::Source& source, std::vector<float> theta) {
   assert(basis.forests.empty());
-  put_at(basis.thetas, put(basis, source), std::move(theta));
+  put_at(basis.thetas, place_of(basis, source), std::move(theta));
 }
 
 void add(SourceBasis& basis, const SourceBasis::Source& source, DecisionForest forest) {
   assert(basis.thetas.empty());
-  const std::size_t place = put(basis, source);
+  const std::size_t place = place_of(basis, source);
   put_at(basis.scorers, place, std::shared_ptr<const ForestScorer>(std::make_shared<ForestScorer>(forest)));
   put_at(basis.forests, place, std::move(forest));
 }

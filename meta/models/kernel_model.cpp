@@ -411,9 +411,9 @@ class KernelModel final : public CostModel {
                     Vector((sources.transpose() * alpha).array() *
                            Eigen::Map<const Vector>(fit_->source_scale.data(), sources.cols()).array());
     }
+    for (Eigen::Index s = 0; s < of_sources.size(); ++s) of_sources[s] *= basis_->scale(std::size_t(s));
     std::vector<float> scales;
-    for (const std::size_t source : grove_->source)
-      scales.push_back(of_sources[Eigen::Index(source)] * basis_->scale(source));
+    for (const std::size_t source : grove_->source) scales.push_back(of_sources[Eigen::Index(source)]);
     return grove_->scorer.with_leaves_of(
         fit_->rows.leaves.relabelled(grove_->forest, scales, {of_rows.data(), std::size_t(of_rows.size())}));
   }

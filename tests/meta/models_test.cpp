@@ -254,7 +254,9 @@ SourceBasis stumps_as_sources() {
 
 // The adapted trees hold what the regressions say, and a file brings them back.
 TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
-  const SourceBasis basis = stumps_as_sources();
+  SourceBasis basis = stumps_as_sources();
+  basis.target_columns = {0};
+  basis.sources[0].target = {0.5f}, basis.sources[1].target = {-1.5f};
   DecisionForest all = basis.forests[0];
   append(all, basis.forests[1]);
   const auto prior = make_residual_model(basis);
@@ -264,7 +266,9 @@ TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
   const base::Arrays state = model->state();
   const std::vector<float>&choices = state.arrays.at("fit/kernels").values,
         &alphas = state.arrays.at("fit/alpha").values, &sources = state.arrays.at("fit/sources").values,
-        &scale = state.arrays.at("fit/source_scale").values;
+        &scale = state.arrays.at("fit/source_scale").values, &shares = state.arrays.at("fit/shares").values;
+  EXPECT_NEAR(shares[0] + shares[1], 1, 1e-6);
+  EXPECT_GT(shares[0], shares[1] + 0.1f);
   const base::Matrix shared = LeafTable(all, query.features.rows).shared(LeafTable(all, support.features.rows)),
                      predicted = basis.predict(query.features);
   const std::vector<float> scores = model->score(query.features).mean;
@@ -274,7 +278,7 @@ TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
       const float* const choice = choices.data() + 7 * c;
       EXPECT_EQ(choice[0], 1);
       const double trust = double(choice[2]);
-      double score = double(choice[3]) * double(predicted.at(q, 0) + predicted.at(q, 1)) / 2;
+      double score = double(choice[3]) * double(shares[0] * predicted.at(q, 0) + shares[1] * predicted.at(q, 1));
       for (std::size_t i = 0; i < 12; ++i) {
         double agreement = 0;
         for (std::size_t s = 0; s < 2; ++s)
