@@ -84,7 +84,7 @@ Draw draw_rows(const std::vector<Examples>& groups, const std::vector<char>& sup
 Draw draw_support(const std::vector<Examples>& groups, const EvaluationSettings& settings, int shots, int number) {
   const std::uint64_t seed = settings.learner.seed;
   const std::vector<char> all(groups.size(), 1);
-  if (settings.regime == Regime::seen)
+  if (settings.regime != Regime::unseen)
     return draw_rows(groups, all, all, settings.support, shots, settings.judge_last, number, seed);
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t(0));
@@ -143,13 +143,15 @@ struct Quality {
   int workloads = 0;
 };
 
-Quality judge(const CostModel& model, const std::vector<Examples>& groups, const Draw& draw) {
+// model_of(i): what the i-th judged workload is scored by.
+template <class ModelOf>
+Quality judge(const ModelOf& model_of, const std::vector<Examples>& groups, const Draw& draw) {
   Quality out;
   const double share = 1.0 / double(draw.judged.size());
   double log_top1 = 0, log_top5 = 0, log_place = 0, log_trials = 0;
   for (std::size_t i = 0; i < draw.judged.size(); ++i) {
     const Examples query = chosen(groups[draw.judged[i]], draw.query[i]);
-    const std::vector<float> scores = model.score(query.features).mean;
+    const std::vector<float> scores = model_of(i)->score(query.features).mean;
     out.spearman += share * rank_correlation(scores, query.log_seconds);
     out.kendall += share * rank_concordance(scores, query.log_seconds);
     log_place += share * std::log(double(trials_to(scores, query.log_seconds, 1)));
@@ -347,11 +349,14 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
       const auto learner = std::find(names.begin(), names.end(), chosen[m].learner) - names.begin();
       const CostModel& prior = *priors.models[std::size_t(learner)];
       Quality& quality = qualities[std::size_t(piece)][m];
-      if (chosen[m].adapts && !draw.support.empty()) {
-        quality = judge(*prior.adapted(draw.support), own.groups, draw);
-      } else {
-        quality = judge(prior, own.groups, draw);
+      if (!chosen[m].adapts || draw.support.empty()) {
+        quality = judge([&](std::size_t) { return &prior; }, own.groups, draw);
         quality.measurements = 0;
+      } else if (settings.regime == Regime::alone) {  // all workloads support and are judged
+        quality = judge([&](std::size_t i) { return prior.adapted({&draw.support[i], 1}); }, own.groups, draw);
+      } else {
+        const auto adapted = prior.adapted(draw.support);
+        quality = judge([&](std::size_t) { return adapted.get(); }, own.groups, draw);
       }
     }
     shared.progress(fmt::format("{}: judging", target), ++done, pieces);
@@ -396,7 +401,7 @@ std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::s
       if (shared.stop_requested()) throw base::Failure("stopped by request");
       std::unique_ptr<CostModel> model = trained(*make_learner(chosen[m].learner), known, learner, quiet);
       if (chosen[m].learner.ends_with("scratch")) model = model->adapted(draw.support);
-      qualities[std::size_t(piece)][m] = judge(*model, own.groups, draw);
+      qualities[std::size_t(piece)][m] = judge([&](std::size_t) { return model.get(); }, own.groups, draw);
     }
     shared.progress(fmt::format("{}: training and judging", target), ++done, pieces);
   });

@@ -23,8 +23,9 @@ struct Method {
 const std::vector<Method>& methods();                 // zero-shot scratch finetune nearest ridge residual maml ...
 const Method& method_named(const std::string& name);  // UserError (did you mean)
 
-// Support from the judged workloads / from other workloads only / no other platform at all: in_domain.
-enum class Regime { seen, unseen, in_domain };
+// Support from the judged workloads / for each of them its own alone, as a search has it / from other workloads only /
+// no other platform at all: in_domain.
+enum class Regime { seen, alone, unseen, in_domain };
 
 struct EvaluationSettings {
   std::vector<std::string> methods;

@@ -258,12 +258,16 @@ void print_differences(const std::string& target, const base::Document::List& ro
   }
 }
 
+std::string said(const std::string& regime) {
+  if (regime == "in-domain") return "trained on it alone";
+  if (regime == "alone") return "trained on other platforms, each workload by its own support";
+  return fmt::format("trained on other platforms, {} workloads", regime);
+}
+
 void print_target(const std::string& target, const std::string& source, const base::Document::List& rows,
                   const Flags& flags, const std::vector<std::int64_t>& shots, Output& out) {
   out.line(fmt::format("\n{} ({}), {}; {} workloads judged, {} draws, 95 % intervals", target, source,
-                       flags.regime == "in-domain"
-                           ? std::string("trained on it alone")
-                           : fmt::format("trained on other platforms, {} workloads", flags.regime),
+                       said(flags.regime),
                        row_of(rows, target, flags.methods[0], shots[0])->at("workloads").as_integer(), flags.draws));
   print_metrics(target, rows, flags, shots, out);
   Table best({"winner by", "shots", "method"});
@@ -288,9 +292,10 @@ std::vector<std::vector<std::string>> folds_of(std::vector<std::string> platform
 
 meta::Regime regime_of(const Flags& flags) {
   if (flags.regime == "seen") return meta::Regime::seen;
+  if (flags.regime == "alone") return meta::Regime::alone;
   if (flags.regime == "unseen") return meta::Regime::unseen;
   if (flags.regime == "in-domain") return meta::Regime::in_domain;
-  throw base::UserError("--regime", fmt::format("expected seen, unseen or in-domain, got '{}'", flags.regime));
+  throw base::UserError("--regime", fmt::format("expected seen, alone, unseen or in-domain, got '{}'", flags.regime));
 }
 
 int evaluate(Flags flags, Session& session) {
@@ -431,6 +436,7 @@ Command evaluate_command() {
       .examples = {"graft evaluate data/*.h5 --methods zero-shot,scratch,ridge,maml --shots 0,10,50 --draws 20",
                    "graft evaluate data/*.h5 --target model:sifive-p450 --out p450.json",
                    "graft evaluate data/*.h5 --folds 5 --methods scratch,ridge,residual --shots 0,8,32 --out cv.json",
+                   "graft evaluate data/*.h5 --regime alone --methods residual,scratch --shots 8,16,32",
                    "graft evaluate v3.h5 --regime in-domain --methods gbt-zero-shot,zero-shot --shots 300 --loss rank"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<Flags>();
@@ -456,10 +462,11 @@ Command evaluate_command() {
         options.text("against", flags->against,
                      "the method that the others' differences are taken to; default: scratch, else the first");
         options.integer("draws", flags->draws, 1, "support draws, the same for all methods");
-        options.text("regime", flags->regime,
-                     "seen: support from the judged workloads; unseen: from others only; in-domain: no other platform, "
-                     "trained on "
-                     "--shots programs of each workload of the target and judged on the rest");
+        options.text(
+            "regime", flags->regime,
+            "seen: support from the judged workloads; alone: for each its own only, as a search has it; unseen: "
+            "from others only; in-domain: no other platform, trained on "
+            "--shots programs of each workload of the target and judged on the rest");
         options.list("train-workloads", flags->train_workloads, "in-domain: train on these only; default: all");
         options.list("judge-workloads", flags->judge_workloads, "in-domain: judge on these only; default: all");
         flags->network.declare(options);

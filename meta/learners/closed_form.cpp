@@ -2,8 +2,10 @@
 // choice of the nearest platform.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/random.h"
+#include "base/team.h"
 #include "meta/learners/learners.h"
 #include "meta/learners/source_basis.h"
 #include "meta/metrics.h"
@@ -76,6 +78,60 @@ double chosen_lambda(const SourceBasis& basis, const TaskSet& tasks, std::uint64
   return lambdas[std::size_t(std::max_element(sums.begin(), sums.end()) - sums.begin())];
 }
 
+// The same for residual's regressions, which are given rows of one workload: the hardest case, and a search's.
+ChoicePrior choice_prior(const SourceBasis& basis, const TaskSet& tasks, const LearnerSettings& settings) {
+  constexpr std::array<std::int64_t, 5> shots = {4, 8, 16, 32, 64};
+  constexpr std::int64_t draws = 8, query_rows = 100;
+  constexpr double least_error = 1e-6;
+  const auto sources = std::int64_t(basis.sources.size());
+  if (sources < 2) return {};
+  // By source; shots x regressions, logarithms. None of a source without workloads of enough rows.
+  const auto errors = base::divided(team_of(settings), sources, settings.threads, [&](std::int64_t target) {
+    std::vector<const Examples*> groups;
+    for (const Examples& group : tasks.groups) {
+      if (group.platform == basis.sources[std::size_t(target)].platform && group.size() >= 2 * shots.front())
+        groups.push_back(&group);
+    }
+    base::Stream stream(settings.seed, "regression trials", std::uint64_t(target));
+    std::vector<Trial> trials;
+    for (const std::int64_t shot : shots) {
+      for (std::int64_t draw = 0; draw < draws && !groups.empty(); ++draw) {
+        const Examples& group = *groups[std::size_t(stream.below(std::int64_t(groups.size())))];
+        const std::vector<std::int64_t> rows = stream.choose(group.size(), group.size());
+        const auto cut = rows.begin() + std::min(shot, group.size() / 2);
+        const auto end = cut + std::min<std::ptrdiff_t>(query_rows, rows.end() - cut);
+        trials.push_back({chosen(group, {rows.begin(), cut}), chosen(group, {cut, end})});
+      }
+    }
+    std::vector<float> out;
+    const std::vector<std::vector<double>> left = left_over(without(basis, std::size_t(target)), trials);
+    for (std::size_t first = 0; first < left.size(); first += std::size_t(draws)) {
+      for (std::size_t choice = 0; choice < left[first].size(); ++choice) {
+        double sum = 0;
+        for (std::size_t draw = 0; draw < std::size_t(draws); ++draw) sum += left[first + draw][choice];
+        out.push_back(float(std::log(std::max(least_error, sum / double(draws)))));
+      }
+    }
+    return out;
+  });
+  ChoicePrior prior;
+  float told = 0;
+  for (const std::vector<float>& each : errors) {
+    if (each.empty()) continue;
+    ++told;
+    prior.errors.resize(each.size());
+    for (std::size_t i = 0; i < each.size(); ++i) prior.errors[i] += each[i];
+  }
+  if (prior.errors.empty()) return {};
+  prior.rows.assign(shots.begin(), shots.end());
+  const auto choices = std::ptrdiff_t(prior.errors.size() / shots.size());
+  for (auto row = prior.errors.begin(); row != prior.errors.end(); row += choices) {
+    const float least = *std::min_element(row, row + choices);
+    for (float& error : std::span(row, row + choices)) error = (error - least) / told;
+  }
+  return prior;
+}
+
 class RidgeLearner final : public Learner {
  public:
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
@@ -98,7 +154,9 @@ class ResidualLearner final : public Learner {
  public:
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
-    return make_residual_model(train_basis(tasks, settings, monitor));
+    SourceBasis basis = train_basis(tasks, settings, monitor);
+    ChoicePrior prior = choice_prior(basis, tasks, settings);
+    return make_residual_model(std::move(basis), std::move(prior));
   }
 };
 

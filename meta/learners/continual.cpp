@@ -73,7 +73,7 @@ base::Arrays more_sources(const CostModel& model, const TaskSet& tasks, const Le
   LearnerSettings alike = settings;
   alike.trees = !basis.forests.empty();
   add_sources(basis, tasks, alike, monitor);
-  if (model.kind() == "residual") return make_residual_model(std::move(basis))->state();
+  if (model.kind() == "residual") return make_residual_model(std::move(basis), choice_prior_from(state))->state();
   if (model.kind() == "nearest") return make_nearest_model(std::move(basis))->state();
   if (model.kind() == "bayes-ridge") return make_bayes_ridge_model(std::move(basis), {})->state();
   return make_ridge_model(std::move(basis), {}, number_of(state, "lambda"))->state();

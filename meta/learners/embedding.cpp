@@ -174,7 +174,7 @@ class EpisodicLearner final : public Learner {
       // The mean over tasks: by theta, by the prior's mean, by its scale, and of the loss.
       std::vector<float> mean = base::summed(team_of(settings), tasks_per_step, settings.threads, [&](std::int64_t t) {
         base::Stream stream(settings.seed, stage.name, std::uint64_t(step * tasks_per_step + t));
-        const Episode task = draw_episode(platforms, loss, stream);
+        const Episode task = draw_episode(platforms, shots_of_step(step), loss, stream);
         EmbeddingGradient<float> part = embedding_gradient<float>(*network, embedding.theta, prior, task.support,
                                                                   measured(task.support_rows), task.query);
         for (const auto value : part.mean) part.theta.push_back(float(value));
@@ -292,10 +292,10 @@ class LatentLearner final : public Learner {
         Measured known = measured(rows);
         return Embedded{width, {values.begin(), values.end()}, std::move(known.log_seconds), std::move(known.sizes)};
       };
-      for (std::uint64_t draw = 0; draw < 8; ++draw) {
-        base::Stream stream(settings.seed, "prior trial", draw);
+      for (std::int64_t draw = 0; draw < 8; ++draw) {
+        base::Stream stream(settings.seed, "prior trial", std::uint64_t(draw));
         const PlatformGroups only[] = {left_out};
-        const Episode task = draw_episode(only, Loss::squared, stream);
+        const Episode task = draw_episode(only, shots_of_step(draw), Loss::squared, stream);
         const Embedded support = embed(task.support_rows);
         for (std::size_t e = 0; e < extras.size(); ++e) {
           for (std::size_t n = 0; n < noises.size(); ++n) {

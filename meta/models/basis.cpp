@@ -264,6 +264,14 @@ void add(SourceBasis& basis, const SourceBasis::Source& source, DecisionForest f
   put_at(basis.forests, place, std::move(forest));
 }
 
+SourceBasis without(SourceBasis basis, std::size_t source) {
+  const auto erase = [&](auto& of_sources) {
+    if (!of_sources.empty()) of_sources.erase(of_sources.begin() + std::ptrdiff_t(source));
+  };
+  erase(basis.sources), erase(basis.thetas), erase(basis.forests), erase(basis.scorers);
+  return basis;
+}
+
 void put(const SourceBasis& basis, base::Arrays& arrays) {
   put(basis.normalisation, arrays);
   put(basis.shape, arrays);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -18,11 +19,11 @@ using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMa
 using Vector = Eigen::VectorXf;
 
 // k(a, b) = (1 - trust) ((1 - share) <a, b> / d + share alike(a, b)) + trust <s(a), s(b)> / p
-// a, b: normalised features, d of which vary in the support; s: scores of the p sources, scaled to a variance in it
-// that is their share (SourceBasis::shares) times p. alike: exp(-|a - b|^2 / (2 width^2 d)); where the sources are
-// forests the share of their trees in which a and b end in the same leaf (Breiman 2000, "Some infinity theory for
-// predictor ensembles"), a tree counting as much as its leaves say, with share = 1: programs are alike when what
-// decides on the sources' speed does not tell them apart.
+// a, b: normalised features, d of which vary in the support; s: scores of the p sources, in units of the variance that
+// they have in it by mean, each times the root of p times its share (SourceBasis::shares). alike: exp(-|a - b|^2 / (2
+// width^2 d)); where the sources are forests the share of their trees in which a and b end in the same leaf (Breiman
+// 2000, "Some infinity theory for predictor ensembles"), a tree counting as much as its leaves say, with share = 1:
+// programs are alike when what decides on the sources' speed does not tell them apart.
 struct Kernel {
   float share = 0.5f, width = 1, trust = 0;
   float from_mean = 0;  // 1: regress from the mean of the sources, 0: from nothing
@@ -144,16 +145,68 @@ struct Choice {
   float weight = 1;
 };
 
-// Kernels of a small grid, weighed by e^(-n/4) for their leave-one-out error e on n rows: its residuals are
-// alpha_i / (A^-1)_ii for the covariance A (Rasmussen and Williams 2006, section 5.4.2). Were the residuals
-// independent, the likelihood of the rows would go with e^(-n/2); they are not, so half as many are counted. With few
-// rows the error says little: then many kernels speak, and there is a handicap for setting the sources aside. Looks at
-// the leading groups of at most 256 rows, or at as many of a first one that is larger: the cost is cubic and the choice
-// is not that delicate.
+// The regressions that are tried, those of one kernel and noise side by side.
+std::vector<Choice> grid(bool has_sources, bool of_leaves) {
+  const std::vector<float> trusts = has_sources ? std::vector<float>{1.0f, 0.9f, 0.5f, 0.0f} : std::vector<float>{0.0f};
+  const std::vector<float> starts = has_sources ? std::vector<float>{1.0f, 0.0f} : std::vector<float>{0.0f};
+  std::vector<std::pair<float, float>> shapes = {{0.0f, 1.0f}, {0.5f, 1.0f}, {0.9f, 1.0f}, {0.9f, 0.4f}};
+  if (of_leaves) shapes = {{1.0f, 1.0f}};
+  std::vector<Choice> out;
+  for (const float trust : trusts) {
+    for (const auto& [share, width] : shapes) {
+      if (trust == 1 && (share != shapes[0].first || width != shapes[0].second)) continue;  // features do not count
+      for (const float noise : {2.0f, 0.5f, 0.1f, 0.01f}) {
+        for (const float from_mean : starts) out.push_back({{share, width, trust, from_mean}, noise});
+      }
+    }
+  }
+  return out;
+}
+
+// visit(number, choice, factor of its covariance) for each choice of the grid; no call where there is no factor.
+template <class Visit>
+void for_each_choice(const Similarity& similarity, const std::vector<std::int64_t>& sizes, const Visit& visit) {
+  const std::vector<Choice> all = grid(similarity.agreement.size() > 0, similarity.is_of_leaves());
+  Matrix kernel;
+  Eigen::LLT<Matrix> factor;
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    const Kernel &k = all[c].kernel, &last = all[c == 0 ? 0 : c - 1].kernel;
+    const bool other_kernel = c == 0 || k.share != last.share || k.width != last.width || k.trust != last.trust;
+    if (other_kernel) kernel = similarity.kernel(k);
+    if (other_kernel || all[c].noise != all[c - 1].noise) factor = covariance(kernel, all[c].noise, sizes);
+    if (factor.info() == Eigen::Success) visit(c, all[c], factor);
+  }
+}
+
+// The errors after so many rows: between two numbers that were tried by the logarithm, outside those of the nearest.
+// None where nothing is known.
+std::vector<double> expected_errors(const ChoicePrior& prior, std::int64_t rows) {
+  if (prior.rows.empty()) return {};
+  const std::size_t above =
+                        std::size_t(std::lower_bound(prior.rows.begin(), prior.rows.end(), rows) - prior.rows.begin()),
+                    high = std::min(above, prior.rows.size() - 1), low = above == 0 ? 0 : above - 1,
+                    choices = prior.errors.size() / prior.rows.size();
+  const auto from = double(prior.rows[low]), to = double(prior.rows[high]);
+  const double share = high == low ? 0 : std::log(double(rows) / from) / std::log(to / from);
+  std::vector<double> out;
+  for (std::size_t c = 0; c < choices; ++c) {
+    out.push_back((1 - share) * double(prior.errors[low * choices + c]) +
+                  share * double(prior.errors[high * choices + c]));
+  }
+  return out;
+}
+
+// The choices, weighed by e^(-n/4) for their leave-one-out error e on n rows: its residuals are alpha_i / (A^-1)_ii for
+// the covariance A (Rasmussen and Williams 2006, section 5.4.2). Were the residuals independent, the likelihood of the
+// rows would go with e^(-n/2); they are not, so half as many are counted. With few rows the error says little: then
+// what the sources taught decides, whose errors count as 64 rows more; where they taught nothing, many kernels speak,
+// with a handicap for setting the sources aside. Looks at the leading groups of at most 256 rows, or at as many of a
+// first one that is larger: the cost is cubic and the choice is not that delicate.
 std::vector<Choice> choose(const Similarity& similarity, const Vector& speed, const Vector& mean_score,
-                           const std::vector<std::int64_t>& sizes) {
+                           const std::vector<std::int64_t>& sizes, const ChoicePrior& prior) {
   constexpr float least_weight = 0.02f;  // of the greatest
   constexpr std::int64_t most_rows = 256;
+  constexpr double rows_of_prior = 64;
   std::vector<std::int64_t> kept;
   std::int64_t rows = 0;
   for (const std::int64_t size : sizes) {
@@ -162,31 +215,21 @@ std::vector<Choice> choose(const Similarity& similarity, const Vector& speed, co
     rows += kept.back();
   }
   const Similarity few = similarity.leading(rows);
-  const bool has_sources = few.agreement.size() > 0;
-  const std::vector<float> trusts = has_sources ? std::vector<float>{1.0f, 0.9f, 0.5f, 0.0f} : std::vector<float>{0.0f};
-  const std::vector<float> starts = has_sources ? std::vector<float>{1.0f, 0.0f} : std::vector<float>{0.0f};
-  std::vector<std::pair<float, float>> shapes = {{0.0f, 1.0f}, {0.5f, 1.0f}, {0.9f, 1.0f}, {0.9f, 0.4f}};
-  if (few.is_of_leaves()) shapes = {{1.0f, 1.0f}};
+  const std::vector<double> known = expected_errors(prior, rows);
   std::vector<Choice> all;
   std::vector<double> errors;
-  for (const float trust : trusts) {
-    for (const auto& [share, width] : shapes) {
-      if (trust == 1 && (share != shapes[0].first || width != shapes[0].second)) continue;  // features do not count
-      const Matrix kernel = few.kernel({share, width, trust, 0});
-      for (const float noise : {2.0f, 0.5f, 0.1f, 0.01f}) {
-        const Eigen::LLT<Matrix> factor = covariance(kernel, noise, kept);
-        if (factor.info() != Eigen::Success) continue;
-        const Matrix inverse = factor.solve(Matrix::Identity(rows, rows));
-        for (const float from_mean : starts) {
-          const Vector alpha = inverse * (speed - from_mean * mean_score).head(rows);
-          double error = double((alpha.array() / inverse.diagonal().array()).square().mean());
-          if (has_sources) error *= 1 + 8 * double(1 - trust) / double(rows);
-          all.push_back({{share, width, trust, from_mean}, noise});
-          errors.push_back(error);
-        }
-      }
+  for_each_choice(few, kept, [&](std::size_t number, const Choice& choice, const Eigen::LLT<Matrix>& factor) {
+    const Matrix inverse = factor.solve(Matrix::Identity(rows, rows));
+    const Vector alpha = inverse * (speed - choice.kernel.from_mean * mean_score).head(rows);
+    double error = double((alpha.array() / inverse.diagonal().array()).square().mean());
+    if (!known.empty()) {
+      error *= std::exp(known[number] * rows_of_prior / double(rows));
+    } else if (few.agreement.size() > 0) {
+      error *= 1 + 8 * double(1 - choice.kernel.trust) / double(rows);
     }
-  }
+    all.push_back(choice);
+    errors.push_back(error);
+  });
   std::vector<Choice> out;
   if (all.empty()) return out;
   const double least = *std::min_element(errors.begin(), errors.end());
@@ -234,8 +277,12 @@ class KernelModel final : public CostModel {
  public:
   // A null basis makes it scratch; the grove is the basis's, if it has forests.
   KernelModel(std::int64_t features, std::shared_ptr<const SourceBasis> basis, std::shared_ptr<const Grove> grove,
-              std::shared_ptr<const Fit> fit)
-      : features_(features), basis_(std::move(basis)), grove_(std::move(grove)), fit_(std::move(fit)) {
+              ChoicePrior prior, std::shared_ptr<const Fit> fit)
+      : features_(features),
+        basis_(std::move(basis)),
+        grove_(std::move(grove)),
+        prior_(std::move(prior)),
+        fit_(std::move(fit)) {
     if (grove_ != nullptr && fit_ != nullptr) scorer_ = adapted_trees();
   }
 
@@ -298,47 +345,11 @@ class KernelModel final : public CostModel {
   }
 
   std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
-    std::vector<Examples> groups;
-    for (const Examples& group : support) {
-      if (group.size() >= 2) groups.push_back(group);
-    }
-    if (groups.empty()) return std::make_unique<KernelModel>(*this);
-
-    features::Encoded raw;
-    std::vector<std::int64_t> sizes;
-    std::vector<float> speeds;
-    for (const Examples& group : groups) {
-      features::append(raw, group.features);
-      for (const double value : group.log_seconds) speeds.push_back(float(-value));
-      sizes.push_back(group.size());
-    }
-    Vector speed = Eigen::Map<const Vector>(speeds.data(), raw.programs());
-    centre(speed, sizes);
-
-    auto fit = std::make_shared<Fit>();
-    if (grove_ == nullptr) {
-      fit->normalisation = fit_normalisation(groups);
-      const std::vector<float>& scale = fit->normalisation.scale;
-      fit->varying =
-          float(std::max<std::ptrdiff_t>(1, std::count_if(scale.begin(), scale.end(), [](float s) { return s != 0; })));
-    }
-    const base::Matrix scores = source_scores(raw);
-    fit->shares.setZero(scores.columns);
-    if (basis_ != nullptr) fit->shares = in_rows(basis_->shares(raw)).colwise().mean();
-    Vector mean_score = in_rows(scores) * fit->shares;
-    centre(mean_score, sizes);
-    for (std::int64_t s = 0; s < scores.columns; ++s) {
-      Vector column(scores.rows);
-      for (std::int64_t r = 0; r < scores.rows; ++r) column[r] = scores.at(r, s);
-      centre(column, sizes);
-      const float variance = column.squaredNorm() / float(scores.rows);
-      fit->source_scale.push_back(std::sqrt(fit->shares[s] * float(scores.columns) / std::max(1e-12f, variance)));
-    }
-    fit->rows = rows_of(*fit, raw, scores);
+    const auto [fit, speed, mean_score] = taken(support);
+    if (fit == nullptr) return std::make_unique<KernelModel>(*this);
     const Similarity similarity(fit->rows, fit->rows, fit->varying);
-    fit->sizes = sizes;
-    for (const Choice& choice : choose(similarity, speed, mean_score, sizes)) {
-      const Eigen::LLT<Matrix> factor = covariance(similarity.kernel(choice.kernel), choice.noise, sizes);
+    for (const Choice& choice : choose(similarity, speed, mean_score, fit->sizes, prior_)) {
+      const Eigen::LLT<Matrix> factor = covariance(similarity.kernel(choice.kernel), choice.noise, fit->sizes);
       if (factor.info() != Eigen::Success) continue;
       const Vector regressed = speed - choice.kernel.from_mean * mean_score;
       const Vector alpha = factor.solve(regressed);
@@ -346,7 +357,30 @@ class KernelModel final : public CostModel {
           {choice, regressed.dot(alpha) / float(regressed.size()), {alpha.data(), alpha.data() + alpha.size()}});
     }
     if (fit->regressions.empty()) return std::make_unique<KernelModel>(*this);
-    return std::make_unique<KernelModel>(features_, basis_, grove_, std::move(fit));
+    return std::make_unique<KernelModel>(features_, basis_, grove_, prior_, fit);
+  }
+
+  // Of each choice of a regression on the support, the share of the query's variance that it leaves over.
+  std::vector<double> left_over(const Trial& trial) const {
+    std::vector<double> out(grid(true, grove_ != nullptr).size(), 1.0);
+    const auto [fit, speed, mean_score] = taken({&trial.support, 1});
+    if (fit == nullptr) return out;
+    const std::vector<std::int64_t> size = {trial.query.size()};
+    Vector truth(trial.query.size());
+    for (Eigen::Index i = 0; i < truth.size(); ++i) truth[i] = float(-trial.query.log_seconds[std::size_t(i)]);
+    centre(truth, size);
+    if (truth.squaredNorm() == 0) return out;
+    const base::Matrix scores = source_scores(trial.query.features);
+    const Rows rows = rows_of(*fit, trial.query.features, scores);
+    const Vector mean_of_query = in_rows(scores) * fit->shares;
+    const Similarity own(fit->rows, fit->rows, fit->varying), to_support(rows, fit->rows, fit->varying);
+    for_each_choice(own, fit->sizes, [&](std::size_t number, const Choice& choice, const Eigen::LLT<Matrix>& factor) {
+      const Vector alpha = factor.solve(speed - choice.kernel.from_mean * mean_score);
+      Vector left = truth - choice.kernel.from_mean * mean_of_query - to_support.kernel(choice.kernel) * alpha;
+      centre(left, size);
+      out[number] = double(left.squaredNorm() / truth.squaredNorm());
+    });
+    return out;
   }
 
   std::string_view kind() const override { return basis_ == nullptr ? "scratch" : "residual"; }
@@ -355,6 +389,8 @@ class KernelModel final : public CostModel {
     base::Arrays out;
     if (basis_ != nullptr) put(*basis_, out);
     put_integers(out, "features", {features_});
+    put_integers(out, "choices/rows", prior_.rows);
+    put_values(out, "choices/errors", prior_.errors);
     if (fit_ == nullptr) return out;
     if (grove_ == nullptr) {
       put_values(out, "fit/mean", fit_->normalisation.mean);
@@ -379,6 +415,53 @@ class KernelModel final : public CostModel {
   }
 
  private:
+  // A support as the regressions take it: all of its fit but for them.
+  struct Given {
+    std::shared_ptr<Fit> fit;  // null: nothing to learn from
+    Vector speed, mean_score;  // centred by group
+  };
+  Given taken(std::span<const Examples> support) const {
+    std::vector<Examples> groups;
+    for (const Examples& group : support) {
+      if (group.size() >= 2) groups.push_back(group);
+    }
+    if (groups.empty()) return {};
+
+    auto fit = std::make_shared<Fit>();
+    features::Encoded raw;
+    std::vector<float> speeds;
+    for (const Examples& group : groups) {
+      features::append(raw, group.features);
+      for (const double value : group.log_seconds) speeds.push_back(float(-value));
+      fit->sizes.push_back(group.size());
+    }
+    Vector speed = Eigen::Map<const Vector>(speeds.data(), raw.programs());
+    centre(speed, fit->sizes);
+    if (grove_ == nullptr) {
+      fit->normalisation = fit_normalisation(groups);
+      const std::vector<float>& scale = fit->normalisation.scale;
+      fit->varying =
+          float(std::max<std::ptrdiff_t>(1, std::count_if(scale.begin(), scale.end(), [](float s) { return s != 0; })));
+    }
+    const base::Matrix scores = source_scores(raw);
+    fit->shares.setZero(scores.columns);
+    if (basis_ != nullptr) fit->shares = in_rows(basis_->shares(raw)).colwise().mean();
+    Vector mean_score = in_rows(scores) * fit->shares;
+    centre(mean_score, fit->sizes);
+    float variances = 0;  // the sum
+    for (std::int64_t s = 0; s < scores.columns; ++s) {
+      Vector column = in_rows(scores).col(s);
+      centre(column, fit->sizes);
+      variances += column.squaredNorm() / float(scores.rows);
+    }
+    // All in the same units: what a source varies by is not known from few rows.
+    for (std::int64_t s = 0; s < scores.columns; ++s) {
+      const float weight = fit->shares[s] * float(scores.columns);
+      fit->source_scale.push_back(std::sqrt(weight * float(scores.columns) / std::max(1e-12f, variances)));
+    }
+    fit->rows = rows_of(*fit, raw, scores);
+    return {std::move(fit), std::move(speed), std::move(mean_score)};
+  }
   static Vector predicted(const Regression& regression, const Matrix& to_support, const Vector& mean_score) {
     return regression.choice.kernel.from_mean * mean_score +
            to_support * Eigen::Map<const Vector>(regression.alpha.data(), std::int64_t(regression.alpha.size()));
@@ -421,9 +504,16 @@ class KernelModel final : public CostModel {
   std::int64_t features_;
   std::shared_ptr<const SourceBasis> basis_;
   std::shared_ptr<const Grove> grove_;
+  ChoicePrior prior_;
   std::shared_ptr<const Fit> fit_;
   std::optional<ForestScorer> scorer_;  // of the adapted grove
 };
+
+KernelModel residual_of(SourceBasis basis, ChoicePrior prior) {
+  const std::int64_t features = basis.normalisation.features();
+  auto grove = grove_of(basis);
+  return {features, std::make_shared<const SourceBasis>(std::move(basis)), std::move(grove), std::move(prior), nullptr};
+}
 
 std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> basis, const base::Arrays& state) {
   const std::int64_t features = integer_of(state, "features", 1);
@@ -431,8 +521,12 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
     throw base::UserError("attribute 'features': not as many as the sources' networks take");
   }
   auto grove = basis == nullptr ? nullptr : grove_of(*basis);
+  ChoicePrior prior = choice_prior_from(state);
+  if (!prior.rows.empty() &&
+      (basis == nullptr || prior.errors.size() != prior.rows.size() * grid(true, grove != nullptr).size()))
+    throw base::UserError("array 'choices/errors': not of this model's regressions");
   if (!state.arrays.contains("fit/alpha"))
-    return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), nullptr);
+    return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), std::move(prior), nullptr);
   if (state.arrays.contains("fit/choices"))  // all trees counted alike
     throw base::UserError("adapted by an older graft, to which other programs were alike; adapt its prior again");
   const std::int64_t sources = basis == nullptr ? 0 : std::int64_t(basis->sources.size());
@@ -472,20 +566,34 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
   fit->rows.sources = base::Matrix(rows, sources);
   fit->rows.sources.values = values_of(state, "fit/sources", rows * sources);
   finish(fit->rows, grove.get());
-  return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), std::move(fit));
+  return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), std::move(prior), std::move(fit));
 }
 
 }  // namespace
 
 std::unique_ptr<CostModel> make_scratch_model(std::int64_t features) {
-  return std::make_unique<KernelModel>(features, nullptr, nullptr, nullptr);
+  return std::make_unique<KernelModel>(features, nullptr, nullptr, ChoicePrior{}, nullptr);
 }
 
-std::unique_ptr<CostModel> make_residual_model(SourceBasis basis) {
-  const std::int64_t features = basis.normalisation.features();
-  auto grove = grove_of(basis);
-  return std::make_unique<KernelModel>(features, std::make_shared<const SourceBasis>(std::move(basis)),
-                                       std::move(grove), nullptr);
+std::unique_ptr<CostModel> make_residual_model(SourceBasis basis, ChoicePrior prior) {
+  return std::make_unique<KernelModel>(residual_of(std::move(basis), std::move(prior)));
+}
+
+std::vector<std::vector<double>> left_over(SourceBasis basis, std::span<const Trial> trials) {
+  const KernelModel model = residual_of(std::move(basis), {});
+  std::vector<std::vector<double>> out;
+  for (const Trial& trial : trials) out.push_back(model.left_over(trial));
+  return out;
+}
+
+ChoicePrior choice_prior_from(const base::Arrays& state) {
+  ChoicePrior out;
+  if (!state.arrays.contains("choices/errors")) return out;  // of an older graft
+  out.rows = integers_of(state, "choices/rows", 1);
+  out.errors = values_of(state, "choices/errors");
+  if (std::adjacent_find(out.rows.begin(), out.rows.end(), std::greater_equal<>()) != out.rows.end())
+    throw base::UserError("attribute 'choices/rows': do not rise");
+  return out;
 }
 
 std::unique_ptr<CostModel> scratch_model_from(const base::Arrays& state) {

@@ -61,6 +61,7 @@ struct SourceBasis {
 // A source more; that of a platform that is known is replaced.
 void add(SourceBasis& basis, const SourceBasis::Source& source, std::vector<float> theta);
 void add(SourceBasis& basis, const SourceBasis::Source& source, DecisionForest forest);
+SourceBasis without(SourceBasis basis, std::size_t source);
 void put(const SourceBasis& basis, base::Arrays& arrays);
 SourceBasis basis_from(const base::Arrays& arrays);
 
@@ -102,7 +103,21 @@ std::unique_ptr<CostModel> make_scratch_model(std::int64_t features);
 // sources' scores as further inputs and, where that predicts better, their mean as what is regressed from. Contains
 // (nearly) scratch and ridge, so that sources that mislead can be left out. Where the sources are forests, programs are
 // alike that end in the same leaves, and the adapted model is the sources' trees with other numbers in their leaves.
-std::unique_ptr<CostModel> make_residual_model(SourceBasis basis);
+//
+// Which regressions to believe while the support is small: the logarithm of what each of them left over of other rows'
+// variance when it was given `rows` rows of a platform, less the least. Empty where nothing is known.
+struct ChoicePrior {
+  std::vector<std::int64_t> rows;  // rising
+  std::vector<float> errors;       // rows x regressions
+};
+std::unique_ptr<CostModel> make_residual_model(SourceBasis basis, ChoicePrior prior = {});
+ChoicePrior choice_prior_from(const base::Arrays& state);
+// What such a prior is made of: trials x regressions, the share of the query's variance that each left over; 1 where it
+// has no solution or nothing varies.
+struct Trial {
+  Examples support, query;  // rows of one workload
+};
+std::vector<std::vector<double>> left_over(SourceBasis basis, std::span<const Trial> trials);
 
 // kind "gbt": the sum of a forest's trees. adapted grows further ones on the support, from the forest's own scores:
 // adaptation.loss, and as many trees at such a rate as its descent for the support says. A forest of no trees knows

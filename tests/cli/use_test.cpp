@@ -110,7 +110,7 @@ const std::vector<Refused> kRefused = {
     {{"train", "nothing.h5", "--out", "m.h5"}, {"nothing.h5"}},
     {{"evaluate", "nothing.h5", "--methods", "riddge"}, {"unknown method 'riddge'", "did you mean 'ridge'"}},
     {{"evaluate", "nothing.h5", "--shots", "0,,5"}, {"--shots", "separated by commas"}},
-    {{"evaluate", "nothing.h5", "--regime", "sen"}, {"--regime", "seen, unseen or in-domain", "'sen'"}},
+    {{"evaluate", "nothing.h5", "--regime", "sen"}, {"--regime", "seen, alone, unseen or in-domain", "'sen'"}},
     {{"inspect", "nothing"}, {"nothing", "no such file"}},
     {{"report", "nothing.json", "--out", "x.html"}, {"nothing.json"}},
 };

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "meta/learner.h"
 #include "meta/metrics.h"
+#include "meta/models/models.h"
 #include "meta/models/state.h"
 #include "tests/meta/synthetic.h"
 
@@ -70,6 +71,7 @@ TEST(ContinuedModel, ForestsComeBesideForests) {
     settings.trees = true;
     EXPECT_GT(quality(*after, all, "p3", 0), quality(*before, all, "p3", 0)) << name;
     EXPECT_GE(quality(*after, all, "p0", 20), 0.97 * quality(*before, all, "p0", 20)) << name;
+    EXPECT_EQ(choice_prior_from(after->state()).errors, choice_prior_from(before->state()).errors);
   }
 }
 

@@ -120,6 +120,33 @@ TEST(Evaluate, UnseenWorkloadsGetNoSupport) {
   EXPECT_GT(rows[1].spearman.mean, 0.3);
 }
 
+// What a search of one workload has: the measurements of others say nothing to it.
+TEST(Evaluate, AloneEachWorkloadHasItsOwnSupport) {
+  TaskSet tasks = synthetic::make({.workloads = 3});
+  base::Monitor monitor;
+  EvaluationSettings settings = small();
+  settings.methods = {"scratch", "ridge", "zero-shot"};
+  settings.shots = {0, 10};
+  const auto together = evaluate(tasks, "p0", settings, monitor);
+  settings.regime = Regime::alone;
+  const auto alone = evaluate(tasks, "p0", settings, monitor);
+  ASSERT_EQ(alone.size(), together.size());
+  for (std::size_t r = 0; r < alone.size(); ++r) {
+    EXPECT_EQ(alone[r].measurements, together[r].measurements);
+    const bool adapts = alone[r].method != "zero-shot" && alone[r].shots > 0;
+    EXPECT_EQ(alone[r].spearman.mean != together[r].spearman.mean, adapts) << alone[r].method << alone[r].shots;
+  }
+
+  // Of one workload both are the same.
+  const std::string first = tasks.groups.front().workload.text;
+  std::erase_if(tasks.groups,
+                [&](const Examples& group) { return group.platform == "p0" && group.workload.text != first; });
+  const auto one = evaluate(tasks, "p0", settings, monitor);
+  settings.regime = Regime::seen;
+  const auto same = evaluate(tasks, "p0", settings, monitor);
+  for (std::size_t r = 0; r < one.size(); ++r) EXPECT_EQ(one[r].spearman_draws, same[r].spearman_draws);
+}
+
 // Sources that are not named, and programs that are judged, may be anything: nothing of them is learned from.
 TEST(Evaluate, OnlyNamedSourcesAndOpenProgramsAreLearnedFrom) {
   const TaskSet tasks = synthetic::make({});

@@ -233,6 +233,73 @@ TEST(Residual, FollowsGoodSourcesAndLeavesMisleadingOnes) {
   EXPECT_GT(rank_correlation(prior->adapted({&support, 1})->score(judged.features).mean, judged.log_seconds), 0.9);
 }
 
+// One regression that is better than the others by so much, of the grid of models on networks.
+ChoicePrior prior_for(std::size_t regression, float by) {
+  ChoicePrior out{{8, 64}, std::vector<float>(2 * 104, by)};
+  out.errors[regression] = out.errors[104 + regression] = 0;
+  return out;
+}
+
+// With few rows what the sources taught decides which regressions speak, with many the rows do.
+TEST(Residual, FirstBelievesTheRegressionsThatWereGoodOnItsSources) {
+  const auto against = [](std::span<const float> row) {
+    return double(row[0] + row[1]) + 0.5 * double(row[1]) * double(row[1]);
+  };
+  const auto prior = make_residual_model(columns_as_sources(2), prior_for(1, 1));
+  const Examples few = examples(8, 2, 9, against), support = examples(120, 2, 11, against),
+                 judged = examples(200, 2, 12, against);
+  const base::Arrays state = prior->adapted({&few, 1})->state();
+  const std::vector<float>& fitted = state.arrays.at("fit/kernels").values;
+  EXPECT_EQ(std::vector<float>(fitted.begin(), fitted.begin() + 6), (std::vector<float>{0, 1, 1, 0, 2, 1}));
+  EXPECT_EQ(fitted.size(), 7u);  // sources alone, not from their mean, much noise
+  EXPECT_GT(rank_correlation(prior->adapted({&support, 1})->score(judged.features).mean, judged.log_seconds), 0.95);
+
+  const auto back = model_from("residual", prior->state());
+  EXPECT_EQ(back->adapted({&few, 1})->score(judged.features).mean,
+            prior->adapted({&few, 1})->score(judged.features).mean);
+  base::Arrays bad = prior->state();
+  bad.arrays.at("choices/errors").values.pop_back();
+  EXPECT_THROW(model_from("residual", bad), base::UserError);
+  bad = prior->state();
+  put_integers(bad, "choices/rows", {64, 8});
+  EXPECT_THROW(model_from("residual", bad), base::UserError);
+}
+
+// Between two numbers of rows by the logarithm, and no more beyond them: 1 after 8 rows, 0 after 64.
+TEST(Residual, KnowsRegressionsByHowManyRowsThereAre) {
+  ChoicePrior of_few = prior_for(1, 0);
+  std::fill(of_few.errors.begin(), of_few.errors.begin() + 104, 1.0f);
+  of_few.errors[1] = 0;
+  const auto prior = make_residual_model(columns_as_sources(2), of_few);
+  const auto regressions = [&](std::int64_t rows) {
+    const Examples support =
+        examples(rows, 2, 9, [](std::span<const float> row) { return std::sin(double(row[0] * row[1])); });
+    return prior->adapted({&support, 1})->state().arrays.at("fit/kernels").values.size() / 7;
+  };
+  EXPECT_EQ(regressions(5), 1u);
+  EXPECT_EQ(regressions(8), 1u);
+  EXPECT_GT(regressions(63), 1u);
+}
+
+TEST(Residual, SaysWhatItsRegressionsLeaveOver) {
+  const auto like_first = [](std::span<const float> row) { return -double(row[0]); };
+  Examples still = examples(30, 2, 3, [](auto) { return 0.5; });
+  const Trial trials[] = {{examples(12, 2, 1, like_first), examples(40, 2, 2, like_first)},
+                          {examples(12, 2, 1, like_first), still}};
+  const std::vector<std::vector<double>> left = left_over(columns_as_sources(2), trials);
+  ASSERT_EQ(left.size(), 2u);
+  ASSERT_EQ(left[0].size(), 104u);  // (sources alone + 3 mixtures x 4 kernels) x 4 noises x 2 means
+  EXPECT_LT(left[0][7], 0.01);      // sources alone, the least noise, not from their mean
+  EXPECT_GT(left[0][1], 3 * left[0][7]);
+  EXPECT_EQ(left[1], std::vector<double>(104, 1.0));
+
+  // The first source alone does not know the second one's order.
+  const auto like_second = [](std::span<const float> row) { return -double(row[1]); };
+  const Trial other[] = {{examples(12, 2, 1, like_second), examples(40, 2, 2, like_second)}};
+  EXPECT_GT(left_over(without(columns_as_sources(2), 1), other)[0][7], 0.5);
+  EXPECT_LT(left_over(without(columns_as_sources(2), 0), other)[0][7], 0.01);
+}
+
 // Sources that are forests of depth one: of each feature whether it is above zero.
 SourceBasis stumps_as_sources() {
   SourceBasis basis;
@@ -684,6 +751,27 @@ TEST(Learners, OnePlatformIsEnough) {
     if (entry.name == "analytic") continue;  // of another encoding
     EXPECT_NE(make_learner(entry.name)->train(one, settings, monitor), nullptr) << entry.name;
   }
+}
+
+// Each of the platforms was the target of the others, and only the others could say what its programs are like.
+TEST(Learners, ResidualLearnsWhichRegressionsToBelieve) {
+  LearnerSettings settings;
+  settings.network.hidden = {16};
+  settings.steps = 150;
+  base::Monitor monitor;
+  const auto prior_of = [&](const TaskSet& tasks) {
+    return choice_prior_from(make_learner("residual")->train(tasks, settings, monitor)->state());
+  };
+  const ChoicePrior prior = prior_of(synthetic::make({.platforms = 4, .workloads = 2, .rows = 40}));
+  ASSERT_EQ(prior.rows, (std::vector<std::int64_t>{4, 8, 16, 32, 64}));
+  ASSERT_EQ(prior.errors.size(), 5u * 104);
+  for (std::size_t row = 0; row < 5; ++row) {
+    const auto errors = std::span(prior.errors).subspan(row * 104, 104);
+    EXPECT_EQ(*std::min_element(errors.begin(), errors.end()), 0.0f);
+    EXPECT_GT(errors[103], errors[4]) << row;  // features alone, from nothing; sources alone, from their mean
+  }
+  EXPECT_TRUE(prior_of(synthetic::make({.platforms = 1})).rows.empty());
+  EXPECT_TRUE(prior_of(synthetic::make({.platforms = 3, .rows = 7})).rows.empty());  // too few to judge by
 }
 
 TEST(Learners, GuardAddsTheChoiceOfScratch) {
