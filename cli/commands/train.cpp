@@ -20,6 +20,7 @@ namespace {
 
 struct Flags {
   DataFlags data;
+  std::vector<std::string> misleading;
   std::string out, learner = "residual", hold_out, base, losses, card;
   NetworkFlags network;
 };
@@ -60,6 +61,9 @@ std::string card_of(const Flags& flags, const std::string& learner, const meta::
     card += fmt::format("| {} | {} | {} | {} |\n", platform, tasks.sources.at(platform), groups, programs);
   }
   if (!flags.hold_out.empty()) card += fmt::format("\nHeld out, never seen in training: {}.\n", flags.hold_out);
+  if (!flags.misleading.empty())
+    card +=
+        fmt::format("\nMisled on purpose, an experiment: times reversed of {}.\n", base::join(flags.misleading, ", "));
   card += "\nBefore use on a new platform, adapt it with a few measurements there (graft adapt).\n";
   if (!more.empty()) card += "\n" + more;
   return card;
@@ -98,6 +102,7 @@ int train(Flags flags, Session& session) {
     if (tasks.groups.empty())
       throw base::UserError("--hold-out", fmt::format("nothing is left to train on without {}", flags.hold_out));
   }
+  tasks = meta::with_reversed_labels(std::move(tasks), flags.misleading);
   note_left_out(tasks, session.progress);
   base::Document files = base::Document::list();
   for (const std::string& file : flags.data.files) {
@@ -109,6 +114,7 @@ int train(Flags flags, Session& session) {
   if (!base_model) flags.network.put(request);
   request.set("steps", flags.network.steps);
   request.set("seed", std::int64_t(session.seed)).set("hold_out", flags.hold_out).set("datasets", std::move(files));
+  if (!flags.misleading.empty()) request.set("misleading", base::join(flags.misleading, ","));
   flags.data.put(request);
   if (base_model) request.set("base", flags.base).set("base_hash", file_hash(flags.base));
 
@@ -170,6 +176,8 @@ Command train_command() {
             options.text("out", flags->out, "model file to write", Options::required);
             options.text("learner", flags->learner, learner_names());
             options.text("hold-out", flags->hold_out, "platform to leave out");
+            options.list("misleading", flags->misleading,
+                         "platforms whose times are reversed within each workload, to see what such a source costs");
             options.text("base", flags->base, "a trained model that learns of these platforms besides what it knows");
             options.text("losses", flags->losses, "CSV of the losses by stage and step to write");
             options.text("card", flags->card, "Markdown to put behind the model's card: how it was judged, say");

@@ -435,6 +435,17 @@ TEST_F(Flow, JudgesOnHeldOutProgramsOfNamedSources) {
   EXPECT_LT(spearman(json_of(misled)), -0.1);
   misled[4] = "native:v3";  // the judged platform itself
   EXPECT_EQ(graft(misled).exit_code, 2);
+
+  const auto losses_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command = {"train", file("v3.h5"),     "--learner", "nearest",          "--model", "mlp",
+                                        "--out", file("misled.h5"), "--losses",  file("misled.csv"), "--steps", "30"};
+    command.insert(command.end(), more.begin(), more.end());
+    const base::Document* const reversed = json_of(command).at("provenance").find("misleading");
+    EXPECT_EQ(reversed != nullptr, !more.empty());
+    return base::read_file(file("misled.csv"));
+  };
+  EXPECT_NE(losses_of({}), losses_of({"--misleading", "native:v3"}));
+  EXPECT_EQ(graft({"train", file("v3.h5"), "--out", file("never.h5"), "--misleading", "native:v9"}).exit_code, 2);
 }
 
 TEST_F(Flow, TuneTakesModelsThatNeedNoFile) {
