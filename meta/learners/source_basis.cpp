@@ -73,7 +73,7 @@ std::vector<DecisionForest> train_forests(const TaskSet& tasks, const std::vecto
 
 SourceBasis::Source source_of(const TaskSet& tasks, const std::string& platform,
                               const std::vector<std::int64_t>& target_columns) {
-  SourceBasis::Source out{platform, 0, {}};
+  SourceBasis::Source out{platform, 0, {}, false};
   double squares = 0;
   std::int64_t rows = 0;
   for (const Examples& group : tasks.groups) {
@@ -104,6 +104,7 @@ SourceBasis train_basis(const TaskSet& tasks, const LearnerSettings& settings, b
         fitting_shape(network_shape(tasks, settings), prepared(basis.normalisation, tasks.groups), settings, monitor);
   }
   add_sources(basis, tasks, settings, monitor);
+  doubt_contrary_sources(basis, tasks.groups);
   return basis;
 }
 

@@ -40,7 +40,11 @@ std::vector<double> weights_from(const base::Arrays& arrays, const SourceBasis& 
 }
 
 std::vector<double> equal_shares(const SourceBasis& basis) {
-  return std::vector<double>(basis.sources.size(), 1.0 / double(basis.sources.size()));
+  std::vector<double> out;
+  for (std::size_t s = 0; s < basis.sources.size(); ++s) out.push_back(basis.counts(s) ? 1.0 : 0.0);
+  const double count = std::accumulate(out.begin(), out.end(), 0.0);
+  for (double& share : out) share /= count;
+  return out;
 }
 
 // Of ridge regression: (squares) (weights - prior) = moments, with the penalty on the diagonal.
@@ -210,26 +214,59 @@ float SourceBasis::scale(std::size_t source) const {
 base::Matrix SourceBasis::shares(const features::Encoded& programs) const {
   base::Matrix out(programs.programs(), std::int64_t(sources.size()));
   if (target_columns.empty()) {
-    std::fill(out.values.begin(), out.values.end(), 1 / float(sources.size()));
+    const std::vector<double> equal = equal_shares(*this);
+    for (std::int64_t r = 0; r < out.rows; ++r) std::copy(equal.begin(), equal.end(), out.row(r).begin());
     return out;
   }
   const base::Matrix rows = features::summed(programs);
   std::vector<float> distances(sources.size());
   for (std::int64_t r = 0; r < out.rows; ++r) {
+    float nearest = std::numeric_limits<float>::infinity();  // so that one at least counts
     for (std::size_t s = 0; s < sources.size(); ++s) {
       distances[s] = 0;
       for (std::size_t c = 0; c < target_columns.size(); ++c) {
         const float apart = rows.at(r, target_columns[c]) - sources[s].target[c];
         distances[s] += apart * apart;
       }
+      if (counts(s)) nearest = std::min(nearest, distances[s]);
     }
-    const float nearest = *std::min_element(distances.begin(), distances.end());  // so that one at least counts
     float sum = 0;
     for (std::size_t s = 0; s < sources.size(); ++s)
-      sum += out.at(r, std::int64_t(s)) = std::exp((nearest - distances[s]) / 2);
+      sum += out.at(r, std::int64_t(s)) = counts(s) ? std::exp((nearest - distances[s]) / 2) : 0.0f;
     for (float& share : out.row(r)) share /= sum;
   }
   return out;
+}
+
+bool SourceBasis::counts(std::size_t source) const {
+  return !sources[source].doubted ||
+         std::all_of(sources.begin(), sources.end(), [](const Source& each) { return each.doubted; });
+}
+
+void doubt_contrary_sources(SourceBasis& basis, std::span<const Examples> groups) {
+  constexpr std::int64_t rows_in_all = 4096, least_rows = 16;
+  const std::size_t sources = basis.sources.size();
+  if (sources < 3) return;
+  std::vector<double> agreement(sources, 0.0);
+  for (const Examples& group : groups) {
+    const std::int64_t most = std::max(least_rows, rows_in_all / std::int64_t(groups.size())),
+                       count = std::min(most, group.size());
+    std::vector<std::int64_t> some;
+    for (std::int64_t i = 0; i < count; ++i) some.push_back(i * group.size() / count);
+    const base::Matrix predicted = basis.predict(features::chosen(group.features, some));
+    std::vector<std::vector<float>> scores(sources);
+    for (std::int64_t r = 0; r < count; ++r) {
+      for (std::size_t s = 0; s < sources; ++s) scores[s].push_back(predicted.at(r, std::int64_t(s)));
+    }
+    for (std::size_t a = 0; a < sources; ++a) {
+      std::vector<double> seconds;
+      for (const float score : scores[a]) seconds.push_back(-double(score));
+      for (std::size_t b = 0; b < sources; ++b) {
+        if (b != a) agreement[b] += rank_correlation(scores[b], seconds);
+      }
+    }
+  }
+  for (std::size_t s = 0; s < sources; ++s) basis.sources[s].doubted = agreement[s] < 0;
 }
 
 namespace {
@@ -286,6 +323,11 @@ void put(const SourceBasis& basis, base::Arrays& arrays) {
   put_values(arrays, "source_spreads", spreads);
   put_values(arrays, "source_targets", targets);
   put_integers(arrays, "target_columns", basis.target_columns);
+  std::vector<std::int64_t> doubted;
+  for (std::size_t s = 0; s < basis.sources.size(); ++s) {
+    if (basis.sources[s].doubted) doubted.push_back(std::int64_t(s));
+  }
+  if (!doubted.empty()) put_integers(arrays, "doubted_sources", doubted);
   for (std::size_t s = 0; s < basis.thetas.size(); ++s) put_values(arrays, fmt::format("theta/{}", s), basis.thetas[s]);
   if (basis.forests.empty()) return;
   DecisionForest all;  // one platform's trees after the other's
@@ -327,7 +369,7 @@ SourceBasis basis_from(const base::Arrays& arrays) {
   for (std::size_t s = 0; s < platforms.size(); ++s) {
     if (!(spreads[s] >= 0)) throw base::UserError("array 'source_spreads': not standard deviations");
     const auto first = targets.begin() + std::ptrdiff_t(s) * of_each;
-    const SourceBasis::Source source{std::string(platforms[s]), spreads[s], {first, first + of_each}};
+    const SourceBasis::Source source{std::string(platforms[s]), spreads[s], {first, first + of_each}, false};
     if (of_trees) {
       add(basis, source, part(all, s == 0 ? 0 : ends[s - 1], ends[s]));
     } else {
@@ -335,6 +377,12 @@ SourceBasis basis_from(const base::Arrays& arrays) {
     }
   }
   if (basis.sources.size() != platforms.size()) throw base::UserError("attribute 'platforms': one is named twice");
+  if (arrays.attributes.contains("doubted_sources")) {
+    for (const std::int64_t s : integers_of(arrays, "doubted_sources", 0)) {
+      if (s >= std::int64_t(basis.sources.size())) throw base::UserError("attribute 'doubted_sources': no such source");
+      basis.sources[std::size_t(s)].doubted = true;
+    }
+  }
   return basis;
 }
 

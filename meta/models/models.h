@@ -40,6 +40,7 @@ struct SourceBasis {
     std::string platform;
     float spread = 1;           // standard deviation of its labels
     std::vector<float> target;  // what it has in target_columns
+    bool doubted = false;       // counts nothing before anything is measured
   };
   std::vector<Source> sources;
   Normalisation normalisation;
@@ -54,9 +55,15 @@ struct SourceBasis {
   base::Matrix predict(const features::Encoded& programs) const;
   float scale(std::size_t source) const;  // the mean spread over this source's; 1 where that is 0
   // programs x sources: what each of them counts before anything is measured, 1 in all: alike, or where there are
-  // target_columns by exp(-d^2 / 2) of the distance d in them. Machines alike like the same programs.
+  // target_columns by exp(-d^2 / 2) of the distance d in them. Machines alike like the same programs. Doubted sources
+  // count nothing.
   base::Matrix shares(const features::Encoded& programs) const;
+  bool counts(std::size_t source) const;  // not doubted, or all are
 };
+
+// Doubts those of at least three sources that order these programs against the others: the mean rank correlation with
+// their predictions is below 0, as of times that were reversed or are of other programs. No measurement is looked at.
+void doubt_contrary_sources(SourceBasis& basis, std::span<const Examples> groups);
 
 // A source more; that of a platform that is known is replaced.
 void add(SourceBasis& basis, const SourceBasis::Source& source, std::vector<float> theta);

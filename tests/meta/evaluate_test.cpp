@@ -69,7 +69,8 @@ TEST(Evaluate, RowsAreCompleteOrderedAndSensible) {
   EXPECT_EQ((by_name[{"scratch", 0}].spearman.mean), 0);
   EXPECT_EQ((by_name[{"finetune", 0}].spearman.mean), (by_name[{"zero-shot", 0}].spearman.mean));
   EXPECT_GT((by_name[{"scratch", 20}].spearman.mean), 0.6);
-  EXPECT_GT((by_name[{"ridge", 20}].spearman.mean), (by_name[{"ridge", 0}].spearman.mean));
+  EXPECT_GT((by_name[{"ridge", 20}].spearman.mean), 0.7);
+  EXPECT_NE((by_name[{"ridge", 20}].spearman.mean), (by_name[{"ridge", 0}].spearman.mean));
   EXPECT_NE((by_name[{"finetune", 20}].spearman.mean), (by_name[{"zero-shot", 20}].spearman.mean));
   EXPECT_LT(std::abs(by_name[{"random", 5}].spearman.mean), 0.3);
 }

@@ -196,6 +196,40 @@ TEST(Residual, TrustsSourcesLikeItsTarget) {
   EXPECT_THROW(model_from("residual", bad), base::UserError);
 }
 
+// A platform whose times were reversed orders programs against all others: nothing is lost by what it says.
+TEST(Residual, DoubtsSourcesThatContradictTheOthers) {
+  SourceBasis basis = columns_as_sources(2);
+  add(basis, {"p0", 1, {}}, std::vector<float>{1, 0, 0});
+  add(basis, {"p1", 1, {}}, std::vector<float>{1, 0.1f, 0});
+  const Examples group = examples(30, 2, 2, [](auto) { return 0.0; });
+  SourceBasis two = basis;
+  add(two, {"p1", 1, {}}, std::vector<float>{-1, 0, 0});
+  doubt_contrary_sources(two, {&group, 1});
+  EXPECT_FALSE(two.sources[0].doubted || two.sources[1].doubted);  // either may be right
+  add(basis, {"p2", 1, {}}, std::vector<float>{1, -0.1f, 0});
+  add(basis, {"reversed", 1, {}}, std::vector<float>{-1, 0, 0});
+  doubt_contrary_sources(basis, {&group, 1});
+  for (std::size_t s = 0; s < 4; ++s) EXPECT_EQ(basis.sources[s].doubted, s == 3) << s;
+
+  const std::unique_ptr<CostModel> models[] = {make_ridge_model(basis, {}, 0.1), make_residual_model(basis),
+                                               make_nearest_model(basis)};
+  for (const auto& model : models) {
+    const Scores scores = model_from(std::string(model->kind()), model->state())->score(group.features);
+    for (std::int64_t r = 0; r < 30; ++r) EXPECT_NEAR(scores.mean[std::size_t(r)], group.features.rows.at(r, 0), 1e-5f);
+  }
+  base::Arrays bad = models[1]->state();
+  put_integers(bad, "doubted_sources", {4});
+  EXPECT_THROW(model_from("residual", bad), base::UserError);
+
+  basis.target_columns = {1};
+  for (std::size_t s = 0; s < 4; ++s) basis.sources[s].target = {s == 3 ? group.features.rows.at(0, 1) : 9.0f};
+  const base::Matrix shares = basis.shares(group.features);  // though it is the one of such a target
+  EXPECT_EQ(shares.at(0, 3), 0);
+  EXPECT_NEAR(shares.at(0, 0), 1.0f / 3, 1e-6f);
+  for (SourceBasis::Source& source : basis.sources) source.doubted = true;  // none is left to tell who is right
+  EXPECT_GT(basis.shares(group.features).at(0, 3), 0.9f);
+}
+
 TEST(Ridge, FindsTheMixtureOfSources) {
   const auto speed = [](std::span<const float> row) { return -(0.2 * double(row[0]) + 0.9 * double(row[2])); };
   const Examples support = examples(30, 3, 3, speed), query = examples(50, 3, 4, speed);
