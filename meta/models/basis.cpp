@@ -47,6 +47,31 @@ std::vector<double> equal_shares(const SourceBasis& basis) {
   return out;
 }
 
+// programs x sources, 1 in all; 0 for those not counted, of which there is one at least.
+base::Matrix likeness_of(const SourceBasis& basis, const features::Encoded& programs,
+                         const std::vector<char>& counted) {
+  const std::size_t sources = basis.sources.size();
+  base::Matrix out(programs.programs(), std::int64_t(sources));
+  const base::Matrix rows = basis.target_columns.empty() ? base::Matrix() : features::summed(programs);
+  std::vector<float> distances(sources);
+  for (std::int64_t r = 0; r < out.rows; ++r) {
+    float nearest = std::numeric_limits<float>::infinity();  // so that one at least counts
+    for (std::size_t s = 0; s < sources; ++s) {
+      distances[s] = 0;
+      for (std::size_t c = 0; c < basis.target_columns.size(); ++c) {
+        const float apart = rows.at(r, basis.target_columns[c]) - basis.sources[s].target[c];
+        distances[s] += apart * apart;
+      }
+      if (counted[s]) nearest = std::min(nearest, distances[s]);
+    }
+    float sum = 0;
+    for (std::size_t s = 0; s < sources; ++s)
+      sum += out.at(r, std::int64_t(s)) = counted[s] ? std::exp((nearest - distances[s]) / 2) : 0.0f;
+    for (float& share : out.row(r)) share /= sum;
+  }
+  return out;
+}
+
 // Of ridge regression: (squares) (weights - prior) = moments, with the penalty on the diagonal.
 struct NormalEquations {
   Eigen::MatrixXd squares;
@@ -212,30 +237,13 @@ float SourceBasis::scale(std::size_t source) const {
 }
 
 base::Matrix SourceBasis::shares(const features::Encoded& programs) const {
-  base::Matrix out(programs.programs(), std::int64_t(sources.size()));
-  if (target_columns.empty()) {
-    const std::vector<double> equal = equal_shares(*this);
-    for (std::int64_t r = 0; r < out.rows; ++r) std::copy(equal.begin(), equal.end(), out.row(r).begin());
-    return out;
-  }
-  const base::Matrix rows = features::summed(programs);
-  std::vector<float> distances(sources.size());
-  for (std::int64_t r = 0; r < out.rows; ++r) {
-    float nearest = std::numeric_limits<float>::infinity();  // so that one at least counts
-    for (std::size_t s = 0; s < sources.size(); ++s) {
-      distances[s] = 0;
-      for (std::size_t c = 0; c < target_columns.size(); ++c) {
-        const float apart = rows.at(r, target_columns[c]) - sources[s].target[c];
-        distances[s] += apart * apart;
-      }
-      if (counts(s)) nearest = std::min(nearest, distances[s]);
-    }
-    float sum = 0;
-    for (std::size_t s = 0; s < sources.size(); ++s)
-      sum += out.at(r, std::int64_t(s)) = counts(s) ? std::exp((nearest - distances[s]) / 2) : 0.0f;
-    for (float& share : out.row(r)) share /= sum;
-  }
-  return out;
+  std::vector<char> counted;
+  for (std::size_t s = 0; s < sources.size(); ++s) counted.push_back(counts(s));
+  return likeness_of(*this, programs, counted);
+}
+
+base::Matrix SourceBasis::likeness(const features::Encoded& programs) const {
+  return likeness_of(*this, programs, std::vector<char>(sources.size(), true));
 }
 
 bool SourceBasis::counts(std::size_t source) const {

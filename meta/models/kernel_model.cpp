@@ -445,7 +445,11 @@ class KernelModel final : public CostModel {
     }
     const base::Matrix scores = source_scores(raw);
     fit->shares.setZero(scores.columns);
-    if (basis_ != nullptr) fit->shares = in_rows(basis_->shares(raw)).colwise().mean();
+    Vector likeness = Vector::Zero(scores.columns);
+    if (basis_ != nullptr) {
+      fit->shares = in_rows(basis_->shares(raw)).colwise().mean();
+      likeness = in_rows(basis_->likeness(raw)).colwise().mean();
+    }
     Vector mean_score = in_rows(scores) * fit->shares;
     centre(mean_score, fit->sizes);
     float variances = 0;  // the sum
@@ -454,9 +458,10 @@ class KernelModel final : public CostModel {
       centre(column, fit->sizes);
       variances += column.squaredNorm() / float(scores.rows);
     }
-    // All in the same units: what a source varies by is not known from few rows.
+    // All in the same units: what a source varies by is not known from few rows. Doubted ones, too: measurements tell
+    // what they are worth, were it with the other sign.
     for (std::int64_t s = 0; s < scores.columns; ++s) {
-      const float weight = fit->shares[s] * float(scores.columns);
+      const float weight = likeness[s] * float(scores.columns);
       fit->source_scale.push_back(std::sqrt(weight * float(scores.columns) / std::max(1e-12f, variances)));
     }
     fit->rows = rows_of(*fit, raw, scores);

@@ -54,9 +54,10 @@ struct SourceBasis {
   // and the others' by per cents, it would decide alone on the mean of all.
   base::Matrix predict(const features::Encoded& programs) const;
   float scale(std::size_t source) const;  // the mean spread over this source's; 1 where that is 0
-  // programs x sources: what each of them counts before anything is measured, 1 in all: alike, or where there are
-  // target_columns by exp(-d^2 / 2) of the distance d in them. Machines alike like the same programs. Doubted sources
-  // count nothing.
+  // programs x sources: how like the target each of them is, 1 in all: alike, or where there are target_columns by
+  // exp(-d^2 / 2) of the distance d in them. Machines alike like the same programs.
+  base::Matrix likeness(const features::Encoded& programs) const;
+  // What each of them counts before anything is measured: its likeness, of those that count, 1 in all.
   base::Matrix shares(const features::Encoded& programs) const;
   bool counts(std::size_t source) const;  // not doubted, or all are
 };

@@ -230,6 +230,33 @@ TEST(Residual, DoubtsSourcesThatContradictTheOthers) {
   EXPECT_GT(basis.shares(group.features).at(0, 3), 0.9f);
 }
 
+// What a doubted source says counts as soon as measurements tell which sign it has: it alone knows the third column.
+TEST(Residual, LearnsFromMeasurementsWhatADoubtedSourceIsWorth) {
+  SourceBasis basis = columns_as_sources(30);
+  while (basis.sources.size() > 3) basis = without(std::move(basis), 3);
+  const auto weights = [](float first, float second, float third) {
+    std::vector<float> theta(31, 0.0f);
+    theta[0] = first;
+    theta[1] = second;
+    theta[2] = third;
+    return theta;
+  };
+  add(basis, {"p0", 1, {}}, weights(1, 0, 0));
+  add(basis, {"p1", 1, {}}, weights(1, 0.3f, 0));
+  add(basis, {"p2", 1, {}}, weights(1, -0.3f, 0));
+  add(basis, {"reversed", 1, {}}, weights(-1, 0, -1));
+  const auto speed = [](std::span<const float> row) { return -(double(row[0]) + double(row[2])); };
+  const Examples support = examples(12, 30, 2, speed), query = examples(200, 30, 3, speed);
+  doubt_contrary_sources(basis, {&query, 1});
+  ASSERT_TRUE(basis.sources[3].doubted);
+  const auto correlation = [&](const SourceBasis& some) {
+    return rank_correlation(make_residual_model(some)->adapted({&support, 1})->score(query.features).mean,
+                            query.log_seconds);
+  };
+  EXPECT_GT(correlation(basis), 0.95);
+  EXPECT_LT(correlation(without(basis, 3)), 0.85);
+}
+
 TEST(Ridge, FindsTheMixtureOfSources) {
   const auto speed = [](std::span<const float> row) { return -(0.2 * double(row[0]) + 0.9 * double(row[2])); };
   const Examples support = examples(30, 3, 3, speed), query = examples(50, 3, 4, speed);
