@@ -31,12 +31,11 @@ class CostModel {
   // A model for the platform that the support was measured on (one Examples per workload). Deterministic. An empty
   // support gives an equal model.
   virtual std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const = 0;
+  // Whether `programs` may be of this encoding: as many columns as the model was made for, trees where it needs them.
+  virtual bool takes(const features::Encoding& encoding) const = 0;
   // Kind and all numbers, for the model file; `load_model` of model_file.h is the way back.
   virtual std::string_view kind() const = 0;
   virtual base::Arrays state() const = 0;
 };
-
-// kind "random": scores are a hash of the features; the floor of every table.
-std::unique_ptr<CostModel> make_random_model(std::uint64_t seed);
 
 }  // namespace graft::meta

@@ -75,7 +75,8 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
                                     base::Monitor& monitor, Priors& priors);
 
 // The regime in_domain: every draw trains anew, with a seed of its own, on programs of the target itself (methods that
-// know nothing before support get them as support). Across shapes and operators when the two lists differ.
+// know nothing before support get them as support). Across shapes and operators when the two lists differ. UserError
+// for a workload that was not measured, or of too few programs.
 std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::string& target,
                                               const EvaluationSettings& settings, base::Monitor& monitor);
 

@@ -38,6 +38,8 @@ void check_fits(NetworkKind kind, const features::Encoding& encoding);
 class Learner {
  public:
   virtual ~Learner() = default;
+  // UserError without groups to learn from, or for an encoding that the network does not take (check_fits); Failure
+  // when the monitor wants a stop.
   virtual std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                            base::Monitor& monitor) const = 0;
 };
@@ -59,7 +61,7 @@ struct UntrainedModel {
 };
 const std::vector<UntrainedModel>& untrained_models();
 
-// The learner's model, or an ensemble of settings.members of them, guarded if so set.
+// The learner's model, or an ensemble of settings.members of them, guarded if so set. Errors as Learner::train.
 std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor);
 

@@ -58,22 +58,4 @@ std::int64_t trials_to(std::span<const float> scores, std::span<const double> lo
   return found - order.begin() + 1;
 }
 
-double pair_accuracy(std::span<const float> scores, std::span<const double> log_seconds) {
-  assert(scores.size() == log_seconds.size());
-  std::int64_t pairs = 0;
-  double right = 0;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    for (std::size_t j = i + 1; j < scores.size(); ++j) {
-      if (log_seconds[i] == log_seconds[j]) continue;
-      ++pairs;
-      if (scores[i] == scores[j]) {
-        right += 0.5;
-      } else if ((scores[i] > scores[j]) == (log_seconds[i] < log_seconds[j])) {
-        right += 1;
-      }
-    }
-  }
-  return pairs == 0 ? 0.5 : right / double(pairs);
-}
-
 }  // namespace graft::meta

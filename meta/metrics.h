@@ -6,7 +6,7 @@
 
 namespace graft::meta {
 
-// Spearman correlation of score and -seconds.
+// Spearman correlation of score and -seconds, -1 .. 1; 0 where all scores or all times are equal.
 double rank_correlation(std::span<const float> scores, std::span<const double> log_seconds);
 // Best seconds of all / best seconds among the k predicted first (ties by position); 1 is perfect. k >= 1.
 double top_k(std::span<const float> scores, std::span<const double> log_seconds, int k);
@@ -15,7 +15,5 @@ double rank_concordance(std::span<const float> scores, std::span<const double> l
 // Programs to measure in the predicted order (ties by position) until the best of them has `share` of the speed of the
 // best of all: 1 to their number; the place of the fastest one itself for a share of 1.
 std::int64_t trials_to(std::span<const float> scores, std::span<const double> log_seconds, double share);
-// Share of pairs in the right order among those whose times differ.
-double pair_accuracy(std::span<const float> scores, std::span<const double> log_seconds);
 
 }  // namespace graft::meta

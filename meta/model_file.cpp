@@ -43,7 +43,8 @@ ModelFile load_model(const std::filesystem::path& path) {
     ModelFile out;
     out.encoding = attribute_of(file, own_attribute("encoding"));
     const std::string made_with = attribute_of(file, own_attribute("encoding_hash"));
-    const std::string now = base::to_hex(features::encoding_named(out.encoding).hash);
+    const features::Encoding& encoding = features::encoding_named(out.encoding);
+    const std::string now = base::to_hex(encoding.hash);
     if (made_with != now) {
       throw base::UserError(
           fmt::format("made with encoding {} {}; this graft has {}; train again", out.encoding, made_with, now));
@@ -53,6 +54,8 @@ ModelFile load_model(const std::filesystem::path& path) {
     const std::string kind = attribute_of(file, own_attribute("kind"));
     std::erase_if(file.attributes, [](const auto& entry) { return entry.first.starts_with(own); });
     out.model = model_from(kind, file);
+    if (!out.model->takes(encoding))
+      throw base::UserError(fmt::format("a model of other features than those of encoding {}", out.encoding));
     return out;
   } catch (const base::UserError& error) {
     throw base::UserError(path.string(), error.what());

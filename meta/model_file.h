@@ -19,6 +19,7 @@ struct ModelFile {
   std::string card;           // Markdown
 };
 
+// Failure where the file cannot be written.
 void save_model(const CostModel& model, const features::Encoding& encoding, const base::Document& provenance,
                 const std::string& card, const std::filesystem::path& path);
 // UserError when the file is no model, of an unknown kind, or was made with another encoding ("<file>: made with

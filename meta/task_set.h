@@ -23,6 +23,8 @@ struct Examples {
   std::vector<std::uint64_t> program_hashes;
   std::int64_t size() const { return features.programs(); }
 };
+
+// Of these programs, in this order.
 Examples chosen(const Examples& examples, const std::vector<std::int64_t>& programs);
 
 struct TaskSet {

@@ -16,8 +16,8 @@ namespace graft::search {
 
 class Scorer {
  public:
-  // `model` may be null: then every score is 0 and `has_model` false.
   Scorer(const features::Encoding& encoding, codegen::Target target, int threads);
+  // Null, as at first: then every score is 0 and `has_model` false.
   void use(const meta::CostModel* model) { model_ = model; }
   bool has_model() const { return model_ != nullptr; }
 

@@ -29,45 +29,32 @@ struct Flags {
 constexpr std::int64_t kFolds = 5;
 
 // Spearman of predicted speed and measured speed, with the percentile interval over resampled programs.
-struct Quality {
-  double spearman = 0, low = 0, high = 0;
-};
-
-double correlation(const std::vector<double>& predicted, const std::vector<double>& log_seconds) {
-  std::vector<double> speed;
-  for (const double value : log_seconds) speed.push_back(-value);
-  return base::spearman(predicted, speed);
-}
-
-Quality quality_of(const std::vector<double>& predicted, const std::vector<double>& log_seconds, std::uint64_t seed) {
+base::Interval quality_of(const std::vector<float>& predicted, const std::vector<double>& log_seconds,
+                          std::uint64_t seed) {
   constexpr int resamples = 1000;
   const std::int64_t count = std::int64_t(predicted.size());
   base::Stream stream(seed, "adapt: bootstrap");
   std::vector<double> values;
   for (int r = 0; r < resamples; ++r) {
-    std::vector<double> p, t;
+    std::vector<float> p;
+    std::vector<double> t;
     for (std::int64_t i = 0; i < count; ++i) {
       const std::size_t at = std::size_t(stream.below(count));
       p.push_back(predicted[at]);
       t.push_back(log_seconds[at]);
     }
-    values.push_back(correlation(p, t));
+    values.push_back(meta::rank_correlation(p, t));
   }
-  return {correlation(predicted, log_seconds), base::quantile(values, 0.025), base::quantile(values, 0.975)};
-}
-
-std::vector<double> scores_of(const meta::CostModel& model, const meta::Examples& examples) {
-  const std::vector<float> mean = model.score(examples.features).mean;
-  return {mean.begin(), mean.end()};
+  return {meta::rank_correlation(predicted, log_seconds), base::quantile(values, 0.025), base::quantile(values, 0.975)};
 }
 
 // For every support program its place (rank over count) in its workload, as seen by a model that was adapted without
 // it. Places, unlike scores, are comparable between the models of the folds. Empty when a workload has too few
 // programs.
-std::vector<std::vector<double>> cross_validated(const meta::CostModel& prior,
-                                                 const std::vector<meta::Examples>& supports, std::uint64_t seed,
-                                                 Progress& progress) {
-  std::vector<std::vector<double>> places(supports.size());
+std::vector<std::vector<float>> cross_validated(const meta::CostModel& prior,
+                                                const std::vector<meta::Examples>& supports, std::uint64_t seed,
+                                                Progress& progress) {
+  std::vector<std::vector<float>> places(supports.size());
   std::vector<std::vector<std::int64_t>> fold_of(supports.size());
   for (std::size_t w = 0; w < supports.size(); ++w) {
     if (supports[w].size() < kFolds) return {};
@@ -89,9 +76,10 @@ std::vector<std::vector<double>> cross_validated(const meta::CostModel& prior,
     }
     const auto model = prior.adapted(kept);
     for (std::size_t w = 0; w < supports.size(); ++w) {
-      const std::vector<double> ranks = base::ranks(scores_of(*model, supports[w]));
+      const std::vector<float> scores = model->score(supports[w].features).mean;
+      const std::vector<double> ranks = base::ranks(std::vector<double>(scores.begin(), scores.end()));
       for (std::size_t i = 0; i < ranks.size(); ++i) {
-        if (fold_of[w][i] == fold) places[w][i] = ranks[i] / double(ranks.size());
+        if (fold_of[w][i] == fold) places[w][i] = float(ranks[i] / double(ranks.size()));
       }
     }
   }
@@ -99,16 +87,12 @@ std::vector<std::vector<double>> cross_validated(const meta::CostModel& prior,
   return places;
 }
 
-base::Document document_of(const Quality& quality) {
-  base::Document out = base::Document::map();
-  return out.set("mean", quality.spearman).set("low", quality.low).set("high", quality.high);
-}
-
-std::string text_of(const Quality& quality) {
-  return fmt::format("{:.3f} [{:.3f}, {:.3f}]", quality.spearman, quality.low, quality.high);
+std::string text_of(const base::Interval& quality) {
+  return fmt::format("{:.3f} [{:.3f}, {:.3f}]", quality.mean, quality.low, quality.high);
 }
 
 int adapt(Flags flags, Session& session) {
+  flags.shots = std::min<std::int64_t>(flags.shots, 1 << 30);
   check_output_folder(flags.out);
   const bool own = flags.model.empty();
   if (own) flags.model = shipped_model().string();
@@ -176,23 +160,23 @@ int adapt(Flags flags, Session& session) {
       "{}\n## Adapted\n\nTo {} ({}) with {} measurements of {} workloads, {} each, by graft {}.\n", file.card,
       platform.name, tasks::source_of(platform), trials, workloads.size(), flags.shots, graft_version());
 
-  const std::vector<std::vector<double>> places =
-      cross_validated(*file.model, supports, session.seed, session.progress);
+  const std::vector<std::vector<float>> places = cross_validated(*file.model, supports, session.seed, session.progress);
   if (session.progress.stop_requested()) throw base::Failure("interrupted");
   meta::save_model(*adapted, encoding, provenance, card, flags.out);
 
   Table table({"workload", "programs", "zero-shot spearman", "adapted, cross-validated"});
   base::Document rows = base::Document::list();
   for (std::size_t w = 0; w < workloads.size(); ++w) {
-    const Quality zero = quality_of(scores_of(*file.model, supports[w]), supports[w].log_seconds, session.seed);
-    std::optional<Quality> after;
+    const base::Interval zero =
+        quality_of(file.model->score(supports[w].features).mean, supports[w].log_seconds, session.seed);
+    std::optional<base::Interval> after;
     if (!places.empty()) after = quality_of(places[w], supports[w].log_seconds, session.seed);
     table.row({workloads[w].text, std::to_string(supports[w].size()), text_of(zero), after ? text_of(*after) : "-"});
     base::Document row = base::Document::map();
     row.set("workload", workloads[w].text)
         .set("programs", supports[w].size())
-        .set("zero_shot", document_of(zero))
-        .set("cross_validated", after ? document_of(*after) : base::Document());
+        .set("zero_shot", interval_document(zero))
+        .set("cross_validated", after ? interval_document(*after) : base::Document());
     rows.push(std::move(row));
   }
   session.output.json()

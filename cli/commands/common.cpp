@@ -299,13 +299,20 @@ meta::LearnerSettings NetworkFlags::settings(const Session& session) const {
 }
 
 void NetworkFlags::put(base::Document& request) const {
-  request.set("model", model).set("encoding", used_encoding().name).set("hidden", base::join(hidden_of(*this), ","));
+  request.set("model", model)
+      .set("encoding", used_encoding().name)
+      .set("encoding_hash", base::to_hex(used_encoding().hash))
+      .set("hidden", base::join(hidden_of(*this), ","));
   if (kind_of(*this) == meta::NetworkKind::treegru)
     request.set("embedding", embedding).set("units", units).set("slots", slots);
-  request.set("backend", used_backend()).set("steps", steps);
-  if (!loss.empty()) request.set("loss", loss);
+  put_training(request);
   if (members > 1) request.set("members", members);
   if (guard) request.set("guard", true);
+}
+
+void NetworkFlags::put_training(base::Document& request) const {
+  request.set("backend", used_backend()).set("steps", steps);
+  if (!loss.empty()) request.set("loss", loss);
 }
 
 base::Document interval_document(const base::Interval& value) {

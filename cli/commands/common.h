@@ -99,7 +99,8 @@ struct NetworkFlags {
   const features::Encoding& used_encoding() const;
   std::string used_backend() const;  // UserError for --device cuda where LibTorch has none
   meta::LearnerSettings settings(const Session& session) const;
-  void put(base::Document& request) const;  // what decides the numbers
+  void put(base::Document& request) const;           // what decides the numbers
+  void put_training(base::Document& request) const;  // of these what a model that is continued has not of its own
 };
 
 base::Document interval_document(const base::Interval& value);  // mean, low, high

@@ -311,11 +311,12 @@ int evaluate(Flags flags, Session& session) {
   if (flags.against.empty()) flags.against = among("scratch") ? "scratch" : flags.methods.front();
   const std::vector<std::int64_t> shots = integers_of("--shots", flags.shots, 0);
   for (const std::int64_t k : shots) settings.shots.push_back(int(std::min<std::int64_t>(k, 1 << 30)));
-  settings.draws = int(flags.draws);
+  settings.draws = int(std::min<std::int64_t>(flags.draws, 1 << 30));
   settings.regime = regime_of(flags);
   const bool in_domain = settings.regime == meta::Regime::in_domain;
-  if (in_domain && (flags.judge_last > 0 || !flags.sources.empty() || flags.folds > 0 || !flags.misleading.empty()))
-    throw base::UserError("--judge-last, --sources, --folds, --misleading", "not with --regime in-domain");
+  if (in_domain && (flags.judge_last > 0 || !flags.sources.empty() || flags.folds > 0 || !flags.misleading.empty() ||
+                    flags.support != "random"))
+    throw base::UserError("--judge-last, --sources, --folds, --misleading, --support", "not with --regime in-domain");
   const bool all_targets = flags.targets == std::vector<std::string>{"all"};
   if (flags.folds > 0 && !(flags.sources.empty() && all_targets))
     throw base::UserError("--folds", "says what the targets and their sources are: not with --target or --sources");

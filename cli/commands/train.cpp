@@ -72,9 +72,11 @@ std::string card_of(const Flags& flags, const std::string& learner, const meta::
 // Platforms that a model was trained on, with those that it was continued with.
 std::int64_t known_platforms(const meta::ModelFile& file) {
   std::int64_t count = 0;
-  for (const base::Document* at = &file.provenance; at != nullptr; at = at->find("continues")) {
+  for (const base::Document* at = &file.provenance; at != nullptr;) {
     const base::Document* platforms = at->find("platforms");
     if (platforms != nullptr) count += std::int64_t(platforms->as_list().size());
+    const base::Document* const adapted_from = at->find("prior");
+    at = adapted_from != nullptr ? adapted_from : at->find("continues");
   }
   return std::max<std::int64_t>(count, 1);
 }
@@ -89,11 +91,14 @@ int train(Flags flags, Session& session) {
   const auto learner = meta::make_learner(name);
   std::optional<meta::ModelFile> base_model;
   if (!flags.base.empty()) base_model = meta::load_model(flags.base);
-  meta::LearnerSettings settings = flags.network.settings(session);
-  flags.network.used_encoding();  // refuses one that does not fit before anything is read
+  if (base_model && (flags.network.members > 1 || flags.network.guard))
+    throw base::UserError("--members, --guard", "not with --base, which has them or not");
+  flags.network.settings(session);  // these two refuse what does not fit before anything is read
+  flags.network.used_encoding();
 
   const std::vector<datasets::Dataset> data = flags.data.read(session);
   flags.network.fit(data);
+  meta::LearnerSettings settings = flags.network.settings(session);
   const features::Encoding& encoding =
       base_model ? features::encoding_named(base_model->encoding) : flags.network.used_encoding();
   meta::TaskSet tasks = meta::make_task_set(data, encoding, session.threads, &session.team);
@@ -111,8 +116,11 @@ int train(Flags flags, Session& session) {
   }
   base::Document request = base::Document::map();  // what decides the model
   request.set("learner", base_model ? std::string(base_model->model->kind()) : name);
-  if (!base_model) flags.network.put(request);
-  request.set("steps", flags.network.steps);
+  if (base_model) {
+    flags.network.put_training(request);
+  } else {
+    flags.network.put(request);
+  }
   request.set("seed", std::int64_t(session.seed)).set("hold_out", flags.hold_out).set("datasets", std::move(files));
   if (!flags.misleading.empty()) request.set("misleading", base::join(flags.misleading, ","));
   flags.data.put(request);

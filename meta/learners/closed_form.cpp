@@ -1,5 +1,5 @@
-// Learners whose adaptation is a formula: one network per source platform, then a regression on their scores or the
-// choice of the nearest platform.
+// Learners whose adaptation is a formula: one network, or forest, per source platform, then a regression on their
+// scores or the choice of the nearest platform.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,8 +14,8 @@
 namespace graft::meta {
 namespace {
 
-// Each source platform in turn plays the target with the others as its basis; no network has seen the platform it is
-// judged on.
+// Each source platform that is believed plays the target in turn, with the others as its basis; no network has seen the
+// platform it is judged on.
 double chosen_lambda(const SourceBasis& basis, const TaskSet& tasks, std::uint64_t seed) {
   // From most to least shrinkage; where times differ by a few per cent, so do the squares that it stands beside.
   constexpr std::array<double, 13> lambdas = {10, 3, 1, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5};
@@ -25,6 +25,7 @@ double chosen_lambda(const SourceBasis& basis, const TaskSet& tasks, std::uint64
   const std::size_t sources = basis.sources.size();
   if (sources < 2) return 1;
   for (std::size_t target = 0; target < sources; ++target) {
+    if (!basis.counts(target)) continue;
     std::vector<BasisGroup> groups;
     for (const Examples& group : tasks.groups) {
       if (group.platform != basis.sources[target].platform) continue;
@@ -37,7 +38,7 @@ double chosen_lambda(const SourceBasis& basis, const TaskSet& tasks, std::uint64
       }
       groups.push_back(std::move(others));
     }
-    const std::vector<double> shares(sources - 1, 1.0 / double(sources - 1));
+    const std::vector<double> shares = without(basis, target).equal_shares();
     for (const std::int64_t shot : shots) {
       for (std::int64_t draw = 0; draw < draws; ++draw) {
         base::Stream stream(seed, "shrinkage trial", std::uint64_t(draw));
@@ -85,11 +86,12 @@ ChoicePrior choice_prior(const SourceBasis& basis, const TaskSet& tasks, const L
   constexpr double least_error = 1e-6;
   const auto sources = std::int64_t(basis.sources.size());
   if (sources < 2) return {};
-  // By source; shots x regressions, logarithms. None of a source without workloads of enough rows.
+  // By source; shots x regressions, logarithms. None of a doubted source, or without workloads of enough rows.
   const auto errors = base::divided(team_of(settings), sources, settings.threads, [&](std::int64_t target) {
     std::vector<const Examples*> groups;
     for (const Examples& group : tasks.groups) {
-      if (group.platform == basis.sources[std::size_t(target)].platform && group.size() >= 2 * shots.front())
+      if (basis.counts(std::size_t(target)) && group.platform == basis.sources[std::size_t(target)].platform &&
+          group.size() >= 2 * shots.front())
         groups.push_back(&group);
     }
     base::Stream stream(settings.seed, "regression trials", std::uint64_t(target));

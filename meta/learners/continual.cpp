@@ -40,6 +40,10 @@ base::Arrays moved_network(const CostModel& model, std::int64_t known, const Tas
     ++known;
     move_towards(state.arrays.at("theta").values, values_of(adapted, "theta"), 1.0 / double(known));
   }
+  std::vector<float>& theta = state.arrays.at("theta").values;
+  for (const ParameterBlock& block : layout_of(shape_from(state, normalisation_from(state).features()))) {
+    if (block.context) std::fill_n(theta.begin() + block.offset, block.size, 0.0f);  // it begins at 0 for everyone
+  }
   return state;
 }
 

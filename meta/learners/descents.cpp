@@ -70,9 +70,7 @@ std::vector<Adaptation::Descent> chosen_descents(
     const LearnerSettings& settings,
     const std::function<Trained(std::span<const PreparedGroup>, const std::string&)>& train) {
   std::vector<std::string> names;
-  for (const PreparedGroup& group : groups) {
-    if (std::find(names.begin(), names.end(), group.platform) == names.end()) names.push_back(group.platform);
-  }
+  for (const PlatformGroups& platform : by_platform(groups)) names.push_back(platform.platform);
   if (names.size() < 2) return {default_descent};
   base::Stream(settings.seed, "left-out platforms").shuffle(names);
   names.resize(std::min(names.size(), folds));

@@ -7,8 +7,8 @@ namespace graft::meta {
 Episode draw_episode(std::span<const PlatformGroups> platforms, std::int64_t shots, Loss loss, base::Stream& stream) {
   constexpr std::int64_t most_groups = 4, query_rows = 32;
   Episode out;
-  out.platform = std::size_t(stream.below(std::int64_t(platforms.size())));
-  const std::vector<const PreparedGroup*>& own = platforms[out.platform].groups;
+  const std::vector<const PreparedGroup*>& own =
+      platforms[std::size_t(stream.below(std::int64_t(platforms.size())))].groups;
   for (const std::int64_t g : stream.choose(std::int64_t(own.size()), most_groups)) {
     const PreparedGroup& group = *own[std::size_t(g)];
     const std::int64_t cut = std::min(shots, group.programs->programs() / 2);

@@ -13,7 +13,6 @@ inline constexpr std::int64_t episode_shots[] = {5, 10, 20, 32};
 
 // Which rows of which groups, and both parts as batches.
 struct Episode {
-  std::size_t platform = 0;  // position
   std::vector<Selection> support_rows, query_rows;
   Batch<float> support, query;
 };

@@ -1,4 +1,4 @@
-// One network for each source platform: the basis of ridge, nearest, residual.
+// One network, or forest, for each source platform: the basis of ridge, nearest, residual.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 namespace graft::meta {
 
 // The basis with the tasks' platforms besides, as networks of its shape or, where settings.trees says so, as forests.
+// They are believed.
 void add_sources(SourceBasis& basis, const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor);
 
-// Of all platforms of the tasks, in the shape that fits them (fitting_shape).
+// Of all platforms of the tasks, in the shape that fits them (fitting_shape); some may be doubted.
 SourceBasis train_basis(const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor);
 
 }  // namespace graft::meta

@@ -32,6 +32,7 @@ struct Adaptation {
   const Descent* descent_for(double shots_per_workload) const;
 };
 
+// Refers to `programs`, which must outlive it.
 Inputs<float> inputs_of(const features::Encoded& programs);
 
 // Programs of all groups, one behind the other, and their loss.

@@ -39,14 +39,6 @@ std::vector<double> weights_from(const base::Arrays& arrays, const SourceBasis& 
   return {weights.begin(), weights.end()};
 }
 
-std::vector<double> equal_shares(const SourceBasis& basis) {
-  std::vector<double> out;
-  for (std::size_t s = 0; s < basis.sources.size(); ++s) out.push_back(basis.counts(s) ? 1.0 : 0.0);
-  const double count = std::accumulate(out.begin(), out.end(), 0.0);
-  for (double& share : out) share /= count;
-  return out;
-}
-
 // programs x sources, 1 in all; 0 for those not counted, of which there is one at least.
 base::Matrix likeness_of(const SourceBasis& basis, const features::Encoded& programs,
                          const std::vector<char>& counted) {
@@ -114,6 +106,7 @@ class BasisModel : public CostModel {
   Scores score(const features::Encoded& programs) const override {
     return certain(combined(basis_->predict(programs), weights_));
   }
+  bool takes(const features::Encoding& encoding) const override { return basis_->takes(encoding); }
   base::Arrays state() const override {
     base::Arrays out;
     put(*basis_, out);
@@ -246,6 +239,19 @@ base::Matrix SourceBasis::likeness(const features::Encoded& programs) const {
   return likeness_of(*this, programs, std::vector<char>(sources.size(), true));
 }
 
+std::vector<double> SourceBasis::equal_shares() const {
+  std::vector<double> out;
+  for (std::size_t s = 0; s < sources.size(); ++s) out.push_back(counts(s) ? 1.0 : 0.0);
+  const double count = std::accumulate(out.begin(), out.end(), 0.0);
+  for (double& share : out) share /= count;
+  return out;
+}
+
+bool SourceBasis::takes(const features::Encoding& encoding) const {
+  return forests.empty() ? meta::takes(shape, encoding)
+                         : forests.front().features == std::int64_t(encoding.features.size());
+}
+
 bool SourceBasis::counts(std::size_t source) const {
   return !sources[source].doubted ||
          std::all_of(sources.begin(), sources.end(), [](const Source& each) { return each.doubted; });
@@ -254,8 +260,7 @@ bool SourceBasis::counts(std::size_t source) const {
 void doubt_contrary_sources(SourceBasis& basis, std::span<const Examples> groups) {
   constexpr std::int64_t rows_in_all = 4096, least_rows = 16;
   const std::size_t sources = basis.sources.size();
-  if (sources < 3) return;
-  std::vector<double> agreement(sources, 0.0);
+  Eigen::MatrixXd agreement = Eigen::MatrixXd::Zero(Eigen::Index(sources), Eigen::Index(sources));
   for (const Examples& group : groups) {
     const std::int64_t most = std::max(least_rows, rows_in_all / std::int64_t(groups.size())),
                        count = std::min(most, group.size());
@@ -270,11 +275,22 @@ void doubt_contrary_sources(SourceBasis& basis, std::span<const Examples> groups
       std::vector<double> seconds;
       for (const float score : scores[a]) seconds.push_back(-double(score));
       for (std::size_t b = 0; b < sources; ++b) {
-        if (b != a) agreement[b] += rank_correlation(scores[b], seconds);
+        if (b != a) agreement(Eigen::Index(a), Eigen::Index(b)) += rank_correlation(scores[b], seconds);
       }
     }
   }
-  for (std::size_t s = 0; s < sources; ++s) basis.sources[s].doubted = agreement[s] < 0;
+  for (SourceBasis::Source& source : basis.sources) source.doubted = false;
+  // One after the other: beside one that contradicts them, others look contrary, too.
+  for (std::size_t believed = sources; believed >= 3; --believed) {
+    Eigen::Index worst = 0;
+    Eigen::VectorXd with_others = agreement.rowwise().sum();
+    for (std::size_t s = 0; s < sources; ++s) {
+      if (basis.sources[s].doubted) with_others[Eigen::Index(s)] = std::numeric_limits<double>::infinity();
+    }
+    if (with_others.minCoeff(&worst) >= 0) return;
+    basis.sources[std::size_t(worst)].doubted = true;
+    agreement.col(worst).setZero();
+  }
 }
 
 namespace {
@@ -352,7 +368,7 @@ void put(const SourceBasis& basis, base::Arrays& arrays) {
 SourceBasis basis_from(const base::Arrays& arrays) {
   SourceBasis basis;
   basis.normalisation = normalisation_from(arrays);
-  basis.shape = shape_from(arrays, basis.normalisation.features());
+  basis.shape = scoring_shape_from(arrays, basis.normalisation.features());
   const std::vector<std::string_view> platforms = base::split(attribute_of(arrays, "platforms"), '\n');
   const bool of_trees = arrays.attributes.contains("source_trees");
   const DecisionForest all = of_trees ? forest_from(arrays) : DecisionForest{};
@@ -418,7 +434,7 @@ std::vector<double> ridge_covariance(const std::vector<BasisGroup>& groups, cons
 }
 
 std::unique_ptr<CostModel> make_ridge_model(SourceBasis basis, std::vector<double> weights, double lambda) {
-  if (weights.empty()) weights = equal_shares(basis);
+  if (weights.empty()) weights = basis.equal_shares();
   return std::make_unique<RidgeModel>(std::make_shared<const SourceBasis>(std::move(basis)), std::move(weights),
                                       lambda);
 }
@@ -446,13 +462,13 @@ double likeliest_lambda(const std::vector<BasisGroup>& groups, const std::vector
 }
 
 std::unique_ptr<CostModel> make_bayes_ridge_model(SourceBasis basis, std::vector<double> weights) {
-  if (weights.empty()) weights = equal_shares(basis);
+  if (weights.empty()) weights = basis.equal_shares();
   return std::make_unique<RidgeModel>(std::make_shared<const SourceBasis>(std::move(basis)), std::move(weights),
                                       std::nullopt);
 }
 
 std::unique_ptr<CostModel> make_nearest_model(SourceBasis basis) {
-  std::vector<double> weights = equal_shares(basis);
+  std::vector<double> weights = basis.equal_shares();
   return std::make_unique<NearestModel>(std::make_shared<const SourceBasis>(std::move(basis)), std::move(weights));
 }
 

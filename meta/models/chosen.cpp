@@ -80,6 +80,9 @@ class ChosenModel final : public CostModel {
     return std::make_unique<ChosenModel>(members_, (*members_)[best(looked_at)]->adapted(support));
   }
 
+  bool takes(const features::Encoding& encoding) const override {
+    return all_take(*members_, encoding) && speaker().takes(encoding);
+  }
   std::string_view kind() const override { return "chosen"; }
 
   base::Arrays state() const override {

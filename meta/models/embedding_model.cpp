@@ -33,6 +33,7 @@ class EmbeddingModel final : public CostModel {
     return make_embedding_model(std::move(moved));
   }
 
+  bool takes(const features::Encoding& encoding) const override { return meta::takes(state_.shape, encoding); }
   std::string_view kind() const override { return "embedding"; }
 
   base::Arrays state() const override {

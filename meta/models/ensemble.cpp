@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <utility>
@@ -56,6 +57,7 @@ class EnsembleModel final : public CostModel {
     return make_ensemble_model(std::move(moved), seed_);
   }
 
+  bool takes(const features::Encoding& encoding) const override { return all_take(members_, encoding); }
   std::string_view kind() const override { return "ensemble"; }
 
   base::Arrays state() const override {
@@ -85,6 +87,10 @@ std::vector<Examples> bootstrap_share(std::span<const Examples> groups, std::uin
 
 std::unique_ptr<CostModel> make_ensemble_model(Members members, std::uint64_t seed) {
   return std::make_unique<EnsembleModel>(std::move(members), seed);
+}
+
+bool all_take(const Members& members, const features::Encoding& encoding) {
+  return std::all_of(members.begin(), members.end(), [&](const auto& member) { return member->takes(encoding); });
 }
 
 void put_members(const Members& members, base::Arrays& arrays) {

@@ -265,10 +265,6 @@ ForestScorer ForestScorer::with_leaves_of(const DecisionForest& forest) const {
   return out;
 }
 
-std::int64_t ForestScorer::decisions() const {
-  return std::int64_t(compiled_->numbers.size());
-}
-
 void ForestScorer::score(const base::Matrix& rows, std::span<float> scores) const {
   const Compiled& c = *compiled_;
   assert(rows.columns == c.features && std::int64_t(scores.size()) == rows.rows);
@@ -452,13 +448,15 @@ DecisionForest forest_from(const base::Arrays& arrays) {
     throw base::UserError(fmt::format("array 'forest/sizes': {} nodes do not make these trees", count));
   for (std::int64_t t = 0; t < forest.trees(); ++t) {
     const std::int64_t begin = forest.begins[std::size_t(t)], size = forest.begins[std::size_t(t + 1)] - begin;
+    std::vector<int> parents(std::size_t(size), 0);
     for (std::int64_t i = 0; i < size; ++i) {
       const auto at = std::size_t(begin + i);
       const bool leaf = features[at] == -1;
-      // Children behind their parents: no walk can run in circles.
+      // Children behind their one parent: no walk can run in circles, and all nodes are in the tree.
       const bool right =
-          leaf ? std::isfinite(numbers[at])
-               : whole_number(features[at], 0, forest.features) && whole_number(lefts[at], i + 1, size - 1);
+          parents[std::size_t(i)] == (i == 0 ? 0 : 1) && std::isfinite(numbers[at]) &&
+          (leaf || (whole_number(features[at], 0, forest.features) && whole_number(lefts[at], i + 1, size - 1)));
+      if (right && !leaf) ++parents[std::size_t(lefts[at])], ++parents[std::size_t(lefts[at]) + 1];
       if (!right) throw base::UserError(fmt::format("array 'forest/feature': node {} of tree {} is no node", i, t));
       forest.nodes.push_back({std::int32_t(features[at]), numbers[at], leaf ? 0 : std::int32_t(lefts[at])});
     }

@@ -54,7 +54,6 @@ class ForestScorer {
 
   // scores[r] of rows of `features` columns; sums in the order of the trees, as score_of.
   void score(const base::Matrix& rows, std::span<float> scores) const;
-  std::int64_t decisions() const;  // distinct ones
   // The scorer of a forest that differs in the numbers of leaves only: made in a fraction of the time.
   ForestScorer with_leaves_of(const DecisionForest& forest) const;
 
@@ -85,7 +84,7 @@ class LeafTable {
 };
 
 // "forest/..." among a model's arrays, and back: UserError for what is no forest (children before their parents,
-// features that do not exist, trees deeper than `deepest`).
+// nodes with none or two of them, features that do not exist, trees deeper than `deepest`).
 void put(const DecisionForest& forest, base::Arrays& arrays);
 DecisionForest forest_from(const base::Arrays& arrays);
 

@@ -19,15 +19,7 @@ class ForestModel final : public CostModel {
   }
 
   std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
-    features::Encoded programs;
-    std::vector<double> log_seconds;
-    std::vector<std::int64_t> sizes;
-    for (const Examples& group : support) {
-      features::append(programs, group.features);
-      log_seconds.insert(log_seconds.end(), group.log_seconds.begin(), group.log_seconds.end());
-      sizes.push_back(group.size());
-    }
-    const Objective objective(state_.adaptation.loss, log_seconds, sizes);
+    const auto [programs, objective] = together(state_.adaptation.loss, support);
     if (objective.empty()) return make_forest_model(state_);
     const double shots = double(objective.rows()) / double(support.size());
     ForestState moved = state_;
@@ -38,6 +30,9 @@ class ForestModel final : public CostModel {
     return make_forest_model(std::move(moved));
   }
 
+  bool takes(const features::Encoding& encoding) const override {
+    return state_.forest.features == std::int64_t(encoding.features.size());
+  }
   std::string_view kind() const override { return "gbt"; }
 
   base::Arrays state() const override {

@@ -79,7 +79,7 @@ struct Classes {
   Matrix places;
 };
 Classes classes_of(HeadKind kind, const Embedded& support) {
-  constexpr std::int64_t thirds = 3;
+  constexpr std::int64_t most = 3;
   const Vector speeds = speeds_of(support);
   Classes out;
   out.of_row.resize(std::size_t(support.rows()));
@@ -87,14 +87,15 @@ Classes classes_of(HeadKind kind, const Embedded& support) {
   if (kind == HeadKind::matching) {
     std::iota(out.of_row.begin(), out.of_row.end(), 0);
   } else {
-    count = thirds;
+    // Halves where no group has three rows: of nothing there is no mean.
+    count = std::min(most, *std::max_element(support.sizes.begin(), support.sizes.end()));
     std::int64_t begin = 0;
     for (const std::int64_t size : support.sizes) {
       std::vector<std::int64_t> order(std::size_t(size), 0);
       std::iota(order.begin(), order.end(), begin);
       std::stable_sort(order.begin(), order.end(),
                        [&](std::int64_t a, std::int64_t b) { return speeds[a] > speeds[b]; });
-      for (std::int64_t i = 0; i < size; ++i) out.of_row[std::size_t(order[std::size_t(i)])] = i * thirds / size;
+      for (std::int64_t i = 0; i < size; ++i) out.of_row[std::size_t(order[std::size_t(i)])] = i * count / size;
       begin += size;
     }
   }

@@ -9,7 +9,7 @@
 //   matching   a kernel smoother: the mean of the support's centred -log seconds, weighed by
 //              softmax(-sharpness |e - e_i|^2) (matching networks, Vinyals et al. 2016). Nothing without support.
 //   prototype  the same towards three prototypes: the mean embeddings of the support's fast, middle and slow thirds of
-//              each group (prototypical networks, Snell et al. 2017).
+//              each group, or halves where no group has three rows (prototypical networks, Snell et al. 2017).
 //
 // No framework, no data set, doubles throughout: supports are small.
 #pragma once

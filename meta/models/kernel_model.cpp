@@ -20,8 +20,8 @@ using Vector = Eigen::VectorXf;
 
 // k(a, b) = (1 - trust) ((1 - share) <a, b> / d + share alike(a, b)) + trust <s(a), s(b)> / p
 // a, b: normalised features, d of which vary in the support; s: scores of the p sources, in units of the variance that
-// they have in it by mean, each times the root of p times its share (SourceBasis::shares). alike: exp(-|a - b|^2 / (2
-// width^2 d)); where the sources are forests the share of their trees in which a and b end in the same leaf (Breiman
+// they have in it by mean, each times the root of p times its likeness (SourceBasis::likeness). alike: exp(-|a - b|^2 /
+// (2 width^2 d)); where the sources are forests the share of their trees in which a and b end in the same leaf (Breiman
 // 2000, "Some infinity theory for predictor ensembles"), a tree counting as much as its leaves say, with share = 1:
 // programs are alike when what decides on the sources' speed does not tell them apart.
 struct Kernel {
@@ -383,6 +383,9 @@ class KernelModel final : public CostModel {
     return out;
   }
 
+  bool takes(const features::Encoding& encoding) const override {
+    return features_ == std::int64_t(encoding.features.size()) && (basis_ == nullptr || basis_->takes(encoding));
+  }
   std::string_view kind() const override { return basis_ == nullptr ? "scratch" : "residual"; }
 
   base::Arrays state() const override {
@@ -552,6 +555,7 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
   if (count == 0 || choices.size() % numbers != 0 || alphas.size() % count != 0)
     throw base::UserError("arrays 'fit/kernels', 'fit/alpha': not of the same regressions");
   const auto rows = std::int64_t(alphas.size() / count);
+  if (rows == 0) throw base::UserError("array 'fit/alpha': of no rows");
   std::int64_t in_groups = 0;
   for (const std::int64_t size : fit->sizes) {
     if (size > rows) in_groups = -1;

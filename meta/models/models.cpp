@@ -6,6 +6,11 @@
 
 namespace graft::meta {
 
+bool takes(const NetworkShape& shape, const features::Encoding& encoding) {
+  return shape.inputs == std::int64_t(encoding.features.size()) &&
+         (shape.kind == NetworkKind::treegru) == (encoding.shape == features::Shape::tree);
+}
+
 std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state) {
   struct Kind {
     std::string name;

@@ -16,6 +16,9 @@
 
 namespace graft::meta {
 
+// Whether the network's inputs are this encoding's columns, and trees where it needs them.
+bool takes(const NetworkShape& shape, const features::Encoding& encoding);
+
 // kind "network": one network. adapted = adapted_parameters of adaptation.h; the adapted model can be adapted again.
 struct NetworkState {
   NetworkShape shape;
@@ -59,11 +62,14 @@ struct SourceBasis {
   base::Matrix likeness(const features::Encoded& programs) const;
   // What each of them counts before anything is measured: its likeness, of those that count, 1 in all.
   base::Matrix shares(const features::Encoded& programs) const;
-  bool counts(std::size_t source) const;  // not doubted, or all are
+  bool counts(std::size_t source) const;     // not doubted, or all are
+  std::vector<double> equal_shares() const;  // of those that count, 1 in all
+  bool takes(const features::Encoding& encoding) const;
 };
 
-// Doubts those of at least three sources that order these programs against the others: the mean rank correlation with
-// their predictions is below 0, as of times that were reversed or are of other programs. No measurement is looked at.
+// Doubts sources that order these programs against the others: while there are three, the one whose mean rank
+// correlation with the others' predictions is least, if it is below 0, as of times that were reversed or are of other
+// programs. No measurement is looked at.
 void doubt_contrary_sources(SourceBasis& basis, std::span<const Examples> groups);
 
 // A source more; that of a platform that is known is replaced.
@@ -88,7 +94,8 @@ std::vector<double> ridge_covariance(const std::vector<BasisGroup>& groups, cons
                                      double lambda);
 
 // kind "ridge": scores = basis * weights; adapted moves the weights by ridge_weights, shrunk to what they were (at
-// first equal shares: the mean of the sources). score_with_spread: sqrt(b^T covariance b), 0 without support.
+// first equal shares: the mean of the sources that count). score_with_spread: sqrt(b^T covariance b), 0 without
+// support.
 std::unique_ptr<CostModel> make_ridge_model(SourceBasis basis, std::vector<double> weights, double lambda);
 
 // The lambda of a grid under which the support is likeliest, with noise of unknown variance (MacKay 1992). 1 where the
@@ -98,8 +105,8 @@ double likeliest_lambda(const std::vector<BasisGroup>& groups, const std::vector
 // kind "bayes-ridge": ridge with the likeliest lambda of each support.
 std::unique_ptr<CostModel> make_bayes_ridge_model(SourceBasis basis, std::vector<double> weights);
 
-// kind "nearest": the mean of the sources until it has support, then the one source whose scores rank the support best
-// (mean rank correlation over the workloads; the first of equals).
+// kind "nearest": the mean of the sources that count until it has support, then the one source whose scores rank the
+// support best (mean rank correlation over the workloads; the first of equals).
 std::unique_ptr<CostModel> make_nearest_model(SourceBasis basis);
 
 // kind "scratch": knows nothing (all scores equal) until it has support; then kernel ridge regression of -log seconds,
@@ -143,6 +150,7 @@ BoostingSettings adapting_trees(const Adaptation::Descent& descent);
 using Members = std::vector<std::unique_ptr<CostModel>>;
 void put_members(const Members& members, base::Arrays& arrays);
 Members members_from(const base::Arrays& state, std::string_view of_kind);
+bool all_take(const Members& members, const features::Encoding& encoding);
 
 // kind "chosen": several models of which the support chooses. Without one it is the first, the most trusted. adapted
 // leaves the members as they are and adds one of them adapted: the one that, adapted to four fifths of the support,
@@ -157,6 +165,9 @@ std::unique_ptr<CostModel> make_chosen_model(Members members);
 std::unique_ptr<CostModel> make_ensemble_model(Members members, std::uint64_t seed);
 // A member's share: 80 % of each group's rows, without replacement.
 std::vector<Examples> bootstrap_share(std::span<const Examples> groups, std::uint64_t seed, int member);
+
+// kind "random": scores are a hash of the features; the floor of every table.
+std::unique_ptr<CostModel> make_random_model(std::uint64_t seed);
 
 // kind "column": less than the first column of an encoding that predicts times (features/analytic.h). Nothing adapts
 // it.

@@ -43,6 +43,7 @@ class NetworkModel final : public CostModel {
     return make_network_model(std::move(moved));
   }
 
+  bool takes(const features::Encoding& encoding) const override { return meta::takes(state_.shape, encoding); }
   std::string_view kind() const override { return "network"; }
 
   base::Arrays state() const override {
@@ -77,7 +78,7 @@ std::unique_ptr<CostModel> make_network_model(NetworkState state) {
 std::unique_ptr<CostModel> network_model_from(const base::Arrays& state) {
   NetworkState out;
   out.normalisation = normalisation_from(state);
-  out.shape = shape_from(state, out.normalisation.features());
+  out.shape = scoring_shape_from(state, out.normalisation.features());
   out.theta = values_of(state, "theta", parameter_count(out.shape));
   out.adaptation = adaptation_from(state, layout_of(out.shape));
   return make_network_model(std::move(out));

@@ -91,4 +91,10 @@ NetworkShape shape_from(const base::Arrays& arrays, std::int64_t inputs) {
   return shape;
 }
 
+NetworkShape scoring_shape_from(const base::Arrays& arrays, std::int64_t inputs) {
+  NetworkShape shape = shape_from(arrays, inputs);
+  if (shape.outputs != 1) throw base::UserError("attribute 'outputs': a score is one number");
+  return shape;
+}
+
 }  // namespace graft::meta

@@ -13,6 +13,7 @@ namespace graft::meta {
 void put_values(base::Arrays& arrays, const std::string& name, const std::vector<float>& values);
 // UserError "array 'theta' is missing" / "array 'theta': 10 values, expected 12". expected < 0: any number.
 const std::vector<float>& values_of(const base::Arrays& arrays, const std::string& name, std::int64_t expected = -1);
+// The attributes' readers: UserError where it is missing, is not what the name says, or is less than `least`.
 const std::string& attribute_of(const base::Arrays& arrays, const std::string& name);
 std::int64_t integer_of(const base::Arrays& arrays, const std::string& name, std::int64_t least);
 double number_of(const base::Arrays& arrays, const std::string& name);
@@ -22,5 +23,7 @@ std::vector<std::int64_t> integers_of(const base::Arrays& arrays, const std::str
 // A network's shape but for its inputs. A state that names no kind is of an MLP, as all once were.
 void put(const NetworkShape& shape, base::Arrays& arrays);
 NetworkShape shape_from(const base::Arrays& arrays, std::int64_t inputs);
+// Of a network that scores: UserError where it has several outputs, too.
+NetworkShape scoring_shape_from(const base::Arrays& arrays, std::int64_t inputs);
 
 }  // namespace graft::meta

@@ -12,11 +12,11 @@ constexpr int pool_per_candidate = 16;
 
 std::vector<codegen::Candidate> Support::propose(int count, Scorer& scorer) {
   std::vector<codegen::Candidate> pool;
-  std::unordered_set<std::uint64_t> known = proposed_;
+  KnownPrograms known = proposed_;
   const int wanted = scorer.has_model() ? count * pool_per_candidate : count;
   for (int draws = 0; int(pool.size()) < wanted && draws < 4 * wanted; ++draws) {
     codegen::Candidate candidate = space_.sample(stream_);
-    if (known.insert(codegen::hash(candidate)).second) pool.push_back(std::move(candidate));
+    if (known.take(candidate, scorer)) pool.push_back(std::move(candidate));
   }
   std::vector<codegen::Candidate> batch;
   if (scorer.has_model()) {
@@ -31,12 +31,12 @@ std::vector<codegen::Candidate> Support::propose(int count, Scorer& scorer) {
   } else {
     batch = std::move(pool);
   }
-  for (const codegen::Candidate& candidate : batch) proposed_.insert(codegen::hash(candidate));
+  for (const codegen::Candidate& candidate : batch) proposed_.take(candidate, scorer);
   return batch;
 }
 
 void Support::told(std::span<const datasets::Trial> trials) {
-  for (const datasets::Trial& trial : trials) proposed_.insert(codegen::hash(trial.candidate));
+  proposed_.add(trials);
 }
 
 }  // namespace graft::search

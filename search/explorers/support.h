@@ -1,8 +1,6 @@
 // What to measure first on a new platform: candidates whose predicted ranks are spread evenly over a random pool, so
-// that a few measurements show the model both ends of the space. Without a model: random.
+// that a few measurements show the model both ends of the space. Without a model: random. No program twice.
 #pragma once
-
-#include <unordered_set>
 
 #include "search/explorer.h"
 
@@ -17,7 +15,7 @@ class Support : public Explorer {
  private:
   const codegen::Space& space_;
   base::Stream stream_;
-  std::unordered_set<std::uint64_t> proposed_;
+  KnownPrograms proposed_;
 };
 
 }  // namespace graft::search

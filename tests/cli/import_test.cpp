@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "datasets/hdf5.h"
 #include "tests/cli/support.h"
 
 namespace graft::cli {
@@ -131,6 +132,8 @@ TEST(Import, TablesAreLearnedFrom) {
   const std::string model = (folder / "model.h5").string();
   const Document trained = json_of({"train", files[0], files[1], "--out", model, "--steps", "20"});
   EXPECT_EQ(trained.at("provenance").at("rows").as_integer(), 300);
+  EXPECT_EQ(trained.at("provenance").at("model").as_string(), "mlp");              // what it says it is ..
+  EXPECT_FALSE(datasets::read_arrays(model).attributes.contains("source_trees"));  // .. and what it is
   // An encoding of programs has nothing to look at, and says so.
   const base::Finished refused = graft({"train", files[0], "--out", model, "--encoding", "context_relation"});
   EXPECT_EQ(refused.exit_code, 2);

@@ -75,6 +75,21 @@ TEST(ContinuedModel, ForestsComeBesideForests) {
   }
 }
 
+TEST(ContinuedModel, TheContextBeginsAtZero) {
+  const TaskSet all = synthetic::make({.platforms = 3});
+  LearnerSettings settings;
+  settings.network.hidden = {8};
+  settings.steps = 10;
+  base::Monitor monitor;
+  const auto before = make_learner("cavia")->train(without_platform(all, "p2"), settings, monitor);
+  const base::Arrays after = continued(*before, 2, only_platforms(all, {"p2"}), settings, monitor)->state();
+  for (const ParameterBlock& block : layout_of(shape_from(after, 12))) {
+    if (!block.context) continue;
+    for (std::int64_t i = 0; i < block.size; ++i)
+      EXPECT_EQ(after.arrays.at("theta").values[std::size_t(block.offset + i)], 0.0f);
+  }
+}
+
 TEST(ContinuedModel, APlatformMeasuredAgainKeepsItsPlace) {
   const TaskSet all = synthetic::make({});
   LearnerSettings settings;

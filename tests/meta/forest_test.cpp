@@ -156,6 +156,9 @@ TEST(Forest, FilesThatHoldNoForestAreRefused) {
   for (const float feature : {4.0f, -2.0f, 0.5f, std::numeric_limits<float>::quiet_NaN()}) {
     EXPECT_TRUE(refused([&](auto& file) { file.arrays["forest/feature"].values[inner] = feature; })) << feature;
   }
+  for (const float number : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    EXPECT_TRUE(refused([&](auto& file) { file.arrays["forest/number"].values[inner] = number; })) << number;
+  }
   EXPECT_TRUE(refused([](auto& file) { file.arrays["forest/sizes"].values.back() += 1; }));
   EXPECT_TRUE(refused([](auto& file) { file.arrays["forest/sizes"].values.front() = 0; }));
   EXPECT_TRUE(refused([](auto& file) { file.arrays["forest/number"].values.pop_back(); }));
@@ -168,9 +171,17 @@ TEST(Forest, FilesThatHoldNoForestAreRefused) {
   }
   deep.nodes.insert(deep.nodes.end(), 2, DecisionForest::Node{-1, 1, 0});
   deep.begins = {0, std::int64_t(deep.nodes.size())};
-  base::Arrays arrays;
-  put(deep, arrays);
-  EXPECT_THROW(forest_from(arrays), base::UserError);
+  DecisionForest stray = deep;  // leaves that nothing leads to
+  stray.nodes.assign(300, DecisionForest::Node{-1, 1, 0});
+  stray.begins = {0, 300};
+  DecisionForest shared = deep;  // two ways to one node
+  shared.nodes = {{0, 0, 1}, {0, 0, 2}, {-1, 1, 0}, {-1, 1, 0}};
+  shared.begins = {0, 4};
+  for (const DecisionForest& bad : {deep, stray, shared}) {
+    base::Arrays arrays;
+    put(bad, arrays);
+    EXPECT_THROW(forest_from(arrays), base::UserError);
+  }
 }
 
 TEST(Boosting, AStumpIsANewtonStep) {

@@ -238,6 +238,13 @@ TEST(PrototypeHead, HasThreePlaces) {
   EXPECT_GT(after.labels[1], after.labels[2]);
 }
 
+TEST(PrototypeHead, HasTwoPlacesForPairs) {
+  const Head after = adapted(prior(HeadKind::prototype, 7), embedded({2, 2}, 7));
+  ASSERT_EQ(after.labels.size(), 2u);
+  EXPECT_GT(after.labels[0], after.labels[1]);
+  for (const double place : after.places) EXPECT_TRUE(std::isfinite(place));
+}
+
 TEST(Heads, NamesAreKnown) {
   EXPECT_EQ(head_kind_named("matching"), HeadKind::matching);
   EXPECT_THROW(head_kind_named("ridges"), base::UserError);

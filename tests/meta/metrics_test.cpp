@@ -44,12 +44,5 @@ TEST(Metrics, TrialsToByHand) {
   EXPECT_EQ(trials_to(std::vector<float>{1, 9, 2, 3}, log_seconds, 1), 1);
 }
 
-TEST(Metrics, PairAccuracyByHand) {
-  const std::vector<double> times = {1, 2, 2, 3};
-  // Five pairs differ. Right: (0,3), (1,3), (2,3), (0,1); (0,2) has equal scores and counts half.
-  EXPECT_NEAR(pair_accuracy(std::vector<float>{5, 4, 5, 1}, times), 4.5 / 5, 1e-12);
-  EXPECT_EQ(pair_accuracy(std::vector<float>{1, 2}, std::vector<double>{3, 3}), 0.5);
-}
-
 }  // namespace
 }  // namespace graft::meta

@@ -230,6 +230,37 @@ TEST(Residual, DoubtsSourcesThatContradictTheOthers) {
   EXPECT_GT(basis.shares(group.features).at(0, 3), 0.9f);
 }
 
+// Beside one that is reversed, honest ones look contrary, too: each of these two agrees less with the other than it
+// disagrees with that one.
+TEST(Residual, DoubtsOneAfterTheOther) {
+  SourceBasis basis = columns_as_sources(2);
+  add(basis, {"p0", 1, {}}, std::vector<float>{1, 0.8f, 0});
+  add(basis, {"p1", 1, {}}, std::vector<float>{1, -0.8f, 0});
+  add(basis, {"reversed", 1, {}}, std::vector<float>{-1, 0, 0});
+  const Examples group = examples(200, 2, 2, [](auto) { return 0.0; });
+  doubt_contrary_sources(basis, {&group, 1});
+  for (std::size_t s = 0; s < 3; ++s) EXPECT_EQ(basis.sources[s].doubted, s == 2) << s;
+}
+
+// Nor does it say which regression is worth believing: the same is learned as if it were not there.
+TEST(Residual, ADoubtedSourceIsNoTargetToLearnFrom) {
+  TaskSet tasks = synthetic::make({.platforms = 4});
+  const auto regressions = [](const TaskSet& some) {
+    LearnerSettings settings;
+    settings.trees = true;
+    settings.steps = 30;
+    base::Monitor monitor;
+    return choice_prior_from(make_learner("residual")->train(some, settings, monitor)->state());
+  };
+  const auto most = [](const ChoicePrior& prior) {
+    return *std::max_element(prior.errors.begin(), prior.errors.end());
+  };
+  const ChoicePrior honest = regressions(tasks), misled = regressions(with_reversed_labels(tasks, {"p1"}));
+  ASSERT_FALSE(misled.errors.empty());
+  // As a target it would be far from what regressions say that begin with the others' mean.
+  EXPECT_LT(most(misled), 1.5f * most(honest));
+}
+
 // What a doubted source says counts as soon as measurements tell which sign it has: it alone knows the third column.
 TEST(Residual, LearnsFromMeasurementsWhatADoubtedSourceIsWorth) {
   SourceBasis basis = columns_as_sources(30);
@@ -704,9 +735,16 @@ TEST_P(EveryLearner, StateRoundTrips) {
 }
 
 TEST_P(EveryLearner, FileRoundTrips) {
-  const features::Encoding& encoding = features::encodings().front();
+  // Of as many columns as the encoding that the file names.
+  const bool trees = kind() == NetworkKind::treegru;
+  const features::Encoding& encoding = features::encoding_named(trees ? "tree" : "analytic");
+  const TaskSet tasks = synthetic::make(
+      {.platforms = 2, .workloads = 2, .rows = 24, .features = int(encoding.features.size()), .trees = trees});
+  LearnerSettings few = settings();
+  few.steps = 3;
+  base::Monitor monitor;
   const auto path = std::filesystem::path(testing::TempDir()) / ("graft_model_" + test_name({GetParam(), 0}) + ".h5");
-  const auto model = train(settings())->adapted(support());
+  const auto model = make_learner(learner())->train(tasks, few, monitor)->adapted(tasks.groups);
   base::Document provenance;
   provenance.set("learner", learner()).set("seed", 1);
   save_model(*model, encoding, provenance, "# A card\n", path);
@@ -878,7 +916,8 @@ TEST(Learners, StopWhenAsked) {
 // What load_model says about a file that was tampered with.
 std::string refusal(const std::function<void(base::Arrays&)>& tamper) {
   const auto path = std::filesystem::path(testing::TempDir()) / "graft_model_refused.h5";
-  save_model(*make_scratch_model(3), features::encodings().front(), base::Document::map(), "", path);
+  const features::Encoding& encoding = features::encodings().front();
+  save_model(*make_scratch_model(std::int64_t(encoding.features.size())), encoding, base::Document::map(), "", path);
   base::Arrays file = datasets::read_arrays(path);
   tamper(file);
   datasets::write_arrays(file, path);
@@ -908,7 +947,47 @@ TEST(ModelFile, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(says(refusal([](base::Arrays& file) { file.attributes["model/schema"] = "9"; }), "schema 9"));
   EXPECT_TRUE(says(refusal([](base::Arrays& file) { file.attributes["model/kind"] = "network"; }), "is missing"));
   EXPECT_TRUE(says(refusal([](base::Arrays& file) { file.attributes["features"] = "-3"; }), "less than 1"));
+  EXPECT_TRUE(says(refusal([](base::Arrays& file) { file.attributes["features"] = "3"; }), "other features"));
   EXPECT_THROW(load_model("/nowhere/model.h5"), base::UserError);
+}
+
+TEST(ModelState, OnlyOneNumberIsAScore) {
+  for (const std::string kind : {"network", "ridge"}) {
+    NetworkState network;
+    network.shape = {2, {}};
+    network.normalisation = {{0, 0}, {1, 1}};
+    network.theta.assign(3, 0.0f);
+    const auto good =
+        kind == "network" ? make_network_model(network) : make_ridge_model(columns_as_sources(2), {}, 0.1);
+    base::Arrays state = good->state();
+    state.attributes["outputs"] = "2";
+    for (auto& [name, array] : state.arrays) {
+      if (name.starts_with("theta")) array = {{6}, std::vector<float>(6, 0.0f)};  // of such a network
+    }
+    try {
+      model_from(kind, state);
+      ADD_FAILURE() << kind;
+    } catch (const base::UserError& error) {
+      EXPECT_NE(std::string(error.what()).find("a score is one number"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(ModelState, ModelsTakeTheirOwnEncoding) {
+  const TaskSet rows = synthetic::make({.platforms = 2}), trees = synthetic::make({.platforms = 2, .trees = true}),
+                wider = synthetic::make({.platforms = 2, .features = 13});
+  LearnerSettings settings;
+  settings.steps = 2;
+  settings.network.hidden = {4};
+  settings.members = 2;
+  settings.guard = true;
+  base::Monitor monitor;
+  for (const std::string name : {"pooled", "r2d2", "ridge", "residual", "scratch", "gbt"}) {
+    const auto model = trained(*make_learner(name), rows, settings, monitor);
+    EXPECT_TRUE(model->takes(*rows.encoding)) << name;
+    EXPECT_FALSE(model->takes(*wider.encoding)) << name;
+    EXPECT_EQ(model->takes(*trees.encoding), name == "scratch" || name == "gbt") << name;
+  }
 }
 
 TEST(ModelState, RefusesArraysOfTheWrongLength) {

@@ -92,6 +92,7 @@ class NearestRow : public meta::CostModel {
     model->support.assign(examples.begin(), examples.end());
     return model;
   }
+  bool takes(const features::Encoding&) const override { return true; }
   std::string_view kind() const override { return "nearest_row"; }
   base::Arrays state() const override { return {}; }
   std::vector<meta::Examples> support;
@@ -109,6 +110,7 @@ class Oracle : public meta::CostModel {
   std::unique_ptr<meta::CostModel> adapted(std::span<const meta::Examples>) const override {
     return std::make_unique<Oracle>();
   }
+  bool takes(const features::Encoding&) const override { return true; }
   std::string_view kind() const override { return "oracle"; }
   base::Arrays state() const override { return {}; }
 };
@@ -203,6 +205,24 @@ TEST(Explorers, AnUnknownNameIsRefused) {
     FAIL();
   } catch (const base::UserError& error) {
     EXPECT_NE(std::string(error.what()).find("did you mean 'annealing'"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Explorers, SupportMeasuresNoProgramTwice) {
+  const codegen::Space tiny = codegen::derive_space(codegen::parse_workload("matmul(m=4,n=6,k=2)"), small_target());
+  Scorer scorer(encoding(), small_target(), 1);
+  const Oracle model;
+  for (const bool guided : {false, true}) {
+    scorer.use(guided ? &model : nullptr);
+    const auto explorer = make_explorer("support", tiny, 1);
+    std::vector<std::uint64_t> programs;
+    for (int round = 0; round < 4; ++round) {
+      const std::vector<std::uint64_t> more = scorer.programs(explorer->propose(10, scorer));
+      programs.insert(programs.end(), more.begin(), more.end());
+    }
+    EXPECT_GE(programs.size(), 20u);
+    EXPECT_EQ(std::set<std::uint64_t>(programs.begin(), programs.end()).size(), programs.size()) << guided;
+    EXPECT_EQ(std::count(programs.begin(), programs.end(), 0u), 0);
   }
 }
 
