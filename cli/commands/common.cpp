@@ -301,8 +301,8 @@ meta::LearnerSettings NetworkFlags::settings(const Session& session) const {
 void NetworkFlags::put(base::Document& request) const {
   request.set("model", model)
       .set("encoding", used_encoding().name)
-      .set("encoding_hash", base::to_hex(used_encoding().hash))
-      .set("hidden", base::join(hidden_of(*this), ","));
+      .set("encoding_hash", base::to_hex(used_encoding().hash));
+  if (!is_trees(*this)) request.set("hidden", base::join(hidden_of(*this), ","));
   if (kind_of(*this) == meta::NetworkKind::treegru)
     request.set("embedding", embedding).set("units", units).set("slots", slots);
   put_training(request);

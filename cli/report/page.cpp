@@ -221,7 +221,8 @@ std::string evaluation_section(const ReportedResult& given) {
   std::string out = fmt::format("<h2>Evaluation {}</h2>\n", escaped(given.name));
   if (const base::Document* request = given.result.find("request")) {
     out += "<dl>";
-    for (const char* key : {"regime", "draws", "encoding", "hidden", "seed"}) {
+    for (const char* key : {"regime", "support", "draws", "folds", "sources", "misleading", "model", "encoding",
+                            "hidden", "loss", "seed"}) {
       const base::Document* value = request->find(key);
       if (value != nullptr)
         out += fmt::format("<dt>{}</dt><dd>{}</dd>", key,

@@ -696,7 +696,8 @@ TEST_F(Flow, ReportIsOnePageWithoutScripts) {
   EXPECT_EQ(graft({"report", file("v2.h5.run"), evaluation, "--out", file("page.html")}).exit_code, 0);
   const std::string page = base::read_file(file("page.html"));
   for (const char* part : {"<!DOCTYPE html>", "prefers-color-scheme:dark", "<svg", "matmul(m=24,n=32,k=16,dtype=f32)",
-                           "Spearman correlation", "support programs per workload (shots)", "trials", "native:v3"}) {
+                           "Spearman correlation", "support programs per workload (shots)", "trials", "native:v3",
+                           "<dt>model</dt><dd>mlp</dd>"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
   for (const char* part : {"<script", "http:", "https:", "nan", "inf"})
