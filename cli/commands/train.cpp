@@ -89,10 +89,10 @@ int train(Flags flags, Session& session) {
   flags.network.choose_model(flags.learner);
   const std::string name = flags.network.used_learner(flags.learner);
   const auto learner = meta::make_learner(name);
+  if (!flags.base.empty() && (flags.network.members > 1 || flags.network.guard))
+    throw base::UserError("--members, --guard", "not with --base, which has them or not");
   std::optional<meta::ModelFile> base_model;
   if (!flags.base.empty()) base_model = meta::load_model(flags.base);
-  if (base_model && (flags.network.members > 1 || flags.network.guard))
-    throw base::UserError("--members, --guard", "not with --base, which has them or not");
   flags.network.settings(session);  // these two refuse what does not fit before anything is read
   flags.network.used_encoding();
 

@@ -260,6 +260,8 @@ bool SourceBasis::counts(std::size_t source) const {
 void doubt_contrary_sources(SourceBasis& basis, std::span<const Examples> groups) {
   constexpr std::int64_t rows_in_all = 4096, least_rows = 16;
   const std::size_t sources = basis.sources.size();
+  for (SourceBasis::Source& source : basis.sources) source.doubted = false;
+  if (sources < 3) return;
   Eigen::MatrixXd agreement = Eigen::MatrixXd::Zero(Eigen::Index(sources), Eigen::Index(sources));
   for (const Examples& group : groups) {
     const std::int64_t most = std::max(least_rows, rows_in_all / std::int64_t(groups.size())),
@@ -279,7 +281,6 @@ void doubt_contrary_sources(SourceBasis& basis, std::span<const Examples> groups
       }
     }
   }
-  for (SourceBasis::Source& source : basis.sources) source.doubted = false;
   // One after the other: beside one that contradicts them, others look contrary, too.
   for (std::size_t believed = sources; believed >= 3; --believed) {
     Eigen::Index worst = 0;
