@@ -1,6 +1,8 @@
 #include "search/explorer.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 #include "base/error.h"
 #include "search/explorers/annealing.h"
@@ -14,6 +16,20 @@ namespace {
 constexpr int draws_per_candidate = 100;  // of what is known in a row before the space counts as used up
 
 }  // namespace
+
+std::vector<codegen::Candidate> Explorer::propose(int count, Scorer& scorer) {
+  Proposal found = proposal(count, scorer);
+  const std::vector<float> scores = scorer.scores(found.chosen);
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  // Equal scores, as all are without a model, stay in the explorer's order.
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  std::vector<codegen::Candidate> batch;
+  batch.reserve(found.chosen.size() + found.others.size());
+  for (const std::size_t at : order) batch.push_back(std::move(found.chosen[at]));
+  std::move(found.others.begin(), found.others.end(), std::back_inserter(batch));
+  return batch;
+}
 
 void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
                     base::Stream& stream, const std::function<bool(const codegen::Candidate&)>& is_new) {

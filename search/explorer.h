@@ -16,15 +16,25 @@
 
 namespace graft::search {
 
+// A round's candidates, at most as many as were asked for.
+struct Proposal {
+  std::vector<codegen::Candidate> chosen;  // expected to be fast, or to tell most
+  std::vector<codegen::Candidate> others;  // drawn at random, or listed
+};
+
 class Explorer {
  public:
   virtual ~Explorer() = default;
   // At most `count` distinct candidates, none of them proposed before; fewer when the space has no more. Those that a
   // model guides are distinct programs, too: of schedules that come to the same one, one is worth a trial.
-  // Deterministic in (seed, what was told, scores).
-  virtual std::vector<codegen::Candidate> propose(int count, Scorer& scorer) = 0;
+  // The chosen ones come first, highest score first, then the others as they are: whoever measures only the beginning
+  // of a batch measures what the model thinks fastest. Deterministic in (seed, what was told, scores).
+  std::vector<codegen::Candidate> propose(int count, Scorer& scorer);
   // Trials of this space, in the order of measurement.
   virtual void told(std::span<const datasets::Trial> trials) = 0;
+
+ private:
+  virtual Proposal proposal(int count, Scorer& scorer) = 0;
 };
 
 // For explorers that start from what was fast: takes the `ok` trials in and keeps the `most` fastest, fastest first.

@@ -20,6 +20,7 @@ class Scorer {
   // Null, as at first: then every score is 0 and `has_model` false.
   void use(const meta::CostModel* model) { model_ = model; }
   bool has_model() const { return model_ != nullptr; }
+  int threads() const { return threads_; }
 
   // Higher is faster; -infinity for a candidate that does not lower. Rows in the candidates' order.
   std::vector<float> scores(std::span<const codegen::Candidate> candidates);

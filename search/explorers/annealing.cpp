@@ -56,7 +56,7 @@ double scale_of(const std::vector<float>& scores) {
 Annealing::Annealing(const codegen::Space& space, std::uint64_t seed, const AnnealingSettings& settings)
     : space_(space), seed_(seed), settings_(settings), stream_(seed, "annealing") {}
 
-std::vector<codegen::Candidate> Annealing::propose(int count, Scorer& scorer) {
+Proposal Annealing::proposal(int count, Scorer& scorer) {
   const std::size_t chains = std::size_t(settings_.chains);
   if (chains_.empty()) {
     for (std::size_t i = 0; i < chains; ++i) chains_.push_back(space_.sample(stream_));
@@ -79,7 +79,7 @@ std::vector<codegen::Candidate> Annealing::propose(int count, Scorer& scorer) {
   for (int step = 0; step < settings_.steps && unchanged < settings_.patience; ++step) {
     const double temperature = 1.0 - double(step) / settings_.steps;
     std::vector<codegen::Candidate> moved(chains);
-    base::parallel_for(std::int64_t(chains), base::hardware_threads(), [&](std::int64_t chain) {
+    base::parallel_for(std::int64_t(chains), scorer.threads(), [&](std::int64_t chain) {
       base::Stream stream(seed_, "annealing.mutate", std::uint64_t(mutations_ + chain));
       const codegen::Candidate& candidate = chains_[std::size_t(chain)];
       base::Result<codegen::Candidate> mutant = space_.mutate(candidate, stream);
@@ -101,12 +101,12 @@ std::vector<codegen::Candidate> Annealing::propose(int count, Scorer& scorer) {
     unchanged = changed ? 0 : unchanged + 1;
   }
 
-  std::vector<codegen::Candidate> batch = best.candidates();
-  if (int(batch.size()) > count - random) batch.resize(std::size_t(count - random));
+  Proposal found{best.candidates(), {}};
+  if (int(found.chosen.size()) > count - random) found.chosen.resize(std::size_t(count - random));
   const auto take = [&](const codegen::Candidate& candidate) { return proposed_.take(candidate, scorer); };
-  for (const codegen::Candidate& candidate : batch) take(candidate);
-  fill_at_random(batch, count, space_, stream_, take);
-  return batch;
+  for (const codegen::Candidate& candidate : found.chosen) take(candidate);
+  fill_at_random(found.others, count - int(found.chosen.size()), space_, stream_, take);
+  return found;
 }
 
 void Annealing::told(std::span<const datasets::Trial> trials) {

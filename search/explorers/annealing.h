@@ -19,10 +19,11 @@ struct AnnealingSettings {
 class Annealing : public Explorer {
  public:
   Annealing(const codegen::Space& space, std::uint64_t seed, const AnnealingSettings& settings);
-  std::vector<codegen::Candidate> propose(int count, Scorer& scorer) override;
   void told(std::span<const datasets::Trial> trials) override;
 
  private:
+  Proposal proposal(int count, Scorer& scorer) override;
+
   const codegen::Space& space_;
   std::uint64_t seed_;
   AnnealingSettings settings_;

@@ -14,10 +14,11 @@ class Breeding : public Explorer {
   // 0 <= share <= 1, of each round.
   Breeding(const codegen::Space& space, std::uint64_t seed, double share)
       : space_(space), share_(share), stream_(seed, "breeding") {}
-  std::vector<codegen::Candidate> propose(int count, Scorer& scorer) override;
   void told(std::span<const datasets::Trial> trials) override;
 
  private:
+  Proposal proposal(int count, Scorer& scorer) override;
+
   const codegen::Space& space_;
   double share_;
   base::Stream stream_;

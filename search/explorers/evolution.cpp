@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/parallel.h"
 
@@ -39,7 +38,7 @@ std::vector<Evolution::Scored> Evolution::bred(const std::vector<codegen::Candid
   for (int generation = 0; generation < settings_.generations; ++generation) {
     const std::size_t parents = std::min(seen.size(), size);
     std::vector<codegen::Candidate> children(size);
-    base::parallel_for(std::int64_t(size), base::hardware_threads(), [&](std::int64_t child) {
+    base::parallel_for(std::int64_t(size), scorer.threads(), [&](std::int64_t child) {
       base::Stream stream(seed_, "evolution.child", std::uint64_t(children_ + child));
       const codegen::Candidate& mother = seen[parent(parents, stream)].candidate;
       if (stream.uniform() < settings_.crossover_share) {
@@ -79,7 +78,7 @@ std::vector<codegen::Candidate> Evolution::restarted(int count, Scorer& scorer) 
   return chosen;
 }
 
-std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
+Proposal Evolution::proposal(int count, Scorer& scorer) {
   const std::size_t size = std::size_t(settings_.population);
   const int random = std::clamp(int(std::lround(settings_.random_share * count)), count > 1 ? 1 : 0, count);
 
@@ -94,7 +93,8 @@ std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
   const std::vector<codegen::Candidate> restarts = restarted(int(settings_.restart_share * count), scorer);
   const int believed = count - random - int(restarts.size());
 
-  std::vector<codegen::Candidate> batch;
+  Proposal found;
+  std::vector<codegen::Candidate>& batch = found.chosen;
   survivors_.clear();
   // Every sketch keeps a share: of one that a model has seen little of, it would never ask to see more.
   const int sketches = int(space_.sketches().size());
@@ -113,9 +113,9 @@ std::vector<codegen::Candidate> Evolution::propose(int count, Scorer& scorer) {
     if (int(batch.size()) < believed && proposed_.take(one.program)) batch.push_back(one.candidate);
   }
   batch.insert(batch.end(), restarts.begin(), restarts.end());
-  fill_at_random(batch, count, space_, stream_,
+  fill_at_random(found.others, count - int(batch.size()), space_, stream_,
                  [&](const codegen::Candidate& candidate) { return proposed_.take(candidate, scorer); });
-  return batch;
+  return found;
 }
 
 void Evolution::told(std::span<const datasets::Trial> trials) {

@@ -32,10 +32,11 @@ struct EvolutionSettings {
 class Evolution : public Explorer {
  public:
   Evolution(const codegen::Space& space, std::uint64_t seed, const EvolutionSettings& settings);
-  std::vector<codegen::Candidate> propose(int count, Scorer& scorer) override;
   void told(std::span<const datasets::Trial> trials) override;
 
  private:
+  Proposal proposal(int count, Scorer& scorer) override;
+
   struct Scored {
     codegen::Candidate candidate;
     std::uint64_t program = 0;

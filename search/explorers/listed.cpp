@@ -4,12 +4,12 @@
 
 namespace graft::search {
 
-std::vector<codegen::Candidate> Listed::propose(int count, Scorer&) {
+Proposal Listed::proposal(int count, Scorer&) {
   const std::size_t end = std::min(candidates_.size(), proposed_ + std::size_t(count));
-  std::vector<codegen::Candidate> batch(candidates_.begin() + std::ptrdiff_t(proposed_),
-                                        candidates_.begin() + std::ptrdiff_t(end));
+  Proposal found;
+  found.others.assign(candidates_.begin() + std::ptrdiff_t(proposed_), candidates_.begin() + std::ptrdiff_t(end));
   proposed_ = end;
-  return batch;
+  return found;
 }
 
 }  // namespace graft::search

@@ -12,10 +12,11 @@ class Listed : public Explorer {
  public:
   // Distinct candidates.
   explicit Listed(std::vector<codegen::Candidate> candidates) : candidates_(std::move(candidates)) {}
-  std::vector<codegen::Candidate> propose(int count, Scorer& scorer) override;
   void told(std::span<const datasets::Trial>) override {}
 
  private:
+  Proposal proposal(int count, Scorer& scorer) override;
+
   std::vector<codegen::Candidate> candidates_;
   std::size_t proposed_ = 0;
 };

@@ -1,10 +1,11 @@
 #include "search/explorers/sampling.h"
 
 namespace graft::search {
-std::vector<codegen::Candidate> Sampling::propose(int count, Scorer&) {
-  std::vector<codegen::Candidate> batch;
-  fill_at_random(batch, count, space_, stream_, proposed_);
-  return batch;
+
+Proposal Sampling::proposal(int count, Scorer&) {
+  Proposal found;
+  fill_at_random(found.others, count, space_, stream_, proposed_);
+  return found;
 }
 
 void Sampling::told(std::span<const datasets::Trial> trials) {

@@ -10,10 +10,11 @@ namespace graft::search {
 class Sampling : public Explorer {
  public:
   Sampling(const codegen::Space& space, std::uint64_t seed) : space_(space), stream_(seed, "sampling") {}
-  std::vector<codegen::Candidate> propose(int count, Scorer& scorer) override;
   void told(std::span<const datasets::Trial> trials) override;
 
  private:
+  Proposal proposal(int count, Scorer& scorer) override;
+
   const codegen::Space& space_;
   base::Stream stream_;
   std::unordered_set<std::uint64_t> proposed_;  // candidate hashes

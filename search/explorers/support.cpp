@@ -10,7 +10,7 @@ constexpr int pool_per_candidate = 16;
 
 }  // namespace
 
-std::vector<codegen::Candidate> Support::propose(int count, Scorer& scorer) {
+Proposal Support::proposal(int count, Scorer& scorer) {
   std::vector<codegen::Candidate> pool;
   KnownPrograms known = proposed_;
   const int wanted = scorer.has_model() ? count * pool_per_candidate : count;
@@ -18,7 +18,7 @@ std::vector<codegen::Candidate> Support::propose(int count, Scorer& scorer) {
     codegen::Candidate candidate = space_.sample(stream_);
     if (known.take(candidate, scorer)) pool.push_back(std::move(candidate));
   }
-  std::vector<codegen::Candidate> batch;
+  Proposal found;
   if (scorer.has_model()) {
     const std::vector<float> scores = scorer.scores(pool);
     std::vector<std::size_t> order(pool.size());
@@ -26,13 +26,13 @@ std::vector<codegen::Candidate> Support::propose(int count, Scorer& scorer) {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
     const std::size_t take = std::min(order.size(), std::size_t(count));
     for (std::size_t i = 0; i < take; ++i) {
-      batch.push_back(pool[order[take == 1 ? 0 : i * (order.size() - 1) / (take - 1)]]);
+      found.chosen.push_back(pool[order[take == 1 ? 0 : i * (order.size() - 1) / (take - 1)]]);
     }
   } else {
-    batch = std::move(pool);
+    found.chosen = std::move(pool);
   }
-  for (const codegen::Candidate& candidate : batch) proposed_.take(candidate, scorer);
-  return batch;
+  for (const codegen::Candidate& candidate : found.chosen) proposed_.take(candidate, scorer);
+  return found;
 }
 
 void Support::told(std::span<const datasets::Trial> trials) {

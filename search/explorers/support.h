@@ -9,10 +9,11 @@ namespace graft::search {
 class Support : public Explorer {
  public:
   Support(const codegen::Space& space, std::uint64_t seed) : space_(space), stream_(seed, "support") {}
-  std::vector<codegen::Candidate> propose(int count, Scorer& scorer) override;
   void told(std::span<const datasets::Trial> trials) override;
 
  private:
+  Proposal proposal(int count, Scorer& scorer) override;
+
   const codegen::Space& space_;
   base::Stream stream_;
   KnownPrograms proposed_;
