@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/monitor.h"
+#include "base/parallel.h"
 #include "codegen/schedule/candidate.h"
 #include "datasets/trial.h"
 #include "tasks/platform.h"
@@ -35,6 +36,9 @@ struct MeasureSettings {
   // Whether buffers begin at a page that faults in front of them, instead of ending at one behind them: for checks, no
   // difference to a right program.
   bool guard_in_front = false;
+  // That make programs (lower, compile, model) before they are measured; results do not depend on it. Beside a kernel
+  // that is being timed on this machine at most four.
+  int threads = base::hardware_threads();
 };
 
 // A measurement without times and without a check; `clock` is the one that would have timed it, if that is known.

@@ -369,11 +369,11 @@ class CompileAhead {
   };
 
   CompileAhead(std::span<const codegen::Candidate> candidates, const codegen::Target& target,
-               std::set<std::uint64_t> known)
+               std::set<std::uint64_t> known, int threads)
       : candidates_(candidates), target_(target), claimed_(std::move(known)), slots_(candidates.size()) {
     // The worker's core compiles, too, while the worker waits for code; more compilers than the worker can empty are of
     // no use.
-    const int threads = std::clamp(base::hardware_threads(), 1, 4);
+    threads = std::clamp(threads, 1, 4);
     window_ = 4 * std::size_t(threads);
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
   }
@@ -525,7 +525,7 @@ class NativeMeasurer : public Measurer {
                base::Monitor& monitor) override {
     std::set<std::uint64_t> known;
     for (const auto& [key, measurement] : measured_) known.insert(key);
-    CompileAhead compiled(candidates, target_, std::move(known));
+    CompileAhead compiled(candidates, target_, std::move(known), settings_.threads);
     MeasureAhead results([&, next = std::size_t(0)]() mutable -> std::optional<Measured> {
       if (next == candidates.size()) return std::nullopt;
       const std::size_t position = next++;

@@ -37,7 +37,7 @@ std::vector<Build> built(const codegen::Target& target, std::span<const codegen:
                          base::Monitor& monitor) {
   // All are compiled before the first is timed: then nothing else of ours runs.
   std::vector<base::Result<HostBinary>> binaries(candidates.size() * pipelines.size(), base::Reason{});
-  base::parallel_for(std::int64_t(binaries.size()), base::hardware_threads(), [&](std::int64_t i) {
+  base::parallel_for(std::int64_t(binaries.size()), settings.threads, [&](std::int64_t i) {
     const std::size_t at = std::size_t(i);
     binaries[at] = compiled(candidates[at / pipelines.size()], target, pipelines[at % pipelines.size()]);
   });

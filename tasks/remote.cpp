@@ -410,7 +410,7 @@ class RemoteMeasurer : public Measurer {
     if (const auto best = best_.find(workload); settings_.abort_factor > 0 && best != best_.end())
       run.abort_seconds = std::max(settings_.abort_factor * best->second, settings_.minimum_seconds);
     out.chunk->jobs.resize(positions.size());
-    base::parallel_for(std::int64_t(positions.size()), base::hardware_threads(), [&](std::int64_t i) {
+    base::parallel_for(std::int64_t(positions.size()), settings_.threads, [&](std::int64_t i) {
       Job& job = out.chunk->jobs[std::size_t(i)];
       const std::string symbol = fmt::format("graft{}", i);
       job.object = codegen::compile(*plan[positions[std::size_t(i)]].program, target_,

@@ -106,7 +106,7 @@ int adapt(Flags flags, Session& session) {
     spaces.push_back(codegen::derive_space(workload, platform.target));
     names.push(workload.text);
   }
-  const auto measurer = tasks::make_measurer(platform, flags.measure.settings(0));
+  const auto measurer = tasks::make_measurer(platform, flags.measure.settings(0, session));
 
   // The support is chosen for its number: another number of shots is another run.
   base::Document request = base::Document::map();

@@ -218,7 +218,7 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
   }
   search::make_explorer(flags.explorer, spaces.front(),
                         session.seed);  // refuses an unknown name before there is a folder
-  auto measurer = tasks::make_measurer(platform, flags.measure.settings(0), &shared);
+  auto measurer = tasks::make_measurer(platform, flags.measure.settings(0, session), &shared);
   if (session.team.size() > 1) measurer = tasks::make_divided_measurer(std::move(measurer), session.team);
   base::TeamMonitor monitor(session.team, session.progress);
   const base::Document request = request_of(flags, session, workloads, platform);
@@ -314,8 +314,8 @@ std::filesystem::path dataset_of(const tasks::Platform& platform, const Flags& f
 }
 
 // What modelled platforms need not run here again.
-std::shared_ptr<tasks::HostChecks> checks_of(const Flags& flags) {
-  auto checks = std::make_shared<tasks::HostChecks>(flags.measure.settings(0));
+std::shared_ptr<tasks::HostChecks> checks_of(const Flags& flags, const Session& session) {
+  auto checks = std::make_shared<tasks::HostChecks>(flags.measure.settings(0, session));
   for (const datasets::Dataset& dataset : read_datasets(flags.checked)) {
     for (const datasets::Dataset::Row& row : dataset.rows) {
       if (row.measurement.status == datasets::Status::ok && row.measurement.check == "host")
@@ -363,7 +363,7 @@ int collect(const Flags& flags, Session& session) {
   if (workloads.empty()) throw base::UserError("--programs", "no program in them is ok");
 
   tasks::Shared shared;
-  if (!flags.checked.empty()) shared.host_checks = checks_of(flags);
+  if (!flags.checked.empty()) shared.host_checks = checks_of(flags, session);
   base::Document datasets = base::Document::list();
   bool complete = true;
   for (std::size_t p = 0; p < platforms.size() && complete; ++p) {

@@ -83,13 +83,14 @@ void MeasureFlags::declare(Options& options) {
   options.number("timeout", timeout, 1e-3, "seconds for one candidate in all");
 }
 
-tasks::MeasureSettings MeasureFlags::settings(double abort_factor) const {
+tasks::MeasureSettings MeasureFlags::settings(double abort_factor, const Session& session) const {
   if (repetitions > 64) throw base::UserError("--repetitions", fmt::format("must be at most 64, got {}", repetitions));
   tasks::MeasureSettings settings;
   settings.repetitions = int(repetitions);
   settings.minimum_seconds = minimum_ms * 1e-3;
   settings.timeout_seconds = timeout;
   settings.abort_factor = abort_factor;
+  settings.threads = session.threads;
   return settings;
 }
 

@@ -50,7 +50,7 @@ struct MeasureFlags {
   std::int64_t repetitions = 3;
   double minimum_ms = 1, timeout = 10;
   void declare(Options& options);
-  tasks::MeasureSettings settings(double abort_factor) const;
+  tasks::MeasureSettings settings(double abort_factor, const Session& session) const;
   void put(base::Document& request) const;  // what identifies a run
 };
 

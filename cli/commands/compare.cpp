@@ -170,7 +170,7 @@ search::Retimed times_again(const std::vector<search::RunContent>& runs, std::in
   for (const auto& [place, candidates] : asked) {
     session.progress.progress("timing again", std::int64_t(times.size()), std::int64_t(known.size()));
     const std::vector<datasets::Measurement> again = tasks::timed_in_turn(
-        platforms.at(place.first), candidates, int(rounds), MeasureFlags().settings(0), session.progress);
+        platforms.at(place.first), candidates, int(rounds), MeasureFlags().settings(0, session), session.progress);
     if (again.empty()) throw base::Failure("interrupted");
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       const bool ok = again[c].status == datasets::Status::ok;

@@ -264,7 +264,7 @@ int tune(const Flags& flags, Session& session) {
   const tasks::Platform platform = tasks::platform_named(flags.platform);
   const codegen::Space space = space_of(flags, workload, platform.target);
   search::make_explorer(flags.explorer, space, session.seed);  // refuses an unknown name before there is a folder
-  const tasks::MeasureSettings measure = flags.measure.settings(3);
+  const tasks::MeasureSettings measure = flags.measure.settings(3, session);
   const Prior prior = prior_of(flags, session);
   const std::filesystem::path folder =
       flags.out.empty() ? std::filesystem::path("runs") / fmt::format("tune-{}-{}-s{}", short_name(workload.text),

@@ -76,6 +76,7 @@ std::optional<Pass> measure(const Flags& flags, Session& session, const tasks::P
   settings.trials = flags.samples;
   settings.batch = int(std::min<std::int64_t>(flags.samples, 64));
   settings.seed = base::hash_combine(session.seed, codegen::hash(space.workload()));
+  settings.threads = session.threads;
   search::Tuning tuning(space, features::encodings().front(), nullptr, measurer, run, settings);
   tuning.platform = platform.name;
   if (!run_rounds(tuning, flags.samples, session.progress)) return std::nullopt;
@@ -127,7 +128,7 @@ bool model(const tasks::Platform& twin, Session& session, search::RunDirectory& 
     const std::size_t size = std::min(block, missing.size() - begin);
     std::vector<std::uint64_t> hashes(size);
     std::vector<base::Result<tasks::ModelledTime>> times(size, base::Reason{});
-    base::parallel_for(std::int64_t(size), base::hardware_threads(), [&](std::int64_t i) {
+    base::parallel_for(std::int64_t(size), session.threads, [&](std::int64_t i) {
       const codegen::LoopProgram program =
           *codegen::program(comparison.candidates[missing[begin + std::size_t(i)]], twin.target);
       hashes[std::size_t(i)] = codegen::hash(program);
@@ -266,7 +267,7 @@ int validate(const Flags& flags, Session& session) {
     for (std::int64_t pass = 1; pass <= flags.passes && complete; ++pass) {
       search::RunDirectory measured(folder / fmt::format("measured.{}", pass), timed, context_of(session));
       const auto measurer =
-          tasks::make_measurer(platforms[p], flags.measure.settings(0));  // one measures nothing twice
+          tasks::make_measurer(platforms[p], flags.measure.settings(0, session));  // one measures nothing twice
       for (std::size_t w = 0; w < workloads.size() && complete; ++w) {
         auto done_now = measure(flags, session, platforms[p], flags.space.space(workloads[w], platforms[p].target),
                                 *measurer, measured);

@@ -35,7 +35,6 @@ constexpr double prefetch_gain = 2.5;   // of a line that a prefetcher has seen 
 constexpr double bytes_per_cycle = 32;  // between a cache and the next one
 constexpr double first_write_back_cycles = 2, later_write_back_cycles = 3;
 constexpr double outlier_share = 0.02, least_outlier = 1.2, greatest_outlier = 2;
-constexpr int threads = 2;
 constexpr std::int64_t light_flops = 30'000'000;  // up to a second under qemu
 constexpr std::size_t block_size = 16;            // candidates in flight between two reports
 
@@ -172,7 +171,7 @@ class ModelledMeasurer : public Measurer {
     for (std::size_t begin = 0; begin < candidates.size(); begin += block_size) {
       const std::size_t count = std::min(block_size, candidates.size() - begin);
       std::vector<Made> made(count);
-      base::parallel_for(std::int64_t(count), threads,
+      base::parallel_for(std::int64_t(count), settings_.threads,
                          [&](std::int64_t i) { made[std::size_t(i)] = make(candidates[begin + std::size_t(i)]); });
       for (std::size_t i = 0; i < count; ++i) {
         if (monitor.stop_requested()) return;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/parallel.h"
 #include "datasets/dataset.h"
 #include "tests/cli/support.h"
 
@@ -631,8 +632,13 @@ TEST_F(Flow, TuneWithAndWithoutAModel) {
 }
 
 TEST_F(Flow, TuneOnSeveralThreads) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "this host has one core";
   const std::string folder = file("threads");
+  if (base::hardware_threads() < 2) {
+    const base::Finished refused = graft({"tune", small, "--platform", "native,threads=2", "--out", folder});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.err.find("threads must be 1 to 1"), std::string::npos) << refused.err;
+    GTEST_SKIP() << "only one core may be used here";
+  }
   const base::Document result =
       json_of(quick({"tune", small, "--platform", "native,threads=2", "--trials", "8", "--out", folder}));
   EXPECT_EQ(result.at("platform").as_string(), "native,threads=2");

@@ -109,6 +109,30 @@ TEST(Layers, RoomsIncludeOnlyWhatTheTableAllows) {
   }
 }
 
+// How many threads work is the caller's choice (--threads): only these ask the machine.
+TEST(Layers, OnlyDefaultsAskForTheThreadsOfThisMachine) {
+  const std::set<std::string> allowed = {
+      "base/parallel.h",
+      "base/parallel.cpp",
+      "cli/command.cpp",              // the default of --threads
+      "tasks/measurer.h",             // the default of a setting
+      "codegen/machine/backend.cpp",  // the cores of this host as a target
+      "cli/commands/platform.cpp",    // which are shown
+      "bench/measure.cpp",            // and there
+  };
+  std::set<std::string> asking;
+  for (const Include& include : includes()) {
+    std::ifstream stream(kRoot / include.file);
+    const std::string text((std::istreambuf_iterator<char>(stream)), {});
+    for (const char* const name : {"hardware_threads(", "hardware_concurrency("}) {
+      if (text.find(name) != std::string::npos) asking.insert(include.file);
+    }
+  }
+  for (const std::string& file : asking)
+    EXPECT_TRUE(allowed.contains(file)) << file << " asks the machine for its threads; take them from the caller";
+  EXPECT_TRUE(asking.contains("cli/command.cpp")) << "the walk found nothing";
+}
+
 TEST(Layers, HeavyPackagesStayInTheSourceFilesOfTheirRoom) {
   for (const Include& include : includes()) {
     for (const auto& [prefix, places] : kHeavy) {
