@@ -155,4 +155,32 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+std::string without_numbers(std::string_view text) {
+  const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    if (!is_digit(i)) {
+      result += text[i++];
+      continue;
+    }
+    // A dash within a word is not a sign.
+    const bool is_signed =
+        result.ends_with('-') &&
+        (result.size() == 1 || std::string_view(" (=").find(result[result.size() - 2]) != std::string_view::npos);
+    if (is_signed) result.pop_back();
+    result += '#';
+    while (is_digit(i)) ++i;
+    if (i < text.size() && text[i] == '.' && is_digit(i + 1)) {
+      for (++i; is_digit(i);) ++i;
+    }
+    if (i < text.size() && text[i] == 'e') {
+      const std::size_t exponent = i + (i + 1 < text.size() && (text[i + 1] == '-' || text[i + 1] == '+') ? 2 : 1);
+      if (is_digit(exponent)) {
+        for (i = exponent; is_digit(i);) ++i;
+      }
+    }
+  }
+  return result;
+}
+
 }  // namespace graft::base

@@ -40,5 +40,8 @@ std::vector<std::string_view> split(std::string_view text, char separator);  // 
 std::vector<std::string_view> words(std::string_view text);                  // by white space, empty ones dropped
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::string_view trim(std::string_view text);
+// Each number, with its sign, as "#": messages that differ in their numbers only have one count. "element 4 is
+// -1.5e-07" gives "element # is #", "v3" gives "v#".
+std::string without_numbers(std::string_view text);
 
 }  // namespace graft::base

@@ -39,7 +39,7 @@ Tuning::Tuning(const codegen::Space& space, const features::Encoding& encoding, 
 
 bool Tuning::step(base::Monitor& monitor) {
   const std::int64_t left = settings_.trials - std::int64_t(trials_.size());
-  if (left <= 0 || monitor.stop_requested()) return false;
+  if (left <= 0 || hopeless() || monitor.stop_requested()) return false;
   // Always a whole batch, cut to what is left: a run that goes on later with more trials proposes the same ones again.
   std::vector<codegen::Candidate> batch = proposal();
   if (std::int64_t(batch.size()) > left) batch.resize(std::size_t(left));
@@ -80,6 +80,7 @@ bool Tuning::step(base::Monitor& monitor) {
       continue;
     }
     answer->index = std::int64_t(trials_.size());
+    any_ok_ = any_ok_ || answer->measurement.status == datasets::Status::ok;
     told.push_back(*answer);
     trials_.push_back(std::move(*answer));
   }
@@ -88,6 +89,10 @@ bool Tuning::step(base::Monitor& monitor) {
   if (!complete) return false;
   if (prior_ != nullptr && std::int64_t(trials_.size()) < settings_.trials) learn();
   return true;
+}
+
+bool Tuning::hopeless() const {
+  return !any_ok_ && std::int64_t(trials_.size()) >= least_to_judge;
 }
 
 std::vector<codegen::Candidate> Tuning::proposal() {

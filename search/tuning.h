@@ -46,8 +46,13 @@ class Tuning {
          tasks::Measurer& measurer, RunDirectory& run, const TuningSettings& settings,
          std::unique_ptr<Explorer> explorer = nullptr);
 
-  // One round; false when the budget is spent, the space has no more candidates, or a stop was asked for.
+  // One round; false when the budget is spent, the space has no more candidates, a stop was asked for, or the search is
+  // hopeless.
   bool step(base::Monitor& monitor);
+  // Whole rounds of at least `least_to_judge` trials were measured, and none was ok: something is wrong with the
+  // platform rather than with a program, and more trials would fail for the same reason.
+  bool hopeless() const;
+  static constexpr std::int64_t least_to_judge = 16;
 
   const std::vector<datasets::Trial>& trials() const { return trials_; }  // of this workload, recorded ones included
   std::optional<datasets::Trial> best() const;
@@ -72,6 +77,7 @@ class Tuning {
   std::unique_ptr<Explorer> explorer_;
   std::unique_ptr<Explorer> random_;
   std::vector<datasets::Trial> trials_;
+  bool any_ok_ = false;
   TimeSpent spent_;
 };
 

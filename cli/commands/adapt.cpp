@@ -138,11 +138,7 @@ int adapt(Flags flags, Session& session) {
     if (!complete) throw base::Failure("interrupted");
     trials += std::int64_t(tuning.trials().size());
     supports.push_back(tuning.examples());
-    if (supports.back().size() == 0) {
-      throw base::Failure(fmt::format("{}: none of {} trials was ok ({}); see graft inspect {}", workloads[w].text,
-                                      tuning.trials().size(), status_line(status_counts(tuning.trials())),
-                                      folder.string()));
-    }
+    if (!tuning.best()) throw base::Failure(nothing_ok_text(tuning.trials(), platform, folder));
   }
 
   const auto adapted = file.model->adapted(supports);

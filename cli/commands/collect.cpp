@@ -231,7 +231,8 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
         fmt::format("{}: continues, {} trials are recorded", folder.string(), run.journal().trials().size()));
   }
 
-  bool complete = true;
+  // A single workload may be beyond a platform; where nothing was ok before it either, the platform is to blame.
+  bool complete = true, any_ok = false;
   base::Document rows = base::Document::list();
   for (std::size_t w = 0; w < spaces.size() && complete; ++w) {
     search::TuningSettings settings;
@@ -251,6 +252,13 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
                           std::move(explorer));
     tuning.platform = platform.name;
     complete = run_rounds(tuning, settings.trials, monitor);
+    if (complete && !tuning.best()) {
+      const std::string why = nothing_ok_text(tuning.trials(), platform, folder);
+      const bool is_last = w + 1 == spaces.size();
+      if (!any_ok && (tuning.hopeless() || is_last)) throw base::Failure(why);
+      session.progress.note(fmt::format("{}: {}", workloads[w].text, why));
+    }
+    any_ok = any_ok || tuning.best();
     base::Document row = base::Document::map();
     row.set("workload", workloads[w].text).set("trials", tuning.trials().size());
     std::vector<double> seconds;

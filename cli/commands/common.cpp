@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <variant>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -135,8 +136,68 @@ bool run_rounds(search::Tuning& tuning, std::int64_t trials, base::Monitor& moni
   }
   if (std::int64_t(tuning.trials().size()) >= trials) return true;
   if (monitor.stop_requested()) return false;
+  if (tuning.hopeless()) return true;
   monitor.note(fmt::format("the space has no more candidates after {} of {} trials", tuning.trials().size(), trials));
   return true;
+}
+
+namespace {
+
+// What may help where most programs end so.
+std::string remedy_for(datasets::Status status, const tasks::Platform& platform) {
+  const bool on_board = std::holds_alternative<tasks::Remote>(platform.how);
+  switch (status) {
+    case datasets::Status::wrong_result:
+    case datasets::Status::crashed:
+      if (on_board)
+        return "compare the platform's cpu, features and vector_bits with the machine's (graft platform probe)";
+      return "check this machine with graft doctor";
+    case datasets::Status::does_not_compile:
+      return "check this machine with graft doctor";
+    case datasets::Status::does_not_lower:
+      return "check the space (graft inspect WORKLOAD --space)";
+    case datasets::Status::timed_out:
+    case datasets::Status::slower_than_limit:
+      return "allow more time (--timeout) or choose a smaller workload";
+    case datasets::Status::out_of_memory:
+      return "choose a smaller workload";
+    case datasets::Status::unsupported:
+    case datasets::Status::ok:
+      break;
+  }
+  return "choose another platform (graft platform list)";
+}
+
+}  // namespace
+
+std::string nothing_ok_text(std::span<const datasets::Trial> trials, const tasks::Platform& platform,
+                            const std::filesystem::path& run) {
+  if (trials.empty()) return fmt::format("{}: the space has no candidate", platform.name);
+  datasets::FailureCounts failures;
+  for (const datasets::Trial& trial : trials) failures.add(trial.measurement);
+  const datasets::FailureKind most = failures.kinds().front();
+  return fmt::format("{}: no program was ok, {} of {} ended as {}; {}, see graft inspect {}", platform.name, most.count,
+                     trials.size(), datasets::to_text(most), remedy_for(most.status, platform), run.string());
+}
+
+void print_failures(const datasets::FailureCounts& failures, Output& out) {
+  constexpr std::size_t most_shown = 10;
+  const std::vector<datasets::FailureKind> kinds = failures.kinds();
+  base::Document list = base::Document::list();
+  Table table({"failed", "reason"});
+  for (const datasets::FailureKind& kind : kinds) {
+    base::Document entry = base::Document::map();
+    entry.set("count", kind.count)
+        .set("status", std::string(datasets::name_of(kind.status)))
+        .set("reason", kind.reason);
+    list.push(std::move(entry));
+    if (table.rows().size() < most_shown) table.row({std::to_string(kind.count), datasets::to_text(kind)});
+  }
+  out.json().set("failures", std::move(list));
+  if (table.empty()) return;
+  out.line("");
+  out.table(table);
+  if (kinds.size() > most_shown) out.line(fmt::format("and {} more reasons (--json)", kinds.size() - most_shown));
 }
 
 base::Document status_counts(std::span<const datasets::Trial> trials) {

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "codegen/schedule/space.h"
 #include "datasets/dataset.h"
+#include "datasets/failures.h"
 #include "datasets/quality.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"
@@ -54,9 +55,17 @@ struct MeasureFlags {
   void put(base::Document& request) const;  // what identifies a run
 };
 
-// Rounds until the budget is spent or a stop is asked for; false in the latter case. Notes when the space had no more
-// candidates.
+// Rounds until the budget is spent, the search is hopeless or a stop is asked for; false in the last case. Notes when
+// the space had no more candidates.
 bool run_rounds(search::Tuning& tuning, std::int64_t trials, base::Monitor& monitor);
+
+// For a search in which no trial was ok, in one line: the most frequent reason, how often it occurred, and what may
+// help.
+std::string nothing_ok_text(std::span<const datasets::Trial> trials, const tasks::Platform& platform,
+                            const std::filesystem::path& run);
+
+// The reasons why trials or rows failed, by count; nothing if none did. JSON: "failures".
+void print_failures(const datasets::FailureCounts& failures, Output& out);
 
 // {"ok":40,"wrong_result":1}, in the order of the list of statuses, without those that did not occur.
 base::Document status_counts(std::span<const datasets::Trial> trials);

@@ -42,6 +42,7 @@ struct Times {
 struct Summary {
   std::vector<codegen::Workload> workloads;
   std::vector<Times> times;
+  datasets::FailureCounts failures;
 
   void add(const codegen::Workload& workload, const datasets::Measurement& measurement) {
     auto found = std::find(workloads.begin(), workloads.end(), workload);
@@ -52,6 +53,7 @@ struct Summary {
     }
     Times& own = times[std::size_t(found - workloads.begin())];
     ++own.rows;
+    failures.add(measurement);
     if (measurement.status == datasets::Status::ok) own.seconds.push_back(datasets::seconds_of(measurement));
   }
 };
@@ -76,6 +78,7 @@ void print_summary(const Summary& summary, std::string_view source, Output& out)
   }
   out.table(table);
   out.json().set("workloads", std::move(rows));
+  print_failures(summary.failures, out);
 }
 
 // A map as lines of text, nested keys with dots.

@@ -330,10 +330,11 @@ int tune(const Flags& flags, Session& session) {
     session.progress.note("interrupted: run the same command again to continue");
     return interrupted;
   }
-  if (!best)
-    session.progress.note(
-        fmt::format("no candidate of {} trials was ok; see graft inspect {}", tuning.trials().size(), folder.string()));
-  return best ? done : failed;
+  if (best) return done;
+  session.output.finish();
+  if (!tuning.best()) throw base::Failure(nothing_ok_text(tuning.trials(), platform, folder));
+  throw base::Failure(
+      fmt::format("{}: what was fastest fails under qemu; see graft inspect {}", platform.name, folder.string()));
 }
 
 }  // namespace

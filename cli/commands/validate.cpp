@@ -80,6 +80,7 @@ std::optional<Pass> measure(const Flags& flags, Session& session, const tasks::P
   search::Tuning tuning(space, features::encodings().front(), nullptr, measurer, run, settings);
   tuning.platform = platform.name;
   if (!run_rounds(tuning, flags.samples, session.progress)) return std::nullopt;
+  if (!tuning.best()) throw base::Failure(nothing_ok_text(tuning.trials(), platform, run.path()));
   Pass pass;  // other schedules of the same program say nothing new
   for (const datasets::Trial& trial : tuning.trials())
     if (trial.measurement.status == datasets::Status::ok) pass.emplace(trial.program_hash, trial);

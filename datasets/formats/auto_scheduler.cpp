@@ -603,16 +603,7 @@ class Replay {
   std::int64_t unroll_steps_ = 0, padding_fused_ = 0, padding_parallel_ = 0;
 };
 
-// Numbers of a reason say nothing in a count.
-std::string without_numbers(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) result += c;
-    if (digit && !result.ends_with('#')) result += '#';
-  }
-  return result.substr(0, 100);
-}
+constexpr std::size_t longest_reason = 100;
 
 class Log {
  public:
@@ -653,7 +644,7 @@ class Log {
     }
     const codegen::Candidate candidate{known->workload, sketch->second, steps->arguments};
     const auto program = codegen::program(candidate, dataset_.head().target);
-    if (!program) return Reason{without_numbers(program.reason().text)};
+    if (!program) return Reason{base::without_numbers(program.reason().text).substr(0, longest_reason)};
     row.workload = dataset_.position_of(known->workload);
     row.sketch = dataset_.position_of(sketch->second);
     row.arguments = std::move(steps->arguments);

@@ -1,6 +1,7 @@
 // The whole way on tiny workloads: collect, train, adapt, evaluate, tune, inspect, report.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -628,6 +629,49 @@ TEST_F(Flow, TuneWithAndWithoutAModel) {
     if (!with_model) {
       EXPECT_TRUE(json_of(command).at("builds").as_list().empty());
     }
+  }
+}
+
+// A board whose vectors are shorter than the platform says: no program can be right there.
+TEST_F(Flow, ASearchInWhichNothingIsRightEndsWithTheReasonAndARemedy) {
+  if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
+  const std::string yaml = graft({"platform", "show", "model:sifive-x280"}).out;
+  ASSERT_NE(yaml.find("vector_bits: 512"), std::string::npos);
+  base::replace_file(file("short.yaml"), yaml.substr(0, yaml.find("modelled:")) +
+                                             "remote:\n  prefix: [qemu-riscv64, -cpu, 'rv64,v=true,vlen=128']\n");
+  const std::string folder = file("short");
+  std::vector<std::string> tune = quick({"tune", small, "--trials", "64", "--batch", "16", "--json", "--quiet"});
+  tune.insert(tune.end(), {"--platform", file("short.yaml"), "--out", folder});
+  const base::Finished tuned = graft(tune);
+  EXPECT_EQ(tuned.exit_code, 1);
+  EXPECT_EQ(lines_in(tuned.err), 1u) << tuned.err;
+  EXPECT_EQ(tuned.err.find("error: model:sifive-x280: no program was ok, "), 0u) << tuned.err;
+  for (const char* part :
+       {" of 16 ended as wrong_result: C: element ", "vector_bits", "graft platform probe", "graft inspect "})
+    EXPECT_NE(tuned.err.find(part), std::string::npos) << part << " in " << tuned.err;
+  const base::Document result = base::parse_json(tuned.out, "standard output");
+  EXPECT_TRUE(result.at("best").is_null());
+  EXPECT_EQ(result.at("trials").as_integer(), 16);
+
+  std::int64_t failed = 0;
+  const base::Document inspected = json_of({"inspect", folder});
+  for (const base::Document& kind : inspected.at("failures").as_list()) {
+    EXPECT_EQ(kind.at("status").as_string(), "wrong_result");
+    failed += kind.at("count").as_integer();
+  }
+  EXPECT_EQ(failed, 16);
+  EXPECT_NE(graft({"inspect", folder}).out.find("wrong_result: C: element "), std::string::npos);
+
+  const std::vector<std::string> collect{"collect", small, other, "--samples", "16"};
+  const std::vector<std::string> adapt{"adapt", "--workloads", small, "--shots", "5"};
+  for (const std::vector<std::string>& command : {collect, adapt}) {
+    std::vector<std::string> whole = quick(command);
+    whole.insert(whole.end(), {"--platform", file("short.yaml"), "--out", file(command[0] + "-short.h5"), "--quiet"});
+    const base::Finished finished = graft(whole);
+    EXPECT_EQ(finished.exit_code, 1) << command[0];
+    EXPECT_EQ(lines_in(finished.err), 1u) << finished.err;
+    EXPECT_NE(finished.err.find("no program was ok, "), std::string::npos) << finished.err;
+    EXPECT_FALSE(std::filesystem::exists(file(command[0] + "-short.h5"))) << command[0];
   }
 }
 

@@ -57,7 +57,7 @@ class FakeMeasurer : public tasks::Measurer {
       measurement.seconds = {seconds_of_program(candidates[i])};
       measurement.clock = "wall";
       measurement.check = "none";
-      if (fail_every > 0 && measured % fail_every == 0) {
+      if (measured < fail_first || (fail_every > 0 && measured % fail_every == 0)) {
         measurement.status = datasets::Status::crashed;
         measurement.reason = "a test";
         measurement.seconds.clear();
@@ -66,7 +66,7 @@ class FakeMeasurer : public tasks::Measurer {
       on_trial({std::int64_t(i), codegen::hash(*codegen::program(candidates[i], small_target())), measurement});
     }
   }
-  std::int64_t measured = 0, stop_after = 1 << 30, fail_every = 0;
+  std::int64_t measured = 0, stop_after = 1 << 30, fail_every = 0, fail_first = 0;
 };
 
 // Scores a program by the nearest program that it was adapted on.
@@ -542,6 +542,43 @@ TEST(Tuning, FailedTrialsCountButAreNeitherBestNorLearntFrom) {
   const Outcome outcome = tune(folder.path / "run", measurer, "annealing", &prior, 24);
   EXPECT_EQ(outcome.candidates.size(), 24u);
   EXPECT_GT(outcome.best, 0);
+}
+
+// Of `trials` with rounds of `batch`, the first `failing` of which fail: how many are measured, and whether the search
+// thinks itself hopeless.
+std::pair<std::int64_t, bool> measured_with(const std::filesystem::path& path, std::int64_t trials, int batch,
+                                            std::int64_t failing) {
+  FakeMeasurer measurer;
+  measurer.fail_first = failing;
+  const Oracle prior;
+  RunDirectory run(path, request(1), base::Document::map());
+  TuningSettings settings;
+  settings.trials = trials;
+  settings.batch = batch;
+  settings.prior_is_trained = true;
+  Tuning tuning(space(), encoding(), &prior, measurer, run, settings);
+  base::Monitor monitor;
+  while (tuning.step(monitor)) {
+  }
+  EXPECT_EQ(tuning.hopeless(), !tuning.best());
+  return {measurer.measured, tuning.hopeless()};
+}
+
+using Ending = std::pair<std::int64_t, bool>;
+
+TEST(Tuning, ASearchInWhichNothingIsOkEndsAfterItsFirstRound) {
+  Folder folder;
+  EXPECT_EQ(measured_with(folder.path / "32", 100, 32, 1000), Ending(32, true));
+  EXPECT_EQ(measured_with(folder.path / "32", 100, 32, 1000), Ending(0, true)) << "it is recorded";
+  EXPECT_EQ(measured_with(folder.path / "8", 100, 8, 1000), Ending(16, true)) << "eight say too little";
+  EXPECT_EQ(measured_with(folder.path / "1", 100, 1, 1000), Ending(16, true));
+}
+
+TEST(Tuning, ASearchThatBeginsWithFailuresGoesOn) {
+  Folder folder;
+  EXPECT_EQ(measured_with(folder.path / "31", 64, 32, 31), Ending(64, false));
+  EXPECT_EQ(measured_with(folder.path / "15", 64, 8, 15), Ending(64, false));
+  EXPECT_EQ(measured_with(folder.path / "one by one", 32, 1, 15), Ending(32, false));
 }
 
 TEST(RunDirectory, AnotherRequestIsRefusedWithKeyAndRemedy) {

@@ -1,0 +1,36 @@
+// Why candidates failed, counted: what a run shows of its failures, and what is said of one in which nothing works.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "datasets/trial.h"
+
+namespace graft::datasets {
+
+// Measurements that are not ok, for one reason. Reasons that differ only in their numbers ("element 4 is ...",
+// "element 7 is ...") are one.
+struct FailureKind {
+  Status status = Status::crashed;
+  std::string reason;  // of the first of them; may be empty
+  std::int64_t count = 0;
+};
+
+// "wrong_result: C: element 4 is -nan instead of 1 (allowed error 1e-06)", in one line of at most 160 characters.
+std::string to_text(const FailureKind& kind);
+
+class FailureCounts {
+ public:
+  void add(const Measurement& measurement);  // nothing if it is ok
+  // Most frequent first; equally frequent ones in the order in which they came.
+  std::vector<FailureKind> kinds() const;
+
+ private:
+  std::vector<FailureKind> kinds_;
+  std::map<std::pair<Status, std::string>, std::size_t> positions_;  // by status and reason without numbers
+};
+
+}  // namespace graft::datasets
