@@ -141,6 +141,13 @@ const codegen::Space& space() {
   return known;
 }
 
+const codegen::Space& space_of_two_sketches() {
+  static const codegen::Space known =
+      codegen::derive_space(codegen::parse_workload("conv2d(c=8,h=18,w=18,k=16,r=3,s=3,stride=2)"), small_target());
+  EXPECT_EQ(known.sketches().size(), 2u);
+  return known;
+}
+
 TEST(Explorers, ProposeDistinctCandidatesThatWereNotProposedBefore) {
   for (const ExplorerEntry& entry : explorers()) {
     const auto explorer = entry.make(space(), 3);
@@ -206,9 +213,7 @@ TEST(Explorers, EqualSeedsProposeEqualBatches) {
 // Whoever measures the beginning of a batch only measures the best of it: of evolution's, which divides its batch among
 // sketches, of annealing's, and of any other that asks a model.
 TEST(Explorers, ThoseThatAskAModelProposeWhatItThinksFastestFirst) {
-  const codegen::Space convolution =
-      codegen::derive_space(codegen::parse_workload("conv2d(c=8,h=18,w=18,k=16,r=3,s=3,stride=2)"), small_target());
-  ASSERT_EQ(convolution.sketches().size(), 2u);
+  const codegen::Space& convolution = space_of_two_sketches();
   const Oracle model;
   for (const ExplorerEntry& entry : explorers()) {
     if (entry.name == "random") continue;
@@ -345,9 +350,7 @@ Outcome tune(const std::filesystem::path& path, FakeMeasurer& measurer, const st
 
 // A model that is told nothing of one sketch, or thinks it slow, would never ask for it again.
 TEST(Explorers, EvolutionKeepsAShareOfEveryBatchForEachSketch) {
-  const codegen::Space convolution =
-      codegen::derive_space(codegen::parse_workload("conv2d(c=8,h=18,w=18,k=16,r=3,s=3,stride=2)"), small_target());
-  ASSERT_EQ(convolution.sketches().size(), 2u);
+  const codegen::Space& convolution = space_of_two_sketches();
   // All trials told are of the first sketch, and the model takes whatever looks like it for fast.
   Scorer scorer(encoding(), small_target(), 1);
   std::vector<codegen::Candidate> of[2];
@@ -465,7 +468,7 @@ TEST(Tuning, ABatchThatIsCutKeepsWhatTheModelThinksFastest) {
       settings.explorer = entry.name;
       settings.trials = trials;
       settings.prior_is_trained = true;
-      Tuning tuning(space(), encoding(), &prior, measurer, run, settings);
+      Tuning tuning(space_of_two_sketches(), encoding(), &prior, measurer, run, settings);
       base::Monitor monitor;
       while (tuning.step(monitor)) {
       }
