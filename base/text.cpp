@@ -25,6 +25,8 @@ bool continues_identifier(char c) {
   return begins_identifier(c) || is_digit(c) || c == '.';
 }
 
+constexpr std::size_t longest_name = 256;  // it comes back in messages
+
 // The start of `rest` as an error message shows it: a whole identifier or number, or one character.
 std::string excerpt(std::string_view rest) {
   if (rest.empty()) return "the end of the text";
@@ -74,6 +76,10 @@ std::string Cursor::identifier() {
   if (!at_identifier()) fail(fmt::format("expected a name, got {}", excerpt(rest())));
   const std::size_t begin = position_;
   while (position_ < text_.size() && continues_identifier(text_[position_])) ++position_;
+  if (const std::size_t length = position_ - begin; length > longest_name) {
+    position_ = begin;
+    fail(fmt::format("a name of {} characters; at most {}", length, longest_name));
+  }
   return std::string(text_.substr(begin, position_ - begin));
 }
 

@@ -18,7 +18,7 @@ class Cursor {
   bool accept(std::string_view token);  // consumes it if it is next (after spaces)
   void expect(std::string_view token);  // or throws "expected 'x', got 'y'"
   bool at_identifier();
-  std::string identifier();  // [A-Za-z_][A-Za-z0-9_.]*
+  std::string identifier();  // [A-Za-z_][A-Za-z0-9_.]*, at most 256 characters
   bool at_number();
   std::int64_t integer();  // optional minus sign; throws on overflow
   double number();

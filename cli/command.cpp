@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/shortened.h"
 #include "base/text.h"
 
 namespace graft::cli {
@@ -25,11 +26,12 @@ template <class T>
 T number_from(const std::string& flag, const std::string& text, const char* expected, T least) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::result_out_of_range) throw UserError(flag, fmt::format("{} is out of range", text));
+  if (error == std::errc::result_out_of_range)
+    throw UserError(flag, fmt::format("{} is out of range", base::shortened(text)));
   if (error != std::errc() || end != text.data() + text.size() || value != value) {
-    throw UserError(flag, fmt::format("expected {}, got '{}'", expected, text));
+    throw UserError(flag, fmt::format("expected {}, got '{}'", expected, base::shortened(text)));
   }
-  if (value < least) throw UserError(flag, fmt::format("must be at least {}, got {}", least, text));
+  if (value < least) throw UserError(flag, fmt::format("must be at least {}, got {}", least, base::shortened(text)));
   return value;
 }
 
@@ -64,7 +66,7 @@ class Flags final : public Options {
     add(name, "A,B,...", help, base::join(value, ","), need, [&value, flag = "--" + name](const std::string& text) {
       value = split_list(text);
       if (std::find(value.begin(), value.end(), "") != value.end()) {
-        throw UserError(flag, fmt::format("expected words separated by commas, got '{}'", text));
+        throw UserError(flag, fmt::format("expected words separated by commas, got '{}'", base::shortened(text)));
       }
     });
   }

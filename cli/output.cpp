@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/shortened.h"
 
 namespace graft::cli {
 namespace {
@@ -130,7 +131,7 @@ void Progress::progress(std::string_view what, std::int64_t done, std::int64_t t
     rest = fmt::format(", {} left", seconds_text(passed / double(done - first_done_) * double(total - done)));
   }
   if (!terminal_) {
-    fmt::print(stderr, "{}: {} of {}{}\n", what, done, total, rest);
+    fmt::print(stderr, "{}: {} of {}{}\n", base::shortened(what), done, total, rest);
     return;
   }
   winsize size{};

@@ -435,6 +435,25 @@ struct Reader::Handles {
   }
 };
 
+namespace {
+
+// How people know the kinds of files.
+struct Said {
+  std::string_view kind, what, wanted;
+};
+const Said& said_of(std::string_view kind) {
+  static constexpr Said all[] = {
+      {"dataset", "a dataset", "a dataset; graft collect and graft import write them"},
+      {"arrays", "a model or a checkpoint", "a model; graft train and graft adapt write them"},
+      {"", "no file of graft", ""}};
+  for (const Said& said : all) {
+    if (said.kind == kind) return said;
+  }
+  return all[std::size(all) - 1];
+}
+
+}  // namespace
+
 Reader::Reader(const std::filesystem::path& path, std::string_view kind) : handles_(std::make_unique<Handles>()) {
   handles_->place = path.string();
   const std::string image = checked_image(path, true);
@@ -443,7 +462,7 @@ Reader::Reader(const std::filesystem::path& path, std::string_view kind) : handl
   const std::int64_t found = root_schema(handles_->file);
   const std::string found_kind = root_text(handles_->file, "kind");
   if (found == 0 || found_kind != kind) {
-    refuse(fmt::format("is of kind '{}'; expected a file of kind '{}'", found == 0 ? "" : found_kind, kind));
+    refuse(fmt::format("is {}; expected {}", said_of(found == 0 ? "" : found_kind).what, said_of(kind).wanted));
   }
   if (found != schema) {
     refuse(fmt::format("has schema {}, but this graft reads schema {}; use the graft that wrote it", found, schema));

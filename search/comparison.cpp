@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/shortened.h"
 #include "search/explorer.h"
 
 namespace graft::search {
@@ -20,7 +21,8 @@ using Place = std::pair<std::string, std::string>;                    // workloa
 using Question = std::tuple<std::string, std::string, std::int64_t>;  // and seed
 
 std::string text_of(const Question& question) {
-  return fmt::format("{} on {}, seed {}", std::get<0>(question), std::get<1>(question), std::get<2>(question));
+  return fmt::format("{} on {}, seed {}", base::shortened(std::get<0>(question)), std::get<1>(question),
+                     std::get<2>(question));
 }
 
 // By method in order of their first search, then by question.
@@ -77,8 +79,8 @@ Searched searched(std::string method, std::string platform, std::int64_t seed,
     const std::string& workload = trial.candidate.workload.text;
     if (out.workload.empty()) out.workload = workload;
     if (out.workload != workload)
-      throw base::UserError(out.method,
-                            fmt::format("a run of several workloads ({}, {}) is no search", out.workload, workload));
+      throw base::UserError(out.method, fmt::format("a run of several workloads ({}, {}) is no search",
+                                                    base::shortened(out.workload), base::shortened(workload)));
     keep_fastest(fastest, {&trial, 1}, finalist_count);
     out.best_seconds.push_back(best_of(fastest, retimed));
   }

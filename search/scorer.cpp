@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/shortened.h"
 
 namespace graft::search {
 namespace {
@@ -63,8 +64,9 @@ features::Encoded Scorer::encoded(std::span<const codegen::Candidate> candidates
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const features::Encoded& one = remembered_.find(keys[i])->second.encoding;
     if (one.rows.rows == 0)
-      throw base::UserError(candidates[i].workload.text, "a schedule of sketch " + candidates[i].sketch->name +
-                                                             " does not lower, so there is nothing to encode");
+      throw base::UserError(
+          base::shortened(candidates[i].workload.text),
+          "a schedule of sketch " + candidates[i].sketch->name + " does not lower, so there is nothing to encode");
     features::append(all, one);
   }
   return all;

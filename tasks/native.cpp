@@ -25,6 +25,7 @@
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "base/process.h"
+#include "base/shortened.h"
 #include "codegen/expression/reference.h"
 #include "codegen/machine/link.h"
 #include "tasks/memory_file.h"
@@ -96,7 +97,7 @@ Prepared prepare(const codegen::Workload& workload, const codegen::Signature& si
   const auto count = std::count_if(computation.tensors.begin(), computation.tensors.end(),
                                    [](const auto& tensor) { return tensor.role != codegen::Role::temporary; });
   if (count > wire::most_parameters) {
-    throw base::UserError(workload.text,
+    throw base::UserError(base::shortened(workload.text),
                           fmt::format("{} inputs and outputs are too many; at most {}", count, wire::most_parameters));
   }
   place(count * std::int64_t(sizeof(wire::Part)));
@@ -279,7 +280,7 @@ class HostRunner::State {
     }
     throw base::Failure(
         fmt::format("graft-worker ends as soon as it starts; is a memory limit of {} bytes enough for '{}'?",
-                    settings_.memory_limit_bytes, workload.text));
+                    settings_.memory_limit_bytes, base::shortened(workload.text)));
   }
 
   void lose_worker() {

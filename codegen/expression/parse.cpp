@@ -220,7 +220,7 @@ class Parser : private ValueReader {
       return Value::load(std::move(access));
     }
     if (const Op op = function_named(name); op != Op::load) return operation(op, depth);
-    start.fail(fmt::format("unknown function '{}'{}", name, known_functions(name, {"pad"})));
+    start.fail(fmt::format("unknown function '{}'{}", name, known_functions({"pad"})));
   }
 
   // What a padded load of that type gives outside.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/shortened.h"
 
 namespace graft::codegen {
 namespace {
@@ -63,7 +64,7 @@ std::vector<Workload> parse_workloads(std::string_view text) {
     if (each.name == name) return each.workloads;
     known.push_back(each.name);
   }
-  throw base::UserError(fmt::format("unknown suite '{}'{}", name, base::did_you_mean(name, known)));
+  throw base::UserError(fmt::format("unknown suite '{}'{}", base::shortened(name), base::did_you_mean(name, known)));
 }
 
 }  // namespace graft::codegen

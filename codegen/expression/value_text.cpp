@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
-
 namespace graft::codegen {
 
 namespace {
@@ -145,10 +143,10 @@ Op ValueReader::function_named(std::string_view name) {
   return Op::load;
 }
 
-std::string ValueReader::known_functions(std::string_view name, std::vector<std::string> others) {
+std::string ValueReader::known_functions(std::vector<std::string> others) {
   for (const Op op : all_ops)
     if (is_function(op)) others.emplace_back(name_of(op));
-  return base::did_you_mean(name, others);
+  return fmt::format("; known: {}", base::join(others, ", "));
 }
 
 void ValueReader::guard(int depth) const {

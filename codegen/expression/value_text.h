@@ -33,8 +33,8 @@ class ValueReader {
   Value operation(Op op, int depth);
   // The operation called `name`; Op::load (never written as a call) where there is none.
   static Op function_named(std::string_view name);
-  // "; did you mean ..." or the list of all operations that are called, and `others`.
-  static std::string known_functions(std::string_view name, std::vector<std::string> others = {});
+  // "; known: ...": `others` and all operations that are called. All of them, as the nearest name may be another one.
+  static std::string known_functions(std::vector<std::string> others = {});
   void guard(int depth) const;
 
   base::Cursor cursor_;

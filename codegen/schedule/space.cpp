@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/hash.h"
+#include "base/shortened.h"
 
 namespace graft::codegen {
 namespace {
@@ -132,7 +133,7 @@ base::Result<Candidate> Space::draw(base::Stream& stream) const {
 
 Candidate Space::sample(base::Stream& stream) const {
   base::Result<Candidate> result = draw(stream);
-  if (!result) throw base::UserError(workload_.text, result.reason().text);
+  if (!result) throw base::UserError(base::shortened(workload_.text), result.reason().text);
   return std::move(result).value();
 }
 

@@ -17,6 +17,7 @@
 #include "base/parallel.h"
 #include "base/process.h"
 #include "base/random.h"
+#include "base/shortened.h"
 #include "codegen/expression/reference.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/core_timing.h"
@@ -239,7 +240,8 @@ class ModelledMeasurer : public Measurer {
       else if (emulated.status != Status::timed_out && emulated.status != Status::unsupported)
         return failed_check(emulated, "under qemu");
       else
-        note_once(monitor, fmt::format("not checked under qemu ({}): {}", workload.text, emulated.reason));
+        note_once(monitor,
+                  fmt::format("not checked under qemu ({}): {}", base::shortened(workload.text), emulated.reason));
     }
     measurement.seconds = {made.time->seconds};
     if (profile_.noise_percent > 0) {

@@ -2,6 +2,7 @@
 // output.
 #include <algorithm>
 
+#include "base/shortened.h"
 #include "tests/cli/support.h"
 
 namespace graft::cli {
@@ -118,6 +119,41 @@ const std::vector<Refused> kRefused = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Cli, Refusal, ::testing::ValuesIn(kRefused));
+
+// A message is read by people: what they wrote comes back, but not 4 kB of it.
+TEST(Refusals, DoNotEchoLongWorkloads) {
+  const std::string name(4000, 'f');
+  std::string sum = "input A[8]; output B[i] = A[i]";
+  for (int i = 0; i < 600; ++i) sum += " + A[i]";
+  sum += " where i=8";
+  const base::Folder folder;
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"tune", name},
+                                             {"tune", name + "(m=8)"},
+                                             {"tune", "matmul(m=8," + name + "=8)"},
+                                             {"tune", "input A[4]; output B[i] = " + name + "(A[i]) where i=4"},
+                                             {"tune", "input A[4]; output B[i] = " + name + "[i] where i=4"},
+                                             {"tune", sum + " " + name},
+                                             {"tune", small, "--trials", name},
+                                             {"inspect", name},
+                                             {"collect", sum, sum, "--out", folder / "twice.h5"},
+                                             {"collect", "suite:" + name, "--out", folder / "suite.h5"}}) {
+    const base::Finished finished = graft(arguments);
+    EXPECT_EQ(finished.exit_code, 2) << finished.err;
+    EXPECT_LT(finished.err.size(), 500u) << finished.err;
+    EXPECT_EQ(lines_in(finished.err), 1u) << finished.err;
+  }
+  // Another workload than that of the run.
+  const std::string run = folder / "run";
+  EXPECT_EQ(graft({"tune", sum, "--platform", "model:cortex-a53", "--trials", "1", "--model", "random", "--out", run})
+                .exit_code,
+            0);
+  const base::Finished finished =
+      graft({"tune", small, "--platform", "model:cortex-a53", "--trials", "1", "--model", "random", "--out", run});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_LT(finished.err.size(), 600u) << finished.err;
+  EXPECT_NE(finished.err.find("more characters"), std::string::npos) << finished.err;
+}
 
 TEST(RefusedFiles, NameFilePlaceAndRemedy) {
   const base::Folder folder;

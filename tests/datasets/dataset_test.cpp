@@ -239,7 +239,7 @@ TEST(Dataset, OtherKindsAreRefused) {
   const Folder folder;
   write_arrays({}, folder / "a.h5");
   EXPECT_TRUE(contains(message_of<base::UserError>([&] { read_dataset(folder / "a.h5"); }),
-                       "is of kind 'arrays'; expected a file of kind 'dataset'"));
+                       "is a model or a checkpoint; expected a dataset; graft collect and graft import write them"));
   EXPECT_TRUE(contains(message_of<base::UserError>([&] { read_dataset(folder / "b.h5"); }), "b.h5"));
 }
 

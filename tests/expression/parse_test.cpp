@@ -155,9 +155,12 @@ TEST(Parse, refusals_name_the_place_and_the_remedy) {
       {"input A[4]; output B[i] = A[i + 1] where i=4", "text:1:20: B: index 0 of A runs through 1..4, outside of 0..3"},
       {"input A[4]; T[i] = A[i]; output T[i] = A[i] where i=4", "text:1:33: tensor 'T' is written twice"},
       {"input A[4]; constant A[4]; output T[i] = A[i] where i=4", "tensor 'A' is named twice"},
-      {"input A[4]; output B[i] = sqr(A[i]) where i=4", "text:1:27: unknown function 'sqr'; did you mean 'sqrt'?"},
+      {"input A[4]; output B[i] = sqr(A[i]) where i=4",
+       "text:1:27: unknown function 'sqr'; known: pad, max, min, neg, exp, sqrt"},
       {"input A[4]; output B[i] = cosine(A[i]) where i=4",
        "unknown function 'cosine'; known: pad, max, min, neg, exp, sqrt"},
+      {"input A[4]; output B[i] = pow(A[i], 2) where i=4",  // near 'pad', which nobody means
+       "unknown function 'pow'; known: pad, max, min, neg, exp, sqrt"},
       {"input Left[4]; output B[i] = Lefd[i] where i=4", "unknown tensor 'Lefd'; did you mean 'Left'?"},
       {"output B[i] = B[i] where i=4", "unknown tensor 'B'"},
       {"input A[4]; output B[i] = A[j] where i=4, j=4",
