@@ -148,7 +148,7 @@ double kendall(std::span<const double> a, std::span<const double> b) {
 
 Interval bootstrap_mean(std::span<const double> values, double level, std::uint64_t seed) {
   assert(level > 0 && level < 1);
-  if (values.empty()) return {nan, nan, nan};
+  if (values.size() < least_for_interval) return {mean(values), nan, nan};
   constexpr std::size_t resamples = 2000;
   Stream stream(seed, "bootstrap");
   std::vector<double> means(resamples);

@@ -1,6 +1,7 @@
 // Statistics with their definitions: rank correlation, quantiles, bootstrap intervals.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,9 +18,12 @@ double spearman(std::span<const double> a, std::span<const double> b);  // Pears
 double kendall(std::span<const double> a, std::span<const double> b);   // tau-b in O(n log n)
 
 struct Interval {
-  double mean = 0, low = 0, high = 0;
+  double mean = 0, low = 0, high = 0;  // low = high = NaN: the mean alone is known
 };
+// Resamples of one or two values only say what these values are: fewer than this have no interval.
+inline constexpr std::size_t least_for_interval = 3;
 // Percentile bootstrap interval of the mean (2,000 resamples, seeded): `level` = .95 gives the 2.5 and 97.5 % points.
+// The mean alone of fewer than least_for_interval values; NaN when empty.
 Interval bootstrap_mean(std::span<const double> values, double level, std::uint64_t seed);
 // The same of the mean difference a[i] - b[i] of paired values.
 Interval bootstrap_paired_difference(std::span<const double> a, std::span<const double> b, double level,

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/statistics.h"
+#include "bench/timing.h"
 #include "codegen/schedule/space.h"
 #include "features/encoding.h"
 #include "tasks/platform.h"
@@ -111,7 +112,7 @@ std::vector<FeatureRow> bench_features(const FeatureSettings& settings, const st
       own[r].rows /= count * settings.repetitions;
       own[r].best = *std::max_element(all.begin(), all.end());
       own[r].median = base::median(all);
-      own[r].spread = (base::quantile(all, 0.75) - base::quantile(all, 0.25)) / own[r].median;
+      own[r].spread = spread_of(all);
       rows.push_back(std::move(own[r]));
     }
   }
@@ -152,7 +153,7 @@ std::string to_text(const std::vector<FeatureRow>& rows, const FeatureSettings& 
       text += fmt::format("  {:<28} {:>15}\n", row.what, "not finite");
       continue;
     }
-    text += fmt::format("  {:<28} {:>15.0f} {:>15.0f} {:>6.1f}%", row.what, row.best, row.median, 100 * row.spread);
+    text += fmt::format("  {:<28} {:>15.0f} {:>15.0f} {:>7}", row.what, row.best, row.median, spread_text(row.spread));
     text += row.columns > 0 ? fmt::format(" {:>7.1f} {:>8}\n", row.rows, row.columns) : "\n";
   }
   return text + "\nbest of the repetitions, then their median; spread: interquartile range / median\n";

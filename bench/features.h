@@ -28,7 +28,7 @@ struct FeatureRow {
   std::int64_t columns = 0;
   bool finite = true;
   double best = 0, median = 0;  // programs a second, over the repetitions
-  double spread = 0;            // interquartile range / median
+  double spread = 0;            // spread_of (timing.h) the repetitions
 };
 
 // UserError for an unknown workload, platform or encoding.

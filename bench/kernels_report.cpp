@@ -49,8 +49,8 @@ std::string line(const KernelRow& row, const Contender& contender, double flops)
   if (!contender.timing.right) return fmt::format("  {:<20} {}\n", contender.name, "wrong result");
   const Timing& timing = contender.timing;
   const auto gflops = [&](double seconds) { return flops / seconds * 1e-9; };
-  std::string text = fmt::format("  {:<20} {:>8.1f} {:>8.1f} {:>7.1f}%", contender.name, gflops(timing.best),
-                                 gflops(timing.median), 100 * timing.spread);
+  std::string text = fmt::format("  {:<20} {:>8.1f} {:>8.1f} {:>8}", contender.name, gflops(timing.best),
+                                 gflops(timing.median), spread_text(timing.spread));
   if (contender.name == "peak") return text + "\n";
   text += fmt::format(" {:>8.1f}%", 100 * gflops(timing.best) / row.peak_gflops());
   if (contender.name != "graft" && row.ours.timing.right)

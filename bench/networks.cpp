@@ -374,9 +374,10 @@ std::string to_text(const std::vector<NetworkRow>& rows, const NetworkSettings&)
       text += fmt::format(" ({:.1f} nodes a program, {:.1f} of them different)", row.nodes, row.shared);
     text += "\n";
     for (const Contender& contender : row.contenders) {
-      text += contender.timing.right ? fmt::format("  {:<10} {:>9.1f} +- {:.1f} %\n", contender.name,
-                                                   per_second(row, contender) / 1e3, 100 * contender.timing.spread)
-                                     : fmt::format("  {:<10} wrong result\n", contender.name);
+      text += contender.timing.right
+                  ? fmt::format("  {:<10} {:>9.1f} +- {}\n", contender.name, per_second(row, contender) / 1e3,
+                                spread_text(contender.timing.spread))
+                  : fmt::format("  {:<10} wrong result\n", contender.name);
     }
   }
   return text +

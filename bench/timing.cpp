@@ -1,7 +1,10 @@
 #include "bench/timing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/clock.h"
 #include "base/statistics.h"
@@ -14,13 +17,22 @@ Timing timing_of(const std::vector<double>& seconds) {
   timing.best = *std::min_element(seconds.begin(), seconds.end());
   timing.worst = *std::max_element(seconds.begin(), seconds.end());
   timing.median = base::median(seconds);
-  timing.spread = (base::quantile(seconds, 0.75) - base::quantile(seconds, 0.25)) / timing.median;
+  timing.spread = spread_of(seconds);
   timing.repetitions = int(seconds.size());
   timing.right = true;
   return timing;
 }
 
 }  // namespace
+
+double spread_of(std::span<const double> values) {
+  if (values.size() < base::least_for_interval) return std::numeric_limits<double>::quiet_NaN();
+  return (base::quantile(values, 0.75) - base::quantile(values, 0.25)) / base::median(values);
+}
+
+std::string spread_text(double spread) {
+  return std::isfinite(spread) ? fmt::format("{:.1f}%", 100 * spread) : "-";
+}
 
 double now(const TimingSettings& settings) {
   return settings.wall ? base::wall_seconds() : base::thread_seconds();

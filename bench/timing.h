@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,13 @@
 
 namespace graft::bench {
 
+// Interquartile range / median; NaN of fewer than base::least_for_interval values, which have no quartiles.
+double spread_of(std::span<const double> values);
+std::string spread_text(double spread);  // "12.3%", "-" for NaN
+
 struct Timing {
   double best = 0, median = 0, worst = 0;  // seconds of one call, over all repetitions
-  double spread = 0;                       // interquartile range / median
+  double spread = 0;                       // spread_of all repetitions
   int repetitions = 0;
   bool right = false;  // outputs within the tolerance of the reference
 };

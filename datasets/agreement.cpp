@@ -37,6 +37,7 @@ struct Measured {
 std::vector<Measured> measured_of(const std::vector<Dataset>& datasets) {
   std::vector<Measured> all;
   for (const Dataset& dataset : datasets) {
+    refuse_emulated(dataset.platform, dataset.source);
     auto own = std::find_if(all.begin(), all.end(),
                             [&](const Measured& each) { return each.platform.name == dataset.platform; });
     if (own == all.end()) {
@@ -74,11 +75,6 @@ double regret_of(const std::vector<double>& chosen_by, const std::vector<double>
   return run_on[std::size_t(best - chosen_by.begin())] / *std::min_element(run_on.begin(), run_on.end());
 }
 
-base::Interval interval_of(const std::vector<double>& values) {
-  if (values.size() >= 3) return base::bootstrap_mean(values, level, seed);
-  return {base::mean(values), none, none};
-}
-
 // What a pair of platforms says, workload by workload.
 struct Pair {
   std::vector<codegen::Workload> workloads;
@@ -111,7 +107,7 @@ Agreement::Correlation correlation_of(const Pair& pair, const std::string& famil
     ++result.workloads;
     result.programs += pair.programs[w];
   }
-  result.value = interval_of(values);
+  result.value = base::bootstrap_mean(values, level, seed);
   return result;
 }
 
@@ -124,7 +120,7 @@ Agreement::Regret regret_of(const Pair& pair, const std::vector<double>& regrets
   }
   std::vector<double> logs;
   for (const double each : regrets) logs.push_back(std::log(each));
-  const base::Interval of_logs = interval_of(logs);
+  const base::Interval of_logs = base::bootstrap_mean(logs, level, seed);
   result.value = {std::exp(of_logs.mean), std::exp(of_logs.low), std::exp(of_logs.high)};
   result.workloads = int(regrets.size());
   const auto worst = std::max_element(regrets.begin(), regrets.end());

@@ -27,7 +27,7 @@ struct Agreement {
   // Of two platforms: the mean over workloads of Spearman's correlation of their times. NaN where they share no
   // workload with enough common programs.
   struct Correlation {
-    base::Interval value;  // 95 %, bootstrap over workloads; low = high = NaN for fewer than 3
+    base::Interval value;  // 95 %, bootstrap over workloads; the mean alone for fewer than base::least_for_interval
     int workloads = 0;
     std::int64_t programs = 0;  // in common, of all these workloads
   };

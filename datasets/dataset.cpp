@@ -120,6 +120,13 @@ codegen::Candidate Dataset::candidate(const Row& row) const {
   return {workloads[std::size_t(row.workload)], sketches[std::size_t(row.sketch)], row.arguments};
 }
 
+void refuse_emulated(std::string_view place, std::string_view source) {
+  if (source == "emulated")
+    throw base::UserError(place,
+                          "times under an emulator say nothing about hardware; take those of a board, of this machine "
+                          "or of a modelled platform");
+}
+
 void Dataset::add(const Trial& trial) {
   assert(trial.candidate.sketch != nullptr);
   rows.push_back({position_of(workloads, trial.candidate.workload), position_of(sketches, trial.candidate.sketch),

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/document.h"
@@ -17,7 +18,7 @@ namespace graft::datasets {
 
 struct Dataset {
   std::string platform;       // id: "native:v3", "model:sifive-p450"
-  std::string source;         // "native", "remote", "imported", "modelled"
+  std::string source;         // "native", "remote", "imported", "modelled", "emulated"
   std::string platform_yaml;  // verbatim
   codegen::Target target;
   base::Document provenance;  // who made it, how, when, with which versions
@@ -37,6 +38,10 @@ struct Dataset {
   // Adds the workload and sketch if they are new.
   void add(const Trial& trial);
 };
+
+// UserError at `place` for the source "emulated": such times are of no hardware, so no model learns from them and no
+// table compares them.
+void refuse_emulated(std::string_view place, std::string_view source);
 
 // Replaces the file as a whole (temporary file, fsync, rename). Equal datasets give equal files. Throws Failure, also
 // for a contradictory measurement (trial.h).

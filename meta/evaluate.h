@@ -49,7 +49,7 @@ struct EvaluationRow {
   std::int64_t measurements = 0;  // support trials in all
   int draws = 0;
   int workloads = 0;                    // judged in each draw
-  base::Interval spearman, top1, top5;  // means over workloads (top-k: geometric) per draw; intervals over draws (95 %)
+  base::Interval spearman, top1, top5;  // means over workloads (top-k: geometric) per draw; 95 % over draws
   double kendall = 0;                   // tau-b, mean
   double spearman_best30 = 0;           // Spearman within the fastest 30 % of the query set, mean
   double spearman_middle80 = 0;         // within its middle 80 % by time, as HELP (Lee et al. 2021) judges, mean

@@ -107,10 +107,7 @@ TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const feat
   TaskSet out;
   out.encoding = &encoding;
   for (const datasets::Dataset& dataset : by_platform(datasets)) {
-    if (dataset.source == "emulated") {
-      throw base::UserError(dataset.platform,
-                            "times under an emulator say nothing about hardware; leave this dataset out");
-    }
+    datasets::refuse_emulated(dataset.platform, dataset.source);
     out.sources[dataset.platform] = dataset.source;
     const std::vector<datasets::Group> groups = datasets::groups(dataset);
     struct Part {

@@ -43,7 +43,7 @@ struct MethodSearched {
   std::int64_t never = 0;  // searches that did not come near
 };
 
-// Intervals (95 %, seeded bootstrap) are over searches. `counts`: at least one, rising from 1. UserError when two
+// Intervals (95 %, seeded bootstrap_mean) are over searches. `counts`: at least one, rising from 1. UserError when two
 // searches are the same (method, workload, platform, seed), a method lacks one that another has or is not there, or a
 // search has fewer trials than `counts` asks for.
 std::vector<MethodSearched> compare_searches(const std::vector<Searched>& searches,

@@ -186,7 +186,10 @@ int compare_runs(const Flags& flags, Session& session) {
     throw base::UserError("--near",
                           fmt::format("expected a share of the best speed, > 0 and <= 1, got {:g}", flags.near));
   std::vector<search::RunContent> runs;
-  for (const std::string& input : flags.inputs) runs.push_back(search::read_run(input));
+  for (const std::string& input : flags.inputs) {
+    runs.push_back(search::read_run(input));
+    datasets::refuse_emulated(input, runs.back().request.at("source").as_string());
+  }
   search::Retimed again;
   if (flags.again > 0) again = times_again(runs, flags.again, session);
   std::vector<search::Searched> searches;
@@ -200,9 +203,6 @@ int compare_runs(const Flags& flags, Session& session) {
   const auto methods = search::compare_searches(searches, counts, against, flags.near, session.seed);
 
   Output& out = session.output;
-  const auto cell = [](const base::Interval& value, int digits) {
-    return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", value.mean, digits, value.low, digits, value.high, digits);
-  };
   std::vector<std::string> speed_head{"speed of the best after"}, slower_head{"slower than " + against + ", % after"};
   for (const std::int64_t count : counts) {
     speed_head.push_back(fmt::format("{} trials", count));
@@ -219,8 +219,8 @@ int compare_runs(const Flags& flags, Session& session) {
       speeds.push(interval_document(method.speed[c]));
       slowers.push(interval_document(method.slower[c]));
       const base::Interval &by = method.slower[c], per_cent{100 * by.mean, 100 * by.low, 100 * by.high};
-      speed_cells.push_back(cell(method.speed[c], 3));
-      slower_cells.push_back(cell(per_cent, 1));
+      speed_cells.push_back(interval_text(method.speed[c]));
+      slower_cells.push_back(interval_text(per_cent, "{:.1f}"));
     }
     rows.push(entry.set("method", method.method)
                   .set("searches", method.searches)
@@ -231,13 +231,15 @@ int compare_runs(const Flags& flags, Session& session) {
                   .set("never", method.never));
     speed.row(std::move(speed_cells));
     if (method.method != against) slower.row(std::move(slower_cells));
-    near.row({method.method, std::to_string(method.searches), cell(method.trials_to_near, 1),
-              cell(method.times_fewer, 2), std::to_string(method.never)});
+    near.row({method.method, std::to_string(method.searches), interval_text(method.trials_to_near, "{:.1f}"),
+              interval_text(method.times_fewer, "{:.2f}"), std::to_string(method.never)});
   }
   out.line(
-      fmt::format("1 is the fastest program that any of these searches found{}; geometric means, 95 % intervals over "
-                  "searches\n",
-                  flags.again > 0 ? fmt::format(", by the least of {} times that were taken again", flags.again) : ""));
+      fmt::format("1 is the fastest program that any of these searches found{}; geometric means, {}\n",
+                  flags.again > 0 ? fmt::format(", by the least of {} times that were taken again", flags.again) : "",
+                  methods.front().searches >= std::int64_t(base::least_for_interval)
+                      ? "95 % intervals over searches"
+                      : fmt::format("no intervals (they need {} searches)", base::least_for_interval)));
   out.table(speed);
   out.line("");
   if (!slower.empty()) {

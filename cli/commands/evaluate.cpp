@@ -235,10 +235,9 @@ void print_metrics(const std::string& target, const base::Document::List& rows, 
   out.line("target measurements in all: " + base::join(totals, ", "));
   for (const Metric& metric : kMetrics) {
     const auto cell = [&](const base::Document& row) {
-      const base::Document& value = row.at(metric.key);
-      const double half =
-          value.at("low").is_null() ? 0 : (value.at("high").as_number() - value.at("low").as_number()) / 2;
-      return fmt::format("{} ±{:.3f}", number_text(mean_of(row, metric.key)), half);
+      const base::Interval value = interval_from(row.at(metric.key));
+      const std::string mean = number_text(value.mean);
+      return std::isfinite(value.low) ? fmt::format("{} ±{:.3f}", mean, (value.high - value.low) / 2) : mean;
     };
     print_table(metric.title, target, rows, flags, shots, cell, out);
   }
@@ -248,14 +247,16 @@ void print_differences(const std::string& target, const base::Document::List& ro
                        const std::vector<std::int64_t>& shots, Output& out) {
   for (const char* metric : {"spearman", "top1"}) {
     const auto cell = [&](const base::Document& row) {
-      const base::Document& value = row.at(metric);
-      if (value.at("low").is_null()) return std::string("-");
-      return fmt::format("{:+.3f} [{:+.3f}, {:+.3f}]", value.at("mean").as_number(), value.at("low").as_number(),
-                         value.at("high").as_number());
+      return interval_text(interval_from(row.at(metric)), "{:+.3f}");
     };
     print_table(fmt::format("{} less that of {}, paired by draw", metric, flags.against), target, rows, flags, shots,
                 cell, out);
   }
+}
+
+std::string draws_text(std::int64_t draws) {
+  if (draws >= std::int64_t(base::least_for_interval)) return fmt::format("{} draws, 95 % intervals over draws", draws);
+  return fmt::format("{} draw{}, no intervals (they need {})", draws, draws == 1 ? "" : "s", base::least_for_interval);
 }
 
 std::string said(const std::string& regime) {
@@ -266,9 +267,9 @@ std::string said(const std::string& regime) {
 
 void print_target(const std::string& target, const std::string& source, const base::Document::List& rows,
                   const Flags& flags, const std::vector<std::int64_t>& shots, Output& out) {
-  out.line(fmt::format("\n{} ({}), {}; {} workloads judged, {} draws, 95 % intervals", target, source,
-                       said(flags.regime),
-                       row_of(rows, target, flags.methods[0], shots[0])->at("workloads").as_integer(), flags.draws));
+  out.line(fmt::format("\n{} ({}), {}; {} workloads judged, {}", target, source, said(flags.regime),
+                       row_of(rows, target, flags.methods[0], shots[0])->at("workloads").as_integer(),
+                       draws_text(flags.draws)));
   print_metrics(target, rows, flags, shots, out);
   Table best({"winner by", "shots", "method"});
   for (const char* metric : {"spearman", "top1"}) {
@@ -399,7 +400,7 @@ int evaluate(Flags flags, Session& session) {
     const base::Document::List means = mean_rows(rows, targets, flags, shots, session.seed);
     json.set("means", base::Document(means));
     judged = means.front().at("target").as_string();
-    session.output.line(fmt::format("\n{} targets; {} draws, 95 % intervals over draws", judged, flags.draws));
+    session.output.line(fmt::format("\n{} targets; {}", judged, draws_text(flags.draws)));
     print_metrics(judged, means, flags, shots, session.output);
     compared.insert(compared.end(), means.begin(), means.end());
   }
@@ -462,7 +463,8 @@ Command evaluate_command() {
         options.list("shots", flags->shots, "support programs per workload");
         options.text("against", flags->against,
                      "the method that the others' differences are taken to; default: scratch, else the first");
-        options.integer("draws", flags->draws, 1, "support draws, the same for all methods");
+        options.integer("draws", flags->draws, 1,
+                        "support draws, the same for all methods; fewer than 3 have no interval");
         options.text(
             "regime", flags->regime,
             "seen: support from the judged workloads; alone: for each its own only, as a search has it; unseen: "

@@ -200,11 +200,6 @@ constexpr Metric kMetrics[] = {
     {"top5", "The five predicted fastest", "top-5: best time / best of five",
      "The same for the best of the five programs predicted fastest."}};
 
-double value_of(const base::Document& interval, const char* key) {
-  const base::Document& value = interval.at(key);
-  return value.is_null() ? 0 : value.as_number();
-}
-
 std::string evaluation_section(const ReportedResult& given) {
   const base::Document::List& rows = given.result.at("rows").as_list();
   std::vector<std::string> targets, methods;
@@ -265,11 +260,9 @@ std::string evaluation_section(const ReportedResult& given) {
             cells.push_back("-");
             continue;
           }
-          const base::Document& interval = row->at(metric.key);
-          const Point point{double(k), value_of(interval, "mean"), value_of(interval, "low"),
-                            value_of(interval, "high")};
-          series.points.push_back(point);
-          cells.push_back(fmt::format("{:.3f} [{:.3f}, {:.3f}]", point.y, point.low, point.high));
+          const base::Interval value = interval_from(row->at(metric.key));
+          if (std::isfinite(value.mean)) series.points.push_back({double(k), value.mean, value.low, value.high});
+          cells.push_back(interval_text(value));
         }
         plot.series.push_back(std::move(series));
         table.row(std::move(cells));
@@ -389,18 +382,15 @@ std::string searches_section(const ReportedResult& given) {
     const auto series = [&](const char* key, double unit) {
       Series out{.name = name, .colour = colour % kColours, .band = true, .points = {}};
       const base::Document::List& values = method.at(key).as_list();
-      for (std::size_t i = 0; i < values.size() && i < trials.size(); ++i)
-        out.points.push_back({trials[i].as_number(), unit * value_of(values[i], "mean"),
-                              unit * value_of(values[i], "low"), unit * value_of(values[i], "high")});
+      for (std::size_t i = 0; i < values.size() && i < trials.size(); ++i) {
+        const base::Interval value = interval_from(values[i]);
+        out.points.push_back({trials[i].as_number(), unit * value.mean, unit * value.low, unit * value.high});
+      }
       return out;
     };
     speed.series.push_back(series("speed", 1));
     if (name != against) slower.series.push_back(series("slower", 100));
-    const auto cell = [&](const char* key) {
-      const base::Document& value = method.at(key);
-      return fmt::format("{:.2f} [{:.2f}, {:.2f}]", value_of(value, "mean"), value_of(value, "low"),
-                         value_of(value, "high"));
-    };
+    const auto cell = [&](const char* key) { return interval_text(interval_from(method.at(key)), "{:.2f}"); };
     near.row({name, std::to_string(method.at("searches").as_integer()), cell("trials_to_near"), cell("times_fewer"),
               std::to_string(method.at("never").as_integer())});
     ++colour;

@@ -64,12 +64,13 @@ std::string path_of(const Series& series, const Scale& x, const Scale& y) {
 std::string band_of(const Series& series, const Scale& x, const Scale& y) {
   std::string path;
   for (const Point& point : series.points) {
-    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(point.x), y(point.high));
+    if (std::isfinite(point.high))
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(point.x), y(point.high));
   }
   for (auto point = series.points.rbegin(); point != series.points.rend(); ++point) {
-    path += fmt::format("L{:.1f} {:.1f}", x(point->x), y(point->low));
+    if (std::isfinite(point->low)) path += fmt::format("L{:.1f} {:.1f}", x(point->x), y(point->low));
   }
-  return path + "Z";
+  return path.empty() ? path : path + "Z";
 }
 
 }  // namespace
@@ -215,9 +216,9 @@ std::string figure(const Plot& plot, const std::string& caption) {
       (kTop + kHeight - kBottom) / 2, escaped(plot.y_label));
 
   for (const Series& series : plot.series) {
-    if (series.band)
-      out += fmt::format("<path class=\"band\" style=\"fill:var(--c{})\" d=\"{}\"/>\n", series.colour,
-                         band_of(series, x, y));
+    const std::string band = series.band ? band_of(series, x, y) : "";
+    if (!band.empty())
+      out += fmt::format("<path class=\"band\" style=\"fill:var(--c{})\" d=\"{}\"/>\n", series.colour, band);
   }
   for (const Series& series : plot.series) {
     if (!series.dots_only)

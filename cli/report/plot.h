@@ -10,7 +10,7 @@ namespace graft::cli {
 
 struct Point {
   double x = 0, y = 0;
-  double low = 0, high = 0;  // of the band, where the series has one
+  double low = 0, high = 0;  // of the band, where the series has one; NaN: none here
 };
 
 struct Series {

@@ -126,9 +126,17 @@ TEST(Bootstrap, is_repeatable_and_brackets_the_mean) {
   EXPECT_LT(first.low, first.mean);
   EXPECT_GT(first.high, first.mean);
   EXPECT_LT(bootstrap_mean(values, 0.99, 9).low, first.low);
-  const Interval one = bootstrap_mean(Values{3}, 0.95, 1);
-  EXPECT_EQ(one.low, 3);
-  EXPECT_EQ(one.high, 3);
+}
+
+TEST(Bootstrap, one_or_two_values_have_no_interval) {
+  for (const Values& values : {Values{3}, Values{2, 4}}) {
+    const Interval interval = bootstrap_mean(values, 0.95, 1);
+    EXPECT_EQ(interval.mean, 3);
+    EXPECT_TRUE(std::isnan(interval.low) && std::isnan(interval.high));
+  }
+  const Interval same = bootstrap_mean(Values{3, 3, 3}, 0.95, 1);
+  EXPECT_EQ(same.low, 3);
+  EXPECT_EQ(same.high, 3);
 }
 
 // 300 samples of 40 normal numbers: a 90 % interval holds the true mean about nine times in ten (the percentile

@@ -17,6 +17,13 @@ namespace {
 
 using codegen::contains;
 
+TEST(Timing, OneOrTwoRepetitionsHaveNoSpread) {
+  EXPECT_EQ(spread_text(spread_of(std::vector{2.0})), "-");
+  EXPECT_EQ(spread_text(spread_of(std::vector{2.0, 3.0})), "-");
+  EXPECT_EQ(spread_text(spread_of(std::vector{1.0, 2.0, 3.0})), "50.0%");
+  EXPECT_EQ(spread_text(spread_of(std::vector{2.0, 2.0, 2.0})), "0.0%");
+}
+
 TEST(Timing, TakesTurnsAndLeavesOutWhatIsWrong) {
   std::string order;
   const auto contender = [&](const char* name, bool right) {

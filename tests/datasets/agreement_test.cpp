@@ -85,6 +85,10 @@ TEST(Agreement, OnlyOkRowsInCommonCount) {
 }
 
 TEST(Agreement, Refusals) {
+  std::vector<Dataset> emulated = {measured("a", {matmul}, 20, [](int i) { return 1.0 + i; }),
+                                   measured("q", {matmul}, 20, [](int i) { return 1.0 + i; })};
+  emulated.back().source = "emulated";
+  EXPECT_TRUE(contains(message_of<base::UserError>([&] { agreement(emulated); }), "q: times under an emulator"));
   const auto up = [](int i) { return 1 + i; };
   const Dataset a = measured("a", {matmul}, 9, up);
   EXPECT_TRUE(contains(message_of<base::UserError>([&] { agreement({a, a}); }), "one platform"));
