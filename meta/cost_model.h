@@ -31,6 +31,9 @@ class CostModel {
   // A model for the platform that the support was measured on (one Examples per workload). Deterministic. An empty
   // support gives an equal model.
   virtual std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const = 0;
+  // Whether the scores mean something: they depend on what the model was trained on or adapted to, or on a prediction
+  // made by hand. False for a model that scores all programs alike until it has support, and for one by chance.
+  virtual bool is_informed() const = 0;
   // Whether `programs` may be of this encoding: as many columns as the model was made for, trees where it needs them.
   virtual bool takes(const features::Encoding& encoding) const = 0;
   // Kind and all numbers, for the model file; `load_model` of model_file.h is the way back.

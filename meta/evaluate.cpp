@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "base/shortened.h"
 #include "meta/metrics.h"
 
 namespace graft::meta {
@@ -104,7 +105,7 @@ std::vector<char> named(const std::vector<Examples>& groups, const std::vector<s
     const auto found = std::find_if(groups.begin(), groups.end(),
                                     [&](const Examples& group) { return group.workload.text == workload; });
     if (found == groups.end())
-      throw base::UserError(fmt::format("{}: not measured on {}", workload, groups.front().platform));
+      throw base::UserError(fmt::format("{}: not measured on {}", base::shortened(workload), groups.front().platform));
     out[std::size_t(found - groups.begin())] = 1;
   }
   return out;
@@ -204,7 +205,7 @@ TaskSet judged_part(const TaskSet& tasks, const std::string& target, const Evalu
   std::string first;
   std::erase_if(own.groups, [&](const Examples& group) {
     if (group.size() >= needed) return false;
-    if (first.empty()) first = group.workload.text;
+    if (first.empty()) first = base::shortened(group.workload.text);
     rows += group.size();
     return true;
   });
@@ -378,7 +379,7 @@ std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::s
       if ((trains[g] != 0 && (shots < 2 || left < 0)) || (judged[g] != 0 && left < 2)) {
         throw base::UserError(
             fmt::format("{} programs to train on: {} on {} has {}; at least 2 are trained on, and 2 others judged",
-                        shots, own.groups[g].workload.text, target, size));
+                        shots, base::shortened(own.groups[g].workload.text), target, size));
       }
     }
   }
@@ -400,7 +401,7 @@ std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::s
     for (std::size_t m = 0; m < chosen.size(); ++m) {
       if (shared.stop_requested()) throw base::Failure("stopped by request");
       std::unique_ptr<CostModel> model = trained(*make_learner(chosen[m].learner), known, learner, quiet);
-      if (chosen[m].learner.ends_with("scratch")) model = model->adapted(draw.support);
+      if (!model->is_informed()) model = model->adapted(draw.support);
       qualities[std::size_t(piece)][m] = judge([&](std::size_t) { return model.get(); }, own.groups, draw);
     }
     shared.progress(fmt::format("{}: training and judging", target), ++done, pieces);

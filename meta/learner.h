@@ -38,8 +38,8 @@ void check_fits(NetworkKind kind, const features::Encoding& encoding);
 class Learner {
  public:
   virtual ~Learner() = default;
-  // UserError without groups to learn from, or for an encoding that the network does not take (check_fits); Failure
-  // when the monitor wants a stop.
+  // UserError without groups of two programs or more to learn from, or for an encoding that the network does not take
+  // (check_fits); Failure when the monitor wants a stop.
   virtual std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                            base::Monitor& monitor) const = 0;
 };
@@ -48,11 +48,13 @@ struct LearnerEntry {
   std::string name;
   std::string description;
   std::unique_ptr<Learner> (*make)() = nullptr;
+  bool informed = true;  // whether its models are informed (cost_model.h) before they have any support
 };
 // scratch is an untrained prior (it needs no tasks but the encoding), pooled serves as zero-shot and for fine-tuning,
 // analytic is pre-defined, random is the floor.
 const std::vector<LearnerEntry>& learners();
-std::unique_ptr<Learner> make_learner(std::string_view name);  // UserError (did you mean)
+const LearnerEntry& learner_named(std::string_view name);      // UserError (did you mean)
+std::unique_ptr<Learner> make_learner(std::string_view name);  // likewise
 
 // Models that are trained on no dataset, with the encoding that each is for: scratch; black-box, a Gaussian process
 // that knows a program's knobs and times only; analytic; random.

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <span>
+#include <string_view>
+
 #include "base/error.h"
 #include "base/hash.h"
 #include "datasets/hdf5.h"
@@ -17,6 +21,17 @@ constexpr const char* own = "model/";
 
 std::string own_attribute(const char* name) {
   return std::string(own) + name;
+}
+
+std::uint64_t hash_of(const base::Arrays& state) {
+  std::uint64_t hash = 0;
+  const auto add = [&](std::string_view bytes) { hash = base::hash_combine(hash, base::hash_bytes(bytes)); };
+  const auto add_numbers = [&](const auto& numbers) {
+    add({reinterpret_cast<const char*>(numbers.data()), std::span(numbers).size_bytes()});
+  };
+  for (const auto& [name, text] : state.attributes) add(name), add(text);
+  for (const auto& [name, array] : state.arrays) add(name), add_numbers(array.shape), add_numbers(array.values);
+  return hash;
 }
 
 }  // namespace
@@ -52,6 +67,8 @@ ModelFile load_model(const std::filesystem::path& path) {
     out.provenance = base::parse_json(attribute_of(file, own_attribute("provenance")), "provenance");
     out.card = attribute_of(file, own_attribute("card"));
     const std::string kind = attribute_of(file, own_attribute("kind"));
+    for (const char* const said : {"provenance", "card", "schema"}) file.attributes.erase(own_attribute(said));
+    out.hash = base::to_hex(hash_of(file));
     std::erase_if(file.attributes, [](const auto& entry) { return entry.first.starts_with(own); });
     out.model = model_from(kind, file);
     if (!out.model->takes(encoding))

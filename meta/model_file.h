@@ -14,7 +14,10 @@ namespace graft::meta {
 
 struct ModelFile {
   std::unique_ptr<CostModel> model;
-  std::string encoding;       // name
+  std::string encoding;  // name
+  // 16 hex digits: which model it is, by its encoding, kind and numbers. Who trained it, when and with which command
+  // change nothing, so the same training gives the same hash.
+  std::string hash;
   base::Document provenance;  // datasets, platforms, learner, settings, seed, versions
   std::string card;           // Markdown
 };

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/shortened.h"
+
 namespace graft::search {
 namespace {
 
@@ -38,7 +40,7 @@ base::Document head_of(const std::filesystem::path& path, const base::Document& 
       throw base::UserError(path.string(),
                             fmt::format("this run was made with {} {}, not {}; give the same again or choose "
                                         "another folder with --out",
-                                        key, was, is));
+                                        key, base::shortened(was), base::shortened(is)));
     }
     return known;
   }
@@ -110,14 +112,20 @@ void RunDirectory::record(std::vector<Build> builds) {
   builds_ = std::move(builds);
 }
 
-RunContent read_run(const std::filesystem::path& path) {
+std::optional<base::Document> recorded_request(const std::filesystem::path& path) {
   const std::filesystem::path file = path / request_name;
-  if (!std::filesystem::exists(file)) {
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  return base::parse_json(base::read_file(file), file.string()).at("request");
+}
+
+RunContent read_run(const std::filesystem::path& path) {
+  std::optional<base::Document> request = recorded_request(path);
+  if (!request) {
     throw base::UserError(path.string(),
                           "no run of graft (run.json is missing); give a folder that graft tune or collect wrote");
   }
   RunContent content;
-  content.request = base::parse_json(base::read_file(file), file.string()).at("request");
+  content.request = std::move(*request);
   content.journal = datasets::read_journal(path / journal_name);
   content.builds = read_builds(path, content.journal.trials);
   return content;

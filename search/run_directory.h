@@ -47,6 +47,9 @@ class RunDirectory {
   std::vector<Build> builds_;
 };
 
+// What the run there was asked for; nullopt where there is no run.
+std::optional<base::Document> recorded_request(const std::filesystem::path& path);
+
 // What a run directory holds, without locking it. UserError when it is none.
 struct RunContent {
   base::Document request;

@@ -34,7 +34,7 @@ Tuning::Tuning(const codegen::Space& space, const features::Encoding& encoding, 
       scorer_(encoding, space.target(), settings.threads),
       explorer_(explorer != nullptr ? std::move(explorer) : make_explorer(settings.explorer, space, settings.seed)),
       random_(make_explorer("random", space, settings.seed)) {
-  if (prior_ != nullptr && settings_.prior_is_trained) scorer_.use(prior_);
+  if (prior_ != nullptr && prior_->is_informed()) scorer_.use(prior_);
 }
 
 bool Tuning::step(base::Monitor& monitor) {

@@ -26,8 +26,6 @@ struct TuningSettings {
   int batch = 32;            // trials a round
   std::uint64_t seed = 1;
   int threads = 1;
-  // false: the prior knows nothing yet, so the first round is drawn at random.
-  bool prior_is_trained = false;
 };
 
 // Where the wall time of a tuning went, in seconds. Recorded trials that answer in place of the measurer cost next to
@@ -40,7 +38,8 @@ struct TimeSpent {
 
 class Tuning {
  public:
-  // `prior` may be null (no model: random search, or annealing without one). `explorer` stands in place of the one that
+  // `prior` may be null (no model: random search, or annealing without one); if it is not informed (cost_model.h),
+  // the first round is drawn at random. `explorer` stands in place of the one that
   // the settings name (null: that one). References must outlive the tuning.
   Tuning(const codegen::Space& space, const features::Encoding& encoding, const meta::CostModel* prior,
          tasks::Measurer& measurer, RunDirectory& run, const TuningSettings& settings,

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/shortened.h"
 #include "base/statistics.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
@@ -28,11 +30,16 @@ struct Flags {
 
 constexpr std::int64_t kFolds = 5;
 
-// Spearman of predicted speed and measured speed, with the percentile interval over resampled programs.
+// Spearman of predicted speed and measured speed, with the percentile interval over resampled programs. One program has
+// no order: not even a mean.
 base::Interval quality_of(const std::vector<float>& predicted, const std::vector<double>& log_seconds,
                           std::uint64_t seed) {
   constexpr int resamples = 1000;
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
   const std::int64_t count = std::int64_t(predicted.size());
+  if (count < 2) return {none, none, none};
+  const double mean = meta::rank_correlation(predicted, log_seconds);
+  if (predicted.size() < base::least_for_interval) return {mean, none, none};
   base::Stream stream(seed, "adapt: bootstrap");
   std::vector<double> values;
   for (int r = 0; r < resamples; ++r) {
@@ -45,7 +52,7 @@ base::Interval quality_of(const std::vector<float>& predicted, const std::vector
     }
     values.push_back(meta::rank_correlation(p, t));
   }
-  return {meta::rank_correlation(predicted, log_seconds), base::quantile(values, 0.025), base::quantile(values, 0.975)};
+  return {mean, base::quantile(values, 0.025), base::quantile(values, 0.975)};
 }
 
 // For every support program its place (rank over count) in its workload, as seen by a model that was adapted without
@@ -87,8 +94,12 @@ std::vector<std::vector<float>> cross_validated(const meta::CostModel& prior,
   return places;
 }
 
-std::string text_of(const base::Interval& quality) {
-  return fmt::format("{:.3f} [{:.3f}, {:.3f}]", quality.mean, quality.low, quality.high);
+// "-" and null where nothing is known.
+std::string text_of(const std::optional<base::Interval>& quality) {
+  return quality ? interval_text(*quality) : "-";
+}
+base::Document document_of(const std::optional<base::Interval>& quality) {
+  return quality && std::isfinite(quality->mean) ? interval_document(*quality) : base::Document();
 }
 
 int adapt(Flags flags, Session& session) {
@@ -99,6 +110,7 @@ int adapt(Flags flags, Session& session) {
   const meta::ModelFile file = meta::load_model(flags.model);
   const features::Encoding& encoding = features::encoding_named(file.encoding);
   const tasks::Platform platform = tasks::platform_named(flags.platform);
+  datasets::refuse_emulated(platform.name, tasks::source_of(platform));
   const std::vector<codegen::Workload> workloads = workloads_of(flags.workloads);
   std::vector<codegen::Space> spaces;
   base::Document names = base::Document::list();
@@ -108,6 +120,7 @@ int adapt(Flags flags, Session& session) {
   }
   const auto measurer = tasks::make_measurer(platform, flags.measure.settings(0, session));
 
+  const std::filesystem::path folder = flags.run.empty() ? flags.out + ".run" : flags.run;
   // The support is chosen for its number: another number of shots is another run.
   base::Document request = base::Document::map();
   request.set("command", "adapt")
@@ -116,10 +129,9 @@ int adapt(Flags flags, Session& session) {
       .set("source", tasks::source_of(platform))
       .set("platform_hash", platform_hash(platform))
       .set("shots", flags.shots)
-      .set("model", file_hash(flags.model))
+      .set("model", model_identity(file, flags.model, folder))
       .set("seed", std::int64_t(session.seed));
   flags.measure.put(request);
-  const std::filesystem::path folder = flags.run.empty() ? flags.out + ".run" : flags.run;
   search::RunDirectory run(folder, request, context_of(session));
 
   std::vector<meta::Examples> supports;
@@ -131,7 +143,6 @@ int adapt(Flags flags, Session& session) {
     settings.batch = int(flags.shots);
     settings.seed = base::hash_combine(session.seed, codegen::hash(workloads[w]));
     settings.threads = session.threads;
-    settings.prior_is_trained = file.model->kind() != "scratch";
     search::Tuning tuning(spaces[w], encoding, file.model.get(), *measurer, run, settings);
     tuning.platform = platform.name;
     const bool complete = run_rounds(tuning, flags.shots, session.progress);
@@ -141,10 +152,18 @@ int adapt(Flags flags, Session& session) {
     if (!tuning.best()) throw base::Failure(nothing_ok_text(tuning.trials(), platform, folder));
   }
 
+  std::size_t alone = 0;
+  for (const meta::Examples& support : supports) alone += support.size() == 1;
+  if (alone > 0) {
+    session.progress.note(
+        fmt::format("{} of {} workloads have one measured program, which teaches nothing: programs are compared within "
+                    "a workload{}; measure more with --shots",
+                    alone, supports.size(), alone == supports.size() ? ", so the model stays as it was" : ""));
+  }
   const auto adapted = file.model->adapted(supports);
   base::Document provenance = context_of(session);
   provenance.set("adapted_from", own ? std::string("models/base.h5") : flags.model)
-      .set("adapted_from_hash", file_hash(flags.model))
+      .set("adapted_from_hash", file.hash)
       .set("platform", platform.name)
       .set("source", tasks::source_of(platform))
       .set("workloads", request.at("workloads"))
@@ -163,16 +182,16 @@ int adapt(Flags flags, Session& session) {
   Table table({"workload", "programs", "zero-shot spearman", "adapted, cross-validated"});
   base::Document rows = base::Document::list();
   for (std::size_t w = 0; w < workloads.size(); ++w) {
-    const base::Interval zero =
-        quality_of(file.model->score(supports[w].features).mean, supports[w].log_seconds, session.seed);
-    std::optional<base::Interval> after;
+    std::optional<base::Interval> zero, after;
+    if (file.model->is_informed())
+      zero = quality_of(file.model->score(supports[w].features).mean, supports[w].log_seconds, session.seed);
     if (!places.empty()) after = quality_of(places[w], supports[w].log_seconds, session.seed);
-    table.row({workloads[w].text, std::to_string(supports[w].size()), text_of(zero), after ? text_of(*after) : "-"});
+    table.row({workloads[w].text, std::to_string(supports[w].size()), text_of(zero), text_of(after)});
     base::Document row = base::Document::map();
     row.set("workload", workloads[w].text)
         .set("programs", supports[w].size())
-        .set("zero_shot", interval_document(zero))
-        .set("cross_validated", after ? interval_document(*after) : base::Document());
+        .set("zero_shot", document_of(zero))
+        .set("cross_validated", document_of(after));
     rows.push(std::move(row));
   }
   session.output.json()
@@ -206,7 +225,8 @@ Command adapt_command() {
                                Options::optional);
             options.text("platform", flags->platform, "id or YAML file (graft platform list)");
             options.list("workloads", flags->workloads, "what to measure", Options::required);
-            options.integer("shots", flags->shots, 1, "measurements of each workload");
+            options.integer("shots", flags->shots, 1,
+                            "measurements of each workload, from 2 on: one has no order to learn");
             options.text("out", flags->out, "adapted model to write", Options::required);
             options.text("run", flags->run, "the run's folder (default: <out>.run)");
             flags->measure.declare(options);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/shortened.h"
 #include "base/statistics.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
@@ -68,7 +69,7 @@ class Pool {
   std::vector<codegen::Candidate> of(const codegen::Workload& workload) const {
     const auto found = std::find(workloads_.begin(), workloads_.end(), workload);
     if (found == workloads_.end())
-      throw base::UserError("--programs", fmt::format("no measured program of {}", workload.text));
+      throw base::UserError("--programs", fmt::format("no measured program of {}", base::shortened(workload.text)));
     return programs_[std::size_t(found - workloads_.begin())];
   }
 

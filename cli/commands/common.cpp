@@ -8,7 +8,9 @@
 #include <cctype>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <variant>
 
@@ -16,6 +18,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/process.h"
+#include "base/shortened.h"
 #include "base/text.h"
 #include "codegen/expression/suites.h"
 #include "codegen/schedule/template.h"
@@ -53,6 +56,15 @@ base::Document context_of(const Session& session) {
 
 std::string file_hash(const std::filesystem::path& path) {
   return base::to_hex(base::hash_bytes(base::read_file(path)));
+}
+
+std::string model_identity(const meta::ModelFile& model, const std::filesystem::path& file,
+                           const std::filesystem::path& run) {
+  const std::optional<base::Document> request = search::recorded_request(run);
+  const base::Document* const recorded = request ? request->find("model") : nullptr;
+  if (recorded == nullptr || *recorded == base::Document(model.hash)) return model.hash;
+  std::string of_file = file_hash(file);
+  return *recorded == base::Document(of_file) ? of_file : model.hash;
 }
 
 std::string platform_hash(const tasks::Platform& platform) {
@@ -124,7 +136,7 @@ std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& text
   for (const std::string& text : texts) {
     for (const codegen::Workload& workload : codegen::parse_workloads(text)) {
       if (std::find(all.begin(), all.end(), workload) != all.end())
-        throw base::UserError(workload.text, "this workload is given twice");
+        throw base::UserError(base::shortened(workload.text), "this workload is given twice");
       all.push_back(workload);
     }
   }
@@ -380,6 +392,21 @@ void NetworkFlags::put_training(base::Document& request) const {
 base::Document interval_document(const base::Interval& value) {
   base::Document out = base::Document::map();
   return out.set("mean", value.mean).set("low", value.low).set("high", value.high);
+}
+
+base::Interval interval_from(const base::Document& document) {
+  const auto number = [&](const char* key) {
+    const base::Document& value = document.at(key);
+    return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.as_number();
+  };
+  return {number("mean"), number("low"), number("high")};
+}
+
+std::string interval_text(const base::Interval& value, std::string_view number) {
+  const auto text = [&](double each) { return fmt::format(fmt::runtime(number), each); };
+  if (!std::isfinite(value.mean)) return "-";
+  if (!std::isfinite(value.low)) return text(value.mean);
+  return fmt::format("{} [{}, {}]", text(value.mean), text(value.low), text(value.high));
 }
 
 std::filesystem::path shipped_model() {

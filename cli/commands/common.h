@@ -20,6 +20,7 @@
 #include "features/encoding.h"
 #include "meta/cost_model.h"
 #include "meta/learner.h"
+#include "meta/model_file.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
 #include "tasks/measurer.h"
@@ -35,6 +36,11 @@ base::Document context_of(const Session& session);
 
 // Hash of a file's bytes, 16 hex digits.
 std::string file_hash(const std::filesystem::path& path);
+
+// What identifies a model in the request of the run in `run`: the model's hash, so that the run continues under an
+// equal model that was trained again; or the file's hash where it is what the run recorded, as older grafts did.
+std::string model_identity(const meta::ModelFile& model, const std::filesystem::path& file,
+                           const std::filesystem::path& run);
 
 // Of all that a platform says of itself: runs on equal ones go on from each other.
 std::string platform_hash(const tasks::Platform& platform);
@@ -112,7 +118,11 @@ struct NetworkFlags {
   void put_training(base::Document& request) const;  // of these what a model that is continued has not of its own
 };
 
-base::Document interval_document(const base::Interval& value);  // mean, low, high
+// {"mean":...,"low":...,"high":...}, null for what is not known, and back.
+base::Document interval_document(const base::Interval& value);
+base::Interval interval_from(const base::Document& document);
+// "0.713 [0.650, 0.780]", "0.713" where there is no interval, "-" where there is no mean. `number`: a format of fmt.
+std::string interval_text(const base::Interval& value, std::string_view number = "{:.3f}");
 
 // The model for commands that are given none: models/base.h5 of the source tree, beside the program. UserError where it
 // is missing.

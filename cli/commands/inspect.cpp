@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/shortened.h"
 #include "base/statistics.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
@@ -230,11 +231,15 @@ int inspect_model(const Flags& flags, Session& session) {
   const meta::ModelFile file = meta::load_model(flags.what);
   const features::Encoding& encoding = features::encoding_named(file.encoding);
   Output& out = session.output;
-  out.line(fmt::format("{}: model of kind {}, encoding {} {} ({} features)\n", flags.what, file.model->kind(),
-                       file.encoding, base::to_hex(encoding.hash), encoding.features.size()));
+  const bool informed = file.model->is_informed();
+  out.line(fmt::format("{}: model {} of kind {}{}, encoding {} {} ({} features)\n", flags.what, file.hash,
+                       file.model->kind(), informed ? "" : " that knows nothing yet", file.encoding,
+                       base::to_hex(encoding.hash), encoding.features.size()));
   out.json()
       .set("kind", "model")
       .set("model", std::string(file.model->kind()))
+      .set("hash", file.hash)
+      .set("informed", informed)
       .set("encoding", file.encoding)
       .set("encoding_hash", base::to_hex(encoding.hash))
       .set("provenance", file.provenance)
@@ -284,7 +289,7 @@ int inspect_run(const Flags& flags, Session& session) {
     const codegen::Workload workload =
         flags.workload.empty() ? summary.workloads.front() : codegen::parse_workload(flags.workload);
     const std::optional<datasets::Trial> best = search::best_trial(run.journal.trials, workload);
-    if (!best) throw base::UserError(flags.what, fmt::format("no trial of {} is ok", workload.text));
+    if (!best) throw base::UserError(flags.what, fmt::format("no trial of {} is ok", base::shortened(workload.text)));
     const tasks::Platform platform =
         tasks::platform_named(flags.platform.empty() ? run.request.at("platform").as_string() : flags.platform);
     if (platform_hash(platform) != run.request.at("platform_hash").as_string()) {
@@ -427,7 +432,7 @@ int inspect(const Flags& flags, Session& session) {
   const bool looks_like_path =
       flags.what.find_first_of("([=") == std::string::npos && !flags.what.starts_with("resnet18.");
   if (looks_like_path) {
-    throw base::UserError(flags.what,
+    throw base::UserError(base::shortened(flags.what),
                           "no such file, run or encoding, and no workload (which looks like 'matmul(m=64,n=64,k=64)')");
   }
   return inspect_workload(flags, session);

@@ -69,6 +69,21 @@ std::string card_of(const Flags& flags, const std::string& learner, const meta::
   return card;
 }
 
+// One round of graft tune (--batch): a search has as many after its first round, without a model.
+constexpr std::int64_t few_programs = 32;
+
+void note_few_programs(const meta::TaskSet& tasks, Progress& progress) {
+  for (const std::string& platform : meta::platforms(tasks)) {
+    std::int64_t programs = 0;
+    for (const meta::Examples& group : tasks.groups) programs += group.platform == platform ? group.size() : 0;
+    if (programs < few_programs)
+      progress.note(
+          fmt::format("{}: {} programs to train on; fewer than {}, which one round of graft tune measures, say little "
+                      "about others",
+                      platform, programs, few_programs));
+  }
+}
+
 // Platforms that a model was trained on, with those that it was continued with.
 std::int64_t known_platforms(const meta::ModelFile& file) {
   std::int64_t count = 0;
@@ -109,6 +124,7 @@ int train(Flags flags, Session& session) {
   }
   tasks = meta::with_reversed_labels(std::move(tasks), flags.misleading);
   note_left_out(tasks, session.progress);
+  if (base_model || meta::learner_named(name).informed) note_few_programs(tasks, session.progress);
   base::Document files = base::Document::list();
   for (const std::string& file : flags.data.files) {
     base::Document entry = base::Document::map();
@@ -124,7 +140,7 @@ int train(Flags flags, Session& session) {
   request.set("seed", std::int64_t(session.seed)).set("hold_out", flags.hold_out).set("datasets", std::move(files));
   if (!flags.misleading.empty()) request.set("misleading", base::join(flags.misleading, ","));
   flags.data.put(request);
-  if (base_model) request.set("base", flags.base).set("base_hash", file_hash(flags.base));
+  if (base_model) request.set("base", flags.base).set("base_hash", base_model->hash);
 
   // Of this request alone: another one must not go on from its checkpoints.
   const std::filesystem::path checkpoints = flags.out + ".checkpoints";

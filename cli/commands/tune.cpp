@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/shortened.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
 #include "codegen/machine/compile.h"
@@ -35,12 +36,11 @@ struct Flags {
 struct Prior {
   std::unique_ptr<meta::CostModel> model;
   const features::Encoding* encoding = nullptr;
-  bool trained = false;
-  std::string hash;  // of the model file, or an untrained model's name; "" where none is asked
-  std::string name;  // for people
+  std::string identity;  // of a model file (model_identity), or an untrained model's name; "" where none is asked
+  std::string name;      // for people
 };
 
-Prior prior_of(const Flags& flags, Session& session) {
+Prior prior_of(const Flags& flags, const std::filesystem::path& run, Session& session) {
   Prior prior;
   const auto& untrained = meta::untrained_models();
   // Without a wish graft's own, but random search asks none.
@@ -52,13 +52,12 @@ Prior prior_of(const Flags& flags, Session& session) {
   if (named == untrained.end()) {
     meta::ModelFile file = meta::load_model(name);
     prior.encoding = &features::encoding_named(file.encoding);
+    prior.identity = model_identity(file, name, run);
     prior.model = std::move(file.model);
-    prior.trained = prior.model->kind() != "scratch";
-    prior.hash = file_hash(name);
     return prior;
   }
   prior.encoding = &features::encoding_named(named->encoding);
-  if (!flags.model.empty()) prior.hash = named->name;
+  if (!flags.model.empty()) prior.identity = named->name;
   if (flags.explorer == "random") return prior;  // asks no model
   meta::TaskSet none;
   none.encoding = prior.encoding;
@@ -66,7 +65,6 @@ Prior prior_of(const Flags& flags, Session& session) {
   settings.seed = session.seed;
   settings.threads = session.threads;
   prior.model = meta::make_learner(named->learner)->train(none, settings, session.progress);
-  prior.trained = prior.model->kind() != "scratch";
   return prior;
 }
 
@@ -101,8 +99,8 @@ codegen::Space space_of(const Flags& flags, const codegen::Workload& workload, c
       return codegen::intrinsic_named(sketch.sketch->intrinsics, intrinsic->name) != nullptr;
     });
     if (!used)
-      throw base::UserError(flags.intrinsics,
-                            fmt::format("{} computes no part of '{}'", intrinsic->name, workload.text));
+      throw base::UserError(flags.intrinsics, fmt::format("{} computes no part of '{}'", intrinsic->name,
+                                                          base::shortened(workload.text)));
   }
   return space;
 }
@@ -118,7 +116,7 @@ base::Document request_of(const Flags& flags, const Session& session, const code
       .set("platform_hash", platform_hash(platform))
       .set("explorer", flags.explorer)
       .set("batch", flags.batch)
-      .set("model", prior.hash)
+      .set("model", prior.identity)
       .set("seed", std::int64_t(session.seed));
   flags.space.put(request);
   if (flags.layouts != "given") request.set("layouts", flags.layouts);
@@ -265,11 +263,11 @@ int tune(const Flags& flags, Session& session) {
   const codegen::Space space = space_of(flags, workload, platform.target);
   search::make_explorer(flags.explorer, space, session.seed);  // refuses an unknown name before there is a folder
   const tasks::MeasureSettings measure = flags.measure.settings(3, session);
-  const Prior prior = prior_of(flags, session);
   const std::filesystem::path folder =
       flags.out.empty() ? std::filesystem::path("runs") / fmt::format("tune-{}-{}-s{}", short_name(workload.text),
                                                                       short_name(platform.name), session.seed)
                         : std::filesystem::path(flags.out);
+  const Prior prior = prior_of(flags, folder, session);
   search::RunDirectory run(folder, request_of(flags, session, workload, platform, prior), context_of(session));
   if (!run.journal().trials().empty()) {
     session.progress.note(
@@ -283,7 +281,6 @@ int tune(const Flags& flags, Session& session) {
   settings.batch = int(flags.batch);
   settings.seed = session.seed;
   settings.threads = session.threads;
-  settings.prior_is_trained = prior.trained;
   search::Tuning tuning(space, *prior.encoding, prior.model.get(), *measurer, run, settings);
   tuning.platform = platform.name;
   const bool complete = run_rounds(tuning, flags.trials, session.progress);

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "base/shortened.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
@@ -137,7 +138,8 @@ bool model(const tasks::Platform& twin, Session& session, search::RunDirectory& 
     });
     for (std::size_t i = 0; i < size; ++i) {
       const std::size_t at = missing[begin + i];
-      if (!times[i]) throw base::Failure(fmt::format("{}: {}", comparison.workload, times[i].reason().text));
+      if (!times[i])
+        throw base::Failure(fmt::format("{}: {}", base::shortened(comparison.workload), times[i].reason().text));
       if (!times[i]->unsupported.empty())
         throw base::UserError(twin.name, fmt::format("LLVM's model of this core lacks {}; give another --profile",
                                                      times[i]->unsupported.begin()->first));

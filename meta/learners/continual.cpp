@@ -83,6 +83,15 @@ base::Arrays more_sources(const CostModel& model, const TaskSet& tasks, const Le
   return make_ridge_model(std::move(basis), {}, number_of(state, "lambda"))->state();
 }
 
+bool is_of_sources(std::string_view kind) {
+  return kind == "ridge" || kind == "bayes-ridge" || kind == "nearest" || kind == "residual";
+}
+
+// Which kinds, alone or in one of kind "chosen", can go on.
+bool learns_more(std::string_view kind) {
+  return kind == "network" || kind == "embedding" || is_of_sources(kind);
+}
+
 }  // namespace
 
 std::unique_ptr<CostModel> continued(const CostModel& model, std::int64_t known, const TaskSet& tasks,
@@ -91,19 +100,16 @@ std::unique_ptr<CostModel> continued(const CostModel& model, std::int64_t known,
   const std::string kind(model.kind());
   if (kind == "network") return model_from(kind, moved_network(model, known, tasks));
   if (kind == "embedding") return model_from(kind, more_heads(model, known, tasks));
-  const std::vector<std::string> of_sources = {"ridge", "bayes-ridge", "nearest", "residual"};
-  if (std::find(of_sources.begin(), of_sources.end(), kind) != of_sources.end())
-    return model_from(kind, more_sources(model, tasks, settings, monitor));
+  if (is_of_sources(kind)) return model_from(kind, more_sources(model, tasks, settings, monitor));
   if (kind == "chosen") {
-    Members members;
-    bool learns = false;
-    for (const auto& member : members_from(model.state(), kind)) {  // pooled trees stay what they are
-      const bool stays = member->kind() == "scratch" || member->kind() == "gbt";
-      learns |= !stays;
-      members.push_back(stays ? model_from(std::string(member->kind()), member->state())
-                              : continued(*member, known, tasks, settings, monitor));
+    Members members = members_from(model.state(), kind);
+    bool any = false;
+    for (std::unique_ptr<CostModel>& member : members) {  // the others stay what they are
+      if (!learns_more(member->kind())) continue;
+      any = true;
+      member = continued(*member, known, tasks, settings, monitor);
     }
-    if (learns) return make_chosen_model(std::move(members));
+    if (any) return make_chosen_model(std::move(members));
   }
   throw base::UserError("--base",
                         fmt::format("a model of kind {} learns nothing more; train again on all datasets", kind));

@@ -58,7 +58,8 @@ void check_fits(NetworkKind kind, const features::Encoding& encoding) {
 
 const std::vector<LearnerEntry>& learners() {
   static const std::vector<LearnerEntry> table = {
-      {"scratch", "knows nothing before the target's support; then kernel ridge on it alone", make_scratch_learner},
+      {"scratch", "knows nothing before the target's support; then kernel ridge on it alone", make_scratch_learner,
+       false},
       {"pooled", "one network on all platforms alike; adapts by fine-tuning", make_pooled_learner},
       {"pooled-head", "the same; fine-tunes the last layer only", make_pooled_head_learner},
       {"nearest", "one network or forest per platform; adapts by choosing the one that ranks the support best",
@@ -80,15 +81,15 @@ const std::vector<LearnerEntry>& learners() {
        make_cavia_learner},
       {"hyper", "MAML that adapts the code of a linear hypernetwork", make_hyper_learner},
       {"r2d2", "an embedding trained through the ridge regression that adapts its head", make_r2d2_learner},
-      {"matching", "an embedding trained through a kernel smoother of the support", make_matching_learner},
+      {"matching", "an embedding trained through a kernel smoother of the support", make_matching_learner, false},
       {"proto", "an embedding trained through the means of the support's fast, middle and slow programs",
-       make_proto_learner},
+       make_proto_learner, false},
       {"latent", "one embedding with a head a platform; adapts by Bayesian regression from the heads' distribution",
        make_latent_learner},
       {"gbt", "boosted trees on all platforms alike; adapts by further trees", make_gbt_learner},
-      {"gbt-scratch", "boosted trees on the target's support alone", make_gbt_scratch_learner},
+      {"gbt-scratch", "boosted trees on the target's support alone", make_gbt_scratch_learner, false},
       {"analytic", "the pre-defined roofline of the encoding analytic; learns nothing", make_analytic_learner},
-      {"random", "scores that mean nothing: the floor of every table", make_random_learner}};
+      {"random", "scores that mean nothing: the floor of every table", make_random_learner, false}};
   return table;
 }
 
@@ -102,13 +103,17 @@ const std::vector<UntrainedModel>& untrained_models() {
   return table;
 }
 
-std::unique_ptr<Learner> make_learner(std::string_view name) {
+const LearnerEntry& learner_named(std::string_view name) {
   std::vector<std::string> names;
   for (const LearnerEntry& entry : learners()) {
-    if (entry.name == name) return entry.make();
+    if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
   throw base::UserError(fmt::format("unknown learner '{}'{}", name, base::did_you_mean(name, names)));
+}
+
+std::unique_ptr<Learner> make_learner(std::string_view name) {
+  return learner_named(name).make();
 }
 
 }  // namespace graft::meta

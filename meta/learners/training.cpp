@@ -158,6 +158,11 @@ std::vector<PlatformGroups> by_platform(std::span<const PreparedGroup> groups) {
 void require_groups(const TaskSet& tasks) {
   if (tasks.groups.empty())
     throw base::UserError("nothing to train on: no platform is left; give at least one dataset more");
+  const bool comparable =
+      std::any_of(tasks.groups.begin(), tasks.groups.end(), [](const Examples& group) { return group.size() >= 2; });
+  if (!comparable)
+    throw base::UserError(
+        "nothing to train on: no workload has two programs on one platform, and only such are compared; measure more");
 }
 
 NetworkShape network_shape(const TaskSet& tasks, const LearnerSettings& settings) {

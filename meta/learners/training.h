@@ -64,7 +64,7 @@ struct PlatformGroups {
   std::vector<const PreparedGroup*> groups;
 };
 std::vector<PlatformGroups> by_platform(std::span<const PreparedGroup> groups);
-// UserError when a task set has no groups to learn from.
+// UserError when a task set has no group of two programs or more: only programs of one group are compared.
 void require_groups(const TaskSet& tasks);
 // The network of the settings for the tasks' encoding. UserError as check_fits.
 NetworkShape network_shape(const TaskSet& tasks, const LearnerSettings& settings);

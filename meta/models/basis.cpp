@@ -106,6 +106,7 @@ class BasisModel : public CostModel {
   Scores score(const features::Encoded& programs) const override {
     return certain(combined(basis_->predict(programs), weights_));
   }
+  bool is_informed() const override { return true; }
   bool takes(const features::Encoding& encoding) const override { return basis_->takes(encoding); }
   base::Arrays state() const override {
     base::Arrays out;

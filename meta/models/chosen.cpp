@@ -80,6 +80,7 @@ class ChosenModel final : public CostModel {
     return std::make_unique<ChosenModel>(members_, (*members_)[best(looked_at)]->adapted(support));
   }
 
+  bool is_informed() const override { return speaker().is_informed(); }
   bool takes(const features::Encoding& encoding) const override {
     return all_take(*members_, encoding) && speaker().takes(encoding);
   }

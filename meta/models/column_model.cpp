@@ -17,6 +17,7 @@ class ColumnModel final : public CostModel {
   std::unique_ptr<CostModel> adapted(std::span<const Examples>) const override {
     return std::make_unique<ColumnModel>();
   }
+  bool is_informed() const override { return true; }
   bool takes(const features::Encoding& encoding) const override { return !encoding.features.empty(); }
   std::string_view kind() const override { return "column"; }
   base::Arrays state() const override { return {}; }

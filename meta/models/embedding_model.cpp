@@ -33,6 +33,8 @@ class EmbeddingModel final : public CostModel {
     return make_embedding_model(std::move(moved));
   }
 
+  // A smoother or prototypes of nothing score all programs alike.
+  bool is_informed() const override { return state_.head.kind == HeadKind::ridge || !state_.head.labels.empty(); }
   bool takes(const features::Encoding& encoding) const override { return meta::takes(state_.shape, encoding); }
   std::string_view kind() const override { return "embedding"; }
 

@@ -57,6 +57,9 @@ class EnsembleModel final : public CostModel {
     return make_ensemble_model(std::move(moved), seed_);
   }
 
+  bool is_informed() const override {
+    return std::any_of(members_.begin(), members_.end(), [](const auto& member) { return member->is_informed(); });
+  }
   bool takes(const features::Encoding& encoding) const override { return all_take(members_, encoding); }
   std::string_view kind() const override { return "ensemble"; }
 

@@ -30,6 +30,7 @@ class ForestModel final : public CostModel {
     return make_forest_model(std::move(moved));
   }
 
+  bool is_informed() const override { return state_.forest.trees() > 0; }
   bool takes(const features::Encoding& encoding) const override {
     return state_.forest.features == std::int64_t(encoding.features.size());
   }

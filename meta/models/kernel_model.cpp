@@ -383,6 +383,7 @@ class KernelModel final : public CostModel {
     return out;
   }
 
+  bool is_informed() const override { return basis_ != nullptr || fit_ != nullptr; }
   bool takes(const features::Encoding& encoding) const override {
     return features_ == std::int64_t(encoding.features.size()) && (basis_ == nullptr || basis_->takes(encoding));
   }

@@ -43,6 +43,7 @@ class NetworkModel final : public CostModel {
     return make_network_model(std::move(moved));
   }
 
+  bool is_informed() const override { return true; }
   bool takes(const features::Encoding& encoding) const override { return meta::takes(state_.shape, encoding); }
   std::string_view kind() const override { return "network"; }
 

@@ -27,6 +27,7 @@ class RandomModel final : public CostModel {
   std::unique_ptr<CostModel> adapted(std::span<const Examples>) const override {
     return std::make_unique<RandomModel>(seed_);
   }
+  bool is_informed() const override { return false; }
   bool takes(const features::Encoding&) const override { return true; }
   std::string_view kind() const override { return "random"; }
   base::Arrays state() const override {

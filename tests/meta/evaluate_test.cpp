@@ -232,6 +232,37 @@ TEST(Evaluate, MiddleOfTheQueryIsHarder) {
   }
 }
 
+// One or two draws have no spread that an interval could say.
+TEST(Evaluate, FewDrawsHaveNoInterval) {
+  const TaskSet tasks = synthetic::make({});
+  base::Monitor monitor;
+  EvaluationSettings settings = small();
+  settings.methods = {"ridge"};
+  settings.learner.steps = 5;
+  for (const int draws : {1, 2, 3}) {
+    settings.draws = draws;
+    for (const EvaluationRow& row : evaluate(tasks, "p1", settings, monitor)) {
+      for (const base::Interval& interval : {row.spearman, row.top1, row.top5}) {
+        EXPECT_TRUE(std::isfinite(interval.mean));
+        EXPECT_EQ(std::isfinite(interval.low) && std::isfinite(interval.high), draws == 3);
+      }
+    }
+  }
+}
+
+// Whichever learner it is: a model that knows nothing before support is given what others were trained on.
+TEST(Evaluate, InDomainUninformedModelsGetTheTrainingRowsAsSupport) {
+  const TaskSet tasks = synthetic::make({});
+  base::Monitor monitor;
+  EvaluationSettings settings = small();
+  settings.methods = {"scratch", "gbt-scratch", "matching"};
+  settings.shots = {40};
+  settings.draws = 2;
+  settings.learner.steps = 60;
+  for (const EvaluationRow& row : evaluate_in_domain(tasks, "p1", settings, monitor))
+    EXPECT_GT(row.spearman.mean, 0.2) << row.method;
+}
+
 TEST(Evaluate, RefusesWhatCannotWork) {
   const TaskSet tasks = synthetic::make({.workloads = 1});
   base::Monitor monitor;

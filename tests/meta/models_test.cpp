@@ -713,6 +713,29 @@ TEST_P(EveryLearner, SeedDecidesAndThreadsDoNot) {
   }
 }
 
+// A model is informed by training or by support; one that is not scores all programs alike, or by chance.
+TEST_P(EveryLearner, IsInformedByTrainingOrSupport) {
+  const auto model = train(settings());
+  const LearnerEntry& row = learner_named(learner());
+  const bool by_chance = learner() == "random";
+  EXPECT_EQ(model->is_informed(), row.informed);
+  const features::Encoded programs = target().front().features;
+  const std::vector<float> before = model->score(programs).mean;
+  const bool alike = std::equal(before.begin() + 1, before.end(), before.begin());
+  EXPECT_EQ(alike, !row.informed && !by_chance);
+  // One program of a workload has no order.
+  std::vector<Examples> ones;
+  for (const Examples& group : target()) ones.push_back(chosen(group, {3}));
+  const auto by_ones = model->adapted(ones);
+  EXPECT_EQ(by_ones->is_informed(), row.informed);
+  EXPECT_EQ(by_ones->score(programs).mean, before);
+
+  const auto adapted = model->adapted(support());
+  EXPECT_EQ(adapted->is_informed(), !by_chance);
+  for (const CostModel* each : {model.get(), adapted.get()})
+    EXPECT_EQ(model_from(std::string(each->kind()), each->state())->is_informed(), each->is_informed());
+}
+
 TEST_P(EveryLearner, ScoresOneByOneAsTogether) {
   const auto model = train(settings())->adapted(support());
   const Examples group = target().front();
@@ -756,6 +779,8 @@ TEST_P(EveryLearner, FileRoundTrips) {
   EXPECT_EQ(file.card, "# A card\n");
   EXPECT_EQ(file.provenance, provenance);
   EXPECT_EQ(file.model->state(), model->state());
+  EXPECT_EQ(file.model->is_informed(), model->is_informed());
+  EXPECT_EQ(file.hash.size(), 16u);
   std::filesystem::remove(path);
 }
 
@@ -835,12 +860,97 @@ TEST(Learners, TableIsWhatTheTestsCover) {
   EXPECT_THROW(make_learner("mamll"), base::UserError);
 }
 
+// Wrappers know what their parts know.
+TEST(Learners, EnsemblesAndGuardedModelsAreInformedByTheirParts) {
+  const TaskSet tasks = synthetic::make({});
+  base::Monitor monitor;
+  for (const bool guard : {false, true}) {
+    for (const std::string name : {"scratch", "gbt-scratch", "ridge"}) {
+      LearnerSettings settings;
+      settings.steps = 3;
+      settings.network.hidden = {4};
+      settings.guard = guard;
+      settings.members = guard ? 1 : 2;
+      const auto model = trained(*make_learner(name), tasks, settings, monitor);
+      EXPECT_EQ(model->is_informed(), name == "ridge") << name;
+      const auto adapted = model->adapted(tasks.groups);
+      EXPECT_TRUE(adapted->is_informed()) << name;
+      EXPECT_TRUE(model_from(std::string(adapted->kind()), adapted->state())->is_informed()) << name;
+    }
+  }
+}
+
+TEST(Learners, UntrainedModelsAreInformedAsTheirLearnersSay) {
+  for (const UntrainedModel& untrained : untrained_models()) {
+    TaskSet none;
+    none.encoding = &features::encoding_named(untrained.encoding);
+    base::Monitor monitor;
+    const auto model = make_learner(untrained.learner)->train(none, {}, monitor);
+    EXPECT_EQ(model->is_informed(), untrained.name == "analytic") << untrained.name;
+    EXPECT_EQ(model->is_informed(), learner_named(untrained.learner).informed) << untrained.name;
+  }
+}
+
+// The same training at another time with another command is the same model; one other weight is another.
+TEST(ModelFiles, HashIsOfTheModelAlone) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "graft_model_hash.h5";
+  const features::Encoding& encoding = features::encoding_named("analytic");
+  const TaskSet tasks =
+      synthetic::make({.platforms = 2, .workloads = 2, .rows = 24, .features = int(encoding.features.size())});
+  LearnerSettings settings;
+  settings.steps = 3;
+  settings.network.hidden = {4};
+  const auto train = [&] {
+    base::Monitor monitor;
+    return make_learner("pooled")->train(tasks, settings, monitor);
+  };
+  const auto hash_of = [&](const CostModel& model, const char* date, const features::Encoding& with) {
+    base::Document provenance;
+    provenance.set("date", date).set("command", std::string("graft train ") + date);
+    save_model(model, with, provenance, std::string("# Trained on ") + date, path);
+    return load_model(path).hash;
+  };
+  const auto model = train();
+  const std::string hash = hash_of(*model, "2026-01-01", encoding);
+  EXPECT_EQ(hash_of(*train(), "2026-02-02", encoding), hash);
+  EXPECT_EQ(hash_of(*load_model(path).model, "2026-03-03", encoding), hash);
+  base::Arrays state = model->state();
+  float& weight = state.arrays.at("theta").values.front();
+  weight = std::nextafter(weight, 1e9f);
+  EXPECT_NE(hash_of(*model_from("network", state), "2026-01-01", encoding), hash);
+  settings.seed = 2;
+  EXPECT_NE(hash_of(*train(), "2026-01-01", encoding), hash);
+  // Of the same numbers for other features.
+  const auto scratch = make_random_model(1);
+  EXPECT_NE(hash_of(*scratch, "2026-01-01", encoding),
+            hash_of(*scratch, "2026-01-01", features::encoding_named("knobs")));
+  std::filesystem::remove(path);
+}
+
 TEST(Learners, NothingToTrainOnIsRefused) {
   TaskSet none = synthetic::make({});
   none.groups.clear();
   base::Monitor monitor;
   const LearnerSettings usual;
   EXPECT_THROW(make_learner("pooled")->train(none, usual, monitor), base::UserError);
+  // One program of each workload: nothing to compare it with. Two of one will do.
+  for (const bool two : {false, true}) {
+    TaskSet ones = synthetic::make({});
+    for (Examples& group : ones.groups) group = chosen(group, {3});
+    if (two) ones.groups.front() = chosen(synthetic::make({}).groups.front(), {3, 4});
+    for (const char* const name : {"pooled", "residual", "gbt", "maml", "latent"}) {
+      LearnerSettings settings;
+      settings.steps = 2;
+      settings.network.hidden = {4};
+      try {
+        make_learner(name)->train(ones, settings, monitor);
+        EXPECT_TRUE(two) << name;
+      } catch (const base::UserError& error) {
+        EXPECT_FALSE(two) << name;
+        EXPECT_NE(std::string(error.what()).find("no workload has two programs"), std::string::npos) << error.what();
+      }
+    }
+  }
 }
 
 TEST(Learners, OnePlatformIsEnough) {

@@ -96,6 +96,7 @@ class NearestRow : public meta::CostModel {
     model->support.assign(examples.begin(), examples.end());
     return model;
   }
+  bool is_informed() const override { return !support.empty(); }
   bool takes(const features::Encoding&) const override { return true; }
   std::string_view kind() const override { return "nearest_row"; }
   base::Arrays state() const override { return {}; }
@@ -114,6 +115,7 @@ class Oracle : public meta::CostModel {
   std::unique_ptr<meta::CostModel> adapted(std::span<const meta::Examples>) const override {
     return std::make_unique<Oracle>();
   }
+  bool is_informed() const override { return true; }
   bool takes(const features::Encoding&) const override { return true; }
   std::string_view kind() const override { return "oracle"; }
   base::Arrays state() const override { return {}; }
@@ -467,7 +469,6 @@ TEST(Tuning, ABatchThatIsCutKeepsWhatTheModelThinksFastest) {
       TuningSettings settings;
       settings.explorer = entry.name;
       settings.trials = trials;
-      settings.prior_is_trained = true;
       Tuning tuning(space_of_two_sketches(), encoding(), &prior, measurer, run, settings);
       base::Monitor monitor;
       while (tuning.step(monitor)) {
@@ -484,6 +485,20 @@ TEST(Tuning, ABatchThatIsCutKeepsWhatTheModelThinksFastest) {
     // The run with more trials later finds these three recorded, where it has them itself.
     EXPECT_EQ(seconds_of("cut", 32), whole) << entry.name;
   }
+}
+
+// Whatever kind of model it is: what it knows guides the first round, and nothing known is a random round.
+TEST(Tuning, AnInformedPriorGuidesTheFirstRound) {
+  Folder folder;
+  FakeMeasurer measurer;
+  const Outcome random = tune(folder.path / "random", measurer, "random", nullptr, 12);
+  const NearestRow empty;
+  EXPECT_EQ(tune(folder.path / "empty", measurer, "annealing", &empty, 12).candidates, random.candidates);
+  meta::Examples one;
+  one.features = features::one_row_each(base::Matrix(1, std::int64_t(encoding().features.size())));
+  one.log_seconds = {0};
+  const auto adapted = empty.adapted({&one, 1});
+  EXPECT_NE(tune(folder.path / "adapted", measurer, "annealing", adapted.get(), 12).candidates, random.candidates);
 }
 
 TEST(Tuning, OnlyMeasuredTrialsCountForTheTimeSpent) {
@@ -558,7 +573,6 @@ std::pair<std::int64_t, bool> measured_with(const std::filesystem::path& path, s
   TuningSettings settings;
   settings.trials = trials;
   settings.batch = batch;
-  settings.prior_is_trained = true;
   Tuning tuning(space(), encoding(), &prior, measurer, run, settings);
   base::Monitor monitor;
   while (tuning.step(monitor)) {
