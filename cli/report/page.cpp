@@ -315,7 +315,7 @@ HeatMap heat_map(const std::vector<std::string>& names, const Numbers& numbers, 
   return map;
 }
 
-std::string interval_text(double low, double high) {
+std::string bounds_text(double low, double high) {
   return std::isfinite(low) ? fmt::format(" [{:.3f}, {:.3f}]", low, high) : "";
 }
 
@@ -337,7 +337,7 @@ std::string comparison_section(const ReportedResult& given) {
     const HeatMap map = heat_map(
         names, numbers_of(family.at("spearman")), [](double value) { return value; },
         [&](std::size_t a, std::size_t b) {
-          return interval_text(low[a][b], high[a][b]) +
+          return bounds_text(low[a][b], high[a][b]) +
                  (programs[a][b] > 0 ? fmt::format(", {} programs", programs[a][b]) : "");
         });
     out += fmt::format("<h3>Rank correlation: {}</h3>\n", name == "all" ? "all workloads" : escaped(name));
@@ -349,7 +349,7 @@ std::string comparison_section(const ReportedResult& given) {
   const Numbers low = numbers_of(regret.at("low")), high = numbers_of(regret.at("high"));
   const auto shade = [](double value) { return -std::log(value) / std::log(4); };
   HeatMap mean = heat_map(names, numbers_of(regret.at("mean")), shade,
-                          [&](std::size_t a, std::size_t b) { return interval_text(low[a][b], high[a][b]); });
+                          [&](std::size_t a, std::size_t b) { return bounds_text(low[a][b], high[a][b]); });
   const base::Document::List& worst_workloads = regret.at("worst_workload").as_list();
   HeatMap worst = heat_map(names, numbers_of(regret.at("worst")), shade, [&](std::size_t a, std::size_t b) {
     const std::string workload = worst_workloads[a].as_list()[b].as_string();

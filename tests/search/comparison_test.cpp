@@ -31,14 +31,23 @@ TEST(CompareSearches, CountsWhatIsDefined) {
   EXPECT_NEAR(rows[1].speed[0].mean, std::sqrt(1 / 1.04 / 2), 1e-12);
   EXPECT_NEAR(rows[1].speed[1].mean, 1, 1e-12);
   EXPECT_NEAR(rows[1].slower[1].mean, -0.5, 1e-12);  // half the time
-  EXPECT_NEAR(rows[0].slower[1].high, 0, 1e-12);
+  EXPECT_NEAR(rows[0].slower[1].mean, 0, 1e-12);
   EXPECT_NEAR(rows[0].trials_to_near.mean, std::sqrt(5.0 * 6), 1e-9);  // the second never came near: its 5 and one
   EXPECT_EQ(rows[0].never, 1);
   EXPECT_NEAR(rows[1].trials_to_near.mean, std::sqrt(1.0 * 2), 1e-9);
   EXPECT_NEAR(rows[1].times_fewer.mean, std::sqrt(5.0 / 1 * 6 / 2), 1e-9);
   EXPECT_EQ(rows[1].never, 0);
-  EXPECT_LE(rows[1].times_fewer.low, rows[1].times_fewer.mean);
-  EXPECT_GE(rows[1].times_fewer.high, rows[1].times_fewer.mean);
+  EXPECT_TRUE(std::isnan(rows[1].times_fewer.low));  // two searches have no interval
+}
+
+TEST(CompareSearches, IntervalsHoldTheirMeans) {
+  const auto rows = compare_searches({of("slow", 1, {4, 4, 1}), of("slow", 2, {none, 4, 1}), of("slow", 3, {2, 2, 2}),
+                                      of("fast", 1, {1, 1, 1}), of("fast", 2, {2, 1, 1}), of("fast", 3, {4, 2, 1})},
+                                     {2}, "slow", 0.95, 1);
+  EXPECT_EQ(rows[0].slower[0].low, 0);
+  EXPECT_EQ(rows[0].slower[0].high, 0);
+  EXPECT_LT(rows[1].times_fewer.low, rows[1].times_fewer.mean);
+  EXPECT_GT(rows[1].times_fewer.high, rows[1].times_fewer.mean);
 }
 
 TEST(CompareSearches, RefusesWhatCannotBePaired) {
