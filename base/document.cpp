@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/one_line.h"
 
 namespace graft::base {
 namespace {
@@ -431,7 +432,8 @@ class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
     std::string_view message = error.what();
     if (const std::size_t end = message.find("] "); end != std::string_view::npos) message.remove_prefix(end + 2);
     if (message.starts_with("parse error at ")) message.remove_prefix(std::min(message.find(": ") + 2, message.size()));
-    refuse(place_of_byte(text_, name_, position == 0 ? 0 : position - 1), fmt::format("not valid JSON: {}", message));
+    refuse(place_of_byte(text_, name_, position == 0 ? 0 : position - 1),
+           fmt::format("not valid JSON: {}", one_line(message)));
   }
 
   Document take() { return builder_.take(); }
@@ -628,7 +630,7 @@ Document parse_yaml(std::string_view text, std::string_view name) {
     if (parser.HandleNextDocument(rest)) refuse(rest.take().place(), "a second document; expected one in a file");
     return document;
   } catch (const YAML::Exception& error) {
-    refuse(events.place(error.mark), fmt::format("not valid YAML: {}", error.msg));
+    refuse(events.place(error.mark), fmt::format("not valid YAML: {}", one_line(error.msg)));
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/one_line.h"
 #include "base/process.h"
 #include "bench/c_source.h"
 #include "bench/library.h"
@@ -44,7 +45,7 @@ Library built(const CCompiler& compiler, const std::string& source) {
   std::vector<std::string> command = compiler.command;
   command.insert(command.end(), {"-shared", "-fPIC", "-o", so, c, "-lm"});
   const base::Finished finished = base::run_process(command, std::chrono::minutes(1));
-  if (finished.exit_code != 0) throw base::Failure(compiler.command[0] + ": " + finished.err.substr(0, 500));
+  if (finished.exit_code != 0) throw base::Failure(compiler.command[0] + ": " + base::one_line(finished.err));
   return Library(so);
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/one_line.h"
 #include "codegen/machine/link.h"
 
 namespace graft::bench {
@@ -31,7 +32,7 @@ Library::Library(const std::string& path) : Library(path, -1) {}
 
 Library::Library(const std::string& path, int descriptor)
     : descriptor_(descriptor), handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-  if (!handle_) throw base::Failure(fmt::format("cannot load {}: {}", path, dlerror()));
+  if (!handle_) throw base::Failure(fmt::format("cannot load {}: {}", path, base::one_line(dlerror())));
 }
 
 Library::Descriptor::~Descriptor() {

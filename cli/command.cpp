@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/one_line.h"
 #include "base/parallel.h"
 #include "base/shortened.h"
 #include "base/text.h"
@@ -176,7 +177,6 @@ std::string typed(const std::vector<std::string>& words) {
       throw UserError(name, twice ? "given more than once" : "needs a value");
     }
   }
-  std::replace(message.begin(), message.end(), '\n', ' ');
   if (!message.empty() && std::isupper(static_cast<unsigned char>(message[0])) != 0) {
     message[0] = char(std::tolower(static_cast<unsigned char>(message[0])));
   }
@@ -279,9 +279,7 @@ int run_words(const std::vector<std::string>& words) {
 }
 
 void complain(std::string_view message) {
-  std::string line(message);
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  fmt::print(stderr, "error: {}\n", line);
+  fmt::print(stderr, "error: {}\n", base::one_line(message, std::string::npos));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/one_line.h"
 #include "base/shortened.h"
 
 namespace graft::cli {
@@ -154,7 +155,7 @@ void Progress::note(std::string_view line) {
   if (quiet_) return;
   const std::lock_guard lock(mutex_);
   clear();
-  fmt::print(stderr, "{}\n", line);
+  fmt::print(stderr, "{}\n", base::one_line(line, std::string::npos));
 }
 
 bool Progress::stop_requested() {

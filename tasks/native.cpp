@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/one_line.h"
 #include "base/parallel.h"
 #include "base/process.h"
 #include "base/shortened.h"
@@ -211,7 +212,7 @@ class HostRunner::State {
     }
     answer.message[sizeof answer.message - 1] = 0;
     measurement.status = status_of(answer.outcome);
-    measurement.reason = answer.message;
+    measurement.reason = base::one_line(answer.message);
     const int count = std::clamp(answer.count, 0, wire::most_seconds);
     measurement.seconds.assign(answer.seconds, answer.seconds + count);
     if (reference_start_ > 0 && answer.reference_seconds > 0) {
@@ -273,7 +274,7 @@ class HostRunner::State {
           return true;
         }
         measurement.status = status_of(answer.outcome);
-        measurement.reason = answer.message;
+        measurement.reason = base::one_line(answer.message);
         return false;
       }
       lose_worker();

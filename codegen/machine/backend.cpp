@@ -25,6 +25,7 @@
 #include <optional>
 #include <tuple>
 
+#include "base/one_line.h"
 #include "base/parallel.h"
 #include "base/text.h"
 
@@ -203,7 +204,8 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::ModulePassManager passes;
   if (auto error = builder.parsePassPipeline(passes, text))
-    throw base::UserError(fmt::format("pipeline '{}': {}", pipeline.name, llvm::toString(std::move(error))));
+    throw base::UserError(
+        fmt::format("pipeline '{}': {}", pipeline.name, base::one_line(llvm::toString(std::move(error)))));
   passes.run(module, modules);
 }
 
@@ -224,6 +226,7 @@ std::string errors_while(llvm::LLVMContext& context, const std::function<void()>
         llvm::raw_string_ostream stream(*static_cast<std::string*>(text));
         llvm::DiagnosticPrinterRawOStream printer(stream);
         diagnostic->print(printer);
+        stream << '\n';
       },
       &errors);
   function();
@@ -244,7 +247,7 @@ class Generator {
     if (cannot_) return base::Reason{fmt::format("code generation: no such output for {}", module.getTargetTriple())};
     bytes_.clear();
     const std::string errors = errors_while(module.getContext(), [&] { passes_.run(module); });
-    if (!errors.empty()) return base::Reason{fmt::format("code generation: {}", errors)};
+    if (!errors.empty()) return base::Reason{fmt::format("code generation: {}", base::one_line(errors))};
     return std::string(bytes_.data(), bytes_.size());
   }
 

@@ -22,6 +22,7 @@
 #include <unordered_set>
 
 #include "base/hash.h"
+#include "base/one_line.h"
 
 // What the analyser needs to know beyond the scheduling tables; only these targets have something to say. Not
 // <llvm/Support/TargetSelect.h>, which would pull in every target that LLVM was built with.
@@ -339,7 +340,7 @@ class AnalysedCore final : public Core {
     Retirement retirement(std::size_t(few) * built.size(), std::size_t(iterations) * built.size());
     pipeline->addEventListener(&retirement);
     llvm::Expected<unsigned> result = pipeline->run();
-    if (!result) return base::Reason{"core timing: " + llvm::toString(result.takeError())};
+    if (!result) return base::Reason{"core timing: " + base::one_line(llvm::toString(result.takeError()))};
     answer.line.slope = (retirement.second() - retirement.first()) / double(iterations - few);
     answer.line.intercept = std::max(0.0, retirement.first() - answer.line.slope * few);
     return answer;

@@ -13,6 +13,8 @@
 #include <set>
 #include <vector>
 
+#include "base/one_line.h"
+
 namespace graft::codegen {
 namespace {
 
@@ -58,7 +60,7 @@ llvm::Function* add_intrinsic(llvm::Module& module, const Intrinsic& intrinsic) 
   const bool failed =
       llvm::parseAssemblyInto(llvm::MemoryBufferRef(intrinsic.body, intrinsic.name), &module, nullptr, error);
   context.setDiscardValueNames(discards);
-  if (failed) fail(fmt::format("line {} of its body: {}", error.getLineNo(), error.getMessage().str()));
+  if (failed) fail(fmt::format("line {} of its body: {}", error.getLineNo(), base::one_line(error.getMessage())));
   llvm::Function* function = nullptr;
   for (llvm::Function& found : module) {
     if (before.contains(&found) || found.isIntrinsic()) continue;

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/one_line.h"
 #include "base/text.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/harness.h"
@@ -116,9 +117,7 @@ base::Result<std::string> link(const std::vector<std::string_view>& objects, std
     llvm::raw_string_ostream stream(messages);
     const lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
     usable = result.canRunAgain;
-    if (result.retCode != 0)
-      return base::Reason{
-          fmt::format("link: {}", base::trim(std::string_view(messages).substr(0, messages.find('\n'))))};
+    if (result.retCode != 0) return base::Reason{fmt::format("link: {}", base::one_line(messages))};
   }
   return content_of(output);
 }

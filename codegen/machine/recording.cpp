@@ -25,6 +25,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/one_line.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/emitter.h"
 
@@ -288,7 +289,7 @@ class RecordingGenerator {
     recording_ = {};
     notes_ = {};
     const std::string errors = errors_while(module.getContext(), [&] { passes_.run(module); });
-    if (!errors.empty()) return base::Reason{"code generation: " + errors};
+    if (!errors.empty()) return base::Reason{"code generation: " + base::one_line(errors)};
     if (recording_.blocks.empty()) return base::Reason{"code generation: no code for '" + function + "'"};
     return std::move(recording_);
   }

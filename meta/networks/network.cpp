@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/one_line.h"
 #include "base/process.h"
 #include "base/random.h"
 #include "meta/networks/conditioned.h"
@@ -27,7 +28,8 @@ void* torch_plugin() {
       const std::filesystem::path file = place / torch_plugin_file;
       if (!std::filesystem::exists(file)) continue;
       void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (opened == nullptr) throw base::Failure(fmt::format("{}: cannot be loaded: {}", file.string(), dlerror()));
+      if (opened == nullptr)
+        throw base::Failure(fmt::format("{}: cannot be loaded: {}", file.string(), base::one_line(dlerror())));
       return opened;
     }
     throw base::Failure(

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/document.h"
+#include "base/one_line.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "codegen/machine/compile.h"
@@ -74,7 +75,7 @@ base::Result<Counted> count_under(const std::vector<std::string>& qemu, const co
     return base::Reason{fmt::format("{} ended with {}: {}", qemu.at(0),
                                     finished.signal != 0 ? fmt::format("signal {}", finished.signal)
                                                          : fmt::format("exit code {}", finished.exit_code),
-                                    base::split(finished.err, '\n').at(0))};
+                                    base::one_line(finished.err))};
   }
   for (const std::string_view line : base::split(finished.err, '\n')) {
     if (!line.starts_with("{\"call\":2,")) continue;
