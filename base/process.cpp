@@ -279,7 +279,7 @@ class Dialogue::State {
     Finished finished;
     std::string_view left = exchange.input;
     if (left.empty() && exchange.input_ends) input_.reset();
-    const auto take_err = into(finished.err, limit_bytes);
+    const auto take_err = exchange.on_error ? exchange.on_error : into(finished.err, limit_bytes);
     Clock::time_point silent = after(exchange.silence);
     for (bool ended = false; !ended;) {
       const bool pouring = input_.get() >= 0 && !left.empty();

@@ -31,6 +31,8 @@ struct Exchange {
   std::string_view input;                           // on its standard input
   bool input_ends = true;                           // behind it; otherwise the input stays open
   std::function<void(std::string_view)> on_output;  // each piece of its standard output as it comes; must not throw
+  // Each piece of its standard error as it comes, `err` stays empty; must not throw. Without it: into `err`.
+  std::function<void(std::string_view)> on_error = {};
   // It is killed (timed_out) when for so long it has neither taken any input nor written anything.
   std::chrono::milliseconds silence = std::chrono::hours(24);
   std::function<bool()> stop = {};  // asked a few times a second; true: it is killed (timed_out)

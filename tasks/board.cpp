@@ -1,14 +1,17 @@
 #include "tasks/board.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <string.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
 #include "base/document.h"
 #include "base/error.h"
+#include "base/one_line.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "tasks/temporary_program.h"
@@ -21,8 +24,44 @@ constexpr std::size_t most_output_bytes = std::size_t(1) << 33;
 constexpr int signal_base = 128;           // of a shell's exit codes
 constexpr int no_file = 97, no_room = 98;  // exit codes of our script
 
-std::string first_line(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
+// Why something did not happen, and whether asking again can help.
+struct Trouble {
+  std::string reason;
+  bool permanent = false;
+};
+
+// What OpenSSH's client says where asking again does not help, and what does.
+struct Refusal {
+  std::string_view said, remedy;
+};
+constexpr std::array refusals{
+    Refusal{"Can't open user config file", "ssh_config must name a file that exists, as seen from the YAML's folder"},
+    Refusal{"Bad configuration option", "correct that line"},
+    Refusal{"Bad owner or permissions on", "make that file yours alone: chmod 600"},
+    Refusal{": terminating, ", "correct that file"},
+    Refusal{"Host key verification failed",
+            "log in once by hand: ssh asks whether the key is the board's, or says "
+            "which line of known_hosts is of another one"},
+    Refusal{"Permission denied (",
+            "ssh must let you in without a question: ssh-copy-id, or IdentityFile in ssh_config"},
+    Refusal{"Too many authentication failures", "name the key in ssh_config: IdentityFile and IdentitiesOnly yes"},
+    Refusal{"Unable to negotiate with", "allow that algorithm in ssh_config"},
+    Refusal{"Name or service not known", "correct the name, or give its HostName in ssh_config"},
+};
+
+// Of what ssh wrote to its standard error before it ended by itself. Words that are not known are of a line that is
+// down, a board that boots.
+Trouble trouble_of_ssh(const std::string& err, int exit_code) {
+  for (const Refusal& refusal : refusals) {
+    for (const std::string_view line : base::split(err, '\n')) {
+      if (line.find(refusal.said) == std::string_view::npos) continue;
+      std::string said = base::one_line(line);
+      if (said.ends_with('.')) said.pop_back();
+      return {fmt::format("{}; {}", said, refusal.remedy), true};
+    }
+  }
+  const std::string said = base::one_line(err);
+  return {said.empty() ? fmt::format("ssh ended with exit code {}", exit_code) : said};
 }
 
 std::string shell_word(std::string_view word) {
@@ -71,10 +110,43 @@ done
                      fmt::arg("run", run), fmt::arg("no_file", no_file), fmt::arg("no_room", no_room));
 }
 
+// What `start` returns; its Failure with the remedy where a program cannot be started.
+template <class Start>
+auto started(Start start) {
+  try {
+    return start();
+  } catch (const base::Failure& failure) {
+    const std::string said = failure.what();
+    throw base::Failure(said.starts_with("cannot start ") ? said + "; install it, or correct its name" : said);
+  }
+}
+
 std::string ending(int code) {
   if (code > signal_base && code < signal_base + 65)
     return fmt::format("ended by signal {} ({})", code - signal_base, ::strsignal(code - signal_base));
   return fmt::format("ended with exit code {}", code);
+}
+
+// Of a program that ended before its first line: with an exit code or by an illegal instruction it will do so again.
+Trouble trouble_of_start(const Remote& remote, int code, const std::string& said) {
+  constexpr int not_executable = 126, not_found = 127;
+  const std::vector<std::string>& runner = remote.ssh.empty() ? remote.prefix : remote.runner;
+  const char* const place = remote.ssh.empty() ? "here" : "there";
+  std::string reason =
+      fmt::format("the program {} before its first line", code == 0 ? "ended without a word" : ending(code));
+  if (!said.empty()) reason += ": " + said;
+  if (code > signal_base && code != signal_base + SIGILL) return {reason};
+  std::string remedy = "is this the board's target? graft platform probe finds it out";
+  if (!runner.empty() && code == not_found)
+    remedy = fmt::format("install '{}' {}, or name another runner", runner[0], place);
+  else if (!runner.empty() && said.find("unable to find CPU model") != std::string::npos)
+    remedy = fmt::format("'{} -cpu help' lists those that it knows", runner[0]);
+  else if (!runner.empty())
+    remedy = fmt::format("try '{} PROGRAM' {} with any static executable", base::join(runner, " "), place);
+  else if (code == not_executable)
+    remedy =
+        fmt::format("programs must be allowed to run in {} (mounted noexec?), or give another folder", remote.folder);
+  return {fmt::format("{}; {}", reason, remedy), true};
 }
 
 // "performance governor, 45 C".
@@ -152,6 +224,7 @@ void AnswerReader::line(std::string_view text) {
 
 Board::Board(const Remote& remote, std::size_t which) : remote_(remote) {
   name_ = remote.ssh.empty() ? base::join(remote.prefix, " ") : remote.ssh.at(which);
+  if (name_.empty()) name_ = "this machine";
   if (!remote.ssh.empty()) remote_.ssh = {remote.ssh.at(which)};
 }
 
@@ -173,7 +246,7 @@ std::vector<std::string> Board::command(std::string_view script) const {
 void Board::open() {
   // It may have been lost while there was nothing to do.
   if (remote_.ssh.empty() || (session_ && session_->alive())) return;
-  session_ = std::make_unique<base::Dialogue>(command(script_of(remote_)));
+  session_ = started([&] { return std::make_unique<base::Dialogue>(command(script_of(remote_))); });
 }
 
 std::optional<base::Finished> Board::converse(std::string_view executable, base::Exchange exchange) {
@@ -183,7 +256,7 @@ std::optional<base::Finished> Board::converse(std::string_view executable, base:
     std::vector<std::string> words = remote_.prefix;
     words.push_back(file.path());
     exchange.done = {};
-    return base::run_process(words, exchange, deadline);
+    return started([&] { return base::run_process(words, exchange, deadline); });
   }
   open();
   const std::string input = fmt::format("{}\n{}", executable.size(), executable);
@@ -202,9 +275,19 @@ Delivery Board::run(std::string_view executable, int kernels, std::chrono::milli
   exchange.silence = silence;
   exchange.stop = stop;
   exchange.done = [&] { return reader.exit_code() >= 0 || reader.is_garbled(); };
+  std::string err;
+  exchange.on_error = [&](std::string_view piece) {
+    err.append(piece.substr(0, longest_line - std::min(longest_line, err.size())));
+  };
   const base::Finished finished = converse(executable, exchange).value_or(base::Finished{});
-  // The shell there ends behind a program that did not end well, too, but maybe not yet.
-  if (reader.is_garbled() || reader.exit_code() > 0) session_.reset();
+  if (reader.is_garbled() || reader.exit_code() > 0) {
+    // The shell there ends after a program that did not end well, too: what that one said may come after its exit code.
+    constexpr std::chrono::seconds last_words(2);
+    exchange.done = {};
+    exchange.silence = last_words;
+    if (session_ && !reader.is_garbled()) session_->exchange(exchange, last_words);
+    session_.reset();
+  }
 
   Delivery delivery;
   delivery.answered = reader.answered();
@@ -217,34 +300,45 @@ Delivery Board::run(std::string_view executable, int kernels, std::chrono::milli
     delivery.ended = true;
     delivery.exit_code = reader.exit_code();
   }
-  const std::string said = first_line(finished.err);
+  delivery.started = reader.has_begun();
+  reached_ = reached_ || delivery.started;
+  const std::string said = base::one_line(err);
+  Trouble trouble;
   if (reader.is_garbled()) {
     delivery.ended = false;
-    delivery.reason = "its answer is none of an executable of graft";
+    trouble.reason = "its answer is none of an executable of graft";
   } else if (finished.timed_out) {
-    delivery.reason = fmt::format("nothing was heard for {:g} s", double(silence.count()) * 1e-3);
+    trouble.reason = fmt::format("nothing was heard for {:g} s", double(silence.count()) * 1e-3);
   } else if (!delivery.ended && finished.exit_code == no_file) {
-    delivery.reason = fmt::format("no file can be made in {}{}", remote_.folder, said.empty() ? "" : ": " + said);
+    trouble = {fmt::format("no file can be made in {}{}; give a folder that exists and is yours to write",
+                           remote_.folder, said.empty() ? "" : ": " + said),
+               true};
   } else if (!delivery.ended && finished.exit_code == no_room) {
-    delivery.reason = fmt::format("no room for {} bytes in {}", executable.size(), remote_.folder);
+    trouble = {fmt::format("no room for {} bytes in {}; make room there, or give another folder", executable.size(),
+                           remote_.folder),
+               true};
   } else if (!delivery.ended) {
-    delivery.reason = said.empty() ? fmt::format("ssh ended with exit code {}", finished.exit_code) : said;
+    trouble = trouble_of_ssh(err, finished.exit_code);
+    if (reached_) trouble.permanent = false;  // one that boots may refuse for a while
+  } else if (!delivery.started) {
+    trouble = trouble_of_start(remote_, delivery.exit_code, said);
   } else if (delivery.answered < kernels) {
-    delivery.reason = delivery.exit_code == 0 ? "no answer on its standard output" : ending(delivery.exit_code);
-    if (!said.empty() && delivery.exit_code != 0) delivery.reason += ": " + said;
+    trouble.reason = delivery.exit_code == 0 ? "no answer on its standard output" : ending(delivery.exit_code);
+    if (!said.empty() && delivery.exit_code != 0) trouble.reason += ": " + said;
   }
+  delivery.reason = std::move(trouble.reason);
+  delivery.permanent = trouble.permanent;
   return delivery;
 }
 
 std::string Board::shell(const std::string& script, std::chrono::milliseconds deadline) const {
-  const base::Finished finished = base::run_process(command(script), deadline);
+  const std::vector<std::string> words =
+      remote_.ssh.empty() ? std::vector<std::string>{"sh", "-c", script} : command(script);
+  const base::Finished finished = started([&] { return base::run_process(words, deadline); });
   if (finished.timed_out)
     throw base::Failure(fmt::format("{}: no answer within {:g} s", name_, double(deadline.count()) * 1e-3));
   if (finished.exit_code != 0)
-    throw base::Failure(fmt::format("{}: {}", name_,
-                                    finished.err.empty()
-                                        ? fmt::format("ssh ended with exit code {}", finished.exit_code)
-                                        : first_line(finished.err)));
+    throw base::Failure(fmt::format("{}: {}", name_, trouble_of_ssh(finished.err, finished.exit_code).reason));
   return finished.out;
 }
 

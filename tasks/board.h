@@ -36,8 +36,9 @@ class AnswerReader {
   // none of its own is, too.
   void read(std::string_view piece);
 
-  int began_kernel() const { return began_; }          // the last one that began; -1
-  int answered() const { return answered_; }           // so many have ended
+  bool has_begun() const { return stage_ != Stage::greetings; }  // the executable's first line was heard
+  int began_kernel() const { return began_; }                    // the last one that began; -1
+  int answered() const { return answered_; }                     // so many have ended
   int exit_code() const { return exit_code_; }         // as the board's shell tells it at the end; -1: it did not
   const std::string& state() const { return state_; }  // what the board said of itself; ""
   bool is_garbled() const { return stage_ == Stage::garbled; }
@@ -59,11 +60,15 @@ class AnswerReader {
 // One execution.
 struct Delivery {
   int answered = 0;
-  int began = -1;      // the last kernel that began
-  bool ended = false;  // the program itself came to an end, of which we know how:
-  int exit_code = 0;   // 128 + signal where one ended it
-  std::string reason;  // why it is over too early, in words; empty when all is well
-  std::string state;   // "performance governor, 45 C": what the board said of itself before, where it could be read
+  bool started = false;  // the executable's first line was heard
+  int began = -1;        // the last kernel that began
+  bool ended = false;    // the program itself came to an end, of which we know how:
+  int exit_code = 0;     // 128 + signal where one ended it
+  std::string reason;    // why it is over too early, one line; empty when all is well
+  // Asking again cannot help (a missing file of ssh's configuration, an unknown host key, a refused key, a folder that
+  // is missing or full, a runner that does not start): `reason` ends with what does.
+  bool permanent = false;
+  std::string state;  // "performance governor, 45 C": what the board said of itself before, where it could be read
 };
 
 // The destination `ssh[which]`, or the command prefix. The connection for executables stays until the object's end; a
@@ -79,7 +84,8 @@ class Board {
   // sign of life; `stop` is asked now and then whether to end it. Throws Failure when the command cannot be started.
   Delivery run(std::string_view executable, int kernels, std::chrono::milliseconds silence,
                const std::function<void(Answer)>& on_answer, const std::function<bool()>& stop = {});
-  // What a POSIX shell script writes there, over a connection of its own. Failure with what ssh said.
+  // What a POSIX shell script writes there, over a connection of its own; on this machine for a command prefix. Failure
+  // with what ssh said, and the remedy where one is known.
   std::string shell(const std::string& script, std::chrono::milliseconds deadline) const;
 
  private:
@@ -89,6 +95,7 @@ class Board {
 
   Remote remote_;
   std::string name_;
+  bool reached_ = false;  // once
   std::unique_ptr<base::Dialogue> session_;
 };
 

@@ -291,7 +291,7 @@ Platform changed_platform(const Catalogued& known, const std::string& id, std::s
   return parse_platform(document.to_pretty_json(), id);
 }
 
-Remote remote_from(const Document& document) {
+Remote remote_from(const Document& document, const std::filesystem::path& file) {
   Remote remote;
   if (const Document* prefix = document.find("prefix")) {
     document.only_keys({"prefix"});
@@ -307,7 +307,8 @@ Remote remote_from(const Document& document) {
   for (const std::string& destination : remote.ssh)
     if (destination.empty() || destination[0] == '-')
       throw UserError(ssh.place(), fmt::format("'{}' is no destination of ssh; give HOST or USER@HOST", destination));
-  if (const Document* config = document.find("ssh_config")) remote.ssh_config = config->as_string();
+  if (const Document* config = document.find("ssh_config"); config != nullptr && !config->as_string().empty())
+    remote.ssh_config = file.parent_path() / config->as_string();
   if (const Document* runner = document.find("runner")) remote.runner = command_from(*runner);
   if (const Document* folder = document.find("folder")) remote.folder = folder->as_string();
   const auto integer = [&](const char* key, std::int64_t& value, std::int64_t least, std::int64_t greatest) {
@@ -350,7 +351,7 @@ Platform unchecked_platform(const std::string& yaml, const std::string& file) {
   if (native != nullptr) {
     platform.how = native_from(*native, target, platform.target);
   } else if (remote != nullptr) {
-    platform.how = remote_from(*remote);
+    platform.how = remote_from(*remote, file);
   } else {
     platform.how = modelled_from(*modelled, target, platform.target);
   }
@@ -364,9 +365,16 @@ void check_profile(const Profile& profile, const codegen::Target& target,
   for (const Field& field : profile_fields) {
     if (std::holds_alternative<bool Profile::*>(field.member) || !applies(field, target, profile)) continue;
     const double value = std::visit([&](auto member) { return double(profile.*member); }, field.member);
-    if (!(value >= field.least && value <= field.greatest))
-      throw UserError(place(field.key),
-                      fmt::format("{} must be {:g} to {:g}, got {:g}", field.key, field.least, field.greatest, value));
+    if (!(value >= field.least && value <= field.greatest)) {
+      const bool of_a_level = field.given == Field::with_l2 || field.given == Field::with_l3;
+      throw UserError(
+          place(field.key),
+          fmt::format("{} must be {:g} to {:g}, got {:g}{}", field.key, field.least, field.greatest, value,
+                      of_a_level && value == 0 ? fmt::format("; where there is no such cache, leave out all "
+                                                             "keys that begin with {}, in the target, too",
+                                                             field.key.substr(0, 3))
+                                               : ""));
+    }
   }
   const auto power_of_two = [&](std::string_view key, std::int64_t value, std::int64_t least) {
     if (value < least || !std::has_single_bit(std::uint64_t(value)))

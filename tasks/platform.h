@@ -20,7 +20,7 @@ struct Remote {
   std::vector<std::string>
       prefix;  // {"qemu-riscv64", "-cpu", "..."}: gets the executable's path (no word: run as it is); or:
   std::vector<std::string> ssh;     // destinations as ssh takes them: equal boards, all measured on at the same time
-  std::string ssh_config;           // a file for ssh -F; "": the user's own
+  std::string ssh_config;           // a file for ssh -F, in a YAML as seen from its folder; "": the user's own
   std::vector<std::string> runner;  // what runs the executable on a board; none: the board itself
   std::string folder = "/tmp";      // on a board, where executables lie while they run
   std::int64_t core = -1;           // of a board, which they are kept on where there is a taskset; -1: any

@@ -1,15 +1,19 @@
 #include "tasks/probe.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
+#include <bit>
 #include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/document.h"
 #include "base/error.h"
+#include "base/one_line.h"
 #include "base/text.h"
 #include "codegen/machine/cpuinfo.h"
 #include "tasks/board.h"
@@ -32,6 +36,10 @@ done
 echo "cpuinfo="
 cat /proc/cpuinfo
 )sh";
+
+std::string architecture(const codegen::Target& target) {
+  return target.triple.substr(0, target.triple.find('-'));
+}
 
 std::optional<std::int64_t> number(std::string_view text) {
   std::int64_t value = 0;
@@ -80,26 +88,54 @@ void read_caches(const std::vector<std::string>& caches, codegen::Target& target
   }
 }
 
-// Of RVV and SVE, in bits; 0: has none.
+// What the program of codegen/machine/cpuinfo.h met: bits of its longest vectors, 0 where there are none.
 std::int64_t vector_bits(Board& board, const codegen::Target& target) {
-  const auto program = codegen::vector_length_program(target);
-  if (!program) return target.vector_bits;
-  const Delivery delivery = board.run(*program, 0, patience, [](const Answer&) {});
-  if (!delivery.ended) throw base::Failure(fmt::format("{}: {}", board.name(), delivery.reason));
-  constexpr int illegal_instruction = 128 + 4, longest = 256;
-  if (delivery.exit_code == illegal_instruction) return 0;
-  return 8 * (delivery.exit_code == 0 ? longest : delivery.exit_code);
+  const auto program = codegen::probe_program(target);
+  if (!program) throw base::Failure(program.reason().text);
+  const Delivery delivery = board.run(*program, 1, patience, [](const Answer&) {});
+  if (!delivery.ended || !delivery.started) throw base::Failure(fmt::format("{}: {}", board.name(), delivery.reason));
+  constexpr int illegal_instruction = 128 + SIGILL, longest = 256;
+  if (delivery.exit_code == illegal_instruction && delivery.began == 0) return 0;
+  const std::int64_t bits = 8 * (delivery.exit_code == 0 ? longest : delivery.exit_code);
+  if (delivery.began < 0 || !std::has_single_bit(std::uint64_t(bits)))
+    throw base::Failure(fmt::format("{}: the base instructions of {} do not run there: {}", board.name(),
+                                    architecture(target), delivery.reason));
+  return bits;
 }
 
-// What a comment may hold of what a board says.
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  return text.substr(0, 200);
+// Code for long vectors is for machines whose vectors are that long; where there are none it is scalar.
+std::string seen(Board& board, codegen::Target& target) {
+  const std::string machine = architecture(target);
+  const std::int64_t bits = vector_bits(board, target);
+  if (machine == "riscv64") {
+    std::vector<std::string> features;
+    for (const std::string_view feature : base::split(target.features, ','))
+      if (bits > 0 || !(feature.starts_with("+v") || feature.starts_with("+zv"))) features.emplace_back(feature);
+    if (bits > 0 && target.vector_bits == 0) features.emplace_back("+v");
+    if (bits > 128) features.push_back(fmt::format("+zvl{}b", bits));
+    target.features = base::join(features, ",");
+    target.vector_bits = bits;
+    return bits > 0 ? fmt::format("riscv64 with RVV 1.0 of {} bits", bits) : "riscv64 without RVV 1.0";
+  }
+  if (machine == "aarch64") {
+    if (bits == 0) return "aarch64 with ASIMD of 128 bits, without SVE";
+    target.features += target.features.empty() ? "+sve" : ",+sve";
+    target.vector_bits = bits;
+    return fmt::format("aarch64 with SVE of {} bits", bits);
+  }
+  if (bits != target.vector_bits)
+    throw base::Failure(
+        fmt::format("{}: the vectors of {} bits of {} do not run there", board.name(), target.vector_bits, target.cpu));
+  return fmt::format("{} ({}) with vectors of {} bits", machine, target.cpu, bits);
 }
 
 std::string scalar(const std::string& text) {
   return base::Document(text).to_json();  // JSON scalars are YAML scalars
+}
+
+// What runs programs, there or here.
+const std::vector<std::string>& command_of(const Remote& remote) {
+  return remote.ssh.empty() ? remote.prefix : remote.runner;
 }
 
 std::string list(const std::vector<std::string>& words) {
@@ -110,11 +146,11 @@ std::string list(const std::vector<std::string>& words) {
 
 }  // namespace
 
-std::string probed(const Remote& remote) {
+Probed probed(const Remote& remote) {
   Board board(remote, 0);
   Told told = told_by(board.shell(script, patience));
   if (remote.is_emulated()) {
-    const std::string program = std::filesystem::path(remote.runner[0]).filename();
+    const std::string program = std::filesystem::path(command_of(remote)[0]).filename();
     told = {.machine = program.substr(program.find('-') + 1),
             .system = told.system,
             .governor = "",
@@ -127,37 +163,39 @@ std::string probed(const Remote& remote) {
   codegen::Target target = codegen::target_of_cpuinfo(told.machine, told.cpuinfo);
   target.cores = told.cores.value_or(1);
   read_caches(told.caches, target);
-  // Code for long vectors is for machines whose vectors are that long; where there are none it is scalar.
-  const bool is_riscv = told.machine == "riscv64";
-  const std::int64_t bits = vector_bits(board, target);
-  if (bits > 0 && is_riscv) {
-    if (target.vector_bits == 0) target.features += ",+v";
-    target.vector_bits = bits;
-    if (bits > 128) target.features += fmt::format(",+zvl{}b", bits);
-  } else if (is_riscv) {
-    target.vector_bits = 0;
-  } else if (bits > 0 && told.machine == "aarch64") {
-    target.features += target.features.empty() ? "+sve" : ",+sve";
-    target.vector_bits = bits;
-  }
+  const std::string saw = seen(board, target);
 
-  const std::string& destination = remote.ssh[0];
-  const std::string host = destination.substr(destination.find('@') + 1);
-  std::string yaml = fmt::format("# Probed: {}", one_line(told.system));
+  std::string yaml = fmt::format("# Probed: {}", base::one_line(told.system));
   if (told.kilohertz) yaml += fmt::format(", {:.2f} GHz at most", double(*told.kilohertz) * 1e-6);
-  if (!told.governor.empty()) yaml += fmt::format(", {} governor", one_line(told.governor));
-  yaml += fmt::format("\nname: {}\ndescription: {}\ntarget:\n", scalar("ssh:" + host),
-                      scalar(fmt::format("{} at {}{}", told.machine, destination,
-                                         remote.runner.empty() ? "" : " under " + remote.runner[0])));
+  if (!told.governor.empty()) yaml += fmt::format(", {} governor", base::one_line(told.governor));
+  yaml += fmt::format("\n# A program ran there: {}", saw);
+  const std::string where = remote.ssh.empty() ? "here" : remote.ssh[0];
+  const std::string name = remote.ssh.empty() ? "here:" + told.machine : "ssh:" + where.substr(where.find('@') + 1);
+  const std::string runner = command_of(remote).empty() ? "" : ", under " + command_of(remote)[0];
+  yaml += fmt::format("\nname: {}\ndescription: {}\ntarget:\n", scalar(name),
+                      scalar(fmt::format("{} {}{}{}", told.machine, remote.ssh.empty() ? "" : "at ", where, runner)));
   const base::Document fields = codegen::to_document(target);
   for (const auto& [key, value] : fields.as_map()) yaml += fmt::format("  {}: {}\n", key, value.to_json());
-  yaml += fmt::format("remote:\n  ssh: {}\n", scalar(destination));
-  if (!remote.ssh_config.empty()) yaml += fmt::format("  ssh_config: {}\n", scalar(remote.ssh_config));
-  if (!remote.runner.empty()) yaml += fmt::format("  runner: {}\n", list(remote.runner));
-  if (remote.folder != "/tmp") yaml += fmt::format("  folder: {}\n", scalar(remote.folder));
-  if (remote.core >= 0) yaml += fmt::format("  core: {}\n", remote.core);
+  yaml += "remote:\n";
+  if (remote.ssh.empty()) {
+    yaml += fmt::format("  prefix: {}\n", list(remote.prefix));
+  } else {
+    yaml += fmt::format("  ssh: {}\n", scalar(where));
+    // Wherever the YAML will be.
+    if (!remote.ssh_config.empty())
+      yaml += fmt::format("  ssh_config: {}\n", scalar(std::filesystem::absolute(remote.ssh_config).string()));
+    if (!remote.runner.empty()) yaml += fmt::format("  runner: {}\n", list(remote.runner));
+    if (remote.folder != "/tmp") yaml += fmt::format("  folder: {}\n", scalar(remote.folder));
+    if (remote.core >= 0) yaml += fmt::format("  core: {}\n", remote.core);
+  }
   parse_platform(yaml, "the probed platform");  // what is written can be read
-  return yaml;
+  return {std::move(yaml), saw};
+}
+
+Probed probed_here() {
+  Platform native = platform_named("native");
+  Board board(Remote{}, 0);
+  return {std::move(native.yaml), seen(board, native.target)};
 }
 
 }  // namespace graft::tasks

@@ -267,7 +267,7 @@ class Crew {
                                                            delivery->reason)));
         continue;
       }
-      if (++tries >= remote_.attempts) return delivery->reason;
+      if (delivery->permanent || ++tries >= remote_.attempts) return delivery->reason;
       {
         std::unique_lock lock(mutex_);
         notes_.push_back(fmt::format("{}: {}; again in {:g} s", board.name(), delivery->reason, wait_seconds));

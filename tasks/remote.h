@@ -46,10 +46,10 @@ datasets::Measurement run_under(const std::vector<std::string>& prefix, const co
 // Candidates of one workload go out together, four and later eight at a time; boards of a list work on different ones
 // at the same time, each on one. A program that crashes or hangs ends its executable: it has its status, the others go
 // out again. A wrong result or a crash counts only of the first program of its executable: of others it may be the work
-// of one before them, and they run alone once more. A board that does not answer, drops out in the middle or has no
-// room is asked again after retry_seconds, twice as long each time, with what has no result yet; a program during which
-// it was lost twice is `crashed`. After `attempts` without any result measure() throws Failure, unless another board is
-// left.
+// of one before them, and they run alone once more. A board that does not answer or drops out in the middle is asked
+// again after retry_seconds, twice as long each time, with what has no result yet; a program during which it was lost
+// twice is `crashed`. After `attempts` without any result, or at once where asking again cannot help
+// (Delivery::permanent), measure() throws Failure, unless another board is left.
 // UserError for settings with less than one repetition or no time.
 std::unique_ptr<Measurer> make_remote_measurer(const Platform& platform, const MeasureSettings& settings);
 

@@ -52,9 +52,18 @@ Target target_from(const base::Document& document) {
   target.vector_registers = number(document.at("vector_registers"), "vector_registers", registers_bounds);
   target.cores = optional_number(document, "cores", cores_bounds).value_or(1);
   target.threads = optional_number(document, "threads", {1, target.cores}).value_or(1);
-  target.l1_bytes = optional_number(document, "l1_bytes", cache_bounds);
-  target.l2_bytes = optional_number(document, "l2_bytes", cache_bounds);
-  target.l3_bytes = optional_number(document, "l3_bytes", cache_bounds);
+  const auto cache_bytes = [&](std::string_view key) {
+    const base::Document* const value = document.find(key);
+    if (value != nullptr && value->as_integer() == 0)
+      throw base::UserError(value->place(),
+                            fmt::format("{0} must be at least 1, got 0; leave {0} out where there is no such cache, or "
+                                        "where its size is unknown",
+                                        key));
+    return optional_number(document, key, cache_bounds);
+  };
+  target.l1_bytes = cache_bytes("l1_bytes");
+  target.l2_bytes = cache_bytes("l2_bytes");
+  target.l3_bytes = cache_bytes("l3_bytes");
   target.line_bytes = optional_number(document, "line_bytes", line_bounds);
   return target;
 }

@@ -108,14 +108,44 @@ Target target_of_cpuinfo(const std::string& machine, const std::string& cpuinfo)
   return target;
 }
 
-base::Result<std::string> vector_length_program(const Target& target) {
+base::Result<std::string> probe_program(const Target& target) {
+  // Both lines have 12 bytes.
+  const std::string lines = "first: .ascii \"{\\\"graft\\\":1}\\n\"\nsecond: .ascii \"{\\\"begin\\\":0}\\n\"\n";
   switch (llvm::Triple(target.triple).getArch()) {
-    case llvm::Triple::riscv64:
-      return assembled(target, "csrr a0, 0xc22\nli a7, 93\necall\n");
-    case llvm::Triple::aarch64:
-      return assembled(target, ".arch_extension sve\ncntb x0\nmov x8, #93\nsvc #0\n");
+    case llvm::Triple::riscv64: {
+      const auto write = [](const char* line) {
+        return fmt::format("li a7, 64\nli a0, 1\nlla a1, {}\nli a2, 12\necall\n", line);
+      };
+      return assembled(target, ".option arch, rv64gc\n" + write("first") +
+                                   "mul a0, a0, a0\nfcvt.d.l fa0, a0\nfmadd.d fa0, fa0, fa0, fa0\naddi sp, sp, -16\n"
+                                   "amoadd.w a0, a0, (sp)\nc.nop\n" +
+                                   write("second") +
+                                   ".option arch, +v\ncsrr a0, vlenb\nvsetivli zero, 4, e32, m1, ta, ma\n"
+                                   "vadd.vv v8, v8, v8\nli a7, 93\necall\n" +
+                                   lines);
+    }
+    case llvm::Triple::aarch64: {
+      const auto write = [](const char* line) {
+        return fmt::format("mov x8, #64\nmov x0, #1\nadr x1, {}\nmov x2, #12\nsvc #0\n", line);
+      };
+      return assembled(target, write("first") + "fmla v0.4s, v0.4s, v0.4s\n" + write("second") +
+                                   ".arch_extension sve\ncntb x0\nmov x8, #93\nsvc #0\n" + lines);
+    }
+    case llvm::Triple::x86_64: {
+      const auto write = [](const char* line) {
+        return fmt::format("movl $1, %eax\nmovl $1, %edi\nleaq {}(%rip), %rsi\nmovl $12, %edx\nsyscall\n", line);
+      };
+      const char* const longest =
+          target.vector_bits == 512   ? "vpaddb %zmm1, %zmm1, %zmm1\nvfmadd231ps %zmm1, %zmm1, %zmm1\n"
+          : target.vector_bits == 256 ? "vpaddb %ymm1, %ymm1, %ymm1\nvfmadd231ps %ymm1, %ymm1, %ymm1\n"
+          : target.cpu == "x86-64"    ? ""
+                                      : "pcmpgtq %xmm1, %xmm1\n";
+      return assembled(target, write("first") + "addpd %xmm1, %xmm1\n" + write("second") + longest +
+                                   fmt::format("movl $60, %eax\nmovl ${}, %edi\nsyscall\n", target.vector_bits / 8) +
+                                   lines);
+    }
     default:
-      return base::Reason{fmt::format("vectors of {} have one length", target.triple)};
+      return base::Reason{fmt::format("graft makes no programs for boards of {}", target.triple)};
   }
 }
 

@@ -9,13 +9,15 @@
 namespace graft::codegen {
 
 // Triple, cpu, features, vector bits and registers, from `uname -m` and the text of /proc/cpuinfo (may be empty: then
-// the least that the architecture has). RVV and SVE have their least length, 128 bits: see vector_length_program.
+// the least that the architecture has). RVV and SVE have their least length, 128 bits: see probe_program.
 // UserError for an architecture other than x86_64, aarch64 and riscv64.
 Target target_of_cpuinfo(const std::string& machine, const std::string& cpuinfo);
 
-// A static executable for the target, whose architecture is riscv64 or aarch64, that leaves with the bytes of a vector
-// register (RVV's vlenb, SVE's cntb) as its exit code, 0 meaning 256; a machine without such vectors ends it by SIGILL.
-// A Reason for other architectures.
-base::Result<std::string> vector_length_program(const Target& target);
+// A static executable that finds out what a machine really runs. It writes {"graft":1} as its first line, executes what
+// every program of ours may have in it (riscv64: rv64gc; aarch64: ASIMD; x86_64: SSE2), writes {"begin":0}, executes an
+// instruction or two of the longest vectors (RVV 1.0; SVE; for x86_64 what the target's vector_bits stand for: SSE4.2,
+// AVX2 with FMA, AVX-512 with BW), and leaves with the bytes of such a vector as its exit code, 0 meaning 256. A
+// machine that lacks the instructions ends it by SIGILL. A Reason for other architectures.
+base::Result<std::string> probe_program(const Target& target);
 
 }  // namespace graft::codegen

@@ -70,7 +70,9 @@ TEST(Target, refuses_keys_and_values_that_do_not_fit) {
   EXPECT_TRUE(contains(refusal_of("vector_bits: 128", "vector_bits: -1"), "vector_bits must be 0 to 65536, got -1"));
   EXPECT_TRUE(contains(refusal_of("cores: 4", "cores: 0"), "cores must be 1 to 65536, got 0"));
   EXPECT_TRUE(contains(refusal_of("cores: 4", "cores: 4\nthreads: 5"), "threads must be 1 to 4, got 5"));
-  EXPECT_TRUE(contains(refusal_of("l1_bytes: 32768", "l1_bytes: 0"), "l1_bytes must be 1 to"));
+  EXPECT_TRUE(contains(refusal_of("l1_bytes: 32768", "l1_bytes: 0"),
+                       "l1_bytes must be at least 1, got 0; leave l1_bytes out where"));
+  EXPECT_TRUE(contains(refusal_of("l1_bytes: 32768", "l1_bytes: -1"), "l1_bytes must be 1 to"));
   EXPECT_TRUE(contains(refusal_of("cores: 4", "cores: many"), "expected an integer, got 'many'"));
   EXPECT_TRUE(contains(refusal_of("cpu: sifive-p450", "cpu: \"\""), "cpu must not be empty"));
 }

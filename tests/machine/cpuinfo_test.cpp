@@ -1,12 +1,14 @@
 #include "codegen/machine/cpuinfo.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "base/process.h"
+#include "codegen/machine/compile.h"
+#include "tests/base/support.h"
 
 namespace graft::codegen {
 namespace {
@@ -40,27 +42,56 @@ TEST(Cpuinfo, ReadsArmAndX86) {
 
 TEST(Cpuinfo, RefusesOtherArchitectures) {
   EXPECT_THROW(target_of_cpuinfo("sparc64", ""), base::UserError);
-  EXPECT_FALSE(vector_length_program(target_of_cpuinfo("x86_64", "")).ok());
+  Target other = target_of_cpuinfo("x86_64", "");
+  other.triple = "powerpc64le-unknown-linux-gnu";
+  other.cpu = "pwr9";
+  EXPECT_FALSE(probe_program(other).ok());
 }
 
-int exit_code_of(const std::vector<std::string>& qemu, const std::string& machine) {
-  const auto program = vector_length_program(target_of_cpuinfo(machine, ""));
-  if (!program) return -1;
-  const auto path = std::filesystem::temp_directory_path() / ("graft-vectors-" + std::to_string(getpid()));
+struct Met {
+  std::string out;
+  int code;
+  bool operator==(const Met&) const = default;
+};
+std::ostream& operator<<(std::ostream& stream, const Met& met) {
+  return stream << met.code << " after " << met.out;
+}
+
+// What the program says under a command, and how it ends.
+Met met(const std::vector<std::string>& prefix, const Target& target) {
+  const auto program = probe_program(target);
+  if (!program) return {program.reason().text, -1};
+  const base::Folder folder;
+  const auto path = folder / "program";
   std::ofstream(path, std::ios::binary) << *program;
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  std::vector<std::string> command = qemu;
+  std::vector<std::string> command = prefix;
   command.push_back(path.string());
   const base::Finished finished = base::run_process(command, std::chrono::seconds(20));
-  std::filesystem::remove(path);
-  return finished.signal != 0 ? 128 + finished.signal : finished.exit_code;
+  return {finished.out, finished.signal != 0 ? 128 + finished.signal : finished.exit_code};
 }
+
+const std::string started = "{\"graft\":1}\n", went_on = started + "{\"begin\":0}\n";
 
 TEST(Cpuinfo, TheLengthOfVectorsIsAskedOfTheMachine) {
   if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
-  EXPECT_EQ(exit_code_of({"qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=512"}, "riscv64"), 64);
-  EXPECT_EQ(exit_code_of({"qemu-riscv64", "-cpu", "rv64,v=false"}, "riscv64"), 128 + 4);
-  EXPECT_EQ(exit_code_of({"qemu-aarch64", "-cpu", "max,sve512=on"}, "aarch64"), 64);
+  const Target riscv = target_of_cpuinfo("riscv64", ""), arm = target_of_cpuinfo("aarch64", "");
+  EXPECT_EQ(met({"qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=512"}, riscv), Met({went_on, 64}));
+  EXPECT_EQ(met({"qemu-riscv64", "-cpu", "rv64,v=false"}, riscv), Met({went_on, 128 + SIGILL}));
+  EXPECT_EQ(met({"qemu-riscv64", "-cpu", "rv64,d=false,f=false"}, riscv), Met({started, 128 + SIGILL}));
+  EXPECT_EQ(met({"qemu-aarch64", "-cpu", "max,sve512=on"}, arm), Met({went_on, 64}));
+  EXPECT_EQ(met({"qemu-aarch64", "-cpu", "cortex-a72"}, arm), Met({went_on, 128 + SIGILL}));
+}
+
+TEST(Cpuinfo, TheVectorsOfThisHostRun) {
+  const Target host = host_target();
+  if (!host.triple.starts_with("x86_64")) GTEST_SKIP() << "not for " << host.triple;
+  EXPECT_EQ(met({}, host), Met({went_on, int(host.vector_bits / 8)}));
+  if (std::system("qemu-x86_64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-x86_64 is not installed";
+  const std::string v3 = "flags : sse4_2 ssse3 popcnt cx16 avx2 fma bmi2 f16c movbe";
+  EXPECT_EQ(met({"qemu-x86_64", "-cpu", "Nehalem"}, target_of_cpuinfo("x86_64", v3)), Met({went_on, 128 + SIGILL}));
+  EXPECT_EQ(met({"qemu-x86_64", "-cpu", "Nehalem"}, target_of_cpuinfo("x86_64", "flags : sse4_2 ssse3 popcnt cx16")),
+            Met({went_on, 16}));
 }
 
 }  // namespace

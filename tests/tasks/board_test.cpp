@@ -6,10 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
+#include <functional>
 #include <thread>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/one_line.h"
+#include "codegen/machine/cpuinfo.h"
 #include "tasks/measurer.h"
 #include "tasks/probe.h"
 #include "tasks/remote.h"
@@ -279,8 +283,9 @@ TEST(Board, AFullDiskIsSaid) {
   const Sshd sshd("ForceCommand ulimit -f 8; eval \"$SSH_ORIGINAL_COMMAND\"\n");
   if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
   Notes notes;
-  const auto measurer = make_measurer(platform_of(sshd, "  attempts: 2\n"), quick());
+  const auto measurer = make_measurer(platform_of(sshd), quick());
   expect_contains(message_of<base::Failure>([&] { measured(*measurer, tilings(), notes); }), "no room for ");
+  for (const std::string& line : notes.lines) EXPECT_EQ(line.find("again in"), std::string::npos) << line;
   EXPECT_TRUE(sshd.leftovers().empty());
 }
 
@@ -307,6 +312,77 @@ TEST(Board, AnswersScripts) {
   EXPECT_THROW(board.shell("exit 3", std::chrono::seconds(20)), base::Failure);
 }
 
+// What cannot get better ends with the first failure, in one line that says what helps.
+TEST(Board, WhatCannotGetBetterIsNotAskedAgain) {
+  const Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  const Folder folder;
+  const auto config = [&](const std::string& name, const std::string& from, const std::string& to) {
+    std::string text = base::read_file(sshd.config());
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    base::replace_file(folder / name, text);
+    return (folder / name).string();
+  };
+  std::vector<codegen::Candidate> batch = tilings();
+  batch.resize(1);
+  const auto refused = [&](const std::string& what, const std::function<void(Remote&)>& change) {
+    SCOPED_TRACE(what);
+    Platform platform = platform_of(sshd, "  attempts: 100\n");
+    change(std::get<Remote>(platform.how));
+    Notes notes;
+    const std::string message =
+        message_of<base::Failure>([&] { measured(*make_measurer(platform, quick()), batch, notes); });
+    for (const std::string& line : notes.lines) EXPECT_EQ(line.find("again in"), std::string::npos) << line;
+    EXPECT_EQ(message, base::one_line(message, std::string::npos));
+    EXPECT_LT(message.size(), 500u) << message;
+    return message;
+  };
+  const std::string missing = refused("config", [](Remote& r) { r.ssh_config = "/no/such/config"; });
+  expect_contains(missing, "Can't open user config file /no/such/config: No such file or directory; ssh_config must");
+  const std::string bad = config("bad", "IdentitiesOnly yes", "IdentitiesOlny yes");
+  expect_contains(refused("option", [&](Remote& r) { r.ssh_config = bad; }),
+                  "Bad configuration option: identitiesolny");
+  const std::string strict = config("strict", "StrictHostKeyChecking no", "StrictHostKeyChecking yes");
+  expect_contains(refused("host key", [&](Remote& r) { r.ssh_config = strict; }),
+                  "Host key verification failed; log in once by hand");
+  const std::string keyless = config("keyless", "IdentityFile ", "IdentityFile /no/such");
+  expect_contains(refused("key", [&](Remote& r) { r.ssh_config = keyless; }),
+                  "); ssh must let you in without a question");
+  expect_contains(refused("folder", [](Remote& r) { r.folder = "/no/such/folder"; }),
+                  "no file can be made in /no/such/folder");
+  expect_contains(refused("runner", [](Remote& r) { r.runner = {"no-such-program"}; }),
+                  "install 'no-such-program' there");
+  expect_contains(refused("words",
+                          [](Remote& r) {
+                            r.runner = {"sh", "-c", "printf '\\033[1mone\\ntwo' >&2; exit 3"};
+                          }),
+                  "ended with exit code 3 before its first line: one; two; try");
+  if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
+  const auto unknown = [](Remote& r) { r.runner = {"qemu-riscv64", "-cpu", "max"}; };
+  expect_contains(refused("cpu", unknown), "unable to find CPU model 'max'; 'qemu-riscv64 -cpu help' lists");
+}
+
+// One that was there before may refuse while it boots.
+TEST(Board, OneThatRefusesAfterItWasThereIsAskedAgain) {
+  Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  Board board(std::get<Remote>(platform_of(sshd).how), 0);
+  const auto program = codegen::probe_program(codegen::host_target());
+  ASSERT_TRUE(program.ok());
+  const auto run = [&] { return board.run(*program, 1, std::chrono::seconds(20), [](const Answer&) {}); };
+  EXPECT_TRUE(run().started);
+  const std::string key = sshd.folder() + "/../user.pub";
+  std::filesystem::rename(key, key + ".away");
+  const Delivery refused = run();
+  EXPECT_FALSE(refused.started);
+  EXPECT_FALSE(refused.permanent);
+  expect_contains(refused.reason, "Permission denied (");
+  std::filesystem::rename(key + ".away", key);
+  EXPECT_TRUE(run().started);
+}
+
 TEST(Board, IsProbed) {
   const Sshd sshd;
   if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
@@ -314,7 +390,9 @@ TEST(Board, IsProbed) {
   remote.ssh = {"board"};
   remote.ssh_config = sshd.config();
   remote.folder = sshd.folder();
-  const Platform same = parse_platform(probed(remote), "probed");
+  const Probed host = probed(remote);
+  const Platform same = parse_platform(host.yaml, "probed");
+  expect_contains(host.saw, fmt::format("{} bits", codegen::host_target().vector_bits));
   EXPECT_EQ(same.name, "ssh:board");
   EXPECT_EQ(source_of(same), "remote");
   EXPECT_EQ(same.target.cores, codegen::host_target().cores);
@@ -327,7 +405,9 @@ TEST(Board, IsProbed) {
 
   if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
   remote.runner = {"qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256"};
-  const Platform riscv = parse_platform(probed(remote), "probed");
+  const Probed emulated = probed(remote);
+  EXPECT_EQ(emulated.saw, "riscv64 with RVV 1.0 of 256 bits");
+  const Platform riscv = parse_platform(emulated.yaml, "probed");
   EXPECT_EQ(source_of(riscv), "emulated");
   EXPECT_EQ(riscv.target.triple, "riscv64-unknown-linux-gnu");
   EXPECT_EQ(riscv.target.vector_bits, 256);
@@ -340,6 +420,44 @@ TEST(Board, OneThatDoesNotAnswerIsNotProbed) {
   remote.ssh = {"board"};
   remote.ssh_config = "/dev/null";
   EXPECT_THROW(probed(remote), base::Failure);
+}
+
+TEST(Board, OneWhereNoProgramRunsIsNotProbed) {
+  const Sshd sshd;
+  if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
+  const auto refused = [&](const std::vector<std::string>& runner, const std::string& folder) {
+    Remote remote;
+    remote.ssh = {"board"};
+    remote.ssh_config = sshd.config();
+    remote.folder = folder;
+    remote.runner = runner;
+    return message_of<base::Failure>([&] { probed(remote); });
+  };
+  expect_contains(refused({"no-such-program"}, sshd.folder()), "install 'no-such-program' there");
+  expect_contains(refused({"true"}, sshd.folder()), "ended without a word before its first line");
+  expect_contains(refused({}, "/no/such/folder"), "give a folder that exists");
+  if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
+  expect_contains(refused({"qemu-riscv64", "-cpu", "max"}, sshd.folder()), "unable to find CPU model 'max'");
+}
+
+// On this machine, without a board.
+TEST(Probe, ARunnerHereAndThisMachine) {
+  EXPECT_EQ(parse_platform(probed_here().yaml, "here").name, "native");
+  if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
+  const auto of = [](std::vector<std::string> prefix) {
+    Remote remote;
+    remote.prefix = std::move(prefix);
+    return probed(remote);
+  };
+  const Probed scalar = of({"qemu-riscv64"});
+  EXPECT_EQ(scalar.saw, "riscv64 without RVV 1.0");
+  const Platform platform = parse_platform(scalar.yaml, "here");
+  EXPECT_EQ(platform.name, "here:riscv64");
+  EXPECT_EQ(platform.target.vector_bits, 0);
+  EXPECT_EQ(std::get<Remote>(platform.how).prefix, std::vector<std::string>{"qemu-riscv64"});
+  expect_contains(message_of<base::Failure>([&] { of({"qemu-riscv64", "-cpu", "max"}); }), "-cpu help' lists");
+  expect_contains(message_of<base::Failure>([&] { of({"/no/such/qemu-riscv64"}); }),
+                  "cannot start '/no/such/qemu-riscv64': no such file or directory; install it");
 }
 
 }  // namespace

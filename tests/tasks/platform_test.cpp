@@ -117,6 +117,19 @@ TEST(Platform, ReadsBoards) {
     EXPECT_THROW(parse_platform(target + "remote: " + remote + "\n", "board.yaml"), base::UserError) << remote;
 }
 
+// A lab's configuration lies next to the YAML that names it, wherever graft runs.
+TEST(Platform, SshConfigIsRelativeToItsYaml) {
+  const std::string whole = board, target = whole.substr(0, whole.find("modelled:"));
+  const auto config = [&](const std::string& given, const std::string& file) {
+    return std::get<Remote>(parse_platform(target + "remote: {ssh: a, ssh_config: " + given + "}\n", file).how)
+        .ssh_config;
+  };
+  EXPECT_EQ(config("lab.conf", "boards/a.yaml"), "boards/lab.conf");
+  EXPECT_EQ(config("../lab.conf", "/labs/boards/a.yaml"), "/labs/boards/../lab.conf");
+  EXPECT_EQ(config("/etc/lab.conf", "boards/a.yaml"), "/etc/lab.conf");
+  EXPECT_EQ(config("lab.conf", "a.yaml"), "lab.conf");
+}
+
 TEST(Platform, RefusesWithPlaceValueAndRemedy) {
   EXPECT_EQ(refusal(changed("vector_bits", "vectr_bits")),
             "board.yaml:5:3: unknown key 'vectr_bits'; did you mean 'vector_bits'?");
@@ -129,6 +142,11 @@ TEST(Platform, RefusesWithPlaceValueAndRemedy) {
   expect_contains(refusal(changed("out_of_order: false", "out_of_order: 1")), "board.yaml:12:3: ");
   expect_contains(refusal(changed("  l2_latency_cycles: 20\n", "")), "missing key 'l2_latency_cycles'");
   expect_contains(refusal(changed("  l2_bytes: 262144\n", "")), "l2_ways without l2_bytes");
+  expect_contains(refusal(changed("l2_bytes: 262144", "l2_bytes: 0")),
+                  "board.yaml:8:3: l2_bytes must be at least 1, got "
+                  "0; leave l2_bytes out");
+  expect_contains(refusal(changed("l2_ways: 16", "l2_ways: 0")),
+                  "leave out all keys that begin with l2_, in the target");
   expect_contains(refusal(changed("  line_bytes: 64\n", "")), "missing key 'line_bytes'");
   expect_contains(refusal(std::string(board) + "native:\n  threads: 1\n"), "exactly one of");
   expect_contains(refusal(changed("l1_ways: 4", "l1_ways: 0")), "board.yaml:18:3: l1_ways must be 1 to 1024, got 0");
