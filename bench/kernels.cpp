@@ -17,6 +17,7 @@
 #include "bench/problem.h"
 #include "bench/threads.h"
 #include "bench/tuned.h"
+#include "codegen/program/peak.h"
 
 namespace graft::bench {
 namespace {

@@ -1,22 +1,18 @@
 #include "bench/peak.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "codegen/program/forms.h"
+#include "codegen/program/peak.h"
 
 namespace graft::bench {
 namespace {
 
 using namespace codegen;
 
-constexpr std::int64_t iterations = 1 << 18;  // a millisecond: starting threads must not count
 // Sums of their product are exact in f32 up to the number of iterations.
 constexpr float left = 0.75F, right = 1.25F / 65536;
 
@@ -38,7 +34,7 @@ class Share {
   void clear() const { std::fill_n(values(3), elements_[3], 0.0F); }
   bool is_right() const {
     for (std::int64_t i = 0; i < elements_[3]; ++i) {
-      if (values(3)[i] != start(i) + left * right * float(iterations)) return false;
+      if (values(3)[i] != start(i) + left * right * float(peak_iterations)) return false;
     }
     return true;
   }
@@ -54,25 +50,6 @@ class Share {
 };
 
 }  // namespace
-
-// Every accumulator starts from memory of its own: equal ones would be one to the compiler.
-LoopProgram peak_program(const Target& target) {
-  const std::int64_t lanes = target.lanes(4), accumulators = std::max<std::int64_t>(4, target.vector_registers * 3 / 4);
-  const auto store = [&](const char* indent, const char* text) {
-    return fmt::format("{0}for a {1} unrolled\n{0}  for v {2} vector\n{0}    {3}\n", indent, accumulators, lanes, text);
-  };
-  const std::string text = fmt::format(
-                               "buffer start f32 [{0},{1}] input\nbuffer x f32 [{1}] input\nbuffer y f32 [{1}] input\n"
-                               "buffer sum f32 [{0},{1}] output\nbuffer acc f32 [{0},{1}] temporary registers\nrun\n",
-                               accumulators, lanes) +
-                           store("  ", "acc[a,v] = start[a,v]") + fmt::format("  for t {}\n", iterations) +
-                           store("    ", "acc[a,v] += x[v] * y[v]") + store("  ", "sum[a,v] = acc[a,v]");
-  return parse_program(text, "peak");
-}
-
-double peak_flops(const LoopProgram& program) {
-  return 2.0 * double(iterations) * double(program.buffers[3].elements());
-}
 
 Contender peak_contender(const Target& target, int threads, Parallel parallel) {
   const LoopProgram program = peak_program(target);

@@ -12,6 +12,7 @@
 #include "base/shortened.h"
 #include "base/statistics.h"
 #include "base/text.h"
+#include "cli/commands/best.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
 #include "codegen/expression/parse.h"
@@ -314,12 +315,18 @@ int inspect_run(const Flags& flags, Session& session) {
     if (!build) continue;
     const double seconds = datasets::seconds_of(build->trial.measurement);
     const bool built = !build->pipeline.empty();
+    const double gflops = double(codegen::flops(workload)) / seconds * 1e-9;
+    const auto peak = peak_gflops(run.request.at("platform").as_string(), workload);
+    const std::string checked = checked_text(source, build->trial.measurement.check);
     out.line(fmt::format("\nbest of {}: {}{}{}", workload.text, seconds_text(seconds),
                          source == "modelled" ? " (modelled)" : "", built ? ", built by " + build->pipeline : ""));
+    out.line(fmt::format("{} GFLOP/s{}{}", number_text(gflops, 2), peak ? ", " + of_peak_text(gflops, *peak) : "",
+                         checked.empty() ? "" : ", results " + checked));
     const base::Document schedule = schedule_document(build->trial.candidate);
     for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
     base::Document entry = base::Document::map();
-    entry.set("workload", workload.text).set("seconds", seconds).set("schedule", schedule);
+    entry.set("workload", workload.text).set("seconds", seconds).set("gflops", gflops).set("schedule", schedule);
+    if (peak) entry.set("peak_gflops", *peak);
     if (built) entry.set("pipeline", build->pipeline);
     best.push(std::move(entry));
   }

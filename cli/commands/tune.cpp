@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/shortened.h"
+#include "cli/commands/best.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
 #include "codegen/machine/compile.h"
@@ -125,7 +126,9 @@ base::Document request_of(const Flags& flags, const Session& session, const code
   return request;
 }
 
-base::Document best_document(const search::Build& build, std::int64_t flops) {
+base::Document best_document(const search::Build& build, const codegen::Workload& workload,
+                             const tasks::Platform& platform) {
+  const std::int64_t flops = codegen::flops(workload);
   const datasets::Trial& best = build.trial;
   const double seconds = datasets::seconds_of(best.measurement);
   base::Document out = base::Document::map();
@@ -139,6 +142,7 @@ base::Document best_document(const search::Build& build, std::int64_t flops) {
       .set("program", base::to_hex(best.program_hash))
       .set("measurement", datasets::to_document(best.measurement));
   if (!build.pipeline.empty()) out.set("pipeline", build.pipeline);
+  if (const auto peak = peak_gflops(platform, workload)) out.set("peak_gflops", *peak);
   return out;
 }
 
@@ -180,10 +184,13 @@ void print_summary(const Prior& prior, Session& session, const base::Document& r
   if (!best.is_null()) {
     table.row({fmt::format("best {}", seconds_word(source)), seconds_text(best.at("seconds").as_number())});
     if (const base::Document* check = best.at("measurement").find("check")) {
-      const bool under_qemu = check->as_string() == "qemu";
-      table.row({"its results", under_qemu ? "right on this host and under qemu" : "right on this host"});
+      const std::string checked = checked_text(source, check->as_string());
+      if (!checked.empty()) table.row({"its results", checked});
     }
-    table.row({source == "modelled" ? "modelled GFLOP/s" : "GFLOP/s", number_text(best.at("gflops").as_number(), 2)});
+    const double gflops = best.at("gflops").as_number();
+    table.row({source == "modelled" ? "modelled GFLOP/s" : "GFLOP/s", number_text(gflops, 2)});
+    if (const base::Document* peak = best.find("peak_gflops"))
+      table.row({"of the peak", of_peak_text(gflops, peak->as_number())});
   }
   table.row({"trials", std::to_string(result.at("trials").as_integer())});
   table.row({"of them", status_line(result.at("statuses"))});
@@ -309,7 +316,7 @@ int tune(const Flags& flags, Session& session) {
       .set("source", tasks::source_of(platform))
       .set("trials", tuning.trials().size())
       .set("seed", std::int64_t(session.seed))
-      .set("best", best ? best_document(*best, codegen::flops(workload)) : base::Document())
+      .set("best", best ? best_document(*best, workload, platform) : base::Document())
       .set("curve", std::move(points))
       .set("statuses", status_counts(tuning.trials()))
       .set("improvements", improvements)

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/commands/best.h"
 #include "cli/commands/common.h"
 #include "cli/output.h"
 #include "cli/report/plot.h"
@@ -167,13 +168,23 @@ std::string search_section(const std::vector<Search>& searches) {
     }
     out += figure(plot, "Best time so far over the number of trials; faint dots are single trials.");
   }
-  const double operations = double(codegen::flops(codegen::parse_workload(first.workload)));
-  Table table({"run", "trials", fmt::format("best {}", seconds_word(first.source)),
-               modelled ? "modelled GFLOP/s" : "GFLOP/s", "status"});
+  const codegen::Workload workload = codegen::parse_workload(first.workload);
+  const double operations = double(codegen::flops(workload));
+  const auto peak = peak_gflops(first.platform, workload);
+  std::vector<std::string> head{"run", "trials", fmt::format("best {}", seconds_word(first.source)),
+                                modelled ? "modelled GFLOP/s" : "GFLOP/s"};
+  if (peak) head.push_back("of the peak");
+  head.push_back("status");
+  Table table(head);
   for (const Search& search : searches) {
     const bool any = !search.best.empty();
-    table.row({search.name, std::to_string(search.trials), any ? seconds_text(search.best.back().second) : "-",
-               any ? number_text(operations / search.best.back().second * 1e-9, 2) : "-", search.statuses});
+    const double gflops = any ? operations / search.best.back().second * 1e-9 : 0;
+    std::vector<std::string> cells{search.name, std::to_string(search.trials),
+                                   any ? seconds_text(search.best.back().second) : "-",
+                                   any ? number_text(gflops, 2) : "-"};
+    if (peak) cells.push_back(any ? of_peak_text(gflops, *peak) : "-");
+    cells.push_back(search.statuses);
+    table.row(std::move(cells));
   }
   out += html_table(table);
   for (const Search& search : searches) {

@@ -11,6 +11,7 @@
 #include "bench/peak.h"
 #include "bench/problem.h"
 #include "bench/shapes.h"
+#include "codegen/program/peak.h"
 #include "codegen/schedule/lower.h"
 #include "tests/support/refusal.h"
 
