@@ -349,7 +349,7 @@ Command tune_command() {
       .help = "search schedules of a workload on a platform",
       .examples = {"graft tune 'matmul(m=512,n=512,k=512)' --platform native --trials 256",
                    "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2",
-                   "graft tune 'matmul(m=512,n=512,k=512)' --space examples/matmul.space"},
+                   "graft tune 'matmul(m=512,n=512,k=512)' --space examples/matmul.space --out runs/mm512-space"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<Flags>();
         options.positional("WORKLOAD", flags->workload, "operator with its shapes, or an index expression");
