@@ -83,6 +83,31 @@ class Printer {
         return fmt::format("expf({})", a());
       case Op::sqrt:
         return fmt::format("sqrtf({})", a());
+      case Op::rsqrt:
+        return fmt::format("(1.0f / sqrtf({}))", a());
+      case Op::log:
+        return fmt::format("logf({})", a());
+      case Op::pow:
+        return fmt::format("powf({}, {})", a(), b());
+      case Op::tanh:
+        return fmt::format("tanhf({})", a());
+      case Op::sigmoid:
+        return fmt::format("(1.0f / (1.0f + expf(-{})))", a());
+      case Op::erf:
+        return fmt::format("erff({})", a());
+      case Op::abs:
+        return fmt::format("fabsf({})", a());
+      case Op::floor:
+        return fmt::format("floorf({})", a());
+      case Op::select:
+        return fmt::format("({} ? {} : {})", a(), b(), this->value(value, node.c));
+      case Op::less:
+      case Op::less_or_equal:
+      case Op::greater:
+      case Op::greater_or_equal:
+      case Op::equal:
+      case Op::not_equal:
+        return fmt::format("({} {} {})", a(), sign_of(node.op), b());
     }
     return "";
   }

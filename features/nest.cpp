@@ -20,6 +20,7 @@ std::uint64_t statement(const codegen::Store& store) {
   for (const codegen::ValueNode& node : store.value.nodes) {
     hash = base::hash_combine(hash, std::uint64_t(node.op));
     hash = base::hash_combine(hash, std::uint64_t(std::int64_t(node.a) << 32 ^ node.b));
+    if (node.c >= 0) hash = base::hash_combine(hash, std::uint64_t(node.c));
     if (node.op == codegen::Op::constant) hash = base::hash_combine(hash, std::bit_cast<std::uint64_t>(node.number));
     if (node.op == codegen::Op::load)
       hash = base::hash_combine(hash, std::uint64_t(store.value.loads[std::size_t(node.load)].tensor));

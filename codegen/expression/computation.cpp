@@ -103,17 +103,13 @@ std::optional<std::string> value_problem(const Computation& computation, const S
                                          const std::set<int>& known) {
   const Value& value = stage.value;
   if (value.nodes.empty()) return "has no value";
-  for (std::size_t i = 0; i < value.nodes.size(); ++i) {
-    const ValueNode& node = value.nodes[i];
-    const int operands = operands_of(node.op);
-    if ((operands >= 1) != (node.a >= 0) || (operands >= 2) != (node.b >= 0) || node.a >= int(i) || node.b >= int(i) ||
-        (node.op == Op::load) != (node.load >= 0) || node.load >= int(value.loads.size()))
-      return fmt::format("node {} of the value is not well formed", i);
+  if (auto problem = nodes_problem(value)) return problem;
+  for (const ValueNode& node : value.nodes) {
     if (node.op == Op::constant && !std::isfinite(node.number)) return "a constant must be finite";
     if (is_floating(type)) continue;
     if (node.op == Op::constant)
       if (auto problem = number_problem(node.number, type)) return problem;
-    if (node.op == Op::div || node.op == Op::exp || node.op == Op::sqrt)
+    if (node.op == Op::div || needs_floating(node.op))
       return fmt::format("{} needs a floating-point type, not {}", name_of(node.op), name_of(type));
   }
   for (const Access& access : value.loads) {

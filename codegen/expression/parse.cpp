@@ -128,6 +128,8 @@ class Parser : private ValueReader {
     names_ = &names;
     stage.value = sum(0);
     names_ = nullptr;
+    if (std::string_view("<>=!").find(cursor_.peek()) != std::string_view::npos)
+      cursor_.fail("a comparison may only be the first operand of select(a < b, c, d)");
     // Extents, and with them the shape, follow in `where`.
     tensor.shape.assign(names.spatial, 1);
     for (const Start& axis : names.axes) stage.axes.push_back({axis.name, 1});
@@ -220,7 +222,7 @@ class Parser : private ValueReader {
       return Value::load(std::move(access));
     }
     if (const Op op = function_named(name); op != Op::load) return operation(op, depth);
-    start.fail(fmt::format("unknown function '{}'{}", name, known_functions({"pad"})));
+    start.fail(unknown_function(name, {"pad"}));
   }
 
   // What a padded load of that type gives outside.

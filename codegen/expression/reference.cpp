@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <optional>
 #include <utility>
 
@@ -20,6 +21,91 @@ struct Data {
   std::vector<double> magnitude;  // empty: |value|
   std::int64_t depth = 0;         // roundings on the longest chain behind an element, in units of eps(dtype)
 };
+
+// How many times eps(dtype) times its magnitude an element may be off, by the rule for results.
+constexpr double allowed_roundings = 4;
+
+double epsilon_of(DType dtype) {
+  return dtype == DType::f32 ? double(std::numeric_limits<float>::epsilon()) : std::numeric_limits<double>::epsilon();
+}
+
+// By node of a stage's value: roundings on the longest chain behind it, in units of eps of the stage's type.
+std::vector<std::int64_t> depths_of(const Computation& computation, const Stage& stage, const std::vector<Data>& data) {
+  // Functions are polynomials of the emitter, accurate to a few units in the last place.
+  constexpr std::int64_t special = 4;
+  const DType type = computation.tensors[std::size_t(stage.tensor)].dtype;
+  std::vector<std::int64_t> depth;
+  for (const ValueNode& node : stage.value.nodes) {
+    const auto of = [&](int operand) { return operand < 0 ? 0 : depth[std::size_t(operand)]; };
+    const std::int64_t a = of(node.a), b = of(node.b);
+    std::int64_t here = 0;
+    switch (node.op) {
+      case Op::constant:
+        break;
+      case Op::load: {
+        const int tensor = stage.value.loads[std::size_t(node.load)].tensor;
+        const DType from = computation.tensors[std::size_t(tensor)].dtype;
+        here = data[std::size_t(tensor)].depth;
+        if (from != type && is_floating(type)) {
+          const double scale = is_floating(from) ? epsilon_of(from) / epsilon_of(type) : 0;
+          here = std::int64_t(std::ceil(double(here) * scale)) + 1;
+        }
+        break;
+      }
+      case Op::add:
+      case Op::sub:
+        here = std::max(a, b) + 1;
+        break;
+      case Op::mul:
+      case Op::div:
+        here = a + b + 1;
+        break;
+      case Op::max:
+      case Op::min:
+        here = std::max(a, b);
+        break;
+      case Op::neg:
+      case Op::abs:
+      case Op::floor:
+        here = a;
+        break;
+      case Op::exp:
+      case Op::sqrt:
+      case Op::rsqrt:
+      case Op::log:
+      case Op::tanh:
+      case Op::sigmoid:
+      case Op::erf:
+        here = a + special;
+        break;
+      case Op::pow:
+        here = std::max(a, b) + special;
+        break;
+      case Op::less:
+      case Op::less_or_equal:
+      case Op::greater:
+      case Op::greater_or_equal:
+      case Op::equal:
+      case Op::not_equal:
+        here = std::max(a, b);
+        break;
+      case Op::select:
+        here = std::max({a, b, of(node.c)});
+        break;
+    }
+    depth.push_back(here);
+  }
+  return depth;
+}
+
+// Roundings on the longest chain of a stage whose value's root has that depth.
+std::int64_t depth_of(const Computation& computation, const Stage& stage, std::int64_t of_value) {
+  std::int64_t terms = 1;
+  if (stage.combine == Combine::sum)
+    for (std::size_t a = std::size_t(computation.spatial_axes(stage)); a < stage.axes.size(); ++a)
+      terms *= stage.axes[a].extent;
+  return of_value + terms - 1;
+}
 
 std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> strides(shape.size(), 1);
@@ -76,7 +162,10 @@ std::pair<std::int64_t, std::vector<std::int64_t>> flat(const Access& access, co
 class Interpreter {
  public:
   Interpreter(const Computation& computation, const Stage& stage, const std::vector<Data>& data)
-      : stage_(stage), type_(computation.tensors[std::size_t(stage.tensor)].dtype), walk_(extents_of(stage)) {
+      : stage_(stage),
+        type_(computation.tensors[std::size_t(stage.tensor)].dtype),
+        depths_(depths_of(computation, stage, data)),
+        walk_(extents_of(stage)) {
     const std::size_t axes = stage.axes.size();
     for (const Access& access : stage.value.loads) {
       const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
@@ -145,7 +234,8 @@ class Interpreter {
 
   // Values of all nodes at the present point, and beside each a magnitude: |error| <= depth * eps * magnitude, to first
   // order, when every operation rounds once. Sums add magnitudes, products multiply them, functions scale them by their
-  // derivative.
+  // derivative. Where rounding may decide on which side of a step of floor, or on which branch of select a value comes
+  // out, the magnitude makes room for both.
   void evaluate() {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const ValueNode& node = stage_.value.nodes[i];
@@ -188,9 +278,65 @@ class Interpreter {
         case Op::sqrt:
           v = std::sqrt(a), m = v > 0 ? ma / v : std::sqrt(ma);
           break;
+        case Op::rsqrt:
+          v = 1 / std::sqrt(a), m = v * (1 + scaled(ma, 1 / a));
+          break;
+        case Op::log:
+          v = std::log(a), m = std::abs(v) + scaled(ma, 1 / std::abs(a));
+          break;
+        case Op::pow:
+          v = std::pow(a, b);
+          m = std::abs(v) + scaled(ma, std::abs(b * std::pow(a, b - 1))) +
+              scaled(mb, v == 0 ? 0 : std::abs(v * std::log(std::abs(a))));
+          break;
+        case Op::tanh:
+          v = std::tanh(a), m = std::abs(v) + ma * (1 - v * v);
+          break;
+        case Op::sigmoid:
+          v = 1 / (1 + std::exp(-a)), m = v + ma * v * (1 - v);
+          break;
+        case Op::erf:
+          v = std::erf(a), m = std::abs(v) + ma * 2 * std::numbers::inv_sqrtpi * std::exp(-a * a);
+          break;
+        case Op::abs:
+          v = std::abs(a), m = ma;
+          break;
+        case Op::floor: {
+          const double error = allowed_roundings * epsilon_of(type_) * double(depths_[i]) * ma;
+          v = std::floor(a), m = std::abs(v);
+          if (std::abs(a - std::round(a)) < error) m += room_for(1, depths_[i]);
+          break;
+        }
+        case Op::less:
+        case Op::less_or_equal:
+        case Op::greater:
+        case Op::greater_or_equal:
+        case Op::equal:
+        case Op::not_equal:
+          v = holds(node.op, as_stored(a, node.a), as_stored(b, node.b));
+          // How far it is from being decided otherwise, as its select reads it.
+          m = std::abs(a - b) < allowed_roundings * epsilon_of(type_) * double(depths_[i]) * (ma + mb) ? 1 : 0;
+          break;
+        case Op::select: {
+          const double c = values_[std::size_t(node.c)], mc = magnitudes_[std::size_t(node.c)];
+          v = a != 0 ? b : c, m = a != 0 ? mb : mc;
+          if (ma != 0 && b != c) m = std::max(mb, mc) + room_for(std::abs(b - c), depths_[i]);
+          break;
+        }
       }
       v = kept(v, type_);
     }
+  }
+
+  // An exact operand adds nothing, whatever the derivative.
+  static double scaled(double magnitude, double derivative) { return magnitude == 0 ? 0 : magnitude * derivative; }
+  // The magnitude with which a result of that depth may be off by `size`. Later depths are no smaller.
+  double room_for(double size, std::int64_t depth) const {
+    return size / (allowed_roundings * epsilon_of(type_) * double(depth));
+  }
+  // What the machine compares: a number that no operation has rounded yet is rounded to the type that holds it.
+  double as_stored(double value, int node) const {
+    return type_ == DType::f32 && depths_[std::size_t(node)] == 0 ? double(float(value)) : value;
   }
 
   void load(const Load& from, double& value, double& magnitude) const {
@@ -208,6 +354,7 @@ class Interpreter {
 
   const Stage& stage_;
   const DType type_;
+  const std::vector<std::int64_t> depths_;  // by node
   Walk walk_;
   std::size_t target_ = 0;  // number of the walk: offset of the element
   std::vector<Load> loads_;
@@ -390,61 +537,6 @@ class ProductSum {
   DType type_ = DType::f32;
 };
 
-double epsilon_of(DType dtype) {
-  return dtype == DType::f32 ? double(std::numeric_limits<float>::epsilon()) : std::numeric_limits<double>::epsilon();
-}
-
-// Roundings on the longest chain of a stage, in units of eps of its type.
-std::int64_t depth_of(const Computation& computation, const Stage& stage, const std::vector<Data>& data) {
-  // exp is a polynomial of the emitter, accurate to a few units in the last place.
-  constexpr std::int64_t special = 4;
-  const DType type = computation.tensors[std::size_t(stage.tensor)].dtype;
-  std::vector<std::int64_t> depth;
-  for (const ValueNode& node : stage.value.nodes) {
-    const std::int64_t a = node.a < 0 ? 0 : depth[std::size_t(node.a)], b = node.b < 0 ? 0 : depth[std::size_t(node.b)];
-    std::int64_t here = 0;
-    switch (node.op) {
-      case Op::constant:
-        break;
-      case Op::load: {
-        const int tensor = stage.value.loads[std::size_t(node.load)].tensor;
-        const DType from = computation.tensors[std::size_t(tensor)].dtype;
-        here = data[std::size_t(tensor)].depth;
-        if (from != type && is_floating(type)) {
-          const double scale = is_floating(from) ? epsilon_of(from) / epsilon_of(type) : 0;
-          here = std::int64_t(std::ceil(double(here) * scale)) + 1;
-        }
-        break;
-      }
-      case Op::add:
-      case Op::sub:
-        here = std::max(a, b) + 1;
-        break;
-      case Op::mul:
-      case Op::div:
-        here = a + b + 1;
-        break;
-      case Op::max:
-      case Op::min:
-        here = std::max(a, b);
-        break;
-      case Op::neg:
-        here = a;
-        break;
-      case Op::exp:
-      case Op::sqrt:
-        here = a + special;
-        break;
-    }
-    depth.push_back(here);
-  }
-  std::int64_t terms = 1;
-  if (stage.combine == Combine::sum)
-    for (std::size_t a = std::size_t(computation.spatial_axes(stage)); a < stage.axes.size(); ++a)
-      terms *= stage.axes[a].extent;
-  return depth.back() + terms - 1;
-}
-
 void fill(const Tensor& tensor, std::uint64_t seed, std::vector<double>& values) {
   base::Stream stream(seed, tensor.name);
   values.resize(std::size_t(tensor.elements()));
@@ -492,7 +584,7 @@ Reference reference(const Computation& computation, std::vector<std::vector<doub
       product->run(elements, data, out);
     else
       Interpreter(computation, stage, data).run(elements, out);
-    out.depth = depth_of(computation, stage, data);
+    out.depth = depth_of(computation, stage, depths_of(computation, stage, data).back());
     // A copy of what comes from outside needs no magnitude of its own, and its readers are twice as fast without one.
     const Value& value = stage.value;
     if (stage.combine == Combine::none && value.nodes.size() == 1 && value.loads.size() == 1 &&
@@ -519,7 +611,7 @@ double tolerance(DType dtype, std::int64_t reduction_length, double magnitude) {
   if (!is_floating(dtype)) return 0;
   const double least =
       dtype == DType::f32 ? double(std::numeric_limits<float>::min()) : std::numeric_limits<double>::min();
-  return std::max(least, 4 * epsilon_of(dtype) * double(reduction_length) * magnitude);
+  return std::max(least, allowed_roundings * epsilon_of(dtype) * double(reduction_length) * magnitude);
 }
 
 }  // namespace graft::codegen

@@ -1,5 +1,7 @@
 #include "codegen/expression/value.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cassert>
 #include <cmath>
@@ -23,15 +25,24 @@ constexpr DTypeFacts dtype_facts[] = {
 #undef X
 };
 
+enum class Counted { nothing, add, mul, div, compare, special };
+enum class Types { all, floating };
+
 struct OpFacts {
   std::string_view name;
   int operands;
+  std::string_view sign;
+  Counted counted;
+  Types types;
 };
 constexpr OpFacts op_facts[] = {
-#define X(name, operands) {#name, operands},
+#define X(name, operands, sign, counted, types) {#name, operands, sign, Counted::counted, Types::types},
     GRAFT_OPS(X)
 #undef X
 };
+const OpFacts& facts_of(Op op) {
+  return op_facts[std::size_t(op)];
+}
 
 // Appends the nodes and loads of `from`; returns where its root came to stand.
 int append(Value& to, const Value& from) {
@@ -40,6 +51,7 @@ int append(Value& to, const Value& from) {
   for (ValueNode node : from.nodes) {
     if (node.a >= 0) node.a += nodes;
     if (node.b >= 0) node.b += nodes;
+    if (node.c >= 0) node.c += nodes;
     if (node.load >= 0) node.load += loads;
     to.nodes.push_back(node);
   }
@@ -113,10 +125,40 @@ std::vector<double> numbers_from(std::string_view bytes, DType type) {
 }
 
 std::string_view name_of(Op op) {
-  return op_facts[std::size_t(op)].name;
+  return facts_of(op).name;
 }
 int operands_of(Op op) {
-  return op_facts[std::size_t(op)].operands;
+  return facts_of(op).operands;
+}
+std::string_view sign_of(Op op) {
+  return facts_of(op).sign;
+}
+bool needs_floating(Op op) {
+  return facts_of(op).types == Types::floating;
+}
+
+bool is_comparison(Op op) {
+  return op >= Op::less && op <= Op::not_equal;
+}
+
+bool holds(Op comparison, double a, double b) {
+  switch (comparison) {
+    case Op::less:
+      return a < b;
+    case Op::less_or_equal:
+      return a <= b;
+    case Op::greater:
+      return a > b;
+    case Op::greater_or_equal:
+      return a >= b;
+    case Op::equal:
+      return a == b;
+    case Op::not_equal:
+      return a != b;
+    default:
+      assert(false);
+      return false;
+  }
 }
 
 Value Value::constant(double number) {
@@ -149,6 +191,15 @@ Value Value::apply(Op op, Value a, Value b) {
   return a;
 }
 
+Value Value::apply(Op op, Value a, Value b, Value c) {
+  assert(operands_of(op) == 3);
+  const int first = int(a.nodes.size()) - 1;
+  assert(first >= 0);
+  const int second = append(a, b), third = append(a, c);
+  a.nodes.push_back({.op = op, .a = first, .b = second, .c = third});
+  return a;
+}
+
 Value replace_loads(const Value& value, const std::function<std::optional<Value>(const Access&)>& by) {
   Value result;
   std::vector<int> moved;  // by old node: its new position
@@ -165,6 +216,7 @@ Value replace_loads(const Value& value, const std::function<std::optional<Value>
     }
     if (node.a >= 0) node.a = moved[std::size_t(node.a)];
     if (node.b >= 0) node.b = moved[std::size_t(node.b)];
+    if (node.c >= 0) node.c = moved[std::size_t(node.c)];
     moved.push_back(int(result.nodes.size()));
     result.nodes.push_back(node);
   }
@@ -186,30 +238,45 @@ std::optional<double> constant_value(const Value& value) {
   return known.back();
 }
 
+std::optional<std::string> nodes_problem(const Value& value) {
+  for (int n = 0; n < int(value.nodes.size()); ++n) {
+    const ValueNode& node = value.nodes[std::size_t(n)];
+    const int count = operands_of(node.op), operands[] = {node.a, node.b, node.c};
+    bool well_formed =
+        (node.op == Op::load) == (node.load >= 0) && (node.load < 0 || std::size_t(node.load) < value.loads.size());
+    for (int i = 0; i < 3; ++i) well_formed = well_formed && (i < count) == (operands[i] >= 0) && operands[i] < n;
+    if (!well_formed) return fmt::format("operation {} of the value is malformed", n);
+    for (int i = 0; i < count; ++i) {
+      const bool condition = node.op == Op::select && i == 0;
+      if (is_comparison(value.nodes[std::size_t(operands[i])].op) != condition)
+        return condition ? "the first operand of select must be a comparison"
+                         : "a comparison is used as a number; write select(a < b, 1, 0)";
+    }
+  }
+  if (!value.nodes.empty() && is_comparison(value.root().op))
+    return "a comparison is used as a number; write select(a < b, 1, 0)";
+  return std::nullopt;
+}
+
 ArithmeticCounts arithmetic(const Value& value) {
   ArithmeticCounts counts;
   for (const ValueNode& node : value.nodes) {
-    switch (node.op) {
-      case Op::constant:
-      case Op::load:
+    switch (facts_of(node.op).counted) {
+      case Counted::nothing:
         break;
-      case Op::add:
-      case Op::sub:
-      case Op::neg:
+      case Counted::add:
         ++counts.add;
         break;
-      case Op::mul:
+      case Counted::mul:
         ++counts.mul;
         break;
-      case Op::div:
+      case Counted::div:
         ++counts.div;
         break;
-      case Op::max:
-      case Op::min:
+      case Counted::compare:
         ++counts.compare;
         break;
-      case Op::exp:
-      case Op::sqrt:
+      case Counted::special:
         ++counts.special;
         break;
     }

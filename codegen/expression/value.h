@@ -58,27 +58,49 @@ double kept(double number, DType type);
 std::string as_bytes(const std::vector<double>& numbers, DType type);
 std::vector<double> numbers_from(std::string_view bytes, DType type);
 
-// name, number of operands. Text form: + - * / infix, the others as calls.
-#define GRAFT_OPS(X) \
-  X(constant, 0)     \
-  X(load, 0)         \
-  X(add, 2)          \
-  X(sub, 2)          \
-  X(mul, 2)          \
-  X(div, 2)          \
-  X(max, 2)          \
-  X(min, 2)          \
-  X(neg, 1)          \
-  X(exp, 1)          \
-  X(sqrt, 1)
+// name, number of operands, the sign between two of them ("": written as a call), as what ArithmeticCounts counts it,
+// and the types it works on. Numbers of operations are written nowhere, but new ones are added at the end: hashes of
+// features use them.
+#define GRAFT_OPS(X)                         \
+  X(constant, 0, "", nothing, all)           \
+  X(load, 0, "", nothing, all)               \
+  X(add, 2, "+", add, all)                   \
+  X(sub, 2, "-", add, all)                   \
+  X(mul, 2, "*", mul, all)                   \
+  X(div, 2, "/", div, all)                   \
+  X(max, 2, "", compare, all)                \
+  X(min, 2, "", compare, all)                \
+  X(neg, 1, "", add, all)                    \
+  X(exp, 1, "", special, floating)           \
+  X(sqrt, 1, "", special, floating)          \
+  X(rsqrt, 1, "", special, floating)         \
+  X(log, 1, "", special, floating)           \
+  X(pow, 2, "", special, floating)           \
+  X(tanh, 1, "", special, floating)          \
+  X(sigmoid, 1, "", special, floating)       \
+  X(erf, 1, "", special, floating)           \
+  X(abs, 1, "", add, all)                    \
+  X(floor, 1, "", add, floating)             \
+  X(select, 3, "", compare, all)             \
+  X(less, 2, "<", compare, all)              \
+  X(less_or_equal, 2, "<=", compare, all)    \
+  X(greater, 2, ">", compare, all)           \
+  X(greater_or_equal, 2, ">=", compare, all) \
+  X(equal, 2, "==", compare, all)            \
+  X(not_equal, 2, "!=", compare, all)
 
 enum class Op {
-#define X(name, operands) name,
+#define X(name, operands, sign, counted, types) name,
   GRAFT_OPS(X)
 #undef X
 };
 std::string_view name_of(Op op);
 int operands_of(Op op);
+std::string_view sign_of(Op op);  // "" for what is written as a call
+bool needs_floating(Op op);
+// A condition, which only a `select` uses, as its first operand.
+bool is_comparison(Op op);
+bool holds(Op comparison, double a, double b);
 
 // An element of a tensor (or buffer), by number. `padded`: the number `outside` (of the tensor's type) where an index
 // lies outside of the shape, instead of being an error; only index expressions have it, lowering resolves it.
@@ -92,9 +114,9 @@ struct Access {
 
 struct ValueNode {
   Op op = Op::constant;
-  int a = -1, b = -1;  // operands: positions of earlier nodes
-  double number = 0;   // constant
-  int load = -1;       // load: position in Value::loads
+  int a = -1, b = -1, c = -1;  // operands: positions of earlier nodes
+  double number = 0;           // constant
+  int load = -1;               // load: position in Value::loads
   bool operator==(const ValueNode&) const = default;
 };
 
@@ -109,6 +131,7 @@ struct Value {
   static Value load(Access access);
   static Value apply(Op op, Value a);
   static Value apply(Op op, Value a, Value b);
+  static Value apply(Op op, Value a, Value b, Value c);
   const ValueNode& root() const { return nodes.back(); }
 };
 
@@ -125,7 +148,11 @@ Value replace_loads(const Value& value, const std::function<std::optional<Value>
 // The number that the value always is, if that is plain from its constants (0 times anything is 0).
 std::optional<double> constant_value(const Value& value);
 
-// Number of nodes of each arithmetic kind: add+sub+neg, mul, div, max+min, exp+sqrt.
+// What is wrong with the nodes as such, whatever they are loaded from: operands that are no earlier nodes, a condition
+// where a number is meant, or the other way round.
+std::optional<std::string> nodes_problem(const Value& value);
+
+// Number of nodes of each arithmetic kind, as GRAFT_OPS says.
 struct ArithmeticCounts {
   std::int64_t add = 0, mul = 0, div = 0, compare = 0, special = 0;
 };

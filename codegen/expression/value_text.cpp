@@ -1,6 +1,7 @@
 #include "codegen/expression/value_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -12,24 +13,9 @@ namespace {
 constexpr int deepest = 200;
 constexpr std::size_t longest = 4096;  // nodes
 
-// The sign between two operands; 0: written as a call.
-char infix_of(Op op) {
-  switch (op) {
-    case Op::add:
-      return '+';
-    case Op::sub:
-      return '-';
-    case Op::mul:
-      return '*';
-    case Op::div:
-      return '/';
-    default:
-      return 0;
-  }
-}
-
-// Binding strength: + - 1, * / 2, everything else 3.
+// Binding strength: comparisons 0, + - 1, * / 2, everything else 3.
 int strength_of(Op op) {
+  if (is_comparison(op)) return 0;
   switch (op) {
     case Op::add:
     case Op::sub:
@@ -43,11 +29,11 @@ int strength_of(Op op) {
 }
 
 bool is_function(Op op) {
-  return operands_of(op) > 0 && infix_of(op) == 0;
+  return operands_of(op) > 0 && sign_of(op).empty();
 }
 
 constexpr Op all_ops[] = {
-#define X(name, operands) Op::name,
+#define X(name, operands, sign, counted, types) Op::name,
     GRAFT_OPS(X)
 #undef X
 };
@@ -61,13 +47,15 @@ class Writer {
     const ValueNode& node = value_.nodes[std::size_t(position)];
     if (node.op == Op::constant) return fmt::format("{}", node.number);
     if (node.op == Op::load) return load_(value_.loads[std::size_t(node.load)]);
-    if (const char sign = infix_of(node.op)) {
+    if (const std::string_view sign = sign_of(node.op); !sign.empty()) {
       // Brackets on the right at equal strength keep the order of the operations, which is part of the value.
       const int strength = strength_of(node.op);
       return fmt::format("{} {} {}", operand(node.a, strength), sign, operand(node.b, strength + 1));
     }
-    if (node.b < 0) return fmt::format("{}({})", name_of(node.op), text(node.a));
-    return fmt::format("{}({}{}{})", name_of(node.op), text(node.a), comma_, text(node.b));
+    std::string operands = text(node.a);
+    for (const int operand : {node.b, node.c})
+      if (operand >= 0) operands += fmt::format("{}{}", comma_, text(operand));
+    return fmt::format("{}({})", name_of(node.op), operands);
   }
 
  private:
@@ -120,8 +108,15 @@ Value ValueReader::factor(int depth) {
 }
 
 Value ValueReader::operation(Op op, int depth) {
-  Value value = sum(depth);
-  if (operands_of(op) == 2) {
+  Value value = op == Op::select ? condition(depth) : sum(depth);
+  if (operands_of(op) == 3) {
+    cursor_.expect(",");
+    Value second = sum(depth);
+    cursor_.expect(",");
+    Value third = sum(depth);
+    limit(value.nodes.size() + second.nodes.size() + third.nodes.size());
+    value = Value::apply(op, std::move(value), std::move(second), std::move(third));
+  } else if (operands_of(op) == 2) {
     cursor_.expect(",");
     value = joined(op, std::move(value), sum(depth));
   } else {
@@ -131,10 +126,26 @@ Value ValueReader::operation(Op op, int depth) {
   return value;
 }
 
+Value ValueReader::condition(int depth) {
+  Value left = sum(depth);
+  // Of two signs that begin alike the longer one is meant.
+  const Op* found = nullptr;
+  for (const Op& op : all_ops)
+    if (is_comparison(op) && cursor_.rest().starts_with(sign_of(op)) &&
+        (!found || sign_of(op).size() > sign_of(*found).size()))
+      found = &op;
+  if (!found) cursor_.fail("expected a comparison (<, <=, >, >=, == or !=)");
+  cursor_.expect(sign_of(*found));
+  return joined(*found, std::move(left), sum(depth));
+}
+
 Value ValueReader::joined(Op op, Value a, Value b) const {
-  if (a.nodes.size() + b.nodes.size() >= longest)
-    cursor_.fail(fmt::format("a value of more than {} operations", longest));
+  limit(a.nodes.size() + b.nodes.size());
   return Value::apply(op, std::move(a), std::move(b));
+}
+
+void ValueReader::limit(std::size_t operands) const {
+  if (operands >= longest) cursor_.fail(fmt::format("a value of more than {} operations", longest));
 }
 
 Op ValueReader::function_named(std::string_view name) {
@@ -143,10 +154,12 @@ Op ValueReader::function_named(std::string_view name) {
   return Op::load;
 }
 
-std::string ValueReader::known_functions(std::vector<std::string> others) {
+std::string ValueReader::unknown_function(std::string_view name, std::vector<std::string> others) {
   for (const Op op : all_ops)
     if (is_function(op)) others.emplace_back(name_of(op));
-  return fmt::format("; known: {}", base::join(others, ", "));
+  std::string remedy = base::did_you_mean(name, others);
+  if (remedy.ends_with('?')) remedy += fmt::format(" known: {}", fmt::join(others, ", "));
+  return fmt::format("unknown function '{}'{}", name, remedy);
 }
 
 void ValueReader::guard(int depth) const {

@@ -1,6 +1,6 @@
-// Text of values, both ways: infix + - * / with brackets where the order of operations needs them, all other operations
-// as calls. Index expressions (parse.h) and loop programs (program/forms.h) share it; they differ in what their leaves
-// are, and that is left to them.
+// Text of values, both ways: infix + - * / with brackets where the order of operations needs them, comparisons as the
+// first operand of select(a < b, c, d), all other operations as calls. Index expressions (parse.h) and loop programs
+// (program/forms.h) share it; they differ in what their leaves are, and that is left to them.
 #pragma once
 
 #include <functional>
@@ -33,14 +33,16 @@ class ValueReader {
   Value operation(Op op, int depth);
   // The operation called `name`; Op::load (never written as a call) where there is none.
   static Op function_named(std::string_view name);
-  // "; known: ...": `others` and all operations that are called. All of them, as the nearest name may be another one.
-  static std::string known_functions(std::vector<std::string> others = {});
+  // "unknown function 'sqr'; did you mean 'sqrt'? known: ...": all operations that are called, and `others`.
+  static std::string unknown_function(std::string_view name, std::vector<std::string> others = {});
   void guard(int depth) const;
 
   base::Cursor cursor_;
 
  private:
   Value product(int depth);
+  Value condition(int depth);
+  void limit(std::size_t operands) const;
   Value joined(Op op, Value a, Value b) const;
 };
 

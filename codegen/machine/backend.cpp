@@ -167,6 +167,7 @@ CodeAttributes find_attributes(const Target& target) {
     attributes.vscale_least = unsigned(target.vector_bits / 64);
   if (triple.isAArch64() && target.vector_bits > 128 && machine->checkFeatures("+sve"))
     attributes.vscale_least = unsigned(target.vector_bits / 128);
+  attributes.rounds = !triple.isX86() || machine->checkFeatures("+sse4.1");
   return attributes;
 }
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "codegen/machine/dispatch.h"
+#include "codegen/machine/functions.h"
 #include "codegen/machine/intrinsic_code.h"
 #include "codegen/program/intrinsic.h"
 
@@ -85,6 +86,7 @@ class Emitter {
         homes_(homes(program, threads)),
         threads_(threads),
         builder_(context_),
+        functions_(builder_, attributes.rounds),
         variables_(program.loops.size()) {
     llvm::FastMathFlags flags;
     flags.setAllowContract(true);
@@ -1016,13 +1018,7 @@ class Emitter {
                                                 ? (greatest ? llvm::Intrinsic::smax : llvm::Intrinsic::smin)
                                                 : (greatest ? llvm::Intrinsic::umax : llvm::Intrinsic::umin),
                                             a, b);
-    // Values are numbers: without NaN and signed zeros every target has one instruction for it.
-    llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
-    llvm::FastMathFlags flags = builder_.getFastMathFlags();
-    flags.setNoNaNs();
-    flags.setNoSignedZeros();
-    builder_.setFastMathFlags(flags);
-    return greatest ? builder_.CreateMaxNum(a, b) : builder_.CreateMinNum(a, b);
+    return functions_.extreme(greatest, a, b);  // values are numbers
   }
 
   // The factors of a product, one that is known in front. Values are numbers, as for extreme(): 0 * x is 0.
@@ -1086,49 +1082,66 @@ class Emitter {
       case Op::neg:
         return floating ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
       case Op::exp:
-        return exponential(a, type);
+        return functions_.exp(a);
       case Op::sqrt:
-        return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
+        return functions_.sqrt(a);
+      case Op::rsqrt:
+        return functions_.rsqrt(a);
+      case Op::log:
+        return functions_.log(a);
+      case Op::pow:
+        return functions_.pow(a, b);
+      case Op::tanh:
+        return functions_.tanh(a);
+      case Op::sigmoid:
+        return functions_.sigmoid(a);
+      case Op::erf:
+        return functions_.erf(a);
+      case Op::abs:
+        if (floating) return functions_.abs(a);
+        return is_signed(type) ? builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse()) : a;
+      case Op::floor:
+        return functions_.floor(a);
+      case Op::less:
+      case Op::less_or_equal:
+      case Op::greater:
+      case Op::greater_or_equal:
+      case Op::equal:
+      case Op::not_equal:
+        return compared(op, a, b, type);
+      case Op::select:
+        break;  // see selected()
     }
     return a;
   }
 
-  // e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln 2 / 2, e^r by Taylor's series to below half an ulp; 2^n in two
-  // factors, so that results beyond the normal numbers overflow to infinity and underflow gradually.
-  llvm::Value* exponential(llvm::Value* x, DType type) {
-    const bool single = type == DType::f32;
-    const int mantissa_bits = single ? 23 : 52;
-    const int bias = single ? 127 : 1023;
-    const int degree = single ? 7 : 13;
-    const auto c = [&](double value) -> llvm::Constant* { return llvm::ConstantFP::get(x->getType(), value); };
-    x = extreme(false, x, c(single ? 89.0 : 710.0), type);
-    x = extreme(true, x, c(single ? -104.0 : -746.0), type);
-    // Adding 1.5 * 2^mantissa rounds to an integer, which then stands in the low bits.
-    const double magic = 1.5 * double(std::int64_t(1) << mantissa_bits);
-    llvm::Value* shifted = fused(x, c(1.4426950408889634), c(magic));
-    llvm::Value* n = builder_.CreateFSub(shifted, c(magic));
-    // ln 2 in two parts, the first short enough for n * ln2_high to be exact.
-    const double ln2_high = single ? 0.693359375 : 0.693147180369123816490;
-    const double ln2_low = single ? -2.12194440054690583e-4 : 1.90821492927058770002e-10;
-    llvm::Value* r = fused(n, c(-ln2_high), x);
-    r = fused(n, c(-ln2_low), r);
-    double inverse_factorial = 1;
-    std::vector<double> terms{1};
-    for (int k = 1; k <= degree; ++k) terms.push_back(inverse_factorial /= k);
-    llvm::Value* sum = c(terms[std::size_t(degree)]);
-    for (int k = degree - 1; k >= 0; --k) sum = fused(sum, r, c(terms[std::size_t(k)]));
-
-    llvm::Type* integer = with_element(x, single ? builder_.getInt32Ty() : builder_.getInt64Ty());
-    const auto i = [&](std::int64_t value) { return llvm::ConstantInt::get(integer, std::uint64_t(value), true); };
-    llvm::Value* exponent =
-        builder_.CreateSub(builder_.CreateBitCast(shifted, integer), builder_.CreateBitCast(c(magic), integer));
-    llvm::Value* half = builder_.CreateAShr(exponent, i(1));
-    llvm::Value* rest = builder_.CreateSub(exponent, half);
-    for (llvm::Value* part : {half, rest}) {
-      llvm::Value* bits = builder_.CreateShl(builder_.CreateAdd(part, i(bias)), i(mantissa_bits));
-      sum = builder_.CreateFMul(sum, builder_.CreateBitCast(bits, x->getType()));
+  llvm::Value* compared(Op op, llvm::Value* a, llvm::Value* b, DType type) {
+    using P = llvm::CmpInst;
+    const bool floating = is_floating(type), with_sign = is_signed(type);
+    const auto of = [&](P::Predicate real, P::Predicate signed_one, P::Predicate unsigned_one) {
+      return floating ? builder_.CreateFCmp(real, a, b)
+                      : builder_.CreateICmp(with_sign ? signed_one : unsigned_one, a, b);
+    };
+    switch (op) {
+      case Op::less:
+        return of(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT);
+      case Op::less_or_equal:
+        return of(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE);
+      case Op::greater:
+        return of(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT);
+      case Op::greater_or_equal:
+        return of(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE);
+      case Op::equal:
+        return of(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ);
+      default:
+        return of(P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE);
     }
-    return sum;
+  }
+
+  llvm::Value* selected(llvm::Value* condition, llvm::Value* then, llvm::Value* otherwise) {
+    match(then, otherwise);
+    if (lanes_of(condition)) then = splat(then), otherwise = splat(otherwise);
+    return builder_.CreateSelect(condition, then, otherwise);
   }
 
   llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
@@ -1155,9 +1168,10 @@ class Emitter {
         values.push_back(load(store.value.loads[std::size_t(node.load)],
                               load_offsets_[std::size_t(s)][std::size_t(node.load)], type));
       } else {
-        if ((node.op == Op::exp || node.op == Op::sqrt) && !is_floating(type))
+        if (needs_floating(node.op) && !is_floating(type))
           return refuse(fmt::format("{}: '{}' holds integers", name_of(node.op), buffer(store.target.tensor).name));
-        values.push_back(applied(node.op, a, b, type));
+        values.push_back(node.op == Op::select ? selected(a, b, values[std::size_t(node.c)])
+                                               : applied(node.op, a, b, type));
       }
     }
 
@@ -1227,6 +1241,7 @@ class Emitter {
   const Homes homes_;
   const std::int64_t threads_;
   llvm::IRBuilder<> builder_;
+  Functions functions_;
   std::string refused_;
 
   std::vector<Affine> target_offsets_;             // by store

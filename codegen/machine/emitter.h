@@ -50,6 +50,7 @@ struct CodeAttributes {
   // late and stores them across cache lines, from where nothing is forwarded: up to three times as slow.
   bool realign_stack = false;
   unsigned vscale_least = 0;  // of scalable vector units; 0: no word about it
+  bool rounds = true;         // has an instruction that rounds down to an integer
   // Accesses to buffers that are both written and read say in their !alias.scope which element they begin with. Tells
   // LLVM nothing: no access is said to be outside of a scope.
   bool named_places = false;

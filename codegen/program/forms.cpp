@@ -219,7 +219,7 @@ class StoreReader : private ValueReader {
     if (negative) cursor_.fail("a minus sign in front of what is no number; write neg(...)");
     if (cursor_.peek() != '(') return Value::load(access(name));
     const Op op = function_named(name);
-    if (op == Op::load) cursor_.fail(fmt::format("unknown function '{}'{}", name, known_functions()));
+    if (op == Op::load) cursor_.fail(unknown_function(name));
     cursor_.expect("(");
     return operation(op, depth + 1);
   }

@@ -48,6 +48,7 @@ class ValueMatch {
       return wrong.empty();
     }
     if (operands_of(a.op) == 1) return same(a.a, b.a);
+    if (operands_of(a.op) == 3) return same(a.a, b.a) && same(a.b, b.b) && same(a.c, b.c);
     return (same(a.a, b.a) && same(a.b, b.b)) || (commutes(a.op) && same(a.a, b.b) && same(a.b, b.a));
   }
 

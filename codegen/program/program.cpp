@@ -54,6 +54,7 @@ std::uint64_t hash_of(const Store& store, const std::vector<int>& numbers) {
       hash = hash_combine(hash, hash_of(store.value.loads[std::size_t(node.load)], numbers));
     else
       hash = hash_combine(hash_combine(hash, std::uint64_t(node.a + 1)), std::uint64_t(node.b + 1));
+    if (node.c >= 0) hash = hash_combine(hash, std::uint64_t(node.c + 1));
   }
   return hash;
 }
@@ -329,13 +330,8 @@ class Checker {
   void check_value(const Value& value, DType type, const std::string& place) const {
     if (value.nodes.empty() || value.nodes.size() > longest_value)
       fail(place, fmt::format("a value of {} operations; 1 to {} are possible", value.nodes.size(), longest_value));
-    for (int n = 0; n < int(value.nodes.size()); ++n) {
-      const ValueNode& node = value.nodes[std::size_t(n)];
-      const int operands = operands_of(node.op);
-      const bool well_formed = (operands < 1 || (node.a >= 0 && node.a < n)) &&
-                               (operands < 2 || (node.b >= 0 && node.b < n)) &&
-                               (node.op != Op::load || (node.load >= 0 && std::size_t(node.load) < value.loads.size()));
-      if (!well_formed) fail(place, fmt::format("operation {} of the value is malformed", n));
+    if (const auto problem = nodes_problem(value)) fail(place, *problem);
+    for (const ValueNode& node : value.nodes) {
       if (node.op != Op::constant) continue;
       if (std::isnan(node.number)) fail(place, "a constant that is not a number");
       // An infinity is the end of an integer's range: what a maximum starts from.

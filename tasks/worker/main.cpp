@@ -361,7 +361,7 @@ void take_workload(const Request& request, int file, Answer& answer) {
 
 // ---- checking
 
-// False (and a message) at the first element that is not within `factor` times its tolerance; NaN never is.
+// False (and a message) at the first element that is not within `factor` times its tolerance.
 template <class T>
 bool compare(const Part& part, const char* data, double factor, Answer& answer) {
   const T* const got = reinterpret_cast<const T*>(data);

@@ -65,9 +65,9 @@ struct Answer {
   char message[256] = {};        // empty when ok
 };
 
-// What passes for the expected value, here and everywhere. NaN never does.
+// What passes for the expected value, here and everywhere. NaN does for NaN only.
 inline bool within(double value, double expected, double tolerance) {
-  return value == expected || std::fabs(value - expected) <= tolerance;
+  return value == expected || (std::isnan(value) && std::isnan(expected)) || std::fabs(value - expected) <= tolerance;
 }
 
 }  // namespace graft::tasks::wire

@@ -102,6 +102,10 @@ TEST(Parse, text_comes_back_as_an_equal_computation) {
            "input A[2]; output B[i | p] += A[i] where i=2, p=3",
            "input A[2]; output B[i] = 1 - (A[i] - (2 - A[i])) / (A[i] / (A[i] * 3)) where i=2",
            "input A[2]; output B[i] = min(neg(A[i]), sqrt(max(A[i], 1e-30))) * (1 + 2) where i=2",
+           "input A[2]; output B[i] = rsqrt(log(pow(A[i], 2))) + tanh(sigmoid(erf(abs(floor(A[i]))))) where i=2",
+           "input A[2]; output B[i] = select(A[i] < 1, A[i], 2) * select(A[i] <= 1 + A[i], A[i] - 1, -2) where i=2",
+           "input A[2]; output B[i] = select(A[i] > 1, select(A[i] >= 0, 1, 2), 3) where i=2",
+           "input A[4] : i32; output B[i] += select(A[l] == 3, A[i], 1) + select(A[i] != A[l], 1, 0) where i=4, l=4",
            "input A[4]; P[p] = pad(A[p - 1]); input B[3]; output C[i] += P[i + u] * B[u] where p=6, i=4, u=3",
            "input A[4]; T[i] = A[i] where i=4; output B[i] = T[2*i] where i=2",
            "output A[i.0,i.1] = 3 where i.0=2, i.1=4; input unread[7]",
@@ -132,13 +136,20 @@ TEST(Parse, random_values_come_back_equal) {
       parts.push_back(Value::load(std::move(access)));
     }
     while (parts.size() > 1) {
-      const Op op = Op(2 + stream.below(9));
+      const Op op = Op(2 + stream.below(std::int64_t(Op::select) - 2));
       Value last = std::move(parts.back());
       parts.pop_back();
-      if (operands_of(op) == 1)
+      if (parts.size() > 2 && stream.below(3) == 0) {
+        const Op comparison = Op(std::int64_t(Op::less) + stream.below(6));
+        Value third = std::move(parts.back()), second = std::move(parts[parts.size() - 2]);
+        parts.resize(parts.size() - 2);
+        parts.back() = Value::apply(Op::select, Value::apply(comparison, std::move(parts.back()), std::move(second)),
+                                    std::move(third), std::move(last));
+      } else if (operands_of(op) == 1) {
         parts.push_back(Value::apply(op, std::move(last)));
-      else
+      } else {
         parts.back() = Value::apply(op, std::move(parts.back()), std::move(last));
+      }
     }
     c.stages[0].value = std::move(parts[0]);
     EXPECT_EQ(parse(to_text(c)), c) << "seed " << seed << ": " << to_text(c);
@@ -156,11 +167,19 @@ TEST(Parse, refusals_name_the_place_and_the_remedy) {
       {"input A[4]; T[i] = A[i]; output T[i] = A[i] where i=4", "text:1:33: tensor 'T' is written twice"},
       {"input A[4]; constant A[4]; output T[i] = A[i] where i=4", "tensor 'A' is named twice"},
       {"input A[4]; output B[i] = sqr(A[i]) where i=4",
-       "text:1:27: unknown function 'sqr'; known: pad, max, min, neg, exp, sqrt"},
+       "text:1:27: unknown function 'sqr'; did you mean 'sqrt'? known: pad, max, "},
       {"input A[4]; output B[i] = cosine(A[i]) where i=4",
-       "unknown function 'cosine'; known: pad, max, min, neg, exp, sqrt"},
-      {"input A[4]; output B[i] = pow(A[i], 2) where i=4",  // near 'pad', which nobody means
-       "unknown function 'pow'; known: pad, max, min, neg, exp, sqrt"},
+       "unknown function 'cosine'; known: pad, max, min, neg, exp, sqrt, rsqrt, log, pow, tanh, sigmoid, erf, abs, "
+       "floor, "
+       "select"},
+      {"input A[4]; output B[i] = select(A[i], 1, 2) where i=4",
+       "text:1:38: expected a comparison (<, <=, >, >=, == or !=)"},
+      {"input A[4]; output B[i] = select((A[i] < 1), 1, 2) where i=4", "expected ')'"},
+      {"input A[4]; output B[i] = A[i] < 1 where i=4",
+       "text:1:32: a comparison may only be the first operand of select(a < b, c, d)"},
+      {"input A[4]; output B[i] = select(A[i] < 1, 1) where i=4", "expected ','"},
+      {"input A[4] : i32; output B[i] : i32 = floor(A[i]) where i=4", "B: floor needs a floating-point type, not i32"},
+      {"input A[4] : i32; output B[i] : i32 = pow(A[i], 2) where i=4", "B: pow needs a floating-point type, not i32"},
       {"input Left[4]; output B[i] = Lefd[i] where i=4", "unknown tensor 'Lefd'; did you mean 'Left'?"},
       {"output B[i] = B[i] where i=4", "unknown tensor 'B'"},
       {"input A[4]; output B[i] = A[j] where i=4, j=4",

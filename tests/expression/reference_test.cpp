@@ -219,6 +219,47 @@ TEST(Reference, every_operation_and_every_combine) {
   EXPECT_EQ(r.reduction_length[3], 1);
 }
 
+TEST(Reference, functions_of_the_table) {
+  const Computation c = computation(parse_workload(
+      "input A[40]; input B[40]; output R[i] = rsqrt(A[i] + 2); output L[i] = log(A[i] + 2); output P[i] = pow(A[i] + "
+      "2, "
+      "B[i]); output T[i] = tanh(A[i]); output S[i] = sigmoid(A[i]); output E[i] = erf(A[i]); output Q[i] = abs(A[i]);"
+      "output F[i] = floor(A[i] * 8); output N[i] = log(A[i]); output C[i] = select(A[i] < B[i], A[i], 5) where i=40"));
+  const Reference r = reference(c, 11);
+  for (std::size_t i = 0; i < 40; ++i) {
+    const double a = r.tensors[0][i], b = r.tensors[1][i];
+    const double expected[] = {1 / std::sqrt(a + 2),   std::log(a + 2), std::pow(a + 2, b), std::tanh(a),
+                               1 / (1 + std::exp(-a)), std::erf(a),     std::abs(a),        std::floor(a * 8)};
+    for (std::size_t t = 0; t < std::size(expected); ++t) {
+      EXPECT_NEAR(r.tensors[t + 2][i], expected[t], 1e-14) << t;
+      EXPECT_GE(r.magnitude[t + 2][i], std::abs(expected[t])) << t;
+      EXPECT_LE(r.magnitude[t + 2][i], 10) << t;
+    }
+    EXPECT_EQ(std::isnan(r.tensors[10][i]), a < 0);
+    EXPECT_EQ(r.tensors[11][i], a < b ? a : 5);
+    EXPECT_LE(r.magnitude[11][i], 5);  // what is loaded is exact: so is the choice
+  }
+}
+
+// Where rounding decides, either side is right, and nothing else is.
+TEST(Reference, rounded_conditions_and_steps_have_two_right_answers) {
+  const Computation c = computation(parse_workload(
+      "input A[3]; output F[i] = floor(A[i] * 3 - A[i] * 2); output S[i] = select(A[i] * 3 <= A[i] * 2 + "
+      "0.5, 7, 1); output X[i] = select(A[i] < 0.1, 7, 1) where i=3"));
+  const Reference r = reference(c, {{0.5, 0.75, double(0.1f)}, {}, {}, {}});
+  const auto allowed = [&](std::size_t t, std::size_t i) {
+    return tolerance(DType::f32, r.reduction_length[t], r.magnitude[t][i]);
+  };
+  const Reference edge = reference(c, {{1, 0.75, 0.5}, {}, {}, {}});
+  EXPECT_GE(tolerance(DType::f32, edge.reduction_length[1], edge.magnitude[1][0]), 1);
+  EXPECT_LT(tolerance(DType::f32, edge.reduction_length[1], edge.magnitude[1][1]), 1e-5);
+  EXPECT_GE(allowed(2, 0), 6);
+  EXPECT_LT(allowed(2, 1), 1e-4);
+  // 0.1 is compared as f32 has it.
+  EXPECT_EQ(r.tensors[3][2], 1);
+  EXPECT_LT(allowed(3, 2), 1e-4);
+}
+
 TEST(Reference, inputs_are_exact_in_f32_within_bounds_and_fixed_by_seed_and_name) {
   const Computation c = computation(parse_workload("matmul(m=30,n=40,k=50)"));
   const Reference r = reference(c, 1), again = reference(c, 1), other = reference(c, 2);

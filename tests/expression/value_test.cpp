@@ -113,6 +113,41 @@ TEST(Value, arithmetic_counts_by_kind) {
   EXPECT_EQ(counts.special, 2);
 }
 
+TEST(Value, functions_count_as_what_costs_alike) {
+  const Value condition = Value::apply(Op::less, load(0), load(1));
+  const Value value = Value::apply(Op::select, condition, Value::apply(Op::abs, Value::apply(Op::tanh, load(0))),
+                                   Value::apply(Op::floor, Value::apply(Op::pow, load(0), load(1))));
+  const ArithmeticCounts counts = arithmetic(value);
+  EXPECT_EQ(counts.add, 2);      // abs and floor
+  EXPECT_EQ(counts.compare, 2);  // the comparison and the choice
+  EXPECT_EQ(counts.special, 2);
+}
+
+TEST(Value, third_operands_move_with_their_value) {
+  const Value condition = Value::apply(Op::equal, load(0), load(1));
+  const Value value = Value::apply(Op::add, load(2), Value::apply(Op::select, condition, load(3), load(4)));
+  EXPECT_EQ(nodes_problem(value), std::nullopt);
+  const Value replaced = replace_loads(value, [&](const Access& access) -> std::optional<Value> {
+    if (access.tensor != 2) return std::nullopt;
+    return Value::apply(Op::add, load(5), load(6));
+  });
+  EXPECT_EQ(replaced, Value::apply(Op::add, Value::apply(Op::add, load(5), load(6)),
+                                   Value::apply(Op::select, condition, load(3), load(4))));
+}
+
+TEST(Value, conditions_are_no_numbers) {
+  const Value condition = Value::apply(Op::less, load(0), load(1));
+  EXPECT_EQ(nodes_problem(condition), "a comparison is used as a number; write select(a < b, 1, 0)");
+  EXPECT_EQ(nodes_problem(Value::apply(Op::add, condition, load(0))),
+            "a comparison is used as a number; write select(a < b, 1, 0)");
+  EXPECT_EQ(nodes_problem(Value::apply(Op::select, load(0), load(1), load(2))),
+            "the first operand of select must be a comparison");
+  Value value = Value::apply(Op::select, condition, load(1), load(2));
+  EXPECT_EQ(nodes_problem(value), std::nullopt);
+  value.nodes.back().c = -1;
+  EXPECT_EQ(nodes_problem(value), "operation 5 of the value is malformed");
+}
+
 TEST(Value, product_is_told_by_its_root) {
   EXPECT_TRUE(is_product(Value::apply(Op::mul, load(0), load(1))));
   EXPECT_FALSE(is_product(Value::apply(Op::add, load(0), Value::apply(Op::mul, load(0), load(1)))));

@@ -129,6 +129,80 @@ void expect_right_on(const Target& target, const std::vector<std::string>& prefi
   }
 }
 
+// Every function of index expressions, as vectors and element by element, within 4 ulp.
+void expect_functions_right_on(const Target& target, const std::vector<std::string>& prefix) {
+  if (!starts(prefix.front())) GTEST_SKIP() << prefix.front() << " is not installed";
+  const std::vector<std::string> functions = {"exp(X[_])",
+                                              "sqrt(X[_])",
+                                              "rsqrt(X[_])",
+                                              "log(X[_])",
+                                              "pow(X[_],Y[_])",
+                                              "tanh(X[_])",
+                                              "sigmoid(X[_])",
+                                              "erf(X[_])",
+                                              "abs(X[_])",
+                                              "floor(X[_])",
+                                              "select(X[_] < Y[_],X[_],Y[_])"};
+  constexpr std::size_t count = 640;
+  const auto replaced = [](std::string text, const std::string& by) {
+    for (std::size_t at = 0; (at = text.find('_', at)) != std::string::npos; at += by.size()) text.replace(at, 1, by);
+    return text;
+  };
+  std::string expression = "input X[640]; input Y[640]; ",
+              buffers = "buffer X f32 [640] input\nbuffer Y f32 [640] input\n";
+  for (std::size_t f = 0; f < functions.size(); ++f) {
+    const char name = char('A' + f);
+    expression += std::string(f ? "; " : "") + "output " + name + "[i] = " + replaced(functions[f], "i");
+    buffers += std::string("buffer ") + name + " f32 [640] output\n";
+  }
+  const Computation what = computation(parse_workload(expression + " where i=640"));
+  std::vector<std::vector<double>> operands(what.tensors.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    // Every exponent of both signs, and what is near 0.
+    const double size = i < 512 ? std::ldexp(1.375, int(i / 2) - 140) : double(i - 512) / 12;
+    operands[0].push_back(double(float(i % 2 ? -size : size)));
+    operands[1].push_back(i % 3 ? double(i % 7) - 3 : 0.375 * double(i % 5));
+  }
+  const Reference expected = reference(what, operands);
+  for (const bool vector : {false, true}) {
+    std::string text = buffers + (vector ? "run\n  for i 40\n    for v 16 vector\n" : "run\n  for i 640\n");
+    for (std::size_t f = 0; f < functions.size(); ++f) {
+      const std::string at = vector ? "16*i+v" : "i";
+      text += std::string(vector ? "      " : "    ") + char('A' + f) + "[" + at + "] = " + replaced(functions[f], at) +
+              "\n";
+    }
+    const auto object = compile(parse_program(text, "test"), target);
+    ASSERT_TRUE(object.ok()) << object.reason().text;
+    const auto executable = link_executable({&*object}, target, what, expected, {});
+    ASSERT_TRUE(executable.ok()) << executable.reason().text;
+    const std::vector<double> got = answer_of(*executable, prefix, DType::f32).outputs;
+    ASSERT_EQ(got.size(), functions.size() * count);
+    for (std::size_t f = 0; f < functions.size(); ++f)
+      for (std::size_t i = 0; i < count; ++i) {
+        const double right = expected.tensors[f + 2][i], value = got[f * count + i];
+        if ((std::isnan(right) && std::isnan(value)) || float(right) == float(value)) continue;
+        const double place = std::ldexp(1, std::max(std::ilogb(right) - 23, -149));
+        ASSERT_LE(std::abs(value - right), 4 * place)
+            << functions[f] << (vector ? " as vectors" : "") << " of " << operands[0][i] << " and " << operands[1][i];
+      }
+  }
+}
+
+TEST(Executable, FunctionsOnRiscv64Scalar) {
+  expect_functions_right_on(board("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", 0), {"qemu-riscv64"});
+}
+TEST(Executable, FunctionsOnRiscv64Vector256) {
+  expect_functions_right_on(board("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c,+v,+zvl256b", 256),
+                            {"qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256"});
+}
+TEST(Executable, FunctionsOnAarch64) {
+  expect_functions_right_on(board("aarch64-unknown-linux-gnu", "cortex-a72", "", 128), {"qemu-aarch64"});
+}
+TEST(Executable, FunctionsOnAarch64WithLongScalableVectors) {
+  expect_functions_right_on(board("aarch64-unknown-linux-gnu", "a64fx", "", 512),
+                            {"qemu-aarch64", "-cpu", "max,sve512=on"});
+}
+
 TEST(Executable, Riscv64Scalar) {
   expect_right_on(board("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", 0), {"qemu-riscv64"});
 }

@@ -29,6 +29,13 @@ constexpr const char* workloads[] = {
     "input A[6,50]; M[i] max= A[i,l]; E[i,j] = exp(A[i,j] - M[i]); S[i] += E[i,l]; output Y[i,j] = E[i,j] / S[i] "
     "where i=6, j=50, l=50",
     "input A[40]; output Y[i] = sqrt(A[i] * A[i] + 1) where i=40",
+    "input A[6,50]; T[i,j] = tanh(A[i,j]) * sigmoid(A[i,j] * 4) + erf(A[i,j] * 2); S[i] += abs(T[i,l]) + "
+    "pow(abs(A[i,l]) + "
+    "1, 3); output Y[i,j] = select(A[i,j] > 0, T[i,j] * rsqrt(S[i]), log(A[i,j] + 2) + floor(A[i,j] * 4)) "
+    "where i=6, j=50, l=50",
+    "input A[9,40] : f64; output Y[i,j] : f64 = select(A[i,j] <= 0, pow(1 - A[i,j], 1.5) + erf(A[i,j]), tanh(A[i,j])) "
+    "where i=9, j=40",
+    "input A[50] : i8; output Y[i] : i8 = select(A[i] < 3, abs(A[i]), A[i]) where i=50",
 };
 
 TEST(Operators, PlainProgramsComputeTheReference) {

@@ -139,7 +139,8 @@ TEST(Forms, BlankLinesAndSpacesAreFree) {
 TEST(Forms, BracketsKeepTheOrderOfOperations) {
   for (const char* value :
        {"A[0,0] - (A[0,1] - A[0,2])", "A[0,0] - A[0,1] - A[0,2]", "(A[0,0] + 1) * 2", "A[0,0] / (A[0,1] * 2)",
-        "A[0,0] + (1 + 2)", "neg(A[0,0]) * exp(sqrt(2))", "inf", "-inf", "1e-300", "0.1", "min(-1, max(1, 2))"}) {
+        "A[0,0] + (1 + 2)", "neg(A[0,0]) * exp(sqrt(2))", "inf", "-inf", "1e-300", "0.1", "min(-1, max(1, 2))",
+        "select(A[0,0] <= 2 - A[0,0], pow(A[0,0], 2), rsqrt(2))"}) {
     const std::string text = head + "  C[0] = " + value + "\n";
     EXPECT_EQ(to_text(parse_program(text, "p")), text);
   }

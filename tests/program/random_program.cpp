@@ -109,10 +109,15 @@ class Drawing {
   }
 
   Value value(int depth) {
-    constexpr std::array ops{Op::add, Op::sub, Op::mul, Op::div, Op::max, Op::min, Op::neg, Op::exp, Op::sqrt};
     if (depth < 4 && stream_.below(2) == 0) {
-      const Op op = ops[std::size_t(stream_.below(ops.size()))];
+      const Op op = Op(std::int64_t(Op::add) + stream_.below(std::int64_t(Op::select) - std::int64_t(Op::add) + 1));
       Value a = value(depth + 1);
+      if (op == Op::select) {
+        const Op comparison = Op(std::int64_t(Op::less) + stream_.below(6));
+        a = Value::apply(comparison, std::move(a), value(depth + 1));
+        Value b = value(depth + 1);
+        return Value::apply(op, std::move(a), std::move(b), value(depth + 1));
+      }
       return operands_of(op) == 1 ? Value::apply(op, a) : Value::apply(op, a, value(depth + 1));
     }
     if (stream_.below(3) > 0) return Value::load(access(false));

@@ -57,6 +57,7 @@ class Interpreter {
     for (const ValueNode& node : value.nodes) {
       const double a = node.a >= 0 ? results[std::size_t(node.a)] : 0;
       const double b = node.b >= 0 ? results[std::size_t(node.b)] : 0;
+      const double c = node.c >= 0 ? results[std::size_t(node.c)] : 0;
       switch (node.op) {
         case Op::constant:
           results.push_back(node.number);
@@ -91,6 +92,41 @@ class Interpreter {
           break;
         case Op::sqrt:
           results.push_back(std::sqrt(a));
+          break;
+        case Op::rsqrt:
+          results.push_back(1 / std::sqrt(a));
+          break;
+        case Op::log:
+          results.push_back(std::log(a));
+          break;
+        case Op::pow:
+          results.push_back(std::pow(a, b));
+          break;
+        case Op::tanh:
+          results.push_back(std::tanh(a));
+          break;
+        case Op::sigmoid:
+          results.push_back(1 / (1 + std::exp(-a)));
+          break;
+        case Op::erf:
+          results.push_back(std::erf(a));
+          break;
+        case Op::abs:
+          results.push_back(std::abs(a));
+          break;
+        case Op::floor:
+          results.push_back(std::floor(a));
+          break;
+        case Op::select:
+          results.push_back(a != 0 ? b : c);
+          break;
+        case Op::less:
+        case Op::less_or_equal:
+        case Op::greater:
+        case Op::greater_or_equal:
+        case Op::equal:
+        case Op::not_equal:
+          results.push_back(holds(node.op, a, b));
           break;
       }
       results.back() = kept(results.back(), type);

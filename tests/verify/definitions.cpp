@@ -438,6 +438,43 @@ Example layer_norm(base::Stream& stream) {
   return made;
 }
 
+// An activation, by element, of a product by column.
+Example activation(base::Stream& stream) {
+  Draw draw(stream, false);
+  const Int m = draw.size(19), n = draw.size(67);
+  struct Function {
+    const char* text;  // of the argument
+    double (*exact)(double);
+    double magnitude;  // |value| + |argument * slope| is within this where |argument| <= 2
+  };
+  constexpr auto gelu = [](double x) { return x * std::erfc(-x / std::sqrt(2.0)) / 2; };
+  constexpr auto leaky = [](double x) { return x > 0 ? x : 0.125 * x; };
+  static const Function functions[] = {
+      {"tanh({})", [](double x) { return std::tanh(x); }, 2},
+      {"erf({})", [](double x) { return std::erf(x); }, 2},
+      {"sigmoid({})", [](double x) { return 1 / (1 + std::exp(-x)); }, 2},
+      {"({0}) * sigmoid({0})", [](double x) { return x / (1 + std::exp(-x)); }, 5},
+      {"0.5 * ({0}) * (1 + erf(({0}) * 0.7071067811865476))", gelu, 9},
+      {"log(2.5 + {})", [](double x) { return std::log(2.5 + x); }, 11},
+      {"pow(2.5 + {}, 1.5)", [](double x) { return std::pow(2.5 + x, 1.5); }, 30},
+      {"rsqrt(2.5 + {})", [](double x) { return 1 / std::sqrt(2.5 + x); }, 20},
+      {"abs({})", [](double x) { return std::abs(x); }, 2},
+      {"select({0} > 0, {0}, 0.125 * ({0}))", leaky, 2},
+  };
+  const Function& function = functions[std::size_t(draw.below(Int(std::size(functions))))];
+  Example made =
+      example(fmt::format("input X[{0},{1}] : {2}; constant G[{1}] : {2}; output Y[i,j] : {2} = {3} where i={0}, j={1}",
+                          m, n, draw.dtype(), fmt::format(fmt::runtime(function.text), "X[i,j] * G[j]")),
+              {draw.numbers(m * n), draw.numbers(n)}, m * n, 12);
+  for (Int i = 0; i < m; ++i)
+    for (Int j = 0; j < n; ++j) {
+      const double x = made.operands[0][std::size_t(i * n + j)] * made.operands[1][std::size_t(j)];
+      made.output[std::size_t(i * n + j)] = function.exact(x);
+      made.magnitude[std::size_t(i * n + j)] = function.magnitude;
+    }
+  return made;
+}
+
 // ---- index expressions that have no name
 
 // C[...] (+=|max=|min=) A[...] (*|+) B[...] over two to five axes in any order in each of them, of which A may walk
@@ -573,6 +610,7 @@ const std::vector<Definition>& definitions() {
       DEFINITION(avg_pool2d),
       DEFINITION(softmax),
       DEFINITION(layer_norm),
+      DEFINITION(activation),
       DEFINITION(contraction),
   };
 #undef DEFINITION

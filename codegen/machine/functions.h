@@ -1,0 +1,68 @@
+// Private to this folder: elementary functions of numbers and of vectors as LLVM IR, the same on every target: no call
+// is left, and nothing but the basic operations, square roots and selections is asked of the machine. Within 4 ulp in
+// f32, with fused multiply-add or without; IEEE 754 results for zeros, denormal numbers, infinities and NaN, but for
+// exp, whose argument must be a number. Series are Taylor's, to below half an ulp, unless a table of coefficients is
+// given.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+
+namespace graft::codegen {
+
+class Functions {
+ public:
+  // `rounds`: the target has an instruction that rounds down to an integer.
+  Functions(llvm::IRBuilder<>& builder, bool rounds) : builder_(builder), rounds_(rounds) {}
+
+  // Arguments are f32 or f64, scalars or vectors; two of them have one type.
+  llvm::Value* extreme(bool greatest, llvm::Value* a, llvm::Value* b);  // of numbers
+  llvm::Value* floor(llvm::Value* x);
+  llvm::Value* abs(llvm::Value* x);
+  llvm::Value* sqrt(llvm::Value* x);
+  llvm::Value* rsqrt(llvm::Value* x);
+  llvm::Value* exp(llvm::Value* x);
+  llvm::Value* log(llvm::Value* x);
+  llvm::Value* pow(llvm::Value* x, llvm::Value* y);
+  llvm::Value* tanh(llvm::Value* x);
+  llvm::Value* sigmoid(llvm::Value* x);
+  llvm::Value* erf(llvm::Value* x);
+
+ private:
+  // x = n * ln 2 + r, |r| <= ln 2 / 2; n stands in the low bits of `shifted`, too.
+  struct Reduced {
+    llvm::Value *shifted, *n, *r;
+  };
+  // A positive number = 2^k * m, sqrt(1/2) <= m < sqrt(2).
+  struct Split {
+    llvm::Value *k, *m;
+  };
+  // A number in two parts of which the second is below the rounding of the first.
+  struct Pair {
+    llvm::Value *high, *low;
+  };
+
+  Reduced reduced(llvm::Value* x);
+  llvm::Value* exp_of_bounded(llvm::Value* x);
+  llvm::Value* exp_series(llvm::Value* r, int degree);
+  // x * 2^n; the second for results that are normal numbers.
+  llvm::Value* scaled(llvm::Value* x, llvm::Value* shifted);
+  llvm::Value* scaled_to_normal(llvm::Value* x, llvm::Value* shifted);
+  Split split(llvm::Value* x);
+  llvm::Value* log_series(llvm::Value* s, int terms);
+  llvm::Value* power_of_float(llvm::Value* size, llvm::Value* y);
+  llvm::Value* power_of_double(llvm::Value* size, llvm::Value* y);
+  Pair log2(llvm::Value* x);
+  llvm::Value* log2_of_ends(llvm::Value* size, llvm::Value* log);
+  llvm::Value* clamped(llvm::Value* x, double most);
+  llvm::Value* truncated(llvm::Value* x);
+
+  llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c);
+  llvm::Value* polynomial(llvm::Value* x, llvm::ArrayRef<double> coefficients);  // the constant first
+  llvm::Value* nan_kept(llvm::Value* x, llvm::Value* result);
+  llvm::Value* copysign(llvm::Value* size, llvm::Value* sign);
+
+  llvm::IRBuilder<>& builder_;
+  const bool rounds_;
+};
+
+}  // namespace graft::codegen
