@@ -237,6 +237,19 @@ TEST(Intrinsics, AreTunedAndRecorded) {
   EXPECT_EQ(other_request.exit_code, 2) << other_request.err;
 }
 
+TEST(Expressions, OfTheExamplesAreTuned) {
+  const base::Folder folder;
+  for (const char* name : {"rms_norm", "gelu", "conv2d_strides_pads", "matmul_broadcast", "softmax", "layer_norm"}) {
+    SCOPED_TRACE(name);
+    const std::string text = base::read_file(std::string(GRAFT_SOURCE_DIR) + "/examples/expressions/" + name + ".txt");
+    const base::Document result =
+        json_of(quick({"tune", text, "--platform", "native", "--explorer", "random", "--trials", "4", "--rebuild", "0",
+                       "--out", (folder / name).string()}));
+    EXPECT_EQ(result.at("statuses").find("wrong_result"), nullptr);
+    EXPECT_GE(result.at("statuses").at("ok").as_integer(), 1);
+  }
+}
+
 TEST(Layouts, AreChosenAndRecorded) {
   const base::Folder folder;
   const std::string run = (folder / "run").string();
