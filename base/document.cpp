@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "base/error.h"
 #include "base/one_line.h"
@@ -99,12 +100,13 @@ void write(std::string& out, const Document& document, int indent) {
   if (document.is_map()) {
     const Document::Map& map = document.as_map();
     out += '{';
-    for (std::size_t i = 0; i < map.size(); ++i) {
-      if (i > 0) out += ',';
+    bool first = true;
+    for (const auto& [key, value] : map) {
+      if (!std::exchange(first, false)) out += ',';
       if (indent >= 0) new_line(inner);
-      write_string(out, map[i].first);
+      write_string(out, key);
       out += indent < 0 ? ":" : ": ";
-      write(out, map[i].second, inner);
+      write(out, value, inner);
     }
     if (indent >= 0 && !map.empty()) new_line(indent);
     out += '}';
@@ -234,29 +236,45 @@ double Document::as_number() const {
   return std::get<double>(value_);
 }
 
-const std::string& Document::as_string() const {
+const std::string& Document::as_string() const& {
   if (!is_string()) refuse_type(*this, "a string");
   return std::get<std::string>(value_);
 }
 
-const Document::List& Document::as_list() const {
+const Document::List& Document::as_list() const& {
   if (!is_list()) refuse_type(*this, "a list");
   return std::get<List>(value_);
 }
 
-const Document::Map& Document::as_map() const {
+const Document::Map& Document::as_map() const& {
   if (!is_map()) refuse_type(*this, "a map");
   return std::get<Map>(value_);
 }
 
-const Document* Document::find(std::string_view key) const {
+std::string Document::as_string() && {
+  return std::move(const_cast<std::string&>(std::as_const(*this).as_string()));
+}
+
+Document::List Document::as_list() && {
+  return std::move(const_cast<List&>(std::as_const(*this).as_list()));
+}
+
+Document::Map Document::as_map() && {
+  return std::move(const_cast<Map&>(std::as_const(*this).as_map()));
+}
+
+Document Document::at(std::string_view key) && {
+  return std::move(const_cast<Document&>(std::as_const(*this).at(key)));
+}
+
+const Document* Document::find(std::string_view key) const& {
   for (const auto& [name, value] : as_map()) {
     if (name == key) return &value;
   }
   return nullptr;
 }
 
-const Document& Document::at(std::string_view key) const {
+const Document& Document::at(std::string_view key) const& {
   if (const Document* found = find(key)) return *found;
   refuse(place_, fmt::format("missing key '{}'", key));
 }
@@ -274,7 +292,7 @@ void Document::only_keys(const std::vector<std::string_view>& known) const {
   }
 }
 
-Document& Document::set(std::string key, Document value) {
+Document& Document::set(std::string key, Document value) & {
   if (is_null()) value_ = Map{};
   assert(is_map());
   Map& map = std::get<Map>(value_);
@@ -288,11 +306,19 @@ Document& Document::set(std::string key, Document value) {
   return *this;
 }
 
-Document& Document::push(Document value) {
+Document& Document::push(Document value) & {
   if (is_null()) value_ = List{};
   assert(is_list());
   std::get<List>(value_).push_back(std::move(value));
   return *this;
+}
+
+Document Document::set(std::string key, Document value) && {
+  return std::move(set(std::move(key), std::move(value)));
+}
+
+Document Document::push(Document value) && {
+  return std::move(push(std::move(value)));
 }
 
 std::string Document::to_json() const {
@@ -372,17 +398,14 @@ class Builder {
   }
 
   static void refuse_duplicates(const Document::Map& map) {
-    std::vector<std::size_t> order(map.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    const auto before = [&](std::size_t x, std::size_t y) {
-      const int compared = map[x].first.compare(map[y].first);
-      return compared < 0 || (compared == 0 && x < y);
-    };
-    std::sort(order.begin(), order.end(), before);
-    for (std::size_t i = 1; i < order.size(); ++i) {
-      const auto& [name, value] = map[order[i]];
-      if (name == map[order[i - 1]].first) refuse(value.place(), fmt::format("key '{}' is given twice", name));
-    }
+    std::vector<const Document::Map::value_type*> order;  // equal keys in the file's order
+    for (const auto& entry : map) order.push_back(&entry);
+    std::stable_sort(order.begin(), order.end(), [](const auto* x, const auto* y) { return x->first < y->first; });
+    const auto twice = std::adjacent_find(order.begin(), order.end(),
+                                          [](const auto* x, const auto* y) { return x->first == y->first; });
+    if (twice == order.end()) return;
+    const auto& [name, value] = **std::next(twice);
+    refuse(value.place(), fmt::format("key '{}' is given twice", name));
   }
 
   std::vector<Frame> open_;

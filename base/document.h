@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +20,9 @@ namespace graft::base {
 class Document {
  public:
   using List = std::vector<Document>;
-  using Map = std::vector<std::pair<std::string, Document>>;  // in the order of insertion or of the file
+  // In the order of insertion or of the file. A list of pairs, not a vector: who reads a record and adds to it (`set`)
+  // may keep references into what was there.
+  using Map = std::list<std::pair<std::string, Document>>;
 
   Document() = default;  // null
   Document(bool value);
@@ -43,20 +46,31 @@ class Document {
   std::int64_t as_integer() const;
   std::uint64_t as_u64() const;
   double as_number() const;
-  const std::string& as_string() const;
-  const List& as_list() const;
-  const Map& as_map() const;
+  const std::string& as_string() const&;
+  const List& as_list() const&;
+  const Map& as_map() const&;
 
   // Map access; what is no map is refused. `at` throws "<place>: missing key 'k'"; `find` gives nullptr.
-  const Document& at(std::string_view key) const;
-  const Document* find(std::string_view key) const;
+  const Document& at(std::string_view key) const&;
+  const Document* find(std::string_view key) const&;
+
+  // Of a temporary, the value itself: nothing refers into a document that is gone.
+  std::string as_string() &&;
+  List as_list() &&;
+  Map as_map() &&;
+  Document at(std::string_view key) &&;
+  const Document* find(std::string_view key) && = delete;
+
   // Throws "<place>: unknown key 'vectr_bits'; did you mean 'vector_bits'?" for a key that is not listed.
   void only_keys(std::initializer_list<std::string_view> known) const;
   void only_keys(const std::vector<std::string_view>& known) const;
 
-  // Building. `set` replaces or appends in a map (a null document becomes one); `push` appends to a list.
-  Document& set(std::string key, Document value);
-  Document& push(Document value);
+  // Building. `set` replaces or appends in a map (a null document becomes one): references to values of other keys stay
+  // valid. `push` appends to a list (or null) and ends all references to the list's elements.
+  Document& set(std::string key, Document value) &;
+  Document& push(Document value) &;
+  Document set(std::string key, Document value) &&;
+  Document push(Document value) &&;
 
   const std::string& place() const { return place_; }
   void set_place(std::string place) { place_ = std::move(place); }

@@ -37,6 +37,28 @@ TEST(Document, builds_maps_and_lists) {
   EXPECT_EQ(Document::list().to_json(), "[]");
 }
 
+TEST(Document, references_into_a_map_outlive_what_is_added) {
+  Document document = Document::map();
+  document.set("text", "longer than what a string holds in itself").set("short", "s");
+  const std::string &text = document.at("text").as_string(), &word = document.at("short").as_string();
+  for (int i = 0; i < 100; ++i) document.set("k" + std::to_string(i), i);
+  EXPECT_EQ(text, "longer than what a string holds in itself");
+  EXPECT_EQ(&word, &document.at("short").as_string());
+}
+
+TEST(Document, gives_what_it_holds_when_it_is_a_temporary) {
+  const auto made = [] { return parse_json(R"({"m": {"a": [1, "a text longer than fifteen characters"]}})", "f"); };
+  std::vector<Document> seen;
+  for (const Document& item : made().at("m").at("a").as_list()) seen.push_back(item);
+  EXPECT_EQ(seen, (std::vector<Document>{1, "a text longer than fifteen characters"}));
+  for (const auto& [key, value] : made().at("m").as_map()) EXPECT_EQ(key, "a");
+  const Document& node = made().at("m");
+  EXPECT_EQ(node.at("a").as_list()[1].as_string(), seen[1].as_string());
+  const Document& built = Document::map().set("a", 1).set("b", Document().push(2));
+  EXPECT_EQ(built.to_json(), R"({"a":1,"b":[2]})");
+  EXPECT_EQ(refusal([&] { made().at("m").at("b"); }), "f: m: missing key 'b'");
+}
+
 TEST(Document, compares_content_not_places) {
   Document one(3), other(3);
   other.set_place("elsewhere");
