@@ -22,8 +22,8 @@ std::filesystem::path prepared(const std::filesystem::path& path) {
   return path;
 }
 
-base::Document head_of(const std::filesystem::path& path, const base::Document& request,
-                       const base::Document& context) {
+base::Document head_of(const std::filesystem::path& path, const base::Document& request, const base::Document& context,
+                       const std::string& platform_yaml) {
   const std::filesystem::path file = path / request_name;
   if (std::filesystem::exists(file)) {
     const base::Document known = base::parse_json(base::read_file(file), file.string());
@@ -46,6 +46,7 @@ base::Document head_of(const std::filesystem::path& path, const base::Document& 
   }
   base::Document head = base::Document::map();
   head.set("request", request).set("context", context);
+  if (!platform_yaml.empty()) head.set("platform_yaml", platform_yaml);
   base::replace_file(file, head.to_pretty_json() + "\n");
   return head;
 }
@@ -85,11 +86,20 @@ std::vector<Build> read_builds(const std::filesystem::path& path, const std::vec
   return builds;
 }
 
+// run.json; none where it is missing.
+std::optional<base::Document> recorded_head(const std::filesystem::path& path) {
+  const std::filesystem::path file = path / request_name;
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  return base::parse_json(base::read_file(file), file.string());
+}
+
 }  // namespace
 
 RunDirectory::RunDirectory(const std::filesystem::path& path, const base::Document& request,
-                           const base::Document& context)
-    : path_(prepared(path)), lock_(path_ / "lock"), journal_(path_ / journal_name, head_of(path_, request, context)) {
+                           const base::Document& context, const std::string& platform_yaml)
+    : path_(prepared(path)),
+      lock_(path_ / "lock"),
+      journal_(path_ / journal_name, head_of(path_, request, context, platform_yaml)) {
   for (std::size_t i = 0; i < journal_.trials().size(); ++i) {
     by_candidate_.emplace(codegen::hash(journal_.trials()[i].candidate), i);
   }
@@ -113,22 +123,28 @@ void RunDirectory::record(std::vector<Build> builds) {
 }
 
 std::optional<base::Document> recorded_request(const std::filesystem::path& path) {
-  const std::filesystem::path file = path / request_name;
-  if (!std::filesystem::exists(file)) return std::nullopt;
-  return base::parse_json(base::read_file(file), file.string()).at("request");
+  const std::optional<base::Document> head = recorded_head(path);
+  if (!head) return std::nullopt;
+  return head->at("request");
 }
 
 RunContent read_run(const std::filesystem::path& path) {
-  std::optional<base::Document> request = recorded_request(path);
-  if (!request) {
+  const std::optional<base::Document> head = recorded_head(path);
+  if (!head) {
     throw base::UserError(path.string(),
                           "no run of graft (run.json is missing); give a folder that graft tune or collect wrote");
   }
   RunContent content;
-  content.request = std::move(*request);
+  content.request = head->at("request");
+  if (const base::Document* yaml = head->find("platform_yaml")) content.platform_yaml = *yaml;
   content.journal = datasets::read_journal(path / journal_name);
   content.builds = read_builds(path, content.journal.trials);
   return content;
+}
+
+tasks::Platform platform_of(const RunContent& run) {
+  if (run.platform_yaml.is_null()) return tasks::platform_named(run.request.at("platform").as_string());
+  return tasks::parse_platform(run.platform_yaml.as_string(), run.platform_yaml.place());
 }
 
 std::string packed_run(const std::filesystem::path& path) {

@@ -1,5 +1,6 @@
-// A run on disk: what was asked for (run.json), what was measured (journal.jsonl), how the best was built in the end
-// (builds.json), and a lock, so that two runs never write one directory. The same command continues it.
+// A run on disk: what was asked for and on which platform (run.json), what was measured (journal.jsonl), how the best
+// was built in the end (builds.json), and a lock, so that two runs never write one directory. The same command
+// continues it.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "base/document.h"
 #include "base/files.h"
 #include "datasets/journal.h"
+#include "tasks/platform.h"
 
 namespace graft::search {
 
@@ -24,9 +26,10 @@ class RunDirectory {
  public:
   // Opens or makes it. `request` is a flat map of what identifies the run (command, platform, workloads, seed, ...): an
   // existing run must have been made with an equal one, or UserError names the first key that differs, both values, and
-  // the remedy. What may grow (the number of trials) is not part of it. `context` (versions, host) is kept from the
-  // first.
-  RunDirectory(const std::filesystem::path& path, const base::Document& request, const base::Document& context);
+  // the remedy. What may grow (the number of trials) is not part of it. `context` (versions, host) and the platform's
+  // description are kept from the first.
+  RunDirectory(const std::filesystem::path& path, const base::Document& request, const base::Document& context,
+               const std::string& platform_yaml = {});
 
   const std::filesystem::path& path() const { return path_; }
   datasets::Journal& journal() { return journal_; }
@@ -53,10 +56,15 @@ std::optional<base::Document> recorded_request(const std::filesystem::path& path
 // What a run directory holds, without locking it. UserError when it is none.
 struct RunContent {
   base::Document request;
+  base::Document platform_yaml;  // the platform's description, verbatim; null: the run keeps none (of earlier versions)
   datasets::JournalContent journal;
   std::vector<Build> builds;
 };
 RunContent read_run(const std::filesystem::path& path);
+
+// The platform as the run describes it, whatever became of its YAML file since; by its name where the run keeps no
+// description. UserError when this host cannot have it (tasks/platform.h).
+tasks::Platform platform_of(const RunContent& run);
 
 // All of a run in one text, and a folder made of such a text: how a team's ranks begin with the same one.
 std::string packed_run(const std::filesystem::path& path);

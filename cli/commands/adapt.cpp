@@ -132,7 +132,7 @@ int adapt(Flags flags, Session& session) {
       .set("model", model_identity(file, flags.model, folder))
       .set("seed", std::int64_t(session.seed));
   flags.measure.put(request);
-  search::RunDirectory run(folder, request, context_of(session));
+  search::RunDirectory run(folder, request, context_of(session), platform.yaml);
 
   std::vector<meta::Examples> supports;
   std::int64_t trials = 0;

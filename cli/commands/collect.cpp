@@ -160,7 +160,7 @@ void restore_run(const std::filesystem::path& out, const base::Document& request
   const std::filesystem::path part = folder.string() + ".part";  // what is torn there is made anew
   std::filesystem::remove_all(part);
   {
-    search::RunDirectory run(part, request, context);
+    search::RunDirectory run(part, request, context, dataset.platform_yaml);
     for (std::size_t i = 0; i < dataset.rows.size(); ++i) {
       const datasets::Dataset::Row& row = dataset.rows[i];
       run.append({std::int64_t(i), dataset.candidate(row), row.program_hash, row.measurement});
@@ -191,13 +191,13 @@ class TemporaryFolder {
 class TeamRun {
  public:
   TeamRun(base::Team& team, const std::filesystem::path& folder, const base::Document& request,
-          const base::Document& context) {
-    if (team.rank() == 0) run_.emplace(folder, request, context);
+          const base::Document& context, const std::string& platform_yaml) {
+    if (team.rank() == 0) run_.emplace(folder, request, context, platform_yaml);
     const base::Gathered kept = team.gather(team.rank() == 0 && team.size() > 1 ? search::packed_run(folder) : "");
     if (team.rank() == 0) return;
     copy_.emplace();
     search::unpack_run(kept[0], copy_->path());
-    run_.emplace(copy_->path(), request, context);
+    run_.emplace(copy_->path(), request, context, platform_yaml);
   }
   search::RunDirectory& get() { return *run_; }
 
@@ -225,7 +225,7 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
   const base::Document request = request_of(flags, session, workloads, platform);
   const bool keeps = session.team.rank() == 0;
   if (keeps) restore_run(out, request);
-  TeamRun team_run(session.team, folder, request, context_of(session));
+  TeamRun team_run(session.team, folder, request, context_of(session), platform.yaml);
   search::RunDirectory& run = team_run.get();
   if (!run.journal().trials().empty()) {
     session.progress.note(
@@ -317,9 +317,7 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
 // One dataset: --out. Of several platforms one each, named for it, in the folder --out.
 std::filesystem::path dataset_of(const tasks::Platform& platform, const Flags& flags) {
   if (flags.platforms.size() == 1) return flags.out;
-  std::string name = platform.name;
-  std::replace(name.begin(), name.end(), ':', '-');
-  return std::filesystem::path(flags.out) / (name + ".h5");
+  return std::filesystem::path(flags.out) / dataset_file_name(platform.name);
 }
 
 // What modelled platforms need not run here again.

@@ -86,6 +86,12 @@ std::string short_name(std::string_view text) {
   return name;
 }
 
+std::string dataset_file_name(std::string_view platform) {
+  std::string name(platform);
+  std::replace(name.begin(), name.end(), ':', '-');
+  return name + ".h5";
+}
+
 std::string seconds_word(std::string_view source) {
   return source == "modelled" ? "modelled seconds" : "seconds";
 }

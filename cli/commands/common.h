@@ -49,6 +49,9 @@ std::string platform_hash(const tasks::Platform& platform);
 // a hash.
 std::string short_name(std::string_view text);
 
+// "native-v3.h5" of "native:v3": a platform's dataset among those of others in one folder.
+std::string dataset_file_name(std::string_view platform);
+
 // "modelled seconds" for modelled platforms: such a time is never called a measurement.
 std::string seconds_word(std::string_view source);
 

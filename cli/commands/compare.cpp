@@ -155,7 +155,7 @@ search::Retimed times_again(const std::vector<search::RunContent>& runs, std::in
   for (const search::RunContent& run : runs) {
     const std::string& name = run.request.at("platform").as_string();
     if (!platforms.contains(name)) {
-      const tasks::Platform platform = tasks::platform_named(name);
+      const tasks::Platform platform = search::platform_of(run);
       if (tasks::source_of(platform) == "modelled")
         throw base::UserError("--again", fmt::format("times of {} are modelled: they stay what they are", name));
       if (platform_hash(platform) != run.request.at("platform_hash").as_string())

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -89,7 +90,10 @@ void print_fields(const base::Document& map, const std::string& prefix, Table& t
     if (value.is_map()) {
       print_fields(value, prefix + key + ".", table);
     } else {
-      table.row({prefix + key, value.is_string() ? value.as_string() : value.to_json()});
+      const std::string text = value.is_string() ? value.as_string() : value.to_json();
+      std::string field = prefix + key;
+      for (const std::string_view line : base::split(base::trim(text), '\n'))
+        table.row({std::exchange(field, ""), std::string(line)});
     }
   }
 }
@@ -292,7 +296,7 @@ int inspect_run(const Flags& flags, Session& session) {
     const std::optional<datasets::Trial> best = search::best_trial(run.journal.trials, workload);
     if (!best) throw base::UserError(flags.what, fmt::format("no trial of {} is ok", base::shortened(workload.text)));
     const tasks::Platform platform =
-        tasks::platform_named(flags.platform.empty() ? run.request.at("platform").as_string() : flags.platform);
+        flags.platform.empty() ? search::platform_of(run) : tasks::platform_named(flags.platform);
     if (platform_hash(platform) != run.request.at("platform_hash").as_string()) {
       session.progress.note(
           fmt::format("{} is described differently today than when this run was made", platform.name));
@@ -457,8 +461,9 @@ Command inspect_command() {
         const auto flags = std::make_shared<Flags>();
         options.positional("WHAT", flags->what,
                            "a file, a run's folder, a workload, an encoding's name, or 'encodings' for all of them");
-        options.text("platform", flags->platform,
-                     "of a workload: whose space (default: native); of a run: its platform's YAML");
+        options.text(
+            "platform", flags->platform,
+            "of a workload: whose space (default: native); of a run: another than its own, for the program there");
         options.text("workload", flags->workload, "of a run with several: whose best program");
         flags->space.declare(options);
         options.flag("program", flags->program, "the loop program: the run's best, or a random one of the workload");

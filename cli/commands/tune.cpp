@@ -275,7 +275,8 @@ int tune(const Flags& flags, Session& session) {
                                                                       short_name(platform.name), session.seed)
                         : std::filesystem::path(flags.out);
   const Prior prior = prior_of(flags, folder, session);
-  search::RunDirectory run(folder, request_of(flags, session, workload, platform, prior), context_of(session));
+  search::RunDirectory run(folder, request_of(flags, session, workload, platform, prior), context_of(session),
+                           platform.yaml);
   if (!run.journal().trials().empty()) {
     session.progress.note(
         fmt::format("{}: continues, {} trials are recorded", folder.string(), run.journal().trials().size()));

@@ -264,11 +264,12 @@ int validate(const Flags& flags, Session& session) {
     base::Document timed = request_of(flags, session, platforms[p], workloads, "measured");
     flags.measure.put(timed);
     search::RunDirectory modelled(folder / "modelled", request_of(flags, session, twins[p], workloads, "modelled"),
-                                  context_of(session));
+                                  context_of(session), twins[p].yaml);
     // All workloads, and then all again: what disturbs a shared machine for a while disturbs one pass of a workload.
     std::vector<std::vector<Pass>> passes(workloads.size());
     for (std::int64_t pass = 1; pass <= flags.passes && complete; ++pass) {
-      search::RunDirectory measured(folder / fmt::format("measured.{}", pass), timed, context_of(session));
+      search::RunDirectory measured(folder / fmt::format("measured.{}", pass), timed, context_of(session),
+                                    platforms[p].yaml);
       const auto measurer =
           tasks::make_measurer(platforms[p], flags.measure.settings(0, session));  // one measures nothing twice
       for (std::size_t w = 0; w < workloads.size() && complete; ++w) {

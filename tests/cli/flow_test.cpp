@@ -52,6 +52,17 @@ TEST_F(Flow, CollectAgainMeasuresNothingAndWritesTheSameFile) {
   EXPECT_EQ(base::read_file(file("v2.h5.run/journal.jsonl")), journal);
 }
 
+TEST_F(Flow, CollectShowsARowOfEachWorkload) {
+  const std::vector<std::string> command =
+      quick({"collect", small, other, "--platform", "native:v2", "--samples", "24", "--out", file("v2.h5")});
+  const std::string text = graft(command).out;
+  const base::Document::List workloads = json_of(command).at("workloads").as_list();
+  ASSERT_EQ(workloads.size(), 2u);
+  EXPECT_EQ(workloads[0].at("workload").as_string(), "matmul(m=24,n=32,k=16,dtype=f32)");
+  for (const base::Document& workload : workloads)
+    EXPECT_NE(text.find("\n" + workload.at("workload").as_string() + " "), std::string::npos) << text;
+}
+
 TEST_F(Flow, CollectRefusesAnotherRequestInTheSameRun) {
   const base::Finished finished = graft(quick(
       {"collect", small, other, "--platform", "native:v2", "--samples", "24", "--seed", "2", "--out", file("v2.h5")}));
@@ -572,8 +583,8 @@ TEST_F(Flow, JudgesOnHeldOutProgramsOfNamedSources) {
     std::vector<std::string> command = {"train", file("v3.h5"),     "--learner", "nearest",          "--model", "mlp",
                                         "--out", file("misled.h5"), "--losses",  file("misled.csv"), "--steps", "30"};
     command.insert(command.end(), more.begin(), more.end());
-    const base::Document* const reversed = json_of(command).at("provenance").find("misleading");
-    EXPECT_EQ(reversed != nullptr, !more.empty());
+    const base::Document provenance = json_of(command).at("provenance");
+    EXPECT_EQ(provenance.find("misleading") != nullptr, !more.empty());
     return base::read_file(file("misled.csv"));
   };
   EXPECT_NE(losses_of({}), losses_of({"--misleading", "native:v3"}));
@@ -870,6 +881,42 @@ TEST_F(Flow, InspectShowsPrograms) {
   EXPECT_EQ(workload.at("flops").as_integer(), 2 * 24 * 32 * 16);
   EXPECT_GT(workload.at("space_size").as_number(), 1000);
   EXPECT_TRUE(json_of({"inspect", small, "--program"}).at("program").is_map());
+}
+
+// A run says by itself what it was measured on.
+TEST_F(Flow, RunsOutliveTheYamlOfTheirPlatform) {
+  std::string yaml = base::read_file(std::string(GRAFT_SOURCE_DIR) + "/platforms/sifive-p450.yaml");
+  const std::string known = "name: model:sifive-p450\n";
+  ASSERT_NE(yaml.find(known), std::string::npos);
+  yaml.replace(yaml.find(known), known.size(), "name: my-board\n");
+  base::replace_file(file("board.yaml"), yaml);
+  const std::vector<std::string> tune = {"tune",     small, "--platform", file("board.yaml"),
+                                         "--trials", "4",   "--out",      file("board")};
+  json_of(tune);
+  json_of({"collect", small, "--platform", file("board.yaml"), "--samples", "4", "--out", file("board.h5")});
+  std::filesystem::remove(file("board.yaml"));
+
+  for (const char* run : {"board", "board.h5.run"}) {
+    const base::Document shown = json_of({"inspect", file(run), "--program", "--assembly"});
+    EXPECT_NE(shown.at("program_text").as_string().find("buffer C f32"), std::string::npos);
+    EXPECT_NE(shown.at("assembly").as_string().find("rv64"), std::string::npos);
+    EXPECT_EQ(graft({"report", file(run), "--out", file("board.html")}).exit_code, 0);
+    const base::Finished journal = graft({"inspect", file(run) + "/journal.jsonl"});
+    EXPECT_NE(journal.out.find("vector_bits"), std::string::npos) << journal.out;
+  }
+
+  // A run of before, which keeps the name alone: as it always was.
+  base::Document head = base::parse_json(base::read_file(file("board/run.json")), "run.json");
+  base::Document old = base::Document::map();
+  old.set("request", head.at("request")).set("context", head.at("context"));
+  base::replace_file(file("board/run.json"), old.to_json());
+  const base::Finished refused = graft({"inspect", file("board"), "--program"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("my-board: unknown platform"), std::string::npos) << refused.err;
+  base::replace_file(file("board.yaml"), yaml);
+  EXPECT_TRUE(
+      json_of({"inspect", file("board"), "--program", "--platform", file("board.yaml")}).at("program").is_map());
+  EXPECT_EQ(graft({"inspect", file("board")}).exit_code, 0);
 }
 
 TEST_F(Flow, ReportIsOnePageWithoutScripts) {
