@@ -17,6 +17,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "codegen/machine/compile.h"
+#include "datasets/platform_name.h"
 
 namespace graft::tasks {
 namespace {
@@ -171,11 +172,7 @@ Modelled modelled_from(const Document& map, const Document& target_node, const c
 
 std::string name_from(const Document& node) {
   const std::string& name = node.as_string();
-  const bool good = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view(":@._,=-").find(c) != std::string_view::npos;
-  });
-  if (good) return name;
+  if (datasets::is_platform_name(name)) return name;
   throw UserError(node.place(),
                   fmt::format("'{}' is no name of a platform; use letters, digits and : @ . _ , = -", name));
 }

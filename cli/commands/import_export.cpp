@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/error.h"
@@ -104,8 +105,12 @@ int import(const ImportFlags& flags, Session& session) {
     files.push(entry.set("file", fs::path(file).filename().string()).set("hash", file_hash(file)));
   }
   Output& out = session.output;
+  std::set<std::string> paths;
   for (auto& [platform, dataset] : import.datasets()) {
-    const std::string path = into_folder ? (fs::path(flags.out) / (platform + ".h5")).string() : flags.out;
+    const std::string path = into_folder ? (fs::path(flags.out) / dataset_file_name(platform)).string() : flags.out;
+    if (!paths.insert(path).second)
+      throw base::UserError("--out",
+                            fmt::format("the datasets of two platforms would both be {}; import one at a time", path));
     const formats::Counts& counts = dataset.counts();
     base::Document about = document_of(counts), provenance = context_of(session);
     about.set("format", flags.format).set("files", files);
@@ -164,7 +169,8 @@ Command import_command() {
       .help = "make a dataset of measurements that others made",
       .examples = {"graft import autotvm cortex-a72.*.log.gz --platform a72 --out a72.h5",
                    "graft import table nas.csv.gz --platform '*' --options unit=ms --out nas",
-                   "graft import programs nests.jsonl --platform nests --out nests.h5"},
+                   "graft import programs nests.jsonl --platform nests --out nests.h5",
+                   "graft import table v3.csv --platform native:v3 --out v3.h5"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<ImportFlags>();
         options.positional("FORMAT", flags->format, names_of(formats::importers()));
@@ -179,7 +185,8 @@ Command import_command() {
 Command export_command() {
   return {.name = "export",
           .help = "write a dataset in another program's format",
-          .examples = {"graft export autotvm v3.h5 --out v3.log"},
+          .examples = {"graft export programs v3.h5 --out v3.jsonl", "graft export table v3.h5 --out v3.csv",
+                       "graft export autotvm v3.h5 --out v3.log"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<ExportFlags>();
             options.positional("FORMAT", flags->format, names_of(formats::exporters()));

@@ -25,6 +25,8 @@ using base::UserError;
 constexpr std::int64_t longest_record = std::int64_t(1) << 16;
 constexpr std::size_t most_knobs = 64, most_values = 256, longest_knob = 64;
 constexpr double no_time = 1e9;  // what a failed record has in a time's place
+// A key of exported records: the whole measurement. AutoTVM passes over it.
+constexpr std::string_view measurement_key = "graft_measurement";
 
 // By number; tvm.autotvm.measure.MeasureErrorNo.
 struct ErrorName {
@@ -68,6 +70,7 @@ struct Record {
   Knobs knobs;
   std::vector<double> seconds;
   std::int64_t error = 0;
+  std::string_view measurement;  // the text of measurement_key; empty: none
 };
 
 void read_knob(JsonReader& reader, Knobs& knobs) {
@@ -138,7 +141,7 @@ void read_result(JsonReader& reader, Record& record) {
 }
 
 void read_record(JsonReader reader, Record& record) {
-  record.input = {};
+  record.input = record.measurement = {};
   record.knobs.clear();
   bool config = false, result = false;
   reader.begin_map();
@@ -161,6 +164,8 @@ void read_record(JsonReader reader, Record& record) {
     } else if (key == "result") {
       result = true;
       read_result(reader, record);
+    } else if (key == measurement_key) {
+      record.measurement = reader.raw();
     } else if (key == "version") {
       if (reader.number() != 0.2) reader.fail("expected a record of version 0.2");
     } else {
@@ -189,7 +194,9 @@ class AutoTvm {
     while (lines.next()) {
       read_record(lines.json(), record_);
       dataset_.count_record();
-      lines.located([&] { add(task(lines), lines); });
+      lines.located([&] {
+        if (measured(lines)) add(task(lines), lines);
+      });
       if (dataset_.counts().records % 10'000 == 0) {
         import_.monitor().progress(path.filename().string(), lines.number(), 0);
       }
@@ -215,22 +222,31 @@ class AutoTvm {
     return *last_;
   }
 
-  void add(const TaskHere& of, const LineReader& lines) {
+  // What the record says of the measurement, into row_; false: nothing, and it is dropped.
+  bool measured(const LineReader& lines) {
+    if (!record_.measurement.empty()) {
+      row_.measurement = measurement_from(base::parse_json(record_.measurement, lines.place()));
+      return true;
+    }
+    row_.measurement = {};
     const ErrorName& error = errors[std::size_t(record_.error)];
     row_.measurement.status = error.status;
     row_.measurement.reason = error.reason;
-    row_.measurement.seconds.clear();
     if (record_.error == 0) {
       for (const double seconds : record_.seconds) {
         if (seconds < no_time) row_.measurement.seconds.push_back(seconds);
       }
       if (row_.measurement.seconds.empty()) {
         dataset_.drop("no error, but no time either");
-        return;
+        return false;
       }
     }
     row_.measurement.clock = "wall";
     row_.measurement.check = "none";
+    return true;
+  }
+
+  void add(const TaskHere& of, const LineReader& lines) {
     row_.workload = of.workload;
     row_.arguments.clear();
     std::string why = "no sketch for this template";
@@ -289,11 +305,19 @@ class AutoTvm {
   std::unordered_map<std::string, std::shared_ptr<const codegen::Sketch>> columns_;  // by text
 };
 
-// "graft.<sketch>.<hash>": sketches of one name, as all programs of others are, stay apart.
+// "graft.<sketch>.<hash>": sketches of one name, as all programs of others are, stay apart. One that was exported
+// before keeps its name.
 std::string exported_name(const codegen::Sketch& sketch) {
+  if (!sketch.columns.empty() && sketch.name.starts_with(exported_prefix)) return sketch.name;
   const std::string hash = base::to_hex(sketch.hash);
-  return fmt::format("{}{}.{}", exported_prefix,
-                     sketch.name.substr(0, longest_template - exported_prefix.size() - 1 - hash.size()), hash);
+  std::string name = sketch.name.substr(0, longest_template - exported_prefix.size() - 1 - hash.size());
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) {
+        return !is_plain_name({&c, 1});
+      },
+      '_');
+  return fmt::format("{}{}.{}", exported_prefix, name, hash);
 }
 
 // Why our importer, whose limits are those of real logs, would refuse it; "" where it would not.
@@ -336,11 +360,14 @@ Counts export_autotvm(const DatasetFile& from, const TextSink& to) {
       base::Document config = base::Document::map(), record = base::Document::map();
       config.set("index", counts.records - 1).set("code_hash", base::Document()).set("entity", std::move(entity));
       const base::Document::List arguments = {head.workloads[std::size_t(row.workload)].text};
-      record.set("input", base::Document::List{head.platform, exported_name(sketch), arguments, base::Document::map()})
+      record
+          .set("input", base::Document::List{std::string(platform_name(head.platform)), exported_name(sketch),
+                                             arguments, base::Document::map()})
           .set("config", std::move(config))
           .set("result", base::Document::List{std::move(seconds), error_of(measurement.status), 0, 0})
           .set("version", 0.2)
-          .set("tvm_version", "graft");
+          .set("tvm_version", "graft")
+          .set(std::string(measurement_key), to_document(measurement));
       const std::string line = record.to_json();
       if (std::int64_t(line.size()) > longest_record) {
         ++counts.dropped["a record that is too long"];

@@ -17,8 +17,9 @@ namespace graft::datasets::formats {
 void import_autotvm(Import& import);
 
 // Rows as such records, every argument an "ot" knob, under the template "graft.<sketch>.<hash>", whose only argument is
-// the workload's text: importing them again gives the same workloads, times and arguments, but no programs. Of a status
-// its error number stays; the lower bound of one that was stopped is no time there.
+// the workload's text: importing them again gives the same workloads, measurements and arguments, but no programs. What
+// AutoTVM's own result cannot say of a measurement (one of our statuses, a reason, a lower bound) stands in a key that
+// AutoTVM passes over.
 Counts export_autotvm(const DatasetFile& from, const TextSink& to);
 
 }  // namespace graft::datasets::formats

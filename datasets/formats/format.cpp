@@ -12,13 +12,14 @@
 #include "datasets/formats/metaschedule.h"
 #include "datasets/formats/programs.h"
 #include "datasets/formats/table.h"
+#include "datasets/platform_name.h"
 
 namespace graft::datasets::formats {
 namespace {
 
 // Beyond any real set of logs, and what keeps memory below a gigabyte.
 constexpr std::int64_t most_rows = 10'000'000, most_workloads = 100'000, most_sketches = 100'000, most_reasons = 10'000;
-constexpr std::size_t longest_name = 64;                               // of a platform
+constexpr std::size_t longest_name = 128;                              // of a platform
 constexpr std::size_t longest_workload = 2000;                         // characters
 constexpr std::size_t most_repetitions = 1000, most_arguments = 4096;  // of a row
 
@@ -53,16 +54,17 @@ const Entry& entry_named(const std::vector<Entry>& table, std::string_view name,
 }  // namespace
 
 std::string platform_id(const std::string& name) {
-  const std::string own = name.starts_with(prefix) ? name.substr(prefix.size()) : name;
-  const bool good = !own.empty() && own.size() <= longest_name && std::all_of(own.begin(), own.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
-  });
-  if (!good || own.front() == '.') {
+  const std::string own(platform_name(name));
+  if (!is_platform_name(own) || own.size() > longest_name || own.front() == '.') {
     throw base::UserError(
-        fmt::format("'{}' is no name of a platform: letters, digits, '.', '-' and '_', at most {}", own, longest_name));
+        fmt::format("'{}' is no name of a platform: letters, digits and : @ . _ , = -, at most {}, no '.' in front",
+                    own, longest_name));
   }
   return std::string(prefix) + own;
+}
+
+std::string_view platform_name(std::string_view id) {
+  return id.substr(id.starts_with(prefix) ? prefix.size() : 0);
 }
 
 ImportedDataset::ImportedDataset(const std::string& platform, std::string_view format)
@@ -121,7 +123,7 @@ void ImportedDataset::drop(std::string_view why) {
 
 Import::Import(ImportSettings settings, std::string format, base::Monitor& monitor)
     : settings_(std::move(settings)), format_(std::move(format)), monitor_(monitor) {
-  if (settings_.platform.starts_with(prefix)) settings_.platform.erase(0, prefix.size());
+  settings_.platform = std::string(platform_name(settings_.platform));
 }
 
 ImportedDataset& Import::dataset(const std::string& platform) {

@@ -112,7 +112,10 @@ const std::vector<Exporter>& exporters();
 // UserError for an unknown format (did you mean).
 Counts exported(const std::string& format, const DatasetFile& from, const TextSink& to);
 
-// "import:" and a name of letters, digits, '.', '-' and '_'; "import:NAME" itself stays. UserError for another name.
+// "import:" and the name, which may be the id of a platform of ours ("import:native:v3"); "import:NAME" itself stays.
+// UserError for what is no name (is_platform_name), too long, or begins with '.'.
 std::string platform_id(const std::string& name);
+// What platform_id takes to give this id again, or an imported platform of the same name.
+std::string_view platform_name(std::string_view id);
 
 }  // namespace graft::datasets::formats

@@ -16,7 +16,7 @@
 namespace graft::datasets::formats {
 namespace {
 
-constexpr std::string_view every_platform = "*", imported_prefix = "import:";
+constexpr std::string_view every_platform = "*";
 constexpr std::int64_t most_bytes = std::int64_t(1) << 27;
 
 bool is_name(std::string_view text) {
@@ -99,8 +99,7 @@ class ProgramLines {
     const base::Document document = line_document(lines);
     std::string platform = import_.settings().platform;
     if (const base::Document* named = document.find("platform")) {
-      std::string_view own = named->as_string();
-      if (own.starts_with(imported_prefix)) own.remove_prefix(imported_prefix.size());
+      const std::string_view own = platform_name(named->as_string());
       if (platform == every_platform) {
         platform = own;
       } else if (own != platform) {
@@ -149,15 +148,6 @@ class ProgramLines {
   std::int64_t bytes_ = 0;
 };
 
-// As an importer takes it: "native-v3" of "native:v3".
-std::string name_of_platform(std::string_view id) {
-  if (id.starts_with(imported_prefix)) id.remove_prefix(imported_prefix.size());
-  std::string name(id);
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !is_name(std::string_view(&c, 1)); }, '-');
-  return name;
-}
-
 }  // namespace
 
 void import_programs(Import& import) {
@@ -183,7 +173,7 @@ Counts export_programs(const DatasetFile& from, const TextSink& to) {
         continue;
       }
       base::Document line = base::Document::map();
-      line.set("platform", name_of_platform(head.platform))
+      line.set("platform", std::string(platform_name(head.platform)))
           .set("workload", candidate.workload.text)
           .set("name", candidate.sketch->name)
           .set("program", codegen::to_text(*program));

@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::string_view every_platform = "*";
 constexpr std::string_view without_program = "a table's row";
+// The first column of an exported table, and of no other: behind it stands the configuration, last the seconds.
+constexpr std::string_view workload_column = "graft_workload";
+
+bool is_exported(const Columns& columns) {
+  return columns.names().front() == workload_column;
+}
 
 std::string workload_name(const std::filesystem::path& file) {
   std::string name = file.filename().string();
@@ -46,7 +52,8 @@ Roles roles_of(const Import& import, const Columns& columns, const std::string& 
     throw base::UserError(
         place, fmt::format("no column '{}' (option times-from){}", from, base::did_you_mean(from, columns.names())));
   }
-  for (int c = 0; c < count && from.empty(); ++c) {
+  if (is_exported(columns) && from.empty()) first = count - 1;
+  for (int c = 0; c < count && from.empty() && !is_exported(columns); ++c) {
     if (columns.has_fraction(c) && (first < 0 || c < first)) first = c;
   }
   if (first < 0) {
@@ -54,14 +61,15 @@ Roles roles_of(const Import& import, const Columns& columns, const std::string& 
                           "no column with fractions, so which ones are times is unknown; name the first one: "
                           "--options times-from=COLUMN");
   }
-  if (first == 0) {
+  const int begin = is_exported(columns) ? 1 : 0;
+  if (first <= begin) {
     throw base::UserError(place, fmt::format("column '{}' is taken for a time, and nothing stands before it that says "
                                              "what was measured; name the first time: --options times-from=COLUMN",
-                                             columns.names().front()));
+                                             columns.names()[std::size_t(first)]));
   }
   Roles roles;
   std::vector<std::string> known;
-  for (int c = 0; c < count; ++c) {
+  for (int c = begin; c < count; ++c) {
     if (c < first) {
       roles.configuration.push_back(c);
     } else {
@@ -111,7 +119,7 @@ void import_file(Import& import, const std::filesystem::path& path) {
   while (first.next()) {
     const std::vector<std::string> cells = cells_of(first, count);
     first.located([&] {
-      for (std::size_t c = 0; c < count; ++c) columns.see(int(c), cells[c]);
+      for (std::size_t c = is_exported(columns) ? 1 : 0; c < count; ++c) columns.see(int(c), cells[c]);
     });
   }
   const Roles roles = roles_of(import, columns, place);
@@ -135,7 +143,8 @@ void import_file(Import& import, const std::filesystem::path& path) {
     for (const int column : roles.times) {
       ImportedDataset& dataset = import.dataset(columns.names()[std::size_t(column)]);
       dataset.head().provenance.set("unit", std::string(unit_name));
-      Dataset::Row row{dataset.position_of(workload), dataset.position_of(sketch), {}, 0, {}};
+      Dataset::Row row{
+          is_exported(columns) ? 0 : dataset.position_of(workload), dataset.position_of(sketch), {}, 0, {}};
       row.measurement.clock = "imported";
       targets.push_back({column, &dataset, std::move(row)});
     }
@@ -152,6 +161,8 @@ void import_file(Import& import, const std::filesystem::path& path) {
         target.dataset->drop("not measured on this platform");
         continue;
       }
+      if (is_exported(columns))
+        second.located([&] { target.row.workload = target.dataset->position_of({cells.front()}); });
       target.row.arguments = arguments;
       target.row.measurement.seconds = {seconds_of(cell, unit, columns.names()[std::size_t(target.column)], second)};
       second.located([&] { target.dataset->add(target.row, name, without_program); });
@@ -187,19 +198,21 @@ void import_table(Import& import) {
 
 Counts export_table(const DatasetFile& from, const TextSink& to) {
   const Dataset& head = from.head();
-  const bool workloads = head.workloads.size() > 1, sketches = head.sketches.size() > 1;
   std::vector<std::string> names;  // of arguments, of all sketches
   for (const auto& sketch : head.sketches) {
     for (const codegen::Sketch::Argument& argument : sketch->arguments) {
       if (std::find(names.begin(), names.end(), argument.name) == names.end()) names.push_back(argument.name);
     }
   }
-  std::vector<std::string> cells;
-  if (workloads) cells.push_back("workload");
+  const bool sketches = head.sketches.size() > 1 || names.empty();
+  const std::string platform(platform_name(head.platform));
+  std::vector<std::string> cells{std::string(workload_column)};
   if (sketches) cells.push_back("sketch");
-  cells.insert(cells.end(), names.begin(), names.end());
-  const std::string_view imported = "import:";
-  cells.push_back(head.platform.starts_with(imported) ? head.platform.substr(imported.size()) : head.platform);
+  for (std::string name : names) {
+    while (name == platform || std::find(cells.begin(), cells.end(), name) != cells.end()) name += '_';
+    cells.push_back(std::move(name));
+  }
+  cells.push_back(platform);
   const auto write = [&] {
     std::vector<std::string> quoted;
     for (const std::string& cell : cells) quoted.push_back(csv_cell(cell));
@@ -217,8 +230,7 @@ Counts export_table(const DatasetFile& from, const TextSink& to) {
         continue;
       }
       const codegen::Sketch& sketch = *head.sketches[std::size_t(row.sketch)];
-      cells.clear();
-      if (workloads) cells.push_back(head.workloads[std::size_t(row.workload)].text);
+      cells.assign(1, head.workloads[std::size_t(row.workload)].text);
       // Sketches of one name, as all programs of others are, stay apart.
       if (sketches) cells.push_back(fmt::format("{}.{}", sketch.name, base::to_hex(sketch.hash)));
       for (const std::string& name : names) {

@@ -7,7 +7,8 @@
 //
 // Times are the first column written with fractions (17.0 is one) and all behind it, or from the column of the platform
 // on where that stands earlier; the option `times-from` says it where that is not so. An empty cell: not measured
-// there.
+// there. A table that `export_table` wrote needs no option: its first column, "graft_workload", names each row's
+// workload, its last one holds the seconds.
 #pragma once
 
 #include "datasets/formats/format.h"
@@ -16,7 +17,8 @@ namespace graft::datasets::formats {
 
 // Platform `*`: a dataset for every column of times. UserError "<file>:<line>: ..." and for options.
 void import_table(Import& import);
-// Any dataset: workload and sketch (where there are several), all arguments, the time.
+// Any dataset: workload, sketch (where there are several), all arguments, the time, of rows that are ok. Importing it
+// gives the same workloads and times (the least of each row's), and sketch and arguments as columns.
 Counts export_table(const DatasetFile& from, const TextSink& to);
 
 // The cells of a line of CSV, quotes resolved. UserError at `place` for a quote that is not closed or text behind one.

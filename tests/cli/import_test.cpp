@@ -184,7 +184,24 @@ TEST(Import, ProgramsAreRankedByAModelOfOurSchedules) {
   EXPECT_EQ(exported.exit_code, 0) << exported.err;
   const Document back = json_of(
       {"import", "programs", (folder / "ours.jsonl").string(), "--platform", "*", "--out", (folder / "back").string()});
-  EXPECT_EQ(back.at("datasets").as_list()[0].at("platform").as_string(), "import:model-sifive-p450");
+  EXPECT_EQ(back.at("datasets").as_list()[0].at("platform").as_string(), "import:model:sifive-p450");
+  EXPECT_TRUE(std::filesystem::exists(folder / "back" / "model-sifive-p450.h5"));
+}
+
+// Whatever is exported, under whatever name, is imported again by the same name.
+TEST(Import, ExportsComeBack) {
+  const Folder folder;
+  const std::string ours = (folder / "ours.h5").string(), text = (folder / "exported").string();
+  json_of({"collect", small, other, "--platform", "model:sifive-p450", "--samples", "8", "--out", ours});
+  const Document before = json_of({"inspect", ours}).at("workloads");
+  for (const char* format : {"table", "programs", "autotvm"}) {
+    const std::string back = (folder / (std::string(format) + ".h5")).string();
+    EXPECT_EQ(json_of({"export", format, ours, "--out", text}).at("exported").at("rows").as_integer(), 16);
+    json_of({"import", format, text, "--platform", "model:sifive-p450", "--out", back});
+    const Document inspected = json_of({"inspect", back});
+    EXPECT_EQ(inspected.at("platform").as_string(), "import:model:sifive-p450") << format;
+    EXPECT_EQ(inspected.at("workloads"), before) << format;
+  }
 }
 
 TEST(Import, RefusesWhatIsMeantOtherwise) {

@@ -144,9 +144,9 @@ TEST(ProgramsFormat, OurOwnProgramsComeBack) {
   const std::string text = exported_text("programs", data);
   const Folder folder;
   write_plainly(folder / "in", text);
-  const auto back = imported_platforms("programs", folder, {folder / "in"}, "native-v3");
-  ASSERT_EQ(back.at("native-v3").dataset.rows.size(), 1u);
-  const Dataset& own = back.at("native-v3").dataset;
+  const auto back = imported_platforms("programs", folder, {folder / "in"}, "native:v3");
+  ASSERT_EQ(back.at("native:v3").dataset.rows.size(), 1u);
+  const Dataset& own = back.at("native:v3").dataset;
   EXPECT_EQ(*codegen::program(own.candidate(own.rows[0]), own.target),
             *codegen::program(data.candidate(data.rows[0]), data.target));
   EXPECT_EQ(own.rows[0].measurement.seconds, std::vector<double>{0.5});
