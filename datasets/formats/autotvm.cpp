@@ -24,7 +24,8 @@ using base::UserError;
 
 constexpr std::int64_t longest_record = std::int64_t(1) << 16;
 constexpr std::size_t most_knobs = 64, most_values = 256, longest_knob = 64;
-constexpr double no_time = 1e9;  // what a failed record has in a time's place
+constexpr double no_time = 1e9;                  // what a failed record has in a time's place
+constexpr std::string_view no_knob = "nothing";  // the column of a record without knobs
 // A key of exported records: the whole measurement. AutoTVM passes over it.
 constexpr std::string_view measurement_key = "graft_measurement";
 
@@ -285,7 +286,7 @@ class AutoTvm {
       }
     }
     if (row_.arguments.empty()) {  // a template without knobs
-      text += " $nothing";
+      text += fmt::format(" ${}", no_knob);
       row_.arguments.push_back(0);
     }
     auto [known, is_new] = columns_.try_emplace(text);
@@ -351,6 +352,7 @@ Counts export_autotvm(const DatasetFile& from, const TextSink& to) {
       }
       base::Document entity = base::Document::list(), seconds = base::Document::list();
       for (std::size_t a = 0; a < row.arguments.size(); ++a) {
+        if (sketch.arguments[a].name == no_knob) continue;
         entity.push(base::Document::List{sketch.arguments[a].name, "ot", row.arguments[a]});
       }
       for (const double each : measurement.seconds) {

@@ -14,8 +14,9 @@ Dataset any_dataset(std::uint64_t seed, const std::string& platform) {
   dataset.platform = platform;
   base::Stream stream(seed, "round trip");
   std::vector<codegen::Candidate> candidates;
-  for (const char* text : {"matmul(m=24,n=32,k=16)", "conv2d(c=8,h=12,w=12,k=16,r=3,s=3,pad=1)",
-                           "conv2d_nchwc(c=16,h=9,w=9,k=16,r=3,s=3)", "input A[12,20]; output C[i] max= A[i,j]"}) {
+  for (const char* text :
+       {"matmul(m=24,n=32,k=16)", "conv2d(c=8,h=12,w=12,k=16,r=3,s=3,pad=1)", "conv2d_nchwc(c=16,h=9,w=9,k=16,r=3,s=3)",
+        "input A[12,20]; output C[i] max= A[i,j] where i=12, j=20"}) {
     const codegen::Workload workload = codegen::parse_workload(text);
     const codegen::Space space = codegen::derive_space(workload, dataset.target);
     for (int i = 0; i < 6; ++i) candidates.push_back(space.sample(stream));
@@ -50,17 +51,17 @@ Dataset back(const std::string& format, const Dataset& dataset) {
     EXPECT_EQ(every.size(), 1u);
     EXPECT_TRUE(same(every.at(name).dataset, again));
   }
-  EXPECT_EQ(exported_text(format, again), exported_text(format, dataset));
+  EXPECT_TRUE(exported_text(format, again) == exported_text(format, dataset));
   return again;
 }
 
 template <class Check>
 void for_each_dataset(Check check) {
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    for (const char* platform : platforms) {
-      SCOPED_TRACE(std::string(platform) + ", seed " + std::to_string(seed));
-      check(any_dataset(seed, platform));
-    }
+  std::uint64_t seed = 0;
+  for (const char* platform : platforms) {
+    ++seed;
+    SCOPED_TRACE(std::string(platform) + ", seed " + std::to_string(seed));
+    check(any_dataset(seed, platform));
   }
 }
 
