@@ -123,4 +123,12 @@ void parallel_for(std::int64_t count, int threads, const std::function<void(std:
   loop.rethrow();
 }
 
+void parallel_for(std::int64_t count, int threads, Monitor& monitor, const std::function<void(std::int64_t)>& body) {
+  SharedMonitor shared(monitor);
+  parallel_for(count, threads, [&](std::int64_t i) {
+    check_stop(shared);
+    body(i);
+  });
+}
+
 }  // namespace graft::base

@@ -402,6 +402,17 @@ bool Partner::send(const void* bytes, std::size_t count, const std::vector<int>&
   return true;
 }
 
+bool Partner::wait(std::chrono::milliseconds longest) {
+  const Clock::time_point end = after(longest);
+  for (;;) {
+    pollfd wait{socket_, POLLIN, 0};
+    const int ready = ::poll(&wait, 1, milliseconds_until(end));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) fail("wait for a partner", errno);
+    return ready > 0;
+  }
+}
+
 Partner::Received Partner::receive(void* bytes, std::size_t count, std::chrono::milliseconds deadline) {
   const Clock::time_point end = after(deadline);
   char* next = static_cast<char*>(bytes);

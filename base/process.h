@@ -77,6 +77,8 @@ class Partner {
   // Whole messages of raw bytes; `descriptors` go along with the first byte by SCM_RIGHTS. False when the partner is
   // gone; one that takes nothing for a minute is killed.
   bool send(const void* bytes, std::size_t count, const std::vector<int>& descriptors = {});
+  // Whether there is something to receive, or the partner is gone; waits for it at most so long.
+  bool wait(std::chrono::milliseconds longest);
   enum class Received { all, gone, timed_out };
   // After `timed_out` or `gone` a part of the message may have been taken: the partner is of no more use.
   Received receive(void* bytes, std::size_t count, std::chrono::milliseconds deadline);

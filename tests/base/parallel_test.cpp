@@ -115,5 +115,54 @@ TEST(Parallel, nests) {
   EXPECT_EQ(inside, 4);
 }
 
+TEST(Parallel, begins_nothing_more_once_its_monitor_asks_to_stop) {
+  class StopAfter final : public Monitor {
+   public:
+    bool stop_requested() override { return ++asked_ > 5; }
+
+   private:
+    int asked_ = 0;  // not atomic: one thread asks at a time
+  };
+  for (const int threads : {1, 4}) {
+    StopAfter monitor;
+    std::atomic<int> begun = 0;
+    EXPECT_THROW(parallel_for(1000, threads, monitor, [&](std::int64_t) { ++begun; }), Stopped);
+    EXPECT_EQ(begun, 5) << threads << " threads";
+  }
+  Monitor nobody;
+  std::atomic<int> calls = 0;
+  parallel_for(100, 4, nobody, [&](std::int64_t) { ++calls; });
+  EXPECT_EQ(calls, 100);
+}
+
+TEST(RelayMonitor, passes_reports_on_and_brings_the_answer_back) {
+  class Heard final : public Monitor {
+   public:
+    void progress(std::string_view what, std::int64_t done, std::int64_t total) override {
+      said += std::string(what) + " " + std::to_string(done) + "/" + std::to_string(total) + "; ";
+    }
+    void note(std::string_view line) override { said += std::string(line) + "; "; }
+    bool stop_requested() override { return stop; }
+    std::string said;
+    bool stop = false;
+  } heard;
+  RelayMonitor relay;
+  std::thread([&] {
+    relay.progress("a", 1, 9);
+    relay.note("b");
+    relay.progress("a", 2, 9);
+  }).join();
+  EXPECT_FALSE(relay.pass_on(heard));
+  EXPECT_EQ(heard.said, "b; a 2/9; ");
+  EXPECT_FALSE(relay.pass_on(heard));
+  EXPECT_EQ(heard.said, "b; a 2/9; ");
+  heard.stop = true;
+  EXPECT_FALSE(relay.stop_requested());
+  EXPECT_TRUE(relay.pass_on(heard));
+  heard.stop = false;
+  EXPECT_TRUE(relay.pass_on(heard)) << "once it has said so";
+  EXPECT_TRUE(relay.stop_requested());
+}
+
 }  // namespace
 }  // namespace graft::base
