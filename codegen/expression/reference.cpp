@@ -5,15 +5,43 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <numbers>
 #include <optional>
 #include <utility>
 
+#include "base/parallel.h"
 #include "base/random.h"
 
 namespace graft::codegen {
 
 namespace {
+
+// The monitor of a whole evaluation, for its threads: says what part of the work is done, where that takes seconds.
+class Meter final : public base::Monitor {
+ public:
+  explicit Meter(base::Monitor& to) : to_(to) {}
+  bool stop_requested() override {
+    const std::lock_guard lock(mutex_);
+    return to_.stop_requested();
+  }
+  void expect(double work) { total_ = work; }
+  void spent(double work) {
+    constexpr double told = 0x1p30;
+    const std::lock_guard lock(mutex_);
+    done_ += work;
+    const std::int64_t percent = std::int64_t(100 * std::min(1.0, done_ / total_));
+    if (total_ < told || percent == percent_) return;
+    percent_ = percent;
+    to_.progress("expected results, in %", percent, 100);
+  }
+
+ private:
+  base::Monitor& to_;
+  std::mutex mutex_;
+  double done_ = 0, total_ = 0;
+  std::int64_t percent_ = 0;
+};
 
 // What is known of a tensor once it is computed.
 struct Data {
@@ -116,22 +144,33 @@ std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape) {
 // Steps through all points of a box, the last axis fastest, and keeps numbers that are affine in the point.
 class Walk {
  public:
-  explicit Walk(std::vector<std::int64_t> extents) : extents_(std::move(extents)), at_(extents_.size()) {}
+  explicit Walk(std::vector<std::int64_t> extents) : extents_(std::move(extents)), at_(extents_.size()) {
+    for (std::int64_t extent : extents_) points_ *= extent;
+  }
   // A number that starts at `start` and grows by strides[a] with axis a; returns its position.
   std::size_t track(std::int64_t start, std::vector<std::int64_t> strides) {
     assert(strides.size() == extents_.size());
+    starts_.push_back(start);
     numbers_.push_back(start);
     strides_.push_back(std::move(strides));
     return numbers_.size() - 1;
   }
   std::int64_t operator[](std::size_t number) const { return numbers_[number]; }
-  std::int64_t points() const {
-    std::int64_t product = 1;
-    for (std::int64_t extent : extents_) product *= extent;
-    return product;
+  std::int64_t points() const { return points_; }
+  // To the point of this number in the order of the steps.
+  void go_to(std::int64_t point) {
+    if (point == present_) return;
+    present_ = point;
+    numbers_ = starts_;
+    for (std::size_t a = extents_.size(); a-- > 0;) {
+      at_[a] = point % extents_[a];
+      point /= extents_[a];
+      for (std::size_t n = 0; n < numbers_.size(); ++n) numbers_[n] += strides_[n][a] * at_[a];
+    }
   }
   // To the next point; from the last one back to the first.
   void advance() {
+    if (++present_ == points_) present_ = 0;
     for (std::size_t a = extents_.size(); a-- > 0;) {
       const bool wraps = ++at_[a] == extents_[a];
       const std::int64_t step = wraps ? 1 - extents_[a] : 1;
@@ -142,7 +181,8 @@ class Walk {
   }
 
  private:
-  std::vector<std::int64_t> extents_, at_, numbers_;
+  std::vector<std::int64_t> extents_, at_, starts_, numbers_;
+  std::int64_t points_ = 1, present_ = 0;
   std::vector<std::vector<std::int64_t>> strides_;
 };
 
@@ -188,14 +228,16 @@ class Interpreter {
     magnitudes_.resize(stage.value.nodes.size());
   }
 
-  void run(std::int64_t elements, Data& out) {
+  // The elements of these numbers, `count` from `first` on in the order of the stage's spatial axes.
+  void run(std::int64_t first, std::int64_t count, std::int64_t elements, Data& out, Meter& meter) {
     const std::int64_t reduced = walk_.points() / elements;
-    out.value.resize(std::size_t(elements));
-    out.magnitude.resize(std::size_t(elements));
-    for (std::int64_t e = 0; e < elements; ++e) {
+    std::int64_t steps = 0;
+    for (std::int64_t e = first; e < first + count; ++e) {
+      walk_.go_to(e * reduced);
       const std::size_t at = std::size_t(walk_[target_]);
       double value = kept(identity_of(stage_.combine), type_), magnitude = 0;
       for (std::int64_t r = 0; r < reduced; ++r, walk_.advance()) {
+        if (++steps % steps_between_questions == 0) base::check_stop(meter);
         evaluate();
         const double v = values_.back(), m = magnitudes_.back();
         switch (stage_.combine) {
@@ -218,7 +260,21 @@ class Interpreter {
     }
   }
 
+  // Calls see(load, offset) for everything that the element of this number reads inside of its tensor.
+  template <class See>
+  void reads(std::int64_t element, std::int64_t elements, Meter& meter, const See& see) {
+    const std::int64_t reduced = walk_.points() / elements;
+    walk_.go_to(element * reduced);
+    for (std::int64_t r = 0; r < reduced; ++r, walk_.advance()) {
+      if (r % steps_between_questions == 0) base::check_stop(meter);
+      for (std::size_t l = 0; l < loads_.size(); ++l)
+        if (is_inside(loads_[l])) see(l, walk_[loads_[l].offset]);
+    }
+  }
+
  private:
+  static constexpr std::int64_t steps_between_questions = 1 << 14;
+
   struct Load {
     const Data* data;
     std::size_t offset;                                            // numbers of the walk
@@ -342,11 +398,16 @@ class Interpreter {
   void load(const Load& from, double& value, double& magnitude) const {
     value = from.outside;
     magnitude = size_of(value);
-    for (const auto& [number, extent] : from.dimensions)
-      if (walk_[number] < 0 || walk_[number] >= extent) return;
+    if (!is_inside(from)) return;
     const std::size_t offset = std::size_t(walk_[from.offset]);
     value = from.data->value[offset];
     magnitude = from.data->magnitude.empty() ? size_of(value) : from.data->magnitude[offset];
+  }
+
+  bool is_inside(const Load& from) const {
+    return std::all_of(from.dimensions.begin(), from.dimensions.end(), [&](const auto& dimension) {
+      return walk_[dimension.first] >= 0 && walk_[dimension.first] < dimension.second;
+    });
   }
 
   // Infinities come from padding, and are exact.
@@ -421,17 +482,17 @@ class ProductSum {
     return sum;
   }
 
-  void run(std::int64_t elements, const std::vector<Data>& data, Data& out) {
+  void run(std::int64_t elements, const std::vector<Data>& data, Data& out, int threads, Meter& meter) const {
     const Data& a = data[std::size_t(a_)];
     const Data& b = data[std::size_t(b_)];
     out.value.assign(std::size_t(elements), 0);
     out.magnitude.assign(std::size_t(elements), 0);
     if (a.magnitude.empty() && b.magnitude.empty()) {
-      multiply<true>(a.value, b.value, out.value, out.magnitude);
+      multiply<true>(a.value, b.value, out.value, out.magnitude, threads, meter);
     } else {
       std::vector<double> none;
-      multiply<false>(a.value, b.value, out.value, none);
-      multiply<false>(magnitude_of(a), magnitude_of(b), out.magnitude, none);
+      multiply<false>(a.value, b.value, out.value, none, threads, meter);
+      multiply<false>(magnitude_of(a), magnitude_of(b), out.magnitude, none, threads, meter);
     }
     if (!is_floating(type_)) {
       for (double& value : out.value) value = kept(value, type_);
@@ -458,49 +519,88 @@ class ProductSum {
     return magnitude;
   }
 
+  // A part of the product: some lanes and points at one place outside.
+  struct Part {
+    std::int64_t outer_a, outer_b, outer_out;
+    std::int64_t lane, lane_end;
+    std::size_t point, point_end;
+  };
+  struct Points {
+    std::vector<std::int64_t> a, out;
+  };
+
+  // Every element is the work of one part, which adds up in one order: the same for any number of threads.
   template <bool with_magnitude>
   void multiply(const std::vector<double>& a, const std::vector<double>& b, std::vector<double>& out,
-                std::vector<double>& magnitude) {
-    std::vector<std::int64_t> point_a, point_out;
-    for (std::int64_t p = points_.points(); p-- > 0; points_.advance()) {
-      point_a.push_back(points_[0]);
-      point_out.push_back(points_[2]);
+                std::vector<double>& magnitude, int threads, Meter& meter) const {
+    constexpr std::int64_t lanes_each = 64, points_each = 1024;
+    constexpr double work_each = 0x1p20;  // at least, of what a thread takes at a time
+    Points points;
+    Walk at = points_;
+    for (std::int64_t p = at.points(); p-- > 0; at.advance()) {
+      points.a.push_back(at[0]);
+      points.out.push_back(at[2]);
     }
+    const std::int64_t count = std::int64_t(points.a.size());
+    const std::int64_t lane_parts = (lanes_ + lanes_each - 1) / lanes_each,
+                       point_parts = (count + points_each - 1) / points_each,
+                       parts = outer_.points() * lane_parts * point_parts;
+    const double work =
+        double(std::min(lanes_, lanes_each)) * double(std::min(count, points_each)) * double(reduced_.points());
+    const std::int64_t each = std::max<std::int64_t>(1, std::int64_t(work_each / work));
+    base::parallel_for((parts + each - 1) / each, threads, [&](std::int64_t chunk) {
+      Walk outer = outer_;
+      for (std::int64_t part = chunk * each; part < std::min(parts, (chunk + 1) * each); ++part) {
+        outer.go_to(part / (lane_parts * point_parts));
+        const std::int64_t lane = part / point_parts % lane_parts * lanes_each,
+                           point = part % point_parts * points_each;
+        multiply_part<with_magnitude>({outer[0], outer[1], outer[2], lane, std::min(lanes_, lane + lanes_each),
+                                       std::size_t(point), std::size_t(std::min(count, point + points_each))},
+                                      points, a, b, out, magnitude, meter);
+      }
+    });
+  }
+
+  template <bool with_magnitude>
+  void multiply_part(const Part& part, const Points& points, const std::vector<double>& a, const std::vector<double>& b,
+                     std::vector<double>& out, std::vector<double>& magnitude, Meter& meter) const {
     std::array<std::int64_t, depth> step_a, step_b;
     std::array<double, depth * width> panel;
-    for (std::int64_t o = outer_.points(); o-- > 0; outer_.advance()) {
-      std::int64_t left = reduced_.points();
-      while (left > 0) {
-        const std::size_t steps = std::size_t(std::min<std::int64_t>(left, depth));
-        left -= std::int64_t(steps);
-        for (std::size_t k = 0; k < steps; ++k, reduced_.advance()) {
-          step_a[k] = reduced_[0];
-          step_b[k] = reduced_[1];
-        }
-        for (std::size_t first = 0; first < point_a.size(); first += block) {
-          const std::size_t last = std::min(first + block, point_a.size());
-          for (std::int64_t lane = 0; lane < lanes_; lane += width) {
-            const std::size_t used = std::size_t(std::min<std::int64_t>(width, lanes_ - lane));
-            for (std::size_t k = 0; k < steps; ++k)
-              for (std::size_t l = 0; l < width; ++l)
-                panel[k * width + l] =
-                    l < used ? b[std::size_t(outer_[1] + step_b[k] + (lane + std::int64_t(l)) * lane_of_b_)] : 0;
-            const auto add = [&](std::size_t point, const double* sums, std::vector<double>& to) {
-              for (std::size_t l = 0; l < used; ++l)
-                to[std::size_t(outer_[2] + point_out[point] + (lane + std::int64_t(l)) * lane_of_out_)] += sums[l];
-            };
-            for (std::size_t p = first; p < last; p += 2) {
-              // An odd last point is computed twice and added once.
-              const std::size_t q = std::min(p + 1, last - 1);
-              double sums[2][width] = {}, sizes[2][width] = {};
-              kernel<with_magnitude>(a.data() + outer_[0] + point_a[p], a.data() + outer_[0] + point_a[q],
-                                     step_a.data(), panel.data(), steps, sums, sizes);
-              add(p, sums[0], out);
-              if (q != p) add(q, sums[1], out);
-              if constexpr (with_magnitude) {
-                add(p, sizes[0], magnitude);
-                if (q != p) add(q, sizes[1], magnitude);
-              }
+    Walk reduced = reduced_;
+    std::int64_t left = reduced.points();
+    while (left > 0) {
+      const std::size_t steps = std::size_t(std::min<std::int64_t>(left, depth));
+      left -= std::int64_t(steps);
+      for (std::size_t k = 0; k < steps; ++k, reduced.advance()) {
+        step_a[k] = reduced[0];
+        step_b[k] = reduced[1];
+      }
+      base::check_stop(meter);
+      meter.spent(double(steps) * double(part.lane_end - part.lane) * double(part.point_end - part.point) /
+                  (with_magnitude ? 1 : 2));
+      for (std::size_t first = part.point; first < part.point_end; first += block) {
+        const std::size_t last = std::min(first + block, part.point_end);
+        for (std::int64_t lane = part.lane; lane < part.lane_end; lane += width) {
+          const std::size_t used = std::size_t(std::min<std::int64_t>(width, part.lane_end - lane));
+          for (std::size_t k = 0; k < steps; ++k)
+            for (std::size_t l = 0; l < width; ++l)
+              panel[k * width + l] =
+                  l < used ? b[std::size_t(part.outer_b + step_b[k] + (lane + std::int64_t(l)) * lane_of_b_)] : 0;
+          const auto add = [&](std::size_t point, const double* sums, std::vector<double>& to) {
+            for (std::size_t l = 0; l < used; ++l)
+              to[std::size_t(part.outer_out + points.out[point] + (lane + std::int64_t(l)) * lane_of_out_)] += sums[l];
+          };
+          for (std::size_t p = first; p < last; p += 2) {
+            // An odd last point is computed twice and added once.
+            const std::size_t q = std::min(p + 1, last - 1);
+            double sums[2][width] = {}, sizes[2][width] = {};
+            kernel<with_magnitude>(a.data() + part.outer_a + points.a[p], a.data() + part.outer_a + points.a[q],
+                                   step_a.data(), panel.data(), steps, sums, sizes);
+            add(p, sums[0], out);
+            if (q != p) add(q, sums[1], out);
+            if constexpr (with_magnitude) {
+              add(p, sizes[0], magnitude);
+              if (q != p) add(q, sizes[1], magnitude);
             }
           }
         }
@@ -537,10 +637,13 @@ class ProductSum {
   DType type_ = DType::f32;
 };
 
-void fill(const Tensor& tensor, std::uint64_t seed, std::vector<double>& values) {
+void fill(const Tensor& tensor, std::uint64_t seed, std::vector<double>& values, base::Monitor& monitor) {
   base::Stream stream(seed, tensor.name);
   values.resize(std::size_t(tensor.elements()));
-  for (double& value : values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    constexpr std::size_t values_between_questions = 1 << 20;
+    if (i % values_between_questions == 0) base::check_stop(monitor);
+    double& value = values[i];
     // Multiples of 2^-20 are exact in f32, and products of two of them are not: rounding is exercised. Integers of 32
     // bits stay small, so that sums of products do not overflow; bytes take all values, so that signs matter.
     const std::uint64_t bits = stream.bits();
@@ -551,20 +654,117 @@ void fill(const Tensor& tensor, std::uint64_t seed, std::vector<double>& values)
   }
 }
 
-}  // namespace
-
-Reference reference(const Computation& computation, std::uint64_t seed) {
-  std::vector<std::vector<double>> operands(computation.tensors.size());
-  for (std::size_t t = 0; t < operands.size(); ++t) {
-    const Role role = computation.tensors[t].role;
-    if (role == Role::input || role == Role::constant) fill(computation.tensors[t], seed, operands[t]);
-  }
-  return reference(computation, std::move(operands));
+// Work of one point of a stage, and of all of it, in multiply-adds of ProductSum.
+double point_work(const Stage& stage) {
+  return 8 * double(stage.value.nodes.size());
+}
+double points_of(const Stage& stage) {
+  double points = 1;
+  for (const Axis& axis : stage.axes) points *= double(axis.extent);
+  return points;
+}
+double work_of(const Computation& computation, const Stage& stage) {
+  return points_of(stage) * (ProductSum::match(computation, stage) ? 1 : point_work(stage));
 }
 
-Reference reference(const Computation& computation, std::vector<std::vector<double>> operands) {
+// The elements of a stage's tensor that are computed, by their numbers in the order of its spatial axes.
+struct Wanted {
+  bool all = true;
+  std::vector<std::int64_t> elements;  // rising; of those that are not all
+};
+struct Plan {
+  std::vector<Wanted> wanted;  // by stage
+  double work = 0;
+};
+
+Plan complete_plan(const Computation& computation) {
+  Plan plan{std::vector<Wanted>(computation.stages.size()), 0};
+  for (const Stage& stage : computation.stages) plan.work += work_of(computation, stage);
+  return plan;
+}
+
+// The ends of all axes together, and `count` points drawn by the seed.
+std::vector<std::int64_t> sample(const Tensor& tensor, std::uint64_t seed, std::int64_t count) {
+  constexpr std::size_t most_ends = 1024;
+  std::vector<std::int64_t> out{0};
+  for (const std::int64_t extent : tensor.shape) {
+    for (std::int64_t& offset : out) offset *= extent;
+    const std::size_t before = out.size();
+    if (extent == 1 || 2 * before > most_ends) continue;
+    for (std::size_t i = 0; i < before; ++i) out.push_back(out[i] + extent - 1);
+  }
+  base::Stream stream(seed, "checked elements of " + tensor.name);
+  for (std::int64_t i = 0; i < count; ++i) out.push_back(stream.below(tensor.elements()));
+  return out;
+}
+
+// What `count` drawn elements of each output need. Given up, with the work so far, once that is more than `most`.
+Plan sampled_plan(const Computation& computation, std::uint64_t seed, std::int64_t count, double most, Meter& meter) {
+  Plan plan{std::vector<Wanted>(computation.stages.size()), 0};
+  std::vector<std::vector<char>> marks(computation.tensors.size());  // wanted elements
+  std::vector<char> all(computation.tensors.size(), 0);
+  const std::vector<Data> nothing(computation.tensors.size());
+  for (std::size_t s = computation.stages.size(); s-- > 0 && plan.work <= most;) {
+    const Stage& stage = computation.stages[s];
+    const std::size_t t = std::size_t(stage.tensor);
+    const Tensor& tensor = computation.tensors[t];
+    const std::int64_t elements = tensor.elements();
+    marks[t].resize(std::size_t(elements));
+    if (tensor.role == Role::output) {
+      for (const std::int64_t e : sample(tensor, seed, count)) marks[t][std::size_t(e)] = 1;
+    }
+    Wanted& wanted = plan.wanted[s];
+    wanted.all = all[t] != 0 || !stage.index.empty();  // with an index, elements are not numbered in their order
+    for (std::int64_t e = 0; !wanted.all && e < elements; ++e) {
+      if (marks[t][std::size_t(e)] != 0) wanted.elements.push_back(e);
+    }
+    const double own = double(wanted.elements.size()) * (points_of(stage) / double(elements)) * point_work(stage);
+    const double whole = work_of(computation, stage);
+    if (own >= whole) wanted = {};
+    plan.work += wanted.all ? whole : own;
+
+    std::vector<char> made(stage.value.loads.size());  // loads of what stages make
+    for (std::size_t l = 0; l < made.size(); ++l) {
+      const int from = stage.value.loads[l].tensor;
+      made[l] = computation.stage_writing(from) >= 0 ? 1 : 0;
+      if (!made[l]) continue;
+      if (wanted.all) all[std::size_t(from)] = 1;
+      marks[std::size_t(from)].resize(std::size_t(computation.tensors[std::size_t(from)].elements()));
+    }
+    if (wanted.all || plan.work > most || std::find(made.begin(), made.end(), 1) == made.end()) continue;
+    Interpreter interpreter(computation, stage, nothing);
+    for (const std::int64_t e : wanted.elements) {
+      interpreter.reads(e, elements, meter, [&](std::size_t load, std::int64_t offset) {
+        if (made[load] != 0) marks[std::size_t(stage.value.loads[load].tensor)][std::size_t(offset)] = 1;
+      });
+    }
+  }
+  return plan;
+}
+
+Plan plan_of(const Computation& computation, std::uint64_t seed, const ReferenceSettings& settings, Meter& meter) {
+  constexpr std::int64_t least = 16;
+  Plan plan = complete_plan(computation);
+  if (plan.work <= settings.most_work) return plan;
+  double dearest = 1;  // of an output's element, in its own stage
+  for (const Stage& stage : computation.stages) {
+    const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
+    if (tensor.role == Role::output)
+      dearest = std::max(dearest, points_of(stage) / double(tensor.elements()) * point_work(stage));
+  }
+  std::int64_t count = std::max(least, std::int64_t(std::min(settings.sampled_work / dearest, 0x1p20)));
+  for (;; count = std::max(least, count / 4)) {
+    const double most = count == least ? std::numeric_limits<double>::infinity() : 2 * settings.sampled_work;
+    Plan sampled = sampled_plan(computation, seed, count, most, meter);
+    if (sampled.work <= most) return sampled.work < plan.work ? sampled : plan;
+  }
+}
+
+Reference evaluated(const Computation& computation, std::vector<std::vector<double>> operands, const Plan& plan,
+                    int threads, Meter& meter) {
   const std::size_t count = computation.tensors.size();
   assert(operands.size() == count);
+  meter.expect(plan.work);
   std::vector<Data> data(count);
   for (std::size_t t = 0; t < count; ++t) {
     if (computation.stage_writing(int(t)) >= 0) continue;
@@ -577,22 +777,45 @@ Reference reference(const Computation& computation, std::vector<std::vector<doub
           std::any_of(data[t].value.begin(), data[t].value.end(), [](double v) { return double(float(v)) != v; });
     }
   }
-  for (const Stage& stage : computation.stages) {
+  Reference result;
+  for (std::size_t s = 0; s < computation.stages.size(); ++s) {
+    const Stage& stage = computation.stages[s];
+    const Wanted& wanted = plan.wanted[s];
     Data& out = data[std::size_t(stage.tensor)];
     const std::int64_t elements = computation.tensors[std::size_t(stage.tensor)].elements();
-    if (auto product = ProductSum::match(computation, stage))
-      product->run(elements, data, out);
-    else
-      Interpreter(computation, stage, data).run(elements, out);
+    const auto product = wanted.all ? ProductSum::match(computation, stage) : std::nullopt;
+    if (product) {
+      product->run(elements, data, out, threads, meter);
+    } else {
+      constexpr double work_each = 0x1p20;  // of what a thread takes at a time
+      const double work = points_of(stage) / double(elements) * point_work(stage);
+      const std::int64_t own = wanted.all ? elements : std::int64_t(wanted.elements.size()),
+                         each = std::max<std::int64_t>(1, std::int64_t(work_each / work));
+      out.value.resize(std::size_t(elements));
+      out.magnitude.assign(std::size_t(elements), std::numeric_limits<double>::infinity());
+      const Interpreter whole(computation, stage, data);
+      base::parallel_for((own + each - 1) / each, threads, [&](std::int64_t chunk) {
+        Interpreter interpreter = whole;
+        const std::int64_t first = chunk * each, last = std::min(own, first + each);
+        base::check_stop(meter);
+        if (wanted.all) interpreter.run(first, last - first, elements, out, meter);
+        for (std::int64_t i = first; !wanted.all && i < last; ++i)
+          interpreter.run(wanted.elements[std::size_t(i)], 1, elements, out, meter);
+        meter.spent(double(last - first) * work);
+      });
+    }
     out.depth = depth_of(computation, stage, depths_of(computation, stage, data).back());
+    const Role role = computation.tensors[std::size_t(stage.tensor)].role;
+    if (role == Role::output) {
+      result.elements += elements;
+      result.computed += wanted.all ? elements : std::int64_t(wanted.elements.size());
+    }
     // A copy of what comes from outside needs no magnitude of its own, and its readers are twice as fast without one.
     const Value& value = stage.value;
     if (stage.combine == Combine::none && value.nodes.size() == 1 && value.loads.size() == 1 &&
-        data[std::size_t(value.loads[0].tensor)].magnitude.empty() &&
-        computation.tensors[std::size_t(stage.tensor)].role == Role::temporary)
+        data[std::size_t(value.loads[0].tensor)].magnitude.empty() && role == Role::temporary)
       out.magnitude.clear();
   }
-  Reference result;
   result.tensors.resize(count);
   result.magnitude.resize(count);
   result.reduction_length.resize(count);
@@ -607,7 +830,35 @@ Reference reference(const Computation& computation, std::vector<std::vector<doub
   return result;
 }
 
+}  // namespace
+
+Reference reference(const Computation& computation, std::uint64_t seed) {
+  ReferenceSettings all;
+  all.most_work = std::numeric_limits<double>::infinity();
+  base::Monitor nobody;
+  return reference(computation, seed, all, nobody);
+}
+
+Reference reference(const Computation& computation, std::uint64_t seed, const ReferenceSettings& settings,
+                    base::Monitor& monitor) {
+  Meter meter(monitor);
+  const Plan plan = plan_of(computation, seed, settings, meter);
+  std::vector<std::vector<double>> operands(computation.tensors.size());
+  for (std::size_t t = 0; t < operands.size(); ++t) {
+    const Role role = computation.tensors[t].role;
+    if (role == Role::input || role == Role::constant) fill(computation.tensors[t], seed, operands[t], meter);
+  }
+  return evaluated(computation, std::move(operands), plan, settings.threads, meter);
+}
+
+Reference reference(const Computation& computation, std::vector<std::vector<double>> operands) {
+  base::Monitor nobody;
+  Meter meter(nobody);
+  return evaluated(computation, std::move(operands), complete_plan(computation), 1, meter);
+}
+
 double tolerance(DType dtype, std::int64_t reduction_length, double magnitude) {
+  if (std::isinf(magnitude)) return magnitude;
   if (!is_floating(dtype)) return 0;
   const double least =
       dtype == DType::f32 ? double(std::numeric_limits<float>::min()) : std::numeric_limits<double>::min();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -376,6 +377,117 @@ TEST(Tolerance, is_four_eps_k_magnitude_and_never_below_the_smallest_normal) {
   EXPECT_DOUBLE_EQ(tolerance(DType::f64, 10, 2.0), 80 * 0x1p-52);
   EXPECT_EQ(tolerance(DType::f32, 10, 0), std::numeric_limits<float>::min());
   EXPECT_EQ(tolerance(DType::f64, 10, 0), std::numeric_limits<double>::min());
+}
+
+// A sum of products in many parts, one with magnitudes of its own, and stages that are interpreted.
+const char* const several_kinds[] = {
+    "matmul(m=67,n=131,k=300)", "conv2d(c=5,h=9,w=11,k=70,r=3,s=3,pad=1)", "dense(m=33,n=65,k=70)",
+    "input A[200,10]; input B[10,60]; input C[60,100]; T[i,j] += A[i,l] * B[l,j] where i=200, j=60, l=10;"
+    "output D[i,j] += T[i,l] * C[l,j] where i=200, j=100, l=60",
+    "input A[40,90]; M[i] max= A[i,l]; E[i,l] = exp(A[i,l] - M[i]); S[i] += E[i,l]; output Y[i,j] = E[i,j] / S[i]"
+    " where i=40, l=90, j=90"};
+
+TEST(Reference, threads_change_no_bit) {
+  base::Monitor nobody;
+  for (const char* const text : several_kinds) {
+    const Computation c = computation(parse_workload(text));
+    const Reference alone = reference(c, 3);
+    ReferenceSettings settings;
+    settings.threads = 3;
+    const Reference shared = reference(c, 3, settings, nobody);
+    EXPECT_EQ(shared.tensors, alone.tensors) << text;
+    EXPECT_EQ(shared.magnitude, alone.magnitude) << text;
+    EXPECT_EQ(shared.reduction_length, alone.reduction_length) << text;
+    EXPECT_EQ(shared.computed, shared.elements) << text;
+  }
+}
+
+TEST(Reference, a_sample_has_the_values_of_the_whole_and_what_is_left_out_allows_any_number) {
+  base::Monitor nobody;
+  for (const char* const text : several_kinds) {
+    const Computation c = computation(parse_workload(text));
+    const Reference whole = reference(c, 3);
+    ReferenceSettings settings;
+    settings.most_work = 0;
+    settings.sampled_work = 20000;
+    const Reference some = reference(c, 3, settings, nobody);
+    EXPECT_EQ(some.elements, whole.elements) << text;
+    EXPECT_GE(some.computed, 16) << text;
+    EXPECT_LT(some.computed, some.elements) << text;
+    std::int64_t computed = 0;
+    for (std::size_t t = 0; t < c.tensors.size(); ++t) {
+      const Tensor& tensor = c.tensors[t];
+      if (tensor.role == Role::input || tensor.role == Role::constant) {
+        EXPECT_EQ(some.tensors[t], whole.tensors[t]) << text;
+      }
+      if (tensor.role != Role::output) continue;
+      for (std::size_t e = 0; e < whole.tensors[t].size(); ++e) {
+        if (std::isinf(some.magnitude[t][e])) {
+          EXPECT_TRUE(std::isinf(tolerance(tensor.dtype, some.reduction_length[t], some.magnitude[t][e])));
+          continue;
+        }
+        ++computed;
+        EXPECT_NEAR(some.tensors[t][e], whole.tensors[t][e], 1e-9) << text << ", element " << e;
+        EXPECT_NEAR(some.magnitude[t][e], whole.magnitude[t][e], 1e-9) << text << ", element " << e;
+      }
+      // Where tiles that do not divide an extent leave their tails.
+      for (const std::size_t corner : {std::size_t(0), whole.tensors[t].size() - 1})
+        EXPECT_FALSE(std::isinf(some.magnitude[t][corner])) << text;
+      EXPECT_EQ(some.reduction_length[t], whole.reduction_length[t]) << text;
+    }
+    EXPECT_EQ(computed, some.computed) << text;
+    const Reference again = reference(c, 3, settings, nobody), other = reference(c, 4, settings, nobody);
+    EXPECT_EQ(some.magnitude, again.magnitude) << text;
+    EXPECT_NE(some.magnitude, other.magnitude) << text;
+  }
+}
+
+TEST(Reference, integers_that_are_left_out_of_a_sample_allow_any_number) {
+  base::Monitor nobody;
+  ReferenceSettings settings;
+  settings.most_work = 0;
+  settings.sampled_work = 1;
+  const Reference some = reference(computation(parse_workload("matmul(m=40,n=50,k=6,dtype=i32)")), 3, settings, nobody);
+  EXPECT_LT(some.computed, some.elements);
+  EXPECT_EQ(tolerance(DType::i32, 6, 1), 0);
+  EXPECT_TRUE(std::isinf(tolerance(DType::i32, 6, some.magnitude[2][51]) +
+                         tolerance(DType::i32, 6, some.magnitude[2][52]) +
+                         tolerance(DType::i32, 6, some.magnitude[2][53])));
+}
+
+// Asks to stop once a tenth of a second is over.
+class StopSoon final : public base::Monitor {
+ public:
+  bool stop_requested() override { return std::chrono::steady_clock::now() - begin_ > std::chrono::milliseconds(100); }
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+
+ private:
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+TEST(Reference, stops_in_the_middle_of_whatever_is_large) {
+  for (const char* const text : {"matmul(m=3000,n=3000,k=3000)",
+                                 "input A[1000]; output Y[z] += A[i] * A[l] * A[m] where z=1, i=1000, l=1000, m=1000",
+                                 "conv2d(c=512,h=100,w=100,k=512,r=3,s=3,pad=1)",
+                                 "input A[3000,3000]; output Y[i,j] max= A[i,l] * A[l,j] where i=3000, j=3000, l=3000",
+                                 "input A[30000,2]; output Y[i] += exp(A[l,0]) * A[i,1] where i=30000, l=30000"}) {
+    StopSoon monitor;
+    ReferenceSettings settings;
+    settings.threads = 2;
+    settings.most_work = std::numeric_limits<double>::infinity();
+    EXPECT_THROW((void)reference(computation(parse_workload(text)), 1, settings, monitor), base::Stopped) << text;
+    EXPECT_LT(monitor.seconds(), 10) << text;
+  }
+}
+
+TEST(Reference, a_large_product_is_sampled_in_seconds) {
+  base::Monitor nobody;
+  const StopSoon watch;
+  const Reference some =
+      reference(computation(parse_workload("matmul(m=2048,n=2048,k=2048)")), 1, ReferenceSettings{}, nobody);
+  EXPECT_LT(some.computed, some.elements);
+  EXPECT_GT(some.computed, 10000);
+  EXPECT_LT(watch.seconds(), 60);
 }
 
 }  // namespace
