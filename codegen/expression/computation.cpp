@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "codegen/expression/check.h"
 
 namespace graft::codegen {
@@ -282,10 +283,10 @@ std::int64_t flops(const Computation& computation) {
   std::int64_t total = 0;
   for (const Stage& stage : computation.stages) {
     const ArithmeticCounts counts = arithmetic(stage.value);
-    std::int64_t points = 1;
-    for (const Axis& axis : stage.axes) points *= axis.extent;
-    total += points * (counts.add + counts.mul + counts.div + counts.compare + counts.special +
-                       (stage.combine == Combine::none ? 0 : 1));
+    std::int64_t operations = counts.add + counts.mul + counts.div + counts.compare + counts.special +
+                              (stage.combine == Combine::none ? 0 : 1);
+    for (const Axis& axis : stage.axes) operations = base::capped_product(operations, axis.extent);
+    total = base::capped_sum(total, operations);
   }
   return total;
 }

@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
+#include "codegen/expression/workload.h"
 #include "tests/expression/support.h"
 
 namespace graft::codegen {
@@ -133,6 +135,14 @@ TEST(Combine, names_and_identities) {
   EXPECT_EQ(identity_of(Combine::max), -INFINITY);
   EXPECT_EQ(identity_of(Combine::min), INFINITY);
   EXPECT_EQ(name_of(Role::temporary), "temporary");
+}
+
+TEST(Computation, more_operations_than_64_bits_hold_are_the_largest_number) {
+  std::string value = "A[i,j] * B[k]";
+  for (int i = 0; i < 200; ++i) value += " + A[i,j] * B[k]";
+  const Computation c = computation(parse_workload("input A[100000,100000]; input B[5000000]; output Y[i] += " + value +
+                                                   " where i=100000, j=100000, k=5000000"));
+  EXPECT_EQ(flops(c), std::numeric_limits<std::int64_t>::max());
 }
 
 }  // namespace
