@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <mutex>
 #include <numeric>
 
 #include "base/error.h"
@@ -16,28 +15,6 @@
 
 namespace graft::meta {
 namespace {
-
-// Lets several threads report to a monitor that need not expect that.
-class Shared final : public base::Monitor {
- public:
-  explicit Shared(base::Monitor& to) : to_(to) {}
-  void progress(std::string_view what, std::int64_t done, std::int64_t total) override {
-    const std::lock_guard lock(mutex_);
-    to_.progress(what, done, total);
-  }
-  void note(std::string_view line) override {
-    const std::lock_guard lock(mutex_);
-    to_.note(line);
-  }
-  bool stop_requested() override {
-    const std::lock_guard lock(mutex_);
-    return to_.stop_requested();
-  }
-
- private:
-  base::Monitor& to_;
-  std::mutex mutex_;
-};
 
 // What all methods are given and judged on in one draw.
 struct Draw {
@@ -324,7 +301,7 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
       names.push_back(chosen.back().learner);
   }
 
-  Shared shared(monitor);
+  base::SharedMonitor shared(monitor);
   base::QuietMonitor quiet(shared);
   LearnerSettings alone = settings.learner;
   alone.threads = 1;  // learners run side by side instead
@@ -343,10 +320,10 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
   std::vector<std::vector<Quality>> qualities(std::size_t(pieces), std::vector<Quality>(chosen.size()));
   done = 0;
   base::parallel_for(pieces, settings.learner.threads, [&](std::int64_t piece) {
-    if (shared.stop_requested()) throw base::Failure("stopped by request");
     const int shots = settings.shots[std::size_t(piece / draws)];
     const Draw draw = draw_support(own.groups, settings, shots, int(piece % draws));
     for (std::size_t m = 0; m < chosen.size(); ++m) {
+      base::check_stop(shared);
       const auto learner = std::find(names.begin(), names.end(), chosen[m].learner) - names.begin();
       const CostModel& prior = *priors.models[std::size_t(learner)];
       Quality& quality = qualities[std::size_t(piece)][m];
@@ -384,7 +361,7 @@ std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::s
     }
   }
 
-  Shared shared(monitor);
+  base::SharedMonitor shared(monitor);
   base::QuietMonitor quiet(shared);
   const std::int64_t draws = settings.draws, pieces = draws * std::int64_t(settings.shots.size());
   std::vector<std::vector<Quality>> qualities(std::size_t(pieces), std::vector<Quality>(chosen.size()));
@@ -399,7 +376,7 @@ std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::s
     TaskSet known = own;
     known.groups = draw.support;
     for (std::size_t m = 0; m < chosen.size(); ++m) {
-      if (shared.stop_requested()) throw base::Failure("stopped by request");
+      base::check_stop(shared);
       std::unique_ptr<CostModel> model = trained(*make_learner(chosen[m].learner), known, learner, quiet);
       if (!model->is_informed()) model = model->adapted(draw.support);
       qualities[std::size_t(piece)][m] = judge([&](std::size_t) { return model.get(); }, own.groups, draw);

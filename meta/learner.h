@@ -39,7 +39,7 @@ class Learner {
  public:
   virtual ~Learner() = default;
   // UserError without groups of two programs or more to learn from, or for an encoding that the network does not take
-  // (check_fits); Failure when the monitor wants a stop.
+  // (check_fits); Stopped when the monitor asks for it.
   virtual std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                            base::Monitor& monitor) const = 0;
 };

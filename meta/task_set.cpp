@@ -101,9 +101,11 @@ Examples chosen(const Examples& examples, const std::vector<std::int64_t>& progr
 }
 
 TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads,
-                      base::Team* team) {
+                      base::Team* team, base::Monitor* monitor) {
   constexpr std::size_t rows_each = 64;
   base::Team alone;
+  base::Monitor nobody;
+  base::SharedMonitor shared(monitor == nullptr || (team != nullptr && team->size() > 1) ? nobody : *monitor);
   TaskSet out;
   out.encoding = &encoding;
   for (const datasets::Dataset& dataset : by_platform(datasets)) {
@@ -123,8 +125,10 @@ TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const feat
       }
     }
     const std::vector<Piece> pieces =
-        base::divided(team == nullptr ? alone : *team, std::int64_t(parts.size()), threads,
-                      [&](std::int64_t i) { return piece_of(dataset, parts[std::size_t(i)].rows, encoding); });
+        base::divided(team == nullptr ? alone : *team, std::int64_t(parts.size()), threads, [&](std::int64_t i) {
+          base::check_stop(shared);
+          return piece_of(dataset, parts[std::size_t(i)].rows, encoding);
+        });
     for (std::size_t i = 0; i < parts.size();) {
       const datasets::Group& group = groups[parts[i].group];
       Examples kept{group.platform, group.workload, {}, {}, {}};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/arrays.h"
+#include "base/monitor.h"
 #include "base/team.h"
 #include "datasets/dataset.h"
 #include "features/encoding.h"
@@ -48,9 +49,10 @@ struct TaskSet {
 
 // Lowers and encodes every `ok` row once per program (datasets::groups). A row without a program hash (imported, or of
 // a table) is not held against one. The ranks of a team that was given the same datasets share the work and get the
-// same. UserError for an emulated source or when nothing is left.
+// same. UserError for an emulated source or when nothing is left. Stopped when the monitor asks for it, before the next
+// few programs; of a rank among others, which would wait for it, it is not asked.
 TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads,
-                      base::Team* team = nullptr);
+                      base::Team* team = nullptr, base::Monitor* monitor = nullptr);
 
 std::vector<std::string> platforms(const TaskSet& tasks);  // in order
 TaskSet only_platforms(const TaskSet& tasks, const std::vector<std::string>& names);

@@ -57,9 +57,9 @@ DecisionForest trained_forest(std::span<const Examples> groups, Loss loss, const
                               std::string_view name, base::Monitor& monitor) {
   const Rows rows = rows_of(groups, loss);
   const std::vector<float> start(std::size_t(rows.rows.rows), 0.0f);
-  check_stop(monitor);
+  base::check_stop(monitor);
   return boosted(rows.rows, rows.objective, start, settings, [&](std::int64_t tree) {
-    check_stop(monitor);
+    base::check_stop(monitor);
     monitor.progress(name, tree, settings.trees);
   });
 }

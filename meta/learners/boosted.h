@@ -14,7 +14,7 @@ namespace graft::meta {
 // How a forest is grown from data sets: settings.steps trees, or `usual_trees` where that is 0.
 BoostingSettings training_trees(const LearnerSettings& settings, std::int64_t usual_trees);
 
-// A forest that starts from nothing. Failure when the monitor asks to stop.
+// A forest that starts from nothing. Stopped when the monitor asks to stop.
 DecisionForest trained_forest(std::span<const Examples> groups, Loss loss, const BoostingSettings& settings,
                               std::string_view name, base::Monitor& monitor);
 

@@ -53,17 +53,13 @@ void run(const Stage& stage, std::span<const Changing> changing, const std::func
     const bool stopping = stage.monitor->stop_requested();
     if (stage.record != nullptr && k > 0)
       stage.record->keep(key, stopping, [&] { return state_of(changing, k, losses); });
-    check_stop(*stage.monitor);
+    base::check_stop(*stage.monitor);
     losses.push_back(step(k));
     stage.monitor->progress(stage.name, k + 1, stage.steps);
   }
   if (stage.record == nullptr) return;
   stage.record->keep(key, true, [&] { return state_of(changing, stage.steps, losses); });
   stage.record->losses(key, std::move(losses));
-}
-
-void check_stop(base::Monitor& monitor) {
-  if (monitor.stop_requested()) throw base::Failure("stopped by request");
 }
 
 }  // namespace graft::meta

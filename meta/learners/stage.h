@@ -30,11 +30,8 @@ struct Stage {
   int threads = 1;             // that a step may use, on each rank
 };
 
-// step(k) for k = 0, 1, ..: gives its loss. It must depend on k and on what is changing alone. Throws Failure when
-// the monitor asks to stop, with a checkpoint left behind, or when ranks of the team found different checkpoints.
+// step(k) for k = 0, 1, ..: gives its loss. It must depend on k and on what is changing alone. Throws Stopped when
+// the monitor asks for it, with a checkpoint left behind, and Failure when ranks of the team found different ones.
 void run(const Stage& stage, std::span<const Changing> changing, const std::function<float(std::int64_t)>& step);
-
-// Failure "stopped by request" if the monitor asks for it.
-void check_stop(base::Monitor& monitor);
 
 }  // namespace graft::meta
