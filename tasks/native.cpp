@@ -29,6 +29,7 @@
 #include "base/shortened.h"
 #include "codegen/expression/reference.h"
 #include "codegen/machine/link.h"
+#include "tasks/expected.h"
 #include "tasks/memory_file.h"
 #include "tasks/worker/wire.h"
 
@@ -172,9 +173,10 @@ class HostRunner::State {
   State(const MeasureSettings& settings, MakeReference make_reference)
       : settings_(settings), make_reference_(std::move(make_reference)) {}
 
-  Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds) {
+  Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds,
+                  base::Monitor& monitor) {
     Measurement measurement = without_times(Status::ok, "", binary.signature.threads > 1 ? "wall" : "thread_cpu");
-    const Prepared& inputs = prepared(workload, binary.signature);
+    const Prepared& inputs = prepared(workload, binary.signature, monitor);
     assert(inputs.parts.size() == binary.signature.parameters.size());
     const MemoryFile file(binary.bytes);
 
@@ -196,8 +198,8 @@ class HostRunner::State {
     auto received = base::Partner::Received::gone;
     // A worker that ends may have been killed by others; one that ends twice was ended by the candidate.
     for (int tries = 0; tries < 2 && received == base::Partner::Received::gone; ++tries) {
-      if (!hand_over(inputs, measurement)) return measurement;
-      received = ask(request, file, patience, answer);
+      if (!hand_over(inputs, measurement, monitor)) return measurement;
+      received = ask(request, file, patience, answer, monitor);
       if (received != base::Partner::Received::all) lose_worker();
     }
     if (received == base::Partner::Received::gone) {
@@ -225,32 +227,49 @@ class HostRunner::State {
   }
 
  private:
-  const Prepared& prepared(const codegen::Workload& workload, const codegen::Signature& signature) {
+  const Prepared& prepared(const codegen::Workload& workload, const codegen::Signature& signature,
+                           base::Monitor& monitor) {
     const std::string text = text_of(workload, signature);
     const auto found =
         std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& known) { return known.text == text; });
     if (found != prepared_.end()) {
       prepared_.splice(prepared_.begin(), prepared_, found);
     } else {
-      prepared_.push_front(prepare(workload, signature, reference_of(workload)));
+      prepared_.push_front(prepare(workload, signature, reference_of(workload, monitor)));
       if (prepared_.size() > workloads_kept) prepared_.pop_back();
     }
     return prepared_.front();
   }
 
-  codegen::Reference reference_of(const codegen::Workload& workload) const {
+  codegen::Reference reference_of(const codegen::Workload& workload, base::Monitor& monitor) {
     if (make_reference_) return make_reference_(workload, settings_.input_seed);
-    return codegen::reference(codegen::computation(workload), settings_.input_seed);
+    require_memory(workload, Place::here, settings_);
+    // Other layouts of a workload need it again, which need not be said again.
+    base::QuietMonitor quiet(monitor);
+    base::Monitor& told = last_told_ == workload.text ? static_cast<base::Monitor&>(quiet) : monitor;
+    codegen::Reference made = expected_results(workload, codegen::computation(workload), settings_.input_seed, told);
+    last_told_ = workload.text;
+    return made;
   }
 
   base::Partner::Received ask(const wire::Request& request, const MemoryFile& file, double seconds,
-                              wire::Answer& answer) {
+                              wire::Answer& answer, base::Monitor& monitor) {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds between_questions(100);
     if (!worker_->send(&request, sizeof request, {file.descriptor()})) return base::Partner::Received::gone;
-    return worker_->receive(&answer, sizeof answer, std::chrono::milliseconds(std::int64_t(seconds * 1e3)));
+    const auto end = Clock::now() + std::chrono::milliseconds(std::int64_t(seconds * 1e3));
+    while (!worker_->wait(between_questions)) {
+      if (monitor.stop_requested()) {
+        lose_worker();
+        throw base::Stopped();
+      }
+      if (Clock::now() >= end) return base::Partner::Received::timed_out;
+    }
+    return worker_->receive(&answer, sizeof answer, std::chrono::seconds(5));  // it comes in one piece
   }
 
   // A living worker that has the workload; false when it has no room for it, and then the measurement says so.
-  bool hand_over(const Prepared& workload, Measurement& measurement) {
+  bool hand_over(const Prepared& workload, Measurement& measurement, base::Monitor& monitor) {
     // A worker may have been killed while it waited; one that ends again at once cannot work at all.
     for (int tries = 0; tries < 2; ++tries) {
       if (worker_ != nullptr && worker_->alive() && in_force_ == workload.text) return true;
@@ -267,7 +286,7 @@ class HostRunner::State {
       wire::Answer answer;
       constexpr double patience = 60;  // it copies the inputs, no more
       in_force_.clear();
-      if (ask(request, workload.file, patience, answer) == base::Partner::Received::all) {
+      if (ask(request, workload.file, patience, answer, monitor) == base::Partner::Received::all) {
         if (reference_start_ == 0) reference_start_ = answer.reference_seconds;
         if (answer.outcome == wire::Outcome::ok) {
           in_force_ = workload.text;
@@ -294,6 +313,7 @@ class HostRunner::State {
   std::unique_ptr<base::Partner> worker_;
   std::string in_force_;          // the workload that the worker has
   std::list<Prepared> prepared_;  // latest first
+  std::string last_told_;         // the workload of the last reference
   double reference_start_ = 0;    // what the reference kernel took when this run began
 };
 
@@ -310,8 +330,10 @@ HostRunner::HostRunner(const MeasureSettings& settings, MakeReference make_refer
 
 HostRunner::~HostRunner() = default;
 
-Measurement HostRunner::run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds) {
-  return state_->run(workload, binary, abort_seconds);
+Measurement HostRunner::run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds,
+                            base::Monitor* monitor) {
+  base::Monitor nobody;
+  return state_->run(workload, binary, abort_seconds, monitor == nullptr ? nobody : *monitor);
 }
 
 Measurement HostRunner::run(const codegen::Workload& workload, const codegen::LoopProgram& program,
@@ -379,7 +401,10 @@ class CompileAhead {
     window_ = 4 * std::size_t(threads);
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
   }
-  ~CompileAhead() {
+  ~CompileAhead() { stop(); }
+
+  // Nothing more is begun, and who waits for it is not kept waiting.
+  void stop() {
     {
       const std::lock_guard lock(mutex_);
       stop_ = true;
@@ -387,10 +412,11 @@ class CompileAhead {
     changed_.notify_all();
   }
 
-  // Waits for a candidate; asked for in order. Rethrows what its compilation threw.
+  // Waits for a candidate; asked for in order. Rethrows what its compilation threw; Stopped after stop().
   Slot take(std::size_t position) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return slots_[position].done; });
+    changed_.wait(lock, [&] { return stop_ || slots_[position].done; });
+    if (!slots_[position].done) throw base::Stopped();
     taken_ = position + 1;
     Slot slot = std::move(slots_[position]);
     lock.unlock();
@@ -461,6 +487,11 @@ class MeasureAhead {
       : thread_([this, next = std::move(next)] { work(next); }) {}
   ~MeasureAhead() { stop(); }
 
+  // Whether `take` need not wait; waits for that at most so long.
+  bool wait(std::chrono::milliseconds longest) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, longest, [&] { return ended_ || !waiting_.empty(); });
+  }
   // Waits for the next result; nullopt after the last. Rethrows what measuring threw.
   std::optional<Measured> take() {
     std::unique_lock lock(mutex_);
@@ -527,30 +558,46 @@ class NativeMeasurer : public Measurer {
                base::Monitor& monitor) override {
     std::set<std::uint64_t> known;
     for (const auto& [key, measurement] : measured_) known.insert(key);
+    constexpr std::chrono::milliseconds between_questions(100);
+    base::RelayMonitor relay;
     CompileAhead compiled(candidates, target_, std::move(known), settings_.threads);
     MeasureAhead results([&, next = std::size_t(0)]() mutable -> std::optional<Measured> {
-      if (next == candidates.size()) return std::nullopt;
+      if (next == candidates.size() || relay.stop_requested()) return std::nullopt;
       const std::size_t position = next++;
-      return measured(candidates[position].workload, std::int64_t(position), compiled);
+      try {
+        return measured(candidates[position].workload, std::int64_t(position), compiled, relay);
+      } catch (const base::Stopped&) {
+        return std::nullopt;
+      }
     });
     for (;;) {
-      if (monitor.stop_requested()) results.stop();  // what was measured by now is reported all the same
+      // What was measured by now is reported all the same.
+      if (relay.pass_on(monitor)) results.stop(), compiled.stop();
+      if (!results.wait(between_questions)) continue;
       const std::optional<Measured> result = results.take();
       if (!result) return;
-      on_trial(*result);
+      try {
+        on_trial(*result);
+      } catch (...) {  // nobody waits for what runs
+        relay.stop();
+        compiled.stop();
+        throw;
+      }
     }
   }
 
  private:
-  Measured measured(const codegen::Workload& workload, std::int64_t position, CompileAhead& compiled) {
+  Measured measured(const codegen::Workload& workload, std::int64_t position, CompileAhead& compiled,
+                    base::Monitor& monitor) {
     Slot slot = compiled.take(std::size_t(position));
     if (slot.does_not_lower) {
       return {position, slot.program_hash, without_times(Status::does_not_lower, slot.does_not_lower->text)};
     }
-    return {position, slot.program_hash, measure_one(workload, slot, compiled)};
+    return {position, slot.program_hash, measure_one(workload, slot, compiled, monitor)};
   }
 
-  const Measurement& measure_one(const codegen::Workload& workload, Slot& slot, CompileAhead& compiled) {
+  const Measurement& measure_one(const codegen::Workload& workload, Slot& slot, CompileAhead& compiled,
+                                 base::Monitor& monitor) {
     const std::uint64_t key = identity(workload, slot.program_hash);
     const auto found = measured_.find(key);
     if (found != measured_.end()) return found->second;
@@ -558,17 +605,17 @@ class NativeMeasurer : public Measurer {
     if (!slot.binary) slot.binary = compile_for_host(*slot.program, target_);
     std::optional<CompileAhead::Pause> quiet;
     if (target_.threads > 1) quiet.emplace(compiled);
-    return measured_.emplace(key, run(workload, *slot.binary)).first->second;
+    return measured_.emplace(key, run(workload, *slot.binary, monitor)).first->second;
   }
 
-  Measurement run(const codegen::Workload& workload, const base::Result<HostBinary>& binary) {
+  Measurement run(const codegen::Workload& workload, const base::Result<HostBinary>& binary, base::Monitor& monitor) {
     if (!binary) return without_times(Status::does_not_compile, binary.reason().text);
     const auto best = best_.find(workload.text);
     // A first run of a few microseconds is mostly cold caches and clock: nothing that short is worth stopping.
     const double limit = best == best_.end() || settings_.abort_factor == 0
                              ? 0
                              : std::max(settings_.abort_factor * best->second, settings_.minimum_seconds);
-    Measurement measurement = runner_.run(workload, *binary, limit);
+    Measurement measurement = runner_.run(workload, *binary, limit, &monitor);
     if (measurement.status == Status::ok && !measurement.seconds.empty()) {
       const double seconds = datasets::seconds_of(measurement);
       const auto [entry, fresh] = best_.emplace(workload.text, seconds);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/monitor.h"
 #include "codegen/expression/reference.h"
 #include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
@@ -44,8 +45,11 @@ class HostRunner {
 
   // Runs prepare and run, holds the outputs against the workload's reference (inputs of settings.input_seed), then
   // times. The binary must be of a program of this workload. `abort_seconds` > 0 ends a slower candidate as
-  // slower_than_limit. Throws Failure when there is no worker program, or when it cannot even start.
-  datasets::Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds = 0);
+  // slower_than_limit. Throws Failure when there is no worker program, or when it cannot even start; UserError when
+  // there is no room for the workload (expected.h); base::Stopped, having killed the worker, when the monitor asks for
+  // it.
+  datasets::Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds = 0,
+                            base::Monitor* monitor = nullptr);
   // The same from a program: compiled first, for `target`, which must be code of this machine.
   datasets::Measurement run(const codegen::Workload& workload, const codegen::LoopProgram& program,
                             const codegen::Target& target);

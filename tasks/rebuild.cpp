@@ -37,7 +37,7 @@ std::vector<Build> built(const codegen::Target& target, std::span<const codegen:
                          base::Monitor& monitor) {
   // All are compiled before the first is timed: then nothing else of ours runs.
   std::vector<base::Result<HostBinary>> binaries(candidates.size() * pipelines.size(), base::Reason{});
-  base::parallel_for(std::int64_t(binaries.size()), settings.threads, [&](std::int64_t i) {
+  base::parallel_for(std::int64_t(binaries.size()), settings.threads, monitor, [&](std::int64_t i) {
     const std::size_t at = std::size_t(i);
     binaries[at] = compiled(candidates[at / pipelines.size()], target, pipelines[at % pipelines.size()]);
   });
@@ -56,10 +56,10 @@ std::vector<Build> built(const codegen::Target& target, std::span<const codegen:
   HostRunner runner(settings);
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < builds.size(); ++i) {
-      if (monitor.stop_requested()) return {};
+      base::check_stop(monitor);
       if (same_as[i] != i || builds[i].measurement.status != Status::ok) continue;
       const std::size_t candidate = i / pipelines.size();
-      add_round(builds[i].measurement, runner.run(candidates[candidate].workload, *binaries[i]));
+      add_round(builds[i].measurement, runner.run(candidates[candidate].workload, *binaries[i], 0, &monitor));
     }
   }
   for (std::size_t i = 0; i < builds.size(); ++i) builds[i].measurement = builds[same_as[i]].measurement;
@@ -77,7 +77,6 @@ std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Ca
   if (candidates.size() <= finalists) return stage(candidates, codegen::pipelines());
 
   std::vector<Build> result = stage(candidates, std::span(&codegen::search_pipeline(platform.target), 1));
-  if (result.empty()) return {};
   const auto seconds = [](const Build& build) {  // those that failed last
     const bool ok = build.measurement.status == Status::ok;
     return ok ? datasets::seconds_of(build.measurement) : std::numeric_limits<double>::infinity();
@@ -93,7 +92,6 @@ std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Ca
   std::vector<codegen::Candidate> best;
   for (const Build& build : heat) best.push_back(candidates[std::size_t(build.candidate)]);
   std::vector<Build> last = stage(best, codegen::pipelines());
-  if (last.empty()) return {};
   for (Build& build : last) {
     Build& before = heat[std::size_t(build.candidate)];
     build.candidate = before.candidate;
@@ -122,7 +120,7 @@ std::vector<datasets::Measurement> timed_in_turn(const Platform& platform,
     measurer->measure(
         candidates, [&](const Measured& one) { add_round(result[std::size_t(one.position)], one.measurement); },
         monitor);
-    if (monitor.stop_requested()) return {};
+    base::check_stop(monitor);
   }
   return result;
 }

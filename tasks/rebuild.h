@@ -27,15 +27,15 @@ struct Build {
 // in order of pipelines; pipelines that come to the same machine code are timed once. All of one stage are timed in
 // turn, `rounds` times, so that a clock that drifts meets all alike: `seconds` are settings.repetitions of each round,
 // unless one failed, which is then the measurement; those of both stages for a finalist's search build, so none that
-// went no further is the fastest of all. Nothing is aborted as slow. Empty when a stop was asked for. The platform must
-// be native.
+// went no further is the fastest of all. Nothing is aborted as slow. base::Stopped when the monitor asks for it. The
+// platform must be native.
 std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Candidate> candidates,
                            std::size_t finalists, int rounds, const MeasureSettings& settings, base::Monitor& monitor);
 
 // Each candidate, built by the search pipeline, timed anew in every one of `rounds`, all in turn within a round: of
 // each settings.repetitions a round, unless one failed, which is then the measurement. Equal programs are timed once
-// for all. On any platform that measures (of a remote one the programs are sent again in each round). Empty when a stop
-// was asked for.
+// for all. On any platform that measures (of a remote one the programs are sent again in each round). base::Stopped
+// when the monitor asks for it.
 std::vector<datasets::Measurement> timed_in_turn(const Platform& platform,
                                                  std::span<const codegen::Candidate> candidates, int rounds,
                                                  const MeasureSettings& settings, base::Monitor& monitor);

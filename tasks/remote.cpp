@@ -20,6 +20,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
 #include "tasks/board.h"
+#include "tasks/expected.h"
 #include "tasks/worker/wire.h"
 
 namespace graft::tasks {
@@ -98,7 +99,7 @@ std::chrono::milliseconds silence_of(double timeout_seconds) {
 
 Measurement run_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
                       const codegen::Target& target, const Expected& expected, int repetitions,
-                      std::chrono::milliseconds deadline) {
+                      std::chrono::milliseconds deadline, base::Monitor* monitor) {
   const auto object = codegen::compile(program, target);
   if (!object) return outcome(Status::does_not_compile, object.reason().text);
   codegen::RunSettings run;
@@ -109,18 +110,22 @@ Measurement run_under(const std::vector<std::string>& prefix, const codegen::Loo
   Remote remote;
   remote.prefix = prefix;
   std::optional<Measurement> measurement;
-  const Delivery delivery =
-      Board(remote, 0).run(*executable, 1, silence_of(run.timeout_seconds), [&](const Answer& answer) {
-        measurement = judged(answer, expected, object->signature);
-        measurement->check = remote.is_emulated() ? "qemu" : "remote";
-      });
+  const auto stops = [&] { return monitor != nullptr && monitor->stop_requested(); };
+  const auto take = [&](const Answer& answer) {
+    measurement = judged(answer, expected, object->signature);
+    measurement->check = remote.is_emulated() ? "qemu" : "remote";
+  };
+  const Delivery delivery = Board(remote, 0).run(*executable, 1, silence_of(run.timeout_seconds), take, stops);
+  if (!measurement && stops()) throw base::Stopped();
   return measurement ? *measurement : ended(delivery, run.timeout_seconds);
 }
 
-const Expected& LatestExpected::of(const codegen::Workload& workload) {
+const Expected& LatestExpected::of(const codegen::Workload& workload, base::Monitor& monitor) {
   if (text_ != workload.text) {
+    text_.clear();  // until all of it is known
+    require_memory(workload, Place::elsewhere, {});
     expected_.computation = codegen::computation(workload);
-    expected_.reference = codegen::reference(expected_.computation, seed_);
+    expected_.reference = expected_results(workload, expected_.computation, seed_, monitor);
     text_ = workload.text;
   }
   return expected_;
@@ -350,7 +355,11 @@ class RemoteMeasurer : public Measurer {
     for (std::size_t next = 0; reported < plan.size();) {
       if (monitor.stop_requested()) return;
       if (next < plan.size() && sent.size() < most_ahead * crew_->size()) {
-        next = send(candidates, plan, next, chunks++ < crew_->size() ? first_in_one : most_in_one, sent);
+        try {
+          next = send(candidates, plan, next, chunks++ < crew_->size() ? first_in_one : most_in_one, sent, monitor);
+        } catch (const base::Stopped&) {
+          return;
+        }
       } else if (!sent.empty() && crew_->wait_for(*sent.front().chunk)) {
         keep(sent.front());
         sent.pop_front();
@@ -387,7 +396,7 @@ class RemoteMeasurer : public Measurer {
   // Sends out at most `most` programs of one workload that are neither known nor under way, from `next` on; the
   // position behind them.
   std::size_t send(std::span<const codegen::Candidate> candidates, const std::vector<Planned>& plan, std::size_t next,
-                   std::size_t most, std::deque<Sent>& sent) {
+                   std::size_t most, std::deque<Sent>& sent, base::Monitor& monitor) {
     Sent out{std::make_shared<Chunk>(), {}};
     std::vector<std::size_t> positions;
     const std::string& workload = plan[next].key.first;
@@ -400,7 +409,7 @@ class RemoteMeasurer : public Measurer {
     if (positions.empty()) return next;
     const codegen::Workload& of = candidates[positions.front()].workload;
     if (expected_ == nullptr || expected_of_ != workload)
-      expected_ = std::make_shared<const Expected>(LatestExpected(settings_.input_seed).of(of)),
+      expected_ = std::make_shared<const Expected>(LatestExpected(settings_.input_seed).of(of, monitor)),
       expected_of_ = workload;
     out.chunk->expected = expected_;
     codegen::RunSettings& run = out.chunk->settings;
@@ -410,7 +419,7 @@ class RemoteMeasurer : public Measurer {
     if (const auto best = best_.find(workload); settings_.abort_factor > 0 && best != best_.end())
       run.abort_seconds = std::max(settings_.abort_factor * best->second, settings_.minimum_seconds);
     out.chunk->jobs.resize(positions.size());
-    base::parallel_for(std::int64_t(positions.size()), settings_.threads, [&](std::int64_t i) {
+    base::parallel_for(std::int64_t(positions.size()), settings_.threads, monitor, [&](std::int64_t i) {
       Job& job = out.chunk->jobs[std::size_t(i)];
       const std::string symbol = fmt::format("graft{}", i);
       job.object = codegen::compile(*plan[positions[std::size_t(i)]].program, target_,

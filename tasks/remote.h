@@ -27,7 +27,8 @@ struct Expected {
 class LatestExpected {
  public:
   explicit LatestExpected(std::uint64_t seed) : seed_(seed) {}
-  const Expected& of(const codegen::Workload& workload);  // valid until the next call
+  // Valid until the next call. UserError where there is no room for it; base::Stopped when the monitor asks for it.
+  const Expected& of(const codegen::Workload& workload, base::Monitor& monitor);
 
  private:
   std::uint64_t seed_;
@@ -38,10 +39,11 @@ class LatestExpected {
 // One program alone: prepare once, run once, and `repetitions` times more that are timed on the other side's wall clock
 // (0: the first run is the only time). Never throws for what the program does: ok with the seconds, wrong_result,
 // crashed, timed_out, does_not_compile, or unsupported where the freestanding code cannot run it. `check` is "qemu" for
-// a prefix of qemu, else "remote". Throws Failure when the command cannot be started.
+// a prefix of qemu, else "remote". Throws Failure when the command cannot be started, base::Stopped when the monitor
+// asks for it.
 datasets::Measurement run_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
                                 const codegen::Target& target, const Expected& expected, int repetitions,
-                                std::chrono::milliseconds deadline);
+                                std::chrono::milliseconds deadline, base::Monitor* monitor = nullptr);
 
 // Candidates of one workload go out together, four and later eight at a time; boards of a list work on different ones
 // at the same time, each on one. A program that crashes or hangs ends its executable: it has its status, the others go

@@ -172,13 +172,17 @@ class ModelledMeasurer : public Measurer {
     for (std::size_t begin = 0; begin < candidates.size(); begin += block_size) {
       const std::size_t count = std::min(block_size, candidates.size() - begin);
       std::vector<Made> made(count);
-      base::parallel_for(std::int64_t(count), settings_.threads,
-                         [&](std::int64_t i) { made[std::size_t(i)] = make(candidates[begin + std::size_t(i)]); });
-      for (std::size_t i = 0; i < count; ++i) {
-        if (monitor.stop_requested()) return;
-        Measured measured{std::int64_t(begin + i), made[i].program_hash, {}};
-        measured.measurement = judge(candidates[begin + i].workload, made[i], monitor);
-        on_trial(measured);
+      try {
+        base::parallel_for(std::int64_t(count), settings_.threads, monitor,
+                           [&](std::int64_t i) { made[std::size_t(i)] = make(candidates[begin + std::size_t(i)]); });
+        for (std::size_t i = 0; i < count; ++i) {
+          base::check_stop(monitor);
+          Measured measured{std::int64_t(begin + i), made[i].program_hash, {}};
+          measured.measurement = judge(candidates[begin + i].workload, made[i], monitor);
+          on_trial(measured);
+        }
+      } catch (const base::Stopped&) {
+        return;
       }
     }
   }
@@ -230,11 +234,11 @@ class ModelledMeasurer : public Measurer {
                      fmt::format("the model of {} lacks {}", platform_.target.cpu, fmt::join(opcodes, ", ")));
     }
     Measurement measurement = outcome(Status::ok, "");
-    const Measurement checked = modelled_.host_checks->check(workload, made.program_hash, made.host);
+    const Measurement checked = modelled_.host_checks->check(workload, made.program_hash, made.host, &monitor);
     if (checked.status != Status::ok) return failed_check(checked, "on this host");
     measurement.check = checked.check;
     if (checked_under_qemu(workload, made.program_hash) && qemu_works(monitor)) {
-      const Measurement emulated = run_under_qemu(workload, *made.program);
+      const Measurement emulated = run_under_qemu(workload, *made.program, monitor);
       if (emulated.status == Status::ok)
         measurement.check = emulated.check;
       else if (emulated.status != Status::timed_out && emulated.status != Status::unsupported)
@@ -279,10 +283,12 @@ class ModelledMeasurer : public Measurer {
     return *qemu_works_;
   }
 
-  Measurement run_under_qemu(const codegen::Workload& workload, const codegen::LoopProgram& program) {
-    const Expected& expected = expected_.of(workload);
+  Measurement run_under_qemu(const codegen::Workload& workload, const codegen::LoopProgram& program,
+                             base::Monitor& monitor) {
+    base::QuietMonitor quiet(monitor);  // the check on this host has said what there is to say
+    const Expected& expected = expected_.of(workload, quiet);
     const auto deadline = std::chrono::milliseconds(std::int64_t(settings_.timeout_seconds * 1e3));
-    return run_under(profile_.qemu, program, platform_.target, expected, 0, deadline);
+    return run_under(profile_.qemu, program, platform_.target, expected, 0, deadline, &monitor);
   }
 
   void note_once(base::Monitor& monitor, const std::string& line) {
@@ -332,14 +338,15 @@ bool HostChecks::knows(const codegen::Workload& workload, std::uint64_t program_
 }
 
 Measurement HostChecks::check(const codegen::Workload& workload, std::uint64_t program_hash,
-                              const base::Result<HostBinary>& binary) {
+                              const base::Result<HostBinary>& binary, base::Monitor* monitor) {
   const std::lock_guard lock(state_->mutex);
-  const auto [place, is_new] = state_->known.try_emplace({workload.text, program_hash});
-  if (!is_new) return place->second;
+  const auto known = state_->known.find({workload.text, program_hash});
+  if (known != state_->known.end()) return known->second;
   ++state_->runs;
-  place->second = binary ? state_->runner.run(workload, *binary)
-                         : without_times(Status::does_not_compile, binary.reason().text, "thread_cpu");
-  return place->second;
+  // Known only once it is done: a run may end by an exception.
+  const Measurement checked = binary ? state_->runner.run(workload, *binary, 0, monitor)
+                                     : without_times(Status::does_not_compile, binary.reason().text, "thread_cpu");
+  return state_->known.emplace(std::pair(workload.text, program_hash), checked).first->second;
 }
 
 std::int64_t HostChecks::runs() const {

@@ -75,9 +75,10 @@ class HostChecks {
   void add(const codegen::Workload& workload, std::uint64_t program_hash);
   // Whether the check is known already. Programs are told apart by their workload and hash.
   bool knows(const codegen::Workload& workload, std::uint64_t program_hash) const;
-  // Status, reason and check of a run of `binary`, which is looked at only when the check is not known.
+  // Status, reason and check of a run of `binary`, which is looked at only when the check is not known. base::Stopped
+  // when the monitor asks for it.
   datasets::Measurement check(const codegen::Workload& workload, std::uint64_t program_hash,
-                              const base::Result<HostBinary>& binary);
+                              const base::Result<HostBinary>& binary, base::Monitor* monitor = nullptr);
   std::int64_t runs() const;  // how many were not known before
 
  private:

@@ -67,6 +67,7 @@ TEST_P(CountsUnderQemu, InstructionsAreExactAndMissesNear) {
   for (const char* const text : {"matmul(m=64,n=96,k=80)", "conv2d(n=1,c=16,h=20,w=20,k=24,r=3,s=3,stride=1,pad=1)",
                                  "depthwise_conv2d(n=1,c=24,h=28,w=28,r=3,s=3,stride=1,pad=1)"}) {
     const codegen::Workload workload = codegen::parse_workload(text);
+    base::Monitor nobody;
     LatestExpected expected(1);
     const codegen::Space space = codegen::derive_space(workload, cpu.target);
     base::Stream stream(5, "counted");
@@ -74,7 +75,7 @@ TEST_P(CountsUnderQemu, InstructionsAreExactAndMissesNear) {
       const codegen::Candidate candidate = space.sample(stream);
       const codegen::LoopProgram program = *codegen::program(candidate, cpu.target);
       const auto found =
-          count_under(cpu.qemu, program, cpu.target, geometry, expected.of(workload), std::chrono::seconds(60));
+          count_under(cpu.qemu, program, cpu.target, geometry, expected.of(workload, nobody), std::chrono::seconds(60));
       ASSERT_TRUE(found.ok()) << found.reason().text;
       const auto timing = codegen::core_timing(program, cpu.target, {});
       ASSERT_TRUE(timing.ok());

@@ -408,6 +408,15 @@ TEST(ModelledMeasurer, MeasuresSampledCandidatesInOrderAndAlikeEveryTime) {
   }
 }
 
+TEST(HostChecks, WhatWasStoppedIsNotKnown) {
+  const codegen::Workload workload = codegen::parse_workload("matmul(m=1500,n=1500,k=1500)");
+  const auto binary = compile_for_host(codegen::naive_program(codegen::computation(workload)), codegen::host_target());
+  HostChecks checks{MeasureSettings{}};
+  test::StopAfterSeconds at_once(-1);
+  EXPECT_THROW((void)checks.check(workload, 7, binary, &at_once), base::Stopped);
+  EXPECT_FALSE(checks.knows(workload, 7));
+}
+
 TEST(HostChecks, AProgramOfSeveralPlatformsIsCheckedOnce) {
   const auto candidates = sampled("matmul(m=32,n=32,k=32)", p450(), 4);
   ModelledSettings settings;

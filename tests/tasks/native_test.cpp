@@ -375,6 +375,18 @@ TEST_F(ThreadsRunner, EndsWhatIsSlowerThanTheLimitAgainAndAgain) {
   EXPECT_EQ(test::worker_process(), before);
 }
 
+TEST_F(Runner, EndsWhatRunsWhenItsMonitorAsksForIt) {
+  MeasureSettings settings = quick();
+  settings.timeout_seconds = 1000;
+  HostRunner runner(settings);
+  const auto endless = compile_for_host(endless_matmul(), target_);
+  ASSERT_TRUE(endless);
+  test::StopAfterSeconds monitor(0.3);
+  EXPECT_THROW((void)runner.run(small_matmul(), *endless, 0, &monitor), base::Stopped);
+  EXPECT_LT(monitor.seconds(), 10);
+  EXPECT_EQ(runner.run(small_matmul(), good_matmul(), target_).status, Status::ok) << "it can go on";
+}
+
 // ---- the measurer
 
 class Quiet : public base::Monitor {};
@@ -468,12 +480,29 @@ TEST(NativeMeasurer, MeasuresARestructuredCandidate) {
 TEST(NativeMeasurer, StopsWhenAskedHavingReportedFewer) {
   const auto measurer = make_measurer(platform_named("native"), quick());
   const std::vector<codegen::Candidate> batch(20, candidate(small_matmul(), "sketch plain\n"));
-  StopAfter monitor(2);
-  int reported = 0;
+  class StopAfterTwo final : public base::Monitor {
+   public:
+    bool stop_requested() override { return reported >= 2; }
+    int reported = 0;
+  } monitor;
+  int& reported = monitor.reported;
   measurer->measure(
       batch, [&](const Measured&) { ++reported; }, monitor);
   EXPECT_GE(reported, 2);
   EXPECT_LE(reported, 5) << "two may wait and one may be with the worker when the stop is asked for";
+}
+
+TEST(NativeMeasurer, StopsInTheMiddleOfALongReferenceOrRun) {
+  MeasureSettings settings = quick();
+  settings.timeout_seconds = 1000;
+  const auto measurer = make_measurer(platform_named("native"), settings);
+  const codegen::Workload large = codegen::parse_workload("matmul(m=1600,n=1600,k=1600)");
+  test::StopAfterSeconds monitor(0.5);
+  int reported = 0;
+  measurer->measure(
+      std::vector(1, candidate(large, "sketch plain\n")), [&](const Measured&) { ++reported; }, monitor);
+  EXPECT_EQ(reported, 0);
+  EXPECT_LT(monitor.seconds(), 10);
 }
 
 TEST(NativeMeasurer, AnExceptionOfTheListenerEndsTheBatchCleanly) {
@@ -570,7 +599,7 @@ TEST(Rebuild, OnlyTheFastestGoOnToEveryPipeline) {
 TEST(Rebuild, AStopLeavesNothing) {
   StopAfter monitor(1);
   const codegen::Candidate plain = candidate(small_matmul(), "sketch plain\n");
-  EXPECT_TRUE(rebuild(platform_named("native"), std::vector{plain}, 1, 2, quick(), monitor).empty());
+  EXPECT_THROW((void)rebuild(platform_named("native"), std::vector{plain}, 1, 2, quick(), monitor), base::Stopped);
 }
 
 // ---- timed in turn
@@ -611,7 +640,7 @@ TEST(TimedInTurn, OnARemotePlatformToo) {
 TEST(TimedInTurn, AStopLeavesNothing) {
   StopAfter monitor(1);
   const codegen::Candidate plain = candidate(small_matmul(), "sketch plain\n");
-  EXPECT_TRUE(timed_in_turn(platform_named("native"), std::vector{plain}, 2, quick(), monitor).empty());
+  EXPECT_THROW((void)timed_in_turn(platform_named("native"), std::vector{plain}, 2, quick(), monitor), base::Stopped);
 }
 
 }  // namespace

@@ -22,11 +22,12 @@ using test::small_matmul_text;
 using test::wild_matmul;
 
 constexpr std::chrono::milliseconds patience{10000};
+base::Monitor nobody;
 
 // One run of a small_matmul.
 Measurement check_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
                         const codegen::Target& target, std::chrono::milliseconds deadline = patience) {
-  return run_under(prefix, program, target, LatestExpected(1).of(small_matmul()), 1, deadline);
+  return run_under(prefix, program, target, LatestExpected(1).of(small_matmul(), nobody), 1, deadline);
 }
 
 // Without any prefix the executable runs on this host.
@@ -97,7 +98,7 @@ TEST(Remote, ChecksCrossCompiledCodeUnderQemu) {
   const codegen::Workload conv = codegen::parse_workload("conv2d(c=3,h=7,w=6,k=4,r=3,s=3,pad=1)");
   const auto winograd = codegen::program(candidate(conv, "sketch w\nwinograd Y 4\n"), p450.target);
   ASSERT_TRUE(winograd.ok()) << winograd.reason().text;
-  const Measurement tiled = run_under(qemu, *winograd, p450.target, LatestExpected(1).of(conv), 1, patience);
+  const Measurement tiled = run_under(qemu, *winograd, p450.target, LatestExpected(1).of(conv, nobody), 1, patience);
   EXPECT_EQ(tiled.status, Status::ok) << tiled.reason;
 }
 
@@ -137,6 +138,25 @@ TEST(RemoteMeasurer, RefusesSettingsThatMakeNoSense) {
   settings.repetitions = 0;
   EXPECT_EQ(test::message_of<base::UserError>([&] { make_measurer(here(), settings); }),
             "repetitions: 0 is less than 1");
+}
+
+TEST(Remote, EndsWhatRunsWhenTheMonitorAsksForIt) {
+  test::StopAfterSeconds monitor(0.3);
+  const codegen::Target target = platform_named("native").target;
+  EXPECT_THROW((void)run_under({"env"}, endless_matmul(), target, LatestExpected(1).of(small_matmul(), nobody), 1,
+                               std::chrono::minutes(10), &monitor),
+               base::Stopped);
+  EXPECT_LT(monitor.seconds(), 10);
+}
+
+TEST(Remote, AStopInTheReferenceLeavesNothingHalfKnown) {
+  const codegen::Workload large = codegen::parse_workload("matmul(m=1500,n=1500,k=1500)");
+  LatestExpected expected(1);
+  test::StopAfterSeconds at_once(-1);
+  EXPECT_THROW((void)expected.of(large, at_once), base::Stopped);
+  const Expected& small = expected.of(small_matmul(), nobody);
+  EXPECT_EQ(small.reference.tensors.size(), 3u);
+  EXPECT_THROW((void)expected.of(large, at_once), base::Stopped);
 }
 
 }  // namespace

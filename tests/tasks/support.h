@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/monitor.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/candidate.h"
 #include "codegen/schedule/lower.h"
@@ -70,6 +72,18 @@ inline codegen::LoopProgram wild_matmul() {
 inline codegen::LoopProgram endless_matmul() {
   return parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j]", "  for z 1000000000000\n"));
 }
+
+// Asks to stop once so many seconds are over.
+class StopAfterSeconds final : public base::Monitor {
+ public:
+  explicit StopAfterSeconds(double longest) : longest_(longest) {}
+  bool stop_requested() override { return seconds() > longest_; }
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+
+ private:
+  const double longest_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
 
 // A candidate of a sketch given as text.
 inline codegen::Candidate candidate(const codegen::Workload& workload, const std::string& sketch,
