@@ -203,6 +203,7 @@ std::unique_ptr<base::Team> team_of(const Command& command) {
 }
 
 int run_command(const Command& command, const std::vector<std::string>& words, int name_words) {
+  if (command.stops) catch_signals();
   CLI::App app(command.help, "graft " + command.name);
   app.allow_extras();
   Flags flags(app);
@@ -248,7 +249,8 @@ int run_command(const Command& command, const std::vector<std::string>& words, i
   const std::unique_ptr<base::Team> team = under_mpirun() ? team_of(command) : std::make_unique<base::Team>();
   if (team->rank() > 0 && std::freopen("/dev/null", "w", stdout) == nullptr)  // rank 0 speaks for all
     throw base::Failure("/dev/null cannot be opened");
-  if (command.stops) catch_signals();
+  // Ranks end together: one that ends by itself would take the others with it.
+  if (command.stops && team->size() == 1) end_when_asked(std::chrono::milliseconds(1500));
   Output output(json);
   Progress progress(quiet || team->rank() > 0);
   Session session{
@@ -319,7 +321,7 @@ int run_program(int count, const char* const* arguments) {
     return failed;
   } catch (const std::exception& error) {
     if (stop_was_requested()) {
-      complain("interrupted; run the same command again to continue");
+      complain(interruption);
       return interrupted;
     }
     complain(error.what());

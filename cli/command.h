@@ -53,7 +53,7 @@ struct Command {
   std::string help = {};  // one line
   std::vector<std::string> examples = {};
   Action (*declare)(Options&) = nullptr;
-  bool stops = false;   // looks at Progress::stop_requested: an interruption ends it at a safe place
+  bool stops = false;   // looks at Progress::stop_requested: an interruption ends it at a safe place within two seconds
   bool shares = false;  // under mpirun its ranks share the work; others are refused there
 };
 

@@ -1,6 +1,7 @@
 #include "cli/output.h"
 
 #include <fmt/format.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include <cassert>
 #include <cmath>
 #include <cstdio>
+#include <string>
+#include <thread>
 
 #include "base/error.h"
 #include "base/one_line.h"
@@ -18,10 +21,12 @@ namespace graft::cli {
 namespace {
 
 volatile sig_atomic_t signals_seen = 0;
+sem_t stop_asked;  // posted with the first signal
 
 void on_signal(int signal) {
   if (signals_seen == 0) {
     signals_seen = 1;
+    ::sem_post(&stop_asked);
     return;
   }
   ::signal(signal, SIG_DFL);
@@ -163,11 +168,23 @@ bool Progress::stop_requested() {
 }
 
 void catch_signals() {
+  ::sem_init(&stop_asked, 0, 0);
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+}
+
+void end_when_asked(std::chrono::milliseconds patience) {
+  std::thread([patience] {
+    while (::sem_wait(&stop_asked) != 0) {
+    }
+    std::this_thread::sleep_for(patience);
+    const std::string line = fmt::format("{}error: {}\n", ::isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "", interruption);
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+    ::_exit(interrupted);
+  }).detach();
 }
 
 bool stop_was_requested() {

@@ -17,6 +17,8 @@ namespace graft::cli {
 // Exit codes.
 enum Exit { done = 0, failed = 1, wrong_use = 2, gate_not_met = 3, interrupted = 130 };
 
+inline constexpr std::string_view interruption = "interrupted; run the same command again to continue";
+
 // Columns of text: numbers (as their text says) to the right, words to the left.
 class Table {
  public:
@@ -74,8 +76,11 @@ class Progress : public base::Monitor {
   Clock::time_point first_, last_;
 };
 
-// From now on SIGINT and SIGTERM ask to stop instead of ending the program.
+// From now on SIGINT and SIGTERM ask to stop instead of ending the program; a second one ends it.
 void catch_signals();
+// From now on the program ends with exit code 130 at the latest `patience` after it was asked to stop, whatever it is
+// doing: what it cannot break off itself, such as one compilation by LLVM. All that is on disk is as after SIGKILL.
+void end_when_asked(std::chrono::milliseconds patience);
 bool stop_was_requested();
 
 // "1.23 ms", "45 min"

@@ -17,6 +17,7 @@
 #include "codegen/schedule/space.h"
 #include "meta/metrics.h"
 #include "meta/model_file.h"
+#include "tasks/expected.h"
 
 namespace graft::cli {
 namespace {
@@ -73,6 +74,7 @@ std::vector<std::vector<float>> cross_validated(const meta::CostModel& prior,
   }
   for (std::int64_t fold = 0; fold < kFolds; ++fold) {
     progress.progress("cross-validation", fold, kFolds);
+    base::check_stop(progress);
     std::vector<meta::Examples> kept;
     for (std::size_t w = 0; w < supports.size(); ++w) {
       std::vector<std::int64_t> rows;
@@ -115,6 +117,7 @@ int adapt(Flags flags, Session& session) {
   std::vector<codegen::Space> spaces;
   base::Document names = base::Document::list();
   for (const codegen::Workload& workload : workloads) {
+    tasks::require_memory(workload, tasks::place_of(platform), flags.measure.settings(0));
     spaces.push_back(codegen::derive_space(workload, platform.target));
     names.push(workload.text);
   }
@@ -146,7 +149,7 @@ int adapt(Flags flags, Session& session) {
     search::Tuning tuning(spaces[w], encoding, file.model.get(), *measurer, run, settings);
     tuning.platform = platform.name;
     const bool complete = run_rounds(tuning, flags.shots, session.progress);
-    if (!complete) throw base::Failure("interrupted");
+    if (!complete) throw base::Stopped();
     trials += std::int64_t(tuning.trials().size());
     supports.push_back(tuning.examples());
     if (!tuning.best()) throw base::Failure(nothing_ok_text(tuning.trials(), platform, folder));
@@ -176,7 +179,7 @@ int adapt(Flags flags, Session& session) {
       platform.name, tasks::source_of(platform), trials, workloads.size(), flags.shots, graft_version());
 
   const std::vector<std::vector<float>> places = cross_validated(*file.model, supports, session.seed, session.progress);
-  if (session.progress.stop_requested()) throw base::Failure("interrupted");
+  base::check_stop(session.progress);
   meta::save_model(*adapted, encoding, provenance, card, flags.out);
 
   Table table({"workload", "programs", "zero-shot spearman", "adapted, cross-validated"});

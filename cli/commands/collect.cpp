@@ -21,6 +21,7 @@
 #include "search/explorers/breeding.h"
 #include "search/explorers/listed.h"
 #include "tasks/divided.h"
+#include "tasks/expected.h"
 #include "tasks/modelled/modelled.h"
 
 namespace graft::cli {
@@ -41,9 +42,9 @@ struct Flags {
 // file, so that the first ones stand for all files.
 class Pool {
  public:
-  explicit Pool(const std::vector<std::string>& files) {
+  Pool(const std::vector<std::string>& files, base::Monitor& monitor) {
     std::vector<std::vector<std::vector<codegen::Candidate>>> by_file;  // [file][workload][in its order]
-    for (const datasets::Dataset& dataset : read_datasets(files)) {
+    for (const datasets::Dataset& dataset : read_datasets(files, monitor)) {
       auto& own = by_file.emplace_back();
       for (const datasets::Group& group : datasets::groups(dataset)) {
         const std::size_t w = position_of(group.workload);
@@ -214,6 +215,7 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
   std::vector<codegen::Space> spaces;
   std::vector<std::vector<codegen::Candidate>> listed;  // by workload; of --programs
   for (const codegen::Workload& workload : workloads) {
+    tasks::require_memory(workload, tasks::place_of(platform), flags.measure.settings(0));
     spaces.push_back(flags.space.space(workload, platform.target));
     if (!flags.programs.empty()) listed.push_back(pool.of(workload));
   }
@@ -321,9 +323,9 @@ std::filesystem::path dataset_of(const tasks::Platform& platform, const Flags& f
 }
 
 // What modelled platforms need not run here again.
-std::shared_ptr<tasks::HostChecks> checks_of(const Flags& flags, const Session& session) {
+std::shared_ptr<tasks::HostChecks> checks_of(const Flags& flags, Session& session) {
   auto checks = std::make_shared<tasks::HostChecks>(flags.measure.settings(0, session));
-  for (const datasets::Dataset& dataset : read_datasets(flags.checked)) {
+  for (const datasets::Dataset& dataset : read_datasets(flags.checked, session.progress)) {
     for (const datasets::Dataset::Row& row : dataset.rows) {
       if (row.measurement.status == datasets::Status::ok && row.measurement.check == "host")
         checks->add(dataset.workloads[std::size_t(row.workload)], row.program_hash);
@@ -364,7 +366,7 @@ int collect(const Flags& flags, Session& session) {
     if (session.team.rank() == 0) check_output_folder(dataset_of(platform, flags));
     check_ranks(platform, session);
   }
-  const Pool pool(flags.programs);
+  const Pool pool(flags.programs, session.progress);
   const std::vector<codegen::Workload> workloads =
       flags.workloads.empty() ? pool.workloads() : workloads_of(flags.workloads);
   if (workloads.empty()) throw base::UserError("--programs", "no program in them is ok");
@@ -383,7 +385,7 @@ int collect(const Flags& flags, Session& session) {
   } else {
     for (const auto& [key, value] : datasets.as_list().front().as_map()) session.output.json().set(key, value);
   }
-  if (!complete) session.progress.note("interrupted: run the same command again to continue");
+  if (!complete) session.progress.note(interruption);
   return complete ? done : interrupted;
 }
 

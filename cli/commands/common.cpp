@@ -422,9 +422,12 @@ std::filesystem::path shipped_model() {
   return file;
 }
 
-std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files) {
+std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files, base::Monitor& monitor) {
   std::vector<datasets::Dataset> all;
-  for (const std::string& file : files) all.push_back(datasets::read_dataset(file));
+  for (const std::string& file : files) {
+    base::check_stop(monitor);
+    all.push_back(datasets::read_dataset(file));
+  }
   return all;
 }
 
@@ -436,7 +439,7 @@ void DataFlags::declare(Options& options, const std::string& help) {
 }
 
 std::vector<datasets::Dataset> DataFlags::read(const Session& session) const {
-  std::vector<datasets::Dataset> all = read_datasets(files);
+  std::vector<datasets::Dataset> all = read_datasets(files, session.progress);
   if (rows == 0 && sketches.empty()) return all;
   std::set<std::string> distinct;
   for (const datasets::Dataset& dataset : all) {

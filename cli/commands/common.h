@@ -131,7 +131,8 @@ std::string interval_text(const base::Interval& value, std::string_view number =
 // is missing.
 std::filesystem::path shipped_model();
 
-std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files);
+// Stopped, before the next file, when the monitor asks for it.
+std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files, base::Monitor& monitor);
 
 // DATA.h5..., --rows, --sketches: what is learned from, and judged on.
 struct DataFlags {

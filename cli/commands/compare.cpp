@@ -92,8 +92,8 @@ void write_page(const Flags& flags, const std::string& of, Session& session) {
 }
 
 int compare_datasets(const Flags& flags, Session& session) {
-  const datasets::Agreement agreement =
-      datasets::agreement(read_datasets(flags.inputs), int(std::min<std::int64_t>(flags.least_programs, 1'000'000)));
+  const datasets::Agreement agreement = datasets::agreement(
+      read_datasets(flags.inputs, session.progress), int(std::min<std::int64_t>(flags.least_programs, 1'000'000)));
   Output& out = session.output;
   base::Document platforms = base::Document::list(), families = base::Document::list();
   Table table({"platform", "source"});
@@ -171,7 +171,6 @@ search::Retimed times_again(const std::vector<search::RunContent>& runs, std::in
     session.progress.progress("timing again", std::int64_t(times.size()), std::int64_t(known.size()));
     const std::vector<datasets::Measurement> again = tasks::timed_in_turn(
         platforms.at(place.first), candidates, int(rounds), MeasureFlags().settings(0, session), session.progress);
-    if (again.empty()) throw base::Failure("interrupted");
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       const bool ok = again[c].status == datasets::Status::ok;
       times.emplace(codegen::hash(candidates[c]),
@@ -187,6 +186,7 @@ int compare_runs(const Flags& flags, Session& session) {
                           fmt::format("expected a share of the best speed, > 0 and <= 1, got {:g}", flags.near));
   std::vector<search::RunContent> runs;
   for (const std::string& input : flags.inputs) {
+    base::check_stop(session.progress);
     runs.push_back(search::read_run(input));
     datasets::refuse_emulated(input, runs.back().request.at("source").as_string());
   }
@@ -194,6 +194,7 @@ int compare_runs(const Flags& flags, Session& session) {
   if (flags.again > 0) again = times_again(runs, flags.again, session);
   std::vector<search::Searched> searches;
   for (std::size_t r = 0; r < runs.size(); ++r) {
+    base::check_stop(session.progress);
     searches.push_back(search::searched(method_of(flags.inputs[r]), runs[r].request.at("platform").as_string(),
                                         runs[r].request.at("seed").as_integer(), runs[r].journal.trials,
                                         flags.again > 0 ? &again : nullptr));
@@ -297,7 +298,8 @@ Command compare_command() {
                             search::finalist_count));
             options.text("out", flags->out, "page with pictures to write");
             return [flags](Session& session) { return compare(*flags, session); };
-          }};
+          },
+          .stops = true};
 }
 
 }  // namespace graft::cli

@@ -336,7 +336,8 @@ int evaluate(Flags flags, Session& session) {
   const std::vector<datasets::Dataset> data = flags.data.read(session);
   flags.network.fit(data);
   const meta::TaskSet tasks = meta::with_reversed_labels(
-      meta::make_task_set(data, flags.network.used_encoding(), session.threads), flags.misleading);
+      meta::make_task_set(data, flags.network.used_encoding(), session.threads, nullptr, &session.progress),
+      flags.misleading);
   note_left_out(tasks, session.progress);
   const std::vector<std::string> platforms = meta::platforms(tasks);
   if (platforms.size() < 2 && !in_domain) {

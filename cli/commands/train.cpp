@@ -116,7 +116,7 @@ int train(Flags flags, Session& session) {
   meta::LearnerSettings settings = flags.network.settings(session);
   const features::Encoding& encoding =
       base_model ? features::encoding_named(base_model->encoding) : flags.network.used_encoding();
-  meta::TaskSet tasks = meta::make_task_set(data, encoding, session.threads, &session.team);
+  meta::TaskSet tasks = meta::make_task_set(data, encoding, session.threads, &session.team, &session.progress);
   if (!flags.hold_out.empty()) {
     tasks = meta::without_platform(tasks, flags.hold_out);
     if (tasks.groups.empty())
@@ -150,7 +150,7 @@ int train(Flags flags, Session& session) {
   const auto model =
       base_model ? meta::continued(*base_model->model, known_platforms(*base_model), tasks, settings, session.progress)
                  : meta::trained(*learner, tasks, settings, session.progress);
-  if (session.progress.stop_requested()) throw base::Failure("interrupted");
+  base::check_stop(session.progress);
   record.share(session.team);
   if (session.team.rank() > 0) return done;
 

@@ -21,6 +21,7 @@
 #include "meta/learner.h"
 #include "meta/model_file.h"
 #include "search/explorer.h"
+#include "tasks/expected.h"
 #include "tasks/modelled/modelled.h"
 #include "tasks/rebuild.h"
 
@@ -267,9 +268,10 @@ std::optional<search::Build> reported_best(const search::RunDirectory& run, cons
 int tune(const Flags& flags, Session& session) {
   const codegen::Workload workload = codegen::parse_workload(flags.workload);
   const tasks::Platform platform = tasks::platform_named(flags.platform);
+  const tasks::MeasureSettings measure = flags.measure.settings(3, session);
+  tasks::require_memory(workload, tasks::place_of(platform), measure);
   const codegen::Space space = space_of(flags, workload, platform.target);
   search::make_explorer(flags.explorer, space, session.seed);  // refuses an unknown name before there is a folder
-  const tasks::MeasureSettings measure = flags.measure.settings(3, session);
   const std::filesystem::path folder =
       flags.out.empty() ? std::filesystem::path("runs") / fmt::format("tune-{}-{}-s{}", short_name(workload.text),
                                                                       short_name(platform.name), session.seed)
@@ -303,6 +305,7 @@ int tune(const Flags& flags, Session& session) {
   const auto curve = tuning.curve();
   // Of all that is recorded: an earlier run with more trials may have found a better one.
   const std::optional<search::Build> best = reported_best(run, workload, platform, measure, session);
+  if (complete) base::check_stop(session.progress);  // what is reported may lack its check
   base::Document& result = session.output.json();
   base::Document points = base::Document::list();
   std::int64_t improvements = 0;
@@ -332,7 +335,7 @@ int tune(const Flags& flags, Session& session) {
   base::replace_file(folder / "best.json", result.to_pretty_json() + "\n");
   print_summary(prior, session, result, folder);
   if (!complete) {
-    session.progress.note("interrupted: run the same command again to continue");
+    session.progress.note(interruption);
     return interrupted;
   }
   if (best) return done;

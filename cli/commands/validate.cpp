@@ -130,7 +130,7 @@ bool model(const tasks::Platform& twin, Session& session, search::RunDirectory& 
     const std::size_t size = std::min(block, missing.size() - begin);
     std::vector<std::uint64_t> hashes(size);
     std::vector<base::Result<tasks::ModelledTime>> times(size, base::Reason{});
-    base::parallel_for(std::int64_t(size), session.threads, [&](std::int64_t i) {
+    base::parallel_for(std::int64_t(size), session.threads, session.progress, [&](std::int64_t i) {
       const codegen::LoopProgram program =
           *codegen::program(comparison.candidates[missing[begin + std::size_t(i)]], twin.target);
       hashes[std::size_t(i)] = codegen::hash(program);
@@ -288,7 +288,7 @@ int validate(const Flags& flags, Session& session) {
     }
   }
   if (!complete) {
-    session.progress.note("interrupted: run the same command again to continue");
+    session.progress.note(interruption);
     return interrupted;
   }
 

@@ -1,59 +1,15 @@
 // Whatever is long can be killed and run again: nothing measured is lost, nothing is measured twice.
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <set>
-#include <thread>
 
 #include "base/random.h"
 #include "datasets/dataset.h"
-#include "datasets/journal.h"
+#include "tests/cli/signals.h"
 #include "tests/cli/support.h"
 
 namespace graft::cli {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Starts graft and sends the signal after a while. Its wait status.
-int signalled(std::vector<std::string> arguments, int signal, std::chrono::milliseconds after) {
-  arguments.insert(arguments.begin(), GRAFT_PROGRAM);
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const int nothing = ::open("/dev/null", O_RDWR);
-    for (const int descriptor : {0, 1, 2}) ::dup2(nothing, descriptor);
-    ::execv(argv[0], argv.data());
-    ::_exit(127);
-  }
-  std::this_thread::sleep_for(after);
-  ::kill(child, signal);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return status;
-}
-
-// What identifies a trial: the candidate and what was measured of it.
-using Recorded = std::pair<std::uint64_t, std::vector<double>>;
-
-std::vector<Recorded> recorded(const std::filesystem::path& journal) {
-  std::vector<Recorded> all;
-  if (!std::filesystem::exists(journal) || base::read_file(journal).find('\n') == std::string::npos) return all;
-  for (const datasets::Trial& trial : datasets::read_journal(journal).trials) {
-    all.emplace_back(codegen::hash(trial.candidate), trial.measurement.seconds);
-  }
-  return all;
-}
-
-void expect_distinct(const std::vector<Recorded>& trials) {
-  std::set<std::uint64_t> candidates;
-  for (const Recorded& trial : trials) candidates.insert(trial.first);
-  EXPECT_EQ(candidates.size(), trials.size()) << "a candidate was measured twice";
-}
 
 // Kills the command at random moments, at least `kills` times, and holds after each that the journal only grew. `more`
 // makes the command longer when it ended by itself.
@@ -65,7 +21,7 @@ std::vector<Recorded> killed_often(const std::filesystem::path& journal, int kil
   std::int64_t size = 60;
   for (int killed = 0; killed < kills;) {
     const auto after = std::chrono::milliseconds(20 + stream.below(longest_ms));
-    const int status = signalled(command(size), SIGKILL, after);
+    const int status = signalled(command(size), SIGKILL, after).status;
     if (WIFSIGNALED(status)) {
       ++killed;
     } else {
@@ -141,7 +97,7 @@ void writing_is_all_or_nothing(const std::filesystem::path& out, const std::stri
     if (stream.below(4) == 0) std::filesystem::remove(out);
     const bool was_there = std::filesystem::exists(out);
     const auto after = std::chrono::milliseconds(stream.below(longest.count() + 2));
-    if (WIFSIGNALED(signalled(command(), SIGKILL, after))) ++killed;
+    if (WIFSIGNALED(signalled(command(), SIGKILL, after).status)) ++killed;
     if (std::filesystem::exists(out)) {
       ASSERT_EQ(base::read_file(out), as_expected) << "seed " << seed << ", kill " << killed;
     } else {
@@ -198,7 +154,7 @@ TEST(Interrupt, EndsWith130AndCanBeContinued) {
   const std::vector<std::string> command{"collect", small,          "--platform", "native:v2", "--samples",
                                          "400",     "--minimum-ms", "2",          "--out",     out};
   for (const int signal : {SIGINT, SIGTERM}) {
-    const int status = signalled(command, signal, 600ms);
+    const int status = signalled(command, signal, 600ms).status;
     ASSERT_TRUE(WIFEXITED(status)) << "signal " << signal << " ended it by " << WTERMSIG(status);
     EXPECT_EQ(WEXITSTATUS(status), 130);
   }
