@@ -226,8 +226,9 @@ TEST_F(Interrupt, DISABLED_ALargeProductHasATrialWithin20SecondsAndEndsWithinTwo
 TEST_F(Interrupt, WhatDoesNotFitIntoMemoryIsRefusedBeforeThereIsAnything) {
   const std::string board = file("board.yaml");
   base::replace_file(board,
-                     "name: board\ntriple: x86_64-linux-gnu\ncpu: x86-64-v2\nvector_bits: 128\nvector_registers: 16\n"
-                     "cores: 1\nremote:\n  prefix: [env]\n");
+                     "name: board\ntarget:\n  triple: x86_64-unknown-linux-gnu\n  cpu: x86-64-v2\n  vector_bits: 128\n"
+                     "  vector_registers: 16\n  cores: 1\n  l1_bytes: 32768\n  line_bytes: 64\n"
+                     "remote:\n  prefix: [env]\n");
   const std::string square = "input A[1000000,1000000]; output C[i,j] = A[i,j] * 2 where i=1000000, j=1000000";
   for (const std::string& platform : {std::string("native:v2"), std::string("model:cortex-a53"), board}) {
     for (const std::vector<std::string>& command :
