@@ -117,7 +117,7 @@ int adapt(Flags flags, Session& session) {
   std::vector<codegen::Space> spaces;
   base::Document names = base::Document::list();
   for (const codegen::Workload& workload : workloads) {
-    tasks::require_memory(workload, tasks::place_of(platform), flags.measure.settings(0));
+    tasks::require_memory(workload, tasks::place_of(platform), flags.measure.settings(0, session));
     spaces.push_back(codegen::derive_space(workload, platform.target));
     names.push(workload.text);
   }

@@ -215,7 +215,7 @@ bool collect_on(const tasks::Platform& platform, const std::filesystem::path& ou
   std::vector<codegen::Space> spaces;
   std::vector<std::vector<codegen::Candidate>> listed;  // by workload; of --programs
   for (const codegen::Workload& workload : workloads) {
-    tasks::require_memory(workload, tasks::place_of(platform), flags.measure.settings(0));
+    tasks::require_memory(workload, tasks::place_of(platform), flags.measure.settings(0, session));
     spaces.push_back(flags.space.space(workload, platform.target));
     if (!flags.programs.empty()) listed.push_back(pool.of(workload));
   }
