@@ -1,6 +1,6 @@
 // A cost model scores programs of a platform, higher is faster, and has two verbs: `score` and `adapted`. Fitting,
 // updating, fine-tuning and few-shot adaptation are all `adapted`, always from the prior: a model is a function of
-// (model file, trials). Zero-shot is the empty support; scratch is an untrained prior.
+// (prior, trials). Zero-shot is the empty support; scratch is an untrained prior.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,19 @@ class CostModel {
   virtual Scores score(const features::Encoded& programs) const = 0;
   // The same scores, with the spread of every model that has one.
   virtual Scores score_with_spread(const features::Encoded& programs) const { return score(programs); }
-  // A model for the platform that the support was measured on (one Examples per workload). Deterministic. An empty
-  // support gives an equal model.
-  virtual std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const = 0;
+  // A model for the platform that the support was measured on (one Examples per workload). Deterministic. It keeps its
+  // prior and its support: adapted(a)->adapted(b) is adapted(a and b together). A program that both measured counts as
+  // b measured it; if b is of another platform than a, the result is the prior adapted to b. An empty support gives an
+  // equal model.
+  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const;
+  // What an adapted model scores by: this model fitted to the support and nothing else, kept by nothing. Learners that
+  // adapt inside their training use it; others call `adapted`.
+  virtual std::unique_ptr<CostModel> fitted(std::span<const Examples> support) const = 0;
+  virtual std::unique_ptr<CostModel> clone() const = 0;
+  // What it was adapted from: an equal model for one that was not adapted.
+  virtual std::shared_ptr<const CostModel> prior() const { return clone(); }
+  // What it was adapted to, all of one platform; nothing for one that was not adapted.
+  virtual std::span<const Examples> support() const { return {}; }
   // Whether the scores mean something: they depend on what the model was trained on or adapted to, or on a prediction
   // made by hand. False for a model that scores all programs alike until it has support, and for one by chance.
   virtual bool is_informed() const = 0;

@@ -109,10 +109,11 @@ int adapt(Flags flags, Session& session) {
   check_output_folder(flags.out);
   const bool own = flags.model.empty();
   if (own) flags.model = shipped_model().string();
-  const meta::ModelFile file = meta::load_model(flags.model);
+  meta::ModelFile file = meta::load_model(flags.model);
   const features::Encoding& encoding = features::encoding_named(file.encoding);
   const tasks::Platform platform = tasks::platform_named(flags.platform);
   datasets::refuse_emulated(platform.name, tasks::source_of(platform));
+  file.model = model_on(std::move(file.model), platform, session.progress);
   const std::vector<codegen::Workload> workloads = workloads_of(flags.workloads);
   std::vector<codegen::Space> spaces;
   base::Document names = base::Document::list();

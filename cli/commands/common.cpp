@@ -58,6 +58,14 @@ std::string file_hash(const std::filesystem::path& path) {
   return base::to_hex(base::hash_bytes(base::read_file(path)));
 }
 
+std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model, const tasks::Platform& platform,
+                                          base::Monitor& monitor) {
+  if (model->support().empty() || model->support().front().platform == platform.name) return model;
+  monitor.note(fmt::format("the model is adapted to {}, not to {}: what it was adapted from is used",
+                           model->support().front().platform, platform.name));
+  return model->prior()->clone();
+}
+
 std::string model_identity(const meta::ModelFile& model, const std::filesystem::path& file,
                            const std::filesystem::path& run) {
   const std::optional<base::Document> request = search::recorded_request(run);

@@ -37,6 +37,11 @@ base::Document context_of(const Session& session);
 // Hash of a file's bytes, 16 hex digits.
 std::string file_hash(const std::filesystem::path& path);
 
+// The model for a run on that platform: itself, or what it was adapted from if that was for another platform, which a
+// note then says.
+std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model, const tasks::Platform& platform,
+                                          base::Monitor& monitor);
+
 // What identifies a model in the request of the run in `run`: the model's hash, so that the run continues under an
 // equal model that was trained again; or the file's hash where it is what the run recorded, as older grafts did.
 std::string model_identity(const meta::ModelFile& model, const std::filesystem::path& file,

@@ -42,7 +42,8 @@ struct Prior {
   std::string name;      // for people
 };
 
-Prior prior_of(const Flags& flags, const std::filesystem::path& run, Session& session) {
+Prior prior_of(const Flags& flags, const std::filesystem::path& run, const tasks::Platform& platform,
+               Session& session) {
   Prior prior;
   const auto& untrained = meta::untrained_models();
   // Without a wish graft's own, but random search asks none.
@@ -55,7 +56,7 @@ Prior prior_of(const Flags& flags, const std::filesystem::path& run, Session& se
     meta::ModelFile file = meta::load_model(name);
     prior.encoding = &features::encoding_named(file.encoding);
     prior.identity = model_identity(file, name, run);
-    prior.model = std::move(file.model);
+    prior.model = model_on(std::move(file.model), platform, session.progress);
     return prior;
   }
   prior.encoding = &features::encoding_named(named->encoding);
@@ -276,7 +277,7 @@ int tune(const Flags& flags, Session& session) {
       flags.out.empty() ? std::filesystem::path("runs") / fmt::format("tune-{}-{}-s{}", short_name(workload.text),
                                                                       short_name(platform.name), session.seed)
                         : std::filesystem::path(flags.out);
-  const Prior prior = prior_of(flags, folder, session);
+  const Prior prior = prior_of(flags, folder, platform, session);
   search::RunDirectory run(folder, request_of(flags, session, workload, platform, prior), context_of(session),
                            platform.yaml);
   if (!run.journal().trials().empty()) {

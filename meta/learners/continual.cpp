@@ -23,7 +23,7 @@ std::vector<base::Arrays> adapted_states(const CostModel& model, const TaskSet& 
     std::vector<Examples> support;
     for (const Examples& group : only_platforms(tasks, {platform}).groups)
       support.push_back(chosen(group, base::Stream(1, "rows of a new platform").choose(group.size(), most_rows)));
-    out.push_back(model.adapted(support)->state());
+    out.push_back(model.fitted(support)->state());
   }
   return out;
 }
@@ -77,7 +77,10 @@ base::Arrays more_sources(const CostModel& model, const TaskSet& tasks, const Le
   LearnerSettings alike = settings;
   alike.trees = !basis.forests.empty();
   add_sources(basis, tasks, alike, monitor);
-  if (model.kind() == "residual") return make_residual_model(std::move(basis), choice_prior_from(state))->state();
+  if (model.kind() == "residual") {
+    StackingPrior prior = stacking_prior_from(state, stacking_regressions(basis));
+    return make_residual_model(std::move(basis), std::move(prior))->state();
+  }
   if (model.kind() == "nearest") return make_nearest_model(std::move(basis))->state();
   if (model.kind() == "bayes-ridge") return make_bayes_ridge_model(std::move(basis), {})->state();
   return make_ridge_model(std::move(basis), {}, number_of(state, "lambda"))->state();

@@ -144,7 +144,7 @@ class RidgeModel final : public BasisModel {
     return out;
   }
 
-  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
+  std::unique_ptr<CostModel> fitted(std::span<const Examples> support) const override {
     std::vector<BasisGroup> groups;
     for (const Examples& group : support) groups.push_back({basis_->predict(group.features), group.log_seconds});
     const double lambda = lambda_ ? *lambda_ : likeliest_lambda(groups, weights_);
@@ -153,6 +153,7 @@ class RidgeModel final : public BasisModel {
     return std::make_unique<RidgeModel>(basis_, ridge_weights(groups, weights_, lambda), lambda_,
                                         std::move(covariance));
   }
+  std::unique_ptr<CostModel> clone() const override { return std::make_unique<RidgeModel>(*this); }
   std::string_view kind() const override { return lambda_ ? "ridge" : "bayes-ridge"; }
   base::Arrays state() const override {
     base::Arrays out = BasisModel::state();
@@ -170,7 +171,7 @@ class NearestModel final : public BasisModel {
  public:
   using BasisModel::BasisModel;
 
-  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
+  std::unique_ptr<CostModel> fitted(std::span<const Examples> support) const override {
     const std::size_t sources = basis_->sources.size();
     std::vector<double> agreement(sources, 0.0);
     bool informed = false;
@@ -193,6 +194,7 @@ class NearestModel final : public BasisModel {
     weights[best] = 1;
     return std::make_unique<NearestModel>(basis_, std::move(weights));
   }
+  std::unique_ptr<CostModel> clone() const override { return std::make_unique<NearestModel>(*this); }
   std::string_view kind() const override { return "nearest"; }
 };
 

@@ -56,18 +56,16 @@ void judge(const CostModel& model, std::span<const Examples> support, const Fold
 
 class ChosenModel final : public CostModel {
  public:
-  // speaks: what scores; null: the first member.
-  ChosenModel(std::shared_ptr<const Members> members, std::shared_ptr<const CostModel> speaks)
-      : members_(std::move(members)), speaks_(std::move(speaks)) {
+  explicit ChosenModel(std::shared_ptr<const Members> members) : members_(std::move(members)) {
     assert(members_->size() >= 2);
   }
 
-  Scores score(const features::Encoded& programs) const override { return speaker().score(programs); }
+  Scores score(const features::Encoded& programs) const override { return members_->front()->score(programs); }
   Scores score_with_spread(const features::Encoded& programs) const override {
-    return speaker().score_with_spread(programs);
+    return members_->front()->score_with_spread(programs);
   }
 
-  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
+  std::unique_ptr<CostModel> fitted(std::span<const Examples> support) const override {
     std::int64_t rows = 0;
     std::vector<Examples> looked_at;
     for (const Examples& group : support) {
@@ -76,30 +74,22 @@ class ChosenModel final : public CostModel {
       std::vector<std::int64_t> first = base::Stream(1, "rows looked at").choose(group.size(), most_rows);
       looked_at.push_back(chosen(group, first));
     }
-    if (rows == 0) return std::make_unique<ChosenModel>(members_, speaks_);
-    return std::make_unique<ChosenModel>(members_, (*members_)[best(looked_at)]->adapted(support));
+    if (rows == 0) return clone();
+    return (*members_)[best(looked_at)]->fitted(support);
   }
 
-  bool is_informed() const override { return speaker().is_informed(); }
-  bool takes(const features::Encoding& encoding) const override {
-    return all_take(*members_, encoding) && speaker().takes(encoding);
-  }
+  std::unique_ptr<CostModel> clone() const override { return std::make_unique<ChosenModel>(*this); }
+  bool is_informed() const override { return members_->front()->is_informed(); }
+  bool takes(const features::Encoding& encoding) const override { return all_take(*members_, encoding); }
   std::string_view kind() const override { return "chosen"; }
 
   base::Arrays state() const override {
     base::Arrays out;
     put_members(*members_, out);
-    if (speaks_ == nullptr) return out;
-    out.attributes["speaks"] = speaks_->kind();
-    const base::Arrays own = speaks_->state();
-    for (const auto& [name, array] : own.arrays) out.arrays["speaks/" + name] = array;
-    for (const auto& [name, text] : own.attributes) out.attributes["speaks/" + name] = text;
     return out;
   }
 
  private:
-  const CostModel& speaker() const { return speaks_ == nullptr ? *members_->front() : *speaks_; }
-
   std::size_t best(std::span<const Examples> support) const {
     std::vector<Pairs> pairs(members_->size());
     double judged = 0;
@@ -107,7 +97,7 @@ class ChosenModel final : public CostModel {
       const Fold fold = fold_of(support, f);
       for (const auto& left_out : fold.left_out) judged += double(left_out.size());
       for (std::size_t m = 0; m < members_->size(); ++m)
-        judge(*(*members_)[m]->adapted(fold.kept), support, fold, pairs[m]);
+        judge(*(*members_)[m]->fitted(fold.kept), support, fold, pairs[m]);
     }
     if (pairs.front().all == 0) return 0;
     const double chance = 0.25 / std::sqrt(judged);
@@ -119,28 +109,18 @@ class ChosenModel final : public CostModel {
   }
 
   std::shared_ptr<const Members> members_;
-  std::shared_ptr<const CostModel> speaks_;
 };
 
 }  // namespace
 
 std::unique_ptr<CostModel> make_chosen_model(Members members) {
-  return std::make_unique<ChosenModel>(std::make_shared<const Members>(std::move(members)), nullptr);
+  return std::make_unique<ChosenModel>(std::make_shared<const Members>(std::move(members)));
 }
 
 std::unique_ptr<CostModel> chosen_model_from(const base::Arrays& state) {
-  auto members = std::make_shared<const Members>(members_from(state, "chosen"));
-  if (!state.attributes.contains("speaks")) return std::make_unique<ChosenModel>(std::move(members), nullptr);
-  const std::string prefix = "speaks/", kind = attribute_of(state, "speaks");
-  if (kind == "chosen") throw base::UserError("attribute 'speaks': chosen in itself");
-  base::Arrays own;
-  for (const auto& [name, array] : state.arrays) {
-    if (name.starts_with(prefix)) own.arrays[name.substr(prefix.size())] = array;
-  }
-  for (const auto& [name, text] : state.attributes) {
-    if (name.starts_with(prefix)) own.attributes[name.substr(prefix.size())] = text;
-  }
-  return std::make_unique<ChosenModel>(std::move(members), model_from(kind, own));
+  if (state.attributes.contains("speaks"))
+    throw base::UserError("adapted by an older graft; adapt the model that it was made from again");
+  return make_chosen_model(members_from(state, "chosen"));
 }
 
 }  // namespace graft::meta

@@ -14,9 +14,10 @@ class ColumnModel final : public CostModel {
     for (std::size_t p = 0; p < count; ++p) out.mean[p] = -programs.rows.at(programs.begins[p], 0);
     return out;
   }
-  std::unique_ptr<CostModel> adapted(std::span<const Examples>) const override {
+  std::unique_ptr<CostModel> fitted(std::span<const Examples>) const override {
     return std::make_unique<ColumnModel>();
   }
+  std::unique_ptr<CostModel> clone() const override { return std::make_unique<ColumnModel>(); }
   bool is_informed() const override { return true; }
   bool takes(const features::Encoding& encoding) const override { return !encoding.features.empty(); }
   std::string_view kind() const override { return "column"; }

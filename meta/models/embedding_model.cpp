@@ -19,7 +19,7 @@ class EmbeddingModel final : public CostModel {
   Scores score(const features::Encoded& programs) const override { return scored(programs, false); }
   Scores score_with_spread(const features::Encoded& programs) const override { return scored(programs, true); }
 
-  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
+  std::unique_ptr<CostModel> fitted(std::span<const Examples> support) const override {
     Embedded embedded;
     embedded.width = state_.shape.outputs;
     for (const Examples& group : support) {
@@ -33,6 +33,7 @@ class EmbeddingModel final : public CostModel {
     return make_embedding_model(std::move(moved));
   }
 
+  std::unique_ptr<CostModel> clone() const override { return make_embedding_model(state_); }
   // A smoother or prototypes of nothing score all programs alike.
   bool is_informed() const override { return state_.head.kind == HeadKind::ridge || !state_.head.labels.empty(); }
   bool takes(const features::Encoding& encoding) const override { return meta::takes(state_.shape, encoding); }

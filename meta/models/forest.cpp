@@ -100,11 +100,6 @@ std::span<const DecisionForest::Node> tree_of(const DecisionForest& forest, std:
   return std::span(forest.nodes).subspan(begin, std::size_t(forest.begins[std::size_t(tree + 1)]) - begin);
 }
 
-// One of low .. high - 1, in a file's number.
-bool whole_number(float value, std::int64_t low, std::int64_t high) {
-  return value >= float(low) && value < float(high) && std::trunc(value) == value;
-}
-
 }  // namespace
 
 void append(DecisionForest& all, const DecisionForest& more) {

@@ -18,7 +18,7 @@ class ForestModel final : public CostModel {
     return out;
   }
 
-  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
+  std::unique_ptr<CostModel> fitted(std::span<const Examples> support) const override {
     const auto [programs, objective] = together(state_.adaptation.loss, support);
     if (objective.empty()) return make_forest_model(state_);
     const double shots = double(objective.rows()) / double(support.size());
@@ -30,6 +30,7 @@ class ForestModel final : public CostModel {
     return make_forest_model(std::move(moved));
   }
 
+  std::unique_ptr<CostModel> clone() const override { return std::make_unique<ForestModel>(*this); }
   bool is_informed() const override { return state_.forest.trees() > 0; }
   bool takes(const features::Encoding& encoding) const override {
     return state_.forest.features == std::int64_t(encoding.features.size());

@@ -4,11 +4,13 @@
 #include <cassert>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "meta/models/models.h"
+#include "meta/models/stacking.h"
 #include "meta/models/state.h"
 #include "meta/networks/gemm.h"
 
@@ -18,20 +20,24 @@ namespace {
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXf;
 
-// k(a, b) = (1 - trust) ((1 - share) <a, b> / d + share alike(a, b)) + trust <s(a), s(b)> / p
-// a, b: normalised features, d of which vary in the support; s: scores of the p sources, in units of the variance that
-// they have in it by mean, each times the root of p times its likeness (SourceBasis::likeness). alike: exp(-|a - b|^2 /
-// (2 width^2 d)); where the sources are forests the share of their trees in which a and b end in the same leaf (Breiman
-// 2000, "Some infinity theory for predictor ensembles"), a tree counting as much as its leaves say, with share = 1:
-// programs are alike when what decides on the sources' speed does not tell them apart.
+// k(a, b) = (1 - trust) own(a, b) + trust <s(a), s(b)> / p
+// s: scores of the p sources, in units of the mean variance that they have in the support, each times the root of p
+// times its similarity to the target (SourceBasis::likeness). own, of the programs' features:
+//   (1 - share) <a, b> / d + share exp(-|a - b|^2 / (2 width^2 d)) of the normalised features, d of which vary in the
+//   support; or
+//   of_leaves: the share of the sources' trees in which a and b end in the same leaf (Breiman 2000, "Some infinity
+//   theory for predictor ensembles"), a tree counting as much as its leaves say. Programs are then similar if what
+//   decides on the sources' speed does not distinguish them.
 struct Kernel {
+  bool of_leaves = false;
   float share = 0.5f, width = 1, trust = 0;
   float from_mean = 0;  // 1: regress from the mean of the sources, 0: from nothing
+  bool operator==(const Kernel&) const = default;
 };
 
 // Programs as the kernel sees them.
 struct Rows {
-  base::Matrix features;  // normalised, the sum of a program's rows; of forests as they see it (tree_rows)
+  base::Matrix features;  // normalised, the sum of a program's rows
   base::Matrix sources;   // scaled scores; no columns where there are no sources
   Vector norms;           // squared, of the features
   LeafTable leaves;       // of forests
@@ -76,21 +82,20 @@ struct Similarity {
     if (left.leaves.rows() > 0) {
       const base::Matrix shared = left.leaves.shared(right.leaves);
       proximity = in_rows(shared);
-    } else {
-      dots = products(left.features, right.features);
-      distances.resize(dots.rows(), dots.cols());
-      for (Eigen::Index i = 0; i < dots.rows(); ++i) {
-        distances.row(i) =
-            (left.norms[i] + right.norms.transpose().array() - 2 * dots.row(i).array()).max(0.0f) / varying;
-      }
-      dots /= varying;
     }
+    dots = products(left.features, right.features);
+    distances.resize(dots.rows(), dots.cols());
+    for (Eigen::Index i = 0; i < dots.rows(); ++i) {
+      distances.row(i) =
+          (left.norms[i] + right.norms.transpose().array() - 2 * dots.row(i).array()).max(0.0f) / varying;
+    }
+    dots /= varying;
     if (left.sources.columns > 0) agreement = products(left.sources, right.sources) / float(left.sources.columns);
   }
-  bool is_of_leaves() const { return proximity.size() > 0; }
   Matrix kernel(const Kernel& k) const {
+    if (k.trust == 1) return agreement;
     Matrix out = proximity;
-    if (!is_of_leaves())
+    if (!k.of_leaves)
       out = (1 - k.share) * dots.array() + k.share * (distances.array() / (-2 * k.width * k.width)).exp();
     if (k.trust > 0) out = (1 - k.trust) * out + k.trust * agreement;
     return out;
@@ -145,68 +150,66 @@ struct Choice {
   float weight = 1;
 };
 
-// The regressions that are tried, those of one kernel and noise side by side.
-std::vector<Choice> grid(bool has_sources, bool of_leaves) {
-  const std::vector<float> trusts = has_sources ? std::vector<float>{1.0f, 0.9f, 0.5f, 0.0f} : std::vector<float>{0.0f};
+// The regressions that are averaged, those of one kernel and noise next to each other. What the sources know is either
+// in their scores, which all mixtures with them have, or in their trees' leaves; "the sources are worth nothing" are
+// those of features with trust = from_mean = 0, which are all that there is without sources.
+std::vector<Choice> grid(bool has_sources, bool has_leaves) {
+  const std::vector<float> all_noises = {2.0f, 0.5f, 0.1f, 0.01f}, fewer_noises = {0.5f, 0.1f, 0.01f};
   const std::vector<float> starts = has_sources ? std::vector<float>{1.0f, 0.0f} : std::vector<float>{0.0f};
-  std::vector<std::pair<float, float>> shapes = {{0.0f, 1.0f}, {0.5f, 1.0f}, {0.9f, 1.0f}, {0.9f, 0.4f}};
-  if (of_leaves) shapes = {{1.0f, 1.0f}};
   std::vector<Choice> out;
-  for (const float trust : trusts) {
-    for (const auto& [share, width] : shapes) {
-      if (trust == 1 && (share != shapes[0].first || width != shapes[0].second)) continue;  // features do not count
-      for (const float noise : {2.0f, 0.5f, 0.1f, 0.01f}) {
-        for (const float from_mean : starts) out.push_back({{share, width, trust, from_mean}, noise});
+  const auto add = [&](Kernel kernel, const std::vector<float>& trusts, const std::vector<float>& noises) {
+    for (const float trust : trusts) {
+      for (const float noise : noises) {
+        for (const float from_mean : starts) {
+          kernel.trust = trust, kernel.from_mean = from_mean;
+          out.push_back({kernel, noise});
+        }
       }
+    }
+  };
+  const std::vector<float> mixed = {0.9f, 0.5f, 0.0f};
+  if (has_sources) add({has_leaves}, {1.0f}, all_noises);
+  if (has_leaves) add({true}, mixed, all_noises);
+  for (const auto& [share, width] : {std::pair{0.0f, 1.0f}, {0.5f, 1.0f}, {0.9f, 1.0f}, {0.9f, 0.4f}}) {
+    const Kernel kernel{false, share, width};
+    if (has_leaves) {
+      add(kernel, {0.5f, 0.0f}, fewer_noises);
+    } else {
+      add(kernel, has_sources ? mixed : std::vector<float>{0.0f}, all_noises);
     }
   }
   return out;
 }
 
-// visit(number, choice, factor of its covariance) for each choice of the grid; no call where there is no factor.
+// visit(first, last, factor) for each covariance of the choices; first ... last - 1 have it, and differ in what they
+// regress from. No call if there is no factor.
 template <class Visit>
-void for_each_choice(const Similarity& similarity, const std::vector<std::int64_t>& sizes, const Visit& visit) {
-  const std::vector<Choice> all = grid(similarity.agreement.size() > 0, similarity.is_of_leaves());
+void for_each_covariance(const std::vector<Choice>& all, const Similarity& similarity,
+                         const std::vector<std::int64_t>& sizes, const Visit& visit) {
+  const auto kernel_of = [](const Choice& choice) {
+    Kernel kernel = choice.kernel;
+    kernel.from_mean = 0;
+    return kernel;
+  };
   Matrix kernel;
-  Eigen::LLT<Matrix> factor;
-  for (std::size_t c = 0; c < all.size(); ++c) {
-    const Kernel &k = all[c].kernel, &last = all[c == 0 ? 0 : c - 1].kernel;
-    const bool other_kernel = c == 0 || k.share != last.share || k.width != last.width || k.trust != last.trust;
-    if (other_kernel) kernel = similarity.kernel(k);
-    if (other_kernel || all[c].noise != all[c - 1].noise) factor = covariance(kernel, all[c].noise, sizes);
-    if (factor.info() == Eigen::Success) visit(c, all[c], factor);
+  for (std::size_t first = 0, last = 0; first < all.size(); first = last) {
+    const bool other_kernel = first == 0 || !(kernel_of(all[first]) == kernel_of(all[first - 1]));
+    if (other_kernel) kernel = similarity.kernel(all[first].kernel);
+    while (last < all.size() && kernel_of(all[last]) == kernel_of(all[first]) && all[last].noise == all[first].noise)
+      ++last;
+    const Eigen::LLT<Matrix> factor = covariance(kernel, all[first].noise, sizes);
+    if (factor.info() == Eigen::Success) visit(first, last, factor);
   }
 }
 
-// The errors after so many rows: between two numbers that were tried by the logarithm, outside those of the nearest.
-// None where nothing is known.
-std::vector<double> expected_errors(const ChoicePrior& prior, std::int64_t rows) {
-  if (prior.rows.empty()) return {};
-  const std::size_t above =
-                        std::size_t(std::lower_bound(prior.rows.begin(), prior.rows.end(), rows) - prior.rows.begin()),
-                    high = std::min(above, prior.rows.size() - 1), low = above == 0 ? 0 : above - 1,
-                    choices = prior.errors.size() / prior.rows.size();
-  const auto from = double(prior.rows[low]), to = double(prior.rows[high]);
-  const double share = high == low ? 0 : std::log(double(rows) / from) / std::log(to / from);
-  std::vector<double> out;
-  for (std::size_t c = 0; c < choices; ++c) {
-    out.push_back((1 - share) * double(prior.errors[low * choices + c]) +
-                  share * double(prior.errors[high * choices + c]));
-  }
-  return out;
-}
-
-// The choices, weighed by e^(-n/4) for their leave-one-out error e on n rows: its residuals are alpha_i / (A^-1)_ii for
-// the covariance A (Rasmussen and Williams 2006, section 5.4.2). Were the residuals independent, the likelihood of the
-// rows would go with e^(-n/2); they are not, so half as many are counted. With few rows the error says little: then
-// what the sources taught decides, whose errors count as 64 rows more; where they taught nothing, many kernels speak,
-// with a handicap for setting the sources aside. Looks at the leading groups of at most 256 rows, or at as many of a
-// first one that is larger: the cost is cubic and the choice is not that delicate.
-std::vector<Choice> choose(const Similarity& similarity, const Vector& speed, const Vector& mean_score,
-                           const std::vector<std::int64_t>& sizes, const ChoicePrior& prior) {
-  constexpr float least_weight = 0.02f;  // of the greatest
+// The choices with their weights by stacking (stacking.h), those that matter: a leave-one-out residual is
+// alpha_i / (A^-1)_ii for the covariance A (Rasmussen and Williams 2006, section 5.4.2). Looks at the leading groups of
+// at most 256 rows, or at as many of a first one that is larger: the cost is cubic and the choice is not that delicate.
+std::vector<Choice> choose(std::vector<Choice> all, const Similarity& similarity, const Vector& speed,
+                           const Vector& mean_score, const std::vector<std::int64_t>& sizes,
+                           const StackingPrior& prior) {
+  constexpr double least_weight = 0.01;
   constexpr std::int64_t most_rows = 256;
-  constexpr double rows_of_prior = 64;
   std::vector<std::int64_t> kept;
   std::int64_t rows = 0;
   for (const std::int64_t size : sizes) {
@@ -214,30 +217,26 @@ std::vector<Choice> choose(const Similarity& similarity, const Vector& speed, co
     kept.push_back(std::min(size, most_rows));
     rows += kept.back();
   }
-  const Similarity few = similarity.leading(rows);
-  const std::vector<double> known = expected_errors(prior, rows);
-  std::vector<Choice> all;
-  std::vector<double> errors;
-  for_each_choice(few, kept, [&](std::size_t number, const Choice& choice, const Eigen::LLT<Matrix>& factor) {
+  base::Matrix residuals(std::int64_t(all.size()), rows);  // of one that has no solution: all of the speed
+  for (std::int64_t c = 0; c < residuals.rows; ++c) std::copy_n(speed.data(), rows, residuals.row(c).data());
+  const auto look = [&](std::size_t first, std::size_t last, const Eigen::LLT<Matrix>& factor) {
     const Matrix inverse = factor.solve(Matrix::Identity(rows, rows));
-    const Vector alpha = inverse * (speed - choice.kernel.from_mean * mean_score).head(rows);
-    double error = double((alpha.array() / inverse.diagonal().array()).square().mean());
-    if (!known.empty()) {
-      error *= std::exp(known[number] * rows_of_prior / double(rows));
-    } else if (few.agreement.size() > 0) {
-      error *= 1 + 8 * double(1 - choice.kernel.trust) / double(rows);
+    for (std::size_t c = first; c < last; ++c) {
+      const Vector alpha = inverse * (speed - all[c].kernel.from_mean * mean_score).head(rows);
+      Eigen::Map<Vector>(residuals.row(std::int64_t(c)).data(), rows) = alpha.array() / inverse.diagonal().array();
     }
-    all.push_back(choice);
-    errors.push_back(error);
-  });
+  };
+  for_each_covariance(all, rows == speed.size() ? similarity : similarity.leading(rows), kept, look);
+  std::vector<char> trusts;
+  for (const Choice& choice : all) trusts.push_back(choice.kernel.from_mean > 0);
+  const double variance =
+      double(speed.head(rows).squaredNorm()) / double(std::max<std::int64_t>(1, rows - std::int64_t(kept.size())));
+  const std::vector<double> weights = stacking_weights(residuals, variance, trusts, prior);
   std::vector<Choice> out;
-  if (all.empty()) return out;
-  const double least = *std::min_element(errors.begin(), errors.end());
   float sum = 0;
   for (std::size_t c = 0; c < all.size(); ++c) {
-    // Nothing left over at all: the speeds are all alike.
-    all[c].weight = least > 0 ? float(std::pow(errors[c] / least, -double(rows) / 4)) : float(errors[c] == 0);
-    if (!(all[c].weight >= least_weight)) continue;
+    if (weights[c] < least_weight) continue;
+    all[c].weight = float(weights[c]);
     sum += all[c].weight;
     out.push_back(all[c]);
   }
@@ -254,7 +253,7 @@ struct Regression {
 // What a support leaves behind.
 struct Fit {
   std::vector<std::int64_t> sizes;  // of the support's groups
-  Normalisation normalisation;      // of the features, by the support; none of forests
+  Normalisation normalisation;      // of the features, by the support
   float varying = 1;                // features that vary in the support
   Vector shares;                    // of the sources in their mean (SourceBasis::shares)
   std::vector<float> source_scale;  // of each source's scores, for the kernel
@@ -262,28 +261,37 @@ struct Fit {
   std::vector<Regression> regressions;
 };
 
-// What follows from the features.
-void finish(Rows& rows, const Grove* grove) {
-  if (grove != nullptr) {
-    rows.leaves = LeafTable(grove->forest, rows.features);
-    return;
-  }
-  rows.norms.resize(rows.features.rows);
-  for (std::int64_t r = 0; r < rows.features.rows; ++r)
-    rows.norms[r] = Eigen::Map<const Vector>(rows.features.row(r).data(), rows.features.columns).squaredNorm();
+// The mean of the regressions as one function of a program.
+struct Mean {
+  Vector of_sources;                  // what each source's score counts
+  std::optional<ForestScorer> trees;  // of forests, in place of that: their trees with other numbers in the leaves
+  Vector linear;                      // what each normalised feature counts; empty if no regression looks at features
+  std::vector<std::pair<float, Vector>> gaussians;  // width, and what each row of the support counts
+};
+
+// Programs as the sources see them: programs x sources.
+struct View {
+  base::Matrix scores, shares, likeness;  // SourceBasis::predict, shares, likeness
+};
+
+base::Matrix chosen_rows(const base::Matrix& from, const std::vector<std::int64_t>& rows) {
+  base::Matrix out(std::int64_t(rows.size()), from.columns);
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    std::copy_n(from.row(rows[r]).data(), from.columns, out.row(std::int64_t(r)).data());
+  return out;
 }
 
 class KernelModel final : public CostModel {
  public:
   // A null basis makes it scratch; the grove is the basis's, if it has forests.
   KernelModel(std::int64_t features, std::shared_ptr<const SourceBasis> basis, std::shared_ptr<const Grove> grove,
-              ChoicePrior prior, std::shared_ptr<const Fit> fit)
+              std::shared_ptr<const StackingPrior> prior, std::shared_ptr<const Fit> fit)
       : features_(features),
         basis_(std::move(basis)),
         grove_(std::move(grove)),
         prior_(std::move(prior)),
         fit_(std::move(fit)) {
-    if (grove_ != nullptr && fit_ != nullptr) scorer_ = adapted_trees();
+    if (fit_ != nullptr) mean_ = mean_of(*fit_);
   }
 
   Scores score(const features::Encoded& programs) const override {
@@ -291,22 +299,28 @@ class KernelModel final : public CostModel {
     if (programs.programs() == 0) return {};
     Scores out{std::vector<float>(std::size_t(programs.programs()), 0.0f),
                std::vector<float>(std::size_t(programs.programs()), 0.0f)};
-    if (scorer_) {
-      scorer_->score(tree_rows(programs), out.mean);
-      return out;
-    }
-    const base::Matrix scores = source_scores(programs);
     Eigen::Map<Vector> mean(out.mean.data(), programs.programs());
     if (fit_ == nullptr) {
       if (basis_ == nullptr) return out;
-      const base::Matrix shares = basis_->shares(programs);
+      const base::Matrix scores = basis_->predict(programs), shares = basis_->shares(programs);
       mean = (in_rows(scores).array() * in_rows(shares).array()).rowwise().sum();
       return out;
     }
-    const Vector mean_score = in_rows(scores) * fit_->shares;
-    const Similarity to_support(rows_of(*fit_, programs, scores), fit_->rows, fit_->varying);
-    for (const Regression& regression : fit_->regressions)
-      mean += regression.choice.weight * predicted(regression, to_support.kernel(regression.choice.kernel), mean_score);
+    if (mean_.trees) {
+      mean_.trees->score(tree_rows(programs), out.mean);
+    } else if (basis_ != nullptr) {
+      mean = in_rows(basis_->predict(programs)) * mean_.of_sources;
+    }
+    if (mean_.linear.size() == 0) return out;
+    const base::Matrix own = own_features(fit_->normalisation, programs);
+    mean += in_rows(own) * mean_.linear;
+    if (mean_.gaussians.empty()) return out;
+    Matrix distances = -2 * products(own, fit_->rows.features);
+    distances.rowwise() += fit_->rows.norms.transpose();
+    distances.colwise() += Vector(in_rows(own).rowwise().squaredNorm());
+    distances = distances.cwiseMax(0.0f) / fit_->varying;
+    for (const auto& [width, weights] : mean_.gaussians)
+      mean += (distances.array() / (-2 * width * width)).exp().matrix() * weights;
     return out;
   }
 
@@ -316,8 +330,9 @@ class KernelModel final : public CostModel {
   Scores score_with_spread(const features::Encoded& programs) const override {
     Scores out = score(programs);
     if (fit_ == nullptr || out.mean.empty()) return out;
-    const base::Matrix scores = source_scores(programs);
-    const Rows rows = rows_of(*fit_, programs, scores);
+    const base::Matrix scores = view_of(programs).scores;
+    Rows rows = rows_of(*fit_, programs, scores);
+    rows.leaves = leaves_of(programs);
     const Similarity own(fit_->rows, fit_->rows, fit_->varying), similar(rows, fit_->rows, fit_->varying);
     const Vector mean = Eigen::Map<const Vector>(out.mean.data(), std::int64_t(out.mean.size())),
                  mean_score = in_rows(scores) * fit_->shares;
@@ -328,8 +343,8 @@ class KernelModel final : public CostModel {
       const Matrix to_support = similar.kernel(k), solved = factor.matrixL().solve(to_support.transpose());
       const Vector apart = predicted(regression, to_support, mean_score) - mean;
       for (Eigen::Index i = 0; i < to_support.rows(); ++i) {
-        float prior = k.share;  // the kernel of a row with itself
-        if (k.share < 1) prior += (1 - k.share) * rows.norms[i] / fit_->varying;
+        float prior = 1;  // the kernel of a row with itself
+        if (!k.of_leaves) prior = k.share + (1 - k.share) * rows.norms[i] / fit_->varying;
         if (k.trust > 0) {
           const auto s = rows.sources.row(i);
           const float agreement = Eigen::Map<const Vector>(s.data(), std::int64_t(s.size())).squaredNorm();
@@ -344,11 +359,19 @@ class KernelModel final : public CostModel {
     return out;
   }
 
-  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
-    const auto [fit, speed, mean_score] = taken(support);
-    if (fit == nullptr) return std::make_unique<KernelModel>(*this);
+  std::unique_ptr<CostModel> fitted(std::span<const Examples> support) const override {
+    std::vector<Examples> groups;
+    features::Encoded programs;
+    for (const Examples& group : support) {
+      if (group.size() < 2) continue;
+      groups.push_back(group);
+      features::append(programs, group.features);
+    }
+    if (groups.empty()) return clone();
+    const auto [fit, speed, mean_score] = taken(groups, programs, view_of(programs));
+    fit->rows.leaves = leaves_of(programs);
     const Similarity similarity(fit->rows, fit->rows, fit->varying);
-    for (const Choice& choice : choose(similarity, speed, mean_score, fit->sizes, prior_)) {
+    for (const Choice& choice : choose(choices(), similarity, speed, mean_score, fit->sizes, *prior_)) {
       const Eigen::LLT<Matrix> factor = covariance(similarity.kernel(choice.kernel), choice.noise, fit->sizes);
       if (factor.info() != Eigen::Success) continue;
       const Vector regressed = speed - choice.kernel.from_mean * mean_score;
@@ -356,33 +379,42 @@ class KernelModel final : public CostModel {
       fit->regressions.push_back(
           {choice, regressed.dot(alpha) / float(regressed.size()), {alpha.data(), alpha.data() + alpha.size()}});
     }
-    if (fit->regressions.empty()) return std::make_unique<KernelModel>(*this);
+    if (fit->regressions.empty()) return clone();
     return std::make_unique<KernelModel>(features_, basis_, grove_, prior_, fit);
   }
 
-  // Of each choice of a regression on the support, the share of the query's variance that it leaves over.
-  std::vector<double> left_over(const Trial& trial) const {
-    std::vector<double> out(grid(true, grove_ != nullptr).size(), 1.0);
-    const auto [fit, speed, mean_score] = taken({&trial.support, 1});
-    if (fit == nullptr) return out;
-    const std::vector<std::int64_t> size = {trial.query.size()};
-    Vector truth(trial.query.size());
-    for (Eigen::Index i = 0; i < truth.size(); ++i) truth[i] = float(-trial.query.log_seconds[std::size_t(i)]);
-    centre(truth, size);
-    if (truth.squaredNorm() == 0) return out;
-    const base::Matrix scores = source_scores(trial.query.features);
-    const Rows rows = rows_of(*fit, trial.query.features, scores);
-    const Vector mean_of_query = in_rows(scores) * fit->shares;
-    const Similarity own(fit->rows, fit->rows, fit->varying), to_support(rows, fit->rows, fit->varying);
-    for_each_choice(own, fit->sizes, [&](std::size_t number, const Choice& choice, const Eigen::LLT<Matrix>& factor) {
-      const Vector alpha = factor.solve(speed - choice.kernel.from_mean * mean_score);
-      Vector left = truth - choice.kernel.from_mean * mean_of_query - to_support.kernel(choice.kernel) * alpha;
-      centre(left, size);
-      out[number] = double(left.squaredNorm() / truth.squaredNorm());
-    });
+  // See stacking_moments.
+  std::vector<std::vector<double>> moments(const Examples& pool, std::span<const StackingTrial> trials) const {
+    const View all_views = view_of(pool.features);
+    const LeafTable leaves = leaves_of(pool.features);
+    const base::Matrix shared = leaves.rows() > 0 ? leaves.shared(leaves) : base::Matrix();
+    std::vector<std::vector<double>> out;
+    for (const StackingTrial& trial : trials) {
+      std::vector<std::int64_t> places(trial.view.size());
+      std::iota(places.begin(), places.end(), std::int64_t(0));
+      const auto cut = places.begin() + trial.support;
+      const auto seen = trial.view.begin() + trial.support;
+      const std::vector<std::int64_t> seen_support(trial.view.begin(), seen), seen_query(seen, trial.view.end());
+      const Examples support = chosen(pool, {places.begin(), cut}), query = chosen(pool, {cut, places.end()});
+      View view{chosen_rows(all_views.scores, seen_support), chosen_rows(all_views.shares, seen_support),
+                chosen_rows(all_views.likeness, seen_support)};
+      const Given given = taken({support}, support.features, view);
+      const base::Matrix query_scores = chosen_rows(all_views.scores, seen_query);
+      Similarity own(given.fit->rows, given.fit->rows, given.fit->varying),
+          to_support(rows_of(*given.fit, query.features, query_scores), given.fit->rows, given.fit->varying);
+      if (leaves.rows() > 0) {
+        const auto part = [&](const std::vector<std::int64_t>& rows) {
+          return Matrix(in_rows(shared)(rows, seen_support));
+        };
+        own.proximity = part(seen_support);
+        to_support.proximity = part(seen_query);
+      }
+      out.push_back(moments(given, own, to_support, query, in_rows(query_scores) * given.fit->shares));
+    }
     return out;
   }
 
+  std::unique_ptr<CostModel> clone() const override { return std::make_unique<KernelModel>(*this); }
   bool is_informed() const override { return basis_ != nullptr || fit_ != nullptr; }
   bool takes(const features::Encoding& encoding) const override {
     return features_ == std::int64_t(encoding.features.size()) && (basis_ == nullptr || basis_->takes(encoding));
@@ -393,27 +425,27 @@ class KernelModel final : public CostModel {
     base::Arrays out;
     if (basis_ != nullptr) put(*basis_, out);
     put_integers(out, "features", {features_});
-    put_integers(out, "choices/rows", prior_.rows);
-    put_values(out, "choices/errors", prior_.errors);
+    put(*prior_, out);
+    return out;
+  }
+
+  base::Arrays regressions() const {
+    base::Arrays out;
     if (fit_ == nullptr) return out;
-    if (grove_ == nullptr) {
-      put_values(out, "fit/mean", fit_->normalisation.mean);
-      put_values(out, "fit/scale", fit_->normalisation.scale);
-    }
-    put_values(out, "fit/varying", {fit_->varying});
-    put_integers(out, "fit/sizes", fit_->sizes);
+    put_values(out, "fit/mean", fit_->normalisation.mean);
+    put_values(out, "fit/scale", fit_->normalisation.scale);
     put_values(out, "fit/shares", {fit_->shares.begin(), fit_->shares.end()});
     put_values(out, "fit/source_scale", fit_->source_scale);
-    const base::Matrix &features = fit_->rows.features, &sources = fit_->rows.sources;
-    out.arrays["fit/features"] = {{features.rows, features.columns}, features.values};
+    const base::Matrix& sources = fit_->rows.sources;
     out.arrays["fit/sources"] = {{sources.rows, sources.columns}, sources.values};
     std::vector<float> choices, alphas;
     for (const auto& [choice, amplitude, alpha] : fit_->regressions) {
       const Kernel& k = choice.kernel;
-      choices.insert(choices.end(), {k.share, k.width, k.trust, k.from_mean, choice.noise, choice.weight, amplitude});
+      choices.insert(choices.end(), {float(k.of_leaves), k.share, k.width, k.trust, k.from_mean, choice.noise,
+                                     choice.weight, amplitude});
       alphas.insert(alphas.end(), alpha.begin(), alpha.end());
     }
-    put_values(out, "fit/kernels", choices);
+    put_values(out, "fit/regressions", choices);
     put_values(out, "fit/alpha", alphas);
     return out;
   }
@@ -424,104 +456,159 @@ class KernelModel final : public CostModel {
     std::shared_ptr<Fit> fit;  // null: nothing to learn from
     Vector speed, mean_score;  // centred by group
   };
-  Given taken(std::span<const Examples> support) const {
-    std::vector<Examples> groups;
-    for (const Examples& group : support) {
-      if (group.size() >= 2) groups.push_back(group);
-    }
-    if (groups.empty()) return {};
-
+  // groups: of two rows at least; programs: all of theirs, which the sources see as `view`.
+  Given taken(const std::vector<Examples>& groups, const features::Encoded& programs, const View& view) const {
     auto fit = std::make_shared<Fit>();
-    features::Encoded raw;
     std::vector<float> speeds;
     for (const Examples& group : groups) {
-      features::append(raw, group.features);
       for (const double value : group.log_seconds) speeds.push_back(float(-value));
       fit->sizes.push_back(group.size());
     }
-    Vector speed = Eigen::Map<const Vector>(speeds.data(), raw.programs());
+    Vector speed = Eigen::Map<const Vector>(speeds.data(), programs.programs());
     centre(speed, fit->sizes);
-    if (grove_ == nullptr) {
-      fit->normalisation = fit_normalisation(groups);
-      const std::vector<float>& scale = fit->normalisation.scale;
-      fit->varying =
-          float(std::max<std::ptrdiff_t>(1, std::count_if(scale.begin(), scale.end(), [](float s) { return s != 0; })));
-    }
-    const base::Matrix scores = source_scores(raw);
-    fit->shares.setZero(scores.columns);
-    Vector likeness = Vector::Zero(scores.columns);
-    if (basis_ != nullptr) {
-      fit->shares = in_rows(basis_->shares(raw)).colwise().mean();
-      likeness = in_rows(basis_->likeness(raw)).colwise().mean();
-    }
-    Vector mean_score = in_rows(scores) * fit->shares;
+    Examples together;
+    together.features = grove_ == nullptr ? programs : features::one_row_each(tree_rows(programs));
+    fit->normalisation = fit_normalisation({&together, 1});
+    const std::vector<float>& scale = fit->normalisation.scale;
+    fit->varying =
+        float(std::max<std::ptrdiff_t>(1, std::count_if(scale.begin(), scale.end(), [](float s) { return s != 0; })));
+    const std::int64_t sources = view.scores.columns;
+    fit->shares = in_rows(view.shares).colwise().mean();
+    const Vector likeness = in_rows(view.likeness).colwise().mean();
+    Vector mean_score = in_rows(view.scores) * fit->shares;
     centre(mean_score, fit->sizes);
     float variances = 0;  // the sum
-    for (std::int64_t s = 0; s < scores.columns; ++s) {
-      Vector column = in_rows(scores).col(s);
+    for (std::int64_t s = 0; s < sources; ++s) {
+      Vector column = in_rows(view.scores).col(s);
       centre(column, fit->sizes);
-      variances += column.squaredNorm() / float(scores.rows);
+      variances += column.squaredNorm() / float(view.scores.rows);
     }
-    // All in the same units: what a source varies by is not known from few rows. Doubted ones, too: measurements tell
-    // what they are worth, were it with the other sign.
-    for (std::int64_t s = 0; s < scores.columns; ++s) {
-      const float weight = likeness[s] * float(scores.columns);
-      fit->source_scale.push_back(std::sqrt(weight * float(scores.columns) / std::max(1e-12f, variances)));
+    // All in the same units: what a source varies by is not known from few rows. Down-weighted ones, too: measurements
+    // tell what they are worth, were it with the other sign.
+    for (std::int64_t s = 0; s < sources; ++s) {
+      const float weight = likeness[s] * float(sources);
+      fit->source_scale.push_back(std::sqrt(weight * float(sources) / std::max(1e-12f, variances)));
     }
-    fit->rows = rows_of(*fit, raw, scores);
+    fit->rows = rows_of(*fit, programs, view.scores);
     return {std::move(fit), std::move(speed), std::move(mean_score)};
+  }
+
+  std::vector<double> moments(const Given& given, const Similarity& own, const Similarity& to_support,
+                              const Examples& query, const Vector& mean_of_query) const {
+    const std::vector<Choice> all = choices();
+    const auto size = std::int64_t(all.size());
+    std::vector<double> out(std::size_t(triangle(size)), 0.0);
+    const std::vector<std::int64_t> rows = {query.size()};
+    Vector truth(query.size());
+    for (Eigen::Index i = 0; i < truth.size(); ++i) truth[i] = float(-query.log_seconds[std::size_t(i)]);
+    centre(truth, rows);
+    if (truth.squaredNorm() == 0) return out;
+    Matrix left = truth.replicate(1, size);
+    for_each_covariance(all, own, given.fit->sizes,
+                        [&](std::size_t first, std::size_t last, const Eigen::LLT<Matrix>& factor) {
+                          const Matrix kernel = to_support.kernel(all[first].kernel);
+                          for (std::size_t c = first; c < last; ++c) {
+                            const float from_mean = all[c].kernel.from_mean;
+                            const Vector alpha = factor.solve(given.speed - from_mean * given.mean_score);
+                            Vector residual = truth - from_mean * mean_of_query - kernel * alpha;
+                            centre(residual, rows);
+                            left.col(Eigen::Index(c)) = residual;
+                          }
+                        });
+    const Matrix products = left.transpose() * left / truth.squaredNorm();
+    std::size_t at = 0;
+    for (Eigen::Index a = 0; a < size; ++a) {
+      for (Eigen::Index b = a; b < size; ++b) out[at++] = double(products(a, b));
+    }
+    return out;
   }
   static Vector predicted(const Regression& regression, const Matrix& to_support, const Vector& mean_score) {
     return regression.choice.kernel.from_mean * mean_score +
            to_support * Eigen::Map<const Vector>(regression.alpha.data(), std::int64_t(regression.alpha.size()));
   }
-  base::Matrix source_scores(const features::Encoded& programs) const {
-    return basis_ == nullptr ? base::Matrix(programs.programs(), 0) : basis_->predict(programs);
+  View view_of(const features::Encoded& programs) const {
+    const base::Matrix none(programs.programs(), 0);
+    if (basis_ == nullptr) return {none, none, none};
+    return {basis_->predict(programs), basis_->shares(programs), basis_->likeness(programs)};
   }
+  LeafTable leaves_of(const features::Encoded& programs) const {
+    return grove_ == nullptr ? LeafTable() : LeafTable(grove_->forest, tree_rows(programs));
+  }
+  std::vector<Choice> choices() const { return grid(basis_ != nullptr, grove_ != nullptr); }
+  // Normalised, one row a program.
+  base::Matrix own_features(const Normalisation& normalisation, const features::Encoded& programs) const {
+    if (grove_ != nullptr) return normalisation.apply(features::one_row_each(tree_rows(programs))).rows;
+    return features::summed(normalisation.apply(programs));
+  }
+  // All but their leaves.
   Rows rows_of(const Fit& fit, const features::Encoded& programs, const base::Matrix& scores) const {
-    Rows out{{}, scores, {}, {}};
+    Rows out{own_features(fit.normalisation, programs), scores, {}, {}};
     for (std::int64_t r = 0; r < scores.rows; ++r) {
       for (std::int64_t s = 0; s < scores.columns; ++s) out.sources.at(r, s) *= fit.source_scale[std::size_t(s)];
     }
-    out.features = grove_ == nullptr ? features::summed(fit.normalisation.apply(programs)) : tree_rows(programs);
-    finish(out, grove_.get());
+    out.norms = in_rows(out.features).rowwise().squaredNorm();
     return out;
   }
 
-  // The mean of the regressions is linear in the sources' scores and in which leaves a row ends in, so it is the
-  // sources' trees with other numbers.
-  ForestScorer adapted_trees() const {
-    const auto sources = in_rows(fit_->rows.sources);
-    const auto count = float(sources.cols());
-    Vector of_rows = Vector::Zero(sources.rows()), of_sources = Vector::Zero(sources.cols());
-    for (const auto& [choice, amplitude, values] : fit_->regressions) {
+  // The regressions' mean is linear in the sources' scores, in which leaves a row ends in, and in the kernels of its
+  // features: the sources' trees with other numbers, a linear function and two sums of Gaussians are all of it.
+  Mean mean_of(const Fit& fit) const {
+    const auto sources = in_rows(fit.rows.sources);
+    const Eigen::Index rows = sources.rows(), count = sources.cols();
+    Mean out;
+    out.of_sources = Vector::Zero(count);
+    Vector of_leaves = Vector::Zero(rows), of_dots = Vector::Zero(rows);
+    bool of_features = false;
+    for (const auto& [choice, amplitude, values] : fit.regressions) {
       const Eigen::Map<const Vector> alpha(values.data(), std::int64_t(values.size()));
       const Kernel& k = choice.kernel;
-      of_rows += choice.weight * (1 - k.trust) * alpha;
-      of_sources += choice.weight * k.from_mean * fit_->shares;
-      of_sources += choice.weight * k.trust / count *
-                    Vector((sources.transpose() * alpha).array() *
-                           Eigen::Map<const Vector>(fit_->source_scale.data(), sources.cols()).array());
+      const Vector own = choice.weight * (1 - k.trust) * alpha;
+      if (k.of_leaves) {
+        of_leaves += own;
+      } else if (k.trust < 1) {
+        of_features = true;
+        of_dots += (1 - k.share) * own;
+        const auto known = std::find_if(out.gaussians.begin(), out.gaussians.end(),
+                                        [&](const auto& gaussian) { return gaussian.first == k.width; });
+        if (known != out.gaussians.end()) {
+          known->second += k.share * own;
+        } else if (k.share > 0) {
+          out.gaussians.emplace_back(k.width, k.share * own);
+        }
+      }
+      out.of_sources += choice.weight * k.from_mean * fit.shares;
+      if (count > 0)
+        out.of_sources += choice.weight * k.trust / float(count) *
+                          Vector((sources.transpose() * alpha).array() *
+                                 Eigen::Map<const Vector>(fit.source_scale.data(), count).array());
     }
-    for (Eigen::Index s = 0; s < of_sources.size(); ++s) of_sources[s] *= basis_->scale(std::size_t(s));
+    if (of_features) out.linear = in_rows(fit.rows.features).transpose() * of_dots / fit.varying;
+    if (grove_ == nullptr) return out;
     std::vector<float> scales;
-    for (const std::size_t source : grove_->source) scales.push_back(of_sources[Eigen::Index(source)]);
-    return grove_->scorer.with_leaves_of(
-        fit_->rows.leaves.relabelled(grove_->forest, scales, {of_rows.data(), std::size_t(of_rows.size())}));
+    for (const std::size_t source : grove_->source)
+      scales.push_back(out.of_sources[Eigen::Index(source)] * basis_->scale(source));
+    out.trees = grove_->scorer.with_leaves_of(fit.rows.leaves.relabelled(
+        grove_->forest, scales, {of_leaves.data(), std::size_t(of_leaves.size())}));
+    return out;
   }
 
   std::int64_t features_;
   std::shared_ptr<const SourceBasis> basis_;
   std::shared_ptr<const Grove> grove_;
-  ChoicePrior prior_;
+  std::shared_ptr<const StackingPrior> prior_;
   std::shared_ptr<const Fit> fit_;
-  std::optional<ForestScorer> scorer_;  // of the adapted grove
+  Mean mean_;  // of the fit
 };
 
-KernelModel residual_of(SourceBasis basis, ChoicePrior prior) {
+std::shared_ptr<const StackingPrior> shared(StackingPrior prior) {
+  return std::make_shared<const StackingPrior>(std::move(prior));
+}
+
+KernelModel residual_of(SourceBasis basis, StackingPrior prior) {
   const std::int64_t features = basis.normalisation.features();
   auto grove = grove_of(basis);
-  return {features, std::make_shared<const SourceBasis>(std::move(basis)), std::move(grove), std::move(prior), nullptr};
+  return {features, std::make_shared<const SourceBasis>(std::move(basis)), std::move(grove), shared(std::move(prior)),
+          nullptr};
 }
 
 std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> basis, const base::Arrays& state) {
@@ -530,80 +617,38 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
     throw base::UserError("attribute 'features': not as many as the sources' networks take");
   }
   auto grove = basis == nullptr ? nullptr : grove_of(*basis);
-  ChoicePrior prior = choice_prior_from(state);
-  if (!prior.rows.empty() &&
-      (basis == nullptr || prior.errors.size() != prior.rows.size() * grid(true, grove != nullptr).size()))
-    throw base::UserError("array 'choices/errors': not of this model's regressions");
-  if (!state.arrays.contains("fit/alpha"))
-    return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), std::move(prior), nullptr);
-  if (state.arrays.contains("fit/choices"))  // all trees counted alike
-    throw base::UserError("adapted by an older graft, to which other programs were alike; adapt its prior again");
-  const std::int64_t sources = basis == nullptr ? 0 : std::int64_t(basis->sources.size());
-  auto fit = std::make_shared<Fit>();
-  if (grove == nullptr) {
-    fit->normalisation.mean = values_of(state, "fit/mean", features);
-    fit->normalisation.scale = values_of(state, "fit/scale", features);
-  }
-  fit->varying = values_of(state, "fit/varying", 1)[0];
-  if (!(fit->varying > 0)) throw base::UserError("array 'fit/varying': not positive");
-  const std::vector<float>& shares = values_of(state, "fit/shares", sources);
-  fit->shares = Eigen::Map<const Vector>(shares.data(), sources);
-  fit->source_scale = values_of(state, "fit/source_scale", sources);
-  fit->sizes = integers_of(state, "fit/sizes", 1);
-  const std::vector<float>&alphas = values_of(state, "fit/alpha"), &choices = values_of(state, "fit/kernels");
-  constexpr std::size_t numbers = 7;  // of a choice
-  const std::size_t count = choices.size() / numbers;
-  if (count == 0 || choices.size() % numbers != 0 || alphas.size() % count != 0)
-    throw base::UserError("arrays 'fit/kernels', 'fit/alpha': not of the same regressions");
-  const auto rows = std::int64_t(alphas.size() / count);
-  if (rows == 0) throw base::UserError("array 'fit/alpha': of no rows");
-  std::int64_t in_groups = 0;
-  for (const std::int64_t size : fit->sizes) {
-    if (size > rows) in_groups = -1;
-    if (in_groups >= 0) in_groups += size;
-  }
-  if (in_groups != rows) throw base::UserError("attribute 'fit/sizes': not of this support");
-  for (std::size_t r = 0; r < count; ++r) {
-    const float* const n = choices.data() + r * numbers;
-    const Choice choice{{n[0], n[1], n[2], n[3]}, n[4], n[5]};
-    const auto first = alphas.begin() + std::int64_t(r) * rows;
-    fit->regressions.push_back({choice, n[6], {first, first + rows}});
-    if (!(n[1] > 0) || !(n[4] > 0) || !(n[5] >= 0) || !(n[6] >= 0) || (sources == 0 && (n[2] != 0 || n[3] != 0)))
-      throw base::UserError("array 'fit/kernels': not regressions of this model");
-  }
-  fit->rows.features = base::Matrix(rows, features);
-  fit->rows.features.values = values_of(state, "fit/features", rows * features);
-  fit->rows.sources = base::Matrix(rows, sources);
-  fit->rows.sources.values = values_of(state, "fit/sources", rows * sources);
-  finish(fit->rows, grove.get());
-  return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), std::move(prior), std::move(fit));
+  StackingPrior prior;
+  if (basis != nullptr) prior = stacking_prior_from(state, std::int64_t(grid(true, grove != nullptr).size()));
+  if (state.arrays.contains("fit/alpha"))
+    throw base::UserError("adapted by an older graft; adapt the model that it was made from again");
+  return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), shared(std::move(prior)),
+                                       nullptr);
 }
 
 }  // namespace
 
 std::unique_ptr<CostModel> make_scratch_model(std::int64_t features) {
-  return std::make_unique<KernelModel>(features, nullptr, nullptr, ChoicePrior{}, nullptr);
+  return std::make_unique<KernelModel>(features, nullptr, nullptr, shared({}), nullptr);
 }
 
-std::unique_ptr<CostModel> make_residual_model(SourceBasis basis, ChoicePrior prior) {
+std::unique_ptr<CostModel> make_residual_model(SourceBasis basis, StackingPrior prior) {
   return std::make_unique<KernelModel>(residual_of(std::move(basis), std::move(prior)));
 }
 
-std::vector<std::vector<double>> left_over(SourceBasis basis, std::span<const Trial> trials) {
-  const KernelModel model = residual_of(std::move(basis), {});
-  std::vector<std::vector<double>> out;
-  for (const Trial& trial : trials) out.push_back(model.left_over(trial));
-  return out;
+base::Arrays regressions_of(const CostModel& fitted) {
+  const auto* const model = dynamic_cast<const KernelModel*>(&fitted);
+  return model == nullptr ? base::Arrays() : model->regressions();
 }
 
-ChoicePrior choice_prior_from(const base::Arrays& state) {
-  ChoicePrior out;
-  if (!state.arrays.contains("choices/errors")) return out;  // of an older graft
-  out.rows = integers_of(state, "choices/rows", 1);
-  out.errors = values_of(state, "choices/errors");
-  if (std::adjacent_find(out.rows.begin(), out.rows.end(), std::greater_equal<>()) != out.rows.end())
-    throw base::UserError("attribute 'choices/rows': do not rise");
-  return out;
+StackingMoments::StackingMoments(SourceBasis basis)
+    : model_(std::make_shared<const KernelModel>(residual_of(std::move(basis), {}))) {}
+
+std::vector<std::vector<double>> StackingMoments::of(const Examples& pool, std::span<const StackingTrial> trials) const {
+  return static_cast<const KernelModel&>(*model_).moments(pool, trials);
+}
+
+std::int64_t stacking_regressions(const SourceBasis& basis) {
+  return std::int64_t(grid(true, !basis.forests.empty()).size());
 }
 
 std::unique_ptr<CostModel> scratch_model_from(const base::Arrays& state) {

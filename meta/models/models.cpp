@@ -20,7 +20,8 @@ std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Array
       {"network", network_model_from},         {"embedding", embedding_model_from}, {"ridge", ridge_model_from},
       {"bayes-ridge", bayes_ridge_model_from}, {"nearest", nearest_model_from},     {"scratch", scratch_model_from},
       {"residual", residual_model_from},       {"gbt", forest_model_from},          {"ensemble", ensemble_model_from},
-      {"chosen", chosen_model_from},           {"random", random_model_from},       {"column", column_model_from}};
+      {"chosen", chosen_model_from},           {"random", random_model_from},       {"column", column_model_from},
+      {"adapted", adapted_model_from}};
   std::vector<std::string> names;
   for (const Kind& known : kinds) {
     if (known.name == kind) return known.read(state);

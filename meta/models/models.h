@@ -12,6 +12,7 @@
 #include "meta/models/boosting.h"
 #include "meta/models/forest.h"
 #include "meta/models/heads.h"
+#include "meta/models/stacking.h"
 #include "meta/network.h"
 
 namespace graft::meta {
@@ -111,28 +112,37 @@ std::unique_ptr<CostModel> make_nearest_model(SourceBasis basis);
 
 // kind "scratch": knows nothing (all scores equal) until it has support; then kernel ridge regression of -log seconds,
 // centred per workload, on the support alone: a linear plus a Gaussian kernel on normalised features. Mixtures, widths
-// and noises of a grid are averaged by leave-one-out error on the support.
+// and noises of a grid are averaged by stacking (stacking.h).
 std::unique_ptr<CostModel> make_scratch_model(std::int64_t features);
+// The regressions of a fitted `scratch` or `residual`, to look at: fit/regressions (of each its kernel, noise, weight and
+// amplitude: kernel_model.cpp), fit/alpha, and all that they are of. Empty of other models.
+base::Arrays regressions_of(const CostModel& fitted);
 
-// kind "residual": the mean of the sources by their shares until it has support; then the same regression with the
-// sources' scores as further inputs and, where that predicts better, their mean as what is regressed from. Contains
-// (nearly) scratch and ridge, so that sources that mislead can be left out. Where the sources are forests, programs are
-// alike that end in the same leaves, and the adapted model is the sources' trees with other numbers in their leaves.
-//
-// Which regressions to believe while the support is small: the logarithm of what each of them left over of other rows'
-// variance when it was given `rows` rows of a platform, less the least. Empty where nothing is known.
-struct ChoicePrior {
-  std::vector<std::int64_t> rows;  // rising
-  std::vector<float> errors;       // rows x regressions
+// kind "residual": the mean of the sources by their shares until it has support; then the same regressions, with the
+// sources' scores as further inputs and their mean as what is regressed from or not, and, if the sources are forests,
+// also with the leaves of their trees in place of features. Contains scratch and (nearly) ridge, so that sources that
+// mislead can be left out.
+// prior: how good its regressions are on other platforms (stacking.h).
+std::unique_ptr<CostModel> make_residual_model(SourceBasis basis, StackingPrior prior = {});
+// What such a prior is made of. Of a pool of programs of one workload the first `support` are given to the regressions,
+// the others up to view.size() are predicted. view[i]: the program that the sources take program i for, i itself if they
+// see what there is.
+struct StackingTrial {
+  std::int64_t support = 0;
+  std::vector<std::int64_t> view;
 };
-std::unique_ptr<CostModel> make_residual_model(SourceBasis basis, ChoicePrior prior = {});
-ChoicePrior choice_prior_from(const base::Arrays& state);
-// What such a prior is made of: trials x regressions, the share of the query's variance that each left over; 1 where it
-// has no solution or nothing varies.
-struct Trial {
-  Examples support, query;  // rows of one workload
+class StackingMoments {
+ public:
+  explicit StackingMoments(SourceBasis basis);
+  // trials x upper triangle: the second moments of what the regressions leave over of the predicted programs' speeds,
+  // about their mean and relative to the speeds' variance. A regression without solution leaves all of it over; zeros
+  // if nothing varies. Two programs of support at least.
+  std::vector<std::vector<double>> of(const Examples& pool, std::span<const StackingTrial> trials) const;
+
+ private:
+  std::shared_ptr<const CostModel> model_;
 };
-std::vector<std::vector<double>> left_over(SourceBasis basis, std::span<const Trial> trials);
+std::int64_t stacking_regressions(const SourceBasis& basis);  // how many there are
 
 // kind "gbt": the sum of a forest's trees. adapted grows further ones on the support, from the forest's own scores:
 // adaptation.loss, and as many trees at such a rate as its descent for the support says. A forest of no trees knows
@@ -146,20 +156,26 @@ std::unique_ptr<CostModel> make_forest_model(ForestState state);
 // there are few rows.
 BoostingSettings adapting_trees(const Adaptation::Descent& descent);
 
-// Models that are parts of another: their state under prefixes, and back. No model holds one of its own kind.
+// A model that is a part of another: its state under the prefix NAME/, and back. No model holds one of its own kind.
+void put_part(const CostModel& model, const std::string& name, base::Arrays& arrays);
+std::unique_ptr<CostModel> part_from(const base::Arrays& state, const std::string& name, std::string_view of_kind);
+// Several of them.
 using Members = std::vector<std::unique_ptr<CostModel>>;
 void put_members(const Members& members, base::Arrays& arrays);
 Members members_from(const base::Arrays& state, std::string_view of_kind);
+Members copies(const Members& members);
 bool all_take(const Members& members, const features::Encoding& encoding);
 
-// kind "chosen": several models of which the support chooses. Without one it is the first, the most trusted. adapted
-// leaves the members as they are and adds one of them adapted: the one that, adapted to four fifths of the support,
-// puts the left fifth in the best order among all of it (five folds). A later member must be better than those before
-// it by more than chance would make it with so few rows. It is the guard against negative transfer where the last
-// member is `scratch`.
+// kind "chosen": several models of which the support chooses. Without one it is the first, the most trusted; fitted, it
+// is the fitted member that, fitted to four fifths of the support, puts the left fifth in the best order among all of it
+// (five folds). A later member must be better than those before it by more than chance would make it with so few rows.
+// It is the guard against negative transfer where the last member is `scratch`.
 std::unique_ptr<CostModel> make_chosen_model(Members members);
 
-// kind "ensemble": the mean of at least two members' scores; spread: their standard deviation (n - 1). Each is adapted
+// kind "adapted": a prior of another kind and the support that it was adapted to (CostModel::adapted makes it). Its state
+// is no more than that: reading it fits the prior again.
+
+// kind "ensemble": the mean of at least two members' scores; spread: their standard deviation (n - 1). Each is fitted
 // to its own draw of the support. Scores of losses that compare within groups only have an offset a workload, which is
 // part of the spread.
 std::unique_ptr<CostModel> make_ensemble_model(Members members, std::uint64_t seed);
@@ -186,6 +202,7 @@ std::unique_ptr<CostModel> residual_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> forest_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> ensemble_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> chosen_model_from(const base::Arrays& state);
+std::unique_ptr<CostModel> adapted_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> random_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> column_model_from(const base::Arrays& state);
 

@@ -33,7 +33,7 @@ class NetworkModel final : public CostModel {
     return out;
   }
 
-  std::unique_ptr<CostModel> adapted(std::span<const Examples> support) const override {
+  std::unique_ptr<CostModel> fitted(std::span<const Examples> support) const override {
     NetworkState moved = state_;
     const Batch<float> batch = batch_of(state_.normalisation, state_.adaptation.loss, support);
     if (!batch.objective.empty()) {
@@ -43,6 +43,7 @@ class NetworkModel final : public CostModel {
     return make_network_model(std::move(moved));
   }
 
+  std::unique_ptr<CostModel> clone() const override { return make_network_model(state_); }
   bool is_informed() const override { return true; }
   bool takes(const features::Encoding& encoding) const override { return meta::takes(state_.shape, encoding); }
   std::string_view kind() const override { return "network"; }

@@ -24,9 +24,10 @@ class RandomModel final : public CostModel {
     }
     return out;
   }
-  std::unique_ptr<CostModel> adapted(std::span<const Examples>) const override {
+  std::unique_ptr<CostModel> fitted(std::span<const Examples>) const override {
     return std::make_unique<RandomModel>(seed_);
   }
+  std::unique_ptr<CostModel> clone() const override { return std::make_unique<RandomModel>(*this); }
   bool is_informed() const override { return false; }
   bool takes(const features::Encoding&) const override { return true; }
   std::string_view kind() const override { return "random"; }

@@ -22,6 +22,10 @@ const std::vector<float>& values_of(const base::Arrays& arrays, const std::strin
   return values;
 }
 
+bool whole_number(float value, std::int64_t low, std::int64_t high) {
+  return value >= float(low) && value < float(high) && std::trunc(value) == value;
+}
+
 const std::string& attribute_of(const base::Arrays& arrays, const std::string& name) {
   const auto found = arrays.attributes.find(name);
   if (found == arrays.attributes.end()) throw base::UserError(fmt::format("attribute '{}' is missing", name));

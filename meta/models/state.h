@@ -13,6 +13,8 @@ namespace graft::meta {
 void put_values(base::Arrays& arrays, const std::string& name, const std::vector<float>& values);
 // UserError "array 'theta' is missing" / "array 'theta': 10 values, expected 12". expected < 0: any number.
 const std::vector<float>& values_of(const base::Arrays& arrays, const std::string& name, std::int64_t expected = -1);
+// Whether an array's value is a whole number, low <= value < high.
+bool whole_number(float value, std::int64_t low, std::int64_t high);
 // The attributes' readers: UserError where it is missing, is not what the name says, or is less than `least`.
 const std::string& attribute_of(const base::Arrays& arrays, const std::string& name);
 std::int64_t integer_of(const base::Arrays& arrays, const std::string& name, std::int64_t least);

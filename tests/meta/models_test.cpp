@@ -34,6 +34,9 @@ SourceBasis columns_as_sources(std::int64_t sources) {
   return basis;
 }
 
+constexpr std::int64_t regressions_of_networks = 104;  // (sources alone + 3 mixtures x 4 kernels) x 4 noises x 2 means
+constexpr std::int64_t regressions_of_forests = 80;    // 4 x 4 x 2 of leaves and 4 x 2 x 3 x 2 of features
+
 Examples examples(std::int64_t rows, std::int64_t columns, std::uint64_t seed,
                   const std::function<double(std::span<const float>)>& log_seconds) {
   Examples out;
@@ -181,7 +184,7 @@ TEST(Residual, TrustsSourcesLikeItsTarget) {
 
   const auto prior = make_residual_model(basis);
   const auto model = prior->adapted({&support, 1});
-  const auto read = model_from("residual", model->state()), unadapted = model_from("residual", prior->state());
+  const auto read = model_from("adapted", model->state()), unadapted = model_from("residual", prior->state());
   EXPECT_EQ(read->score(support.features).mean, model->score(support.features).mean);
   const std::vector<float> scores = unadapted->score(support.features).mean;
   for (std::int64_t r = 0; r < 20; ++r) {
@@ -259,9 +262,9 @@ TEST(Residual, ADoubtedSourceIsNoTargetToLearnFrom) {
   const base::Arrays state =
       make_learner("residual")->train(with_reversed_labels(tasks, {"p1"}), settings, monitor)->state();
   ASSERT_EQ(state.attributes.at("doubted_sources"), "1");
-  const ChoicePrior prior = choice_prior_from(state);
-  ASSERT_FALSE(prior.errors.empty());
-  EXPECT_LT(prior.errors.front(), 0.3f);  // the first regression is the one that keeps nearest to the mean
+  const StackingPrior prior = stacking_prior_from(state, regressions_of_forests);
+  ASSERT_EQ(prior.regimes.size(), 4u);
+  EXPECT_LT(prior.regimes[0].moments[0], 0.3f);  // the first regression is the one that keeps nearest to the mean
 }
 
 // What a doubted source says counts as soon as measurements tell which sign it has: it alone knows the third column.
@@ -328,71 +331,87 @@ TEST(Residual, FollowsGoodSourcesAndLeavesMisleadingOnes) {
   EXPECT_GT(rank_correlation(prior->adapted({&support, 1})->score(judged.features).mean, judged.log_seconds), 0.9);
 }
 
-// One regression that is better than the others by so much, of the grid of models on networks.
-ChoicePrior prior_for(std::size_t regression, float by) {
-  ChoicePrior out{{8, 64}, std::vector<float>(2 * 104, by)};
-  out.errors[regression] = out.errors[104 + regression] = 0;
+// What one regression leaves over, on the diagonal of the moments of a model of networks.
+template <class Number>
+double own_moment(const std::vector<Number>& moments, std::int64_t regression, std::int64_t first = 0) {
+  std::int64_t at = first;
+  for (std::int64_t a = 0; a < regression; ++a) at += regressions_of_networks - a;
+  return double(moments[std::size_t(at)]);
+}
+
+// Regressions whose errors are all the same large one but for one's, that leaves over less.
+StackingPrior prior_for(std::int64_t regression, float left) {
+  StackingPrior out{{8, 64}, {{1, {}}}, regressions_of_networks};
+  for (int rows = 0; rows < 2; ++rows) {
+    for (std::int64_t a = 0; a < out.regressions; ++a) {
+      for (std::int64_t b = a; b < out.regressions; ++b)
+        out.regimes[0].moments.push_back(a != regression && b != regression ? 2.0f : a == b ? left : 0.0f);
+    }
+  }
   return out;
 }
 
 // With few rows what the sources taught decides which regressions speak, with many the rows do.
-TEST(Residual, FirstBelievesTheRegressionsThatWereGoodOnItsSources) {
+TEST(Residual, FirstTrustsTheRegressionsThatWereGoodOnItsSources) {
   const auto against = [](std::span<const float> row) {
     return double(row[0] + row[1]) + 0.5 * double(row[1]) * double(row[1]);
   };
-  const auto prior = make_residual_model(columns_as_sources(2), prior_for(1, 1));
-  const Examples few = examples(8, 2, 9, against), support = examples(120, 2, 11, against),
+  const auto prior = make_residual_model(columns_as_sources(2), prior_for(1, 1e-4f));
+  const Examples few = examples(8, 2, 9, against), support = examples(200, 2, 11, against),
                  judged = examples(200, 2, 12, against);
-  const base::Arrays state = prior->adapted({&few, 1})->state();
-  const std::vector<float>& fitted = state.arrays.at("fit/kernels").values;
-  EXPECT_EQ(std::vector<float>(fitted.begin(), fitted.begin() + 6), (std::vector<float>{0, 1, 1, 0, 2, 1}));
-  EXPECT_EQ(fitted.size(), 7u);  // sources alone, not from their mean, much noise
-  EXPECT_GT(rank_correlation(prior->adapted({&support, 1})->score(judged.features).mean, judged.log_seconds), 0.95);
+  const base::Arrays fit = regressions_of(*prior->fitted({&few, 1}));
+  const std::vector<float>& fitted = fit.arrays.at("fit/regressions").values;
+  // Sources alone, not from their mean, much noise.
+  EXPECT_EQ(std::vector<float>(fitted.begin(), fitted.begin() + 6), (std::vector<float>{0, 0.5f, 1, 1, 0, 2}));
+  EXPECT_GT(fitted[6], 0.85f);
+  const auto quality = [&](const Examples& measured) {
+    return rank_correlation(prior->adapted({&measured, 1})->score(judged.features).mean, judged.log_seconds);
+  };
+  EXPECT_GT(quality(support), 0.9);
+  EXPECT_LT(quality(few), quality(support));
 
   const auto back = model_from("residual", prior->state());
   EXPECT_EQ(back->adapted({&few, 1})->score(judged.features).mean,
             prior->adapted({&few, 1})->score(judged.features).mean);
   base::Arrays bad = prior->state();
-  bad.arrays.at("choices/errors").values.pop_back();
+  bad.arrays.at("stacking/moments").values.pop_back();
   EXPECT_THROW(model_from("residual", bad), base::UserError);
   bad = prior->state();
-  put_integers(bad, "choices/rows", {64, 8});
+  put_integers(bad, "stacking/rows", {64, 8});
+  EXPECT_THROW(model_from("residual", bad), base::UserError);
+  bad = prior->state();
+  bad.arrays.at("stacking/probabilities").values[0] = 0;
   EXPECT_THROW(model_from("residual", bad), base::UserError);
 }
 
-// Between two numbers of rows by the logarithm, and no more beyond them: 1 after 8 rows, 0 after 64.
-TEST(Residual, KnowsRegressionsByHowManyRowsThereAre) {
-  ChoicePrior of_few = prior_for(1, 0);
-  std::fill(of_few.errors.begin(), of_few.errors.begin() + 104, 1.0f);
-  of_few.errors[1] = 0;
-  const auto prior = make_residual_model(columns_as_sources(2), of_few);
-  const auto regressions = [&](std::int64_t rows) {
-    const Examples support =
-        examples(rows, 2, 9, [](std::span<const float> row) { return std::sin(double(row[0] * row[1])); });
-    return prior->adapted({&support, 1})->state().arrays.at("fit/kernels").values.size() / 7;
-  };
-  EXPECT_EQ(regressions(5), 1u);
-  EXPECT_EQ(regressions(8), 1u);
-  EXPECT_GT(regressions(63), 1u);
-}
-
+// The moments of one regression are those of what it leaves over; sources that take programs for others leave over more.
 TEST(Residual, SaysWhatItsRegressionsLeaveOver) {
   const auto like_first = [](std::span<const float> row) { return -double(row[0]); };
-  Examples still = examples(30, 2, 3, [](auto) { return 0.5; });
-  const Trial trials[] = {{examples(12, 2, 1, like_first), examples(40, 2, 2, like_first)},
-                          {examples(12, 2, 1, like_first), still}};
-  const std::vector<std::vector<double>> left = left_over(columns_as_sources(2), trials);
+  const Examples pool = examples(52, 2, 1, like_first);
+  StackingTrial honest{12, std::vector<std::int64_t>(52)};
+  std::iota(honest.view.begin(), honest.view.end(), 0);
+  StackingTrial misled = honest;
+  std::reverse(misled.view.begin(), misled.view.end());
+  const StackingTrial trials[] = {honest, misled};
+  const StackingMoments of_two(columns_as_sources(2));
+  const std::vector<std::vector<double>> left = of_two.of(pool, trials);
   ASSERT_EQ(left.size(), 2u);
-  ASSERT_EQ(left[0].size(), 104u);  // (sources alone + 3 mixtures x 4 kernels) x 4 noises x 2 means
-  EXPECT_LT(left[0][7], 0.01);      // sources alone, the least noise, not from their mean
-  EXPECT_GT(left[0][1], 3 * left[0][7]);
-  EXPECT_EQ(left[1], std::vector<double>(104, 1.0));
+  ASSERT_EQ(stacking_regressions(columns_as_sources(2)), regressions_of_networks);
+  ASSERT_EQ(std::int64_t(left[0].size()), triangle(regressions_of_networks));
+  // The diagonal: of sources alone with the least noise, from nothing; then with the most noise.
+  EXPECT_LT(own_moment(left[0], 7), 0.01);
+  EXPECT_GT(own_moment(left[0], 1), 3 * own_moment(left[0], 7));
+  EXPECT_GT(own_moment(left[1], 7), 0.5);
+  // Features alone, linear, do not care.
+  EXPECT_LT(own_moment(left[1], 31), 0.2);
+  EXPECT_NEAR(own_moment(left[1], 31), own_moment(left[0], 31), 1e-6);
+  const std::vector<double> still = of_two.of(examples(52, 2, 3, [](auto) { return 0.5; }), {&honest, 1})[0];
+  EXPECT_EQ(still, std::vector<double>(still.size(), 0.0));
 
   // The first source alone does not know the second one's order.
-  const auto like_second = [](std::span<const float> row) { return -double(row[1]); };
-  const Trial other[] = {{examples(12, 2, 1, like_second), examples(40, 2, 2, like_second)}};
-  EXPECT_GT(left_over(without(columns_as_sources(2), 1), other)[0][7], 0.5);
-  EXPECT_LT(left_over(without(columns_as_sources(2), 0), other)[0][7], 0.01);
+  const Examples other = examples(52, 2, 1, [](std::span<const float> row) { return -double(row[1]); });
+  EXPECT_GT(own_moment(StackingMoments(without(columns_as_sources(2), 1)).of(other, {&honest, 1})[0], 7), 0.5);
+  EXPECT_LT(own_moment(StackingMoments(without(columns_as_sources(2), 0)).of(other, {&honest, 1})[0], 7), 0.01);
 }
 
 // Sources that are forests of depth one: of each feature whether it is above zero.
@@ -414,7 +433,7 @@ SourceBasis stumps_as_sources() {
   return basis;
 }
 
-// The adapted trees hold what the regressions say, and a file brings them back.
+// The adapted trees and sums of kernels hold what the regressions say, and a file brings them back.
 TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
   SourceBasis basis = stumps_as_sources();
   basis.target_columns = {0};
@@ -422,50 +441,57 @@ TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
   DecisionForest all = basis.forests[0];
   append(all, basis.forests[1]);
   const auto prior = make_residual_model(basis);
-  const Examples support = examples(12, 2, 31, [](std::span<const float> row) { return double(row[1] - row[0]); }),
+  const auto seconds = [](std::span<const float> row) {
+    return double(row[1] > 0.5f) - 2 * double(row[0] > 0) - 0.2 * double(row[1]);
+  };
+  const Examples support = examples(12, 2, 31, seconds),
                  query = examples(30, 2, 32, [](auto) { return 0.0; });
   const auto model = prior->adapted({&support, 1});
-  const base::Arrays state = model->state();
-  const std::vector<float>&choices = state.arrays.at("fit/kernels").values,
-        &alphas = state.arrays.at("fit/alpha").values, &sources = state.arrays.at("fit/sources").values,
-        &scale = state.arrays.at("fit/source_scale").values, &shares = state.arrays.at("fit/shares").values;
+  const base::Arrays state = model->state(), fit = regressions_of(*prior->fitted({&support, 1}));
+  const std::vector<float>&choices = fit.arrays.at("fit/regressions").values, &alphas = fit.arrays.at("fit/alpha").values,
+        &sources = fit.arrays.at("fit/sources").values, &scale = fit.arrays.at("fit/source_scale").values,
+        &shares = fit.arrays.at("fit/shares").values;
+  const Normalisation own{fit.arrays.at("fit/mean").values, fit.arrays.at("fit/scale").values};
   EXPECT_NEAR(shares[0] + shares[1], 1, 1e-6);
   EXPECT_GT(shares[0], shares[1] + 0.1f);
   const base::Matrix shared = LeafTable(all, query.features.rows).shared(LeafTable(all, support.features.rows)),
-                     predicted = basis.predict(query.features);
+                     predicted = basis.predict(query.features), x = own.apply(support.features).rows,
+                     q = own.apply(query.features).rows;
   const std::vector<float> scores = model->score(query.features).mean;
-  for (std::int64_t q = 0; q < 30; ++q) {
+  std::vector<int> kinds(2, 0);
+  for (std::int64_t row = 0; row < 30; ++row) {
     double expected = 0;
-    for (std::size_t c = 0; 7 * c < choices.size(); ++c) {
-      const float* const choice = choices.data() + 7 * c;
-      EXPECT_EQ(choice[0], 1);
-      const double trust = double(choice[2]);
-      double score = double(choice[3]) * double(shares[0] * predicted.at(q, 0) + shares[1] * predicted.at(q, 1));
+    for (std::size_t c = 0; 8 * c < choices.size(); ++c) {
+      const float* const choice = choices.data() + 8 * c;
+      const double share = double(choice[1]), width = double(choice[2]), trust = double(choice[3]);
+      ++kinds[choice[0] != 0];
+      double score = double(choice[4]) * double(shares[0] * predicted.at(row, 0) + shares[1] * predicted.at(row, 1));
       for (std::size_t i = 0; i < 12; ++i) {
-        double agreement = 0;
-        for (std::size_t s = 0; s < 2; ++s)
-          agreement += double(predicted.at(q, std::int64_t(s)) * scale[s] * sources[2 * i + s]) / 2;
-        score += double(alphas[12 * c + i]) * ((1 - trust) * double(shared.at(q, std::int64_t(i))) + trust * agreement);
+        double agreement = 0, dot = 0, distance = 0;
+        for (std::int64_t s = 0; s < 2; ++s) {
+          agreement += double(predicted.at(row, s) * scale[std::size_t(s)] * sources[2 * i + std::size_t(s)]) / 2;
+          dot += double(q.at(row, s) * x.at(std::int64_t(i), s)) / 2;
+          distance += std::pow(double(q.at(row, s) - x.at(std::int64_t(i), s)), 2) / 2;
+        }
+        const double features = (1 - share) * dot + share * std::exp(-distance / (2 * width * width));
+        const double alike = choice[0] != 0 ? double(shared.at(row, std::int64_t(i))) : features;
+        score += double(alphas[12 * c + i]) * ((1 - trust) * alike + trust * agreement);
       }
-      expected += double(choice[5]) * score;
+      expected += double(choice[6]) * score;
     }
-    EXPECT_NEAR(double(scores[std::size_t(q)]), expected, 1e-3) << q;
+    EXPECT_NEAR(double(scores[std::size_t(row)]), expected, 1e-3) << row;
   }
-  const auto back = model_from("residual", state);
+  EXPECT_GT(kinds[0], 0);  // of features, and of leaves
+  EXPECT_GT(kinds[1], 0);
+  const auto back = model_from("adapted", state);
   EXPECT_EQ(back->score(query.features).mean, scores);
   const Scores believed = model->score_with_spread(query.features);
   EXPECT_EQ(believed.mean, scores);
   EXPECT_EQ(back->score_with_spread(query.features).spread, believed.spread);
   EXPECT_GT(believed.spread[0], 0);
-  base::Arrays bad = state;
-  bad.arrays.at("fit/kernels").values[4] = -1;  // noise
-  EXPECT_THROW(model_from("residual", bad), base::UserError);
-  base::Arrays old = state;
-  old.arrays["fit/choices"] = old.arrays.at("fit/kernels");
+  base::Arrays old = prior->state();
+  put_values(old, "fit/alpha", {1});
   EXPECT_THROW(model_from("residual", old), base::UserError);
-  bad = state;
-  bad.arrays.at("fit/alpha").values.pop_back();
-  EXPECT_THROW(model_from("residual", bad), base::UserError);
 }
 
 // Sources that mislead are left for scratch; good ones are kept, however few rows there are.
@@ -483,7 +509,7 @@ TEST(Chosen, IsAGuardAgainstNegativeTransfer) {
   EXPECT_LT(rank_correlation(prior->score(judged.features).mean, judged.log_seconds), -0.9);
   const auto adapted = prior->adapted({&support, 1});
   EXPECT_GT(rank_correlation(adapted->score(judged.features).mean, judged.log_seconds), 0.9);
-  const auto back = model_from("chosen", adapted->state());
+  const auto back = model_from("adapted", adapted->state());
   EXPECT_EQ(back->score(judged.features).mean, adapted->score(judged.features).mean);
   for (const std::int64_t rows : {2, 5, 24}) {
     const Examples few = examples(rows, 2, 23, alike);
@@ -545,28 +571,29 @@ TEST(Ridge, SpreadIsThePosteriorOfTheWeights) {
 }
 
 // The kernel's own numbers are chosen by the model: they are read from its state, and the variance is computed anew.
-TEST(Scratch, IsAMixtureOfRegressionsByTheirLeaveOneOutErrors) {
+TEST(Scratch, IsAMixtureOfRegressionsByStackingTheirLeaveOneOutErrors) {
   constexpr int rows = 6;
   const Examples support =
       examples(rows, 2, 7, [](std::span<const float> row) { return double(row[0]) - std::sin(2 * double(row[1])); });
   const Examples query = examples(4, 2, 8, [](auto) { return 0.0; });
   const auto model = make_scratch_model(2)->adapted({&support, 1});
-  const base::Arrays state = model->state();
-  const std::vector<float>& choices = state.arrays.at("fit/kernels").values;
-  const Normalisation normalisation{state.arrays.at("fit/mean").values, state.arrays.at("fit/scale").values};
+  const base::Arrays fit = regressions_of(*make_scratch_model(2)->fitted({&support, 1}));
+  const std::vector<float>& choices = fit.arrays.at("fit/regressions").values;
+  const Normalisation normalisation{fit.arrays.at("fit/mean").values, fit.arrays.at("fit/scale").values};
   const base::Matrix x = normalisation.apply(support.features).rows, q = normalisation.apply(query.features).rows;
   std::vector<double> y;
   for (const double value : support.log_seconds) y.push_back(-value);
   const double mean = std::accumulate(y.begin(), y.end(), 0.0) / rows;
   for (double& value : y) value -= mean;
 
-  ASSERT_EQ(choices.size() % 7, 0u);
-  ASSERT_GE(choices.size(), 14u);  // six rows cannot decide between all
-  double weights = 0;
-  std::vector<double> errors, means(4, 0.0), squares(4, 0.0);
-  for (std::size_t c = 0; c < choices.size(); c += 7) {
-    const double share = double(choices[c]), width = double(choices[c + 1]), noise = double(choices[c + 4]),
-                 weight = double(choices[c + 5]);
+  ASSERT_EQ(choices.size() % 8, 0u);
+  ASSERT_GE(choices.size(), 16u);  // six rows cannot decide between all
+  double sum_of_weights = 0;
+  std::vector<double> weights, means(4, 0.0), squares(4, 0.0);
+  std::vector<std::vector<double>> left;  // by regression, leave one out
+  for (std::size_t c = 0; c < choices.size(); c += 8) {
+    const double share = double(choices[c + 1]), width = double(choices[c + 2]), noise = double(choices[c + 5]),
+                 weight = double(choices[c + 6]);
     const auto k = [&](std::span<const float> a, std::span<const float> b) {
       double dot = 0, distance = 0;
       for (std::size_t f = 0; f < 2; ++f) {
@@ -601,18 +628,16 @@ TEST(Scratch, IsAMixtureOfRegressionsByTheirLeaveOneOutErrors) {
       for (int p = 0; p < rows; ++p) right[std::size_t(p)] /= m[p][p];
       return right;
     };
-    double error = 0;
+    left.emplace_back();
     for (int out = 0; out < rows; ++out) {
       const std::vector<double> others = solve(y, out);
       double guess = 0;
       for (int i = 0; i < rows; ++i)
         if (i != out) guess += (k(x.row(out), x.row(i)) + 30 * within) * others[std::size_t(i)];
-      error += (guess - y[std::size_t(out)]) * (guess - y[std::size_t(out)]) / rows;
+      left.back().push_back(guess - y[std::size_t(out)]);
     }
-    errors.push_back(error);
-    EXPECT_NEAR(weight / double(choices[5]), std::pow(error / errors[0], -rows / 4.0),
-                0.02 * weight / double(choices[5]));
-    weights += weight;
+    weights.push_back(weight);
+    sum_of_weights += weight;
 
     const std::vector<double> alpha = solve(y, -1);
     double amplitude = 0;
@@ -627,7 +652,17 @@ TEST(Scratch, IsAMixtureOfRegressionsByTheirLeaveOneOutErrors) {
       squares[std::size_t(r)] += weight * (amplitude * variance + score * score);
     }
   }
-  EXPECT_NEAR(weights, 1, 1e-5);
+  EXPECT_NEAR(sum_of_weights, 1, 1e-5);
+  // The least of sum (w . left)^2 + 4 / 6 sum w^2 left^2: whatever is weighed in at all has the same slope.
+  const auto slope = [&](std::size_t a) {
+    double out = 0;
+    for (std::size_t b = 0; b < left.size(); ++b) {
+      const double moment = std::inner_product(left[a].begin(), left[a].end(), left[b].begin(), 0.0);
+      out += weights[b] * moment * (a == b ? 1 + 4.0 / rows : 1);
+    }
+    return out;
+  };
+  for (std::size_t a = 1; a < left.size(); ++a) EXPECT_NEAR(slope(a), slope(0), 0.03 * slope(0)) << a;
   const Scores believed = model->score_with_spread(query.features);
   EXPECT_EQ(believed.mean, model->score(query.features).mean);
   for (std::size_t r = 0; r < 4; ++r) {
@@ -736,6 +771,33 @@ TEST_P(EveryLearner, IsInformedByTrainingOrSupport) {
     EXPECT_EQ(model_from(std::string(each->kind()), each->state())->is_informed(), each->is_informed());
 }
 
+// What a board has taught is not forgotten: the contract of CostModel::adapted.
+TEST_P(EveryLearner, AdaptingTwiceIsAdaptingToBoth) {
+  const auto model = train(settings());
+  const features::Encoded programs = target().front().features;
+  const auto scores = [&](const CostModel& adapted) { return adapted.score(programs).mean; };
+  const std::vector<Examples> all = support();
+  std::vector<Examples> first = {chosen(all[0], {0, 1, 2, 3, 4, 5})}, second(all.begin() + 1, all.end()), both = all;
+  second.push_back(chosen(all[0], {5, 6, 7, 8, 9}));  // one program again, which then was faster
+  second.back().log_seconds[0] -= 1;
+  both[0].log_seconds[5] -= 1;
+  both[0] = chosen(both[0], {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const auto once = model->adapted(first);
+  EXPECT_EQ(scores(*once->adapted(second)), scores(*model->adapted(both)));
+  const auto read = model_from(std::string(once->kind()), once->state());
+  const std::vector<float> of_read = scores(*read->adapted(second)), of_both = scores(*model->adapted(both));
+  for (std::size_t p = 0; p < of_both.size(); ++p) EXPECT_NEAR(of_read[p], of_both[p], 1e-3f) << p;
+  EXPECT_EQ(scores(*once->adapted({})), scores(*once));
+  EXPECT_EQ(scores(*once->prior()), scores(*model));
+  ASSERT_EQ(once->support().size(), 1u);
+  EXPECT_EQ(once->support()[0].log_seconds.size(), 6u);
+
+  // Another platform begins from the prior.
+  std::vector<Examples> elsewhere = second;
+  for (Examples& group : elsewhere) group.platform = "another";
+  EXPECT_EQ(scores(*once->adapted(elsewhere)), scores(*model->adapted(elsewhere)));
+}
+
 TEST_P(EveryLearner, ScoresOneByOneAsTogether) {
   const auto model = train(settings())->adapted(support());
   const Examples group = target().front();
@@ -750,7 +812,8 @@ TEST_P(EveryLearner, ScoresOneByOneAsTogether) {
 TEST_P(EveryLearner, StateRoundTrips) {
   const features::Encoded programs = target().front().features;
   const auto model = train(settings());
-  for (const CostModel* each : {model.get(), model->adapted(support()).release()}) {
+  const auto adapted = model->adapted(support());
+  for (const CostModel* each : {model.get(), adapted.get()}) {
     const auto back = model_from(std::string(each->kind()), each->state());
     EXPECT_EQ(back->kind(), each->kind());
     EXPECT_EQ(back->state(), each->state());
@@ -972,17 +1035,23 @@ TEST(Learners, ResidualLearnsWhichRegressionsToBelieve) {
   settings.steps = 150;
   base::Monitor monitor;
   const auto prior_of = [&](const TaskSet& tasks) {
-    return choice_prior_from(make_learner("residual")->train(tasks, settings, monitor)->state());
+    return stacking_prior_from(make_learner("residual")->train(tasks, settings, monitor)->state(),
+                               regressions_of_networks);
   };
-  const ChoicePrior prior = prior_of(synthetic::make({.platforms = 4, .workloads = 2, .rows = 40}));
+  const StackingPrior prior = prior_of(synthetic::make({.platforms = 4, .workloads = 2, .rows = 40}));
   ASSERT_EQ(prior.rows, (std::vector<std::int64_t>{4, 8, 16, 32, 64}));
-  ASSERT_EQ(prior.errors.size(), 5u * 104);
-  for (std::size_t row = 0; row < 5; ++row) {
-    const auto errors = std::span(prior.errors).subspan(row * 104, 104);
-    EXPECT_EQ(*std::min_element(errors.begin(), errors.end()), 0.0f);
-    EXPECT_GT(errors[103], errors[4]) << row;  // features alone, from nothing; sources alone, from their mean
+  ASSERT_EQ(prior.regimes.size(), 4u);
+  for (std::int64_t row = 0; row < 5; ++row) {
+    const auto moment = [&](std::size_t regime, std::int64_t regression) {
+      return own_moment(prior.regimes[regime].moments, regression, row * triangle(regressions_of_networks));
+    };
+    // Features alone, from nothing; sources alone, from their mean.
+    EXPECT_GT(moment(0, regressions_of_networks - 1), moment(0, 4)) << row;
+    EXPECT_GT(moment(1, 4), moment(0, 4)) << row;  // sources that take a quarter of the programs for others
+    EXPECT_GT(moment(3, 4), moment(1, 4)) << row;  // all of them
   }
-  EXPECT_TRUE(prior_of(synthetic::make({.platforms = 1})).rows.empty());
+  // The only source cannot tell what an honest one is worth.
+  EXPECT_EQ(prior_of(synthetic::make({.platforms = 1, .workloads = 2, .rows = 40})).regimes.size(), 3u);
   EXPECT_TRUE(prior_of(synthetic::make({.platforms = 3, .rows = 7})).rows.empty());  // too few to judge by
 }
 

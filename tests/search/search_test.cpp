@@ -77,7 +77,7 @@ class NearestRow : public meta::CostModel {
     meta::Scores scores{std::vector<float>(std::size_t(features.rows)), std::vector<float>(std::size_t(features.rows))};
     for (std::int64_t r = 0; r < features.rows; ++r) {
       double best = INFINITY;
-      for (const meta::Examples& group : support) {
+      for (const meta::Examples& group : known) {
         for (std::int64_t s = 0; s < group.size(); ++s) {
           double distance = 0;
           for (std::int64_t c = 0; c < features.columns; ++c)
@@ -91,16 +91,17 @@ class NearestRow : public meta::CostModel {
     }
     return scores;
   }
-  std::unique_ptr<meta::CostModel> adapted(std::span<const meta::Examples> examples) const override {
+  std::unique_ptr<meta::CostModel> fitted(std::span<const meta::Examples> examples) const override {
     auto model = std::make_unique<NearestRow>();
-    model->support.assign(examples.begin(), examples.end());
+    model->known.assign(examples.begin(), examples.end());
     return model;
   }
-  bool is_informed() const override { return !support.empty(); }
+  std::unique_ptr<meta::CostModel> clone() const override { return std::make_unique<NearestRow>(*this); }
+  bool is_informed() const override { return !known.empty(); }
   bool takes(const features::Encoding&) const override { return true; }
   std::string_view kind() const override { return "nearest_row"; }
   base::Arrays state() const override { return {}; }
-  std::vector<meta::Examples> support;
+  std::vector<meta::Examples> known;
 };
 
 // Knows the platform.
@@ -112,9 +113,10 @@ class Oracle : public meta::CostModel {
     for (std::int64_t r = 0; r < features.rows; ++r) scores.mean.push_back(-log_seconds_of(features.row(r)));
     return scores;
   }
-  std::unique_ptr<meta::CostModel> adapted(std::span<const meta::Examples>) const override {
-    return std::make_unique<Oracle>();
+  std::unique_ptr<meta::CostModel> fitted(std::span<const meta::Examples>) const override {
+    return clone();
   }
+  std::unique_ptr<meta::CostModel> clone() const override { return std::make_unique<Oracle>(*this); }
   bool is_informed() const override { return true; }
   bool takes(const features::Encoding&) const override { return true; }
   std::string_view kind() const override { return "oracle"; }
@@ -372,7 +374,7 @@ TEST(Explorers, EvolutionKeepsAShareOfEveryBatchForEachSketch) {
     meta::Examples examples;
     examples.features = scorer.encoded(of[sketch]);
     examples.log_seconds.assign(of[sketch].size(), sketch == 0 ? -9 : 0);
-    model.support.push_back(std::move(examples));
+    model.known.push_back(std::move(examples));
   }
   scorer.use(&model);
   const auto explorer = make_explorer("evolution", convolution, 3);
