@@ -15,6 +15,7 @@
 #include "codegen/program/forms.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/space.h"
+#include "tests/tasks/support.h"
 
 namespace graft::tasks {
 namespace {
