@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
+
 namespace graft::codegen {
 
 namespace {
