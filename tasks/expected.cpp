@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "base/error.h"
-#include "base/parallel.h"
 
 namespace graft::tasks {
 namespace {
@@ -93,9 +92,9 @@ void require_memory(const codegen::Workload& workload, Place place, const Measur
 }
 
 codegen::Reference expected_results(const codegen::Workload& workload, const codegen::Computation& computation,
-                                    std::uint64_t seed, base::Monitor& monitor) {
+                                    std::uint64_t seed, int threads, base::Monitor& monitor) {
   codegen::ReferenceSettings settings;
-  settings.threads = base::hardware_threads();
+  settings.threads = threads;
   codegen::Reference reference = codegen::reference(computation, seed, settings, monitor);
   if (reference.computed < reference.elements)
     monitor.note(fmt::format(

@@ -29,9 +29,9 @@ MemoryNeed memory_need(const codegen::Computation& computation, Place place);
 void require_memory(const codegen::Workload& workload, Place place, const MeasureSettings& settings,
                     std::int64_t available = base::available_memory());
 
-// The inputs of settings.input_seed and what is to come out, on all threads; of a large computation a sample
+// The inputs of settings.input_seed and what is to come out, on `threads` threads; of a large computation a sample
 // (codegen::ReferenceSettings), which the monitor is told once. Throws base::Stopped when the monitor asks for it.
 codegen::Reference expected_results(const codegen::Workload& workload, const codegen::Computation& computation,
-                                    std::uint64_t seed, base::Monitor& monitor);
+                                    std::uint64_t seed, int threads, base::Monitor& monitor);
 
 }  // namespace graft::tasks

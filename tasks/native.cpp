@@ -247,7 +247,8 @@ class HostRunner::State {
     // Other layouts of a workload need it again, which need not be said again.
     base::QuietMonitor quiet(monitor);
     base::Monitor& told = last_told_ == workload.text ? static_cast<base::Monitor&>(quiet) : monitor;
-    codegen::Reference made = expected_results(workload, codegen::computation(workload), settings_.input_seed, told);
+    codegen::Reference made = expected_results(workload, codegen::computation(workload), settings_.input_seed,
+                                               settings_.threads, told);
     last_told_ = workload.text;
     return made;
   }

@@ -26,12 +26,13 @@ struct Expected {
 // Candidates of one workload come in a row: what it computes is evaluated once.
 class LatestExpected {
  public:
-  explicit LatestExpected(std::uint64_t seed) : seed_(seed) {}
+  explicit LatestExpected(std::uint64_t seed, int threads = 1) : seed_(seed), threads_(threads) {}
   // Valid until the next call. UserError where there is no room for it; base::Stopped when the monitor asks for it.
   const Expected& of(const codegen::Workload& workload, base::Monitor& monitor);
 
  private:
   std::uint64_t seed_;
+  int threads_;
   std::string text_;  // of the workload that expected_ is of
   Expected expected_;
 };

@@ -46,7 +46,8 @@ TEST(Cursor, says_line_and_column_of_what_it_found) {
   EXPECT_EQ(refusal([&] { cursor.fail("no"); }), "gemm.sketch:2:6: no");
   cursor.accept("seven");
   EXPECT_EQ(refusal([&] { cursor.expect(")"); }), "gemm.sketch:2:11: expected ')', got the end of the text");
-  Cursor long_name("a " + std::string(256, 'n') + " " + std::string(4000, 'm'), "text");
+  const std::string long_words = "a " + std::string(256, 'n') + " " + std::string(4000, 'm');
+  Cursor long_name(long_words, "text");
   long_name.identifier();
   EXPECT_EQ(long_name.identifier().size(), 256u);
   EXPECT_EQ(refusal([&] { long_name.identifier(); }), "text:1:260: a name of 4000 characters; at most 256");

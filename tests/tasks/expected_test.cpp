@@ -62,12 +62,12 @@ TEST(ExpectedResults, SaysThatItIsASampleAndStops) {
     std::string said;
   } notes;
   const codegen::Workload large = codegen::parse_workload("matmul(m=1700,n=1700,k=1700)"), small = test::small_matmul();
-  EXPECT_EQ(expected_results(small, codegen::computation(small), 1, notes).computed, 64);
+  EXPECT_EQ(expected_results(small, codegen::computation(small), 1, 2, notes).computed, 64);
   EXPECT_EQ(notes.said, "");
-  EXPECT_LT(expected_results(large, codegen::computation(large), 1, notes).computed, 1700 * 1700);
+  EXPECT_LT(expected_results(large, codegen::computation(large), 1, 2, notes).computed, 1700 * 1700);
   expect_contains(notes.said, "matmul(m=1700,n=1700,k=1700,dtype=f32): too large to check all");
   test::StopAfterSeconds at_once(-1);
-  EXPECT_THROW((void)expected_results(large, codegen::computation(large), 1, at_once), base::Stopped);
+  EXPECT_THROW((void)expected_results(large, codegen::computation(large), 1, 2, at_once), base::Stopped);
 }
 
 }  // namespace

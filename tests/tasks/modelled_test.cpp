@@ -354,10 +354,7 @@ TEST(ModelledPlatforms, VectorsAreThoseOfTheirTargets) {
 
 struct Notes : base::Monitor {
   std::vector<std::string> lines;
-  int stop_after = -1;
-  int asked = 0;
   void note(std::string_view line) override { lines.emplace_back(line); }
-  bool stop_requested() override { return stop_after >= 0 && asked++ >= stop_after; }
 };
 
 // Every program also runs under qemu.
@@ -570,10 +567,13 @@ TEST(ModelledMeasurer, ACandidateThatDoesNotLowerCostsItselfOnly) {
 
 TEST(ModelledMeasurer, StopsWhenAsked) {
   const Platform platform = p450();
-  Notes notes;
-  notes.stop_after = 2;
-  EXPECT_EQ(
-      measure(*make_modelled_measurer(platform, {}), sampled("matmul(m=16,n=16,k=16)", platform, 5), notes).size(), 2u);
+  struct : base::Monitor {
+    bool stop_requested() override { return measured == 2; }
+    int measured = 0;
+  } monitor;
+  make_modelled_measurer(platform, {})->measure(
+      sampled("matmul(m=16,n=16,k=16)", platform, 5), [&](const Measured&) { ++monitor.measured; }, monitor);
+  EXPECT_EQ(monitor.measured, 2);
 }
 
 void expect_refused(const Platform& platform, const std::string& word, ModelledSettings modelled = {}) {
