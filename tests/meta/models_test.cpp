@@ -819,7 +819,6 @@ TEST_P(EveryLearner, StateRoundTrips) {
     EXPECT_EQ(back->state(), each->state());
     const auto a = each->score(programs).mean, b = back->score(programs).mean;
     for (std::size_t r = 0; r < a.size(); ++r) EXPECT_NEAR(a[r], b[r], 1e-5f * std::max(1.0f, std::abs(a[r])));
-    if (each != model.get()) delete each;
   }
 }
 
