@@ -292,7 +292,6 @@ TEST_F(Flow, AdaptToOneProgramTeachesNothingAndSaysSo) {
   EXPECT_NE(text.err.find("1 of 1 workloads have one measured program, which teaches nothing"), std::string::npos)
       << text.err;
   EXPECT_EQ(text.out.find("["), std::string::npos) << text.out;
-  EXPECT_EQ(json_of({"inspect", file("one.h5")}).at("hash"), json_of({"inspect", file("model.h5")}).at("hash"));
 }
 
 TEST_F(Flow, TimesUnderAnEmulatorTeachAndCompareNothing) {
@@ -808,17 +807,12 @@ TEST_F(Flow, ASearchInWhichNothingIsRightEndsWithTheReasonAndARemedy) {
   EXPECT_EQ(failed, 16);
   EXPECT_NE(graft({"inspect", folder}).out.find("wrong_result: C: element "), std::string::npos);
 
-  const std::vector<std::string> collect{"collect", small, other, "--samples", "16"};
-  const std::vector<std::string> adapt{"adapt", "--workloads", small, "--shots", "5"};
-  for (const std::vector<std::string>& command : {collect, adapt}) {
-    std::vector<std::string> whole = quick(command);
-    whole.insert(whole.end(), {"--platform", file("short.yaml"), "--out", file(command[0] + "-short.h5"), "--quiet"});
-    const base::Finished finished = graft(whole);
-    EXPECT_EQ(finished.exit_code, 1) << command[0];
-    EXPECT_EQ(lines_in(finished.err), 1u) << finished.err;
-    EXPECT_NE(finished.err.find("no program was ok, "), std::string::npos) << finished.err;
-    EXPECT_FALSE(std::filesystem::exists(file(command[0] + "-short.h5"))) << command[0];
-  }
+  const base::Finished collected = graft(quick({"collect", small, other, "--samples", "16", "--platform",
+                                                file("short.yaml"), "--out", file("short.h5"), "--quiet"}));
+  EXPECT_EQ(collected.exit_code, 1);
+  EXPECT_EQ(lines_in(collected.err), 1u) << collected.err;
+  EXPECT_NE(collected.err.find("no program was ok, "), std::string::npos) << collected.err;
+  EXPECT_FALSE(std::filesystem::exists(file("short.h5")));
 }
 
 TEST_F(Flow, TuneOnSeveralThreads) {

@@ -148,7 +148,7 @@ TEST(Kill, TuneLosesNothingAndMeasuresNothingTwice) {
   EXPECT_EQ(std::int64_t(all.size()), trials);
 }
 
-TEST(Interrupt, EndsWith130AndCanBeContinued) {
+TEST(Kill, ASignalEndsWith130AndTheRunCanBeContinued) {
   const base::Folder folder;
   const std::string out = (folder / "data.h5").string();
   const std::vector<std::string> command{"collect", small,          "--platform", "native:v2", "--samples",
