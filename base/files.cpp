@@ -56,6 +56,7 @@ std::filesystem::path path_of(int descriptor) {
 struct InputFile::Handles {
   std::filesystem::path path;
   std::int64_t stored_bytes = 0;
+  std::string fault;  // to be thrown
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file{nullptr, ::gzclose_r};
 
   UserError refused(std::string_view why) const { return UserError(path.string(), why); }
@@ -87,18 +88,23 @@ std::int64_t InputFile::stored_bytes() const {
 std::size_t InputFile::read(std::span<char> into) {
   std::size_t used = 0;
   while (used < into.size()) {
+    if (!handles_->fault.empty()) {
+      if (used > 0) break;
+      throw handles_->refused(handles_->fault);
+    }
     const std::size_t asked = std::min<std::size_t>(into.size() - used, 1 << 30);
     const int got = ::gzread(handles_->file.get(), into.data() + used, unsigned(asked));
     int error = Z_OK;
     const char* const message = ::gzerror(handles_->file.get(), &error);
     if (got < 0) {
-      throw handles_->refused(error == Z_ERRNO ? fmt::format("cannot be read: {}", system_message(errno))
-                                               : fmt::format("is not valid gzip: {}", message));
+      handles_->fault = error == Z_ERRNO ? fmt::format("cannot be read: {}", system_message(errno))
+                                         : fmt::format("is not valid gzip: {}", message);
+      continue;
     }
     used += std::size_t(got);
     if (std::size_t(got) < asked) {
-      if (error == Z_BUF_ERROR) throw handles_->refused("is not valid gzip: it ends in the middle");
-      break;
+      if (error != Z_BUF_ERROR) break;
+      handles_->fault = "is not valid gzip: it ends in the middle";
     }
   }
   return used;
@@ -119,7 +125,7 @@ std::string read_file(const std::filesystem::path& path, std::int64_t limit_byte
     const std::size_t asked = content.size() - used, got = file.read({content.data() + used, asked});
     used += got;
     if (used > std::size_t(limit_bytes)) throw too_large;
-    if (got < asked) {
+    if (got == 0) {
       content.resize(used);
       return content;
     }

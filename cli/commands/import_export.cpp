@@ -8,9 +8,11 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
 #include "datasets/formats/format.h"
+#include "datasets/formats/table.h"
 
 namespace graft::cli {
 namespace {
@@ -50,6 +52,24 @@ base::Document document_of(const formats::Counts& counts) {
   return document;
 }
 
+// [{"reason":..,"count":..,"first":..}]
+base::Document document_of(const formats::SkippedByReason& all) {
+  base::Document list = base::Document::list();
+  for (const auto& [reason, skipped] : all) {
+    base::Document entry = base::Document::map();
+    list.push(entry.set("reason", reason).set("count", skipped.count).set("first", skipped.first));
+  }
+  return list;
+}
+
+void print(Output& out, std::string_view title, const formats::SkippedByReason& all) {
+  if (all.empty()) return;
+  Table table({std::string(title), "count", "first"});
+  for (const auto& [reason, skipped] : all) table.row({reason, std::to_string(skipped.count), skipped.first});
+  out.line("");
+  out.table(table);
+}
+
 void print(Output& out, const formats::Counts& counts) {
   Table templates({"template", "rows", "ok", "with program"});
   for (const auto& [name, of] : counts.templates) {
@@ -70,22 +90,55 @@ void print(Output& out, const formats::Counts& counts) {
 }
 
 struct ImportFlags {
-  std::string format, platform, out;
-  std::vector<std::string> files, options;
+  std::string format, platform, out, time;
+  std::vector<std::string> files, options, parameters, workload, ignore;
+  bool higher_is_better = false, strict = false;
 };
+
+// NAME=VALUE; what has no '=' continues the list before it ("ignore=a,b").
+void add_options(const std::vector<std::string>& given, formats::ImportSettings& settings) {
+  std::string last;
+  for (const std::string& option : given) {
+    const std::size_t equals = option.find('=');
+    if (equals == std::string::npos && !last.empty()) {
+      settings.options[last] += "," + option;
+      continue;
+    }
+    if (equals == std::string::npos)
+      throw base::UserError("--options", fmt::format("expected NAME=VALUE, got '{}'", option));
+    last = option.substr(0, equals);
+    if (!settings.options.emplace(last, option.substr(equals + 1)).second) {
+      throw base::UserError("--options", fmt::format("'{}' is given twice", last));
+    }
+  }
+}
+
+// As options of the format, which says whether it has them.
+void add_flags(const ImportFlags& flags, formats::ImportSettings& settings) {
+  const auto add = [&](const std::string& name, const std::string& value) {
+    if (!value.empty() && !settings.options.emplace(name, value).second) {
+      throw base::UserError("--" + name, "is given by --options, too");
+    }
+  };
+  const auto list = [](const std::vector<std::string>& names) {
+    std::vector<std::string> cells;
+    for (const std::string& name : names) cells.push_back(formats::csv_cell(name));
+    return base::join(cells, ",");
+  };
+  add("time", flags.time);
+  add("parameters", list(flags.parameters));
+  add("workload", list(flags.workload));
+  add("ignore", list(flags.ignore));
+  add("higher-is-better", flags.higher_is_better ? "yes" : "");
+}
 
 formats::ImportSettings settings_of(const ImportFlags& flags) {
   formats::ImportSettings settings;
   settings.files.assign(flags.files.begin(), flags.files.end());
   settings.platform = flags.platform;
-  for (const std::string& option : flags.options) {
-    const std::size_t equals = option.find('=');
-    if (equals == std::string::npos)
-      throw base::UserError("--options", fmt::format("expected NAME=VALUE, got '{}'", option));
-    if (!settings.options.emplace(option.substr(0, equals), option.substr(equals + 1)).second) {
-      throw base::UserError("--options", fmt::format("'{}' is given twice", option.substr(0, equals)));
-    }
-  }
+  settings.strict = flags.strict;
+  add_options(flags.options, settings);
+  add_flags(flags, settings);
   return settings;
 }
 
@@ -113,7 +166,7 @@ int import(const ImportFlags& flags, Session& session) {
                             fmt::format("the datasets of two platforms would both be {}; import one at a time", path));
     const formats::Counts& counts = dataset.counts();
     base::Document about = document_of(counts), provenance = context_of(session);
-    about.set("format", flags.format).set("files", files);
+    about.set("format", flags.format).set("files", files).set("skipped", document_of(import.skipped()));
     if (const base::Document& said = dataset.head().provenance; said.is_map()) {
       for (const auto& [key, value] : said.as_map()) about.set(key, value);
     }
@@ -126,7 +179,13 @@ int import(const ImportFlags& flags, Session& session) {
     base::Document entry = document_of(counts);
     datasets.push(entry.set("platform", dataset.head().platform).set("out", path));
   }
-  out.json().set("format", flags.format).set("datasets", std::move(datasets));
+  print(out, "skipped records", import.skipped());
+  print(out, "lines that are no records", import.ignored());
+  out.json()
+      .set("format", flags.format)
+      .set("datasets", std::move(datasets))
+      .set("skipped", document_of(import.skipped()))
+      .set("ignored", document_of(import.ignored()));
   return done;
 }
 
@@ -169,6 +228,7 @@ Command import_command() {
       .help = "make a dataset of measurements that others made",
       .examples = {"graft import autotvm cortex-a72.*.log.gz --platform a72 --out a72.h5",
                    "graft import table nas.csv.gz --platform '*' --options unit=ms --out nas",
+                   "graft import table sum.csv --time 'duration (us)' --ignore sectors --platform gpu --out gpu.h5",
                    "graft import programs nests.jsonl --platform nests --out nests.h5",
                    "graft import table v3.csv --platform native:v3 --out v3.h5"},
       .declare = [](Options& options) -> Action {
@@ -177,6 +237,12 @@ Command import_command() {
         options.text("platform", flags->platform, "its name; the dataset's platform is import:NAME", Options::required);
         options.text("out", flags->out, "dataset to write, or a folder for one of each platform", Options::required);
         options.list("options", flags->options, "NAME=VALUE,... of the format");
+        options.text("time", flags->time, "table: the only column of times, of the platform NAME");
+        options.list("parameters", flags->parameters, "table: columns that say what was measured");
+        options.list("workload", flags->workload, "table: columns that name the workload");
+        options.list("ignore", flags->ignore, "table: columns to leave out");
+        options.flag("higher-is-better", flags->higher_is_better, "table: of the values of --time, more is better");
+        options.flag("strict", flags->strict, "refuse a file with a record that cannot be read; comments are fine");
         options.positionals("FILE", flags->files, "what to read, plain or gzip");
         return [flags](Session& session) { return import(*flags, session); };
       }};

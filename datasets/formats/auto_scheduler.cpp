@@ -607,14 +607,14 @@ constexpr std::size_t longest_reason = 100;
 
 class Log {
  public:
-  explicit Log(Import& import) : dataset_(import.dataset()) {}
+  explicit Log(Import& import) : import_(import), dataset_(import.dataset()) {}
 
   void read(const std::filesystem::path& path) {
-    for (LineReader lines(path); lines.next();) {
-      const Record record = read_record(lines.json());
-      dataset_.count_record();
-      const Key key = read_key(record, lines);
-      lines.located([&] { add(record, key); });
+    for (LineReader lines(path); import_.next_record(lines);) {
+      import_.record(lines, [&] {
+        const Record record = read_record(lines.json());
+        add(record, read_key(record, lines));
+      });
     }
   }
 
@@ -633,14 +633,21 @@ class Log {
     if (!base::trim(record.target).starts_with("llvm")) return Reason{"a GPU's schedule"};
     const auto known = known_of(key, split_extents(record));
     if (!known) return Reason{"an unknown workload"};
-    const auto [computation, is_new] = computations_.try_emplace(known->workload.text);
-    if (is_new) computation->second = codegen::with_padding_stages(codegen::computation(known->workload));
+    auto computation = computations_.find(known->workload.text);
+    if (computation == computations_.end()) {
+      computation =
+          computations_
+              .emplace(known->workload.text, codegen::with_padding_stages(codegen::computation(known->workload)))
+              .first;
+    }
     Result<Replayed> steps = Replay(*known, computation->second).replayed(record.steps);
     if (!steps) return steps.reason();
-    const auto [sketch, is_new_sketch] = sketches_.try_emplace(steps->lines);
-    if (is_new_sketch) {
-      sketch->second = std::make_shared<const codegen::Sketch>(
-          codegen::parse_sketch("sketch ansor\n" + steps->lines, "auto_scheduler"));
+    auto sketch = sketches_.find(steps->lines);
+    if (sketch == sketches_.end()) {
+      sketch = sketches_
+                   .emplace(steps->lines, std::make_shared<const codegen::Sketch>(
+                                              codegen::parse_sketch("sketch ansor\n" + steps->lines, "auto_scheduler")))
+                   .first;
     }
     const codegen::Candidate candidate{known->workload, sketch->second, steps->arguments};
     const auto program = codegen::program(candidate, dataset_.head().target);
@@ -707,6 +714,7 @@ class Log {
     row.program_hash = 0;
   }
 
+  Import& import_;
   ImportedDataset& dataset_;
   std::map<std::string, codegen::Computation> computations_;
   std::map<std::string, std::shared_ptr<const codegen::Sketch>> sketches_;

@@ -13,6 +13,7 @@
 #include "base/document.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "datasets/formats/autotvm_legacy.h"
 #include "datasets/formats/autotvm_tasks.h"
 #include "datasets/formats/autotvm_templates.h"
 #include "datasets/formats/lines.h"
@@ -67,7 +68,9 @@ std::int64_t error_of(Status status) {
 }
 
 struct Record {
-  std::string_view input;  // its text
+  std::string_view input;    // its text; what is equal in it is one task
+  bool is_legacy = false;    // version 0.1: `input` is [target, template, arguments, key, knob, ...]
+  std::string legacy_input;  // what `input` is then
   Knobs knobs;
   std::vector<double> seconds;
   std::int64_t error = 0;
@@ -141,41 +144,93 @@ void read_result(JsonReader& reader, Record& record) {
   while (reader.next_item()) reader.skip();
 }
 
+void read_entity(JsonReader& reader, Record& record) {
+  for (reader.begin_list(); reader.next_item();) {
+    if (record.knobs.size() == most_knobs) reader.fail(fmt::format("more than {} knobs", most_knobs));
+    read_knob(reader, record.knobs);
+  }
+}
+
+// Whether the map of a configuration has its knobs, under this key.
+bool read_config(JsonReader& reader, std::string_view entity, Record& record, std::string* template_key = nullptr) {
+  bool found = false;
+  reader.begin_map();
+  for (std::string_view key; reader.next_key(key);) {
+    if (key == entity) {
+      found = true;
+      read_entity(reader, record);
+    } else if (key == "t" && template_key != nullptr) {
+      *template_key = reader.raw();
+    } else {
+      reader.skip();
+    }
+  }
+  return found;
+}
+
+// Version 0.1: [target, template, arguments, {}, workload, config]. False: without knobs.
+bool read_legacy_input(JsonReader& reader, Record& record) {
+  bool config = false;
+  std::string template_key = "null";
+  record.is_legacy = true;
+  record.legacy_input = "[";
+  reader.begin_list();
+  int part = 0;
+  for (; reader.next_item(); ++part) {
+    if (part < 3) {
+      record.legacy_input += fmt::format("{},", reader.raw());
+    } else if (part == 5) {
+      config = read_config(reader, "e", record, &template_key);
+    } else {
+      reader.skip();
+    }
+  }
+  if (part < 3) reader.fail("'i' must be [target, template, arguments, ...]");
+  record.legacy_input += template_key;
+  for (const Knobs::Knob& knob : record.knobs) record.legacy_input += fmt::format(",\"{}\"", knob.name);
+  record.legacy_input += "]";
+  record.input = record.legacy_input;
+  return config;
+}
+
+void check_version(JsonReader& reader, double expected) {
+  if (!reader.at(JsonReader::Kind::number)) {
+    reader.fail(fmt::format("expected a record of AutoTVM, version 0.1 or 0.2, got version {}", reader.raw()));
+  }
+  const double version = reader.number();
+  if (version != expected) reader.fail(fmt::format("expected a record of version {}, got {}", expected, version));
+}
+
 void read_record(JsonReader reader, Record& record) {
   record.input = record.measurement = {};
+  record.is_legacy = false;
   record.knobs.clear();
   bool config = false, result = false;
   reader.begin_map();
   for (std::string_view key; reader.next_key(key);) {
     if (key == "input") {
       record.input = reader.raw();
+      record.is_legacy = false;
     } else if (key == "config") {
-      reader.begin_map();
-      while (reader.next_key(key)) {
-        if (key != "entity") {
-          reader.skip();
-          continue;
-        }
-        config = true;
-        for (reader.begin_list(); reader.next_item();) {
-          if (record.knobs.size() == most_knobs) reader.fail(fmt::format("more than {} knobs", most_knobs));
-          read_knob(reader, record.knobs);
-        }
-      }
-    } else if (key == "result") {
+      config = read_config(reader, "entity", record);
+    } else if (key == "i") {
+      config = read_legacy_input(reader, record);
+    } else if (key == "result" || key == "r") {
       result = true;
       read_result(reader, record);
     } else if (key == measurement_key) {
       record.measurement = reader.raw();
-    } else if (key == "version") {
-      if (reader.number() != 0.2) reader.fail("expected a record of version 0.2");
+    } else if (key == "version" || key == "v") {
+      check_version(reader, key == "v" ? 0.1 : 0.2);
     } else {
       reader.skip();
     }
   }
   reader.end();
   if (record.input.empty() || !config || !result) {
-    reader.fail("is no record of AutoTVM 0.2: 'input', 'config' with 'entity', or 'result' is missing");
+    reader.fail(
+        "is no record of AutoTVM: 'input', 'config' with 'entity', or 'result' is missing (of version 0.1: 'i' with "
+        "a configuration's 'e', or 'r')");
   }
 }
 
@@ -192,10 +247,9 @@ class AutoTvm {
 
   void file(const std::filesystem::path& path) {
     LineReader lines(path, longest_record);
-    while (lines.next()) {
-      read_record(lines.json(), record_);
-      dataset_.count_record();
-      lines.located([&] {
+    while (import_.next_record(lines)) {
+      import_.record(lines, [&] {
+        read_record(lines.json(), record_);
         if (measured(lines)) add(task(lines), lines);
       });
       if (dataset_.counts().records % 10'000 == 0) {
@@ -205,15 +259,26 @@ class AutoTvm {
   }
 
  private:
+  // As version 0.2 has it.
+  base::Document input(const LineReader& lines) const {
+    const base::Document read = base::parse_json(record_.input, lines.place());
+    if (!record_.is_legacy) return read;
+    std::vector<std::string> knobs;
+    for (const Knobs::Knob& knob : record_.knobs) knobs.push_back(knob.name);
+    const base::Document& key = read.as_list().at(3);
+    return present_input(read, key.is_string() ? key.as_string() : "", knobs);
+  }
+
   // Neighbouring records tend to be of one task.
   const TaskHere& task(const LineReader& lines) {
     if (last_ != nullptr && *last_text_ == record_.input) return *last_;
     constexpr std::size_t most_tasks = 2000;  // that are remembered
+    last_ = nullptr;                          // this record may be skipped
     if (tasks_.size() > most_tasks) tasks_.clear();
     auto known = tasks_.find(std::string(record_.input));
     if (known == tasks_.end()) {
       TaskHere made;
-      made.task = task_of(base::parse_json(record_.input, lines.place()), lines.place());
+      made.task = task_of(input(lines), lines.place());
       made.known = template_named(made.task.name);
       made.workload = dataset_.position_of(made.task.workload);
       known = tasks_.emplace(std::string(record_.input), std::move(made)).first;
@@ -289,9 +354,12 @@ class AutoTvm {
       text += fmt::format(" ${}", no_knob);
       row_.arguments.push_back(0);
     }
-    auto [known, is_new] = columns_.try_emplace(text);
-    if (is_new) {
-      known->second = std::make_shared<const codegen::Sketch>(codegen::parse_sketch(text + "\n", lines.place()));
+    auto known = columns_.find(text);
+    if (known == columns_.end()) {
+      known =
+          columns_
+              .emplace(text, std::make_shared<const codegen::Sketch>(codegen::parse_sketch(text + "\n", lines.place())))
+              .first;
     }
     return known->second;
   }

@@ -1,8 +1,9 @@
-// AutoTVM's logs: JSON lines of version 0.2, as tvm.autotvm writes them.
+// AutoTVM's logs: JSON lines of versions 0.1 and 0.2, as tvm.autotvm writes them.
 //
 //   {"input": [target, template, [["TENSOR", shape, dtype], ...], {}], "config": {"entity": [[knob, kind, value],
 //   ...]},
 //    "result": [[seconds, ...], error, ...], "version": 0.2}
+//   {"i": [target, template, arguments, {}, workload, {"t": key, "e": [knob...]}], "r": [...], "v": 0.1}
 //
 // Operator and shapes become a workload, the template a sketch of ours (templates/) and its knobs the sketch's
 // arguments (tile sizes in elements where the template counts tiles). Where we have no sketch for a template, or it

@@ -29,6 +29,7 @@ constexpr std::pair<std::string_view, Operator> operators[] = {{"depthwise_conv2
 struct Tensor {
   std::vector<std::int64_t> shape;
   std::string dtype;
+  bool is_plain = true;  // nothing is said of it but shape and type
 };
 
 struct Arguments {
@@ -44,8 +45,9 @@ std::int64_t size_of(const base::Document& value) {
 
 Tensor tensor_of(const base::Document& value) {
   const base::Document::List& parts = value.as_list();
-  if (parts.size() != 3) throw UserError(value.place(), "expected [\"TENSOR\", shape, type]");
+  if (parts.size() < 3) throw UserError(value.place(), "expected [\"TENSOR\", shape, type]");
   Tensor tensor;
+  tensor.is_plain = parts.size() == 3;  // an offset within a buffer may follow
   if (parts[1].as_list().size() > most_dimensions) {
     throw UserError(parts[1].place(), fmt::format("a tensor of more than {} dimensions", most_dimensions));
   }
@@ -221,7 +223,7 @@ bool read_batch_matmul(const Arguments& from, Shape& shape) {
 // Empty where we do not know how the arguments are meant.
 std::string expression_of(const Arguments& arguments, Shape& shape) {
   for (const Tensor& tensor : arguments.tensors) {
-    if (tensor.dtype != "float32") return "";
+    if (tensor.dtype != "float32" || !tensor.is_plain) return "";
   }
   for (const base::Document& value : arguments.rest) {
     const bool is_type =

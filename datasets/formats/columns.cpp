@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "datasets/formats/lines.h"
 
 namespace graft::datasets::formats {
 namespace {
@@ -53,6 +53,26 @@ std::string identifier_of(std::string_view name) {
   return result;
 }
 
+// Seconds of a unit's name in any of its spellings; 0 for another word.
+double seconds_of_unit(std::string_view unit) {
+  constexpr std::pair<std::string_view, double> short_names[] = {
+      {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"\xc2\xb5s", 1e-6}, {"\xce\xbcs", 1e-6}, {"ns", 1e-9}};
+  for (const auto& [name, seconds] : short_names) {
+    if (name == unit) return seconds;
+  }
+  // In words, with or without a plural's s; Kernel Tuner spells one so.
+  constexpr std::pair<std::string_view, double> words[] = {
+      {"second", 1},         {"sec", 1},     {"millisecond", 1e-3}, {"milisecond", 1e-3}, {"msec", 1e-3},
+      {"microsecond", 1e-6}, {"usec", 1e-6}, {"nanosecond", 1e-9},  {"nsec", 1e-9}};
+  std::string word;
+  for (const char c : unit) word += char(std::tolower((unsigned char)c));
+  if (word.size() > 3 && word.ends_with('s')) word.pop_back();
+  for (const auto& [name, seconds] : words) {
+    if (name == word) return seconds;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Columns::Columns(std::vector<std::string> names, std::string place)
@@ -70,25 +90,30 @@ int Columns::named(std::string_view name) const {
   return found == names_.end() ? -1 : int(found - names_.begin());
 }
 
+std::string Columns::problem(int column, std::string_view value) const {
+  const std::string& name = names_[std::size_t(column)];
+  if (canonical(value).size() > longest_value) {
+    return fmt::format("column '{}': a value of more than {} characters", name, longest_value);
+  }
+  const std::optional<double> number = number_of(base::trim(value));
+  if (number && !std::isfinite(*number)) {
+    return fmt::format("column '{}': {} is no number of a table", name, base::trim(value));
+  }
+  return "";
+}
+
 void Columns::see(int column, std::string_view value) {
   Seen& seen = seen_[std::size_t(column)];
   const std::string text = canonical(value);
-  if (text.size() > longest_value) {
-    throw base::UserError(
-        fmt::format("column '{}': a value of more than {} characters", names_[std::size_t(column)], longest_value));
-  }
   if (const std::optional<double> number = number_of(text); !number) {
     seen.text = true;
-  } else if (!std::isfinite(*number)) {
-    throw base::UserError(
-        fmt::format("column '{}': {} is no number of a table", names_[std::size_t(column)], base::trim(value)));
   } else {
     seen.fraction = seen.fraction || !is_integer(*number);
     seen.point = seen.point || value.find('.') != std::string_view::npos || !is_integer(*number);
   }
   if (seen.too_many || !seen.values.try_emplace(text, 0).second) return;
   if (++different_ > most_different) {
-    throw base::UserError(fmt::format("more than {} different values in the columns", most_different));
+    throw TooMuch(fmt::format("more than {} different values in the columns", most_different));
   }
   if (seen.values.size() > most_alternatives) {
     different_ -= std::int64_t(seen.values.size());
@@ -126,9 +151,15 @@ std::shared_ptr<const codegen::Sketch> Columns::sketch(std::string_view name, co
 std::int64_t Columns::argument(int column, std::string_view value) const {
   const Seen& seen = seen_[std::size_t(column)];
   const std::string text = canonical(value);
-  if (seen.values.empty()) return std::int64_t(*number_of(text));
+  const std::optional<double> number = number_of(text);
+  if (seen.values.empty() && number && is_integer(*number)) return std::int64_t(*number);
   const auto found = seen.values.find(text);
-  assert(found != seen.values.end());
+  if (found == seen.values.end()) {
+    throw TooMuch(
+        fmt::format("column '{}': '{}' was not there when the file was gone through first; do not write to it "
+                    "while it is read",
+                    names_[std::size_t(column)], text.substr(0, 40)));
+  }
   return found->second;
 }
 
@@ -139,15 +170,14 @@ codegen::Workload table_workload(std::string_view name,
   return {text + ")"};
 }
 
+bool is_unit_of_time(std::string_view word) {
+  return seconds_of_unit(word) > 0;
+}
+
 double seconds_per(std::string_view unit, std::string_view place) {
-  const std::pair<std::string_view, double> known[] = {
-      {"s", 1},       {"ms", 1e-3},           {"us", 1e-6},           {"ns", 1e-9},
-      {"seconds", 1}, {"milliseconds", 1e-3}, {"microseconds", 1e-6}, {"nanoseconds", 1e-9}};
-  std::vector<std::string> names;
-  for (const auto& [name, seconds] : known) {
-    if (name == unit) return seconds;
-    names.emplace_back(name);
-  }
+  if (const double seconds = seconds_of_unit(unit); seconds > 0) return seconds;
+  const std::vector<std::string> names = {"s",       "ms",           "us",           "ns",
+                                          "seconds", "milliseconds", "microseconds", "nanoseconds"};
   throw base::UserError(place, fmt::format("unknown unit '{}'{}", unit, base::did_you_mean(unit, names)));
 }
 

@@ -22,17 +22,20 @@ class Columns {
 
   const std::vector<std::string>& names() const { return names_; }
   int named(std::string_view name) const;  // -1 if there is none
-  // A value of a column, as text: a number or any word. UserError without a place for NaN, infinities, and when all
-  // columns together have more different values than any real table.
+  // Why a value, as text, cannot be one of the column: NaN, infinities, a very long word; "" where it can.
+  std::string problem(int column, std::string_view value) const;
+  // A value without a problem: a number or any word, which may be empty. TooMuch when all columns together have more
+  // different values than any real table.
   void see(int column, std::string_view value);
   // Whether a number of the column is written as one with fractions, if only as 17.0.
   bool has_fraction(int column) const { return seen_[std::size_t(column)].point; }
+  bool has_text(int column) const { return seen_[std::size_t(column)].text; }
 
   // A sketch of the columns `chosen`, in that order: up to 16 numbers in ascending order, texts and numbers with
   // fractions as alternatives; more integers as plain numbers. UserError for a column of more than 16,384 different
   // values that are not all integers.
   std::shared_ptr<const codegen::Sketch> sketch(std::string_view name, const std::vector<int>& chosen);
-  // Behind `sketch`: the argument that stands for a value that was seen.
+  // After `sketch`: the argument that stands for a value that was seen. TooMuch for another one.
   std::int64_t argument(int column, std::string_view value) const;
 
  private:
@@ -51,8 +54,9 @@ class Columns {
 codegen::Workload table_workload(std::string_view name,
                                  const std::vector<std::pair<std::string, std::int64_t>>& sizes = {});
 
-// Seconds of one unit: s, ms, us, ns, or these in words ("milliseconds"). UserError (did you mean) at `place` for
-// another word.
+// Seconds of one unit: s, ms, us, ns, or these in words as programs write them ("Milliseconds", "sec"). UserError (did
+// you mean) at `place` for another word.
 double seconds_per(std::string_view unit, std::string_view place);
+bool is_unit_of_time(std::string_view word);
 
 }  // namespace graft::datasets::formats

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "datasets/formats/auto_scheduler.h"
 #include "datasets/formats/autotvm.h"
 #include "datasets/formats/kernel_tuner.h"
+#include "datasets/formats/ktt.h"
 #include "datasets/formats/metaschedule.h"
 #include "datasets/formats/programs.h"
 #include "datasets/formats/table.h"
@@ -20,6 +22,7 @@ namespace {
 // Beyond any real set of logs, and what keeps memory below a gigabyte.
 constexpr std::int64_t most_rows = 10'000'000, most_workloads = 100'000, most_sketches = 100'000, most_reasons = 10'000;
 constexpr std::size_t longest_name = 128;                              // of a platform
+constexpr std::size_t most_skipped = 32, longest_reason = 100;         // different reasons to skip; characters of one
 constexpr std::size_t longest_workload = 2000;                         // characters
 constexpr std::size_t most_repetitions = 1000, most_arguments = 4096;  // of a row
 
@@ -32,14 +35,40 @@ void count(Counts::ByName& counts, std::string_view name) {
     return;
   }
   if (std::int64_t(counts.size()) == most_reasons) {
-    throw base::UserError(fmt::format("more than {} different reasons, such as '{}'", most_reasons, name));
+    throw TooMuch(fmt::format("more than {} different reasons, such as '{}'", most_reasons, name));
   }
   counts.emplace(name, 1);
 }
 
 void check_count(std::int64_t count, std::int64_t most, std::string_view what) {
-  if (count > most)
-    throw base::UserError(fmt::format("more than {} {} in one dataset; import fewer files", most, what));
+  if (count > most) throw TooMuch(fmt::format("more than {} {} in one dataset; import fewer files", most, what));
+}
+
+// What is wrong with a record, without what differs from record to record: places, numbers, quoted values.
+std::string reason_of(std::string_view complaint, std::string_view file) {
+  if (complaint.starts_with(file)) complaint.remove_prefix(file.size());
+  while (complaint.starts_with(':')) {
+    complaint.remove_prefix(std::min(complaint.find_first_not_of("0123456789", 1), complaint.size()));
+  }
+  if (complaint.starts_with(' ')) complaint.remove_prefix(1);
+  std::string words;
+  while (!complaint.empty()) {
+    const std::size_t quote = std::min(complaint.find('\''), complaint.size());
+    words += complaint.substr(0, quote);
+    const std::size_t end = complaint.find('\'', quote + 1);
+    if (quote < complaint.size()) words += "'...'";
+    complaint.remove_prefix(end == std::string_view::npos ? complaint.size() : end + 1);
+  }
+  words = base::without_numbers(words).substr(0, longest_reason);
+  std::replace_if(
+      words.begin(), words.end(), [](char c) { return (unsigned char)c < ' ' || (unsigned char)c > '~'; }, '?');
+  return words;
+}
+
+void count(SkippedByReason& counts, std::string reason, std::string first) {
+  if (counts.size() == most_skipped && !counts.contains(reason)) reason = "other reasons";
+  Skipped& skipped = counts[reason];
+  if (skipped.count++ == 0) skipped.first = std::move(first);
 }
 
 template <class Entry>
@@ -102,6 +131,7 @@ void ImportedDataset::add(const Dataset::Row& row, std::string_view of, std::str
   check_size(row.arguments.size(), most_arguments, "arguments");
   if (const std::string problem = contradiction(row.measurement); !problem.empty()) throw base::UserError(problem);
   writer_.add(row);
+  ++counts_.records;
   ++counts_.rows;
   count(counts_.statuses, name_of(row.measurement.status));
   const bool is_ok = row.measurement.status == Status::ok;
@@ -118,6 +148,7 @@ void ImportedDataset::add(const Dataset::Row& row, std::string_view of, std::str
 }
 
 void ImportedDataset::drop(std::string_view why) {
+  ++counts_.records;
   count(counts_.dropped, why);
 }
 
@@ -133,16 +164,61 @@ ImportedDataset& Import::dataset(const std::string& platform) {
   return datasets_.try_emplace(name, name, format_).first->second;
 }
 
+std::string_view Import::option(std::string_view name, std::string_view otherwise) const {
+  const auto found = settings_.options.find(name);
+  return found == settings_.options.end() ? otherwise : std::string_view(found->second);
+}
+
+bool Import::next_record(LineReader& lines) {
+  for (;;) {
+    try {
+      if (!lines.next_line()) return false;
+    } catch (const base::UserError& error) {
+      skip(error, lines.file());
+      continue;
+    }
+    if (lines.text().empty()) {
+      ignore("empty line", lines.place());
+    } else if (lines.text().starts_with('#')) {
+      ignore("comment", lines.place());
+    } else {
+      return true;
+    }
+  }
+}
+
+void Import::skip(const base::UserError& why, std::string_view file, bool is_cut) {
+  if (settings_.strict) throw why;
+  if (first_skipped_.empty()) first_skipped_ = why.what();
+  count(skipped_, is_cut ? "cut off at the end of the file" : reason_of(why.what(), file), why.what());
+}
+
+void Import::ignore(const std::string& what, const std::string& place) {
+  count(ignored_, what, place);
+}
+
 const std::vector<Importer>& importers() {
   static const std::vector<Importer> table = {
       {"autotvm", "logs of AutoTVM, JSON lines", {}, import_autotvm},
       {"auto_scheduler", "logs of TVM's auto_scheduler (Ansor), JSON lines", {}, import_auto_scheduler},
       {"metaschedule", "a database of MetaSchedule: its files of workloads and of records", {}, import_metaschedule},
-      {"kernel_tuner", "caches or T4 results of one GPU, and T1 spaces beside them", {}, import_kernel_tuner},
+      {"kernel_tuner",
+       "caches or T4 results of one GPU, and T1 spaces beside them",
+       {{"unit", "of times of which the files name none: s, ms, us or ns; default: ms"}},
+       import_kernel_tuner},
+      {"ktt",
+       "KTT's results of one GPU, JSON",
+       {{"unit", "of the times where the file names none: s, ms, us or ns"}},
+       import_ktt},
       {"table",
        "CSV: columns of a configuration, one column of times per platform; --platform '*' takes all",
        {{"times-from", "first column of times, which all behind are, too; default: the first one with fractions"},
-        {"unit", "of the times: s, ms, us or ns; default: s"}},
+        {"time", "the only column of times; what stands behind it is neither a platform nor a parameter"},
+        {"parameters", "A,B: the columns that say what was measured; default: those in front of the time"},
+        {"workload", "A,B: columns that name the workload"},
+        {"ignore", "A,B: columns to leave out"},
+        {"higher-is-better", "yes: the values are no times, and more is better"},
+        {"unit", "of the times: s, ms, us or ns; default: the one in the column's head, else s"}},
        import_table},
       {"programs", "JSON lines of loop programs; --platform '*' takes every platform in them", {}, import_programs},
   };
@@ -163,9 +239,18 @@ Import imported(const std::string& format, ImportSettings settings, base::Monito
   for (const auto& [option, value] : settings.options) entry_named(importer.options, option, "option");
   Import import(std::move(settings), format, monitor);
   importer.run(import);
+  // Of a platform that only skipped records named.
+  std::erase_if(import.datasets(), [](const auto& each) { return each.second.counts().records == 0; });
   std::int64_t rows = 0;
   for (const auto& [platform, dataset] : import.datasets()) rows += dataset.counts().rows;
+  if (rows == 0 && !import.first_skipped().empty()) throw base::UserError(import.first_skipped());
   if (rows == 0) throw base::UserError(import.settings().files.front().string(), "holds no record of this format");
+  std::int64_t skipped = 0;
+  for (const auto& [reason, of_reason] : import.skipped()) skipped += of_reason.count;
+  if (skipped > 0) {
+    monitor.note(fmt::format("{} records could not be read and were skipped (--strict refuses them); the first: {}",
+                             skipped, import.first_skipped()));
+  }
   return import;
 }
 

@@ -1,7 +1,8 @@
 // Measurements of others in, our own out: one table of importers and one of exporters. An importer reads its files in
 // pieces and hands over rows, which go to disk in chunks; what it cannot use is counted and named, never dropped in
-// silence. Files are hostile: nothing in them is executed, names in them are no paths, sizes are limited, and what is
-// broken is refused with file and line.
+// silence. Files are hostile: nothing in them is executed, names in them are no paths, sizes are limited. A record that
+// is broken is skipped and counted, with file and line of the first of its kind; what concerns the whole file is
+// refused.
 //
 // Nothing is lowered here. Rows name programs as all rows do; where the structure behind a record is not known, its
 // numbers are kept alone (a sketch of columns).
@@ -18,10 +19,11 @@
 
 #include "base/monitor.h"
 #include "datasets/dataset.h"
+#include "datasets/formats/lines.h"
 
 namespace graft::datasets::formats {
 
-// What became of the records, for the user: every record is a row or dropped.
+// What became of the records that could be read, for the user: each is a row or dropped.
 struct Counts {
   using ByName = std::map<std::string, std::int64_t, std::less<>>;
   struct Template {
@@ -41,16 +43,15 @@ class ImportedDataset {
   ImportedDataset(const std::string& platform, std::string_view format);
 
   Dataset& head() { return writer_.head(); }  // the target may be set until the end
-  // Positions for rows. UserError when there are more than any real file has.
+  // Positions for rows. TooMuch when there are more than any real file has.
   int position_of(const codegen::Workload& workload);
   int position_of(const std::shared_ptr<const codegen::Sketch>& sketch);
   // `of`: the template or whatever else the record says it was made by. `without_program`: why the row is numbers only,
   // empty where its sketch has a program. Rows that were not lowered have program hash 0. Reasons are a few words, as
   // few different ones as possible. UserError without a place (LineReader::located) for more times or arguments than
-  // any real record has, and for a measurement that is none (trial.h).
+  // any real record has, and for a measurement that is none (trial.h); TooMuch for more rows than any real file has.
   void add(const Dataset::Row& row, std::string_view of, std::string_view without_program = {});
-  // A record was read / became no row.
-  void count_record() { ++counts_.records; }
+  // A record became no row.
   void drop(std::string_view why);
   const Counts& counts() const { return counts_; }
   void commit(const std::filesystem::path& path) { writer_.commit(path); }
@@ -64,7 +65,15 @@ struct ImportSettings {
   std::vector<std::filesystem::path> files;
   std::string platform;                                     // NAME or `import:NAME`
   std::map<std::string, std::string, std::less<>> options;  // of the format, by name
+  bool strict = false;                                      // a record that cannot be read is an error
 };
+
+// What was passed over, by why.
+struct Skipped {
+  std::int64_t count = 0;
+  std::string first;  // "<file>:<line>", of a record with what was wrong
+};
+using SkippedByReason = std::map<std::string, Skipped, std::less<>>;
 
 // One run of an importer.
 class Import {
@@ -72,6 +81,8 @@ class Import {
   Import(ImportSettings settings, std::string format, base::Monitor& monitor);  // its platform is NAME from here on
 
   const ImportSettings& settings() const { return settings_; }
+  // The option of that name, or `otherwise`.
+  std::string_view option(std::string_view name, std::string_view otherwise = {}) const;
   base::Monitor& monitor() { return monitor_; }
   // The dataset of the platform that was named, or of another one; made at first use.
   ImportedDataset& dataset() { return dataset(settings_.platform); }
@@ -79,11 +90,37 @@ class Import {
   // By the platforms' names (without `import:`).
   std::map<std::string, ImportedDataset>& datasets() { return datasets_; }
 
+  // The reader's next line that may be a record; false at the end. Comments ('#'), empty lines, and lines that cannot
+  // be read (too long, or a packed file that ends in the middle) are counted.
+  bool next_record(LineReader& lines);
+  // Runs `work` on the record of this line. Where it throws a UserError other than TooMuch, the record is skipped: what
+  // `work` did before must not matter.
+  template <class Work>
+  void record(const LineReader& lines, Work work) {
+    try {
+      lines.located(work);
+    } catch (const TooMuch&) {
+      throw;
+    } catch (const base::UserError& error) {
+      skip(error, lines.file(), lines.is_unfinished());
+    }
+  }
+  // A record of that file that is no row, and why ("<file>:<line>: <what is wrong>"); a strict import throws it.
+  // `is_cut`: the file ends in the middle of it.
+  void skip(const base::UserError& why, std::string_view file, bool is_cut = false);
+  // A line that is no record and was not meant to be one.
+  void ignore(const std::string& what, const std::string& place);
+  const SkippedByReason& skipped() const { return skipped_; }
+  const SkippedByReason& ignored() const { return ignored_; }
+  const std::string& first_skipped() const { return first_skipped_; }  // its complaint; "" where none was skipped
+
  private:
   ImportSettings settings_;
   std::string format_;
   base::Monitor& monitor_;
   std::map<std::string, ImportedDataset> datasets_;
+  SkippedByReason skipped_, ignored_;
+  std::string first_skipped_;
 };
 
 struct Option {
@@ -97,8 +134,8 @@ struct Importer {
 };
 const std::vector<Importer>& importers();
 
-// Runs the importer of that name. UserError for an unknown format or option (did you mean), for no record at all, and
-// all of the importer's own.
+// Runs the importer of that name. UserError for an unknown format or option (did you mean), for no record at all (then
+// it is that of the first that was skipped), and all of the importer's own.
 Import imported(const std::string& format, ImportSettings settings, base::Monitor& monitor);
 
 // Takes a piece of the text.

@@ -41,7 +41,8 @@ std::string JsonReader::place() const {
   const std::string_view before = text_.substr(0, std::min(position_, text_.size()));
   const std::int64_t line = first_line_ + std::count(before.begin(), before.end(), '\n');
   const std::size_t begin = before.rfind('\n');
-  const std::size_t column = before.size() - (begin == std::string_view::npos ? 0 : begin + 1) + 1;
+  const std::size_t column =
+      begin == std::string_view::npos ? before.size() + std::size_t(first_column_) : before.size() - begin;
   return fmt::format("{}:{}:{}", file_, line, column);
 }
 
@@ -127,9 +128,18 @@ void JsonReader::begin_map() {
 }
 
 bool JsonReader::next_key(std::string_view& key) {
-  if (!next('}')) return false;
-  skip_space();
+  bool is_twice = false;
   const std::size_t at = position_;
+  if (!next_key(key, is_twice)) return false;
+  if (is_twice) {
+    position_ = text_.find('"', at);
+    fail(fmt::format("key '{}' is there twice", key));
+  }
+  return true;
+}
+
+bool JsonReader::next_key(std::string_view& key, bool& is_twice) {
+  if (!next('}')) return false;
   key = quoted();
   Level& level = levels_[depth_ - 1];
   const std::uint64_t hash = base::hash_bytes(key);
@@ -141,10 +151,7 @@ bool JsonReader::next_key(std::string_view& key) {
     if (level.more_keys.empty()) level.more_keys.insert(level.keys.begin(), level.keys.end());
     is_new = level.more_keys.insert(hash).second;
   }
-  if (!is_new) {
-    position_ = at;
-    fail(fmt::format("key '{}' is there twice", key));
-  }
+  is_twice = !is_new;
   expect(':', "':'");
   return true;
 }
@@ -304,6 +311,48 @@ std::string_view JsonReader::raw() {
   const std::size_t begin = position_;
   skip();
   return text_.substr(begin, position_ - begin);
+}
+
+JsonReader JsonReader::apart() {
+  skip_space();
+  const std::size_t begin = position_;
+  std::size_t end = begin, depth = 0;
+  for (bool is_done = false; !is_done;) {
+    if (end == text_.size()) fail("a value that is never closed");
+    switch (text_[end]) {
+      case '"':
+        for (++end; end < text_.size() && text_[end] != '"'; ++end) end += text_[end] == '\\';
+        if (end >= text_.size()) fail("a string is never closed");
+        is_done = depth == 0;
+        ++end;
+        break;
+      case '[':
+      case '{':
+        if (++depth > most_levels) fail(fmt::format("is nested deeper than {} levels", most_levels));
+        ++end;
+        break;
+      case ']':
+      case '}':
+        if (depth > 0) ++end;
+        is_done = depth <= 1;
+        depth -= depth > 0;
+        break;
+      case ',':
+        is_done = depth == 0;
+        end += depth > 0;
+        break;
+      default:
+        ++end;
+    }
+  }
+  const std::string_view before = text_.substr(counted_, begin - counted_);
+  counted_lines_ += std::count(before.begin(), before.end(), '\n');
+  if (const std::size_t last = before.rfind('\n'); last != std::string_view::npos) last_line_ = counted_ + last + 1;
+  counted_ = begin;
+  JsonReader result(text_.substr(begin, end - begin), file_, first_line_ + counted_lines_);
+  result.first_column_ = std::int64_t(begin - last_line_) + (last_line_ == 0 ? first_column_ : 1);
+  position_ = end;
+  return result;
 }
 
 void JsonReader::end() {

@@ -37,7 +37,9 @@ class JsonReader {
   bool next_item();  // false: the list has ended, and is left
   void begin_map();
   bool next_key(std::string_view& key);  // valid until the next string or key
-  std::string_view string();             // valid until the next string or key
+  // The same for a map in which a key that is there twice spoils one entry only.
+  bool next_key(std::string_view& key, bool& is_twice);
+  std::string_view string();  // valid until the next string or key
   double number();
   std::int64_t integer();
   bool boolean();
@@ -45,6 +47,9 @@ class JsonReader {
   void skip();             // the next value, whatever it is
   std::string_view raw();  // the same, with its text
   void end();              // nothing but white space is left
+  // A reader of the next value alone, where this one passes over it by its brackets and quotes: whatever else is wrong
+  // in the value is found by that reader only. Valid as long as the text.
+  JsonReader apart();
 
   std::string place() const;                               // "<file>:<line>:<column>", counted from the beginning
   [[noreturn]] void fail(std::string_view message) const;  // UserError at the present place
@@ -65,7 +70,9 @@ class JsonReader {
 
   std::string_view text_;
   std::string file_;
-  std::int64_t first_line_;
+  std::int64_t first_line_, first_column_ = 1;  // of the text
+  std::size_t counted_ = 0, last_line_ = 0;     // up to where `apart` counted lines, and where the last of them begins
+  std::int64_t counted_lines_ = 0;
   std::size_t position_ = 0, depth_ = 0;
   std::vector<Level> levels_;  // those below depth_ are in use
   std::string unescaped_;

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "datasets/formats/columns.h"
-#include "datasets/formats/json.h"
-#include "datasets/formats/lines.h"
+#include "datasets/formats/configurations.h"
 
 namespace graft::datasets::formats {
 namespace {
@@ -33,34 +32,31 @@ constexpr Failure failures[] = {
 };
 constexpr std::string_view no_failure = "correct";
 constexpr std::size_t longest_reason = 80;
+constexpr double millisecond = 1e-3;  // the unit where none is named: Kernel Tuner's own
 
-// Of which kernel, on which device, over which parameters. A cache file says it in front of its configurations.
-struct Head {
-  std::string kernel, device, objective;
-  std::vector<std::pair<std::string, std::int64_t>> sizes;
-  std::vector<std::string> parameters;  // in the file's order, or that of the first configuration
-};
-
-// The text of a scalar; strings without quotes.
-std::string scalar_text(JsonReader& reader) {
-  switch (reader.kind()) {
-    case Kind::string:
-      return std::string(reader.string());
-    case Kind::list:
-    case Kind::map:
-      reader.fail("expected a number, a word, true or false");
-    default:
-      return std::string(reader.raw());
-  }
+void fail_with(Configuration& configuration, std::string_view word) {
+  const auto known =
+      std::find_if(std::begin(failures), std::end(failures), [&](const Failure& each) { return each.word == word; });
+  configuration.status = known == std::end(failures) ? Status::crashed : known->status;
+  configuration.reason = word.empty() ? "no reason" : word.substr(0, longest_reason);
 }
 
+// What the whole document says; a cache file does so in front of its entries.
+struct Head : ConfigurationsHead {
+  std::string objective;
+  std::optional<double> unit;  // seconds
+  bool is_cache = false, is_results = false, is_space = false;
+  std::vector<std::string> described;  // parameters, by their values
+  std::vector<std::string> restrictions;
+};
+
 // {"block_size_x": [16, 32], ...}: every value of every parameter.
-template <class Visit>
-void read_values(JsonReader& reader, Visit visit) {
+void read_values(JsonReader& reader, Head& head) {
   reader.begin_map();
   for (std::string_view key; reader.next_key(key);) {
     const std::string name(key);
-    for (reader.begin_list(); reader.next_item();) visit(name, scalar_text(reader));
+    head.described.push_back(name);
+    for (reader.begin_list(); reader.next_item();) head.values.emplace_back(name, scalar_text(reader));
   }
 }
 
@@ -82,62 +78,175 @@ std::vector<std::pair<std::string, std::int64_t>> read_sizes(JsonReader& reader)
   return sizes;
 }
 
-// One configuration with its times, as either kind of file has it.
-struct Configuration {
-  std::vector<std::pair<std::string, std::string>> values;  // parameter, value
-  std::optional<std::string> failure;
-  std::vector<double> milliseconds;  // the repetitions, else the one time
-  const std::string* value_of(std::string_view parameter) const {
-    const auto found =
-        std::find_if(values.begin(), values.end(), [&](const auto& each) { return each.first == parameter; });
-    return found == values.end() ? nullptr : &found->second;
+// "timeunit", "time_unit", "TimeUnit".
+bool names_unit_of_time(std::string_view key) {
+  std::string letters;
+  for (const char c : key) {
+    if (c != '_' && c != ' ' && c != '-') letters += char(std::tolower((unsigned char)c));
   }
-};
-
-double time_of(JsonReader& reader) {
-  const double value = reader.number();
-  if (value <= 0) reader.fail(fmt::format("a time of {}", value));
-  return value;
+  return letters == "timeunit" || letters == "timeunits";
 }
 
-std::vector<double> times_of(JsonReader& reader) {
+// Seconds of the unit that is named; nothing for "" and null. UserError for an unknown one.
+std::optional<double> read_unit(JsonReader& reader) {
+  if (reader.at(Kind::null)) {
+    reader.null();
+    return std::nullopt;
+  }
+  const std::string unit(reader.string());
+  if (unit.empty()) return std::nullopt;
+  return seconds_per(unit, reader.place());
+}
+
+void read_metadata(JsonReader& reader, Head& head) {
+  if (!reader.at(Kind::map)) return reader.skip();
+  reader.begin_map();
+  for (std::string_view key; reader.next_key(key);) {
+    if (names_unit_of_time(key)) {
+      head.unit = read_unit(reader);
+    } else if (key == "device" && reader.at(Kind::string)) {
+      head.device = reader.string();
+    } else {
+      reader.skip();
+    }
+  }
+}
+
+// A T1 space's conditions.
+void read_restrictions(JsonReader& reader, Head& head) {
+  reader.begin_map();
+  for (std::string_view key; reader.next_key(key);) {
+    if (key != "Conditions") {
+      reader.skip();
+      continue;
+    }
+    for (reader.begin_list(); reader.next_item();) {
+      reader.begin_map();
+      for (std::string_view part; reader.next_key(part);) {
+        if (part == "Expression") {
+          head.restrictions.emplace_back(reader.string());
+        } else {
+          reader.skip();
+        }
+      }
+    }
+  }
+}
+
+Head read_head(JsonReader reader) {
+  Head head;
+  reader.begin_map();
+  for (std::string_view key; reader.next_key(key);) {
+    if (key == "kernel_name") {
+      head.kernel = reader.string();
+    } else if (key == "device_name") {
+      head.device = reader.string();
+    } else if (key == "objective" && reader.at(Kind::string)) {
+      head.objective = reader.string();
+    } else if (key == "problem_size") {
+      head.sizes = read_sizes(reader);
+    } else if (key == "tune_params_keys") {
+      for (reader.begin_list(); reader.next_item();) head.parameters.emplace_back(reader.string());
+    } else if (key == "tune_params") {
+      read_values(reader, head);
+    } else if (key == "metadata") {
+      read_metadata(reader, head);
+    } else if (names_unit_of_time(key)) {
+      head.unit = read_unit(reader);
+    } else if (key == "ConfigurationSpace") {
+      head.is_space = true;
+      read_restrictions(reader, head);
+    } else if (key == "Results") {
+      reader.fail("results of KTT; import them as the format ktt");
+    } else if (key == "cache" || key == "results") {
+      (key == "cache" ? head.is_cache : head.is_results) = true;
+      reader.apart();
+    } else {
+      reader.skip();
+    }
+  }
+  reader.end();
+  if (head.parameters.empty()) head.parameters = head.described;
+  return head;
+}
+
+std::vector<double> read_times(JsonReader& reader) {
   std::vector<double> times;
-  for (reader.begin_list(); reader.next_item();) times.push_back(time_of(reader));
+  for (reader.begin_list(); reader.next_item();) times.push_back(time_value(reader));
   return times;
 }
 
 // A cache file's entry: parameters and results side by side. What was tuned for may be no time ("GFLOP/s"): of it only
 // the word of a failure counts.
-Configuration read_cached(JsonReader& reader, const std::vector<std::string>& parameters,
-                          const std::string& objective) {
+Configuration read_cached(JsonReader& reader, const Head& head, double unit) {
   Configuration result;
   std::optional<double> time;
   reader.begin_map();
   for (std::string_view key; reader.next_key(key);) {
-    if (std::find(parameters.begin(), parameters.end(), key) != parameters.end()) {
+    if (std::find(head.parameters.begin(), head.parameters.end(), key) != head.parameters.end()) {
       const std::string name(key);
       result.values.emplace_back(name, scalar_text(reader));
     } else if (key == "times") {
-      result.milliseconds = times_of(reader);
-    } else if ((key == "time" || key == objective) && reader.at(Kind::string)) {
-      result.failure = reader.string();
+      result.seconds = read_times(reader);
+    } else if ((key == "time" || key == head.objective) && reader.at(Kind::string)) {
+      const std::string word(reader.string());
+      if (const std::optional<double> number = number_in(word); !number) {
+        fail_with(result, word);
+      } else if (key == "time") {
+        if (!(*number > 0)) reader.fail(fmt::format("a time of {}", word.substr(0, longest_reason)));
+        time = number;
+      }
     } else if (key == "time") {
-      time = time_of(reader);
+      time = time_value(reader);
     } else {
       reader.skip();
     }
   }
-  if (!result.failure && result.milliseconds.empty()) {
+  if (result.status == Status::ok && result.seconds.empty()) {
     if (!time) reader.fail("a configuration without 'time'");
-    result.milliseconds = {*time};
+    result.seconds = {*time};
   }
+  for (double& each : result.seconds) each *= unit;
   return result;
 }
 
-// An entry of T4's "results".
-Configuration read_result(JsonReader& reader) {
+// One of T4's "measurements", and the unit that it names.
+struct Measured {
+  std::string name;
+  std::optional<double> value, unit;
+};
+
+Measured read_measured(JsonReader& reader) {
+  Measured result;
+  std::string unit, unit_place;
+  reader.begin_map();
+  for (std::string_view key; reader.next_key(key);) {
+    if (key == "name") {
+      result.name = reader.string();
+    } else if (key == "value" && reader.at(Kind::number)) {
+      result.value = reader.number();
+    } else if (key == "value" && reader.at(Kind::string)) {
+      result.value = number_in(reader.string());
+    } else if (key == "unit" && reader.at(Kind::string)) {
+      unit = reader.string();
+      unit_place = reader.place();
+    } else {
+      reader.skip();
+    }
+  }
+  // Other measurements have other units.
+  const bool is_time = result.name == "time" || result.name == "runtime";
+  if (!is_time) result.value.reset();
+  if (is_time && !unit.empty()) result.unit = seconds_per(unit, unit_place);
+  return result;
+}
+
+// An entry of T4's "results". The unit of a time is the nearest one that is named: its own, then the result's, the
+// document's; repetitions have none of their own but in front of that of the measurement `time`.
+Configuration read_result(JsonReader& reader, std::optional<double> document_unit) {
   Configuration result;
-  std::optional<double> time;
+  std::optional<double> unit, times_unit;
+  Measured time;
   reader.begin_map();
   for (std::string_view key; reader.next_key(key);) {
     if (key == "configuration") {
@@ -147,235 +256,76 @@ Configuration read_result(JsonReader& reader) {
         result.values.emplace_back(name, scalar_text(reader));
       }
     } else if (key == "invalidity") {
-      if (const std::string_view word = reader.string(); word != no_failure) result.failure = word;
+      if (const std::string_view word = reader.string(); word != no_failure) fail_with(result, word);
     } else if (key == "times") {
       reader.begin_map();
       for (std::string_view part; reader.next_key(part);) {
         if (part == "runtimes") {
-          result.milliseconds = times_of(reader);
+          result.seconds = read_times(reader);
+        } else if (part == "unit" || names_unit_of_time(part)) {
+          times_unit = read_unit(reader);
         } else {
           reader.skip();
         }
       }
     } else if (key == "measurements") {
       for (reader.begin_list(); reader.next_item();) {
-        std::string name, unit;
-        std::optional<double> value;
-        reader.begin_map();
-        for (std::string_view part; reader.next_key(part);) {
-          if (part == "name") {
-            name = reader.string();
-          } else if (part == "value" && reader.at(Kind::number)) {
-            value = reader.number();
-          } else if (part == "unit" && reader.at(Kind::string)) {
-            unit = reader.string();
-          } else {
-            reader.skip();
-          }
-        }
-        if ((name == "time" || name == "runtime") && value) {
-          time = *value * (unit.empty() ? 1 : 1e3 * seconds_per(unit, reader.place()));
-        }
+        if (const Measured measured = read_measured(reader); measured.value) time = measured;
       }
+    } else if (names_unit_of_time(key)) {
+      unit = read_unit(reader);
     } else {
       reader.skip();
     }
   }
-  if (result.values.empty()) reader.fail("a result without 'configuration'");
-  if (!result.failure && result.milliseconds.empty()) {
-    if (!time) reader.fail("a result without runtimes and without a measurement 'time'");
-    if (*time <= 0) reader.fail(fmt::format("a time of {}", *time));
-    result.milliseconds = {*time};
+  if (!unit) unit = document_unit;
+  if (result.status == Status::ok && result.seconds.empty()) {
+    if (!time.value) reader.fail("a result without runtimes and without a measurement 'time'");
+    if (!(*time.value > 0)) reader.fail(fmt::format("a time of {}", *time.value));
+    result.seconds = {*time.value};
+    times_unit = time.unit;
   }
+  if (!times_unit) times_unit = unit ? unit : time.unit;
+  for (double& each : result.seconds) each *= times_unit.value_or(millisecond);
   return result;
 }
 
-Measurement measurement_of(const Configuration& configuration) {
-  Measurement measurement;
-  measurement.clock = "imported";
-  for (const double each : configuration.milliseconds) measurement.seconds.push_back(1e-3 * each);
-  if (!configuration.failure) return measurement;
-  const auto known = std::find_if(std::begin(failures), std::end(failures),
-                                  [&](const Failure& each) { return each.word == *configuration.failure; });
-  measurement.status = known == std::end(failures) ? Status::crashed : known->status;
-  measurement.reason = configuration.failure->substr(0, longest_reason);
-  return measurement;
+void import_document(Import& import, const std::filesystem::path& path) {
+  ConfigurationsDocument document(import, path, {"cache", "results"});
+  Head head = read_head(document.reader());
+  if (head.is_space) {
+    base::Document& provenance = import.dataset().head().provenance;
+    const base::Document* const others = provenance.is_map() ? provenance.find("restrictions") : nullptr;
+    base::Document all = others == nullptr ? base::Document::list() : *others;
+    for (const std::string& restriction : head.restrictions) all.push(restriction);
+    provenance.set("restrictions", std::move(all));
+    return;
+  }
+  if (!head.is_cache && !head.is_results) {
+    throw base::UserError(document.path(),
+                          "neither a cache of Kernel Tuner ('cache'), nor T4 results ('results'), nor a T1 space "
+                          "('ConfigurationSpace')");
+  }
+  if (head.is_cache && head.parameters.empty()) {
+    throw base::UserError(document.path(), "no parameters: 'tune_params_keys' or 'tune_params' of a cache name them");
+  }
+  if (const std::string_view said = import.option("unit"); !said.empty()) {
+    const double unit = seconds_per(said, "--options unit");
+    if (head.unit && *head.unit != unit) {
+      throw base::UserError("--options unit", fmt::format("'{}', but {} names another unit; leave the option out", said,
+                                                          document.path()));
+    }
+    head.unit = unit;
+  }
+  document.import(head, [&](JsonReader& entry) {
+    return head.is_cache ? read_cached(entry, head, head.unit.value_or(millisecond)) : read_result(entry, head.unit);
+  });
 }
-
-class Document {
- public:
-  Document(Import& import, const std::filesystem::path& path)
-      : import_(import), path_(path.string()), text_(base::read_file(path, largest_document)) {}
-
-  void read() {
-    head();
-    if (is_space_) {
-      base::Document& provenance = import_.dataset().head().provenance;
-      const base::Document* const others = provenance.is_map() ? provenance.find("restrictions") : nullptr;
-      base::Document all = others == nullptr ? base::Document::list() : *others;
-      for (const std::string& restriction : restrictions_) all.push(restriction);
-      provenance.set("restrictions", std::move(all));
-      return;
-    }
-    if (!has_rows_)
-      throw base::UserError(path_,
-                            "neither a cache of Kernel Tuner ('cache'), nor T4 results "
-                            "('results'), nor a T1 space ('ConfigurationSpace')");
-    columns();
-    rows();
-  }
-
- private:
-  JsonReader reader() const { return {text_, path_}; }
-  template <class Work>
-  void located(const JsonReader& reader, Work work) const {
-    formats::located(reader, path_, work);
-  }
-
-  // Every configuration of the document, whichever form it has.
-  template <class Visit>
-  void for_each_configuration(Visit visit) const {
-    JsonReader reader = this->reader();
-    reader.begin_map();
-    for (std::string_view key; reader.next_key(key);) {
-      if (key == "cache") {
-        reader.begin_map();
-        for (std::string_view id; reader.next_key(id);)
-          visit(read_cached(reader, head_.parameters, head_.objective), reader);
-      } else if (key == "results") {
-        for (reader.begin_list(); reader.next_item();) visit(read_result(reader), reader);
-      } else {
-        reader.skip();
-      }
-    }
-    reader.end();
-  }
-
-  void head() {
-    std::vector<std::string> described;  // parameters, by their values
-    JsonReader reader = this->reader();
-    reader.begin_map();
-    for (std::string_view key; reader.next_key(key);) {
-      if (key == "kernel_name") {
-        head_.kernel = reader.string();
-      } else if (key == "device_name") {
-        head_.device = reader.string();
-      } else if (key == "objective" && reader.at(Kind::string)) {
-        head_.objective = reader.string();
-      } else if (key == "problem_size") {
-        head_.sizes = read_sizes(reader);
-      } else if (key == "tune_params_keys") {
-        for (reader.begin_list(); reader.next_item();) head_.parameters.emplace_back(reader.string());
-      } else if (key == "tune_params") {
-        reader.begin_map();
-        for (std::string_view name; reader.next_key(name); reader.skip()) described.emplace_back(name);
-      } else if (key == "cache" || key == "results") {
-        has_rows_ = true;
-        reader.skip();
-      } else if (key == "ConfigurationSpace") {
-        is_space_ = true;
-        read_space(reader);
-      } else {
-        reader.skip();
-      }
-    }
-    reader.end();
-    if (head_.parameters.empty()) head_.parameters = std::move(described);
-  }
-
-  // T1: only what restricts the space is of interest; the values stand in the results, too.
-  void read_space(JsonReader& reader) {
-    reader.begin_map();
-    for (std::string_view key; reader.next_key(key);) {
-      if (key != "Conditions") {
-        reader.skip();
-        continue;
-      }
-      for (reader.begin_list(); reader.next_item();) {
-        reader.begin_map();
-        for (std::string_view part; reader.next_key(part);) {
-          if (part == "Expression") {
-            restrictions_.emplace_back(reader.string());
-          } else {
-            reader.skip();
-          }
-        }
-      }
-    }
-  }
-
-  void columns() {
-    if (head_.parameters.empty()) {
-      for_each_configuration([&](const Configuration& configuration, JsonReader&) {
-        if (!head_.parameters.empty()) return;
-        for (const auto& [parameter, value] : configuration.values) head_.parameters.push_back(parameter);
-      });
-    }
-    if (head_.parameters.empty()) {
-      throw base::UserError(path_,
-                            "no parameters: 'tune_params_keys' or 'tune_params' of a cache name them, "
-                            "'configuration' of T4 results does");
-    }
-    columns_.emplace(head_.parameters, path_);
-    // The values of the space are known in front of the results: then every device has the same sketch.
-    JsonReader reader = this->reader();
-    reader.begin_map();
-    for (std::string_view key; reader.next_key(key);) {
-      if (key != "tune_params") {
-        reader.skip();
-        continue;
-      }
-      read_values(reader, [&](const std::string& name, const std::string& value) {
-        const int column = columns_->named(name);
-        if (column >= 0) located(reader, [&] { columns_->see(column, value); });
-      });
-    }
-    for_each_configuration([&](const Configuration& configuration, JsonReader& at) {
-      for (std::size_t c = 0; c < head_.parameters.size(); ++c) {
-        const std::string* value = configuration.value_of(head_.parameters[c]);
-        if (value == nullptr) at.fail(fmt::format("a configuration without '{}'", head_.parameters[c]));
-        located(at, [&] { columns_->see(int(c), *value); });
-      }
-      if (configuration.values.size() != head_.parameters.size()) {
-        at.fail(fmt::format("a configuration of {} parameters; others have {}", configuration.values.size(),
-                            head_.parameters.size()));
-      }
-    });
-  }
-
-  void rows() {
-    std::vector<int> all;
-    for (int c = 0; c < int(head_.parameters.size()); ++c) all.push_back(c);
-    const std::string name = head_.kernel.empty() ? std::filesystem::path(path_).stem().stem().string() : head_.kernel;
-    const auto sketch = columns_->sketch(name, all);
-    ImportedDataset& dataset = import_.dataset();
-    base::Document& provenance = dataset.head().provenance;
-    if (!head_.device.empty()) provenance.set("device", head_.device);
-    Dataset::Row row;
-    located(reader(), [&] { row.workload = dataset.position_of(table_workload(name, head_.sizes)); });
-    row.sketch = dataset.position_of(sketch);
-    for_each_configuration([&](const Configuration& configuration, const JsonReader& at) {
-      row.arguments.clear();
-      for (std::size_t c = 0; c < head_.parameters.size(); ++c)
-        row.arguments.push_back(columns_->argument(int(c), *configuration.value_of(head_.parameters[c])));
-      row.measurement = measurement_of(configuration);
-      dataset.count_record();
-      located(at, [&] { dataset.add(row, name, "a kernel of parameters"); });
-    });
-  }
-
-  Import& import_;
-  std::string path_, text_;
-  Head head_;
-  std::vector<std::string> restrictions_;
-  bool is_space_ = false, has_rows_ = false;
-  std::optional<Columns> columns_;
-};
 
 }  // namespace
 
 void import_kernel_tuner(Import& import) {
-  for (const std::filesystem::path& file : import.settings().files) Document(import, file).read();
+  for (const std::filesystem::path& file : import.settings().files) import_document(import, file);
 }
 
 }  // namespace graft::datasets::formats

@@ -30,34 +30,52 @@ bool LineReader::fill() {
   try {
     got = input_.read({buffer_.data() + used, buffer_.size() - used});
   } catch (const base::UserError& error) {
+    ended_ = true;
+    buffer_.clear();  // a line without its end
     const std::string_view why = std::string_view(error.what()).substr(file_name_.size() + 2);
     throw base::UserError(place(), fmt::format("the file {} behind this line", why));
   }
-  ended_ = used + got < buffer_.size();
+  ended_ = got == 0;
   buffer_.resize(used + got);
   return got > 0;
 }
 
-bool LineReader::next() {
+bool LineReader::next_line() {
   std::size_t looked_at = 0;
   for (;;) {
     const std::size_t end = buffer_.find('\n', begin_ + looked_at);
-    const std::size_t length = (end == std::string::npos ? buffer_.size() : end) - begin_;
-    if (std::int64_t(length) > longest_line_) {
+    const bool is_whole = end != std::string::npos;
+    const std::size_t length = (is_whole ? end : buffer_.size()) - begin_;
+    if (std::int64_t(length) > longest_line_ && !is_too_long_) {
+      is_too_long_ = true;
       ++number_;
       fail(fmt::format("the line is longer than {} bytes", longest_line_));
     }
-    if (end == std::string::npos) {
+    if (is_too_long_) {  // said already; its rest is passed over, in pieces
+      begin_ += length + (is_whole ? 1 : 0);
+      looked_at = 0;
+      is_too_long_ = !is_whole;
+      if (is_whole || fill()) continue;
+      return false;
+    }
+    if (!is_whole) {
       looked_at = length;
       if (fill()) continue;
       if (length == 0) return false;
     }
     text_ = base::trim(std::string_view(buffer_).substr(begin_, length));
+    is_unfinished_ = !is_whole;
     begin_ += std::min(length + 1, buffer_.size() - begin_);
-    looked_at = 0;
     ++number_;
+    return true;
+  }
+}
+
+bool LineReader::next() {
+  while (next_line()) {
     if (!text_.empty()) return true;
   }
+  return false;
 }
 
 }  // namespace graft::datasets::formats

@@ -13,15 +13,27 @@
 
 namespace graft::datasets::formats {
 
+// A limit of a whole dataset is exceeded, or a file changes while it is read: leaving out one record would not help, so
+// the import is refused.
+class TooMuch : public base::UserError {
+ public:
+  using UserError::UserError;
+};
+
 // Runs `work`; a complaint of it that does not begin with the file's name gets the reader's place in front.
 template <class Reader, class Work>
 void located(const Reader& reader, std::string_view file, Work work) {
+  const auto has_place = [&](std::string_view message) {
+    return message.starts_with(file) && message.substr(file.size()).starts_with(':');
+  };
   try {
     work();
+  } catch (const TooMuch& error) {
+    if (has_place(error.what())) throw;
+    throw TooMuch(reader.place(), error.what());
   } catch (const base::UserError& error) {
-    const std::string_view message = error.what();
-    if (message.starts_with(file) && message.substr(file.size()).starts_with(':')) throw;
-    reader.fail(message);
+    if (has_place(error.what())) throw;
+    reader.fail(error.what());
   }
 }
 
@@ -30,11 +42,14 @@ class LineReader {
   // UserError as base::read_file.
   explicit LineReader(const std::filesystem::path& path, std::int64_t longest_line = std::int64_t(1) << 20);
 
-  // The next line that is not blank; false at the end. UserError "<file>:<line>: ..." for a line that is too long, and
-  // for gzip that is broken or ends in the middle.
-  bool next();
-  std::string_view text() const { return text_; }  // without its end; valid until `next`
+  // The next line; false at the end. UserError "<file>:<line>: ..." for a line that is too long, and for gzip that is
+  // broken or ends in the middle. Reading may continue after such an error: behind the long line, and at the end.
+  bool next_line();
+  bool next();                                     // the next line that is not blank
+  std::string_view text() const { return text_; }  // without its end and white space around it; valid until `next`
   std::int64_t number() const { return number_; }  // from 1
+  // Whether the file ends in this line without a line's end, as one that was cut off does.
+  bool is_unfinished() const { return is_unfinished_; }
   const std::string& file() const { return file_name_; }
   std::string place() const;                                        // "<file>:<line>"
   JsonReader json() const { return {text_, file_name_, number_}; }  // of this line
@@ -52,7 +67,7 @@ class LineReader {
   std::int64_t longest_line_;
   std::string buffer_;
   std::size_t begin_ = 0;  // of what has not been given out
-  bool ended_ = false;
+  bool ended_ = false, is_too_long_ = false, is_unfinished_ = false;
   std::string_view text_;
   std::int64_t number_ = 0;
 };

@@ -16,7 +16,7 @@ namespace {
 using Kind = JsonReader::Kind;
 
 constexpr double no_time = 1e9;  // seconds from which on TVM means a failure
-constexpr std::size_t longest_name = 80, most_instructions = 65536, most_decisions = 4096;
+constexpr std::size_t longest_name = 80, most_instructions = 65536, most_decisions = 4096, most_workloads = 100'000;
 constexpr std::int64_t longest_line = std::int64_t(1) << 26;  // a module of constants is one line
 
 struct Trace {
@@ -144,38 +144,59 @@ class Database {
     return reader.at(Kind::string);
   }
 
-  // False, and nothing is read, if the first line says that this is another kind of file.
-  bool read_workloads(const std::filesystem::path& path) {
-    bool is_first = true;
-    for (LineReader lines(path, longest_line); lines.next(); is_first = false) {
-      JsonReader reader = lines.json();
-      if (!begins_workload(reader)) {
-        if (is_first) return false;
-        lines.fail("a tuning record among workloads");
+  // By the first line that says it.
+  static bool is_of_workloads(const std::filesystem::path& path) {
+    for (LineReader lines(path, longest_line);;) {
+      try {
+        if (!lines.next()) return false;
+        JsonReader reader = lines.json();
+        return begins_workload(reader);
+      } catch (const base::UserError&) {  // a comment, or broken
       }
-      hashes_.emplace_back(reader.string());
-      if (hashes_.back().empty() || hashes_.back().size() > longest_name) lines.fail("no hash of a workload");
-      while (reader.next_item()) reader.skip();
-      reader.end();
+    }
+  }
+
+  // False, and nothing is read, if this is another kind of file.
+  bool read_workloads(const std::filesystem::path& path) {
+    if (!is_of_workloads(path)) return false;
+    for (LineReader lines(path, longest_line); import_.next_record(lines);) {
+      std::string hash;  // stays empty for a workload that cannot be read: the next ones keep their numbers
+      import_.record(lines, [&] {
+        JsonReader reader = lines.json();
+        if (!begins_workload(reader)) lines.fail("a tuning record among workloads");
+        const std::string read(reader.string());
+        if (read.empty() || read.size() > longest_name) lines.fail("no hash of a workload");
+        while (reader.next_item()) reader.skip();
+        reader.end();
+        hash = read;
+      });
+      hashes_.push_back(std::move(hash));
+      if (hashes_.size() > most_workloads) {
+        throw TooMuch(lines.place(), fmt::format("more than {} workloads; import fewer files", most_workloads));
+      }
     }
     return true;
   }
 
   void read_records(const std::filesystem::path& path) {
-    for (LineReader lines(path, longest_line); lines.next();) {
-      JsonReader reader = lines.json();
-      if (begins_workload(reader)) lines.fail("a workload among tuning records");
-      const Record record = read_record(reader);
-      if (record.workload < 0 || record.workload >= std::int64_t(hashes_.size())) {
-        lines.fail(fmt::format("workload {}, but there are {}; give the database's file of workloads, too",
-                               record.workload, hashes_.size()));
-      }
-      lines.located([&] { row(record); });
+    for (LineReader lines(path, longest_line); import_.next_record(lines);) {
+      import_.record(lines, [&] {
+        JsonReader reader = lines.json();
+        if (begins_workload(reader)) lines.fail("a workload among tuning records");
+        const Record record = read_record(reader);
+        if (record.workload < 0 || record.workload >= std::int64_t(hashes_.size())) {
+          lines.fail(fmt::format("workload {}, but there are {}; give the database's file of workloads, too",
+                                 record.workload, hashes_.size()));
+        }
+        if (hashes_[std::size_t(record.workload)].empty()) {
+          lines.fail(fmt::format("workload {}, which could not be read", record.workload));
+        }
+        row(record);
+      });
     }
   }
 
   void row(const Record& record) {
-    dataset_.count_record();
     const auto [name, is_new] = names_.try_emplace(record.workload);
     if (is_new) {
       for (const std::string& block : record.trace.blocks) name->second += (name->second.empty() ? "" : "_") + block;

@@ -87,7 +87,7 @@ class ProgramLines {
   explicit ProgramLines(Import& import) : import_(import) {}
 
   void read(const std::filesystem::path& path) {
-    for (LineReader lines(path); lines.next();) lines.located([&] { line(lines); });
+    for (LineReader lines(path); import_.next_record(lines);) import_.record(lines, [&] { line(lines); });
   }
 
  private:
@@ -95,7 +95,7 @@ class ProgramLines {
     // The programs of all lines are kept until the end.
     bytes_ += std::int64_t(lines.text().size());
     if (bytes_ > most_bytes)
-      lines.fail(fmt::format("more than {} MiB of programs; import fewer at once", most_bytes >> 20));
+      throw TooMuch(lines.place(), fmt::format("more than {} MiB of programs; import fewer at once", most_bytes >> 20));
     const base::Document document = line_document(lines);
     std::string platform = import_.settings().platform;
     if (const base::Document* named = document.find("platform")) {
@@ -103,9 +103,7 @@ class ProgramLines {
       if (platform == every_platform) {
         platform = own;
       } else if (own != platform) {
-        ImportedDataset& dataset = import_.dataset();
-        dataset.count_record();
-        dataset.drop("of another platform");
+        import_.dataset().drop("of another platform");
         return;
       }
     } else if (platform == every_platform) {
@@ -131,7 +129,6 @@ class ProgramLines {
     const auto sketch = std::make_shared<const codegen::Sketch>(
         codegen::Sketch::of_program(name == nullptr ? "program" : name->as_string(), std::move(program)));
     ImportedDataset& dataset = import_.dataset(platform);
-    dataset.count_record();
     dataset.add(
         {dataset.position_of(workload.workload), dataset.position_of(sketch), {}, hash, measurement_from(measurement)},
         "program");

@@ -3,27 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <system_error>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "datasets/formats/columns.h"
-#include "datasets/formats/lines.h"
+#include "datasets/formats/table_columns.h"
 
 namespace graft::datasets::formats {
 namespace {
 
-constexpr std::string_view every_platform = "*";
 constexpr std::string_view without_program = "a table's row";
-// The first column of an exported table, and of no other: behind it stands the configuration, last the seconds.
-constexpr std::string_view workload_column = "graft_workload";
-
-bool is_exported(const Columns& columns) {
-  return columns.names().front() == workload_column;
-}
 
 std::string workload_name(const std::filesystem::path& file) {
   std::string name = file.filename().string();
@@ -33,141 +28,107 @@ std::string workload_name(const std::filesystem::path& file) {
   return name;
 }
 
-std::string_view option(const Import& import, std::string_view name, std::string_view otherwise) {
-  const auto found = import.settings().options.find(name);
-  return found == import.settings().options.end() ? otherwise : std::string_view(found->second);
-}
-
-// Which columns say what was measured, and which hold times.
-struct Roles {
-  std::vector<int> configuration, times;
-};
-
-Roles roles_of(const Import& import, const Columns& columns, const std::string& place) {
-  const int count = int(columns.names().size());
-  const std::string& platform = import.settings().platform;
-  const std::string from(option(import, "times-from", ""));
-  int first = columns.named(from.empty() ? platform : from);
-  if (!from.empty() && first < 0) {
-    throw base::UserError(
-        place, fmt::format("no column '{}' (option times-from){}", from, base::did_you_mean(from, columns.names())));
-  }
-  if (is_exported(columns) && from.empty()) first = count - 1;
-  for (int c = 0; c < count && from.empty() && !is_exported(columns); ++c) {
-    if (columns.has_fraction(c) && (first < 0 || c < first)) first = c;
-  }
-  if (first < 0) {
-    throw base::UserError(place,
-                          "no column with fractions, so which ones are times is unknown; name the first one: "
-                          "--options times-from=COLUMN");
-  }
-  const int begin = is_exported(columns) ? 1 : 0;
-  if (first <= begin) {
-    throw base::UserError(place, fmt::format("column '{}' is taken for a time, and nothing stands before it that says "
-                                             "what was measured; name the first time: --options times-from=COLUMN",
-                                             columns.names()[std::size_t(first)]));
-  }
-  Roles roles;
-  std::vector<std::string> known;
-  for (int c = begin; c < count; ++c) {
-    if (c < first) {
-      roles.configuration.push_back(c);
-    } else {
-      known.push_back(columns.names()[std::size_t(c)]);
-      if (platform == every_platform || platform == known.back()) roles.times.push_back(c);
-    }
-  }
-  if (roles.times.empty()) {
-    throw base::UserError(place,
-                          fmt::format("no column of times '{}'{}", platform, base::did_you_mean(platform, known)));
-  }
-  return roles;
-}
-
-// Cells of the reader's line; as many as the head has.
-std::vector<std::string> cells_of(const LineReader& lines, std::size_t count) {
-  std::vector<std::string> cells = csv_cells(lines.text(), lines.place());
-  if (cells.size() != count) lines.fail(fmt::format("{} cells; the head has {}", cells.size(), count));
-  return cells;
-}
-
-double seconds_of(std::string_view cell, double unit, const std::string& column, const LineReader& lines) {
+double seconds_of(std::string_view cell, const TableRoles::Time& time, bool is_inverse, const std::string& column) {
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  const double seconds = value * unit;
+  const double seconds = is_inverse ? 1 / value : value * time.seconds;
   if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(seconds) || seconds <= 0) {
-    lines.fail(fmt::format("column '{}': expected a time > 0, got '{}'; leave the cell empty if it was not measured",
-                           column, cell));
+    throw base::UserError(
+        fmt::format("column '{}': expected a {} > 0, got '{}'; leave the cell empty if it was not measured", column,
+                    is_inverse ? "value" : "time", cell.substr(0, 40)));
   }
   return seconds;
 }
 
-void import_file(Import& import, const std::filesystem::path& path) {
-  const std::string_view unit_name = option(import, "unit", "s");
-  const double unit = seconds_per(unit_name, "--options unit");
-  const std::string place = path.string() + ":1";
-  const auto head = [&](LineReader& lines) {
-    if (!lines.next()) throw base::UserError(place, "an empty file; expected a line with the names of the columns");
-    std::string_view text = lines.text();
-    if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-    return csv_cells(text, lines.place());
-  };
+// The file's name and, of columns that say the workload, their words; integers are its sizes.
+codegen::Workload workload_of(const std::string& name, const std::vector<int>& chosen,
+                              const std::vector<std::string>& cells, const Columns& columns) {
+  std::string words = name;
+  std::vector<std::pair<std::string, std::int64_t>> sizes;
+  for (const int column : chosen) {
+    const std::string_view cell = base::trim(cells[std::size_t(column)]);
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), size);
+    if (error == std::errc() && end == cell.data() + cell.size()) {
+      sizes.emplace_back(columns.names()[std::size_t(column)], size);
+      continue;
+    }
+    const bool is_plain = !cell.empty() && std::all_of(cell.begin(), cell.end(), [](char c) {
+      return std::isalnum((unsigned char)c) || c == '_' || c == '.';
+    });
+    words += "." + std::string(cell);
+    if (!is_plain) words += "." + base::to_hex(base::hash_bytes(cell));
+  }
+  return table_workload(words, sizes);
+}
 
-  LineReader first(path);
-  Columns columns(head(first), place);
-  const std::size_t count = columns.names().size();
+void import_file(Import& import, const std::filesystem::path& path) {
+  TableLines probe(import, path, false);
+  const Tuples tuples(probe);
+  TableLines first(import, path, false);
+  Columns columns(tuples.names(first.head()), first.head_place());
   while (first.next()) {
-    const std::vector<std::string> cells = cells_of(first, count);
-    first.located([&] {
-      for (std::size_t c = is_exported(columns) ? 1 : 0; c < count; ++c) columns.see(int(c), cells[c]);
+    const std::vector<std::string> cells = tuples.apart(first.cells());
+    first.lines().located([&] {
+      for (std::size_t c = 0; c < cells.size(); ++c) {
+        if (columns.problem(int(c), cells[c]).empty()) columns.see(int(c), cells[c]);
+      }
     });
   }
-  const Roles roles = roles_of(import, columns, place);
+  const TableRoles roles = table_roles(import, path, columns, tuples, first);
   const std::string name = workload_name(path);
-  import.monitor().note(fmt::format("{}: what was measured is said by {} columns ({} to {}); times: {}", name,
-                                    roles.configuration.size(),
-                                    columns.names()[std::size_t(roles.configuration.front())],
-                                    columns.names()[std::size_t(roles.configuration.back())], roles.times.size()));
-  const codegen::Workload workload = table_workload(name);
   const auto sketch = columns.sketch(name, roles.configuration);
 
   struct Target {
-    int column;
+    const TableRoles::Time* time;
     ImportedDataset* dataset;
     Dataset::Row row;
   };
   std::vector<Target> targets;
-  LineReader second(path);
-  head(second);
-  second.located([&] {
-    for (const int column : roles.times) {
-      ImportedDataset& dataset = import.dataset(columns.names()[std::size_t(column)]);
-      dataset.head().provenance.set("unit", std::string(unit_name));
-      Dataset::Row row{
-          is_exported(columns) ? 0 : dataset.position_of(workload), dataset.position_of(sketch), {}, 0, {}};
+  TableLines second(import, path, true);
+  second.lines().located([&] {
+    for (const TableRoles::Time& time : roles.times) {
+      ImportedDataset& dataset = import.dataset(time.platform);
+      dataset.head().provenance.set("unit", time.unit);
+      Dataset::Row row{0, dataset.position_of(sketch), {}, 0, {}};
+      if (roles.workload.empty() && !roles.is_exported) row.workload = dataset.position_of(table_workload(name));
       row.measurement.clock = "imported";
-      targets.push_back({column, &dataset, std::move(row)});
+      targets.push_back({&time, &dataset, std::move(row)});
     }
   });
   while (second.next()) {
-    const std::vector<std::string> cells = cells_of(second, count);
+    const std::vector<std::string> cells = tuples.apart(second.cells());
     std::vector<std::int64_t> arguments;
-    for (const int column : roles.configuration)
-      arguments.push_back(columns.argument(column, cells[std::size_t(column)]));
-    for (Target& target : targets) {
-      target.dataset->count_record();
-      const std::string_view cell = base::trim(cells[std::size_t(target.column)]);
-      if (cell.empty()) {
-        target.dataset->drop("not measured on this platform");
-        continue;
-      }
-      if (is_exported(columns))
-        second.located([&] { target.row.workload = target.dataset->position_of({cells.front()}); });
-      target.row.arguments = arguments;
-      target.row.measurement.seconds = {seconds_of(cell, unit, columns.names()[std::size_t(target.column)], second)};
-      second.located([&] { target.dataset->add(target.row, name, without_program); });
+    std::optional<codegen::Workload> workload;
+    bool is_good = false;
+    import.record(second.lines(), [&] {
+      for (const int column : roles.configuration) {
+        const std::string& cell = cells[std::size_t(column)];
+    if (const std::string problem = columns.problem(column, cell); !problem.empty()) {
+      throw base::UserError(problem);
     }
+    arguments.push_back(columns.argument(column, cell));
   }
+  if (roles.is_exported) workload = codegen::Workload{cells.front()};
+  if (!roles.workload.empty()) workload = workload_of(name, roles.workload, cells, columns);
+  is_good = true;
+});
+if (!is_good) continue;
+for (Target& target : targets) {
+  const std::string_view cell = base::trim(cells[std::size_t(target.time->column)]);
+  if (cell.empty()) {
+    target.dataset->drop("not measured on this platform");
+    continue;
+  }
+      import.record(second.lines(), [&] {
+        target.row.arguments = arguments;
+      target.row.measurement.seconds = {
+          seconds_of(cell, *target.time, roles.is_inverse, columns.names()[std::size_t(target.time->column)])};
+      if (workload) target.row.workload = target.dataset->position_of(*workload);
+      target.dataset->add(target.row, name, without_program);
+});
+}  // namespace
+}  // namespace graft::datasets::formats
 }
 
 // --- out

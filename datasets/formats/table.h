@@ -7,8 +7,10 @@
 //
 // Times are the first column written with fractions (17.0 is one) and all behind it, or from the column of the platform
 // on where that stands earlier; the option `times-from` says it where that is not so. An empty cell: not measured
-// there. A table that `export_table` wrote needs no option: its first column, "graft_workload", names each row's
-// workload, its last one holds the seconds.
+// there. A table with one column of times and others behind it needs the option `time`; further options say which
+// columns name the workload, which are parameters, which are nothing (README.md of this folder). A table that
+// `export_table` wrote needs no option: its first column, "graft_workload", names each row's workload, its last one
+// holds the seconds.
 #pragma once
 
 #include "datasets/formats/format.h"

@@ -87,6 +87,27 @@ TEST(ReadFile, refuses_gzip_bombs) {
             (folder / "bomb").string() + ": is larger than 1048576 bytes");
 }
 
+TEST(InputFile, gives_what_comes_before_a_fault) {
+  const Folder folder;
+  const std::string content = random_bytes(3, 50'000);
+  write_gzip(folder / "whole", content);
+  std::string packed;
+  {
+    std::ifstream in(folder / "whole", std::ios::binary);
+    packed.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  write_plainly(folder / "torn", packed.substr(0, packed.size() / 2));
+  InputFile file(folder / "torn");
+  std::string read(content.size(), '\0');
+  const std::size_t got = file.read(read);
+  EXPECT_GT(got, content.size() / 4);
+  EXPECT_EQ(read.substr(0, got), content.substr(0, got));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(refusal([&] { file.read(read); }),
+              (folder / "torn").string() + ": is not valid gzip: it ends in the middle");
+  }
+}
+
 TEST(ReadFile, refuses_broken_gzip) {
   const Folder folder;
   write_gzip(folder / "whole", random_bytes(2, 50'000));

@@ -204,6 +204,45 @@ TEST(Import, ExportsComeBack) {
   }
 }
 
+TEST(Import, FlagsSayWhatColumnsAre) {
+  const Folder folder;
+  base::replace_file(folder / "sum.csv",
+                     "# tuned\nkernel,\"duration, mean (us)\",block,dram_pct\nsum,77.5,32,52.1\nsum,failed,64,0.5\n"
+                     "mul,62.25,64,61.9\n");
+  const std::string file = (folder / "sum.csv").string(), out = (folder / "sum.h5").string();
+  const std::vector<std::string> call = {"import", "table", file,     "--platform",         "gpu",
+                                         "--out",  out,     "--time", "duration, mean (us)"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), call.begin(), call.end());
+    return more;
+  };
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"--workload", "kernel", "--ignore", "dram_pct"},
+                                               {"--options", "workload=kernel,ignore=dram_pct,block"}}) {
+    const bool is_left_out = more.size() == 2;  // then no parameter is left
+    if (is_left_out) {
+      const base::Finished finished = graft(with(more));
+      EXPECT_EQ(finished.exit_code, 2);
+      EXPECT_NE(finished.err.find("no column is left that says what was measured"), std::string::npos) << finished.err;
+      continue;
+    }
+    const Document imported = json_of(with(more));
+    const Document& dataset = imported.at("datasets").as_list().at(0);
+    EXPECT_EQ(dataset.at("platform").as_string(), "import:gpu");
+    EXPECT_EQ(dataset.at("rows").as_integer(), 2);
+    ASSERT_EQ(imported.at("skipped").as_list().size(), 1u);
+    EXPECT_EQ(imported.at("skipped").as_list()[0].at("count").as_integer(), 1);
+    EXPECT_NE(imported.at("skipped").as_list()[0].at("first").as_string().find("sum.csv:4: column"), std::string::npos);
+    EXPECT_EQ(imported.at("ignored").as_list()[0].at("reason").as_string(), "comment");
+  }
+  const base::Finished printed = graft(call);
+  EXPECT_EQ(printed.exit_code, 0) << printed.err;
+  EXPECT_NE(printed.out.find("skipped records"), std::string::npos) << printed.out;
+  EXPECT_NE(printed.err.find("1 records could not be read"), std::string::npos) << printed.err;
+  EXPECT_EQ(graft(with({"--strict"})).exit_code, 2);
+  EXPECT_EQ(graft(with({"--options", "time=block"})).exit_code, 2);
+  EXPECT_EQ(graft({"import", "ktt", file, "--platform", "gpu", "--out", out, "--time", "block"}).exit_code, 2);
+}
+
 TEST(Import, RefusesWhatIsMeantOtherwise) {
   const Folder folder;
   base::replace_file(folder / "net.csv", "x,a,b\n1,2,3.5\n");

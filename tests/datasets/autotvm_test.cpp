@@ -49,9 +49,9 @@ const std::string layer =
 const std::string knobs =
     R"(["tile_ic", "sp", [-1, 4]], ["tile_oc", "sp", [-1, 6]], ["tile_ow", "sp", [-1, 5]], ["unroll_kw", "ot", true])";
 
-Import run(const std::filesystem::path& file) {
+Import run(const std::filesystem::path& file, bool strict = false) {
   static base::Monitor monitor;
-  return imported("autotvm", {{file}, "board", {}}, monitor);
+  return imported("autotvm", {{file}, "board", {}, strict}, monitor);
 }
 
 Dataset dataset_of(const std::string& text) {
@@ -65,7 +65,7 @@ Dataset dataset_of(const std::string& text) {
 std::string complaint(const std::string& text) {
   const Folder folder;
   write_plainly(folder / "log", text);
-  const std::string message = message_of<UserError>([&] { run(folder / "log"); });
+  const std::string message = message_of<UserError>([&] { run(folder / "log", true); });
   const std::string path = (folder / "log").string();
   EXPECT_TRUE(message.starts_with(path)) << message;
   return message.substr(std::min(message.size(), path.size()));
@@ -189,7 +189,8 @@ TEST(AutoTvm, BrokenRecordsAreRefusedWithTheirPlace) {
   EXPECT_EQ(complaint(good + "{\"input\": [\n"), ":2:12: expected a value, got the end");
   EXPECT_EQ(complaint(good + "\n[1]\n"), ":3:1: expected a map, got '[1]'");
   EXPECT_EQ(complaint("{}"),
-            ":1:3: is no record of AutoTVM 0.2: 'input', 'config' with 'entity', or 'result' is missing");
+            ":1:3: is no record of AutoTVM: 'input', 'config' with 'entity', or 'result' is missing (of version 0.1: "
+            "'i' with a configuration's 'e', or 'r')");
   EXPECT_TRUE(contains(complaint(good + record("t", layer, knobs, "[[NaN], 0, 0, 0]")), ":2:"));
   EXPECT_TRUE(contains(complaint(record("t", layer, knobs, "[[NaN], 0, 0, 0]")), "expected a number, got 'NaN'"));
   EXPECT_TRUE(contains(complaint(record("t", layer, knobs, "[[-0.5], 0, 0, 0]")), "a time of -0.5 seconds"));
@@ -239,7 +240,7 @@ TEST(AutoTvm, HostileRecordsCostNothing) {
   std::ifstream in(folder / "whole.gz", std::ios::binary);
   packed.assign(std::istreambuf_iterator<char>(in), {});
   write_plainly(folder / "torn.gz", std::string_view(packed).substr(0, packed.size() / 2));
-  const std::string message = message_of<UserError>([&] { run(folder / "torn.gz"); });
+  const std::string message = message_of<UserError>([&] { run(folder / "torn.gz", true); });
   EXPECT_TRUE(message.starts_with((folder / "torn.gz").string() + ":")) << message;
   EXPECT_TRUE(contains(message, "ends in the middle")) << message;
 }

@@ -15,18 +15,21 @@ namespace graft::datasets::formats {
 struct Imported {
   Dataset dataset;
   Counts counts;
+  SkippedByReason skipped, ignored;  // of the whole import
 };
 
 // All datasets that an import of these files makes, by platform.
-inline std::map<std::string, Imported> imported_platforms(
-    const std::string& format, const Folder& folder, std::vector<std::filesystem::path> files,
-    const std::string& platform, std::map<std::string, std::string, std::less<>> options = {}) {
+inline std::map<std::string, Imported> imported_platforms(const std::string& format, const Folder& folder,
+                                                          std::vector<std::filesystem::path> files,
+                                                          const std::string& platform,
+                                                          std::map<std::string, std::string, std::less<>> options = {},
+                                                          bool strict = false) {
   base::Monitor monitor;
-  Import import = imported(format, {std::move(files), platform, std::move(options)}, monitor);
+  Import import = imported(format, {std::move(files), platform, std::move(options), strict}, monitor);
   std::map<std::string, Imported> result;
   for (auto& [name, dataset] : import.datasets()) {
     dataset.commit(folder / (name + ".h5"));
-    result[name] = {read_dataset(folder / (name + ".h5")), dataset.counts()};
+    result[name] = {read_dataset(folder / (name + ".h5")), dataset.counts(), import.skipped(), import.ignored()};
   }
   return result;
 }
@@ -39,13 +42,13 @@ inline Imported imported_text(const std::string& format, const std::string& name
   return imported_platforms(format, folder, {folder / name}, "p", std::move(options)).at("p");
 }
 
-// The complaint about a file "in" of this text, without the folder.
+// A strict import's complaint about a file "in" of this text, without the folder.
 inline std::string refusal_of(const std::string& format, std::string_view text,
                               std::map<std::string, std::string, std::less<>> options = {}) {
   const Folder folder;
   write_plainly(folder / "in", text);
   std::string message = message_of<base::UserError>(
-      [&] { imported_platforms(format, folder, {folder / "in"}, "p", std::move(options)); });
+      [&] { imported_platforms(format, folder, {folder / "in"}, "p", std::move(options), true); });
   const std::string own = folder.path().string() + "/";
   for (std::size_t at; (at = message.find(own)) != std::string::npos;) message.erase(at, own.size());
   return message;

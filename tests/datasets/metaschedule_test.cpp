@@ -30,11 +30,11 @@ std::string lines_of(std::initializer_list<std::string> records) {
   return text;
 }
 
-std::map<std::string, Imported> both(const std::string& first, const std::string& second) {
+std::map<std::string, Imported> both(const std::string& first, const std::string& second, bool strict = true) {
   const Folder folder;
   write_plainly(folder / "a", first);
   write_plainly(folder / "b", second);
-  return imported_platforms("metaschedule", folder, {folder / "a", folder / "b"}, "p");
+  return imported_platforms("metaschedule", folder, {folder / "a", folder / "b"}, "p", {}, strict);
 }
 
 TEST(MetaScheduleFormat, DecisionsAreColumns) {
@@ -56,6 +56,21 @@ TEST(MetaScheduleFormat, DecisionsAreColumns) {
     EXPECT_EQ(data.sketches[0]->arguments[3].name, "SampleCategorical4_3");
     EXPECT_EQ(all.at("p").counts.without_program.at("a trace, which is not replayed"), 5);
   }
+}
+
+// A workload that cannot be read keeps its number; its records are skipped with it.
+TEST(MetaScheduleFormat, OddLinesAreSkipped) {
+  const std::string records = "# tuned\n" + lines_of({record(1, "[]", "[0.5]"), record(2, "[]", "[1]")}) + "[7";
+  const std::string good(workloads), first = good.substr(0, good.find('\n') + 1);
+  const std::string broken = first + "\n[\"\", 1]\n" + good.substr(first.size());
+  const Imported in = both(broken, records, false).at("p");
+  ASSERT_EQ(in.dataset.rows.size(), 1u);
+  EXPECT_EQ(in.dataset.rows[0].measurement.seconds, std::vector<double>{1});
+  EXPECT_TRUE(contains(in.skipped.at("no hash of a workload").first, "/a:3: ")) << in.skipped.size();
+  EXPECT_TRUE(contains(in.skipped.at("workload #, which could not be read").first, "/b:2: "));
+  EXPECT_TRUE(contains(in.skipped.at("cut off at the end of the file").first, "/b:4:"));
+  EXPECT_EQ(in.ignored.at("comment").count, 1);
+  EXPECT_EQ(in.ignored.at("empty line").count, 1);
 }
 
 TEST(MetaScheduleFormat, BrokenFilesAreRefused) {

@@ -71,13 +71,13 @@ TEST(ProgramsFormat, PlatformsAreTakenApart) {
     EXPECT_EQ(one.at("a").counts.dropped.at("of another platform"), 2);
   }
   write_plainly(folder / "in", of("a") + of("../b"));
-  EXPECT_TRUE(
-      contains(message_of<base::UserError>([&] { imported_platforms("programs", folder, {folder / "in"}, "*"); }),
-               "in:2: '../b' is no name of a platform"));
+  EXPECT_TRUE(contains(
+      message_of<base::UserError>([&] { imported_platforms("programs", folder, {folder / "in"}, "*", {}, true); }),
+      "in:2: '../b' is no name of a platform"));
   write_plainly(folder / "in", record(tiled));
-  EXPECT_TRUE(
-      contains(message_of<base::UserError>([&] { imported_platforms("programs", folder, {folder / "in"}, "*"); }),
-               "in:1: missing key 'platform'"));
+  EXPECT_TRUE(contains(
+      message_of<base::UserError>([&] { imported_platforms("programs", folder, {folder / "in"}, "*", {}, true); }),
+      "in:1: missing key 'platform'"));
 }
 
 std::string with(std::string_view text, std::string_view from, std::string_view to) {

@@ -75,11 +75,11 @@ TEST(TableFormat, BrokenFilesAreRefusedWithTheLine) {
       {"a,p\n1,0.5\n1,2,3\n", "in:3: 3 cells; the head has 2"},
       {"a,p\n1,0.5\n2,-1\n", "in:3: column 'p': expected a time > 0, got '-1'"},
       {"a,p\n1,0.5\n2,0\n", "in:3: column 'p': expected a time > 0, got '0'"},
-      {"a,p\n1,0.5\n2,nan\n", "in:3: column 'p': nan is no number"},
-      {"a,p\n1,0.5\n2,1e999\n", "in:3: column 'p': 1e999 is no number"},
+      {"a,p\n1,0.5\n2,nan\n", "in:3: column 'p': expected a time > 0, got 'nan'"},
+      {"a,p\n1,0.5\n2,1e999\n", "in:3: column 'p': expected a time > 0, got '1e999'"},
       {"a,p\n1,0.5\ninf,1\n", "in:3: column 'a': inf is no number"},
       {"a,p\n1,0.5\n2,failed\n", "in:3: column 'p': expected a time > 0, got 'failed'; leave the cell empty"},
-      {"a,p\n1,0.5\n2,1e-330\n", "in:3: column 'p': 1e-330 is no number"},
+      {"a,p\n1,0.5\n2,1e-330\n", "in:3: column 'p': expected a time > 0, got '1e-330'"},
       {"a,p\n\"1,0.5\n", "in:2: a quote that is never closed"},
       {"a,p\n\"1\"x,0.5\n", "in:2: text behind a closing quote"},
       {"a,b,q\n1,2,0.5\n", "in:1: no column of times 'p'"},
@@ -106,7 +106,8 @@ TEST(TableFormat, BrokenFilesAreRefusedWithTheLine) {
   EXPECT_TRUE(contains(refusal_of("table", fractions, {{"times-from", "q"}}), "column 'a' has more than 16384"));
   const Folder folder;
   const std::string packed = gzipped(fractions, folder);
-  EXPECT_TRUE(contains(refusal_of("table", packed.substr(0, packed.size() / 2)), "is not valid gzip"));
+  EXPECT_TRUE(
+      contains(refusal_of("table", packed.substr(0, packed.size() / 2), {{"times-from", "q"}}), "is not valid gzip"));
 }
 
 TEST(TableFormat, TablesComeBackAsTheyWent) {

@@ -1,0 +1,72 @@
+// Documents of tuners of kernels: one JSON document for a run, with an entry for each configuration of a kernel's
+// parameters and what became of it. A document may end in the middle, as one does whose run goes on or was stopped:
+// the entries that are whole count.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "datasets/formats/format.h"
+#include "datasets/formats/json.h"
+
+namespace graft::datasets::formats {
+
+// One entry.
+struct Configuration {
+  std::string kernel;                                       // empty: the document's
+  std::vector<std::pair<std::string, std::string>> values;  // parameter, value
+  std::vector<double> seconds;                              // all repetitions
+  Status status = Status::ok;
+  std::string reason;  // empty for ok
+};
+
+// What a document says of all its entries.
+struct ConfigurationsHead {
+  std::string kernel, device;
+  std::vector<std::pair<std::string, std::int64_t>> sizes;  // of the problem
+  std::vector<std::string> parameters;                      // empty: those of a kernel's first entry, in its order
+  std::vector<std::pair<std::string, std::string>> values;  // parameter, value: known before any entry
+};
+
+class ConfigurationsDocument {
+ public:
+  // Reads the file. Where it ends in the middle, within the map or list of entries that one of these keys of the
+  // outermost map has, the part of an entry behind the last whole one is skipped. UserError as base::read_file.
+  ConfigurationsDocument(Import& import, const std::filesystem::path& path,
+                         std::initializer_list<std::string_view> keys);
+
+  const std::string& path() const { return path_; }
+  JsonReader reader() const { return {text_, path_}; }
+
+  // Rows of all entries; what `read` or we refuse about one of them is skipped. UserError where there are no
+  // parameters.
+  void import(const ConfigurationsHead& head, const std::function<Configuration(JsonReader&)>& read);
+
+ private:
+  void mend();
+  // For the value of every entry; `twice` is its key where another entry had it before.
+  using Visit = std::function<void(JsonReader& entry, std::string_view twice)>;
+  void for_each_entry(const Visit& visit) const;
+
+  Import& import_;
+  std::string path_, text_;
+  std::vector<std::string> keys_;
+};
+
+// The text of a number, a word, true or false; strings without quotes.
+std::string scalar_text(JsonReader& reader);
+// A number, or a string that is one.
+double number_or_text(JsonReader& reader);
+// The same, as a time in any unit: finite and positive.
+double time_value(JsonReader& reader);
+// The number in a text; nothing where it is something else.
+std::optional<double> number_in(std::string_view text);
+
+}  // namespace graft::datasets::formats

@@ -1,0 +1,83 @@
+// Private to this folder: a table's head, its lines, and which of its columns are what.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "datasets/formats/columns.h"
+#include "datasets/formats/format.h"
+
+namespace graft::datasets::formats {
+
+constexpr std::string_view every_platform = "*";
+// The first column of an exported table, and of no other: behind it stands the configuration, last the seconds.
+constexpr std::string_view workload_column = "graft_workload";
+
+// The lines of a CSV file, one at a time. The head is the first line that is no comment, or the last comment in front
+// of it where that names as many columns and the line holds a number. A line that begins with '#' is a comment but
+// where it has all cells and a number among them.
+class TableLines {
+ public:
+  // Files are gone through several times: of one of them, `counts`, comments and broken lines are counted. UserError
+  // for a file without a head.
+  TableLines(Import& import, const std::filesystem::path& path, bool counts);
+
+  const std::vector<std::string>& head() const { return head_; }
+  const std::string& head_place() const { return head_place_; }
+  // The next line with as many cells as the head; false at the end.
+  bool next();
+  const std::vector<std::string>& cells() const { return cells_; }
+  const LineReader& lines() const { return lines_; }
+
+ private:
+  bool next_line();
+  void read_head();
+  bool is_comment(std::string_view line) const;
+
+  Import& import_;
+  bool counts_;
+  LineReader lines_;
+  std::vector<std::string> head_, cells_;
+  std::string head_place_;
+  bool is_pending_ = false;  // the first record has been read with the head
+};
+
+// Cells that hold tuples of numbers, "(4, 8, 16)", in all lines become a column for each number: `tile` becomes tile_0,
+// tile_1, tile_2.
+class Tuples {
+ public:
+  explicit Tuples(TableLines& lines);  // goes through all of them
+
+  std::vector<std::string> names(const std::vector<std::string>& head) const;
+  // Cells as those columns have them.
+  std::vector<std::string> apart(const std::vector<std::string>& cells) const;
+  // The columns that a column of the head became.
+  std::vector<int> columns_of(int head_column) const;
+
+ private:
+  std::vector<int> sizes_;  // by column of the head; 0: no tuples
+};
+
+// What is what; numbers of columns are those behind Tuples.
+struct TableRoles {
+  struct Time {
+    int column = 0;
+    std::string platform;
+    std::string unit;
+    double seconds = 1;  // per unit
+  };
+  std::vector<int> workload, configuration;
+  std::vector<Time> times;
+  bool is_inverse = false;   // more is better: 1 / value stands for a time
+  bool is_exported = false;  // by export_table: the first column holds the texts of workloads
+};
+
+// By the options of the import, the platform's name and what the columns hold. UserError that says which columns could
+// be what.
+TableRoles table_roles(Import& import, const std::filesystem::path& path, const Columns& columns, const Tuples& tuples,
+                       const TableLines& lines);
+
+}  // namespace graft::datasets::formats
