@@ -177,7 +177,9 @@ bool read_legacy_input(JsonReader& reader, Record& record) {
   reader.begin_list();
   int part = 0;
   for (; reader.next_item(); ++part) {
-    if (part < 3) {
+    if (part == 0 && reader.at(JsonReader::Kind::list)) {
+      reader.fail("a record of auto_scheduler; import it as the format auto_scheduler");
+    } else if (part < 3) {
       record.legacy_input += fmt::format("{},", reader.raw());
     } else if (part == 5) {
       config = read_config(reader, "e", record, &template_key);

@@ -248,8 +248,9 @@ Import imported(const std::string& format, ImportSettings settings, base::Monito
   std::int64_t skipped = 0;
   for (const auto& [reason, of_reason] : import.skipped()) skipped += of_reason.count;
   if (skipped > 0) {
-    monitor.note(fmt::format("{} records could not be read and were skipped (--strict refuses them); the first: {}",
-                             skipped, import.first_skipped()));
+    monitor.note(
+        fmt::format("records that could not be read and were skipped: {} (--strict refuses them); the first: {}",
+                    skipped, import.first_skipped()));
   }
   return import;
 }

@@ -97,6 +97,11 @@ TEST(Cases, LogsOfAutoSchedulerMayHaveComments) {
             "auto_scheduler_comments.json:2\n");
 }
 
+TEST(Cases, LogsOfAnotherFormatAreNamed) {
+  EXPECT_TRUE(contains(refusal_of_case("autotvm", "lines/auto_scheduler_comments.json"),
+                       "a record of auto_scheduler; import it as the format auto_scheduler"));
+}
+
 TEST(Cases, CachesOfRunsThatGoOn) {
   for (const char* file : {"documents/kernel_tuner_open.json", "documents/kernel_tuner_open_comma.json"}) {
     const Imported in = imported_case("kernel_tuner", file, {}, true);
