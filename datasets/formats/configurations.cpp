@@ -50,14 +50,35 @@ void check(const Configuration& configuration, const Kernel& kernel) {
   }
 }
 
+// The whole file, or, of gzip that is broken or ends in the middle, what comes before that.
+std::string read_document(Import& import, const std::filesystem::path& path) {
+  constexpr std::size_t piece = std::size_t(1) << 20;
+  base::InputFile file(path);
+  std::string text;
+  try {
+    for (std::size_t used = 0, got = 1; got > 0; used += got) {
+      if (used > std::size_t(largest_document)) {
+        throw TooMuch(path.string(), fmt::format("is larger than {} bytes", largest_document));
+      }
+      text.resize(used + piece);
+      got = file.read({text.data() + used, piece});
+      text.resize(used + got);
+    }
+  } catch (const TooMuch&) {
+    throw;
+  } catch (const base::UserError& error) {
+    text.resize(text.size() - piece);  // the one that could not be read
+    if (import.settings().strict || text.empty()) throw;
+    import.monitor().note(fmt::format("{}; what comes before that is read", error.what()));
+  }
+  return text;
+}
+
 }  // namespace
 
 ConfigurationsDocument::ConfigurationsDocument(Import& import, const std::filesystem::path& path,
                                                std::initializer_list<std::string_view> keys)
-    : import_(import),
-      path_(path.string()),
-      text_(base::read_file(path, largest_document)),
-      keys_(keys.begin(), keys.end()) {
+    : import_(import), path_(path.string()), text_(read_document(import, path)), keys_(keys.begin(), keys.end()) {
   mend();
 }
 

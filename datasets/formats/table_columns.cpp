@@ -406,7 +406,7 @@ class Choice {
     if (!import_.option("parameters").empty() || behind.empty()) return parameters;
     std::vector<int> chosen = parameters;
     std::size_t rows = 0, different = different_rows(chosen, rows);
-    if (2 * different > rows) return parameters;
+    if (!parameters.empty() && 2 * different > rows) return parameters;
     for (std::size_t i = 0; i < behind.size() && different < rows; ++i) {
       chosen.push_back(behind[i]);
       if (const std::size_t now = different_rows(chosen, rows); now > different) {
@@ -415,7 +415,7 @@ class Choice {
         chosen.pop_back();
       }
     }
-    return chosen;
+    return chosen.empty() ? behind : chosen;
   }
 
   // How many different values these columns and the workload's have together.

@@ -130,6 +130,24 @@ TEST(Cases, CachesMayEndAnywhere) {
   }
 }
 
+TEST(Cases, PackedCachesMayEndInTheMiddle) {
+  const Folder folder;
+  std::string cache = R"({"tune_params_keys": ["a"], "cache": {)";
+  for (int i = 0; i < 60'000; ++i) {
+    const std::string a = std::to_string(std::int64_t(i) * i);
+    cache += (i == 0 ? "\n\"" : ",\n\"") + a + R"(": {"a": )" + a + R"(, "time": 0.)" + std::to_string(i + 1) + "}";
+  }
+  const std::string packed = gzipped(cache, folder);
+  write_plainly(folder / "torn.json.gz", packed.substr(0, packed.size() / 2));
+  const Imported in = imported_platforms("kernel_tuner", folder, {folder / "torn.json.gz"}, "p").at("p");
+  EXPECT_GT(in.dataset.rows.size(), 20'000u);
+  EXPECT_LT(in.dataset.rows.size(), 40'000u);
+  EXPECT_TRUE(contains(message_of<base::UserError>([&] {
+                         imported_platforms("kernel_tuner", folder, {folder / "torn.json.gz"}, "p", {}, true);
+                       }),
+                       "torn.json.gz: is not valid gzip: it ends in the middle"));
+}
+
 TEST(Cases, EntriesOfDocumentsAreSkippedOneByOne) {
   const Imported in = imported_text("kernel_tuner", "gpu.json", R"({"tune_params_keys": ["a", "b"], "cache": {
 "1,1": {"a": 1, "b": 1, "time": 2.0},
