@@ -23,7 +23,8 @@ class InputFile {
   InputFile& operator=(InputFile&& other) noexcept;
 
   std::int64_t stored_bytes() const;  // on the disk, packed or not
-  // Fills the front of `into`; less than its size only at the end of the file. UserError for broken or truncated gzip.
+  // Fills the front of `into`; less than its size only at the end of the file and before a fault (broken or truncated
+  // gzip, an unreadable disk), which the next call throws as a UserError.
   std::size_t read(std::span<char> into);
 
  private:
