@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/one_line.h"
 #include "base/text.h"
 #include "datasets/formats/auto_scheduler.h"
 #include "datasets/formats/autotvm.h"
@@ -22,7 +23,8 @@ namespace {
 // Beyond any real set of logs, and what keeps memory below a gigabyte.
 constexpr std::int64_t most_rows = 10'000'000, most_workloads = 100'000, most_sketches = 100'000, most_reasons = 10'000;
 constexpr std::size_t longest_name = 128;                              // of a platform
-constexpr std::size_t most_skipped = 32, longest_reason = 100;         // different reasons to skip; characters of one
+constexpr std::size_t most_skipped = 32;                               // different reasons to skip
+constexpr std::size_t longest_reason = 100, longest_first = 400;       // of them, characters
 constexpr std::size_t longest_workload = 2000;                         // characters
 constexpr std::size_t most_repetitions = 1000, most_arguments = 4096;  // of a row
 
@@ -190,7 +192,8 @@ bool Import::next_record(LineReader& lines) {
 void Import::skip(const base::UserError& why, std::string_view file, bool is_cut) {
   if (settings_.strict) throw why;
   if (first_skipped_.empty()) first_skipped_ = why.what();
-  count(skipped_, is_cut ? "cut off at the end of the file" : reason_of(why.what(), file), why.what());
+  count(skipped_, is_cut ? "cut off at the end of the file" : reason_of(why.what(), file),
+        base::one_line(why.what(), longest_first));
 }
 
 void Import::ignore(const std::string& what, const std::string& place) {

@@ -179,7 +179,7 @@ bool TableLines::next() {
 }
 
 Tuples::Tuples(TableLines& lines) : sizes_(lines.head().size(), 0) {
-  if (!lines.next()) return;
+  if (lines.head().front() == workload_column || !lines.next()) return;
   for (std::size_t c = 0; c < sizes_.size(); ++c) sizes_[c] = int(tuple_of(lines.cells()[c]).size());
   const auto is_open = [&] { return std::any_of(sizes_.begin(), sizes_.end(), [](int size) { return size > 0; }); };
   while (is_open() && lines.next()) {
@@ -286,7 +286,7 @@ class Choice {
                                                 "--options parameters=A,B; {}",
                                                 described()));
     }
-    for (const int column : times) roles.times.push_back(time_of(column, !time.empty(), roles.is_inverse));
+    for (const int column : times) roles.times.push_back(time_of(column, !time.empty(), roles));
     roles.workload = flat(with(Use::workload));
     roles.configuration = flat(parameters);
     say(times, parameters, roles);
@@ -436,26 +436,27 @@ class Choice {
     return std::size_t(std::unique(hashes.begin(), hashes.end()) - hashes.begin());
   }
 
-  TableRoles::Time time_of(int column, bool is_named, bool is_inverse) const {
+  TableRoles::Time time_of(int column, bool is_named, const TableRoles& roles) const {
     const std::string& name = head_[std::size_t(column)];
     if (!is_single(column)) throw base::UserError(place_, fmt::format("column '{}' holds tuples, no times", name));
     TableRoles::Time time;
     time.column = tuples_.columns_of(column).front();
     time.platform = is_named ? import_.settings().platform : name;
     const std::string said(import_.option("unit"));
-    if (is_inverse) {
+    if (roles.is_inverse) {
       if (!said.empty())
         throw base::UserError("--options unit", "is for times, not for values of which more is better");
       time.unit = "1 / " + name;
       return time;
     }
-    if (import_.option("higher-is-better").empty() && says_more_is_better(name)) {
+    const bool is_platform = roles.is_exported && column == count() - 1;  // its name says nothing of the values
+    if (!is_platform && import_.option("higher-is-better").empty() && says_more_is_better(name)) {
       throw base::UserError(place_, fmt::format("column '{}' seems to hold values of which more is better; say so: "
                                                 "--higher-is-better, or that they are times: --options "
                                                 "higher-is-better=no",
                                                 name));
     }
-    const std::optional<std::string> in_head = unit_in(name);
+    const std::optional<std::string> in_head = is_platform ? std::nullopt : unit_in(name);
     if (in_head && is_unit_of_time(*in_head)) {
       time.unit = *in_head;
       time.seconds = seconds_per(*in_head, place_);

@@ -46,7 +46,7 @@ class TableLines {
 };
 
 // Cells that hold tuples of numbers, "(4, 8, 16)", in all lines become a column for each number: `tile` becomes tile_0,
-// tile_1, tile_2.
+// tile_1, tile_2. Not in an exported table, whose columns are those of the dataset.
 class Tuples {
  public:
   explicit Tuples(TableLines& lines);  // goes through all of them

@@ -340,6 +340,15 @@ TEST(Cases, OddLinesOfTablesAreCounted) {
             "column '...': nan is no number of a table x1 t.csv:7\n");
 }
 
+// What a file holds breaks no line of a table that lists it, and moves no cursor.
+TEST(Cases, PlacesOfSkippedRecordsAreOneLine) {
+  const Imported in = imported_text("table", "t.csv", "a,p\n1,0.5\n2,\x1b[2Jfai\rled\x07\n");
+  ASSERT_EQ(in.skipped.size(), 1u);
+  const std::string& first = in.skipped.begin()->second.first;
+  EXPECT_TRUE(contains(first, "t.csv:3: column 'p': expected a time > 0, got ' fai led")) << first;
+  EXPECT_TRUE(std::all_of(first.begin(), first.end(), [](char c) { return (unsigned char)c >= ' '; })) << first;
+}
+
 TEST(Cases, PackedFilesMayEndInTheMiddle) {
   const Folder folder;
   std::string text = "a,p\n";

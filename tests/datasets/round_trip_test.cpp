@@ -141,5 +141,27 @@ TEST(RoundTrip, NamesOfColumnsStayApart) {
   EXPECT_EQ(back("table", dataset).rows.size(), 2u);
 }
 
+// What importing reads out of tables of others, units and tuples, is not read out of ours.
+TEST(RoundTrip, NamesAndWordsOfTablesMeanNothing) {
+  for (const char* platform : {"import:fps", "import:mean_time_ms", "import:board_latency_us"}) {
+    SCOPED_TRACE(platform);
+    Dataset dataset = random_dataset(0, 1);
+    dataset.platform = platform;
+    Measurement measurement;
+    const auto sketch = std::make_shared<const codegen::Sketch>(
+        codegen::Sketch::of_columns("x", {{"tile", {"(1, 2)", "(4, 8)"}}, {"time(ms)", {}}}));
+    for (int i = 0; i < 3; ++i) {
+      measurement.seconds = {0.5 + i};
+      dataset.add({i, {{"a"}, sketch, {i % 2, 7}}, 0, measurement});
+    }
+    const Dataset again = back("table", dataset);
+    ASSERT_EQ(again.rows.size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(again.rows[i].measurement.seconds, dataset.rows[i].measurement.seconds);
+      EXPECT_EQ(again.rows[i].arguments, (std::vector<std::int64_t>{std::int64_t(i) % 2, 0}));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace graft::datasets::formats
