@@ -284,14 +284,24 @@ void complain(std::string_view message) {
   fmt::print(stderr, "error: {}\n", base::one_line(message, std::string::npos));
 }
 
+// Whether a comma between `part` and `rest` is one of an index expression: "... where i=4, j=4".
+bool continues_expression(std::string_view part, std::string_view rest) {
+  if (part.find(" where ") == std::string_view::npos) return false;
+  const std::size_t name = rest.find_first_not_of(' '), end = rest.find_first_of("=,([ ", std::min(name, rest.size()));
+  if (end == std::string_view::npos || end == name) return false;
+  const std::size_t equals = rest.find_first_not_of(' ', end);
+  return equals != std::string_view::npos && rest[equals] == '=';
+}
+
 }  // namespace
 
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> parts{""};
   int depth = 0;
-  for (const char c : text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     depth += (c == '(' || c == '[') - (c == ')' || c == ']');
-    if (c == ',' && depth == 0) {
+    if (c == ',' && depth == 0 && !continues_expression(parts.back(), text.substr(i + 1))) {
       parts.emplace_back();
     } else {
       parts.back() += c;

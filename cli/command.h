@@ -60,6 +60,7 @@ struct Command {
 // In the order of the help (commands/table.cpp).
 const std::vector<Command>& commands();
 
+// At commas that are neither in brackets nor of an index expression; spaces around the parts are dropped.
 std::vector<std::string> split_list(std::string_view text);
 // Of a list of numbers such as --shots 0,5,10; UserError naming the flag.
 std::vector<std::int64_t> integers_of(const std::string& flag, const std::vector<std::string>& words,

@@ -17,8 +17,8 @@ std::vector<Examples> together(std::span<const Examples> first, std::span<const 
   for (const std::span<const Examples> part : {first, second}) {
     for (const Examples& group : part) {
       if (group.size() == 0) continue;
-      const auto known = std::find_if(out.begin(), out.end(),
-                                      [&](const Examples& other) { return other.workload.text == group.workload.text; });
+      const auto known = std::find_if(
+          out.begin(), out.end(), [&](const Examples& other) { return other.workload.text == group.workload.text; });
       if (known == out.end()) {
         out.push_back(group);
         continue;

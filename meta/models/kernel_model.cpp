@@ -587,8 +587,8 @@ class KernelModel final : public CostModel {
     std::vector<float> scales;
     for (const std::size_t source : grove_->source)
       scales.push_back(out.of_sources[Eigen::Index(source)] * basis_->scale(source));
-    out.trees = grove_->scorer.with_leaves_of(fit.rows.leaves.relabelled(
-        grove_->forest, scales, {of_leaves.data(), std::size_t(of_leaves.size())}));
+    out.trees = grove_->scorer.with_leaves_of(
+        fit.rows.leaves.relabelled(grove_->forest, scales, {of_leaves.data(), std::size_t(of_leaves.size())}));
     return out;
   }
 
@@ -621,8 +621,7 @@ std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> 
   if (basis != nullptr) prior = stacking_prior_from(state, std::int64_t(grid(true, grove != nullptr).size()));
   if (state.arrays.contains("fit/alpha"))
     throw base::UserError("adapted by an older graft; adapt the model that it was made from again");
-  return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), shared(std::move(prior)),
-                                       nullptr);
+  return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), shared(std::move(prior)), nullptr);
 }
 
 }  // namespace
@@ -643,7 +642,8 @@ base::Arrays regressions_of(const CostModel& fitted) {
 StackingMoments::StackingMoments(SourceBasis basis)
     : model_(std::make_shared<const KernelModel>(residual_of(std::move(basis), {}))) {}
 
-std::vector<std::vector<double>> StackingMoments::of(const Examples& pool, std::span<const StackingTrial> trials) const {
+std::vector<std::vector<double>> StackingMoments::of(const Examples& pool,
+                                                     std::span<const StackingTrial> trials) const {
   return static_cast<const KernelModel&>(*model_).moments(pool, trials);
 }
 

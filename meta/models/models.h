@@ -114,8 +114,8 @@ std::unique_ptr<CostModel> make_nearest_model(SourceBasis basis);
 // centred per workload, on the support alone: a linear plus a Gaussian kernel on normalised features. Mixtures, widths
 // and noises of a grid are averaged by stacking (stacking.h).
 std::unique_ptr<CostModel> make_scratch_model(std::int64_t features);
-// The regressions of a fitted `scratch` or `residual`, to look at: fit/regressions (of each its kernel, noise, weight and
-// amplitude: kernel_model.cpp), fit/alpha, and all that they are of. Empty of other models.
+// The regressions of a fitted `scratch` or `residual`, to look at: fit/regressions (of each its kernel, noise, weight
+// and amplitude: kernel_model.cpp), fit/alpha, and all that they are of. Empty of other models.
 base::Arrays regressions_of(const CostModel& fitted);
 
 // kind "residual": the mean of the sources by their shares until it has support; then the same regressions, with the
@@ -125,8 +125,8 @@ base::Arrays regressions_of(const CostModel& fitted);
 // prior: how good its regressions are on other platforms (stacking.h).
 std::unique_ptr<CostModel> make_residual_model(SourceBasis basis, StackingPrior prior = {});
 // What such a prior is made of. Of a pool of programs of one workload the first `support` are given to the regressions,
-// the others up to view.size() are predicted. view[i]: the program that the sources take program i for, i itself if they
-// see what there is.
+// the others up to view.size() are predicted. view[i]: the program that the sources take program i for, i itself if
+// they see what there is.
 struct StackingTrial {
   std::int64_t support = 0;
   std::vector<std::int64_t> view;
@@ -167,13 +167,13 @@ Members copies(const Members& members);
 bool all_take(const Members& members, const features::Encoding& encoding);
 
 // kind "chosen": several models of which the support chooses. Without one it is the first, the most trusted; fitted, it
-// is the fitted member that, fitted to four fifths of the support, puts the left fifth in the best order among all of it
-// (five folds). A later member must be better than those before it by more than chance would make it with so few rows.
-// It is the guard against negative transfer where the last member is `scratch`.
+// is the fitted member that, fitted to four fifths of the support, puts the left fifth in the best order among all of
+// it (five folds). A later member must be better than those before it by more than chance would make it with so few
+// rows. It is the guard against negative transfer where the last member is `scratch`.
 std::unique_ptr<CostModel> make_chosen_model(Members members);
 
-// kind "adapted": a prior of another kind and the support that it was adapted to (CostModel::adapted makes it). Its state
-// is no more than that: reading it fits the prior again.
+// kind "adapted": a prior of another kind and the support that it was adapted to (CostModel::adapted makes it). Its
+// state is no more than that: reading it fits the prior again.
 
 // kind "ensemble": the mean of at least two members' scores; spread: their standard deviation (n - 1). Each is fitted
 // to its own draw of the support. Scores of losses that compare within groups only have an offset a workload, which is

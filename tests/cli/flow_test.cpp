@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <set>
 
-#include "base/parallel.h"
 #include "base/hash.h"
+#include "base/parallel.h"
 #include "datasets/dataset.h"
 #include "datasets/journal.h"
 #include "tests/cli/support.h"
@@ -292,6 +292,16 @@ TEST_F(Flow, AdaptToOneProgramTeachesNothingAndSaysSo) {
   EXPECT_NE(text.err.find("1 of 1 workloads have one measured program, which teaches nothing"), std::string::npos)
       << text.err;
   EXPECT_EQ(text.out.find("["), std::string::npos) << text.out;
+}
+
+// Commas of an index expression separate nothing in a list of workloads.
+TEST_F(Flow, AdaptTakesIndexExpressionsOfSeveralAxes) {
+  const std::string scaled = "input A[8,4]; input B[4]; output C[i,j] = A[i,j] * B[j] where i=8, j=4";
+  const base::Document result = json_of({"adapt", file("model.h5"), "--platform", "model:cortex-a53", "--workloads",
+                                         scaled + ", " + small, "--shots", "3", "--out", file("expression.h5")});
+  ASSERT_EQ(result.at("rows").as_list().size(), 2u);
+  EXPECT_EQ(result.at("rows").as_list().at(1).at("workload").as_string(),
+            small.substr(0, small.size() - 1) + ",dtype=f32)");
 }
 
 TEST_F(Flow, TimesUnderAnEmulatorTeachAndCompareNothing) {

@@ -384,7 +384,8 @@ TEST(Residual, FirstTrustsTheRegressionsThatWereGoodOnItsSources) {
   EXPECT_THROW(model_from("residual", bad), base::UserError);
 }
 
-// The moments of one regression are those of what it leaves over; sources that take programs for others leave over more.
+// The moments of one regression are those of what it leaves over; sources that take programs for others leave over
+// more.
 TEST(Residual, SaysWhatItsRegressionsLeaveOver) {
   const auto like_first = [](std::span<const float> row) { return -double(row[0]); };
   const Examples pool = examples(52, 2, 1, like_first);
@@ -444,13 +445,12 @@ TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
   const auto seconds = [](std::span<const float> row) {
     return double(row[1] > 0.5f) - 2 * double(row[0] > 0) - 0.2 * double(row[1]);
   };
-  const Examples support = examples(12, 2, 31, seconds),
-                 query = examples(30, 2, 32, [](auto) { return 0.0; });
+  const Examples support = examples(12, 2, 31, seconds), query = examples(30, 2, 32, [](auto) { return 0.0; });
   const auto model = prior->adapted({&support, 1});
   const base::Arrays state = model->state(), fit = regressions_of(*prior->fitted({&support, 1}));
-  const std::vector<float>&choices = fit.arrays.at("fit/regressions").values, &alphas = fit.arrays.at("fit/alpha").values,
-        &sources = fit.arrays.at("fit/sources").values, &scale = fit.arrays.at("fit/source_scale").values,
-        &shares = fit.arrays.at("fit/shares").values;
+  const std::vector<float>&choices = fit.arrays.at("fit/regressions").values,
+        &alphas = fit.arrays.at("fit/alpha").values, &sources = fit.arrays.at("fit/sources").values,
+        &scale = fit.arrays.at("fit/source_scale").values, &shares = fit.arrays.at("fit/shares").values;
   const Normalisation own{fit.arrays.at("fit/mean").values, fit.arrays.at("fit/scale").values};
   EXPECT_NEAR(shares[0] + shares[1], 1, 1e-6);
   EXPECT_GT(shares[0], shares[1] + 0.1f);

@@ -28,7 +28,8 @@ TEST(LeastMixture, IsTheLeastOfAllMixtures) {
     std::vector<double> factor(size * 2), q(size * size, 0.0);
     for (double& each : factor) each = stream.normal();
     for (int a = 0; a < size; ++a) {
-      for (int b = 0; b < size; ++b) q[a * size + b] = factor[a * 2] * factor[b * 2] + factor[a * 2 + 1] * factor[b * 2 + 1];
+      for (int b = 0; b < size; ++b)
+        q[a * size + b] = factor[a * 2] * factor[b * 2] + factor[a * 2 + 1] * factor[b * 2 + 1];
     }
     const std::vector<double> w = least_mixture(q, size);
     EXPECT_NEAR(std::accumulate(w.begin(), w.end(), 0.0), 1, 1e-9);
@@ -69,8 +70,7 @@ TEST(StackingWeights, FollowThePriorThenTheRows) {
   for (const std::int64_t rows : {4, 16, 64, 256}) {
     const auto n = double(rows);
     const double first = n * 0.9 + 64 * 0.1, second = n * 0.3 + 64 * 0.4;
-    const std::vector<double> w =
-        stacking_weights(residuals(rows, std::sqrt(0.9f), std::sqrt(0.3f)), 1, trusts, prior);
+    const std::vector<double> w = stacking_weights(residuals(rows, std::sqrt(0.9f), std::sqrt(0.3f)), 1, trusts, prior);
     EXPECT_NEAR(w[0], second / (first + second), 1e-3) << rows;
   }
 }

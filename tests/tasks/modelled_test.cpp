@@ -571,8 +571,9 @@ TEST(ModelledMeasurer, StopsWhenAsked) {
     bool stop_requested() override { return measured == 2; }
     int measured = 0;
   } monitor;
-  make_modelled_measurer(platform, {})->measure(
-      sampled("matmul(m=16,n=16,k=16)", platform, 5), [&](const Measured&) { ++monitor.measured; }, monitor);
+  make_modelled_measurer(platform, {})
+      ->measure(
+          sampled("matmul(m=16,n=16,k=16)", platform, 5), [&](const Measured&) { ++monitor.measured; }, monitor);
   EXPECT_EQ(monitor.measured, 2);
 }
 
