@@ -15,7 +15,7 @@
 namespace graft::meta {
 namespace {
 
-constexpr double rows_of_prior = 64, rows_without_prior = 4;
+constexpr double rows_of_prior = 32, rows_without_prior = 4;
 constexpr double least_error = 1e-3;  // of a regime: a source that predicts all is not believed to
 
 // A regime's moments after so many rows: between two numbers that were tried by the logarithm, outside those of the

@@ -4,7 +4,7 @@
 //   w = argmin  n w^T S w + n0 w^T M w
 //
 // S: second moments of the regressions' leave-one-out residuals on the n rows of the support, relative to the rows'
-// variance. M: the same moments as they were on other platforms, which n0 = 64 rows stand for. Few rows say little
+// variance. M: the same moments as they were on other platforms, which n0 = 32 rows stand for. Few rows say little
 // about which regression is good; what the sources taught decides then.
 //
 // What the sources taught depends on what sources are worth on the new platform, which nobody knows. So M is learnt in

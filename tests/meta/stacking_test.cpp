@@ -63,13 +63,13 @@ base::Matrix residuals(std::int64_t rows, float first, float second) {
   return out;
 }
 
-// Of independent errors the weights are in inverse proportion to the moments: n S + 64 M.
+// Of independent errors the weights are in inverse proportion to the moments: n S + 32 M.
 TEST(StackingWeights, FollowThePriorThenTheRows) {
   const StackingPrior prior = two(0.1f, 0.1f, 0.4f);
   const std::vector<char> trusts = {1, 0};
   for (const std::int64_t rows : {4, 16, 64, 256}) {
     const auto n = double(rows);
-    const double first = n * 0.9 + 64 * 0.1, second = n * 0.3 + 64 * 0.4;
+    const double first = n * 0.9 + 32 * 0.1, second = n * 0.3 + 32 * 0.4;
     const std::vector<double> w = stacking_weights(residuals(rows, std::sqrt(0.9f), std::sqrt(0.3f)), 1, trusts, prior);
     EXPECT_NEAR(w[0], second / (first + second), 1e-3) << rows;
   }
