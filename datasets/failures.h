@@ -1,4 +1,4 @@
-// Why candidates failed, counted: what a run shows of its failures, and what is said of one in which nothing works.
+// Why candidates failed, counted: what a run shows of its failures, and the error of one in which nothing works.
 #pragma once
 
 #include <cstdint>

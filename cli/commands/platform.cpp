@@ -73,7 +73,7 @@ tasks::Remote board_of(const ProbeFlags& flags) {
 int probe(const ProbeFlags& flags, Session& session) {
   if (!flags.out.empty()) check_output_folder(flags.out);
   if (flags.board.empty() && (!flags.ssh_config.empty() || flags.folder != ProbeFlags().folder || flags.core >= 0))
-    throw base::UserError("BOARD", "missing: what is said of a board needs one, ssh://HOST");
+    throw base::UserError("BOARD", "missing: options of a board need a board, ssh://HOST");
   tasks::Probed probed;
   std::string what = flags.board.empty() ? flags.runner : flags.board;
   if (what.empty()) {

@@ -57,7 +57,7 @@ double epsilon_of(DType dtype) {
   return dtype == DType::f32 ? double(std::numeric_limits<float>::epsilon()) : std::numeric_limits<double>::epsilon();
 }
 
-// By node of a stage's value: roundings on the longest chain behind it, in units of eps of the stage's type.
+// For each node of a stage's value: roundings on the longest chain that leads to it, in units of eps of the stage's type.
 std::vector<std::int64_t> depths_of(const Computation& computation, const Stage& stage, const std::vector<Data>& data) {
   // Functions are polynomials of the emitter, accurate to a few units in the last place.
   constexpr std::int64_t special = 4;

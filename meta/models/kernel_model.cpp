@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -306,13 +305,16 @@ class KernelModel final : public CostModel {
       mean = (in_rows(scores).array() * in_rows(shares).array()).rowwise().sum();
       return out;
     }
+    features::Encoded seen;  // by the trees
     if (mean_.trees) {
-      mean_.trees->score(tree_rows(programs), out.mean);
+      seen = features::one_row_each(tree_rows(programs));
+      mean_.trees->score(seen.rows, out.mean);
     } else if (basis_ != nullptr) {
       mean = in_rows(basis_->predict(programs)) * mean_.of_sources;
     }
     if (mean_.linear.size() == 0) return out;
-    const base::Matrix own = own_features(fit_->normalisation, programs);
+    const base::Matrix own =
+        mean_.trees ? fit_->normalisation.apply(std::move(seen)).rows : own_features(fit_->normalisation, programs);
     mean += in_rows(own) * mean_.linear;
     if (mean_.gaussians.empty()) return out;
     Matrix distances = -2 * products(own, fit_->rows.features);
