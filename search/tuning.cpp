@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 
 namespace graft::search {
 namespace {
@@ -19,6 +20,21 @@ class Stopwatch {
  private:
   double& seconds_;
   std::chrono::steady_clock::time_point begin_;
+};
+
+// Asks to stop when the time is up, too.
+class UntilMonitor final : public base::Monitor {
+ public:
+  UntilMonitor(base::Monitor& to, const Tuning& tuning) : to_(to), tuning_(tuning) {}
+  void progress(std::string_view what, std::int64_t done, std::int64_t total) override {
+    to_.progress(what, done, total);
+  }
+  void note(std::string_view line) override { to_.note(line); }
+  bool stop_requested() override { return to_.stop_requested() || tuning_.out_of_time(); }
+
+ private:
+  base::Monitor& to_;
+  const Tuning& tuning_;
 };
 
 }  // namespace
@@ -39,7 +55,8 @@ Tuning::Tuning(const codegen::Space& space, const features::Encoding& encoding, 
 
 bool Tuning::step(base::Monitor& monitor) {
   const std::int64_t left = settings_.trials - std::int64_t(trials_.size());
-  if (left <= 0 || hopeless() || monitor.stop_requested()) return false;
+  UntilMonitor until(monitor, *this);
+  if (left <= 0 || hopeless() || settled() || until.stop_requested()) return false;
   // Always a whole batch, cut to what is left: a run that goes on later with more trials proposes the same ones again.
   std::vector<codegen::Candidate> batch = proposal();
   if (std::int64_t(batch.size()) > left) batch.resize(std::size_t(left));
@@ -70,7 +87,7 @@ bool Tuning::step(base::Monitor& monitor) {
           ++spent_.measured;
           monitor.progress(space_.workload().text, ++done, settings_.trials);
         },
-        monitor);
+        until);
   }
   std::vector<datasets::Trial> told;
   bool complete = true;
@@ -95,10 +112,38 @@ bool Tuning::hopeless() const {
   return !any_ok_ && std::int64_t(trials_.size()) >= least_to_judge;
 }
 
+bool Tuning::settled() const {
+  const auto count = std::int64_t(trials_.size());
+  if (settings_.stop_after <= 0 || count <= settings_.stop_after) return false;
+  double before = std::numeric_limits<double>::infinity(), since = before;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const datasets::Measurement& measurement = trials_[std::size_t(i)].measurement;
+    if (measurement.status != datasets::Status::ok) continue;
+    double& best = i < count - settings_.stop_after ? before : since;
+    best = std::min(best, datasets::seconds_of(measurement));
+  }
+  return std::isfinite(before) && since > (1 - least_gain) * before;
+}
+
+bool Tuning::out_of_time() const {
+  return settings_.budget_seconds > 0 &&
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count() >= settings_.budget_seconds;
+}
+
 std::vector<codegen::Candidate> Tuning::proposal() {
   const Stopwatch watch(spent_.proposing);
+  std::vector<codegen::Candidate> batch;
+  std::unordered_set<std::uint64_t> taken;
+  const auto take = [&](std::vector<codegen::Candidate> candidates) {
+    for (codegen::Candidate& candidate : candidates) {
+      if (taken.insert(codegen::hash(candidate)).second) batch.push_back(std::move(candidate));
+    }
+  };
+  if (trials_.empty()) take(settings_.start);
+  const int left = settings_.batch - int(batch.size());
   const bool guided = scorer_.has_model() || prior_ == nullptr;
-  return (guided ? *explorer_ : *random_).propose(settings_.batch, scorer_);
+  if (left > 0) take((guided ? *explorer_ : *random_).propose(left, scorer_));
+  return batch;
 }
 
 void Tuning::learn() {

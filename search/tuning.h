@@ -3,6 +3,7 @@
 // in place of the measurer until they are used up.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,7 +27,12 @@ struct TuningSettings {
   int batch = 32;            // trials a round
   std::uint64_t seed = 1;
   int threads = 1;
+  std::vector<codegen::Candidate> start = {};  // measured first, before anything is proposed
+  double budget_seconds = 0;                   // of wall time in this process; 0: none
+  std::int64_t stop_after = 0;                 // trials without a gain (`least_gain`); 0: never
 };
+
+constexpr double least_gain = 0.01;  // share of the best time by which a trial must be faster for the search to go on
 
 // Where the wall time of a tuning went, in seconds. Recorded trials that answer in place of the measurer cost next to
 // nothing and are not counted.
@@ -45,9 +51,12 @@ class Tuning {
          tasks::Measurer& measurer, RunDirectory& run, const TuningSettings& settings,
          std::unique_ptr<Explorer> explorer = nullptr);
 
-  // One round; false when the budget is spent, the space has no more candidates, a stop was asked for, or the search is
-  // hopeless.
+  // One round; false when the budget (of trials or of time) is spent, the search has settled or is hopeless, the space
+  // has no more candidates, or a stop was asked for.
   bool step(base::Monitor& monitor);
+  // The last `stop_after` trials were no more than `least_gain` faster than the best one before them.
+  bool settled() const;
+  bool out_of_time() const;
   // Whole rounds of at least `least_to_judge` trials were measured, and none was ok: something is wrong with the
   // platform rather than with a program, and more trials would fail for the same reason.
   bool hopeless() const;
@@ -66,6 +75,7 @@ class Tuning {
   std::vector<codegen::Candidate> proposal();
   void learn();
 
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   const codegen::Space& space_;
   const meta::CostModel* prior_;
   std::unique_ptr<meta::CostModel> model_;

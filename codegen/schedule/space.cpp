@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <queue>
+#include <set>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/shortened.h"
@@ -17,7 +21,8 @@ namespace {
 constexpr std::size_t most_draws = 10000;
 constexpr int most_tries = 32;  // of a mutation or a crossover
 constexpr std::size_t most_reasons = 3;
-constexpr std::int64_t sketch_every = 16;  // mutations
+constexpr std::size_t most_looked_at = 256;  // points, for the one nearest to a candidate of another space
+constexpr std::int64_t sketch_every = 16;    // mutations
 
 void put(const Domain& domain, std::size_t row, std::vector<std::int64_t>& arguments) {
   for (std::size_t i = 0; i < domain.arguments.size(); ++i) {
@@ -192,6 +197,80 @@ base::Result<Candidate> Space::crossover(const Candidate& a, const Candidate& b,
   }
   return base::Reason{
       fmt::format("sketch {}: no child in {} tries, the last one: {}", part->sketch->name, most_tries, last)};
+}
+
+base::Result<Candidate> Space::nearest(const Candidate& other) const {
+  const Sketch& from = *other.sketch;
+  if (other.arguments.size() != from.arguments.size())
+    return base::Reason{fmt::format("sketch {}: not as many numbers as arguments", from.name)};
+  // The argument of `from` that is the same one, by position in the sketch; -1 where it has none.
+  const auto counterparts = [&](const Sketch& sketch) {
+    std::vector<int> out;
+    for (const Sketch::Argument& argument : sketch.arguments) {
+      const int there = from.argument_named(argument.name);
+      const bool same = there >= 0 && from.arguments[std::size_t(there)].alternatives == argument.alternatives;
+      out.push_back(same ? there : -1);
+    }
+    return out;
+  };
+  const SketchSpace* part = part_of(other);
+  std::vector<int> known = part == nullptr ? std::vector<int>() : counterparts(*part->sketch);
+  std::size_t most = 0;
+  for (const SketchSpace& each : sketches_) {
+    if (part_of(other) != nullptr) break;
+    const std::vector<int> there = counterparts(*each.sketch);
+    const std::size_t common = there.size() - std::size_t(std::count(there.begin(), there.end(), -1));
+    const bool like = each.sketch->name == from.name && 2 * common >= std::max(there.size(), from.arguments.size());
+    if (!like || (part != nullptr && common <= most)) continue;
+    part = &each, most = common, known = there;
+  }
+  if (part == nullptr) return base::Reason{fmt::format("sketch {}: nothing like it in this space", from.name)};
+
+  // By domain: its rows, nearest first, and how far they are.
+  std::vector<std::vector<std::pair<double, std::size_t>>> rows;
+  for (const Domain& domain : part->domains) {
+    std::vector<std::pair<double, std::size_t>> distances;
+    for (std::size_t row = 0; row < domain.values.size(); ++row) {
+      double distance = 0;
+      for (std::size_t i = 0; i < domain.arguments.size(); ++i) {
+        const auto argument = std::size_t(domain.arguments[i]);
+        if (known[argument] < 0) continue;
+        const std::int64_t wanted = other.arguments[std::size_t(known[argument])], value = domain.values[row][i];
+        const bool of_texts = part->sketch->arguments[argument].alternatives > 0;
+        distance += of_texts ? double(wanted != value) : std::abs(std::log2(double(1 + value) / double(1 + wanted)));
+      }
+      distances.emplace_back(distance, row);
+    }
+    std::sort(distances.begin(), distances.end());
+    rows.push_back(std::move(distances));
+  }
+  // Points by their distance: each one leads to those that take the next row of one domain.
+  using Ranks = std::vector<std::size_t>;
+  const auto distance_of = [&](const Ranks& ranks) {
+    double sum = 0;
+    for (std::size_t d = 0; d < ranks.size(); ++d) sum += rows[d][ranks[d]].first;
+    return sum;
+  };
+  std::priority_queue<std::pair<double, Ranks>, std::vector<std::pair<double, Ranks>>, std::greater<>> open;
+  std::set<Ranks> seen;
+  const Ranks first(rows.size(), 0);
+  open.emplace(distance_of(first), first);
+  seen.insert(first);
+  std::vector<base::Reason> refused;
+  while (!open.empty() && refused.size() < most_looked_at) {
+    const Ranks ranks = open.top().second;
+    open.pop();
+    Candidate candidate{workload_, part->sketch, std::vector<std::int64_t>(part->sketch->arguments.size())};
+    for (std::size_t d = 0; d < ranks.size(); ++d) put(part->domains[d], rows[d][ranks[d]].second, candidate.arguments);
+    const base::Result<LoopProgram> result = lowered(*part, candidate);
+    if (result) return candidate;
+    refused.push_back(result.reason());
+    for (std::size_t d = 0; d < ranks.size(); ++d) {
+      Ranks next = ranks;
+      if (++next[d] < rows[d].size() && seen.insert(next).second) open.emplace(distance_of(next), std::move(next));
+    }
+  }
+  return base::Reason{fmt::format("sketch {}: no schedule near to it: {}", from.name, most_frequent(refused))};
 }
 
 int Space::choices_apart(const Candidate& a, const Candidate& b) const {

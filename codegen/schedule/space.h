@@ -62,6 +62,12 @@ class Space {
   base::Result<Candidate> mutate(const Candidate& candidate, base::Stream& stream) const;
   // Every domain from one of the parents, at most 32 tries. A Reason when their sketches differ, too.
   base::Result<Candidate> crossover(const Candidate& a, const Candidate& b, base::Stream& stream) const;
+  // The valid point of this space that is most like `other`, a candidate of this operator with other extents, say: of
+  // the sketch with its name that has most of its arguments, each domain's row with the least sum of
+  // |log2((1 + a) / (1 + b))| over the arguments that both have (1 for each choice among texts that differs). Where
+  // these rows together are no schedule, the next ones by the sum over domains, at most 256 in all. A Reason when no
+  // sketch has half of its arguments, or none of these points is valid.
+  base::Result<Candidate> nearest(const Candidate& other) const;
   // Number of domains in which two candidates of this space differ; for those of different sketches INT_MAX.
   int choices_apart(const Candidate& a, const Candidate& b) const;
   // Of workload, target, sketches, domains and conditions.

@@ -30,12 +30,15 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"meta", {"base", "codegen/expression", "codegen/program", "codegen/schedule", "datasets", "features"}},
     {"search",
      {"base", "codegen/expression", "codegen/program", "codegen/schedule", "datasets", "features", "tasks", "meta"}},
-    {"cli",
+    {"study",
      {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features",
       "tasks", "meta", "search"}},
+    {"cli",
+     {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features",
+      "tasks", "meta", "search", "study"}},
     {"bench",
      {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features",
-      "tasks", "meta", "search", "cli"}},
+      "tasks", "meta", "search", "study", "cli"}},
 };
 
 // Exceptions, with their reasons: the parent and its worker share one file that describes their messages, and whoever

@@ -169,6 +169,51 @@ TEST(Space, ChoicesApartAreTheDomainsThatDiffer) {
   EXPECT_GT(strangers, 0);
 }
 
+// A candidate of its own space is nearest to itself; one of another shape keeps what this shape has, too.
+TEST(Space, NearestKeepsWhatTheOtherSpaceHas) {
+  const Target target = target_with(256, 16);
+  for (const auto& [there, here] :
+       {std::pair{"matmul(m=512,n=512,k=512)", "matmul(m=384,n=640,k=100)"},
+        {"conv2d(c=64,h=56,w=56,k=64,r=3,s=3,pad=1)", "conv2d(c=96,h=28,w=28,k=160,r=3,s=3,pad=1)"}}) {
+    const Space other = derive_space(parse_workload(there), target), space = derive_space(parse_workload(here), target);
+    base::Stream stream(4, "nearest");
+    for (int i = 0; i < 20; ++i) {
+      const Candidate candidate = other.sample(stream);
+      const auto itself = other.nearest(candidate);
+      ASSERT_TRUE(itself);
+      EXPECT_EQ(hash(*itself), hash(candidate));
+      const auto found = space.nearest(candidate);
+      ASSERT_TRUE(found) << found.reason().text;
+      EXPECT_TRUE(space.valid(*found));
+      EXPECT_EQ(found->workload, space.workload());
+      EXPECT_EQ(found->sketch->name, candidate.sketch->name);
+    }
+  }
+}
+
+TEST(Space, NearestIsTheLeastSumOfLogarithmsThatLowers) {
+  std::vector<SketchSpace> sketches;
+  sketches.push_back(sketch_space(
+      tiled, {{"i", {0, 1}, {{12, 4}, {6, 3}, {4, 4}, {4, 2}}}, {"j", {2}, {{2}, {8}}}, {"order", {3}, {{0}, {1}}}}));
+  const Space space(small(), target_with(0, 16), std::move(sketches));
+  const auto tiles = [&](std::vector<std::int64_t> arguments) {
+    const Candidate from{parse_workload("matmul(m=64,n=64,k=4)"),
+                         std::make_shared<const Sketch>(parse_sketch(tiled, "test")), std::move(arguments)};
+    return space.nearest(from)->arguments;
+  };
+  EXPECT_EQ(tiles({12, 3, 3, 1}), (std::vector<std::int64_t>{12, 4, 2, 1}));
+  EXPECT_EQ(tiles({5, 2, 64, 0}), (std::vector<std::int64_t>{4, 2, 8, 0}));
+}
+
+TEST(Space, NothingIsNearToAnotherOperatorsCandidate) {
+  const Space space = two_sketches();
+  const Candidate other{
+      small(), std::make_shared<const Sketch>(parse_sketch("sketch other\ntile C i $x\n", "test")), {4}};
+  const auto found = space.nearest(other);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.reason().text, "sketch other: nothing like it in this space");
+}
+
 TEST(Space, ChildrenThatDoNotLowerAreNone) {
   // Sizes of one axis in two domains: 6 4 and 9 2 are no chains.
   const Space space(small(), target_with(0, 16),

@@ -113,9 +113,7 @@ class Oracle : public meta::CostModel {
     for (std::int64_t r = 0; r < features.rows; ++r) scores.mean.push_back(-log_seconds_of(features.row(r)));
     return scores;
   }
-  std::unique_ptr<meta::CostModel> fitted(std::span<const meta::Examples>) const override {
-    return clone();
-  }
+  std::unique_ptr<meta::CostModel> fitted(std::span<const meta::Examples>) const override { return clone(); }
   std::unique_ptr<meta::CostModel> clone() const override { return std::make_unique<Oracle>(*this); }
   bool is_informed() const override { return true; }
   bool takes(const features::Encoding&) const override { return true; }
@@ -212,6 +210,64 @@ TEST(Explorers, EqualSeedsProposeEqualBatches) {
     }
     EXPECT_EQ(hashes[0], hashes[1]) << entry.name;
   }
+}
+
+// What a search is told to start from is measured first, once, and the round's other trials are proposed.
+TEST(Tuning, BeginsWithWhatItIsToldTo) {
+  const Folder folder;
+  base::Stream stream(8, "start");
+  TuningSettings settings;
+  settings.explorer = "random", settings.trials = 8, settings.batch = 8;
+  settings.start = {space().sample(stream), space().sample(stream)};
+  settings.start.push_back(settings.start.front());
+  FakeMeasurer measurer;
+  RunDirectory run(folder.path, request(1), {});
+  Tuning tuning(space(), encoding(), nullptr, measurer, run, settings);
+  base::Monitor monitor;
+  while (tuning.step(monitor)) {
+  }
+  ASSERT_EQ(tuning.trials().size(), 8u);
+  EXPECT_EQ(codegen::hash(tuning.trials()[0].candidate), codegen::hash(settings.start[0]));
+  EXPECT_EQ(codegen::hash(tuning.trials()[1].candidate), codegen::hash(settings.start[1]));
+  std::set<std::uint64_t> distinct;
+  for (const datasets::Trial& trial : tuning.trials()) distinct.insert(codegen::hash(trial.candidate));
+  EXPECT_EQ(distinct.size(), 8u);
+}
+
+// Ends at the end of the round in which the last `stop_after` trials gained less than 1 %.
+TEST(Tuning, SettlesWhereNothingGetsFaster) {
+  const Folder folder;
+  TuningSettings settings;
+  settings.explorer = "random", settings.trials = 10000, settings.batch = 4, settings.stop_after = 12;
+  FakeMeasurer measurer;
+  RunDirectory run(folder.path, request(1), {});
+  Tuning tuning(space(), encoding(), nullptr, measurer, run, settings);
+  base::Monitor monitor;
+  while (tuning.step(monitor)) EXPECT_FALSE(tuning.settled() && tuning.trials().size() <= 12);
+  EXPECT_TRUE(tuning.settled());
+  EXPECT_LT(tuning.trials().size(), 1000u);
+  const auto count = std::ptrdiff_t(tuning.trials().size());
+  double before = INFINITY, since = INFINITY;
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    double& best = i < count - 12 ? before : since;
+    best = std::min(best, datasets::seconds_of(tuning.trials()[std::size_t(i)].measurement));
+  }
+  EXPECT_GT(since, 0.99 * before);
+}
+
+TEST(Tuning, EndsWhenItsTimeIsUp) {
+  const Folder folder;
+  TuningSettings settings;
+  settings.explorer = "random", settings.trials = 1000000, settings.batch = 4, settings.budget_seconds = 0.05;
+  FakeMeasurer measurer;
+  RunDirectory run(folder.path, request(1), {});
+  Tuning tuning(space(), encoding(), nullptr, measurer, run, settings);
+  EXPECT_FALSE(tuning.out_of_time());
+  base::Monitor monitor;
+  while (tuning.step(monitor)) {
+  }
+  EXPECT_TRUE(tuning.out_of_time());
+  EXPECT_LT(tuning.trials().size(), 1000000u);
 }
 
 // Whoever measures the beginning of a batch only measures the best of it: of evolution's, which divides its batch among

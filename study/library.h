@@ -1,0 +1,73 @@
+// Answers that are known: the fastest program found for each workload on each platform, one file each in one folder, so
+// that nothing is searched twice. What stands there is data, from whoever wrote it: it is checked when it is read, a
+// program counts only where lowering its schedule gives the program that was recorded, and its time is what the
+// record says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/document.h"
+#include "codegen/expression/target.h"
+#include "codegen/schedule/candidate.h"
+#include "datasets/trial.h"
+
+namespace graft::study {
+
+struct KnownAnswer {
+  std::string platform, platform_hash;  // the id, and the hash of all that the platform's description says
+  std::string source;                   // of its time: native, remote, modelled
+  codegen::Candidate candidate;         // its sketch consists of steps
+  std::uint64_t program_hash = 0;
+  std::string pipeline;               // as in search::Build
+  datasets::Measurement measurement;  // ok
+  std::int64_t trials = 0;            // of the search that found it
+  std::string date, graft, host;      // when, by which version, on which machine
+};
+
+// One JSON object, strictly read: UserError with the place for what is missing, unknown or contradictory, a workload
+// that computes nothing, a sketch that is no list of steps, a measurement that is not ok.
+base::Document to_document(const KnownAnswer& answer);
+KnownAnswer known_answer_from(const base::Document& document);
+
+// The recorded schedule still lowers to the recorded program on this target.
+bool holds(const KnownAnswer& answer, const codegen::Target& target);
+
+// How far apart two workloads are that differ in numbers alone (the sum of |log2((1 + a) / (1 + b))| over them): other
+// extents of one operator or index expression. nullopt where anything else differs; digits within names (f32) are no
+// numbers.
+std::optional<double> shape_distance(std::string_view a, std::string_view b);
+
+class Library {
+ public:
+  explicit Library(std::filesystem::path folder) : folder_(std::move(folder)) {}  // made by what is recorded first
+
+  // Sorted by platform, then workload; none where there is no folder. UserError for a broken file, which it names.
+  std::vector<KnownAnswer> all() const;
+  std::optional<KnownAnswer> find(const codegen::Workload& workload, std::string_view platform_hash) const;
+  // Of other shapes of the operator on that platform: the nearest (shape_distance), at most `most`.
+  std::vector<KnownAnswer> near(const codegen::Workload& workload, std::string_view platform_hash,
+                                std::size_t most) const;
+  // In place of what is known of its workload and platform, if that is not faster; on disk, whole, when it returns.
+  // False if the known one stays. Processes that record at the same time wait for each other. Failure
+  // where it cannot be written.
+  bool record(const KnownAnswer& answer) const;
+
+  // {"graft_library":1,"answers":[...]}: a library as one file to share, and its answers recorded here; the number of
+  // those that were taken. UserError before anything is recorded if the file is no library.
+  std::string exported() const;
+  std::size_t merge(std::string_view text, const std::string& place) const;
+
+ private:
+  std::filesystem::path file_of(const codegen::Workload& workload, std::string_view platform_hash) const;
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace graft::study

@@ -1,0 +1,166 @@
+#include "study/library.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "codegen/schedule/space.h"
+#include "tests/support/refusal.h"
+
+namespace graft::study {
+namespace {
+
+codegen::Target target() {
+  codegen::Target out;
+  out.triple = "x86_64-unknown-linux-gnu";
+  out.cpu = "x86-64-v3";
+  out.vector_bits = 256;
+  out.vector_registers = 16;
+  return out;
+}
+
+KnownAnswer answer_for(const std::string& workload, double seconds, const std::string& platform = "native:v3") {
+  const codegen::Space space = codegen::derive_space(codegen::parse_workload(workload), target());
+  base::Stream stream(3, "library");
+  KnownAnswer answer;
+  answer.platform = platform, answer.platform_hash = "hash of " + platform, answer.source = "native";
+  answer.candidate = space.sample(stream);
+  answer.program_hash = codegen::hash(*codegen::program(answer.candidate, target()));
+  answer.pipeline = "O3";
+  answer.measurement.seconds = {seconds, 1.5 * seconds};
+  answer.measurement.clock = "wall";
+  answer.measurement.check = "host";
+  answer.trials = 64;
+  answer.date = "2026-01-31T12:00:00Z", answer.graft = "0.1.0", answer.host = "a machine";
+  return answer;
+}
+
+class StudyLibrary : public testing::Test {
+ protected:
+  StudyLibrary() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "graft-library-XXXXXX").string();
+    folder = mkdtemp(pattern.data());
+  }
+  ~StudyLibrary() override { std::filesystem::remove_all(folder); }
+  std::filesystem::path folder;
+};
+
+TEST_F(StudyLibrary, AnswersComeBackAsTheyWereRecorded) {
+  const Library library(folder / "made");
+  const KnownAnswer answer = answer_for("matmul(m=64,n=48,k=32)", 1e-5);
+  EXPECT_FALSE(library.find(answer.candidate.workload, answer.platform_hash));
+  EXPECT_TRUE(library.record(answer));
+  const auto found = library.find(answer.candidate.workload, answer.platform_hash);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(to_document(*found).to_json(), to_document(answer).to_json());
+  EXPECT_TRUE(holds(*found, target()));
+  EXPECT_FALSE(library.find(codegen::parse_workload("matmul(m=64,n=48,k=33)"), answer.platform_hash));
+  EXPECT_FALSE(library.find(answer.candidate.workload, "another"));
+}
+
+TEST_F(StudyLibrary, TheFasterAnswerStays) {
+  const Library library(folder);
+  const KnownAnswer slow = answer_for("matmul(m=64,n=48,k=32)", 2e-5),
+                    fast = answer_for("matmul(m=64,n=48,k=32)", 1e-5);
+  EXPECT_TRUE(library.record(slow));
+  EXPECT_TRUE(library.record(fast));
+  EXPECT_FALSE(library.record(slow));
+  EXPECT_EQ(datasets::seconds_of(library.all().at(0).measurement), 1e-5);
+}
+
+// What was recorded under another version of the rules, or was changed by hand, is no answer any more.
+TEST_F(StudyLibrary, AProgramThatLoweringDoesNotGiveDoesNotHold) {
+  KnownAnswer answer = answer_for("matmul(m=64,n=48,k=32)", 1e-5);
+  answer.program_hash ^= 1;
+  EXPECT_FALSE(holds(answer, target()));
+  answer = answer_for("matmul(m=64,n=48,k=32)", 1e-5);
+  answer.candidate.arguments.pop_back();
+  EXPECT_FALSE(holds(answer, target()));
+}
+
+TEST_F(StudyLibrary, NearShapesAreTheSameOperatorsOnThePlatform) {
+  const Library library(folder);
+  for (const char* const workload : {"matmul(m=64,n=64,k=64)", "matmul(m=512,n=64,k=64)", "matmul(m=128,n=64,k=64)",
+                                     "matmul(m=100,n=64,k=64,dtype=f64)", "batch_matmul(b=2,m=64,n=64,k=64)"})
+    library.record(answer_for(workload, 1e-5));
+  library.record(answer_for("matmul(m=96,n=64,k=64)", 1e-5, "native:v4"));
+  const auto near = library.near(codegen::parse_workload("matmul(m=100,n=64,k=64)"), "hash of native:v3", 2);
+  ASSERT_EQ(near.size(), 2u);
+  EXPECT_EQ(near[0].candidate.workload.text, "matmul(m=128,n=64,k=64,dtype=f32)");
+  EXPECT_EQ(near[1].candidate.workload.text, "matmul(m=64,n=64,k=64,dtype=f32)");
+}
+
+TEST(ShapeDistance, IsOfNumbersThatAreNoNames) {
+  EXPECT_EQ(shape_distance("matmul(m=7,dtype=f32)", "matmul(m=7,dtype=f32)"), 0.0);
+  EXPECT_DOUBLE_EQ(shape_distance("matmul(m=7,n=1)", "matmul(m=15,n=0)").value(), 2);
+  EXPECT_FALSE(shape_distance("matmul(m=7,dtype=f32)", "matmul(m=7,dtype=f64)"));
+  EXPECT_FALSE(shape_distance("a1[i]", "a2[i]"));
+}
+
+TEST_F(StudyLibrary, OneFileIsSharedAndMerged) {
+  const Library here(folder / "here"), there(folder / "there");
+  there.record(answer_for("matmul(m=64,n=48,k=32)", 1e-5));
+  there.record(answer_for("matmul(m=8,n=8,k=8)", 3e-7));
+  here.record(answer_for("matmul(m=8,n=8,k=8)", 1e-7));
+  EXPECT_EQ(here.merge(there.exported(), "shared.json"), 1u);
+  EXPECT_EQ(here.all().size(), 2u);
+  EXPECT_EQ(
+      datasets::seconds_of(here.find(codegen::parse_workload("matmul(m=8,n=8,k=8)"), "hash of native:v3")->measurement),
+      1e-7);
+}
+
+TEST_F(StudyLibrary, FilesOfOthersAreRefusedWithTheirPlace) {
+  const Library library(folder);
+  using codegen::refusal;
+  EXPECT_NE(refusal([&] { library.merge("{}", "x.json"); }).find("missing key 'graft_library'"), std::string::npos);
+  EXPECT_NE(refusal([&] { library.merge("{\"graft_library\":2,\"answers\":[]}", "x.json"); }).find("newer graft"),
+            std::string::npos);
+  base::Document answer = to_document(answer_for("matmul(m=8,n=8,k=8)", 1e-7));
+  const auto with = [&](const char* key, base::Document value) {
+    base::Document changed = answer;
+    changed.set(key, std::move(value));
+    return base::Document::map()
+        .set("graft_library", 1)
+        .set("answers", base::Document::list().push(answer).push(changed))
+        .to_json();
+  };
+  for (const auto& [key, value] : std::vector<std::pair<const char*, base::Document>>{
+           {"sketch", "sketch x\ncolumns $a\n"},
+           {"workload", "matmul(m=0,n=8,k=8)"},
+           {"measurement", base::Document::map().set("status", "crashed").set("reason", "x")},
+           {"arguments", 3},
+           {"program", "zz"},
+           {"extra", 1}}) {
+    EXPECT_NE(refusal([&, k = key, v = value] { library.merge(with(k, v), "x.json"); }).find("x.json"),
+              std::string::npos)
+        << key;
+    EXPECT_TRUE(library.all().empty()) << key;  // nothing of a file that is refused
+  }
+  base::replace_file(folder / "0123456789abcdef.json", "{\"answer\":");
+  EXPECT_NE(refusal([&] { library.all(); }).find("0123456789abcdef.json"), std::string::npos);
+}
+
+TEST_F(StudyLibrary, ProcessesRecordOneAfterTheOther) {
+  const KnownAnswer answer = answer_for("matmul(m=8,n=8,k=8)", 1e-7);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      const Library library(folder);
+      KnownAnswer mine = answer;
+      mine.measurement.seconds = {1e-7 * (4 - i)};
+      for (int k = 0; k < 5; ++k) library.record(mine);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Library library(folder);
+  ASSERT_EQ(library.all().size(), 1u);
+  EXPECT_EQ(datasets::seconds_of(library.all().front().measurement), 1e-7);
+}
+
+}  // namespace
+}  // namespace graft::study
