@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/parallel.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
@@ -102,18 +103,25 @@ Measurement run_under(const std::vector<std::string>& prefix, const codegen::Loo
                       std::chrono::milliseconds deadline, base::Monitor* monitor) {
   const auto object = codegen::compile(program, target);
   if (!object) return outcome(Status::does_not_compile, object.reason().text);
+  Remote remote;
+  remote.prefix = prefix;
+  return run_object(remote, *object, target, expected, repetitions, deadline, monitor);
+}
+
+Measurement run_object(const Remote& remote, const codegen::Object& object, const codegen::Target& target,
+                       const Expected& expected, int repetitions, std::chrono::milliseconds deadline,
+                       base::Monitor* monitor, std::uint64_t* digest) {
   codegen::RunSettings run;
   run.repetitions = repetitions;
   run.timeout_seconds = double(deadline.count()) * 1e-3;
-  const auto executable = codegen::link_executable({&*object}, target, expected.computation, expected.reference, run);
+  const auto executable = codegen::link_executable({&object}, target, expected.computation, expected.reference, run);
   if (!executable) return outcome(Status::unsupported, executable.reason().text);
-  Remote remote;
-  remote.prefix = prefix;
   std::optional<Measurement> measurement;
   const auto stops = [&] { return monitor != nullptr && monitor->stop_requested(); };
   const auto take = [&](const Answer& answer) {
-    measurement = judged(answer, expected, object->signature);
+    measurement = judged(answer, expected, object.signature);
     measurement->check = remote.is_emulated() ? "qemu" : "remote";
+    if (digest != nullptr) *digest = base::hash_bytes(answer.outputs);
   };
   const Delivery delivery = Board(remote, 0).run(*executable, 1, silence_of(run.timeout_seconds), take, stops);
   if (!measurement && stops()) throw base::Stopped();
@@ -409,7 +417,8 @@ class RemoteMeasurer : public Measurer {
     if (positions.empty()) return next;
     const codegen::Workload& of = candidates[positions.front()].workload;
     if (expected_ == nullptr || expected_of_ != workload)
-      expected_ = std::make_shared<const Expected>(LatestExpected(settings_.input_seed, settings_.threads).of(of, monitor)),
+      expected_ =
+          std::make_shared<const Expected>(LatestExpected(settings_.input_seed, settings_.threads).of(of, monitor)),
       expected_of_ = workload;
     out.chunk->expected = expected_;
     codegen::RunSettings& run = out.chunk->settings;

@@ -12,6 +12,7 @@
 #include "codegen/expression/reference.h"
 #include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
+#include "codegen/machine/compile.h"
 #include "codegen/program/program.h"
 #include "datasets/trial.h"
 #include "tasks/measurer.h"
@@ -45,6 +46,12 @@ class LatestExpected {
 datasets::Measurement run_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
                                 const codegen::Target& target, const Expected& expected, int repetitions,
                                 std::chrono::milliseconds deadline, base::Monitor* monitor = nullptr);
+
+// The same for a kernel that is compiled already, where `remote` runs it (a prefix of no words: on this machine).
+// `digest`, if given: base::hash_bytes of its outputs.
+datasets::Measurement run_object(const Remote& remote, const codegen::Object& object, const codegen::Target& target,
+                                 const Expected& expected, int repetitions, std::chrono::milliseconds deadline,
+                                 base::Monitor* monitor = nullptr, std::uint64_t* digest = nullptr);
 
 // Candidates of one workload go out together, four and later eight at a time; boards of a list work on different ones
 // at the same time, each on one. A program that crashes or hangs ends its executable: it has its status, the others go

@@ -8,52 +8,17 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
-#include <llvm/TargetParser/Triple.h>
 
 #include <algorithm>
 #include <cassert>
-#include <optional>
+#include <functional>
 #include <utility>
 
 #include "codegen/machine/backend.h"
+#include "codegen/machine/system_calls.h"
 
 namespace graft::codegen {
 namespace {
-
-// How Linux is called on an architecture.
-struct SystemCalls {
-  int write, exit, clock_gettime, setitimer;
-  const char* instruction;
-  const char* constraints;  // result; number; three arguments; what is lost
-  const char* start;        // assembly behind "_start:": an aligned stack, then graft_main
-};
-
-std::optional<SystemCalls> system_calls(const Target& target) {
-  switch (llvm::Triple(target.triple).getArch()) {
-    case llvm::Triple::x86_64:
-      return SystemCalls{1,
-                         60,
-                         228,
-                         38,
-                         "syscall",
-                         "={rax},{rax},{rdi},{rsi},{rdx},~{rcx},~{r11},~{memory}",
-                         "xorl %ebp, %ebp\\0Aandq $-16, %rsp\\0Acall graft_main\\0A"};
-    case llvm::Triple::riscv64:
-      return SystemCalls{64,
-                         93,
-                         113,
-                         103,
-                         "ecall",
-                         "={x10},{x17},{x10},{x11},{x12},~{memory}",
-                         ".option push\\0A.option norelax\\0Alla gp, __global_pointer$\\0A.option pop\\0A"
-                         "andi sp, sp, -16\\0Acall graft_main\\0A"};
-    case llvm::Triple::aarch64:
-      return SystemCalls{
-          64, 93, 113, 103, "svc #0", "={x0},{x8},{x0},{x1},{x2},~{memory}", "mov x29, xzr\\0Abl graft_main\\0A"};
-    default:
-      return std::nullopt;
-  }
-}
 
 // A day: no kernel takes so long.
 constexpr std::int64_t most_nanoseconds = std::int64_t(86'400) * 1'000'000'000;
@@ -139,6 +104,142 @@ std::int64_t nanoseconds(double seconds) {
   return std::int64_t(seconds * 1e9);
 }
 
+// Code that writes a word, by its name.
+using Say = std::function<std::string(std::string_view)>;
+
+// After a kernel's runs: its line, and its outputs.
+std::string report_text(const Arguments& arguments, const Say& say) {
+  const std::size_t outputs = arguments.outputs.size();
+  std::string text;
+  text += say("ends") + "  call void @write_number(i64 %k)\n" + say("first_word") +
+          "  call void @write_number(i64 %first)\n" + say("runs_word") +
+          "  call void @write_number(i64 %runs_of_one)\n" + say("times_word");
+  text += R"(  br label %listed
+listed:
+  %t = phi i64 [ 0, %report ], [ %t_next, %shown ]
+  %all = icmp sge i64 %t, %repetitions
+  br i1 %all, label %outputs, label %separate
+separate:
+  %is_first = icmp eq i64 %t, 0
+  br i1 %is_first, label %shown, label %with_comma
+with_comma:
+)" + say("comma") +
+          R"(  br label %shown
+shown:
+  %shown_at = getelementptr i64, ptr @times, i64 %t
+  %shown_time = load i64, ptr %shown_at
+  call void @write_number(i64 %shown_time)
+  %t_next = add i64 %t, 1
+  br label %listed
+outputs:
+)" + say("bytes_word") +
+          R"(  %sum_at = getelementptr i64, ptr @sums, i64 %k
+  %sum = load i64, ptr %sum_at
+  call void @write_number(i64 %sum)
+)" + say("closes");
+  for (std::size_t o = 0; o < outputs; ++o)
+    text += fmt::format(
+        "  %row{0} = mul i64 %k, {1}\n"
+        "  %at{0} = add i64 %row{0}, {0}\n"
+        "  %size_at{0} = getelementptr i64, ptr @sizes, i64 %at{0}\n"
+        "  %size{0} = load i64, ptr %size_at{0}\n"
+        "  call void @write(ptr @{2}, i64 %size{0})\n",
+        o, outputs, arguments.outputs[o]);
+  return text;
+}
+
+// After the runs of a kernel that the program itself checks: a line for people. A digest is base::hash_bytes.
+std::string self_check_text(const Arguments& arguments, const Say& say) {
+  const std::size_t outputs = arguments.outputs.size();
+  std::string text = R"(  br label %listed
+listed:
+  %t = phi i64 [ 0, %report ], [ %t_next, %seen ]
+  %least = phi i64 [ %first, %report ], [ %lesser, %seen ]
+  %all = icmp sge i64 %t, %repetitions
+  br i1 %all, label %outputs, label %seen
+seen:
+  %seen_at = getelementptr i64, ptr @times, i64 %t
+  %seen_time = load i64, ptr %seen_at
+  %of_one = udiv i64 %seen_time, %runs_of_one
+  %lesser = call i64 @smaller(i64 %least, i64 %of_one)
+  %t_next = add i64 %t, 1
+  br label %listed
+outputs:
+  %name = call ptr @entry_of(ptr @names, i64 %k)
+  %name_size_at = getelementptr i64, ptr @name_sizes, i64 %k
+  %name_size = load i64, ptr %name_size_at
+  call void @write(ptr %name, i64 %name_size)
+  call void @write_number(i64 %least)
+)";
+  std::string hash = "-3750763034362895579";  // FNV-1a's offset basis, 0xcbf29ce484222325
+  for (std::size_t o = 0; o < outputs; ++o) {
+    text += fmt::format(
+        "  %row{0} = mul i64 %k, {1}\n"
+        "  %at{0} = add i64 %row{0}, {0}\n"
+        "  %size_at{0} = getelementptr i64, ptr @sizes, i64 %at{0}\n"
+        "  %size{0} = load i64, ptr %size_at{0}\n"
+        "  %hash{0} = call i64 @digested(i64 {2}, ptr @{3}, i64 %size{0})\n",
+        o, outputs, hash, arguments.outputs[o]);
+    hash = fmt::format("%hash{}", o);
+  }
+  text += fmt::format(R"(  %digest = call i64 @mixed(i64 {})
+  %wanted_at = getelementptr i64, ptr @digests, i64 %k
+  %wanted_digest = load i64, ptr %wanted_at
+  %right = icmp eq i64 %digest, %wanted_digest
+  br i1 %right, label %is_right, label %is_wrong
+is_right:
+)",
+                      hash);
+  return text + say("right") + "  br label %done\nis_wrong:\n" + say("wrong") + "  store i64 1, ptr @status\n";
+}
+
+const char* const digest_text = R"(
+define internal i64 @digested(i64 %hash, ptr %bytes, i64 %count) nounwind {
+entry:
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %after, %next ]
+  %h = phi i64 [ %hash, %entry ], [ %multiplied, %next ]
+  %place = getelementptr i8, ptr %bytes, i64 %i
+  %byte = load i8, ptr %place
+  %wide = zext i8 %byte to i64
+  %joined = xor i64 %h, %wide
+  %multiplied = mul i64 %joined, 1099511628211
+  %after = add i64 %i, 1
+  %again = icmp ult i64 %after, %count
+  br i1 %again, label %next, label %end
+end:
+  ret i64 %multiplied
+}
+
+define internal i64 @mixed(i64 %value) nounwind {
+  %a = lshr i64 %value, 30
+  %b = xor i64 %value, %a
+  %c = mul i64 %b, -4658895280553007687
+  %d = lshr i64 %c, 27
+  %e = xor i64 %c, %d
+  %f = mul i64 %e, -7723592293110705685
+  %g = lshr i64 %f, 31
+  %h = xor i64 %f, %g
+  ret i64 %h
+}
+)";
+
+std::string self_check_data(const std::vector<RunSettings::SelfCheck>& checks) {
+  std::string text, sizes, digests;
+  for (std::size_t k = 0; k < checks.size(); ++k) {
+    const std::string name = checks[k].name + ": ";
+    text += constant_text(fmt::format("name{}", k), name);
+    sizes += fmt::format("{}i64 {}", k == 0 ? "" : ", ", name.size());
+    digests += fmt::format("{}i64 {}", k == 0 ? "" : ", ", std::int64_t(checks[k].digest));
+  }
+  return text + "@status = internal global i64 0\n@names = internal constant " +
+         pointers(checks.size(), [](std::size_t k) { return fmt::format("name{}", k); }) +
+         fmt::format(
+             "\n@name_sizes = internal constant [{0} x i64] [{1}]\n@digests = internal constant [{0} x i64] [{2}]\n",
+             checks.size(), sizes, digests);
+}
+
 std::string program_text(const std::vector<const Object*>& objects, const Arguments& arguments,
                          std::int64_t workspace_bytes, const SystemCalls& calls, const RunSettings& settings,
                          const std::string& triple, const std::string& layout) {
@@ -149,7 +250,6 @@ target triple = "{triple}"
 
 module asm ".globl _start\0A_start:\0A{start}"
 
-@clock = internal global [2 x i64] zeroinitializer
 @timer = internal global [4 x i64] zeroinitializer
 @digits = internal global [32 x i8] zeroinitializer
 @times = internal global [{room} x i64] zeroinitializer
@@ -199,19 +299,21 @@ module asm ".globl _start\0A_start:\0A{start}"
       {"times_word", ",\"times\":["},
       {"comma", ","},
       {"bytes_word", "],\"bytes\":"}};
+  const bool checks_itself = !settings.self_checks.empty();
+  if (checks_itself) {
+    words = {{"right", " ns, results right\n"}, {"wrong", " ns, results WRONG\n"}};
+    text += self_check_data(settings.self_checks) + digest_text;
+  }
   for (const auto& [name, word] : words) text += constant_text(name, word);
-  const auto say = [&](std::string_view name) {
+  const Say say = [&](std::string_view name) {
     for (const auto& [known, word] : words)
       if (known == name) return fmt::format("  call void @write(ptr @{}, i64 {})\n", known, word.size());
     return std::string();
   };
 
-  text += fmt::format(R"(
-define internal i64 @system(i64 %number, i64 %a, i64 %b, i64 %c) noinline nounwind {{
-  %r = call i64 asm sideeffect "{instruction}", "{constraints}"(i64 %number, i64 %a, i64 %b, i64 %c)
-  ret i64 %r
-}}
-
+  text += clock_text(calls);
+  text +=
+      fmt::format(R"(
 define internal void @write(ptr %bytes, i64 %count) nounwind {{
 entry:
   %address = ptrtoint ptr %bytes to i64
@@ -237,17 +339,6 @@ end:
 define internal void @leave(i64 %code) noreturn nounwind {{
   %r = call i64 @system(i64 {exit}, i64 %code, i64 0, i64 0)
   unreachable
-}}
-
-define internal i64 @now() nounwind {{
-  %place = ptrtoint ptr @clock to i64
-  %r = call i64 @system(i64 {clock_gettime}, i64 1, i64 %place, i64 0)
-  %s = load volatile i64, ptr @clock
-  %rest = getelementptr i64, ptr @clock, i64 1
-  %ns = load volatile i64, ptr %rest
-  %scaled = mul i64 %s, 1000000000
-  %sum = add i64 %scaled, %ns
-  ret i64 %sum
 }}
 
 define internal void @alarm(i64 %seconds, i64 %microseconds) nounwind {{
@@ -344,17 +435,15 @@ define internal ptr @entry_of(ptr %table, i64 %k) nounwind {{
   ret ptr %entry
 }}
 )",
-                      fmt::arg("instruction", calls.instruction), fmt::arg("constraints", calls.constraints),
-                      fmt::arg("write", calls.write), fmt::arg("exit", calls.exit),
-                      fmt::arg("clock_gettime", calls.clock_gettime), fmt::arg("setitimer", calls.setitimer));
+                  fmt::arg("write", calls.write), fmt::arg("exit", calls.exit), fmt::arg("setitimer", calls.setitimer));
 
   const std::int64_t timeout = nanoseconds(settings.timeout_seconds), minimum = nanoseconds(settings.minimum_seconds);
   const std::int64_t abort = settings.abort_seconds > 0 ? nanoseconds(settings.abort_seconds) : most_nanoseconds;
   // Half of the time is for timing; without a limit, a day.
   const std::int64_t budget = timeout > 0 ? timeout / 2 : most_nanoseconds;
   text += "\ndefine void @graft_main() noreturn nounwind {\nentry:\n" + say("hello") +
-          "  br label %kernel\nkernel:\n  %k = phi i64 [ 0, %entry ], [ %k_next, %done ]\n" + say("begins") +
-          "  call void @write_number(i64 %k)\n" + say("closes");
+          "  br label %kernel\nkernel:\n  %k = phi i64 [ 0, %entry ], [ %k_next, %done ]\n";
+  if (!checks_itself) text += say("begins") + "  call void @write_number(i64 %k)\n" + say("closes");
   text += fmt::format("  call void @alarm(i64 {}, i64 {})\n", timeout / 1'000'000'000, timeout % 1'000'000'000 / 1000);
   for (const Data& data : arguments.data)
     if (!data.constant) text += fmt::format("  call void @fill(ptr @{}, i64 {})\n", data.name, data.bytes);
@@ -393,51 +482,18 @@ report:
 )",
                       fmt::arg("minimum_less_1", std::max<std::int64_t>(minimum, 1) - 1), fmt::arg("budget", budget),
                       fmt::arg("repetitions", settings.repetitions), fmt::arg("abort", abort));
-  text += say("ends") + "  call void @write_number(i64 %k)\n" + say("first_word") +
-          "  call void @write_number(i64 %first)\n" + say("runs_word") +
-          "  call void @write_number(i64 %runs_of_one)\n" + say("times_word");
-  text += R"(  br label %listed
-listed:
-  %t = phi i64 [ 0, %report ], [ %t_next, %shown ]
-  %all = icmp sge i64 %t, %repetitions
-  br i1 %all, label %outputs, label %separate
-separate:
-  %is_first = icmp eq i64 %t, 0
-  br i1 %is_first, label %shown, label %with_comma
-with_comma:
-)" + say("comma") +
-          R"(  br label %shown
-shown:
-  %shown_at = getelementptr i64, ptr @times, i64 %t
-  %shown_time = load i64, ptr %shown_at
-  call void @write_number(i64 %shown_time)
-  %t_next = add i64 %t, 1
-  br label %listed
-outputs:
-)" + say("bytes_word") +
-          R"(  %sum_at = getelementptr i64, ptr @sums, i64 %k
-  %sum = load i64, ptr %sum_at
-  call void @write_number(i64 %sum)
-)" + say("closes");
-  for (std::size_t o = 0; o < outputs; ++o)
-    text += fmt::format(
-        "  %row{0} = mul i64 %k, {1}\n"
-        "  %at{0} = add i64 %row{0}, {0}\n"
-        "  %size_at{0} = getelementptr i64, ptr @sizes, i64 %at{0}\n"
-        "  %size{0} = load i64, ptr %size_at{0}\n"
-        "  call void @write(ptr @{2}, i64 %size{0})\n",
-        o, outputs, arguments.outputs[o]);
+  text += checks_itself ? self_check_text(arguments, say) : report_text(arguments, say);
   return text + fmt::format(R"(  br label %done
 done:
   %k_next = add i64 %k, 1
   %others = icmp slt i64 %k_next, {}
   br i1 %others, label %kernel, label %end
 end:
-  call void @leave(i64 0)
+{}  call void @leave(i64 %code)
   unreachable
 }}
 )",
-                            count);
+                            count, checks_itself ? "  %code = load i64, ptr @status\n" : "  %code = add i64 0, 0\n");
 }
 
 }  // namespace

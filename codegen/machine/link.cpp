@@ -147,6 +147,10 @@ base::Result<std::string> link_program(const std::vector<std::string_view>& obje
   return link(objects, {"-static", "--no-relax", "-e", "_start"});
 }
 
+base::Result<std::string> link_relocatable(const std::vector<std::string_view>& objects) {
+  return link(objects, {"-r"});
+}
+
 std::map<std::string, Symbol> symbols_of(const std::string& elf) {
   auto parsed = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(elf, "elf"));
   if (!parsed) throw base::Failure("no ELF file: " + llvm::toString(parsed.takeError()));

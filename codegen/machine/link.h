@@ -23,6 +23,13 @@ struct RunSettings {
   double minimum_seconds = 0;  // of a repetition: so many runs make one
   double timeout_seconds = 0;  // of one kernel in all, wall time: SIGALRM ends the program; 0: for ever
   double abort_seconds = 0;    // > 0: a kernel whose first run takes longer is not timed
+  // By kernel, of a program for people that checks itself: what to call it, and base::hash_bytes of its outputs. Empty:
+  // the program writes the outputs for whoever started it.
+  struct SelfCheck {
+    std::string name;
+    std::uint64_t digest = 0;
+  };
+  std::vector<SelfCheck> self_checks = {};
 };
 
 // A static, freestanding executable for the target (Linux system calls only: write, exit, clock_gettime, setitimer)
@@ -34,14 +41,19 @@ struct RunSettings {
 //   {"begin":0}
 //   {"end":0,"first":1200,"runs":3,"times":[3300,3250,3270],"bytes":N}
 // and behind the latter N raw bytes: the outputs as the kernel stores them, one after the other. Inputs are embedded as
-// data that cannot be written. It has one thread: parallel loops run one iteration after the other. A Reason for an
-// architecture other than x86_64, riscv64, aarch64. At least one object.
+// data that cannot be written. It has one thread: parallel loops run one iteration after the other. One that checks
+// itself writes a line for each kernel instead, "NAME: 1100 ns, results right" (or "results WRONG"), with the least
+// time of a run, and ends with 1 if a result was wrong. A Reason for an architecture other than x86_64, riscv64,
+// aarch64, ppc64le. At least one object.
 base::Result<std::string> link_executable(const std::vector<const Object*>& objects, const Target& target,
                                           const Computation& computation, const Reference& reference,
                                           const RunSettings& settings);
 
 // A static executable of relocatable objects (bytes), one of which has `_start`.
 base::Result<std::string> link_program(const std::vector<std::string_view>& objects);
+
+// One relocatable object of several.
+base::Result<std::string> link_relocatable(const std::vector<std::string_view>& objects);
 
 // What an ELF file defines, by name: where its code and data come to lie (as linked), for whoever observes it running.
 struct Symbol {

@@ -1,0 +1,122 @@
+#include "study/compile.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/common.h"
+
+namespace graft::cli {
+namespace {
+
+struct Flags {
+  std::vector<std::string> runs, functions;
+  std::string out, name = "kernels", format = "library";
+  std::int64_t variants = 1;
+};
+
+study::CompileRequest request_of(const Flags& flags, const Session& session) {
+  study::CompileRequest request;
+  request.runs.assign(flags.runs.begin(), flags.runs.end());
+  request.name = flags.name;
+  request.variants = flags.variants;
+  request.threads = session.threads;
+  if (flags.format == "object") {
+    request.format = study::CompileFormat::object;
+  } else if (flags.format == "bench") {
+    request.format = study::CompileFormat::bench;
+  } else if (flags.format != "library") {
+    throw base::UserError("--format", fmt::format("'{}' is neither library, object nor bench", flags.format));
+  }
+  for (const std::string& each : flags.functions) {
+    const std::size_t equals = each.rfind('=');
+    if (equals == std::string::npos || equals < each.rfind(')') + 1)
+      throw base::UserError("--function", fmt::format("'{}': expected WORKLOAD=NAME", each));
+    request.names[codegen::parse_workload(each.substr(0, equals)).text] = each.substr(equals + 1);
+  }
+  return request;
+}
+
+void write(const study::Compiled& made, const std::filesystem::path& folder, bool executable) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw base::Failure(fmt::format("{}: cannot make the folder: {}", folder.string(), error.message()));
+  for (const auto& [name, content] : made.files) {
+    base::replace_file(folder / name, content);
+    if (executable) ::chmod((folder / name).c_str(), 0755);
+  }
+}
+
+int compile(const Flags& flags, Session& session) {
+  const study::CompileRequest request = request_of(flags, session);
+  const study::Compiled made = study::compile(request, session.progress);
+  write(made, flags.out, request.format == study::CompileFormat::bench);
+
+  Table table({"function", "workload", "time", "results", "workspace"});
+  base::Document functions = base::Document::list(), files = base::Document::list();
+  for (const study::Compiled::Function& function : made.functions) {
+    base::Document variants = base::Document::list();
+    for (const study::Compiled::Variant& variant : function.variants) {
+      const bool checked = variant.check != "none";
+      table.row({function.name, function.workload.text, seconds_text(variant.seconds),
+                 checked ? fmt::format("right ({})", variant.check) : "not checked: " + variant.unchecked,
+                 fmt::format("{} bytes", function.workspace_bytes)});
+      variants.push(base::Document::map()
+                        .set("trial", variant.trial)
+                        .set("pipeline", variant.pipeline)
+                        .set("seconds", variant.seconds)
+                        .set("check", variant.check));
+    }
+    functions.push(base::Document::map()
+                       .set("name", function.name)
+                       .set("workload", function.workload.text)
+                       .set("run", function.run.string())
+                       .set("workspace_bytes", function.workspace_bytes)
+                       .set("variants", std::move(variants)));
+  }
+  session.output.table(table);
+  session.output.line(fmt::format("\nfor {}, in {}:", made.platform, flags.out));
+  for (const auto& [name, content] : made.files) {
+    session.output.line(fmt::format("  {} ({} bytes)", name, content.size()));
+    files.push(name);
+  }
+  session.output.json()
+      .set("platform", made.platform)
+      .set("out", flags.out)
+      .set("functions", std::move(functions))
+      .set("files", std::move(files));
+  return done;
+}
+
+}  // namespace
+
+Command compile_command() {
+  return {
+      .name = "compile",
+      .help = "the best programs of runs as a library, an object or programs that check themselves",
+      .examples = {"graft compile runs/c2 runs/c6 --out lib --name resnet",
+                   "graft compile runs/mm --out lib --variants 5", "graft compile runs/c2 --out bin --format bench"},
+      .declare = [](Options& options) -> Action {
+        const auto flags = std::make_shared<Flags>();
+        options.positionals("RUN...", flags->runs, "folders that graft tune made, all for one platform");
+        options.text("out", flags->out, "folder to write", Options::required);
+        options.text("format", flags->format,
+                     "library: an archive with a C header, for pkg-config and CMake; object: one relocatable "
+                     "object with the header; bench: programs that check and time themselves");
+        options.text("name", flags->name, "of the library: libNAME.a, NAME.h");
+        options.list("function", flags->functions,
+                     "WORKLOAD=NAME,...: what functions are called (default: operator and extents)");
+        options.integer("variants", flags->variants, 1,
+                        "programs of each workload to put in, the fastest ones; FUNCTION_select keeps the one that "
+                        "is fastest where it runs");
+        return [flags](Session& session) { return compile(*flags, session); };
+      },
+      .stops = true};
+}
+
+}  // namespace graft::cli

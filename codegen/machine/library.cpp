@@ -1,0 +1,390 @@
+#include "codegen/machine/library.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <llvm/AsmParser/Parser.h>
+#include <llvm/BinaryFormat/ELF.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Object/ArchiveWriter.h>
+#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cctype>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/one_line.h"
+#include "base/text.h"
+#include "codegen/machine/backend.h"
+#include "codegen/machine/library_text.h"
+#include "codegen/machine/link.h"
+#include "codegen/machine/system_calls.h"
+
+namespace graft::codegen {
+namespace {
+
+bool is_identifier(std::string_view text) {
+  const auto fits = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  return !text.empty() && std::all_of(text.begin(), text.end(), fits) &&
+         std::isdigit(static_cast<unsigned char>(text[0])) == 0;
+}
+
+const std::vector<Parameter>& parameters(const LibraryFunction& function) {
+  return function.variants.front().object.signature.parameters;
+}
+
+bool same_storage(const std::vector<Parameter>& a, const std::vector<Parameter>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Parameter& x, const Parameter& y) {
+    return x.role == y.role && x.dtype == y.dtype && x.shape == y.shape && x.layout == y.layout;
+  });
+}
+
+void check(const Library& library) {
+  assert(!library.functions.empty());
+  if (!is_identifier(library.name))
+    throw base::UserError("library name", fmt::format("'{}' is no C identifier", library.name));
+  std::set<std::string> names;
+  for (const LibraryFunction& function : library.functions) {
+    assert(!function.variants.empty());
+    if (!is_identifier(function.name))
+      throw base::UserError("function name", fmt::format("'{}' is no C identifier", function.name));
+    if (!names.insert(function.name).second)
+      throw base::UserError("function name", fmt::format("'{}' occurs twice", function.name));
+    for (const LibraryVariant& variant : function.variants) {
+      if (!same_storage(variant.object.signature.parameters, parameters(function)))
+        throw base::UserError(function.name,
+                              "its variants store their parameters differently; tune with --layouts given");
+    }
+  }
+}
+
+// "ptr %p0, ptr %p1, ..., "; only the constants'.
+std::string pointers(const std::vector<Parameter>& all, bool constants_only = false) {
+  std::string text;
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    if (!constants_only || all[p].role == Role::constant) text += fmt::format("ptr %p{}, ", p);
+  }
+  return text;
+}
+
+std::string filled_list(const std::vector<Parameter>& all, bool constants_only = false) {
+  std::string text = fmt::format("  %list = alloca [{} x ptr], align 16\n", all.size());
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    const bool given = !constants_only || all[p].role == Role::constant;
+    text += fmt::format("  %at{0} = getelementptr ptr, ptr %list, i64 {0}\n  store ptr {1}, ptr %at{0}\n", p,
+                        given ? fmt::format("%p{}", p) : "null");
+  }
+  return text;
+}
+
+std::string table(const LibraryFunction& function, std::string_view suffix) {
+  std::vector<std::string> entries;
+  for (const LibraryVariant& variant : function.variants)
+    entries.push_back(fmt::format("ptr @{}_{}", variant.object.symbol, suffix));
+  return fmt::format("[{} x ptr] [{}]", entries.size(), fmt::join(entries, ", "));
+}
+
+// The functions of one workload. @kept: which variant runs.
+std::string function_text(const LibraryFunction& function) {
+  const std::vector<Parameter>& all = parameters(function);
+  const std::size_t count = function.variants.size();
+  const std::string& name = function.name;
+  std::string text;
+  for (const LibraryVariant& variant : function.variants)
+    text +=
+        fmt::format("declare hidden void @{0}_prepare(ptr, ptr)\ndeclare hidden void @{0}_run(ptr, ptr, ptr, ptr)\n",
+                    variant.object.symbol);
+  text += fmt::format("@{0}.prepares = internal constant {1}\n@{0}.runs = internal constant {2}\n", name,
+                      table(function, "prepare"), table(function, "run"));
+  text += fmt::format("@{}.kept = internal global i64 0\n", name);
+  const auto entry = [&](std::string_view of) {
+    if (count == 1) return fmt::format("  %code = load ptr, ptr @{}.{}\n", name, of);
+    return fmt::format(
+        "  %kept = load atomic i64, ptr @{0}.kept monotonic, align 8\n"
+        "  %code_at = getelementptr ptr, ptr @{0}.{1}, i64 %kept\n  %code = load ptr, ptr %code_at\n",
+        name, of);
+  };
+  if (prepares(function)) {
+    text += fmt::format("define void @{}_prepare({}ptr %workspace) nounwind {{\n{}{}", name, pointers(all, true),
+                        filled_list(all, true), entry("prepares"));
+    text += "  call void %code(ptr %list, ptr %workspace)\n  ret void\n}\n";
+  }
+  text += fmt::format("define void @{}({}ptr %workspace) nounwind {{\n{}{}", name, pointers(all), filled_list(all),
+                      entry("runs"));
+  text += "  call void %code(ptr %list, ptr %workspace, ptr @graft.serial, ptr null)\n  ret void\n}\n";
+  if (is_parallel(function)) {
+    text += fmt::format("define void @{}_parallel({}ptr %workspace, ptr %for, ptr %context) nounwind {{\n{}{}", name,
+                        pointers(all), filled_list(all), entry("runs"));
+    text +=
+        "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @graft.serial, ptr %for\n"
+        "  call void %code(ptr %list, ptr %workspace, ptr %loop, ptr %context)\n  ret void\n}\n";
+  }
+  if (count > 1) {
+    text += fmt::format(
+        "define i64 @{0}_select({1}ptr %workspace, i64 %budget, ptr %for, ptr %context) nounwind {{\n{2}"
+        "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @graft.serial, ptr %for\n"
+        "  %best = alloca [{3} x i64], align 16\n"
+        "  %chosen = call i64 @graft.fastest(ptr @{0}.prepares, ptr @{0}.runs, i64 {3}, ptr %best, ptr %list, "
+        "ptr %workspace, i64 %budget, ptr %loop, ptr %context)\n"
+        "  store atomic i64 %chosen, ptr @{0}.kept monotonic, align 8\n"
+        "  %code_at = getelementptr ptr, ptr @{0}.prepares, i64 %chosen\n  %code = load ptr, ptr %code_at\n"
+        "  call void %code(ptr %list, ptr %workspace)\n  ret i64 %chosen\n}}\n",
+        name, pointers(all), filled_list(all), count);
+  }
+  return text;
+}
+
+// The parallel loop of those that bring none.
+const char* const serial_text = R"(
+define internal void @graft.serial(ptr %context, ptr %body, ptr %closure, i64 %n) nounwind {
+entry:
+  %any = icmp sgt i64 %n, 0
+  br i1 %any, label %iteration, label %end
+iteration:
+  %i = phi i64 [ 0, %entry ], [ %next, %iteration ]
+  call void %body(ptr %closure, i64 %i)
+  %next = add i64 %i, 1
+  %again = icmp slt i64 %next, %n
+  br i1 %again, label %iteration, label %end
+end:
+  ret void
+}
+)";
+
+// Which of `count` variants is fastest here: rounds over all of them, in each of which a variant is prepared, run once
+// untimed, and timed three times over as many runs as take 20 us or more; its least time counts. From the third round
+// on those that are 1.3 times slower than the best are left out. Ends after the first round that ends behind `budget`
+// nanoseconds, but not before the fifth, and after 1,000 rounds.
+const char* const fastest_text = R"(
+define internal i64 @graft.timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 %runs) noinline nounwind {
+entry:
+  %begin = call i64 @now()
+  br label %again
+again:
+  %r = phi i64 [ 0, %entry ], [ %next, %again ]
+  call void %run(ptr %list, ptr %workspace, ptr %for, ptr %context)
+  %next = add i64 %r, 1
+  %more = icmp slt i64 %next, %runs
+  br i1 %more, label %again, label %end
+end:
+  %stop = call i64 @now()
+  %took = sub i64 %stop, %begin
+  ret i64 %took
+}
+
+define internal i64 @graft.fastest(ptr %prepares, ptr %runs, i64 %count, ptr %best, ptr %list, ptr %workspace, i64 %budget, ptr %for, ptr %context) noinline nounwind {
+entry:
+  %begin = call i64 @now()
+  br label %clear
+clear:
+  %c = phi i64 [ 0, %entry ], [ %c_next, %clear ]
+  %c_at = getelementptr i64, ptr %best, i64 %c
+  store i64 9223372036854775807, ptr %c_at
+  %c_next = add i64 %c, 1
+  %c_more = icmp slt i64 %c_next, %count
+  br i1 %c_more, label %clear, label %round
+round:
+  %r = phi i64 [ 0, %clear ], [ %r_next, %rounded ]
+  %least = phi i64 [ 9223372036854775807, %clear ], [ %least_after, %rounded ]
+  %first = phi i64 [ 0, %clear ], [ %first_after, %rounded ]
+  br label %variant
+variant:
+  %v = phi i64 [ 0, %round ], [ %v_next, %done ]
+  %least_now = phi i64 [ %least, %round ], [ %least_then, %done ]
+  %first_now = phi i64 [ %first, %round ], [ %first_then, %done ]
+  %best_at = getelementptr i64, ptr %best, i64 %v
+  %known = load i64, ptr %best_at
+  %share = sdiv i64 %least, 10
+  %three = mul i64 %share, 3
+  %bound = add i64 %least, %three
+  %slow = icmp sgt i64 %known, %bound
+  %late = icmp sge i64 %r, 2
+  %skip = and i1 %slow, %late
+  br i1 %skip, label %done, label %prepare
+prepare:
+  %prepare_at = getelementptr ptr, ptr %prepares, i64 %v
+  %prepare_code = load ptr, ptr %prepare_at
+  call void %prepare_code(ptr %list, ptr %workspace)
+  %run_at = getelementptr ptr, ptr %runs, i64 %v
+  %run = load ptr, ptr %run_at
+  %warm = call i64 @graft.timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 1)
+  %warm_some = call i64 @llvm.smax.i64(i64 %warm, i64 1)
+  %fit = sdiv i64 20000, %warm_some
+  %fit_one = add i64 %fit, 1
+  br label %sample
+sample:
+  %s = phi i64 [ 0, %prepare ], [ %s_next, %sample ]
+  %took = call i64 @graft.timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 %fit_one)
+  %scaled = mul i64 %took, 16
+  %time = sdiv i64 %scaled, %fit_one
+  %before = load i64, ptr %best_at
+  %lesser = call i64 @llvm.smin.i64(i64 %before, i64 %time)
+  store i64 %lesser, ptr %best_at
+  %s_next = add i64 %s, 1
+  %s_more = icmp slt i64 %s_next, 3
+  br i1 %s_more, label %sample, label %compare
+compare:
+  %fastest = icmp slt i64 %lesser, %least_now
+  %least_new = select i1 %fastest, i64 %lesser, i64 %least_now
+  %first_new = select i1 %fastest, i64 %v, i64 %first_now
+  br label %done
+done:
+  %least_then = phi i64 [ %least_now, %variant ], [ %least_new, %compare ]
+  %first_then = phi i64 [ %first_now, %variant ], [ %first_new, %compare ]
+  %v_next = add i64 %v, 1
+  %v_more = icmp slt i64 %v_next, %count
+  br i1 %v_more, label %variant, label %rounded
+rounded:
+  %least_after = phi i64 [ %least_then, %done ]
+  %first_after = phi i64 [ %first_then, %done ]
+  %r_next = add i64 %r, 1
+  %now = call i64 @now()
+  %spent = sub i64 %now, %begin
+  %over = icmp sge i64 %spent, %budget
+  %enough = icmp sge i64 %r_next, 5
+  %stops = and i1 %over, %enough
+  %many = icmp sge i64 %r_next, 1000
+  %ends = or i1 %stops, %many
+  br i1 %ends, label %end, label %round
+end:
+  ret i64 %first_after
+}
+
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+)";
+
+// One dispatcher for each operator: its shapes one after the other.
+std::string dispatcher_text(const Library& library, const OperatorShapes& shapes) {
+  std::string text;
+  std::vector<std::string> extents;
+  for (std::size_t e = 0; e < shapes.extents.size(); ++e) extents.push_back(fmt::format("i64 %e{}", e));
+  std::string body = "entry:\n  br label %shape0\n";
+  for (std::size_t f = 0; f < shapes.functions.size(); ++f) {
+    const LibraryFunction& function = *shapes.functions[f].first;
+    const std::string entry = fmt::format("@{}.kernel", function.name);
+    text += fmt::format("{} = internal constant {{ ptr, ptr, i64 }} {{ ptr {}, ptr @{}, i64 {} }}\n", entry,
+                        prepares(function) ? "@" + function.name + "_prepare" : "null", function.name,
+                        workspace_bytes(function));
+    body += fmt::format("shape{}:\n  %is{}.0 = icmp eq i64 0, 0\n", f, f);
+    for (std::size_t e = 0; e < shapes.extents.size(); ++e)
+      body += fmt::format("  %eq{0}.{1} = icmp eq i64 %e{1}, {2}\n  %is{0}.{3} = and i1 %is{0}.{1}, %eq{0}.{1}\n", f, e,
+                          shapes.functions[f].second[e], e + 1);
+    body += fmt::format("  br i1 %is{0}.{1}, label %found{0}, label %shape{2}\nfound{0}:\n  ret ptr {3}\n", f,
+                        shapes.extents.size(), f + 1, entry);
+  }
+  body += fmt::format("shape{}:\n  ret ptr null\n", shapes.functions.size());
+  return text + fmt::format("define ptr @{}_{}_for({}) nounwind {{\n{}}}\n", library.name, shapes.name,
+                            fmt::join(extents, ", "), body);
+}
+
+std::string wrappers_text(const Library& library) {
+  std::string text = serial_text;
+  const bool selects = std::any_of(library.functions.begin(), library.functions.end(),
+                                   [](const LibraryFunction& function) { return function.variants.size() > 1; });
+  if (selects) {
+    const auto calls = system_calls(library.target);
+    if (!calls)
+      throw base::UserError("--variants", fmt::format("no clock is known for {}; give 1", library.target.triple));
+    text += clock_text(*calls) + fastest_text;
+  }
+  for (const LibraryFunction& function : library.functions) text += function_text(function);
+  for (const OperatorShapes& shapes : operator_shapes(library)) text += dispatcher_text(library, shapes);
+  return text;
+}
+
+base::Result<std::string> wrappers(const Library& library) {
+  llvm::LLVMContext context;
+  const Pipeline pipeline{"wrappers", "default<O1>", "", 1, {}};
+  llvm::TargetMachine& machine = target_machine(library.target, pipeline.codegen_level);
+  const std::string text = fmt::format("target datalayout = \"{}\"\ntarget triple = \"{}\"\n{}",
+                                       machine.createDataLayout().getStringRepresentation(),
+                                       machine.getTargetTriple().str(), wrappers_text(library));
+  llvm::SMDiagnostic problem;
+  auto module = llvm::parseAssemblyString(text, problem, context);
+  if (!module)
+    throw base::Failure(fmt::format("library, line {}: {}", problem.getLineNo(), problem.getMessage().str()));
+  const CodeAttributes attributes = code_attributes(library.target);
+  for (llvm::Function& f : *module) {
+    if (f.isDeclaration()) continue;
+    if (!attributes.cpu.empty()) f.addFnAttr("target-cpu", attributes.cpu);
+    if (!attributes.features.empty()) f.addFnAttr("target-features", attributes.features);
+    f.addFnAttr("no-builtins");
+  }
+  assert(!llvm::verifyModule(*module, &llvm::errs()));
+  return generate(*module, machine, pipeline, llvm::CodeGenFileType::ObjectFile);
+}
+
+// An object whose symbols no other part of a program sees but the library itself.
+std::string hidden(std::string object) {
+  auto parsed = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(object, "graft"));
+  if (!parsed) throw base::Failure("no ELF file: " + llvm::toString(parsed.takeError()));
+  const auto* const file = llvm::dyn_cast<llvm::object::ELF64LEObjectFile>(parsed->get());
+  if (file == nullptr) throw base::Failure("no 64-bit little-endian ELF file");
+  for (const llvm::object::ELFSymbolRef symbol : file->symbols()) {
+    if (symbol.getBinding() != llvm::ELF::STB_GLOBAL || symbol.getFlags().get() & llvm::object::SymbolRef::SF_Undefined)
+      continue;
+    const auto* const entry = llvm::cantFail(file->getSymbol(symbol.getRawDataRefImpl()));
+    const auto at = std::size_t(reinterpret_cast<const char*>(&entry->st_other) - object.data());
+    object[at] = char((object[at] & ~3) | llvm::ELF::STV_HIDDEN);
+  }
+  return object;
+}
+
+std::string archive(const std::string& name, const std::string& object) {
+  std::vector<llvm::NewArchiveMember> members;
+  members.emplace_back(llvm::MemoryBufferRef(object, name));
+  auto written = llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NormalSymtab,
+                                            llvm::object::Archive::K_GNU, true, false);
+  if (!written) throw base::Failure("archive: " + llvm::toString(written.takeError()));
+  return (*written)->getBuffer().str();
+}
+
+}  // namespace
+
+std::string identifier(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      out += c;
+    } else if (!out.empty() && out.back() != '_') {
+      out += '_';
+    }
+  }
+  while (!out.empty() && out.back() == '_') out.pop_back();
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) != 0) out.insert(0, "kernel_");
+  return out;
+}
+
+std::map<std::string, std::string> library_files(const Library& library, LibraryFormat format) {
+  check(library);
+  auto around = wrappers(library);
+  if (!around) throw base::Failure("library: " + around.reason().text);
+  std::vector<std::string> parts = {std::move(around).value()};
+  for (const LibraryFunction& function : library.functions) {
+    for (const LibraryVariant& variant : function.variants) parts.push_back(hidden(variant.object.bytes));
+  }
+  std::map<std::string, std::string> files;
+  std::vector<std::string_view> objects;
+  for (const std::string& bytes : parts) objects.push_back(bytes);
+  auto linked = link_relocatable(objects);
+  if (!linked) throw base::Failure(linked.reason().text);
+  files[library.name + ".h"] = header_text(library);
+  files["graft_parallel.h"] = parallel_header_text();
+  if (format == LibraryFormat::object) {
+    files[library.name + ".o"] = std::move(linked).value();
+    return files;
+  }
+  files["lib" + library.name + ".a"] = archive(library.name + ".o", *linked);
+  files[library.name + ".pc"] = pkg_config_text(library);
+  files[library.name + "-config.cmake"] = cmake_config_text(library);
+  return files;
+}
+
+}  // namespace graft::codegen

@@ -1,0 +1,57 @@
+// Kernels as a library that others link: C functions around machine code, a header, and what pkg-config and CMake read.
+// The code is freestanding: no libc, no libm, no allocation, nothing undefined. For a function F with parameters A, B,
+// C in the order of the workload's text:
+//
+//   void F_prepare(const float* B, void* workspace);                    // constants; only where a kernel prepares
+//   void F(const float* A, const float* B, float* C, void* workspace);  // on the calling thread alone
+//   void F_parallel(A, B, C, workspace, graft_parallel_for, context);   // only where a kernel has parallel loops
+//   long long F_select(A, B, C, workspace, budget_ns, parallel_for, context);  // only of several variants
+//
+// Pointers and workspace are aligned to 64 bytes; a workspace has F_WORKSPACE_BYTES, is prepared once, and is used by
+// one call at a time. Of functions of one operator in several shapes NAME_OPERATOR_for(extents...) finds the one of a
+// shape, or none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "codegen/expression/target.h"
+#include "codegen/expression/workload.h"
+#include "codegen/machine/compile.h"
+
+namespace graft::codegen {
+
+struct LibraryVariant {
+  Object object;            // its symbol differs from those of all others
+  bool prepares = false;    // its program has a part that prepares
+  std::string description;  // lines for the header: the schedule, its time and its check
+};
+
+struct LibraryFunction {
+  std::string name;  // a C identifier
+  Workload workload;
+  std::vector<LibraryVariant> variants;  // at least one; the first one runs until F_select has chosen
+};
+
+struct Library {
+  std::string name;  // a C identifier
+  std::string platform;
+  Target target;
+  std::vector<LibraryFunction> functions;  // at least one
+};
+
+// What a C compiler takes for a name, made of any text: "resnet18.C2" gives "resnet18_C2".
+std::string identifier(std::string_view text);
+
+enum class LibraryFormat { library, object };
+
+// File names and contents: NAME.h, graft_parallel.h, and libNAME.a, NAME.pc, NAME-config.cmake (library) or NAME.o
+// (object). UserError for names that are no C identifiers or occur twice, and for variants of one function that store
+// their parameters differently.
+std::map<std::string, std::string> library_files(const Library& library, LibraryFormat format);
+
+}  // namespace graft::codegen

@@ -1,0 +1,56 @@
+// What was found as files for programs to link: the best programs of runs, compiled as their runs measured them,
+// checked, and written as a library (codegen/machine/library.h), one object, or a program that checks and times itself.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/monitor.h"
+#include "codegen/expression/workload.h"
+
+namespace graft::study {
+
+enum class CompileFormat { library, object, bench };
+
+struct CompileRequest {
+  std::vector<std::filesystem::path> runs;  // of tune; all for one platform
+  CompileFormat format = CompileFormat::library;
+  std::string name = "kernels";              // of the library
+  std::map<std::string, std::string> names;  // of functions, by the canonical text of their workloads
+  std::int64_t variants = 1;                 // distinct programs of each workload, the fastest ones
+  int threads = 1;                           // that references are computed on
+};
+
+struct Compiled {
+  struct Variant {
+    std::int64_t trial = 0;  // of the run
+    std::string pipeline;
+    double seconds = 0;  // as the run measured it
+    std::string check;   // of this very code: "host", "qemu", "remote", or "none" with the reason
+    std::string unchecked;
+  };
+  struct Function {
+    std::string name;
+    codegen::Workload workload;
+    std::filesystem::path run;
+    std::vector<Variant> variants;
+    std::int64_t workspace_bytes = 0;
+  };
+  std::string platform;
+  std::vector<Function> functions;
+  std::map<std::string, std::string> files;  // contents by name; nothing is written
+};
+
+// What a function is called where nobody says: "conv2d_n1_c64_h56" of its operator and extents, without what is as the
+// operator's defaults are; of an index expression "kernel_" and eight digits of its hash.
+std::string function_name(const codegen::Workload& workload);
+
+// UserError for a run without an answer, a name for a workload that no run has, two runs of one workload, runs of
+// several platforms. Failure where the code of a run's best computes wrong results; other variants that do are left out
+// with a note. base::Stopped when the monitor asks for it.
+Compiled compile(const CompileRequest& request, base::Monitor& monitor);
+
+}  // namespace graft::study
