@@ -34,7 +34,7 @@ std::optional<SystemCalls> system_calls(const Target& target) {
                          104,
                          "sc",
                          "={r3},{r0},{r3},{r4},{r5},~{cr0},~{memory}",
-                         "bcl 20,31,1f\\0A1: mflr 2\\0Aaddis 2,2,.TOC.-1b@ha\\0Aaddi 2,2,.TOC.-1b@l\\0A"
+                         "lis 2, .TOC.@ha\\0Aaddi 2, 2, .TOC.@l\\0A"
                          "clrrdi 1,1,4\\0Ali 0,0\\0Astdu 0,-112(1)\\0Amtlr 0\\0Abl graft_main\\0Anop\\0A"};
     default:
       return std::nullopt;
