@@ -1,0 +1,209 @@
+// Libraries as C programs see them: the header, what is defined, right results, the fastest variant, kernels by shape.
+#include "codegen/machine/library.h"
+
+#include <cstdint>
+#include <set>
+
+#include "base/files.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "codegen/schedule/space.h"
+#include "tests/base/support.h"
+#include "tests/machine/support.h"
+#include "tests/support/refusal.h"
+
+namespace graft::codegen {
+namespace {
+
+Target host(std::int64_t threads = 1) {
+  Target target = host_target();
+  target.threads = threads;
+  return target;
+}
+
+LibraryVariant variant(const LoopProgram& program, const Target& target, const std::string& symbol) {
+  auto object = compile(program, target, search_pipeline(target), symbol);
+  EXPECT_TRUE(object) << object.reason().text;
+  return {std::move(object).value(), !program.prepare.empty(), "drawn at random */ and so on\n"};
+}
+
+// Schedules drawn from the space of a workload.
+LibraryFunction function_of(const std::string& workload, const std::string& name, int variants, const Target& target) {
+  LibraryFunction function{name, parse_workload(workload), {}};
+  const Space space = derive_space(function.workload, target);
+  base::Stream stream(7, name);
+  for (int v = 0; v < variants; ++v)
+    function.variants.push_back(variant(*program(space.sample(stream), target), target, name + std::to_string(v)));
+  return function;
+}
+
+Library small(int variants = 1, const Target& target = host()) {
+  Library library{"small", "this host", target, {}};
+  library.functions.push_back(function_of("matmul(m=24,n=32,k=16)", "mm", variants, target));
+  library.functions.push_back(function_of("matmul(m=8,n=8,k=8)", "mm8", 1, target));
+  library.functions.push_back(function_of("conv2d(c=8,h=10,w=10,k=16,r=3,s=3,pad=1)", "cv", variants, target));
+  return library;
+}
+
+void write(const std::map<std::string, std::string>& files, const base::Folder& folder) {
+  for (const auto& [name, content] : files) base::replace_file(folder / name, content);
+}
+
+base::Finished run(const std::vector<std::string>& command) {
+  base::Finished finished = base::run_process(command, std::chrono::minutes(2));
+  EXPECT_EQ(finished.exit_code, 0) << command[0] << ": " << finished.out << finished.err;
+  return finished;
+}
+
+// A program that uses the library `small`, and checks what it gives.
+const char* const user = R"(
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "small.h"
+
+static float* floats(long long count) {
+  float* const all = (float*)aligned_alloc(64, (size_t)((4 * count + 127) / 64 * 64));
+  long long i;
+  for (i = 0; i < count; ++i) all[i] = (float)(i * 7 % 11 - 5);
+  return all;
+}
+
+int main(void) {
+  float *a = floats(24 * 16), *b = floats(16 * 32), *c = floats(24 * 32);
+  float *x = floats(8 * 10 * 10), *w = floats(16 * 8 * 9), *y = floats(16 * 10 * 10);
+  void *space = floats(MM_WORKSPACE_BYTES / 4), *other = floats(CV_WORKSPACE_BYTES / 4);
+  int wrong = 0, i, j, l, u, v, o, repeat;
+  for (repeat = 0; repeat < REPEATS; ++repeat) {
+#ifdef SELECTS
+    const long long chosen = mm_select(a, b, c, space, 0, NULL, NULL);
+    if (chosen < 0 || chosen > 2) return 3;
+    cv_select(x, w, y, other, 0, NULL, NULL);
+#endif
+#ifdef PREPARES
+    cv_prepare(w, other);
+#endif
+    memset(c, 255, 4 * 24 * 32);
+    RUN(mm, a, b, c, space);
+    RUN(cv, x, w, y, other);
+    for (i = 0; i < 24; ++i) for (j = 0; j < 32; ++j) {
+      float sum = 0;
+      for (l = 0; l < 16; ++l) sum += a[i * 16 + l] * b[l * 32 + j];
+      wrong += !(c[i * 32 + j] - sum < 1e-3f && sum - c[i * 32 + j] < 1e-3f);
+    }
+    for (o = 0; o < 16; ++o) for (i = 0; i < 10; ++i) for (j = 0; j < 10; ++j) {
+      float sum = 0, difference;
+      for (l = 0; l < 8; ++l) for (u = 0; u < 3; ++u) for (v = 0; v < 3; ++v) {
+        const int p = i + u - 1, q = j + v - 1;
+        if (p >= 0 && q >= 0 && p < 10 && q < 10) sum += x[(l * 10 + p) * 10 + q] * w[((o * 8 + l) * 3 + u) * 3 + v];
+      }
+      difference = y[(o * 10 + i) * 10 + j] - sum;
+      wrong += !(difference < 1e-1f && difference > -1e-1f);
+    }
+  }
+  if (small_matmul_for(24, 32, 16) == NULL || small_matmul_for(24, 32, 17) != NULL) return 4;
+  if (small_matmul_for(24, 32, 16)->run != mm || small_matmul_for(8, 8, 8)->run != mm8) return 5;
+  if (small_matmul_for(24, 32, 16)->workspace_bytes != MM_WORKSPACE_BYTES) return 6;
+  free(a), free(b), free(c), free(x), free(w), free(y), free(space), free(other);
+  printf("%d wrong\n", wrong);
+  return wrong != 0;
+}
+)";
+
+// Compiled and run with the flags; must end with all right.
+void use(const Library& library, const std::vector<std::string>& flags, const std::string& language = "c") {
+  const base::Folder folder;
+  write(library_files(library, LibraryFormat::library), folder);
+  base::replace_file(folder / ("user." + language), user);
+  std::vector<std::string> command = {language == "c" ? "cc" : "c++", "-Wall", "-Wextra", "-Werror", "-pedantic"};
+  command.insert(command.end(), flags.begin(), flags.end());
+  if (library_files(library, LibraryFormat::library).at("small.h").find("cv_prepare") != std::string::npos)
+    command.push_back("-DPREPARES");
+  for (const char* const word : {"-o", "user"}) command.push_back(word);
+  command.push_back((folder / ("user." + language)).string());
+  command.push_back((folder / "libsmall.a").string());
+  run(command);
+  EXPECT_EQ(run({(folder / "user").string()}).out, "0 wrong\n");
+}
+
+const std::string plain = "-DRUN(f,...)=f(__VA_ARGS__)";
+
+TEST(Library, RunsInCAndInCpp) {
+  use(small(), {"-std=c11", "-DREPEATS=1", plain});
+  use(small(), {"-std=c++17", "-DREPEATS=1", plain, "-Wno-variadic-macros"}, "cpp");
+}
+
+TEST(Library, SelectsAmongVariantsUnderSanitizers) {
+  use(small(3), {"-std=c11", "-DREPEATS=2", "-DSELECTS", plain, "-fsanitize=address,undefined"});
+}
+
+TEST(Library, RunsOnThreadsOfTheCallers) {
+  const Target two = host(2);
+  Library library = small(1, two);
+  const bool parallel =
+      library_files(library, LibraryFormat::library).at("small.h").find("mm_parallel") != std::string::npos;
+  EXPECT_TRUE(parallel);
+  for (const std::string way : {"graft::threads_for", "graft_serial_for", "NULL"})
+    use(library, {"-std=c++17", "-DREPEATS=2", "-DRUN(f,...)=f##_parallel(__VA_ARGS__," + way + ",NULL)", "-pthread"},
+        "cpp");
+  use(library, {"-std=c11", "-DREPEATS=2", "-DRUN(f,...)=f##_parallel(__VA_ARGS__,graft_openmp_for,NULL)", "-fopenmp"});
+}
+
+TEST(Library, NeedsNothingAndShowsWhatIsCalledAlone) {
+  const base::Folder folder;
+  write(library_files(small(3), LibraryFormat::object), folder);
+  const std::string object = (folder / "small.o").string();
+  EXPECT_EQ(run({"nm", "-u", object}).out, "");
+  // A shared object shows the functions of the header and nothing else.
+  run({"cc", "-shared", "-nostdlib", object, "-o", (folder / "small.so").string()});
+  std::set<std::string> shown;
+  for (const std::string_view line :
+       base::split(run({"nm", "-D", "--defined-only", (folder / "small.so").string()}).out, '\n')) {
+    const auto words = base::words(line);
+    if (words.size() == 3) shown.insert(std::string(words[2]));
+  }
+  const std::string header = base::read_file(folder / "small.h");
+  for (const std::string& name : shown) EXPECT_NE(header.find(" " + name + "("), std::string::npos) << name;
+  EXPECT_EQ(shown.contains("mm_select"), true);
+  EXPECT_EQ(shown.contains("mm8_select"), false);
+  EXPECT_EQ(shown.contains("small_conv2d_for"), true);
+}
+
+TEST(Library, BuildsForEveryArchitecture) {
+  for (const auto& [triple, cpu] : {std::pair{"riscv64-unknown-linux-gnu", "sifive-p670"},
+                                    {"aarch64-unknown-linux-gnu", "cortex-a72"},
+                                    {"powerpc64le-unknown-linux-gnu", "pwr9"}}) {
+    Target target;
+    target.triple = triple, target.cpu = cpu, target.vector_bits = 128, target.vector_registers = 32;
+    const auto files = library_files(small(2, target), LibraryFormat::library);
+    EXPECT_EQ(files.size(), 5u) << cpu;
+    const base::Folder folder;
+    write(files, folder);
+    EXPECT_EQ(run({"nm", "-u", (folder / "libsmall.a").string()}).out.find(" U "), std::string::npos) << cpu;
+  }
+}
+
+TEST(Library, RefusesWhatIsNoNameOrOccursTwice) {
+  Library library = small();
+  const auto refused = [&] { return refusal([&] { return library_files(library, LibraryFormat::library); }); };
+  library.functions[1].name = "mm";
+  EXPECT_EQ(refused(), "function name: 'mm' occurs twice");
+  library.functions[1].name = "8mm";
+  EXPECT_EQ(refused(), "function name: '8mm' is no C identifier");
+  library.functions[1].name = "mm8";
+  library.name = "a-b";
+  EXPECT_EQ(refused(), "library name: 'a-b' is no C identifier");
+  library.name = "small";
+  library.functions[0].variants.push_back(library.functions[1].variants.front());
+  EXPECT_TRUE(contains(refused(), "store their parameters differently"));
+}
+
+TEST(Library, IdentifiersAreMadeOfAnyText) {
+  EXPECT_EQ(identifier("resnet18.C2"), "resnet18_C2");
+  EXPECT_EQ(identifier("--a  b--"), "a_b");
+  EXPECT_EQ(identifier("2d"), "kernel_2d");
+  EXPECT_EQ(identifier(""), "kernel_");
+}
+
+}  // namespace
+}  // namespace graft::codegen
