@@ -119,7 +119,7 @@ void use(const Library& library, const std::vector<std::string>& flags, const st
   command.insert(command.end(), flags.begin(), flags.end());
   if (library_files(library, LibraryFormat::library).at("small.h").find("cv_prepare") != std::string::npos)
     command.push_back("-DPREPARES");
-  for (const char* const word : {"-o", "user"}) command.push_back(word);
+  command.insert(command.end(), {"-o", (folder / "user").string()});
   command.push_back((folder / ("user." + language)).string());
   command.push_back((folder / "libsmall.a").string());
   run(command);
