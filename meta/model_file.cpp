@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "datasets/hdf5.h"
 #include "meta/models/models.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "base/random.h"
+#include "meta/gradient/training.h"
 #include "meta/learners/learners.h"
-#include "meta/learners/training.h"
 #include "meta/metrics.h"
 #include "meta/models/models.h"
 

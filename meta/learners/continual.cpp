@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "meta/gradient/training.h"
 #include "meta/learners/learners.h"
 #include "meta/learners/source_basis.h"
-#include "meta/learners/training.h"
 #include "meta/models/models.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 namespace {

@@ -8,9 +8,9 @@
 #include <numbers>
 
 #include "base/team.h"
-#include "meta/learners/episodes.h"
+#include "meta/gradient/episodes.h"
+#include "meta/gradient/training.h"
 #include "meta/learners/learners.h"
-#include "meta/learners/training.h"
 #include "meta/metrics.h"
 #include "meta/models/heads.h"
 #include "meta/models/models.h"

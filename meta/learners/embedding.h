@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "meta/learners/inner_loop.h"
+#include "meta/gradient/inner_loop.h"
 #include "meta/models/heads.h"
 
 namespace graft::meta {

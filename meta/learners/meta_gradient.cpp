@@ -5,11 +5,11 @@
 #include <iterator>
 
 #include "base/team.h"
-#include "meta/learners/descents.h"
-#include "meta/learners/episodes.h"
-#include "meta/learners/inner_loop.h"
+#include "meta/gradient/descents.h"
+#include "meta/gradient/episodes.h"
+#include "meta/gradient/inner_loop.h"
+#include "meta/gradient/training.h"
 #include "meta/learners/learners.h"
-#include "meta/learners/training.h"
 #include "meta/models/models.h"
 
 namespace graft::meta {

@@ -1,5 +1,5 @@
 // One network on all source platforms alike: zero-shot as it is, fine-tuned by Adam on a support.
-#include "meta/learners/descents.h"
+#include "meta/gradient/descents.h"
 #include "meta/learners/learners.h"
 #include "meta/models/models.h"
 

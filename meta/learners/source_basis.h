@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "meta/learners/training.h"
+#include "meta/gradient/training.h"
 
 namespace graft::meta {
 

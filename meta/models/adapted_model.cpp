@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "meta/models/models.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "meta/metrics.h"
 #include "meta/models/models.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 namespace {

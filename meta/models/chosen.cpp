@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "meta/models/models.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "meta/models/models.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 namespace {

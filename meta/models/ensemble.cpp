@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "meta/models/models.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 // One copy of a function for each level of x86-64; the dynamic linker picks.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__)

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "meta/models/models.h"
 #include "meta/models/stacking.h"
-#include "meta/models/state.h"
 #include "meta/networks/gemm.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "meta/cost_model.h"
-#include "meta/models/adaptation.h"
+#include "meta/gradient/adaptation.h"
 #include "meta/models/boosting.h"
 #include "meta/models/forest.h"
 #include "meta/models/heads.h"

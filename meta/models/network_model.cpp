@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "meta/models/models.h"
-#include "meta/models/state.h"
 #include "meta/networks/aligned.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 #include "meta/models/models.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 namespace {

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "base/error.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 namespace {

@@ -1,4 +1,4 @@
-#include "meta/learners/adam.h"
+#include "meta/gradient/adam.h"
 
 #include <gtest/gtest.h>
 

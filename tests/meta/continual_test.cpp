@@ -7,7 +7,7 @@
 #include "meta/learner.h"
 #include "meta/metrics.h"
 #include "meta/models/models.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 #include "tests/meta/synthetic.h"
 
 namespace graft::meta {

@@ -1,4 +1,4 @@
-#include "meta/learners/inner_loop.h"
+#include "meta/gradient/inner_loop.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include "meta/learner.h"
 #include "meta/metrics.h"
 #include "meta/model_file.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 #include "tests/meta/synthetic.h"
 
 namespace graft::meta {

@@ -1,10 +1,10 @@
-#include "meta/models/normalisation.h"
+#include "meta/normalisation.h"
 
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 

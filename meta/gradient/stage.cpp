@@ -1,9 +1,9 @@
-#include "meta/learners/stage.h"
+#include "meta/gradient/stage.h"
 
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/monitor.h"
 #include "base/team.h"
-#include "meta/learners/adam.h"
+#include "meta/gradient/adam.h"
 #include "meta/training_record.h"
 
 namespace graft::meta {

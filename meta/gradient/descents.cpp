@@ -1,4 +1,4 @@
-#include "meta/learners/descents.h"
+#include "meta/gradient/descents.h"
 
 #include <algorithm>
 #include <array>

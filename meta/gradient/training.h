@@ -8,9 +8,9 @@
 
 #include "base/monitor.h"
 #include "base/random.h"
+#include "meta/gradient/adaptation.h"
+#include "meta/gradient/stage.h"
 #include "meta/learner.h"
-#include "meta/learners/stage.h"
-#include "meta/models/adaptation.h"
 #include "meta/models/models.h"
 
 namespace graft::meta {

@@ -1,4 +1,4 @@
-#include "meta/learners/episodes.h"
+#include "meta/gradient/episodes.h"
 
 #include <algorithm>
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/arrays.h"
-#include "meta/learners/inner_loop.h"
-#include "meta/models/normalisation.h"
+#include "meta/gradient/inner_loop.h"
+#include "meta/normalisation.h"
 
 namespace graft::meta {
 

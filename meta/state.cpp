@@ -1,4 +1,4 @@
-#include "meta/models/state.h"
+#include "meta/state.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

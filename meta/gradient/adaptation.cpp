@@ -1,12 +1,12 @@
-#include "meta/models/adaptation.h"
+#include "meta/gradient/adaptation.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "base/error.h"
-#include "meta/learners/adam.h"
-#include "meta/models/state.h"
+#include "meta/gradient/adam.h"
+#include "meta/state.h"
 
 namespace graft::meta {
 

@@ -1,4 +1,4 @@
-#include "meta/learners/training.h"
+#include "meta/gradient/training.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "meta/learners/training.h"
+#include "meta/gradient/training.h"
 
 namespace graft::meta {
 

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "base/random.h"
-#include "meta/learners/training.h"
+#include "meta/gradient/training.h"
 
 namespace graft::meta {
 
