@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "codegen/schedule/space.h"
 #include "features/encoding.h"
-#include "meta/models/boosting.h"
-#include "meta/models/forest.h"
+#include "meta/forests/boosting.h"
+#include "meta/forests/forest.h"
 #include "tasks/platform.h"
 
 namespace graft::bench {

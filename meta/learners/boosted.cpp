@@ -1,10 +1,9 @@
 // Boosted trees: on all source platforms alike, or on nothing before there is a support.
-#include "meta/learners/boosted.h"
-
 #include <algorithm>
 #include <array>
 
 #include "base/random.h"
+#include "meta/forests/training.h"
 #include "meta/gradient/training.h"
 #include "meta/learners/learners.h"
 #include "meta/metrics.h"
@@ -17,21 +16,6 @@ namespace {
 // pairs.
 constexpr std::int64_t default_trees = 400;
 constexpr Loss default_loss = Loss::squared;
-
-}  // namespace
-
-BoostingSettings training_trees(const LearnerSettings& settings, std::int64_t usual_trees) {
-  BoostingSettings out;
-  out.trees = settings.steps > 0 ? settings.steps : usual_trees;
-  out.depth = 6;  // 4 orders worse, 8 with half as many trees alike (RESULTS.md)
-  out.least_weight = 5;
-  out.features = 0.3;
-  out.seed = settings.seed;
-  out.threads = settings.threads;
-  return out;
-}
-
-namespace {
 
 // The grid that fine-tuning is chosen from, what it is when there is no second platform to choose on, and what it is
 // for trees that start from nothing.
@@ -50,21 +34,6 @@ Rows rows_of(std::span<const Examples> groups, Loss loss) {
   Together all = together(loss, groups);
   return {tree_rows(all.programs), std::move(all.objective)};
 }
-
-}  // namespace
-
-DecisionForest trained_forest(std::span<const Examples> groups, Loss loss, const BoostingSettings& settings,
-                              std::string_view name, base::Monitor& monitor) {
-  const Rows rows = rows_of(groups, loss);
-  const std::vector<float> start(std::size_t(rows.rows.rows), 0.0f);
-  base::check_stop(monitor);
-  return boosted(rows.rows, rows.objective, start, settings, [&](std::int64_t tree) {
-    base::check_stop(monitor);
-    monitor.progress(name, tree, settings.trees);
-  });
-}
-
-namespace {
 
 using Table = std::array<std::array<std::array<double, tuning_trees.size()>, tuning_rates.size()>, tuning_shots.size()>;
 

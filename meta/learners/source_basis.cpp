@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/team.h"
-#include "meta/learners/boosted.h"
+#include "meta/forests/training.h"
 
 namespace graft::meta {
 namespace {

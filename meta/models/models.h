@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "meta/cost_model.h"
+#include "meta/forests/boosting.h"
+#include "meta/forests/forest.h"
 #include "meta/gradient/adaptation.h"
-#include "meta/models/boosting.h"
-#include "meta/models/forest.h"
 #include "meta/models/heads.h"
 #include "meta/models/stacking.h"
 #include "meta/network.h"

@@ -1,5 +1,5 @@
 // Boosted trees: growing them, scoring them, what a file may not hold, ensembles.
-#include "meta/models/forest.h"
+#include "meta/forests/forest.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "meta/forests/boosting.h"
 #include "meta/learner.h"
 #include "meta/metrics.h"
-#include "meta/models/boosting.h"
 #include "meta/models/models.h"
 #include "tests/meta/synthetic.h"
 

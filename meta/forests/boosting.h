@@ -8,7 +8,7 @@
 
 #include "base/arrays.h"
 #include "features/encoding.h"
-#include "meta/models/forest.h"
+#include "meta/forests/forest.h"
 #include "meta/objectives.h"
 
 namespace graft::meta {

@@ -1,4 +1,4 @@
-#include "meta/models/forest.h"
+#include "meta/forests/forest.h"
 
 #include <fmt/format.h>
 

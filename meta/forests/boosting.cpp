@@ -1,4 +1,4 @@
-#include "meta/models/boosting.h"
+#include "meta/forests/boosting.h"
 
 #include <fmt/format.h>
 #include <xgboost/c_api.h>

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "base/monitor.h"
+#include "meta/forests/boosting.h"
+#include "meta/forests/forest.h"
 #include "meta/learner.h"
-#include "meta/models/boosting.h"
-#include "meta/models/forest.h"
 
 namespace graft::meta {
 
