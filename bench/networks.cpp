@@ -18,8 +18,8 @@
 #include "meta/gradient/adaptation.h"
 #include "meta/gradient/inner_loop.h"
 #include "meta/networks/aligned.h"
-#include "meta/networks/forest.h"
 #include "meta/networks/gemm.h"
+#include "meta/networks/packed_trees.h"
 #include "meta/networks/tree_gru.h"
 #include "tasks/platform.h"
 
@@ -146,14 +146,14 @@ Products products_of(const NetworkShape& shape, const features::Encoded& program
   std::int64_t below = shape.inputs;
   if (shape.kind == NetworkKind::treegru) {
     const auto [embedding, units, slots] = shape.tree;
-    const meta::Forest forest = meta::pack(meta::inputs_of(programs), shape.inputs, false);
-    for (std::size_t l = 0; l + 1 < forest.levels.size(); ++l) {
-      const std::int64_t count = forest.levels[l + 1] - forest.levels[l], old = l == 0 ? 0 : units;
+    const meta::PackedTrees packed = meta::pack(meta::inputs_of(programs), shape.inputs, false);
+    for (std::size_t l = 0; l + 1 < packed.levels.size(); ++l) {
+      const std::int64_t count = packed.levels[l + 1] - packed.levels[l], old = l == 0 ? 0 : units;
       products.add(count, embedding, shape.inputs);
       products.add(count, l == 0 ? units : 2 * units, embedding + old);
       products.add(count, units, embedding + old);
     }
-    products.add(forest.nodes(), slots, units);
+    products.add(packed.nodes(), slots, units);
     below = slots * units;
   }
   for (const std::int64_t width : shape.hidden) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "meta/networks/dense.h"
-#include "meta/networks/forest.h"
+#include "meta/networks/packed_trees.h"
 
 namespace graft::meta {
 namespace {
@@ -54,7 +54,7 @@ class TreeGru final : public NetworkOf<T> {
                                 std::span<T> scores) const override {
     auto tape = std::make_unique<Record>();
     tape->programs = programs;
-    tape->forest = pack(programs, inputs(), share_equal_);
+    tape->packed = pack(programs, inputs(), share_equal_);
     up<T>(constants(theta), *tape, true, tape->pass, {scores.data(), nullptr, shape_.outputs});
     return tape;
   }
@@ -62,7 +62,7 @@ class TreeGru final : public NetworkOf<T> {
   void score(std::span<const T> theta, const Inputs<T>& programs, std::span<T> scores) const override {
     Record record;
     record.programs = programs;
-    record.forest = pack(programs, inputs(), share_equal_);
+    record.packed = pack(programs, inputs(), share_equal_);
     up<T>(constants(theta), record, false, record.pass, {scores.data(), nullptr, shape_.outputs});
   }
 
@@ -93,7 +93,7 @@ class TreeGru final : public NetworkOf<T> {
  private:
   struct Record final : Tape {
     Inputs<T> programs;
-    Forest forest;
+    PackedTrees packed;
     Pass<T> pass;
   };
   struct TangentRecord final : Tape {
@@ -128,19 +128,19 @@ class TreeGru final : public NetworkOf<T> {
   // keep: for backward; without, a level's rows, gates and x are overwritten by the next level's.
   template <class N>
   void up(ConstView<N> theta, const Record& record, bool keep, Pass<N>& pass, View<N> scores) const {
-    const Forest& forest = record.forest;
-    std::int64_t most = forest.nodes();
+    const PackedTrees& packed = record.packed;
+    std::int64_t most = packed.nodes();
     if (!keep) {
       most = 0;
-      for (std::size_t l = 0; l + 1 < forest.levels.size(); ++l)
-        most = std::max(most, forest.levels[l + 1] - forest.levels[l]);
+      for (std::size_t l = 0; l + 1 < packed.levels.size(); ++l)
+        most = std::max(most, packed.levels[l + 1] - packed.levels[l]);
     }
     pass.x = Values<N>(most, inputs());
     pass.rows = Values<N>(most, row_width());
     pass.gates = Values<N>(most, 3 * units());
-    pass.h = Values<N>(forest.nodes(), units());
-    for (std::size_t l = 0; l + 1 < forest.levels.size(); ++l) {
-      level_up<N>(theta, record, pass, l, keep ? forest.levels[l] : 0);
+    pass.h = Values<N>(packed.nodes(), units());
+    for (std::size_t l = 0; l + 1 < packed.levels.size(); ++l) {
+      level_up<N>(theta, record, pass, l, keep ? packed.levels[l] : 0);
     }
     scatter<N>(theta, record, pass);
     ConstView<N> below = pass.slots.view();
@@ -157,12 +157,12 @@ class TreeGru final : public NetworkOf<T> {
   // Nodes of one height; their rows lie from `at` on.
   template <class N>
   void level_up(ConstView<N> theta, const Record& record, Pass<N>& pass, std::size_t level, std::int64_t at) const {
-    const Forest& forest = record.forest;
-    const std::int64_t first = forest.levels[level], count = forest.levels[level + 1] - first, width = units();
+    const PackedTrees& packed = record.packed;
+    const std::int64_t first = packed.levels[level], count = packed.levels[level + 1] - first, width = units();
     ConstView<N> x = pass.x.row(at);
     x.slope = nullptr;
     for (std::int64_t i = 0; i < count; ++i) {
-      std::memcpy(pass.x.row(at + i).value, record.programs.x.data() + forest.rows[first + i] * inputs(),
+      std::memcpy(pass.x.row(at + i).value, record.programs.x.data() + packed.rows[first + i] * inputs(),
                   sizeof(T) * std::size_t(inputs()));
     }
     const View<N> rows = pass.rows.row(at), e = rows.from(0, width), gates = pass.gates.row(at), h = pass.h.row(first);
@@ -174,7 +174,7 @@ class TreeGru final : public NetworkOf<T> {
       multiply<N>(no, no, count, width, embedded(), e, gate_weight.from(width, width), 0, gates.from(0, width));
       multiply<N>(no, no, count, width, embedded(), e, state, 0, n_gate);
     } else {
-      sum_children<N>(forest, first, count, pass.h.view(), rows);
+      sum_children<N>(packed, first, count, pass.h.view(), rows);
       multiply<N>(no, no, count, 2 * width, width + embedded(), rows, gate_weight, 0, gates);
       with_wide_vectors([&]() GRAFT_INLINED {
         for (std::int64_t i = 0; i < count; ++i) {
@@ -217,16 +217,17 @@ class TreeGru final : public NetworkOf<T> {
   }
 
   template <class N>
-  void sum_children(const Forest& forest, std::int64_t first, std::int64_t count, ConstView<N> h, View<N> sums) const {
+  void sum_children(const PackedTrees& packed, std::int64_t first, std::int64_t count, ConstView<N> h,
+                    View<N> sums) const {
     with_wide_vectors([&]() GRAFT_INLINED {
       for (std::int64_t i = 0; i < count; ++i) {
         const View<N> sum = sums.from(i, 0);
-        const std::int64_t begin = forest.child_begins[first + i], end = forest.child_begins[first + i + 1];
-        const ConstView<N> eldest = h.from(forest.children[begin], 0);
+        const std::int64_t begin = packed.child_begins[first + i], end = packed.child_begins[first + i + 1];
+        const ConstView<N> eldest = h.from(packed.children[begin], 0);
 #pragma omp simd
         for (std::int64_t j = 0; j < units(); ++j) sum.put(j, eldest.at(j));
         for (std::int64_t c = begin + 1; c < end; ++c) {
-          const ConstView<N> child = h.from(forest.children[c], 0);
+          const ConstView<N> child = h.from(packed.children[c], 0);
 #pragma omp simd
           for (std::int64_t j = 0; j < units(); ++j) sum.put(j, sum.at(j) + child.at(j));
         }
@@ -236,13 +237,13 @@ class TreeGru final : public NetworkOf<T> {
 
   template <class N>
   void scatter(ConstView<N> theta, const Record& record, Pass<N>& pass) const {
-    const Forest& forest = record.forest;
+    const PackedTrees& packed = record.packed;
     const std::int64_t count = slots(), width = units();
-    pass.shares = Values<N>(forest.nodes(), count);
+    pass.shares = Values<N>(packed.nodes(), count);
     const View<N> shares = pass.shares.view();
-    multiply<N>(no, no, forest.nodes(), count, width, pass.h.view(), block<N>(theta, slots_weight), 0, shares);
+    multiply<N>(no, no, packed.nodes(), count, width, pass.h.view(), block<N>(theta, slots_weight), 0, shares);
     with_wide_vectors([&]() GRAFT_INLINED {
-      for (std::int64_t i = 0; i < forest.nodes(); ++i) {
+      for (std::int64_t i = 0; i < packed.nodes(); ++i) {
         const View<N> share = shares.from(i, 0);
         T top = share.value[0];
         for (std::int64_t s = 1; s < count; ++s) top = share.value[s] > top ? share.value[s] : top;
@@ -250,8 +251,8 @@ class TreeGru final : public NetworkOf<T> {
       }
       // Of all nodes at once: a node's slots alone would leave most of a vector empty.
 #pragma omp simd
-      for (std::int64_t i = 0; i < forest.nodes() * count; ++i) shares.value[i] = exponential(shares.value[i]);
-      for (std::int64_t i = 0; i < forest.nodes(); ++i) {
+      for (std::int64_t i = 0; i < packed.nodes() * count; ++i) shares.value[i] = exponential(shares.value[i]);
+      for (std::int64_t i = 0; i < packed.nodes(); ++i) {
         const View<N> share = shares.from(i, 0);
         T sum = 0;
         for (std::int64_t s = 0; s < count; ++s) sum += share.value[s];
@@ -270,7 +271,7 @@ class TreeGru final : public NetworkOf<T> {
     with_wide_vectors([&]() GRAFT_INLINED {
       for (std::int64_t p = 0; p < record.programs.programs(); ++p) {
         for (std::int64_t row = record.programs.begins[p]; row < record.programs.begins[p + 1]; ++row) {
-          const std::int64_t node = forest.node_of_row[row];
+          const std::int64_t node = packed.node_of_row[row];
           const ConstView<N> h = pass.h.row(node);
           for (std::int64_t s = 0; s < count; ++s) {
             const View<N> slot = pass.slots.view().from(p, s * width);
@@ -285,7 +286,7 @@ class TreeGru final : public NetworkOf<T> {
 
   template <class N>
   void down(ConstView<N> theta, const Record& record, const Pass<N>& pass, ConstView<N> u, View<N> gradient) const {
-    const Forest& forest = record.forest;
+    const PackedTrees& packed = record.packed;
     const std::int64_t programs = record.programs.programs(), width = units(), count = slots();
     // The decoder.
     Values<N> by_output(programs, shape_.outputs);
@@ -303,13 +304,13 @@ class TreeGru final : public NetworkOf<T> {
       by_output = std::move(by_input);
     }
     // The slots: by h directly, and by the shares.
-    Values<N> by_h(forest.nodes(), width), by_shares(forest.nodes(), count);
+    Values<N> by_h(packed.nodes(), width), by_shares(packed.nodes(), count);
     by_h.clear();
     by_shares.clear();
     with_wide_vectors([&]() GRAFT_INLINED {
       for (std::int64_t p = 0; p < programs; ++p) {
         for (std::int64_t row = record.programs.begins[p]; row < record.programs.begins[p + 1]; ++row) {
-          const std::int64_t node = forest.node_of_row[row];
+          const std::int64_t node = packed.node_of_row[row];
           const ConstView<N> h = pass.h.row(node), share = pass.shares.row(node);
           const View<N> to_h = by_h.row(node), to_share = by_shares.row(node);
           for (std::int64_t s = 0; s < count; ++s) {
@@ -321,24 +322,24 @@ class TreeGru final : public NetworkOf<T> {
           }
         }
       }
-      for (std::int64_t i = 0; i < forest.nodes(); ++i) {  // to the logits
+      for (std::int64_t i = 0; i < packed.nodes(); ++i) {  // to the logits
         const ConstView<N> share = pass.shares.row(i);
         const View<N> by = by_shares.row(i);
         const N mean = product<N>(count, share, by);
         for (std::int64_t s = 0; s < count; ++s) by.put(s, share.at(s) * (by.at(s) - mean));
       }
     });
-    multiply<N>(yes, no, width, count, forest.nodes(), pass.h.view(), by_shares.view(), 0,
+    multiply<N>(yes, no, width, count, packed.nodes(), pass.h.view(), by_shares.view(), 0,
                 block<N>(gradient, slots_weight));
-    multiply<N>(no, yes, forest.nodes(), width, count, by_shares.view(), block<N>(theta, slots_weight), 1, by_h.view());
+    multiply<N>(no, yes, packed.nodes(), width, count, by_shares.view(), block<N>(theta, slots_weight), 1, by_h.view());
     // The trees.
-    Values<N> by_gates(forest.nodes(), 3 * width), by_rows(forest.nodes(), row_width());
-    for (std::size_t l = forest.levels.size() - 1; l-- > 0;)
-      level_down<N>(theta, forest, pass, l, by_h, by_gates, by_rows);
-    recurrent_gradient<N>(forest, pass, by_gates.view(), gradient);
+    Values<N> by_gates(packed.nodes(), 3 * width), by_rows(packed.nodes(), row_width());
+    for (std::size_t l = packed.levels.size() - 1; l-- > 0;)
+      level_down<N>(theta, packed, pass, l, by_h, by_gates, by_rows);
+    recurrent_gradient<N>(packed, pass, by_gates.view(), gradient);
     ConstView<N> x = pass.x.view();
     x.slope = nullptr;
-    meta::backward<N>(embedding<N>(theta), forest.nodes(), x, pass.rows.view().from(0, width),
+    meta::backward<N>(embedding<N>(theta), packed.nodes(), x, pass.rows.view().from(0, width),
                       by_rows.view().from(0, width), block<N>(gradient, embedding_weight),
                       block<N>(gradient, embedding_bias));
   }
@@ -360,9 +361,9 @@ class TreeGru final : public NetworkOf<T> {
 
   // From the gradient by a level's states to those before its gates, by its inputs and by its children's states.
   template <class N>
-  void level_down(ConstView<N> theta, const Forest& forest, const Pass<N>& pass, std::size_t level,
+  void level_down(ConstView<N> theta, const PackedTrees& packed, const Pass<N>& pass, std::size_t level,
                   const Values<N>& by_h, const Values<N>& by_gates, const Values<N>& by_rows) const {
-    const std::int64_t first = forest.levels[level], count = forest.levels[level + 1] - first, width = units();
+    const std::int64_t first = packed.levels[level], count = packed.levels[level + 1] - first, width = units();
     const View<N> gates = pass.gates.row(first), rows = pass.rows.row(first), d_h = by_h.row(first),
                   d_gates = by_gates.row(first), d_rows = by_rows.row(first);
     const ConstView<N> gate_weight = block<N>(theta, gates_weight), state = block<N>(theta, state_weight);
@@ -405,8 +406,8 @@ class TreeGru final : public NetworkOf<T> {
     with_wide_vectors([&]() GRAFT_INLINED {
       for (std::int64_t i = 0; i < count; ++i) {
         const ConstView<N> ds = d_rows.from(i, 0);
-        for (std::int64_t c = forest.child_begins[first + i]; c < forest.child_begins[first + i + 1]; ++c) {
-          const View<N> child = by_h.row(forest.children[c]);
+        for (std::int64_t c = packed.child_begins[first + i]; c < packed.child_begins[first + i + 1]; ++c) {
+          const View<N> child = by_h.row(packed.children[c]);
 #pragma omp simd
           for (std::int64_t j = 0; j < width; ++j) child.put(j, child.at(j) + ds.at(j));
         }
@@ -416,8 +417,8 @@ class TreeGru final : public NetworkOf<T> {
 
   // By the recurrent weights, over all levels at once: leaves have no part in what meets S.
   template <class N>
-  void recurrent_gradient(const Forest& forest, const Pass<N>& pass, View<N> by_gates, View<N> gradient) const {
-    const std::int64_t leaves = forest.leaves(), inner = forest.nodes() - leaves, width = units();
+  void recurrent_gradient(const PackedTrees& packed, const Pass<N>& pass, View<N> by_gates, View<N> gradient) const {
+    const std::int64_t leaves = packed.leaves(), inner = packed.nodes() - leaves, width = units();
     const View<N> gate_weight = block<N>(gradient, gates_weight), gate_bias = block<N>(gradient, gates_bias),
                   state = block<N>(gradient, state_weight);
     const ConstView<N> rows = pass.rows.view(), e = rows.from(0, width);
@@ -433,8 +434,8 @@ class TreeGru final : public NetworkOf<T> {
     multiply<N>(yes, no, embedded(), width, leaves, e, by_gates.from(0, width), 1, gate_weight.from(width, width));
     multiply<N>(yes, no, embedded(), width, leaves, e, by_gates.from(0, 2 * width), 1, state);
     sum_columns<N>(inner, width, by_gates.from(leaves, 0), gate_bias);
-    sum_columns<N>(forest.nodes(), width, by_gates.from(0, width), gate_bias.from(0, width));
-    sum_columns<N>(forest.nodes(), width, by_gates.from(0, 2 * width), block<N>(gradient, state_bias));
+    sum_columns<N>(packed.nodes(), width, by_gates.from(0, width), gate_bias.from(0, width));
+    sum_columns<N>(packed.nodes(), width, by_gates.from(0, 2 * width), block<N>(gradient, state_bias));
   }
   template <class N>
   static void zero(View<N> at, std::int64_t count) {

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "meta/networks/forest.h"
+#include "meta/networks/packed_trees.h"
 
 namespace graft::meta {
 namespace {
@@ -217,7 +217,8 @@ TEST(TreeGru, DerivativesAgreeWithCentralDifferences) {
 TEST(TreeGru, SharingEqualSubtreesChangesNothing) {
   for (const NetworkShape& shape : shapes) {
     const Trees<double> trees = random_trees<double>(40, shape.inputs, 8);
-    const Forest shared = pack(trees.inputs(), shape.inputs, true), plain = pack(trees.inputs(), shape.inputs, false);
+    const PackedTrees shared = pack(trees.inputs(), shape.inputs, true),
+                      plain = pack(trees.inputs(), shape.inputs, false);
     EXPECT_EQ(plain.nodes(), trees.inputs().rows());
     EXPECT_LT(shared.nodes(), plain.nodes() * 3 / 4);
     const std::vector<double> theta = start(shape, 8);
@@ -231,14 +232,14 @@ TEST(TreeGru, EqualNodesAreThereOnceAndOthersAreKeptApart) {
   const std::vector<double> x = {7, 1, 1, /**/ 7, 1, 2};
   const std::vector<std::int64_t> begins = {0, 3, 6};
   const std::vector<std::int32_t> parents = {-1, 0, 0, -1, 0, 0};
-  const Forest forest = pack<double>({x, begins, parents}, 1, true);
-  EXPECT_EQ(forest.levels, (std::vector<std::int64_t>{0, 2, 4}));  // leaves a and b; two roots
-  EXPECT_EQ(forest.node_of_row[1], forest.node_of_row[2]);
-  EXPECT_EQ(forest.node_of_row[1], forest.node_of_row[4]);
-  EXPECT_NE(forest.node_of_row[4], forest.node_of_row[5]);
-  EXPECT_NE(forest.node_of_row[0], forest.node_of_row[3]);
-  for (std::int64_t node = 0; node < forest.nodes(); ++node) {
-    EXPECT_EQ(forest.node_of_row[std::size_t(forest.rows[std::size_t(node)])], node);
+  const PackedTrees packed = pack<double>({x, begins, parents}, 1, true);
+  EXPECT_EQ(packed.levels, (std::vector<std::int64_t>{0, 2, 4}));  // leaves a and b; two roots
+  EXPECT_EQ(packed.node_of_row[1], packed.node_of_row[2]);
+  EXPECT_EQ(packed.node_of_row[1], packed.node_of_row[4]);
+  EXPECT_NE(packed.node_of_row[4], packed.node_of_row[5]);
+  EXPECT_NE(packed.node_of_row[0], packed.node_of_row[3]);
+  for (std::int64_t node = 0; node < packed.nodes(); ++node) {
+    EXPECT_EQ(packed.node_of_row[std::size_t(packed.rows[std::size_t(node)])], node);
   }
 }
 

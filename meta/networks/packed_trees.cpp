@@ -1,4 +1,4 @@
-#include "meta/networks/forest.h"
+#include "meta/networks/packed_trees.h"
 
 #include <algorithm>
 #include <bit>
@@ -38,7 +38,7 @@ void hash_rows(std::span<const T> x, std::int64_t rows, std::int64_t columns, st
 }  // namespace
 
 template <class T>
-Forest pack(const Inputs<T>& programs, std::int64_t columns, bool share_equal) {
+PackedTrees pack(const Inputs<T>& programs, std::int64_t columns, bool share_equal) {
   const std::int64_t rows = programs.rows();
   assert(std::int64_t(programs.parents.size()) == rows);
   // Children of the rows, offset by program: parents are in front of their children, so a count and one pass suffice.
@@ -102,28 +102,28 @@ Forest pack(const Inputs<T>& programs, std::int64_t columns, bool share_equal) {
     ++counts[height[r]];
   }
 
-  Forest forest;
-  forest.levels.assign(counts.size() + 1, 0);
-  for (std::size_t h = 0; h < counts.size(); ++h) forest.levels[h + 1] = forest.levels[h] + counts[h];
-  forest.rows.resize(std::size_t(forest.levels.back()));
-  forest.node_of_row.resize(std::size_t(rows));
-  std::vector<std::int64_t> place(forest.levels.begin(), forest.levels.end());
+  PackedTrees packed;
+  packed.levels.assign(counts.size() + 1, 0);
+  for (std::size_t h = 0; h < counts.size(); ++h) packed.levels[h + 1] = packed.levels[h] + counts[h];
+  packed.rows.resize(std::size_t(packed.levels.back()));
+  packed.node_of_row.resize(std::size_t(rows));
+  std::vector<std::int64_t> place(packed.levels.begin(), packed.levels.end());
   for (std::int64_t r = 0; r < rows; ++r) {
     if (same[r] != r) continue;
     const std::int64_t node = place[height[r]]++;
-    forest.rows[node] = r;
-    forest.node_of_row[r] = std::int32_t(node);
+    packed.rows[node] = r;
+    packed.node_of_row[r] = std::int32_t(node);
   }
-  for (std::int64_t r = 0; r < rows; ++r) forest.node_of_row[r] = forest.node_of_row[same[r]];
-  forest.child_begins.reserve(forest.rows.size() + 1);
-  forest.child_begins.push_back(0);
-  for (const std::int64_t r : forest.rows) {
-    for (std::int64_t i = begins[r]; i < begins[r + 1]; ++i) forest.children.push_back(forest.node_of_row[below[i]]);
-    forest.child_begins.push_back(std::int64_t(forest.children.size()));
+  for (std::int64_t r = 0; r < rows; ++r) packed.node_of_row[r] = packed.node_of_row[same[r]];
+  packed.child_begins.reserve(packed.rows.size() + 1);
+  packed.child_begins.push_back(0);
+  for (const std::int64_t r : packed.rows) {
+    for (std::int64_t i = begins[r]; i < begins[r + 1]; ++i) packed.children.push_back(packed.node_of_row[below[i]]);
+    packed.child_begins.push_back(std::int64_t(packed.children.size()));
   }
-  return forest;
+  return packed;
 }
-template Forest pack(const Inputs<float>&, std::int64_t, bool);
-template Forest pack(const Inputs<double>&, std::int64_t, bool);
+template PackedTrees pack(const Inputs<float>&, std::int64_t, bool);
+template PackedTrees pack(const Inputs<double>&, std::int64_t, bool);
 
 }  // namespace graft::meta

@@ -9,7 +9,7 @@
 
 namespace graft::meta {
 
-struct Forest {
+struct PackedTrees {
   std::vector<std::int64_t> levels;        // nodes of height h are [levels[h], levels[h + 1]); height 0 is the leaves
   std::vector<std::int64_t> rows;          // of each node, one row of the inputs that looks like it
   std::vector<std::int64_t> child_begins;  // node i has the children [child_begins[i], child_begins[i + 1])
@@ -21,6 +21,6 @@ struct Forest {
 
 // share_equal: nodes with equal features and equal children (in order) become one, within and across programs.
 template <class T>
-Forest pack(const Inputs<T>& programs, std::int64_t columns, bool share_equal);
+PackedTrees pack(const Inputs<T>& programs, std::int64_t columns, bool share_equal);
 
 }  // namespace graft::meta
