@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/arrays.h"
+#include "base/monitor.h"
 #include "meta/task_set.h"
 
 namespace graft::meta {
@@ -19,6 +20,11 @@ struct Scores {
   std::vector<float> mean;    // higher is faster; comparable within one workload only
   std::vector<float> spread;  // standard deviation of the model's belief; 0 where it has none
 };
+
+// Scores without a belief in how wrong they are.
+Scores certain(std::vector<float> scores);
+
+struct LearnerSettings;  // learner.h
 
 class CostModel {
  public:
@@ -49,6 +55,15 @@ class CostModel {
   // Kind and all numbers, for the model file; `load_model` of model_file.h is the way back.
   virtual std::string_view kind() const = 0;
   virtual base::Arrays state() const = 0;
+  // Whether the model can learn of further platforms without the data that it was trained on.
+  virtual bool can_continue() const { return false; }
+  // The model with what is known of the tasks' platforms besides, as it would be if it had been trained on `known`
+  // platforms so far. Called through `continued` of methods.h, which checks.
+  virtual std::unique_ptr<CostModel> continued(std::int64_t known, const TaskSet& tasks,
+                                               const LearnerSettings& settings, base::Monitor& monitor) const;
 };
+
+// UserError for a model that cannot continue.
+void check_continues(const CostModel& model);
 
 }  // namespace graft::meta

@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/shortened.h"
+#include "meta/methods/methods.h"
 #include "meta/metrics.h"
 
 namespace graft::meta {
@@ -205,7 +206,7 @@ TaskSet judged_part(const TaskSet& tasks, const std::string& target, const Evalu
 }
 
 // Rows of the table, from qualities[shots * draws + draw][method].
-std::vector<EvaluationRow> table_rows(const std::string& target, const std::vector<Method>& chosen,
+std::vector<EvaluationRow> table_rows(const std::string& target, const std::vector<EvaluatedMethod>& chosen,
                                       const EvaluationSettings& settings,
                                       const std::vector<std::vector<Quality>>& qualities) {
   const std::int64_t draws = settings.draws;
@@ -243,39 +244,18 @@ std::vector<EvaluationRow> table_rows(const std::string& target, const std::vect
 
 }  // namespace
 
-const std::vector<Method>& methods() {
-  static const std::vector<Method> table = {{"zero-shot", "pooled", false},
-                                            {"scratch", "scratch"},
-                                            {"finetune", "pooled"},
-                                            {"finetune-head", "pooled-head"},
-                                            {"nearest", "nearest"},
-                                            {"ridge", "ridge"},
-                                            {"bayes-ridge", "bayes-ridge"},
-                                            {"residual", "residual"},
-                                            {"adaptive", "adaptive"},
-                                            {"maml", "maml"},
-                                            {"fomaml", "fomaml"},
-                                            {"reptile", "reptile"},
-                                            {"anil", "anil"},
-                                            {"meta-sgd", "meta-sgd"},
-                                            {"maml++", "maml++"},
-                                            {"cavia", "cavia"},
-                                            {"hyper", "hyper"},
-                                            {"r2d2", "r2d2"},
-                                            {"matching", "matching"},
-                                            {"proto", "proto"},
-                                            {"latent", "latent"},
-                                            {"gbt", "gbt"},
-                                            {"gbt-zero-shot", "gbt", false},
-                                            {"gbt-scratch", "gbt-scratch"},
-                                            {"analytic", "analytic", false},
-                                            {"random", "random", false}};
-  return table;
+std::vector<EvaluatedMethod> evaluated_methods() {
+  std::vector<EvaluatedMethod> out;
+  for (const Method& method : methods()) {
+    for (const Method::Use& use : method.uses) out.push_back({use.name, method.name, use.adapts});
+    if (method.uses.empty()) out.push_back({method.name, method.name});
+  }
+  return out;
 }
 
-const Method& method_named(const std::string& name) {
+EvaluatedMethod evaluated_method_named(const std::string& name) {
   std::vector<std::string> names;
-  for (const Method& method : methods()) {
+  for (const EvaluatedMethod& method : evaluated_methods()) {
     if (method.name == name) return method;
     names.push_back(method.name);
   }
@@ -293,10 +273,10 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
   check(settings);
   const TaskSet sources = training_part(tasks, target, settings, monitor);
   const TaskSet own = judged_part(tasks, target, settings, monitor);
-  std::vector<Method> chosen;
+  std::vector<EvaluatedMethod> chosen;
   std::vector<std::string> names;  // of the learners, each once
   for (const std::string& name : settings.methods) {
-    chosen.push_back(method_named(name));
+    chosen.push_back(evaluated_method_named(name));
     if (std::find(names.begin(), names.end(), chosen.back().learner) == names.end())
       names.push_back(chosen.back().learner);
   }
@@ -346,8 +326,8 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
 std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::string& target,
                                               const EvaluationSettings& settings, base::Monitor& monitor) {
   const TaskSet own = only_platforms(tasks, {target});
-  std::vector<Method> chosen;
-  for (const std::string& name : settings.methods) chosen.push_back(method_named(name));
+  std::vector<EvaluatedMethod> chosen;
+  for (const std::string& name : settings.methods) chosen.push_back(evaluated_method_named(name));
   const std::vector<char> trains = named(own.groups, settings.train_workloads),
                           judged = named(own.groups, settings.judge_workloads);
   for (std::size_t g = 0; g < own.groups.size(); ++g) {

@@ -14,21 +14,21 @@
 
 namespace graft::meta {
 
-// A method of the table: a learner and how it is used. `adapts` false: scored with the empty support at every K.
-struct Method {
+// A row of the tables of results: a method and how it is used.
+struct EvaluatedMethod {
   std::string name;     // "zero-shot", "finetune", "maml", ...
-  std::string learner;  // of learners()
-  bool adapts = true;
+  std::string learner;  // of methods()
+  bool adapts = true;   // false: scored with the empty support at every K
 };
-const std::vector<Method>& methods();                 // zero-shot scratch finetune nearest ridge residual maml ...
-const Method& method_named(const std::string& name);  // UserError (did you mean)
+std::vector<EvaluatedMethod> evaluated_methods();                 // all uses of all methods()
+EvaluatedMethod evaluated_method_named(const std::string& name);  // UserError (did you mean)
 
 // Support from the judged workloads / for each of them its own alone, as a search has it / from other workloads only /
 // no other platform at all: in_domain.
 enum class Regime { seen, alone, unseen, in_domain };
 
 struct EvaluationSettings {
-  std::vector<std::string> methods;
+  std::vector<std::string> methods;  // names of evaluated_methods()
   std::vector<int> shots;
   int draws = 20;
   Regime regime = Regime::seen;

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "datasets/hdf5.h"
-#include "meta/models/models.h"
+#include "meta/methods/methods.h"
 #include "meta/state.h"
 
 namespace graft::meta {

@@ -23,6 +23,7 @@
 #include "codegen/expression/suites.h"
 #include "codegen/schedule/template.h"
 #include "datasets/episodes.h"
+#include "meta/methods/methods.h"
 
 namespace graft::cli {
 
@@ -252,9 +253,15 @@ void check_output_folder(const std::filesystem::path& out) {
 
 namespace {
 
-// Learners that can have boosted trees.
-const std::vector<std::string> tree_learners = {"gbt",     "gbt-scratch", "ridge",   "bayes-ridge",
-                                                "nearest", "residual",    "adaptive"};
+// What `work` returns. What is wrong with the user's wish is said of these flags.
+template <class Work>
+auto naming(const std::string& flags, const Work& work) {
+  try {
+    return work();
+  } catch (const base::UserError& error) {
+    throw base::UserError(flags, error.what());
+  }
+}
 
 // Trees take any rows, and no network is left whose kind could be wrong.
 bool is_trees(const NetworkFlags& flags) {
@@ -263,11 +270,7 @@ bool is_trees(const NetworkFlags& flags) {
 
 meta::NetworkKind kind_of(const NetworkFlags& flags) {
   if (is_trees(flags)) return meta::NetworkKind::mlp;
-  try {
-    return meta::network_kind_named(flags.model);
-  } catch (const base::UserError& error) {
-    throw base::UserError("--model", error.what());
-  }
+  return naming("--model", [&] { return meta::network_kind_named(flags.model); });
 }
 
 // Layers before the output: of the MLP, of the TreeGRU's decoder.
@@ -309,52 +312,32 @@ void NetworkFlags::declare(Options& options) {
 }
 
 std::string NetworkFlags::used_learner(const std::string& learner) const {
-  if (is_trees(*this) && learner == "pooled") return "gbt";
-  if (is_trees(*this) && learner == "scratch") return "gbt-scratch";
-  check_learner(learner);
-  return learner;
+  return naming("--model", [&] { return meta::method_with(learner, is_trees(*this)).name; });
 }
 
 void NetworkFlags::choose_model(const std::string& learner) {
   if (!model.empty()) return;
-  const bool can = std::find(tree_learners.begin(), tree_learners.end(), learner) != tree_learners.end();
   const bool network = !hidden.empty() || backend != "native" || device != "cpu" || encoding == "tree";
-  model = can && !network ? "gbt" : "mlp";
+  model = meta::prefers_trees(meta::method_named(learner)) && !network ? "gbt" : "mlp";
   model_is_chosen = true;
 }
 
 void NetworkFlags::check_learner(const std::string& learner) const {
-  std::vector<std::string> others = tree_learners;
-  others.insert(others.end(), {"scratch", "analytic", "random"});
-  if (is_trees(*this) && std::find(others.begin(), others.end(), learner) == others.end())
-    throw base::UserError("--model",
-                          fmt::format("{} trains networks, gbt does not; learners of trees, or of neither: {}", learner,
-                                      base::join(others, ", ")));
+  const meta::Method& method = meta::method_named(learner);
+  naming("--model", [&] { meta::check_made_of(method, is_trees(*this)); });
 }
 
 void NetworkFlags::fit(const std::vector<datasets::Dataset>& data) {
-  if (!encoding.empty() || kind_of(*this) == meta::NetworkKind::treegru) return;
-  const bool tables = std::all_of(data.begin(), data.end(), [](const datasets::Dataset& dataset) {
-    return std::all_of(dataset.sketches.begin(), dataset.sketches.end(),
-                       [](const auto& sketch) { return !sketch->columns.empty(); });
-  });
-  if (!tables) return;
-  encoding = "columns";
-  if (model_is_chosen) model = "mlp";  // which follows tables of few columns better
+  if (!encoding.empty() || kind_of(*this) == meta::NetworkKind::treegru || !meta::are_tables(data)) return;
+  encoding = meta::encoding_of_tables().name;
+  if (model_is_chosen) model = "mlp";
 }
 
 const features::Encoding& NetworkFlags::used_encoding() const {
   const meta::NetworkKind kind = kind_of(*this);
-  const std::string fitting = is_trees(*this)                      ? "context_relation+on_target"
-                              : kind == meta::NetworkKind::treegru ? "tree"
-                                                                   : "context_relation";
-  const features::Encoding& used = features::encoding_named(encoding.empty() ? fitting : encoding);
-  if (is_trees(*this)) return used;
-  try {
-    meta::check_fits(kind, used);
-  } catch (const base::UserError& error) {
-    throw base::UserError("--model, --encoding", error.what());
-  }
+  const features::Encoding& used =
+      encoding.empty() ? meta::usual_encoding(is_trees(*this), kind) : features::encoding_named(encoding);
+  if (!is_trees(*this)) naming("--model, --encoding", [&] { meta::check_fits(kind, used); });
   return used;
 }
 

@@ -303,7 +303,8 @@ int evaluate(Flags flags, Session& session) {
   if (!flags.out.empty()) check_output_folder(flags.out);
   meta::EvaluationSettings settings;
   settings.methods = flags.methods;
-  for (const std::string& method : flags.methods) flags.network.check_learner(meta::method_named(method).learner);
+  for (const std::string& method : flags.methods)
+    flags.network.check_learner(meta::evaluated_method_named(method).learner);
   const auto among = [&](const std::string& method) {
     return std::find(flags.methods.begin(), flags.methods.end(), method) != flags.methods.end();
   };
@@ -426,7 +427,7 @@ int evaluate(Flags flags, Session& session) {
 
 std::string method_names() {
   std::vector<std::string> names;
-  for (const meta::Method& method : meta::methods()) names.push_back(method.name);
+  for (const meta::EvaluatedMethod& method : meta::evaluated_methods()) names.push_back(method.name);
   return base::join(names, " ");
 }
 

@@ -18,7 +18,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/schedule/space.h"
 #include "datasets/trial.h"
-#include "meta/learner.h"
+#include "meta/methods/methods.h"
 #include "meta/model_file.h"
 #include "search/explorer.h"
 #include "tasks/expected.h"

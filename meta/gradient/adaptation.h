@@ -32,6 +32,14 @@ struct Adaptation {
   const Descent* descent_for(double shots_per_workload) const;
 };
 
+// A trained network, and how it adapts.
+struct NetworkState {
+  NetworkShape shape;
+  Normalisation normalisation;
+  std::vector<float> theta;
+  Adaptation adaptation;
+};
+
 // Refers to `programs`, which must outlive it.
 Inputs<float> inputs_of(const features::Encoded& programs);
 

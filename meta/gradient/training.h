@@ -11,7 +11,6 @@
 #include "meta/gradient/adaptation.h"
 #include "meta/gradient/stage.h"
 #include "meta/learner.h"
-#include "meta/models/models.h"
 
 namespace graft::meta {
 

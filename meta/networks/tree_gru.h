@@ -8,7 +8,7 @@
 //
 // Every node's h is scattered over the slots, M_s += softmax(h Ws)_s h, and the decoder (ReLU layers, then one linear
 // output) makes the score of the program's slots. Nodes are handled height by height over all programs of a batch, and
-// equal subtrees once (forest.h).
+// equal subtrees once (packed_trees.h).
 #pragma once
 
 #include <memory>

@@ -4,9 +4,17 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "meta/learner.h"
+#include "meta/methods/adaptive.h"
+#include "meta/methods/embedding_model.h"
+#include "meta/methods/ensemble.h"
+#include "meta/methods/gbt.h"
+#include "meta/methods/kernel_model.h"
+#include "meta/methods/methods.h"
+#include "meta/methods/nearest.h"
+#include "meta/methods/network_model.h"
+#include "meta/methods/random.h"
+#include "meta/methods/ridge.h"
 #include "meta/metrics.h"
-#include "meta/models/models.h"
 #include "meta/state.h"
 #include "tests/meta/synthetic.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/statistics.h"
+#include "meta/methods/methods.h"
 #include "tests/meta/synthetic.h"
 
 namespace graft::meta {
@@ -63,7 +64,7 @@ TEST(Evaluate, RowsAreCompleteOrderedAndSensible) {
     EXPECT_NEAR(base::mean(row.spearman_draws), row.spearman.mean, 1e-12);
     EXPECT_NEAR(base::mean(row.top1_draws), row.top1.mean, 1e-12);
     EXPECT_NEAR(base::mean(row.top5_draws), row.top5.mean, 1e-12);
-    const bool adapts = method_named(row.method).adapts;
+    const bool adapts = evaluated_method_named(row.method).adapts;
     EXPECT_EQ(row.measurements, adapts ? row.shots * 3 : 0) << row.method;
   }
   EXPECT_EQ((by_name[{"scratch", 0}].spearman.mean), 0);
@@ -294,7 +295,7 @@ TEST(Evaluate, RefusesWhatCannotWork) {
 }
 
 TEST(Methods, NameLearnersThatExist) {
-  for (const Method& method : methods()) EXPECT_NO_THROW(make_learner(method.learner)) << method.name;
+  for (const EvaluatedMethod& method : evaluated_methods()) EXPECT_NO_THROW(make_learner(method.learner)) << method.name;
 }
 
 TEST(TaskSetCuts, ByPlatform) {

@@ -1,4 +1,4 @@
-#include "meta/models/heads.h"
+#include "meta/methods/heads.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "meta/learners/embedding.h"
+#include "meta/methods/embedding.h"
 
 namespace graft::meta {
 namespace {

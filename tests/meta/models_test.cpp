@@ -1,5 +1,3 @@
-#include "meta/models/models.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +9,16 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "datasets/hdf5.h"
-#include "meta/learner.h"
+#include "meta/methods/adaptive.h"
+#include "meta/methods/embedding_model.h"
+#include "meta/methods/ensemble.h"
+#include "meta/methods/gbt.h"
+#include "meta/methods/kernel_model.h"
+#include "meta/methods/methods.h"
+#include "meta/methods/nearest.h"
+#include "meta/methods/network_model.h"
+#include "meta/methods/random.h"
+#include "meta/methods/ridge.h"
 #include "meta/metrics.h"
 #include "meta/model_file.h"
 #include "meta/state.h"
@@ -69,7 +76,7 @@ TEST(Normalisation, IsOfTheTrainingRowsAlone) {
   settings.steps = 3;
   base::Monitor monitor;
   int models = 0;
-  for (const LearnerEntry& learner : learners()) {
+  for (const Method& learner : methods()) {
     if (learner.name == "analytic") continue;  // of one encoding only, and it normalises nothing
     const auto model = make_learner(learner.name)->train(training, settings, monitor);
     const auto adapted = model->adapted(held_out);
@@ -751,7 +758,7 @@ TEST_P(EveryLearner, SeedDecidesAndThreadsDoNot) {
 // A model is informed by training or by support; one that is not scores all programs alike, or by chance.
 TEST_P(EveryLearner, IsInformedByTrainingOrSupport) {
   const auto model = train(settings());
-  const LearnerEntry& row = learner_named(learner());
+  const Method& row = method_named(learner());
   const bool by_chance = learner() == "random";
   EXPECT_EQ(model->is_informed(), row.informed);
   const features::Encoded programs = target().front().features;
@@ -917,7 +924,7 @@ TEST(ModelState, KindOfNetworkIsKeptAndOnceWasMlp) {
 
 TEST(Learners, TableIsWhatTheTestsCover) {
   std::vector<std::string> names;
-  for (const LearnerEntry& entry : learners()) names.push_back(entry.name);
+  for (const Method& entry : methods()) names.push_back(entry.name);
   EXPECT_EQ(names.size(), 24u);  // EveryLearner, and analytic
   EXPECT_THROW(make_learner("mamll"), base::UserError);
 }
@@ -949,7 +956,7 @@ TEST(Learners, UntrainedModelsAreInformedAsTheirLearnersSay) {
     base::Monitor monitor;
     const auto model = make_learner(untrained.learner)->train(none, {}, monitor);
     EXPECT_EQ(model->is_informed(), untrained.name == "analytic") << untrained.name;
-    EXPECT_EQ(model->is_informed(), learner_named(untrained.learner).informed) << untrained.name;
+    EXPECT_EQ(model->is_informed(), method_named(untrained.learner).informed) << untrained.name;
   }
 }
 
@@ -1021,7 +1028,7 @@ TEST(Learners, OnePlatformIsEnough) {
   settings.network.hidden = {8};
   settings.steps = 5;
   base::Monitor monitor;
-  for (const LearnerEntry& entry : learners()) {
+  for (const Method& entry : methods()) {
     if (entry.name == "analytic") continue;  // of another encoding
     EXPECT_NE(make_learner(entry.name)->train(one, settings, monitor), nullptr) << entry.name;
   }

@@ -12,7 +12,7 @@
 #include "base/statistics.h"
 #include "datasets/episodes.h"
 #include "features/encoding.h"
-#include "meta/learner.h"
+#include "meta/methods/methods.h"
 #include "meta/metrics.h"
 #include "meta/model_file.h"
 

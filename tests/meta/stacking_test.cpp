@@ -1,4 +1,4 @@
-#include "meta/models/stacking.h"
+#include "meta/methods/stacking.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "meta/learner.h"
+#include "meta/methods/methods.h"
 #include "tests/meta/synthetic.h"
 
 namespace graft::meta {

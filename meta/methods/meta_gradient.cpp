@@ -1,0 +1,209 @@
+#include "meta/methods/meta_gradient.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/team.h"
+#include "meta/gradient/descents.h"
+#include "meta/gradient/episodes.h"
+#include "meta/gradient/inner_loop.h"
+#include "meta/gradient/training.h"
+#include "meta/methods/network_model.h"
+
+namespace graft::meta {
+namespace {
+
+enum class Adapts { all, head, context, code };  // code: a context that shifts all biases and the head
+enum class LearnedRates {
+  none,
+  per_step_and_block,  // by their logarithm, so that they stay positive
+  per_parameter,       // one set for all steps; may become negative
+};
+
+struct MetaSettings {
+  OuterRule rule = OuterRule::second_order;
+  Adapts adapts = Adapts::all;
+  LearnedRates rates = LearnedRates::none;
+  std::int64_t inner_steps = 5;
+  double inner_rate = 0.1;  // at the start
+  // The query's loss counts after every step at first, after the last step alone at the end; and the first part of the
+  // outer steps goes without the second order (Antoniou et al. 2019, sections 4 and 5).
+  bool anneals = false;
+  std::int64_t warm_steps = 400;  // pooled training before: features first, then how to adapt them
+  std::int64_t outer_steps = 250;
+  double outer_rate = 3e-4;  // of Adam; for Reptile the share of the way; both decay to 0
+  std::int64_t tasks_per_step = 4;
+};
+
+constexpr std::int64_t context_size = 8;
+
+bool may_move(Adapts adapts, const ParameterBlock& block) {
+  return adapts == Adapts::all || (adapts == Adapts::head ? block.head : block.context);
+}
+
+Rates<float> first_rates(const Network& network, const MetaSettings& settings) {
+  Rates<float> out{settings.inner_steps, settings.rates == LearnedRates::per_parameter, {}};
+  const std::int64_t sets = settings.rates == LearnedRates::per_step_and_block ? settings.inner_steps : 1;
+  for (std::int64_t s = 0; s < sets; ++s) {
+    for (const ParameterBlock& block : network.layout()) {
+      const float rate = may_move(settings.adapts, block) ? float(settings.inner_rate) : 0.0f;
+      out.values.insert(out.values.end(), out.per_parameter ? std::size_t(block.size) : 1, rate);
+    }
+  }
+  return out;
+}
+
+// What the query's loss after each step counts, `progress` (0 .. 1) of the way through training.
+std::vector<double> weights_of_steps(const MetaSettings& settings, double progress) {
+  if (!settings.anneals || settings.inner_steps == 0) return {};
+  const double each = std::max(0.03, 1 - 2 * progress) / double(settings.inner_steps);
+  std::vector<double> out(std::size_t(settings.inner_steps), each);
+  out.back() = 1 - each * double(settings.inner_steps - 1);
+  return out;
+}
+
+class MetaGradientLearner final : public Learner {
+ public:
+  explicit MetaGradientLearner(const MetaSettings& settings) : meta_(settings) {}
+
+  std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
+                                   base::Monitor& monitor) const override {
+    NetworkState state = untrained_state(tasks, settings);
+    const auto plain = make_network(state.shape, settings.backend);
+    if (meta_.adapts == Adapts::context || meta_.adapts == Adapts::code) {
+      state.shape.context = {context_size, meta_.adapts == Adapts::code};
+      // The same parameters behind those of the context.
+      std::vector<float> all = initial_parameters(state.shape, settings.seed);
+      std::copy(state.theta.begin(), state.theta.end(), all.end() - std::ptrdiff_t(state.theta.size()));
+      state.theta = std::move(all);
+    }
+    const auto network = make_network(state.shape, settings.backend);
+    const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
+    const std::vector<float> start = state.theta;
+    const auto train_on = [&](std::span<const PreparedGroup> some, const std::string& name, std::int64_t share) {
+      return meta_train(*plain, *network, start, some, settings, share, name, monitor);
+    };
+    state.adaptation.loss = loss_of(settings);
+    state.adaptation.descents = chosen_descents(
+        *network, groups, state.adaptation.loss, false, 1, settings,
+        [&](std::span<const PreparedGroup> others, const std::string& name) { return train_on(others, name, 2); });
+    Trained trained = train_on(groups, "meta-training", 1);
+    state.theta = std::move(trained.theta);
+    state.adaptation.rates = std::move(trained.rates);
+    return make_network_model(std::move(state));
+  }
+
+ private:
+  static Loss loss_of(const LearnerSettings& settings) { return settings.loss.value_or(Loss::rank); }
+
+  // Pooled training, then outer steps; both shortened by `share`. `plain` is the network without its context.
+  Trained meta_train(const Network& plain, const Network& network, const std::vector<float>& start,
+                     std::span<const PreparedGroup> groups, const LearnerSettings& settings, std::int64_t share,
+                     const std::string& name, base::Monitor& monitor) const {
+    const std::vector<PlatformGroups> platforms = by_platform(groups);
+    Trained out{start, first_rates(network, meta_)};
+    PooledSettings pooled;
+    pooled.loss = loss_of(settings);
+    pooled.steps =
+        (settings.steps > 0 ? settings.steps * meta_.warm_steps / meta_.outer_steps : meta_.warm_steps) / share;
+    const std::ptrdiff_t own = network.parameters() - plain.parameters();
+    std::vector<float> warm(start.begin() + own, start.end());
+    train_pooled(plain, warm, groups, pooled, shared_stage_of(settings, name + ", pooled", monitor));
+    std::copy(warm.begin(), warm.end(), out.theta.begin() + own);
+
+    std::vector<float>& rates = out.rates.values;
+    const ByRates learns_rates = meta_.rates == LearnedRates::none ? ByRates::no : ByRates::yes;
+    Adam adam(out.theta.size()), rates_adam(rates.size());
+    Stage stage = shared_stage_of(settings, name, monitor);
+    stage.steps = ((settings.steps > 0 ? settings.steps : meta_.outer_steps) + share - 1) / share;
+    const Changing changing[] = {{&out.theta, &adam}, {&rates, &rates_adam}};
+    run(stage, changing, [&](std::int64_t step) {
+      const double progress = double(step) / double(stage.steps), left = 1 - progress;
+      const OuterRule rule = meta_.anneals && progress < 0.3 ? OuterRule::first_order : meta_.rule;
+      const std::vector<double> step_weights = weights_of_steps(meta_, progress);
+      // The mean over tasks: by theta, by the rates, and of the loss.
+      std::vector<float> mean =
+          base::summed(team_of(settings), meta_.tasks_per_step, settings.threads, [&](std::int64_t t) {
+            base::Stream stream(settings.seed, name, std::uint64_t(step * meta_.tasks_per_step + t));
+            const Episode task = draw_episode(platforms, shots_of_step(step), loss_of(settings), stream);
+            MetaGradient<float> part = meta_gradient<float>(network, rule, out.rates, out.theta, task.support,
+                                                            task.query, step_weights, learns_rates);
+            part.theta.insert(part.theta.end(), part.rates.begin(), part.rates.end());
+            part.theta.push_back(part.query_loss);
+            return std::move(part.theta);
+          });
+      for (float& value : mean) value /= float(meta_.tasks_per_step);
+      const std::span gradient(mean.data(), out.theta.size());
+      const std::span by_rates = std::span(mean).subspan(gradient.size(), mean.size() - gradient.size() - 1);
+      const float loss = mean.back();
+      for (const ParameterBlock& block : network.layout()) {  // a context begins at 0 for every task
+        if (block.context) std::fill_n(gradient.begin() + block.offset, block.size, 0.0f);
+      }
+      if (rule == OuterRule::towards) {
+        for (std::size_t i = 0; i < gradient.size(); ++i) out.theta[i] -= float(meta_.outer_rate * left) * gradient[i];
+        return loss;
+      }
+      clip(gradient);
+      adam.step(out.theta, gradient, meta_.outer_rate * left);
+      move_rates(network, rates_adam, rates, by_rates, left);
+      return loss;
+    });
+    return out;
+  }
+
+  // Rates that are 0 for what does not adapt stay 0.
+  void move_rates(const Network& network, Adam& adam, std::vector<float>& rates, std::span<float> gradient,
+                  double left) const {
+    if (meta_.rates == LearnedRates::none) return;
+    if (meta_.rates == LearnedRates::per_parameter) {
+      for (const ParameterBlock& block : network.layout()) {
+        if (!may_move(meta_.adapts, block)) std::fill_n(gradient.begin() + block.offset, block.size, 0.0f);
+      }
+      adam.step(rates, gradient, 0.03 * meta_.inner_rate * left);
+      return;
+    }
+    std::vector<float> logs(rates.size());
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      logs[i] = rates[i] > 0 ? std::log(rates[i]) : 0;
+      gradient[i] *= rates[i];
+    }
+    adam.step(logs, gradient, 0.03 * left);
+    for (std::size_t i = 0; i < rates.size(); ++i) rates[i] = rates[i] > 0 ? std::exp(logs[i]) : 0;
+  }
+
+  MetaSettings meta_;
+};
+
+}  // namespace
+
+// Every published family is MAML with some switches turned.
+std::unique_ptr<Learner> make_maml_learner() {
+  return std::make_unique<MetaGradientLearner>(MetaSettings{});
+}
+std::unique_ptr<Learner> make_fomaml_learner() {
+  return std::make_unique<MetaGradientLearner>(MetaSettings{.rule = OuterRule::first_order});
+}
+std::unique_ptr<Learner> make_anil_learner() {
+  return std::make_unique<MetaGradientLearner>(
+      MetaSettings{.adapts = Adapts::head, .rates = LearnedRates::per_step_and_block});
+}
+std::unique_ptr<Learner> make_meta_sgd_learner() {
+  return std::make_unique<MetaGradientLearner>(MetaSettings{.rates = LearnedRates::per_parameter});
+}
+std::unique_ptr<Learner> make_maml_plus_plus_learner() {
+  return std::make_unique<MetaGradientLearner>(
+      MetaSettings{.rates = LearnedRates::per_step_and_block, .anneals = true});
+}
+std::unique_ptr<Learner> make_cavia_learner() {
+  return std::make_unique<MetaGradientLearner>(
+      MetaSettings{.adapts = Adapts::context, .rates = LearnedRates::per_step_and_block, .inner_rate = 1.0});
+}
+std::unique_ptr<Learner> make_hyper_learner() {
+  return std::make_unique<MetaGradientLearner>(
+      MetaSettings{.adapts = Adapts::code, .rates = LearnedRates::per_step_and_block});
+}
+std::unique_ptr<Learner> make_reptile_learner() {
+  return std::make_unique<MetaGradientLearner>(MetaSettings{.rule = OuterRule::towards, .outer_rate = 0.5});
+}
+
+}  // namespace graft::meta

@@ -1,0 +1,298 @@
+#include "meta/methods/methods.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "meta/gradient/training.h"
+#include "meta/methods/adapted.h"
+#include "meta/methods/adaptive.h"
+#include "meta/methods/analytic.h"
+#include "meta/methods/embedding.h"
+#include "meta/methods/embedding_model.h"
+#include "meta/methods/ensemble.h"
+#include "meta/methods/gbt.h"
+#include "meta/methods/kernel_model.h"
+#include "meta/methods/meta_gradient.h"
+#include "meta/methods/nearest.h"
+#include "meta/methods/network_model.h"
+#include "meta/methods/pooled.h"
+#include "meta/methods/random.h"
+#include "meta/methods/residual.h"
+#include "meta/methods/ridge.h"
+#include "meta/methods/scratch.h"
+
+namespace graft::meta {
+
+const std::vector<Method>& methods() {
+  static const std::vector<Method> table = {
+      {.name = "scratch",
+       .description = "knows nothing before the target's support; then kernel ridge on it alone",
+       .make = make_scratch_learner,
+       .kind = "scratch",
+       .read = scratch_model_from,
+       .made_of = MadeOf::neither,
+       .informed = false,
+       .with_trees = "gbt-scratch"},
+      {.name = "pooled",
+       .description = "one network on all platforms alike; adapts by fine-tuning",
+       .make = make_pooled_learner,
+       .kind = "network",
+       .read = network_model_from,
+       .continues = true,
+       .with_trees = "gbt",
+       .uses = {{"zero-shot", false}, {"finetune"}}},
+      {.name = "pooled-head",
+       .description = "the same; fine-tunes the last layer only",
+       .make = make_pooled_head_learner,
+       .kind = "network",
+       .read = network_model_from,
+       .continues = true,
+       .uses = {{"finetune-head"}}},
+      {.name = "nearest",
+       .description = "one network or forest per platform; adapts by choosing the one that ranks the support best",
+       .make = make_nearest_learner,
+       .kind = "nearest",
+       .read = nearest_model_from,
+       .made_of = MadeOf::either,
+       .continues = true},
+      {.name = "ridge",
+       .description = "one network or forest per platform; adapts by ridge regression on their scores",
+       .make = make_ridge_learner,
+       .kind = "ridge",
+       .read = ridge_model_from,
+       .made_of = MadeOf::either,
+       .continues = true},
+      {.name = "bayes-ridge",
+       .description = "the same with the shrinkage of most evidence for each support",
+       .make = make_bayes_ridge_learner,
+       .kind = "bayes-ridge",
+       .read = bayes_ridge_model_from,
+       .made_of = MadeOf::either,
+       .continues = true},
+      {.name = "residual",
+       .description =
+           "one network or forest per platform; adapts by kernel ridge on features, or leaves, and their scores",
+       .make = make_residual_learner,
+       .kind = "residual",
+       .read = residual_model_from,
+       .made_of = MadeOf::either,
+       .continues = true},
+      {.name = "adaptive",
+       .description = "residual, a fine-tuned network, or scratch: what the support says",
+       .make = make_adaptive_learner,
+       .kind = "chosen",
+       .read = chosen_model_from,
+       .made_of = MadeOf::either,
+       .continues = true},
+      {.name = "maml",
+       .description = "a network meta-trained through its adaptation, exact second order",
+       .make = make_maml_learner,
+       .kind = "network",
+       .read = network_model_from,
+       .continues = true},
+      {.name = "fomaml",
+       .description = "the same to first order",
+       .make = make_fomaml_learner,
+       .kind = "network",
+       .read = network_model_from,
+       .continues = true},
+      {.name = "reptile",
+       .description = "a network moved towards its adapted versions",
+       .make = make_reptile_learner,
+       .kind = "network",
+       .read = network_model_from,
+       .continues = true},
+      {.name = "anil",
+       .description = "MAML that adapts the last layer only",
+       .make = make_anil_learner,
+       .kind = "network",
+       .read = network_model_from,
+       .continues = true},
+      {.name = "meta-sgd",
+       .description = "MAML with a learned rate for each parameter",
+       .make = make_meta_sgd_learner,
+       .kind = "network",
+       .read = network_model_from,
+       .continues = true},
+      {.name = "maml++",
+       .description = "MAML with a learned rate for each step and layer and a loss after each step",
+       .make = make_maml_plus_plus_learner,
+       .kind = "network",
+       .read = network_model_from,
+       .continues = true},
+      {.name = "cavia",
+       .description = "MAML that adapts a few numbers which stand for the platform, seen beside the features",
+       .make = make_cavia_learner,
+       .kind = "network",
+       .read = network_model_from,
+       .continues = true},
+      {.name = "hyper",
+       .description = "MAML that adapts the code of a linear hypernetwork",
+       .make = make_hyper_learner,
+       .kind = "network",
+       .read = network_model_from,
+       .continues = true},
+      {.name = "r2d2",
+       .description = "an embedding trained through the ridge regression that adapts its head",
+       .make = make_r2d2_learner,
+       .kind = "embedding",
+       .read = embedding_model_from,
+       .continues = true},
+      {.name = "matching",
+       .description = "an embedding trained through a kernel smoother of the support",
+       .make = make_matching_learner,
+       .kind = "embedding",
+       .read = embedding_model_from,
+       .informed = false},
+      {.name = "proto",
+       .description = "an embedding trained through the means of the support's fast, middle and slow programs",
+       .make = make_proto_learner,
+       .kind = "embedding",
+       .read = embedding_model_from,
+       .informed = false},
+      {.name = "latent",
+       .description =
+           "one embedding with a head a platform; adapts by Bayesian regression from the heads' distribution",
+       .make = make_latent_learner,
+       .kind = "embedding",
+       .read = embedding_model_from,
+       .continues = true},
+      {.name = "gbt",
+       .description = "boosted trees on all platforms alike; adapts by further trees",
+       .make = make_gbt_learner,
+       .kind = "gbt",
+       .read = forest_model_from,
+       .made_of = MadeOf::trees,
+       .uses = {{"gbt"}, {"gbt-zero-shot", false}}},
+      {.name = "gbt-scratch",
+       .description = "boosted trees on the target's support alone",
+       .make = make_gbt_scratch_learner,
+       .kind = "gbt",
+       .read = forest_model_from,
+       .made_of = MadeOf::trees,
+       .informed = false},
+      {.name = "analytic",
+       .description = "the pre-defined roofline of the encoding analytic; learns nothing",
+       .make = make_analytic_learner,
+       .kind = "column",
+       .read = column_model_from,
+       .made_of = MadeOf::neither,
+       .uses = {{"analytic", false}}},
+      {.name = "random",
+       .description = "scores that mean nothing: the floor of every table",
+       .make = make_random_learner,
+       .kind = "random",
+       .read = random_model_from,
+       .made_of = MadeOf::neither,
+       .informed = false,
+       .uses = {{"random", false}}},
+  };
+  return table;
+}
+
+const Method& method_named(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Method& method : methods()) {
+    if (method.name == name) return method;
+    names.push_back(method.name);
+  }
+  throw base::UserError(fmt::format("unknown learner '{}'{}", name, base::did_you_mean(name, names)));
+}
+
+std::unique_ptr<Learner> make_learner(std::string_view name) {
+  return method_named(name).make();
+}
+
+std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state) {
+  if (kind == adapted_kind) return adapted_model_from(state);  // these two are made from models of any method
+  if (kind == ensemble_kind) return ensemble_model_from(state);
+  std::vector<std::string> names = {std::string(adapted_kind), std::string(ensemble_kind)};
+  for (const Method& method : methods()) {
+    if (method.kind == kind) return method.read(state);
+    names.push_back(method.kind);
+  }
+  throw base::UserError(fmt::format("unknown kind of model '{}'{}", kind, base::did_you_mean(kind, names)));
+}
+
+const Method& method_with(std::string_view name, bool trees) {
+  const Method& method = method_named(name);
+  if (trees && !method.with_trees.empty()) return method_named(method.with_trees);
+  check_made_of(method, trees);
+  return method;
+}
+
+void check_made_of(const Method& method, bool trees) {
+  if (!trees || method.made_of != MadeOf::networks) return;
+  std::vector<std::string> others;
+  for (const Method& other : methods()) {
+    if (other.made_of != MadeOf::networks) others.push_back(other.name);
+  }
+  throw base::UserError(fmt::format("{} trains networks, gbt does not; learners of trees, or of neither: {}",
+                                    method.name, base::join(others, ", ")));
+}
+
+bool prefers_trees(const Method& method) {
+  return method.made_of == MadeOf::trees || method.made_of == MadeOf::either;
+}
+
+const features::Encoding& usual_encoding(bool trees, NetworkKind network) {
+  return features::encoding_named(trees                             ? "context_relation+on_target"
+                                  : network == NetworkKind::treegru ? "tree"
+                                                                    : "context_relation");
+}
+
+const features::Encoding& encoding_of_tables() {
+  return features::encoding_named("columns");
+}
+
+bool are_tables(const std::vector<datasets::Dataset>& data) {
+  return std::all_of(data.begin(), data.end(), [](const datasets::Dataset& dataset) {
+    return std::all_of(dataset.sketches.begin(), dataset.sketches.end(),
+                       [](const auto& sketch) { return !sketch->columns.empty(); });
+  });
+}
+
+const std::vector<UntrainedModel>& untrained_models() {
+  static const std::vector<UntrainedModel> table = {
+      {"scratch", "scratch", "context_relation"},
+      {"black-box", "scratch", "knobs"},
+      {"analytic", "analytic", "analytic"},
+      {"random", "random", "context_relation"},
+  };
+  return table;
+}
+
+std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,
+                                   base::Monitor& monitor) {
+  if (settings.guard) {
+    LearnerSettings without = settings;
+    without.guard = false;
+    Members members;
+    members.push_back(trained(learner, tasks, without, monitor));
+    members.push_back(make_scratch_model(std::int64_t(tasks.encoding->features.size())));
+    return make_chosen_model(std::move(members));
+  }
+  if (settings.members <= 1) return learner.train(tasks, settings, monitor);
+  std::vector<std::unique_ptr<CostModel>> members;
+  for (int m = 0; m < settings.members; ++m) {
+    TaskSet own = tasks;
+    own.groups = bootstrap_share(tasks.groups, settings.seed, m);
+    LearnerSettings with = settings;
+    with.members = 1;
+    with.seed = settings.seed + std::uint64_t(m);
+    members.push_back(learner.train(own, with, monitor));
+  }
+  return make_ensemble_model(std::move(members), settings.seed);
+}
+
+std::unique_ptr<CostModel> continued(const CostModel& model, std::int64_t known, const TaskSet& tasks,
+                                     const LearnerSettings& settings, base::Monitor& monitor) {
+  require_groups(tasks);
+  check_continues(model);
+  return model.continued(known, tasks, settings, monitor);
+}
+
+}  // namespace graft::meta

@@ -1,0 +1,117 @@
+#include "meta/methods/residual.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "base/monitor.h"
+#include "base/random.h"
+#include "base/team.h"
+#include "meta/gradient/training.h"
+#include "meta/methods/kernel_model.h"
+#include "meta/metrics.h"
+#include "meta/sources/training.h"
+
+namespace graft::meta {
+namespace {
+
+// The programs with `share` of them, drawn at random, permuted among themselves.
+std::vector<std::int64_t> partly_permuted(std::int64_t count, double share, base::Stream& stream) {
+  std::vector<std::int64_t> out(std::size_t(count), 0);
+  std::iota(out.begin(), out.end(), std::int64_t(0));
+  const std::vector<std::int64_t> drawn = stream.choose(count, std::llround(share * double(count)));
+  std::vector<std::int64_t> places = drawn;
+  std::sort(places.begin(), places.end());
+  for (std::size_t i = 0; i < places.size(); ++i) out[std::size_t(places[i])] = drawn[i];
+  return out;
+}
+
+// What residual's regressions leave over on the sources, each of which plays the target in turn, with rows of one
+// workload: the hardest case, and a search's. In four regimes: sources that take each program for what it is, and such
+// that take a quarter, a half or all programs for others. The only source there is cannot tell what an honest one is
+// worth; the others are then tried with itself as its source.
+StackingPrior stacking_prior(const SourceBasis& basis, const TaskSet& tasks, const LearnerSettings& settings,
+                             base::Monitor& monitor) {
+  constexpr std::array<std::int64_t, 5> shots = {4, 8, 16, 32, 64};
+  constexpr std::int64_t draws = 8, query_rows = 100;
+  struct Regime {
+    double permuted;  // share of the programs
+    float probability;
+  };
+  constexpr std::array<Regime, 4> all = {{{0, 0.8f}, {0.25, 0.1f}, {0.5, 0.05f}, {1, 0.05f}}};
+  const auto sources = std::int64_t(basis.sources.size());
+  const std::vector<Regime> regimes(all.begin() + (sources < 2 ? 1 : 0), all.end());
+  const std::int64_t moments = triangle(stacking_regressions(basis));
+  base::SharedMonitor shared(monitor);
+  // By source: regimes x shots x moments. None of one that is down-weighted, or without workloads of enough rows.
+  const auto learnt = base::divided(team_of(settings), sources, settings.threads, [&](std::int64_t target) {
+    std::vector<const Examples*> groups;
+    for (const Examples& group : tasks.groups) {
+      if (basis.counts(std::size_t(target)) && group.platform == basis.sources[std::size_t(target)].platform &&
+          group.size() >= 2 * shots.front())
+        groups.push_back(&group);
+    }
+    std::vector<float> out;
+    if (groups.empty()) return out;
+    out.resize(regimes.size() * shots.size() * std::size_t(moments));
+    const StackingMoments of_others(sources < 2 ? basis : without(basis, std::size_t(target)));
+    base::Stream stream(settings.seed, "regression trials", std::uint64_t(target));
+    for (std::int64_t draw = 0; draw < draws; ++draw) {
+      base::check_stop(shared);
+      const Examples& group = *groups[std::size_t(stream.below(std::int64_t(groups.size())))];
+      const std::int64_t most = std::min(group.size(), shots.back() + query_rows);
+      std::vector<StackingTrial> trials;  // by regime and shots
+      for (const Regime& regime : regimes) {
+        for (const std::int64_t shot : shots) {
+          const std::int64_t support = std::min(shot, group.size() / 2);
+          const std::int64_t rows = std::min(most, support + query_rows);
+          trials.push_back({support, partly_permuted(rows, regime.permuted, stream)});
+        }
+      }
+      const auto left = of_others.of(chosen(group, stream.choose(group.size(), most)), trials);
+      auto to = out.begin();
+      for (const std::vector<double>& each : left) {
+        for (const double moment : each) *to++ += float(moment / double(draws));
+      }
+    }
+    return out;
+  });
+  StackingPrior prior;
+  float told = 0;
+  std::vector<float> mean;
+  for (const std::vector<float>& each : learnt) {
+    if (each.empty()) continue;
+    ++told;
+    mean.resize(each.size());
+    for (std::size_t i = 0; i < each.size(); ++i) mean[i] += each[i];
+  }
+  if (mean.empty()) return {};
+  prior.rows.assign(shots.begin(), shots.end());
+  prior.regressions = stacking_regressions(basis);
+  const auto each = std::ptrdiff_t(shots.size()) * moments;
+  for (float& moment : mean) moment /= told;
+  for (std::size_t r = 0; r < regimes.size(); ++r) {
+    const auto first = mean.begin() + std::ptrdiff_t(r) * each;
+    prior.regimes.push_back({regimes[r].probability, {first, first + each}});
+  }
+  return prior;
+}
+
+class ResidualLearner final : public Learner {
+ public:
+  std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
+                                   base::Monitor& monitor) const override {
+    SourceBasis basis = train_basis(tasks, settings, monitor);
+    StackingPrior prior = stacking_prior(basis, tasks, settings, monitor);
+    return make_residual_model(std::move(basis), std::move(prior));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Learner> make_residual_learner() {
+  return std::make_unique<ResidualLearner>();
+}
+
+}  // namespace graft::meta

@@ -1,0 +1,134 @@
+#include "meta/sources/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+
+#include "base/team.h"
+#include "meta/forests/training.h"
+#include "meta/gradient/training.h"
+
+namespace graft::meta {
+namespace {
+
+constexpr std::int64_t default_steps = 400;
+// Twice as many as one forest for all platforms has: of each source, and of the leaves that regression looks at, more
+// trees make a finer picture (RESULTS.md, "Which learner").
+constexpr std::int64_t default_trees = 800;
+
+// The parameters of a network for each named platform, trained on its groups alone; side by side, and on the ranks of
+// the team.
+std::vector<std::vector<float>> train_sources(const NetworkShape& shape, std::span<const PreparedGroup> groups,
+                                              const std::vector<std::string>& platforms,
+                                              const LearnerSettings& settings, base::Monitor& monitor) {
+  const auto network = make_network(shape, settings.backend);
+  base::QuietMonitor quiet(monitor);
+  auto thetas = base::divided(team_of(settings), std::int64_t(platforms.size()), settings.threads, [&](std::int64_t s) {
+    const std::string& name = platforms[std::size_t(s)];
+    std::vector<PreparedGroup> own;
+    for (const PreparedGroup& group : groups) {
+      if (group.platform == name) own.push_back(group);
+    }
+    PooledSettings pooled;
+    pooled.loss = settings.loss.value_or(Loss::squared);
+    pooled.steps = settings.steps > 0 ? settings.steps : default_steps;
+    std::vector<float> theta = initial_parameters(shape, settings.seed);
+    train_pooled(*network, theta, own, pooled, stage_of(settings, "training for " + name, quiet));
+    return theta;
+  });
+  monitor.progress("source platforms", std::int64_t(platforms.size()), std::int64_t(platforms.size()));
+  return thetas;
+}
+
+// The trees that grow side by side, as one count.
+class TreeCount final : public base::Monitor {
+ public:
+  TreeCount(base::Monitor& to, std::int64_t total) : to_(to), total_(total) {}
+  void progress(std::string_view, std::int64_t, std::int64_t) override {
+    const std::lock_guard lock(guard_);
+    to_.progress("trees of the source platforms", ++done_, total_);
+  }
+  bool stop_requested() override { return to_.stop_requested(); }
+
+ private:
+  base::Monitor& to_;
+  std::mutex guard_;
+  std::int64_t done_ = 0, total_ = 0;
+};
+
+// A forest for each named platform, in the same way.
+std::vector<DecisionForest> train_forests(const TaskSet& tasks, const std::vector<std::string>& platforms,
+                                          const LearnerSettings& settings, base::Monitor& monitor) {
+  base::Team& team = team_of(settings);
+  const std::int64_t count = std::int64_t(platforms.size()), own = (count + team.size() - 1) / team.size();
+  BoostingSettings trees = training_trees(settings, default_trees);
+  trees.threads = std::max(1, settings.threads / int(own));  // more than one where there are fewer platforms
+  TreeCount counting(monitor, own * trees.trees);
+  return base::divided(team, count, settings.threads, [&](std::int64_t s) {
+    const std::string& name = platforms[std::size_t(s)];
+    return trained_forest(only_platforms(tasks, {name}).groups, settings.loss.value_or(Loss::squared), trees, name,
+                          counting);
+  });
+}
+
+SourceBasis::Source source_of(const TaskSet& tasks, const std::string& platform,
+                              const std::vector<std::int64_t>& target_columns) {
+  SourceBasis::Source out{platform, 0, {}, false};
+  double squares = 0;
+  std::int64_t rows = 0;
+  for (const Examples& group : tasks.groups) {
+    if (group.platform != platform || group.size() == 0) continue;
+    const std::vector<double>& labels = group.log_seconds;
+    const double mean = std::accumulate(labels.begin(), labels.end(), 0.0) / double(group.size());
+    for (const double label : labels) squares += (label - mean) * (label - mean);
+    rows += group.size();
+    if (!out.target.empty()) continue;
+    for (const std::int64_t column : target_columns) out.target.push_back(group.features.rows.at(0, column));
+  }
+  out.spread = float(std::sqrt(squares / double(rows)));
+  return out;
+}
+
+}  // namespace
+
+SourceBasis train_basis(const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor) {
+  require_groups(tasks);
+  SourceBasis basis;
+  basis.normalisation = fit_normalisation(tasks.groups);
+  const std::vector<features::Feature>& features = tasks.encoding->features;
+  for (std::size_t f = 0; f < features.size(); ++f) {
+    if (features[f].of_target) basis.target_columns.push_back(std::int64_t(f));
+  }
+  if (!settings.trees) {
+    basis.shape =
+        fitting_shape(network_shape(tasks, settings), prepared(basis.normalisation, tasks.groups), settings, monitor);
+  }
+  add_sources(basis, tasks, settings, monitor);
+  doubt_contrary_sources(basis, tasks.groups);
+  return basis;
+}
+
+void add_sources(SourceBasis& basis, const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor) {
+  const std::vector<std::string> names = platforms(tasks);
+  if (settings.trees) {
+    std::vector<DecisionForest> forests = train_forests(tasks, names, settings, monitor);
+    for (std::size_t p = 0; p < names.size(); ++p)
+      add(basis, source_of(tasks, names[p], basis.target_columns), std::move(forests[p]));
+    return;
+  }
+  std::vector<std::vector<float>> thetas =
+      train_sources(basis.shape, prepared(basis.normalisation, tasks.groups), names, settings, monitor);
+  for (std::size_t p = 0; p < names.size(); ++p)
+    add(basis, source_of(tasks, names[p], basis.target_columns), std::move(thetas[p]));
+}
+
+SourceBasis with_more_sources(SourceBasis basis, const TaskSet& tasks, const LearnerSettings& settings,
+                              base::Monitor& monitor) {
+  LearnerSettings alike = settings;
+  alike.trees = !basis.forests.empty();
+  add_sources(basis, tasks, alike, monitor);
+  return basis;
+}
+
+}  // namespace graft::meta
