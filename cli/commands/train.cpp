@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
-#include "meta/learner.h"
+#include "meta/methods/methods.h"
 #include "meta/model_file.h"
 #include "meta/task_set.h"
 
@@ -107,7 +107,14 @@ int train(Flags flags, Session& session) {
   if (!flags.base.empty() && (flags.network.members > 1 || flags.network.guard))
     throw base::UserError("--members, --guard", "not with --base, which has them or not");
   std::optional<meta::ModelFile> base_model;
-  if (!flags.base.empty()) base_model = meta::load_model(flags.base);
+  if (!flags.base.empty()) {
+    base_model = meta::load_model(flags.base);
+    try {
+      meta::check_continues(*base_model->model);
+    } catch (const base::UserError& error) {
+      throw base::UserError("--base", error.what());
+    }
+  }
   flags.network.settings(session);  // these two refuse what does not fit before anything is read
   flags.network.used_encoding();
 
@@ -124,7 +131,7 @@ int train(Flags flags, Session& session) {
   }
   tasks = meta::with_reversed_labels(std::move(tasks), flags.misleading);
   note_left_out(tasks, session.progress);
-  if (base_model || meta::learner_named(name).informed) note_few_programs(tasks, session.progress);
+  if (base_model || meta::method_named(name).informed) note_few_programs(tasks, session.progress);
   base::Document files = base::Document::list();
   for (const std::string& file : flags.data.files) {
     base::Document entry = base::Document::map();
@@ -181,7 +188,7 @@ int train(Flags flags, Session& session) {
 
 std::string learner_names() {
   std::vector<std::string> names;
-  for (const meta::LearnerEntry& entry : meta::learners()) names.push_back(entry.name);
+  for (const meta::Method& method : meta::methods()) names.push_back(method.name);
   return base::join(names, ", ");
 }
 

@@ -565,6 +565,12 @@ TEST_F(Flow, TrainsOnFromAModelAndWritesLosses) {
   EXPECT_EQ(more.at("provenance").at("continues").at("platforms").as_list().front().as_string(), "native:v2");
   const base::Finished refused = graft({"train", file("v3.h5"), "--base", file("v2.h5"), "--out", file("never.h5")});
   EXPECT_EQ(refused.exit_code, 2);
+  // Of a model that cannot, before any data is read.
+  json_of({"train", file("v2.h5"), "--learner", "gbt", "--out", file("gbt.h5"), "--steps", "3"});
+  const base::Finished cannot =
+      graft({"train", file("nowhere.h5"), "--base", file("gbt.h5"), "--out", file("never.h5")});
+  EXPECT_EQ(cannot.exit_code, 2);
+  EXPECT_NE(cannot.err.find("--base: a model of kind gbt learns nothing more"), std::string::npos) << cannot.err;
 }
 
 TEST_F(Flow, JudgesOnHeldOutProgramsOfNamedSources) {
