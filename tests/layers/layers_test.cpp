@@ -27,7 +27,15 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"datasets", {"base", "codegen/expression", "codegen/program", "codegen/schedule"}},
     {"tasks", {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets"}},
     {"tasks/worker", {}},
-    {"meta", {"base", "codegen/expression", "codegen/program", "codegen/schedule", "datasets", "features"}},
+    {"meta",
+     {"base", "codegen/expression", "codegen/program", "codegen/schedule", "datasets", "features", "meta/networks",
+      "meta/methods"}},
+    {"meta/networks", {"base", "meta"}},
+    {"meta/gradient", {"base", "features", "meta"}},
+    {"meta/forests", {"base", "features", "meta", "meta/gradient"}},
+    {"meta/sources", {"base", "features", "meta", "meta/gradient", "meta/forests"}},
+    {"meta/methods",
+     {"base", "datasets", "features", "meta", "meta/networks", "meta/gradient", "meta/forests", "meta/sources"}},
     {"search",
      {"base", "codegen/expression", "codegen/program", "codegen/schedule", "datasets", "features", "tasks", "meta"}},
     {"study",
@@ -38,13 +46,13 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
       "tasks", "meta", "search", "study"}},
     {"bench",
      {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features",
-      "tasks", "meta", "search", "study", "cli"}},
+      "tasks", "meta", "meta/networks", "meta/gradient", "meta/forests", "search", "study", "cli"}},
 };
 
-// Exceptions, with their reasons: the parent and its worker share one file that describes their messages, and whoever
-// runs kernels runs them on the worker's threads.
-const std::set<std::pair<std::string, std::string>> kAlsoAllowed = {{"tasks", "tasks/worker/wire.h"},
-                                                                    {"bench", "tasks/worker/pool.h"}};
+// Exceptions, with their reasons: the parent and its worker share one file that describes their messages, whoever runs
+// kernels runs them on the worker's threads, and of the methods others see their table alone.
+const std::set<std::pair<std::string, std::string>> kAlsoAllowed = {
+    {"tasks", "tasks/worker/wire.h"}, {"bench", "tasks/worker/pool.h"}, {"cli", "meta/methods/methods.h"}};
 
 // Heavy packages: include prefix, and where it may stand (folder prefix, and `.cpp` files only).
 const std::vector<std::pair<std::string, std::vector<std::string>>> kHeavy = {
@@ -110,6 +118,29 @@ TEST(Layers, RoomsIncludeOnlyWhatTheTableAllows) {
     EXPECT_TRUE(allowed) << include.file << ":" << include.line << " includes " << include.header << ", but " << from
                          << " may not use " << to;
   }
+}
+
+// meta's own folder has headers at its bottom (cost_model.h) and at its top (evaluate.h), so its table of parts alone
+// would let a lower part reach the methods through it.
+TEST(Layers, NothingBelowTheMethodsReachesThem) {
+  const std::vector<std::string> below = {"meta/networks", "meta/gradient", "meta/forests", "meta/sources"};
+  std::multimap<std::string, std::string> direct;
+  for (const Include& include : includes()) direct.emplace(include.file, include.header);
+  int walked = 0;
+  for (const auto& [file, header] : direct) {
+    if (std::find(below.begin(), below.end(), part_of(file)) == below.end()) continue;
+    std::set<std::string> reached;
+    std::vector<std::string> open{header};
+    while (!open.empty()) {
+      const std::string at = open.back();
+      open.pop_back();
+      if (!reached.insert(at).second) continue;
+      EXPECT_NE(part_of(at), "meta/methods") << file << " reaches " << at << " through " << header;
+      for (auto [next, end] = direct.equal_range(at); next != end; ++next) open.push_back(next->second);
+    }
+    ++walked;
+  }
+  EXPECT_GT(walked, 50);
 }
 
 // How many threads work is the caller's choice (--threads): only these ask the machine.

@@ -853,19 +853,82 @@ TEST_P(EveryLearner, FileRoundTrips) {
   std::filesystem::remove(path);
 }
 
+std::vector<std::string> names_of_methods(const std::function<bool(const Method&)>& wanted) {
+  std::vector<std::string> out;
+  for (const Method& method : methods()) {
+    if (wanted(method)) out.push_back(method.name);
+  }
+  return out;
+}
+
 INSTANTIATE_TEST_SUITE_P(All, EveryLearner,
-                         testing::Combine(testing::Values("scratch", "pooled", "nearest", "ridge", "residual", "maml",
-                                                          "fomaml", "reptile", "anil", "meta-sgd", "maml++", "cavia",
-                                                          "hyper", "pooled-head", "r2d2", "matching", "proto", "latent",
-                                                          "bayes-ridge", "adaptive", "gbt", "gbt-scratch", "random"),
+                         testing::Combine(testing::ValuesIn(names_of_methods([](const Method& method) {
+                                            return method.name != "analytic";  // of one encoding only
+                                          })),
                                           testing::Values(NetworkKind::mlp, NetworkKind::treegru),
                                           testing::Values(false)),
                          EveryLearner::test_name);
 // Those whose sources may be forests.
 INSTANTIATE_TEST_SUITE_P(OfTrees, EveryLearner,
-                         testing::Combine(testing::Values("nearest", "ridge", "residual", "bayes-ridge", "adaptive"),
+                         testing::Combine(testing::ValuesIn(names_of_methods([](const Method& method) {
+                                            return method.made_of == MadeOf::either;
+                                          })),
                                           testing::Values(NetworkKind::mlp), testing::Values(true)),
                          EveryLearner::test_name);
+
+// What a row says is true of the models that it makes, and a file brings them back: whoever adds a row is tested by
+// this.
+TEST(Methods, RowsSayWhatTheirModelsAre) {
+  const features::Encoding& encoding = features::encoding_named("analytic");
+  TaskSet tasks =
+      synthetic::make({.platforms = 3, .workloads = 2, .rows = 24, .features = int(encoding.features.size())});
+  tasks.encoding = &encoding;
+  const auto path = std::filesystem::path(testing::TempDir()) / "graft_model_of_row.h5";
+  for (const Method& method : methods()) {
+    SCOPED_TRACE(method.name);
+    for (const bool trees : {false, true}) {
+      if (trees && !prefers_trees(method)) continue;
+      LearnerSettings settings;
+      settings.network.hidden = {6};
+      settings.steps = 3;
+      settings.trees = trees;
+      base::Monitor monitor;
+      const auto model = method.make()->train(tasks, settings, monitor);
+      EXPECT_EQ(model->kind(), method.kind);
+      EXPECT_EQ(model->is_informed(), method.informed);
+      EXPECT_EQ(model->can_continue(), method.continues);
+      EXPECT_EQ(method.read(model->state())->state(), model->state());
+      save_model(*model, encoding, {}, "", path);
+      EXPECT_EQ(load_model(path).model->state(), model->state());
+      const auto more = [&] { return continued(*model, 3, only_platforms(tasks, {"p1"}), settings, monitor); };
+      if (method.continues) {
+        EXPECT_EQ(more()->kind(), method.kind);
+      } else {
+        EXPECT_THROW(more(), base::UserError);
+      }
+      bool forests = false;  // in the model, or in one that it is made of
+      for (const auto& [name, array] : model->state().arrays) forests |= name.find("forest/") != std::string::npos;
+      EXPECT_EQ(forests, method.made_of == MadeOf::trees || trees);
+    }
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(Methods, TreesAreTakenWhereTheMethodCanHaveThem) {
+  EXPECT_EQ(method_with("pooled", true).name, "gbt");
+  EXPECT_EQ(method_with("scratch", true).name, "gbt-scratch");
+  EXPECT_EQ(method_with("residual", true).name, "residual");
+  for (const Method& method : methods()) {
+    EXPECT_EQ(method_with(method.name, false).name, method.name);
+    if (method.made_of == MadeOf::networks && method.with_trees.empty()) {
+      EXPECT_THROW(method_with(method.name, true), base::UserError) << method.name;
+    }
+    EXPECT_EQ(prefers_trees(method), method.made_of == MadeOf::either || method.made_of == MadeOf::trees);
+  }
+  EXPECT_EQ(usual_encoding(true, NetworkKind::mlp).name, "context_relation+on_target");
+  EXPECT_EQ(usual_encoding(false, NetworkKind::mlp).name, "context_relation");
+  EXPECT_EQ(usual_encoding(false, NetworkKind::treegru).name, "tree");
+}
 
 TEST(Learners, AnalyticIsTheFirstColumnOfItsEncodingAndOfNoOther) {
   TaskSet tasks = synthetic::make({});
@@ -922,10 +985,7 @@ TEST(ModelState, KindOfNetworkIsKeptAndOnceWasMlp) {
   EXPECT_EQ(shape_from(arrays, 7).kind, NetworkKind::mlp);
 }
 
-TEST(Learners, TableIsWhatTheTestsCover) {
-  std::vector<std::string> names;
-  for (const Method& entry : methods()) names.push_back(entry.name);
-  EXPECT_EQ(names.size(), 24u);  // EveryLearner, and analytic
+TEST(Learners, UnknownNamesAreRefused) {
   EXPECT_THROW(make_learner("mamll"), base::UserError);
 }
 
