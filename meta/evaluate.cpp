@@ -11,18 +11,19 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/shortened.h"
+#include "meta/episode.h"
 #include "meta/methods/methods.h"
 #include "meta/metrics.h"
 
 namespace graft::meta {
 namespace {
 
-// What all methods are given and judged on in one draw.
-struct Draw {
-  std::vector<Examples> support;                 // none for 0 shots
-  std::vector<std::size_t> judged;               // positions of groups
-  std::vector<std::vector<std::int64_t>> query;  // rows of each judged group
+// What all methods are given and judged on in one draw. No support for 0 shots.
+struct Asked {
+  std::size_t group;               // its position
+  std::vector<std::int64_t> rows;  // of it
 };
+using Draw = Episode<std::vector<Examples>, std::vector<Asked>>;
 
 // `shots` rows of each group that supports, and what is left of those that are judged: of `judge_last` rows, those
 // alone.
@@ -47,14 +48,13 @@ Draw draw_rows(const std::vector<Examples>& groups, const std::vector<char>& sup
     }
     if (cut > 0) out.support.push_back(chosen(groups[g], {rows.begin(), rows.begin() + cut}));
     if (judged[g] != 0) {
-      out.judged.push_back(g);
       std::vector<std::int64_t> rest(rows.begin() + cut, rows.end());
       if (judge_last > 0) {
         rest.resize(std::size_t(judge_last));
         std::iota(rest.begin(), rest.end(), open);
       }
       std::sort(rest.begin(), rest.end());
-      out.query.push_back(std::move(rest));
+      out.query.push_back({g, std::move(rest)});
     }
   }
   return out;
@@ -126,10 +126,10 @@ struct Quality {
 template <class ModelOf>
 Quality judge(const ModelOf& model_of, const std::vector<Examples>& groups, const Draw& draw) {
   Quality out;
-  const double share = 1.0 / double(draw.judged.size());
+  const double share = 1.0 / double(draw.query.size());
   double log_top1 = 0, log_top5 = 0, log_place = 0, log_trials = 0;
-  for (std::size_t i = 0; i < draw.judged.size(); ++i) {
-    const Examples query = chosen(groups[draw.judged[i]], draw.query[i]);
+  for (std::size_t i = 0; i < draw.query.size(); ++i) {
+    const Examples query = chosen(groups[draw.query[i].group], draw.query[i].rows);
     const std::vector<float> scores = model_of(i)->score(query.features).mean;
     out.spearman += share * rank_correlation(scores, query.log_seconds);
     out.kendall += share * rank_concordance(scores, query.log_seconds);
@@ -159,7 +159,7 @@ Quality judge(const ModelOf& model_of, const std::vector<Examples>& groups, cons
   out.top5 = std::exp(log_top5);
   out.best_place = std::exp(log_place);
   out.trials_to_95 = std::exp(log_trials);
-  out.workloads = int(draw.judged.size());
+  out.workloads = int(draw.query.size());
   for (const Examples& group : draw.support) out.measurements += group.size();
   return out;
 }

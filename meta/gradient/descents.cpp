@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/team.h"
+#include "meta/episode.h"
 
 namespace graft::meta {
 namespace {
@@ -32,17 +34,16 @@ void try_descents(const Network& network, const Trained& trained, std::span<cons
   const auto one_draw = [&](std::int64_t number) {
     const std::size_t shot = std::size_t(number % shots);
     base::Stream stream(settings.seed, "fine-tuning trial", std::uint64_t(number / shots));
-    std::vector<Selection> support, query;
+    Episode<std::vector<Selection>> episode;
     for (const PreparedGroup& group : held_out) {
-      std::vector<std::int64_t> rows = stream.choose(group.programs->programs(), group.programs->programs());
-      const auto cut = std::min<std::ptrdiff_t>(descent_shots[shot], std::ptrdiff_t(rows.size()) / 2);
-      const auto end = std::min<std::ptrdiff_t>(cut + query_rows, std::ptrdiff_t(rows.size()));
-      support.push_back({&group, {rows.begin(), rows.begin() + cut}});
-      query.push_back({&group, {rows.begin() + cut, rows.begin() + end}});
+      auto rows = episode_of(stream.choose(group.programs->programs(), group.programs->programs()), descent_shots[shot],
+                             query_rows);
+      episode.support.push_back({&group, std::move(rows.support)});
+      episode.query.push_back({&group, std::move(rows.query)});
     }
-    const Batch<float> batch = batch_of(loss, support);
+    const Batch<float> batch = batch_of(loss, episode.support);
     const std::vector<float> start = adapt<float>(network, trained.rates, trained.theta, batch);
-    const auto before = float(quality(network, start, query));
+    const auto before = float(quality(network, start, episode.query));
     std::vector<float> qualities;  // rate by rate, at each number of steps
     for (const double rate : descent_rates) {
       qualities.push_back(before);
@@ -50,7 +51,7 @@ void try_descents(const Network& network, const Trained& trained, std::span<cons
       std::size_t next = 1;
       descend(network, moved, batch, descent_steps.back(), rate, head_only, [&](std::int64_t k) {
         if (next >= descent_steps.size() || k != descent_steps[next]) return;
-        qualities.push_back(float(quality(network, moved, query)));
+        qualities.push_back(float(quality(network, moved, episode.query)));
         ++next;
       });
     }

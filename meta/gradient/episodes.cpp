@@ -4,21 +4,24 @@
 
 namespace graft::meta {
 
-Episode draw_episode(std::span<const PlatformGroups> platforms, std::int64_t shots, Loss loss, base::Stream& stream) {
+Episode<std::vector<Selection>> draw_episode(std::span<const PlatformGroups> platforms, std::int64_t shots,
+                                             base::Stream& stream) {
   constexpr std::int64_t most_groups = 4, query_rows = 32;
-  Episode out;
+  Episode<std::vector<Selection>> out;
   const std::vector<const PreparedGroup*>& own =
       platforms[std::size_t(stream.below(std::int64_t(platforms.size())))].groups;
   for (const std::int64_t g : stream.choose(std::int64_t(own.size()), most_groups)) {
     const PreparedGroup& group = *own[std::size_t(g)];
     const std::int64_t cut = std::min(shots, group.programs->programs() / 2);
     const std::vector<std::int64_t> rows = stream.choose(group.programs->programs(), cut + query_rows);
-    out.support_rows.push_back({&group, {rows.begin(), rows.begin() + cut}});
-    out.query_rows.push_back({&group, {rows.begin() + cut, rows.end()}});
+    out.support.push_back({&group, {rows.begin(), rows.begin() + cut}});
+    out.query.push_back({&group, {rows.begin() + cut, rows.end()}});
   }
-  out.support = batch_of(loss, out.support_rows);
-  out.query = batch_of(loss, out.query_rows);
   return out;
+}
+
+Episode<Batch<float>> batches_of(Loss loss, const Episode<std::vector<Selection>>& episode) {
+  return {batch_of(loss, episode.support), batch_of(loss, episode.query)};
 }
 
 }  // namespace graft::meta

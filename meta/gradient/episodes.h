@@ -1,9 +1,10 @@
-// Episodes of meta-training: a source platform plays the new one, with a few programs as support and others as query.
+// Episodes of meta-training: a source platform plays the new one.
 #pragma once
 
 #include <iterator>
 
 #include "base/random.h"
+#include "meta/episode.h"
 #include "meta/gradient/training.h"
 
 namespace graft::meta {
@@ -11,14 +12,10 @@ namespace graft::meta {
 // Support sizes for which adaptation is chosen and episodes are drawn: the default grid of shots.
 inline constexpr std::int64_t episode_shots[] = {5, 10, 20, 32};
 
-// Which rows of which groups, and both parts as batches.
-struct Episode {
-  std::vector<Selection> support_rows, query_rows;
-  Batch<float> support, query;
-};
-
-// One platform, up to four of its workloads, so many programs of each as support and 32 as query.
-Episode draw_episode(std::span<const PlatformGroups> platforms, std::int64_t shots, Loss loss, base::Stream& stream);
+// One platform, up to four of its workloads, `shots` programs of each as support and 32 as query.
+Episode<std::vector<Selection>> draw_episode(std::span<const PlatformGroups> platforms, std::int64_t shots,
+                                             base::Stream& stream);
+Episode<Batch<float>> batches_of(Loss loss, const Episode<std::vector<Selection>>& episode);
 
 // Of the outer steps: one of episode_shots after the other. All tasks of a step have as many, so that the ranks that
 // share them have equally much to do.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "meta/episode.h"
 #include "meta/methods/gbt.h"
 #include "meta/methods/pooled.h"
 #include "meta/methods/residual.h"
@@ -18,11 +19,8 @@ namespace {
 constexpr std::int64_t folds = 5;
 constexpr std::int64_t most_rows = 64;  // of a group that are looked at: the choice is not that delicate
 
-// The support without one fold, and which rows were left out of which group. Groups too small to cut are kept whole.
-struct Fold {
-  std::vector<Examples> kept;
-  std::vector<std::vector<std::int64_t>> left_out;
-};
+// The support without one fold, and which rows of which group were left out. Groups too small to cut are kept whole.
+using Fold = Episode<std::vector<Examples>, std::vector<std::vector<std::int64_t>>>;
 Fold fold_of(std::span<const Examples> support, std::int64_t fold) {
   Fold out;
   for (std::size_t g = 0; g < support.size(); ++g) {
@@ -30,8 +28,8 @@ Fold fold_of(std::span<const Examples> support, std::int64_t fold) {
     std::vector<std::int64_t> order = base::Stream(1, "folds", g).choose(size, size), kept, left_out;
     for (std::int64_t i = 0; i < size; ++i)
       (i % folds == fold && size >= 4 ? left_out : kept).push_back(order[std::size_t(i)]);
-    out.kept.push_back(chosen(support[g], kept));
-    out.left_out.push_back(std::move(left_out));
+    out.support.push_back(chosen(support[g], kept));
+    out.query.push_back(std::move(left_out));
   }
   return out;
 }
@@ -43,9 +41,9 @@ struct Pairs {
 };
 void judge(const CostModel& model, std::span<const Examples> support, const Fold& fold, Pairs& pairs) {
   for (std::size_t g = 0; g < support.size(); ++g) {
-    if (fold.left_out[g].empty()) continue;
+    if (fold.query[g].empty()) continue;
     const std::vector<float> scores = model.score(support[g].features).mean;
-    for (const std::int64_t a : fold.left_out[g]) {
+    for (const std::int64_t a : fold.query[g]) {
       for (std::int64_t b = 0; b < support[g].size(); ++b) {
         const double gap = support[g].log_seconds[std::size_t(b)] - support[g].log_seconds[std::size_t(a)];
         const double weight = std::min(std::abs(gap), 1.0);
@@ -108,9 +106,9 @@ class ChosenModel final : public CostModel {
     double judged = 0;
     for (std::int64_t f = 0; f < folds; ++f) {
       const Fold fold = fold_of(support, f);
-      for (const auto& left_out : fold.left_out) judged += double(left_out.size());
+      for (const auto& left_out : fold.query) judged += double(left_out.size());
       for (std::size_t m = 0; m < members_->size(); ++m)
-        judge(*(*members_)[m]->fitted(fold.kept), support, fold, pairs[m]);
+        judge(*(*members_)[m]->fitted(fold.support), support, fold, pairs[m]);
     }
     if (pairs.front().all == 0) return 0;
     const double chance = 0.25 / std::sqrt(judged);

@@ -173,9 +173,10 @@ class EpisodicLearner final : public Learner {
       // The mean over tasks: by theta, by the prior's mean, by its scale, and of the loss.
       std::vector<float> mean = base::summed(team_of(settings), tasks_per_step, settings.threads, [&](std::int64_t t) {
         base::Stream stream(settings.seed, stage.name, std::uint64_t(step * tasks_per_step + t));
-        const Episode task = draw_episode(platforms, shots_of_step(step), loss, stream);
+        const Episode<std::vector<Selection>> rows = draw_episode(platforms, shots_of_step(step), stream);
+        const Episode<Batch<float>> task = batches_of(loss, rows);
         EmbeddingGradient<float> part = embedding_gradient<float>(*network, embedding.theta, prior, task.support,
-                                                                  measured(task.support_rows), task.query);
+                                                                  measured(rows.support), task.query);
         for (const auto value : part.mean) part.theta.push_back(float(value));
         part.theta.push_back(float(part.log_scale));
         part.theta.push_back(part.query_loss);
@@ -294,12 +295,12 @@ class LatentLearner final : public Learner {
       for (std::int64_t draw = 0; draw < 8; ++draw) {
         base::Stream stream(settings.seed, "prior trial", std::uint64_t(draw));
         const PlatformGroups only[] = {left_out};
-        const Episode task = draw_episode(only, shots_of_step(draw), Loss::squared, stream);
-        const Embedded support = embed(task.support_rows);
+        const Episode<std::vector<Selection>> task = draw_episode(only, shots_of_step(draw), stream);
+        const Embedded support = embed(task.support);
         for (std::size_t e = 0; e < extras.size(); ++e) {
           for (std::size_t n = 0; n < noises.size(); ++n) {
             const Head head = adapted(prior_of(embedding.heads, extras[e], noises[n]), support);
-            for (const Selection& rows : task.query_rows) {
+            for (const Selection& rows : task.query) {
               const Embedded query = embed({&rows, 1});
               const std::vector<double> scores = head.scores(query.values);
               sums[e][n] += rank_correlation(std::vector<float>(scores.begin(), scores.end()), query.log_seconds);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "meta/episode.h"
 #include "meta/forests/training.h"
 #include "meta/gradient/training.h"
 #include "meta/metrics.h"
@@ -88,21 +89,19 @@ void try_tuning(const DecisionForest& forest, std::span<const Examples> held_out
   for (std::size_t s = 0; s < tuning_shots.size(); ++s) {
     for (std::int64_t draw = 0; draw < draws; ++draw) {
       base::Stream stream(seed, "fine-tuning trial", std::uint64_t(draw));
-      std::vector<Examples> support, query;
+      Episode<std::vector<Examples>> episode;
       for (const Examples& group : held_out) {
-        const std::vector<std::int64_t> rows = stream.choose(group.size(), group.size());
-        const auto cut = std::min<std::ptrdiff_t>(tuning_shots[s], std::ptrdiff_t(rows.size()) / 2);
-        const auto end = std::min<std::ptrdiff_t>(cut + query_rows, std::ptrdiff_t(rows.size()));
-        support.push_back(chosen(group, {rows.begin(), rows.begin() + cut}));
-        query.push_back(chosen(group, {rows.begin() + cut, rows.begin() + end}));
+        const auto rows = episode_of(stream.choose(group.size(), group.size()), tuning_shots[s], query_rows);
+        episode.support.push_back(chosen(group, rows.support));
+        episode.query.push_back(chosen(group, rows.query));
       }
-      const Rows given = rows_of(support, loss);
+      const Rows given = rows_of(episode.support, loss);
       std::vector<float> start(std::size_t(given.rows.rows));
       prior.score(given.rows, start);
       for (std::size_t r = 0; r < tuning_rates.size(); ++r) {
         const DecisionForest grown = boosted(given.rows, given.objective, start,
                                              adapting_trees({0, tuning_trees.back(), float(tuning_rates[r])}));
-        for (const Examples& group : query) {
+        for (const Examples& group : episode.query) {
           const base::Matrix rows = tree_rows(group.features);
           std::vector<float> scores(std::size_t(rows.rows)), more(scores.size());
           prior.score(rows, scores);

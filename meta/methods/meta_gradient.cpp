@@ -125,7 +125,8 @@ class MetaGradientLearner final : public Learner {
       std::vector<float> mean =
           base::summed(team_of(settings), meta_.tasks_per_step, settings.threads, [&](std::int64_t t) {
             base::Stream stream(settings.seed, name, std::uint64_t(step * meta_.tasks_per_step + t));
-            const Episode task = draw_episode(platforms, shots_of_step(step), loss_of(settings), stream);
+            const Episode<Batch<float>> task =
+                batches_of(loss_of(settings), draw_episode(platforms, shots_of_step(step), stream));
             MetaGradient<float> part = meta_gradient<float>(network, rule, out.rates, out.theta, task.support,
                                                             task.query, step_weights, learns_rates);
             part.theta.insert(part.theta.end(), part.rates.begin(), part.rates.end());

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "meta/episode.h"
 #include "meta/methods/basis_model.h"
 #include "meta/metrics.h"
 #include "meta/sources/training.h"
@@ -105,6 +106,17 @@ class RidgeModel final : public BasisModel {
   std::vector<double> covariance_;  // of the weights; empty: no belief
 };
 
+BasisGroup chosen(const BasisGroup& group, const std::vector<std::int64_t>& rows) {
+  BasisGroup out{base::Matrix(0, group.basis.columns), {}};
+  for (const std::int64_t r : rows) {
+    const auto row = group.basis.row(r);
+    out.basis.values.insert(out.basis.values.end(), row.begin(), row.end());
+    out.log_seconds.push_back(group.log_seconds[std::size_t(r)]);
+  }
+  out.basis.rows = std::int64_t(rows.size());
+  return out;
+}
+
 // Each source platform that is believed plays the target in turn, with the others as its basis; no network has seen the
 // platform it is judged on.
 double chosen_lambda(const SourceBasis& basis, const TaskSet& tasks, std::uint64_t seed) {
@@ -133,27 +145,15 @@ double chosen_lambda(const SourceBasis& basis, const TaskSet& tasks, std::uint64
     for (const std::int64_t shot : shots) {
       for (std::int64_t draw = 0; draw < draws; ++draw) {
         base::Stream stream(seed, "shrinkage trial", std::uint64_t(draw));
-        std::vector<BasisGroup> support, query;
+        Episode<std::vector<BasisGroup>> episode;
         for (const BasisGroup& group : groups) {
-          const std::vector<std::int64_t> rows = stream.choose(group.basis.rows, group.basis.rows);
-          const std::size_t cut = std::min<std::size_t>(std::size_t(shot), rows.size() / 2);
-          BasisGroup part[2];
-          for (std::size_t i = 0; i < rows.size(); ++i) {
-            BasisGroup& to = part[i < cut ? 0 : 1];
-            const auto row = group.basis.row(rows[i]);
-            to.basis.values.insert(to.basis.values.end(), row.begin(), row.end());
-            to.log_seconds.push_back(group.log_seconds[std::size_t(rows[i])]);
-          }
-          for (BasisGroup& made : part) {
-            made.basis.rows = std::int64_t(made.log_seconds.size());
-            made.basis.columns = group.basis.columns;
-          }
-          support.push_back(std::move(part[0]));
-          query.push_back(std::move(part[1]));
+          const auto rows = episode_of(stream.choose(group.basis.rows, group.basis.rows), shot);
+          episode.support.push_back(chosen(group, rows.support));
+          episode.query.push_back(chosen(group, rows.query));
         }
         for (std::size_t l = 0; l < lambdas.size(); ++l) {
-          const std::vector<double> weights = ridge_weights(support, shares, lambdas[l]);
-          for (const BasisGroup& group : query) {
+          const std::vector<double> weights = ridge_weights(episode.support, shares, lambdas[l]);
+          for (const BasisGroup& group : episode.query) {
             std::vector<float> scores;
             for (std::int64_t r = 0; r < group.basis.rows; ++r) {
               double score = 0;
@@ -161,7 +161,7 @@ double chosen_lambda(const SourceBasis& basis, const TaskSet& tasks, std::uint64
                 score += weights[s] * double(group.basis.at(r, std::int64_t(s)));
               scores.push_back(float(score));
             }
-            sums[l] += rank_correlation(scores, group.log_seconds) / double(query.size());
+            sums[l] += rank_correlation(scores, group.log_seconds) / double(episode.query.size());
           }
         }
       }
