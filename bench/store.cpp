@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "base/statistics.h"
 #include "datasets/dataset.h"
-#include "datasets/episodes.h"
+#include "datasets/groups.h"
 
 namespace graft::bench {
 namespace {
@@ -88,10 +88,9 @@ StoreBench bench_store(const StoreSettings& settings, const std::function<void(s
   base::Stream stream(settings.seed, "bench store");
   for (int e = 0; e < settings.episodes; ++e) {
     const datasets::Group& group = groups[std::size_t(e) % groups.size()];
-    const datasets::Episode drawn = datasets::draw_episode(group, 0, settings.support, stream);
     std::vector<std::int64_t> positions;
-    for (const std::int64_t row : drawn.support) positions.push_back(group.rows[std::size_t(row)]);
-    for (int q = 0; q < settings.query; ++q) positions.push_back(group.rows[std::size_t(drawn.query[std::size_t(q)])]);
+    for (const std::int64_t row : stream.choose(std::int64_t(group.rows.size()), std::int64_t(size)))
+      positions.push_back(group.rows[std::size_t(row)]);
     episode.values.push_back(1e3 * seconds_of([&] { (void)file->rows(positions); }));
   }
   const StoreRow bytes{"in the file", "bytes/row", {double(std::filesystem::file_size(path)) / double(settings.rows)}};

@@ -1,29 +1,18 @@
-#include "datasets/episodes.h"
+#include "datasets/groups.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <set>
 #include <unordered_set>
 #include <utility>
 
-#include "base/error.h"
+#include "base/random.h"
 #include "codegen/expression/suites.h"
 
 namespace graft::datasets {
 namespace {
-
-// The parts of `groups` by a yes or no.
-template <class HeldOut>
-Split split_by(const std::vector<Group>& groups, HeldOut held_out) {
-  Split split;
-  for (int i = 0; i < int(groups.size()); ++i) {
-    (held_out(groups[std::size_t(i)]) ? split.held_out : split.train).push_back(i);
-  }
-  return split;
-}
 
 // The ok rows by workload, each program once. `row_of` is asked only for rows whose program has no hash.
 template <class KeyOf, class RowOf>
@@ -51,8 +40,6 @@ std::vector<Group> grouped(const Dataset& head, std::size_t rows, KeyOf key_of, 
   return all;
 }
 
-constexpr std::string_view by_platform = "platforms";
-
 constexpr std::string_view sources[] = {
     "model:cortex-a53", "model:cortex-a72", "model:cortex-a510", "model:neoverse-n1", "model:a64fx",
     "model:haswell",    "model:znver4",     "model:silvermont",  "model:pwr9",        "model:sifive-u54"};
@@ -77,17 +64,6 @@ std::vector<Group> groups(const DatasetFile& file) {
       [&](std::size_t i) { return file.rows(std::int64_t(i), 1).front(); });
 }
 
-Split split_by_platform(const std::vector<Group>& groups, const std::string& platform) {
-  Split split = split_by(groups, [&](const Group& group) { return group.platform == platform; });
-  if (split.held_out.empty()) {
-    std::set<std::string> known;
-    for (const Group& group : groups) known.insert(group.platform);
-    const std::vector<std::string> names(known.begin(), known.end());
-    throw base::UserError(fmt::format("no data of platform '{}'{}", platform, base::did_you_mean(platform, names)));
-  }
-  return split;
-}
-
 Dataset narrowed(const Dataset& dataset, const std::vector<std::string>& sketches, std::int64_t most,
                  std::uint64_t seed) {
   std::vector<char> wanted;  // by sketch
@@ -108,31 +84,6 @@ Dataset narrowed(const Dataset& dataset, const std::vector<std::string>& sketche
   return named;
 }
 
-Split split_by_workload(const std::vector<Group>& groups, double share, std::uint64_t seed) {
-  if (!(share >= 0 && share <= 1)) {
-    throw base::UserError(fmt::format("a share of {} of the workloads; choose one between 0 and 1", share));
-  }
-  // Sorted, so that the order in which datasets are given changes nothing.
-  std::set<std::string> distinct;
-  for (const Group& group : groups) distinct.insert(group.workload.text);
-  if (distinct.size() < 2) {
-    throw base::UserError(fmt::format("{} workloads cannot be split by workload; give at least 2", distinct.size()));
-  }
-  std::vector<std::string> texts(distinct.begin(), distinct.end());
-  base::Stream stream(seed, "split_by_workload");
-  stream.shuffle(texts);
-  const std::int64_t count =
-      std::clamp<std::int64_t>(std::llround(share * double(texts.size())), 1, std::int64_t(texts.size()) - 1);
-  const std::set<std::string> held_out(texts.begin(), texts.begin() + count);
-  return split_by(groups, [&](const Group& group) { return held_out.contains(group.workload.text); });
-}
-
-std::vector<std::string> split_names() {
-  std::vector<std::string> names{std::string(by_platform)};
-  for (int fold = 0; fold < folds; ++fold) names.push_back(workload_split(fold));
-  return names;
-}
-
 std::string workload_split(int fold) {
   return fmt::format("workloads.{}", fold);
 }
@@ -151,45 +102,6 @@ int fold_of(const codegen::Workload& workload) {
     if (found != suite.workloads.end()) return int(found - suite.workloads.begin()) % folds;
   }
   return int(codegen::hash(workload) % folds);
-}
-
-Split named_split(const std::vector<Group>& groups, const std::string& name) {
-  const std::vector<std::string> known = split_names();
-  const auto found = std::find(known.begin(), known.end(), name);
-  if (found == known.end()) {
-    throw base::UserError(fmt::format("unknown split '{}'{}", name, base::did_you_mean(name, known)));
-  }
-  const int fold = int(found - known.begin()) - 1;
-  Split split;
-  for (int i = 0; i < int(groups.size()); ++i) {
-    const Group& group = groups[std::size_t(i)];
-    if (fold >= 0) {
-      (fold_of(group.workload) == fold ? split.held_out : split.train).push_back(i);
-    } else if (const std::string_view role = role_of(group.platform); !role.empty()) {
-      (role == "held out" ? split.held_out : split.train).push_back(i);
-    }
-  }
-  if (split.train.empty() || split.held_out.empty()) {
-    throw base::UserError(fmt::format("split '{}' of these data has no {} part; add datasets", name,
-                                      split.train.empty() ? "training" : "held-out"));
-  }
-  return split;
-}
-
-Episode draw_episode(const Group& group, int position, int shots, base::Stream& stream) {
-  const std::int64_t count = std::int64_t(group.rows.size());
-  if (shots < 0) throw base::UserError(fmt::format("{} shots; choose 0 or more", shots));
-  if (count <= shots) {
-    throw base::UserError(fmt::format("{} on {} has {} measured programs; {} shots need at least {}",
-                                      group.workload.text, group.platform, count, shots, shots + 1));
-  }
-  Episode episode{position, stream.choose(count, shots), {}};
-  std::vector<bool> in_support(std::size_t(count), false);
-  for (const std::int64_t row : episode.support) in_support[std::size_t(row)] = true;
-  for (std::int64_t row = 0; row < count; ++row) {
-    if (!in_support[std::size_t(row)]) episode.query.push_back(row);
-  }
-  return episode;
 }
 
 }  // namespace graft::datasets

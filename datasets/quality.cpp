@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/statistics.h"
-#include "datasets/episodes.h"
+#include "datasets/groups.h"
 
 namespace graft::datasets {
 namespace {

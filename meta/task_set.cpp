@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "codegen/schedule/candidate.h"
-#include "datasets/episodes.h"
+#include "datasets/groups.h"
 
 namespace graft::meta {
 namespace {

@@ -16,7 +16,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
 #include "codegen/schedule/space.h"
-#include "datasets/episodes.h"
+#include "datasets/groups.h"
 #include "datasets/quality.h"
 #include "search/explorers/breeding.h"
 #include "search/explorers/listed.h"

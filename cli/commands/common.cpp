@@ -22,7 +22,7 @@
 #include "base/text.h"
 #include "codegen/expression/suites.h"
 #include "codegen/schedule/template.h"
-#include "datasets/episodes.h"
+#include "datasets/groups.h"
 #include "meta/methods/methods.h"
 
 namespace graft::cli {

@@ -20,7 +20,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/space.h"
-#include "datasets/episodes.h"
+#include "datasets/groups.h"
 #include "datasets/hdf5.h"
 #include "datasets/journal.h"
 #include "datasets/quality.h"

@@ -3,7 +3,7 @@
 #include <limits>
 #include <variant>
 
-#include "datasets/episodes.h"
+#include "datasets/groups.h"
 #include "datasets/h5.h"
 #include "datasets/hdf5.h"
 #include "tests/datasets/support.h"

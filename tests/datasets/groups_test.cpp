@@ -1,24 +1,10 @@
-#include "datasets/episodes.h"
-
-#include <algorithm>
-#include <set>
+#include "datasets/groups.h"
 
 #include "codegen/expression/suites.h"
 #include "tests/datasets/support.h"
 
 namespace graft::datasets {
 namespace {
-
-std::vector<Group> example_groups() {
-  std::vector<Group> groups;
-  for (const std::string platform : {"model:haswell", "model:pwr9", "native:v3"}) {
-    for (int workload = 0; workload < 10; ++workload) {
-      groups.push_back({platform, {"matmul(m=" + std::to_string(1 + workload) + ")"}, {}});
-      for (std::int64_t row = 0; row < 30; ++row) groups.back().rows.push_back(3 * row);
-    }
-  }
-  return groups;
-}
 
 TEST(Groups, HoldOkRowsOfOneWorkloadOnce) {
   Dataset dataset;
@@ -82,92 +68,19 @@ TEST(Narrowed, KeepsSomeRowsOfNamedSketches) {
   EXPECT_TRUE(narrowed(dataset, {"no such"}, 0, 1).rows.empty());
 }
 
-TEST(SplitByPlatform, HoldsOutAllOfIt) {
-  const std::vector<Group> groups = example_groups();
-  const Split split = split_by_platform(groups, "model:pwr9");
-  EXPECT_EQ(split.held_out.size(), 10u);
-  EXPECT_EQ(split.train.size(), 20u);
-  for (const int i : split.held_out) EXPECT_EQ(groups[std::size_t(i)].platform, "model:pwr9");
-  for (const int i : split.train) EXPECT_NE(groups[std::size_t(i)].platform, "model:pwr9");
+TEST(NamedSplit, PlatformsHaveTheirRoles) {
+  EXPECT_EQ(role_of("model:a64fx"), "source");
+  EXPECT_EQ(role_of("model:pwr9"), "source");
+  EXPECT_EQ(role_of("model:sifive-x280"), "held out");
+  for (const char* const other : {"native:v3", "model:sifive-p450"}) EXPECT_EQ(role_of(other), "") << other;
 }
 
-TEST(SplitByPlatform, RefusesUnknownNames) {
-  EXPECT_EQ(message_of<base::UserError>([] { split_by_platform(example_groups(), "model:hazwell"); }),
-            "no data of platform 'model:hazwell'; did you mean 'model:haswell'?");
-  EXPECT_TRUE(contains(message_of<base::UserError>([] { split_by_platform({}, "native"); }), "'native'"));
-}
-
-TEST(SplitByWorkload, HoldsOutAShareOnEveryPlatform) {
-  const std::vector<Group> groups = example_groups();
-  std::set<std::vector<int>> different;
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const Split split = split_by_workload(groups, 0.3, seed);
-    EXPECT_EQ(split.held_out.size(), 9u) << "seed " << seed;
-    EXPECT_EQ(split.train.size() + split.held_out.size(), groups.size()) << "seed " << seed;
-    std::set<std::string> train, held_out;
-    for (const int i : split.train) train.insert(groups[std::size_t(i)].workload.text);
-    for (const int i : split.held_out) held_out.insert(groups[std::size_t(i)].workload.text);
-    EXPECT_EQ(held_out.size(), 3u) << "seed " << seed;
-    for (const std::string& workload : held_out) EXPECT_FALSE(train.contains(workload)) << "seed " << seed;
-    EXPECT_EQ(split_by_workload(groups, 0.3, seed).held_out, split.held_out) << "seed " << seed;
-    different.insert(split.held_out);
-  }
-  EXPECT_GT(different.size(), 10u);
-}
-
-TEST(SplitByWorkload, DependsOnTheSetOfWorkloadsOnly) {
-  std::vector<Group> groups = example_groups();
-  const auto held_out = [&] {
-    std::set<std::string> texts;
-    for (const int i : split_by_workload(groups, 0.5, 4).held_out) texts.insert(groups[std::size_t(i)].workload.text);
-    return texts;
-  };
-  const std::set<std::string> before = held_out();
-  std::reverse(groups.begin(), groups.end());
-  EXPECT_EQ(held_out(), before);
-}
-
-TEST(SplitByWorkload, KeepsOneOnEachSide) {
-  const std::vector<Group> groups = example_groups();
-  EXPECT_EQ(split_by_workload(groups, 0, 1).held_out.size(), 3u);
-  EXPECT_EQ(split_by_workload(groups, 1, 1).train.size(), 3u);
-}
-
-TEST(SplitByWorkload, RefusesWhatCannotBeSplit) {
-  EXPECT_TRUE(contains(message_of<base::UserError>([] { split_by_workload(example_groups(), 1.5, 1); }), "1.5"));
-  std::vector<Group> one = example_groups();
-  one.resize(1);
-  EXPECT_TRUE(contains(message_of<base::UserError>([&] { split_by_workload(one, 0.5, 1); }), "at least 2"));
-}
-
-TEST(NamedSplit, ByPlatformKnowsItsRoles) {
-  std::vector<Group> groups;
-  for (const char* platform : {"native:v3", "model:a64fx", "model:sifive-x280", "model:sifive-p450", "model:pwr9"}) {
-    groups.push_back({platform, {"w"}, {0}});
-  }
-  const Split split = named_split(groups, "platforms");
-  EXPECT_EQ(split.train, (std::vector<int>{1, 4}));
-  EXPECT_EQ(split.held_out, (std::vector<int>{2}));
-  EXPECT_EQ(role_of("model:sifive-p450"), "");
-  groups.erase(groups.begin() + 2);
-  EXPECT_TRUE(contains(message_of<base::UserError>([&] { named_split(groups, "platforms"); }), "no held-out part"));
-}
-
-TEST(NamedSplit, FoldsHoldEachWorkloadOutOnce) {
-  std::vector<Group> groups;
-  for (const codegen::Workload& workload : codegen::parse_workloads("suite:shipped"))
-    groups.push_back({"p", workload, {0}});
-  std::vector<int> times(groups.size(), 0);
-  for (int fold = 0; fold < folds; ++fold) {
-    const Split split = named_split(groups, workload_split(fold));
-    EXPECT_EQ(split.train.size() + split.held_out.size(), groups.size());
-    for (const int held_out : split.held_out) {
-      ++times[std::size_t(held_out)];
-      EXPECT_EQ(fold_of(groups[std::size_t(held_out)].workload), fold);
-    }
-    EXPECT_GE(split.held_out.size(), groups.size() / folds);
-  }
-  EXPECT_EQ(times, std::vector<int>(groups.size(), 1));
+TEST(NamedSplit, FoldsHoldAFifthOfTheShippedWorkloadsOut) {
+  const std::vector<codegen::Workload> workloads = codegen::parse_workloads("suite:shipped");
+  std::vector<std::size_t> sizes(folds, 0);
+  for (const codegen::Workload& workload : workloads) ++sizes.at(std::size_t(fold_of(workload)));
+  for (const std::size_t size : sizes) EXPECT_GE(size, workloads.size() / folds);
+  EXPECT_EQ(workload_split(3), "workloads.3");
 }
 
 // Stored cards and tables name them.
@@ -175,43 +88,6 @@ TEST(NamedSplit, IsTheSameInEveryRelease) {
   EXPECT_EQ(fold_of(codegen::parse_workload("resnet18.C2")), 1);
   EXPECT_EQ(fold_of(codegen::parse_workload("matmul(m=1024,n=1024,k=1024)")), 4);
   EXPECT_EQ(fold_of(codegen::parse_workload("matmul(m=24,n=32,k=16)")), 4);
-}
-
-TEST(NamedSplit, RefusesOtherNames) {
-  EXPECT_TRUE(contains(message_of<base::UserError>([] { named_split(example_groups(), "workload.1"); }),
-                       "did you mean 'workloads.1'"));
-}
-
-TEST(Episode, SupportAndQueryAreDisjointAndCoverAll) {
-  const Group group = example_groups().front();
-  std::set<std::vector<std::int64_t>> different;
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    for (const int shots : {0, 1, 10, 29}) {
-      base::Stream stream(seed, "episode");
-      const Episode episode = draw_episode(group, 7, shots, stream);
-      EXPECT_EQ(episode.group, 7);
-      EXPECT_EQ(episode.support.size(), std::size_t(shots)) << "seed " << seed;
-      std::vector<std::int64_t> all = episode.support;
-      all.insert(all.end(), episode.query.begin(), episode.query.end());
-      std::sort(all.begin(), all.end());
-      std::vector<std::int64_t> expected;
-      for (std::int64_t i = 0; i < 30; ++i) expected.push_back(i);
-      EXPECT_EQ(all, expected) << "seed " << seed << ", " << shots << " shots";
-
-      base::Stream again(seed, "episode");
-      EXPECT_EQ(draw_episode(group, 7, shots, again).support, episode.support) << "seed " << seed;
-      if (shots == 10) different.insert(episode.support);
-    }
-  }
-  EXPECT_GT(different.size(), 45u);
-}
-
-TEST(Episode, RefusesMoreShotsThanPrograms) {
-  const Group group = example_groups().front();
-  base::Stream stream(1, "episode");
-  EXPECT_EQ(message_of<base::UserError>([&] { draw_episode(group, 0, 30, stream); }),
-            "matmul(m=1) on model:haswell has 30 measured programs; 30 shots need at least 31");
-  EXPECT_TRUE(contains(message_of<base::UserError>([&] { draw_episode(group, 0, -1, stream); }), "-1 shots"));
 }
 
 }  // namespace

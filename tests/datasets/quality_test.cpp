@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "datasets/episodes.h"
+#include "datasets/groups.h"
 #include "datasets/h5.h"
 #include "tests/datasets/support.h"
 

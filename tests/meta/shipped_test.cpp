@@ -10,7 +10,7 @@
 #include "base/files.h"
 #include "base/parallel.h"
 #include "base/statistics.h"
-#include "datasets/episodes.h"
+#include "datasets/groups.h"
 #include "features/encoding.h"
 #include "meta/methods/methods.h"
 #include "meta/metrics.h"
