@@ -30,9 +30,9 @@ std::string host_profile() {
   std::error_code missing;
   for (const auto& entry : std::filesystem::directory_iterator(folder, missing))
     known.push_back(entry.path().stem().string());
-  throw base::UserError("--profile", fmt::format("there is no profile of this host's cpu '{}' (known: {}); write one "
-                                                 "like platforms/hosts/sapphirerapids.yaml and give its name",
-                                                 cpu, base::join(known, ", ")));
+  throw base::UserError(cpu, fmt::format("no profile of this host's cpu (known: {}); write one like "
+                                         "platforms/hosts/sapphirerapids.yaml and name it",
+                                         base::join(known, ", ")));
 }
 
 }  // namespace
