@@ -3,7 +3,6 @@
 #include "base/random.h"
 
 namespace graft::meta {
-
 namespace {
 
 constexpr std::int64_t most_rows = 256;  // of a workload that one of the new platforms is adapted to

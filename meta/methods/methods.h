@@ -53,8 +53,9 @@ std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Array
 const Method& method_with(std::string_view name, bool trees);
 // UserError for trees of a method that has networks only.
 void check_made_of(const Method& method, bool trees);
-// Whether trees are the first choice: where the method can have them, and no network is asked for.
+// Whether the method has trees unless a network is asked for.
 bool prefers_trees(const Method& method);
+// Of programs.
 const features::Encoding& usual_encoding(bool trees, NetworkKind network);
 // Of data that are all rows of tables: they have no programs, so no other encoding can take them. Networks follow
 // tables of few columns better than trees do.
