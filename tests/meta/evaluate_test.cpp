@@ -295,7 +295,8 @@ TEST(Evaluate, RefusesWhatCannotWork) {
 }
 
 TEST(Methods, NameLearnersThatExist) {
-  for (const EvaluatedMethod& method : evaluated_methods()) EXPECT_NO_THROW(make_learner(method.learner)) << method.name;
+  for (const EvaluatedMethod& method : evaluated_methods())
+    EXPECT_NO_THROW(make_learner(method.learner)) << method.name;
 }
 
 TEST(TaskSetCuts, ByPlatform) {
