@@ -18,6 +18,7 @@
 #include "bench/threads.h"
 #include "bench/tuned.h"
 #include "codegen/program/peak.h"
+#include "study/answer.h"
 
 namespace graft::bench {
 namespace {
@@ -34,15 +35,6 @@ void add_wanted(std::vector<Contender> found, const std::vector<std::string>& wa
   for (Contender& contender : found) {
     if (is_among(contender.name, wanted)) to.push_back(std::move(contender));
   }
-}
-
-// As a run names it: "" is the target's own to search with.
-const Pipeline& pipeline_named(const std::string& name, const Target& target) {
-  if (name.empty()) return search_pipeline(target);
-  for (const Pipeline& pipeline : pipelines()) {
-    if (pipeline.name == name) return pipeline;
-  }
-  throw base::UserError(fmt::format("the run was built by the pipeline '{}', which is not known; tune again", name));
 }
 
 // The problem's parameters as a program wants them stored: in memory of their own where it has a layout for them.
@@ -133,11 +125,13 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
       contenders.push_back(our_contender(problem, *program, target, pipeline, parallel));
     }
   } else {
-    contenders.push_back(our_contender(problem, *program, target, pipeline_named(best.pipeline, target), parallel));
+    contenders.push_back(
+        our_contender(problem, *program, target, study::pipeline_named(best.pipeline, target), parallel));
   }
   const std::size_t first_baseline = contenders.size();
   if (is_among(serial_name, wanted)) {
-    contenders.push_back(our_contender(problem, *program, target, pipeline_named(best.pipeline, target), in_order()));
+    contenders.push_back(
+        our_contender(problem, *program, target, study::pipeline_named(best.pipeline, target), in_order()));
     contenders.back().name = serial_name;
   }
   add_wanted(openblas_contenders(problem, settings.threads), wanted, contenders);

@@ -8,17 +8,19 @@
 
 #include "base/error.h"
 #include "search/run_directory.h"
+#include "study/answer.h"
 
 namespace graft::bench {
 
 std::vector<Tuned> tuned_kernels(const std::filesystem::path& run, std::int64_t most) {
-  const search::RunContent content = search::read_run(run);
+  search::RunContent content = search::read_run(run);
   const tasks::Platform platform = search::platform_of(content);
   if (!std::holds_alternative<tasks::Native>(platform.how)) {
     throw base::UserError(run.string(),
                           fmt::format("{} is not this machine; bench takes runs of native platforms", platform.name));
   }
-  std::vector<datasets::Trial> trials = content.journal.trials;
+  std::vector<datasets::Trial>& trials = content.journal.trials;
+  if (most > 0) content.builds.clear();
   if (most > 0 && std::int64_t(trials.size()) > most) trials.resize(std::size_t(most));
   std::vector<Tuned> found;
   for (const datasets::Trial& trial : trials) {
@@ -32,10 +34,10 @@ std::vector<Tuned> tuned_kernels(const std::filesystem::path& run, std::int64_t 
     }
   }
   std::erase_if(found, [&](Tuned& best) {
-    auto fastest = search::best_build(most > 0 ? std::vector<search::Build>{} : content.builds, trials, best.workload);
-    if (!fastest) return true;
-    best.trial = std::move(fastest->trial);
-    best.pipeline = std::move(fastest->pipeline);
+    auto answer = study::answer_of(content, best.workload);
+    if (!answer) return true;
+    best.trial = {answer->trial, std::move(answer->candidate), answer->program_hash, std::move(answer->measurement)};
+    best.pipeline = std::move(answer->pipeline);
     return false;
   });
   if (found.empty()) throw base::UserError(run.string(), "no trial of this run is ok; tune again");

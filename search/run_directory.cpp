@@ -98,6 +98,7 @@ std::optional<base::Document> recorded_head(const std::filesystem::path& path) {
 RunDirectory::RunDirectory(const std::filesystem::path& path, const base::Document& request,
                            const base::Document& context, const std::string& platform_yaml)
     : path_(prepared(path)),
+      request_(request),
       lock_(path_ / "lock"),
       journal_(path_ / journal_name, head_of(path_, request, context, platform_yaml)) {
   for (std::size_t i = 0; i < journal_.trials().size(); ++i) {

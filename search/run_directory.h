@@ -19,7 +19,9 @@ namespace graft::search {
 // One of the best trials as one of LLVM's pipelines builds it, measured beside the others at the end of the run.
 struct Build {
   datasets::Trial trial;  // of the journal, but with this build's measurement
-  std::string pipeline;   // a name in codegen::pipelines(); "": the target's pipeline to search with
+  // A name in codegen::pipelines(); "": the target's pipeline to search with. Recorded with "", it is the trial checked
+  // again: what its program did then, in place of what the trial did.
+  std::string pipeline;
 };
 
 class RunDirectory {
@@ -32,6 +34,7 @@ class RunDirectory {
                const std::string& platform_yaml = {});
 
   const std::filesystem::path& path() const { return path_; }
+  const base::Document& request() const { return request_; }
   datasets::Journal& journal() { return journal_; }
   const datasets::Journal& journal() const { return journal_; }
   // The recorded measurement of an equal candidate.
@@ -44,6 +47,7 @@ class RunDirectory {
 
  private:
   std::filesystem::path path_;
+  base::Document request_;
   base::FileLock lock_;
   datasets::Journal journal_;
   std::unordered_map<std::uint64_t, std::size_t> by_candidate_;  // position in the journal's trials

@@ -7,17 +7,13 @@
 #include <string_view>
 
 #include "codegen/expression/workload.h"
-#include "tasks/platform.h"
 
 namespace graft::cli {
 
 // "right on the board" for a measurement's check on a platform of that source; "" where nothing was checked.
 std::string checked_text(std::string_view source, std::string_view check);
 
-// The platform's peak of fp32 multiply-adds in GFLOP/s, for workloads that compute in f32 alone; nothing where it is
-// not known (tasks/peak.h).
-std::optional<double> peak_gflops(const tasks::Platform& platform, const codegen::Workload& workload);
-// The same for a platform that is only named: of those that graft ships.
+// study::peak_gflops of a platform that is only named: of those that graft ships.
 std::optional<double> peak_gflops(const std::string& platform, const codegen::Workload& workload);
 
 // "61.2 % of 20.8 (fp32 multiply-adds)"

@@ -1,13 +1,9 @@
 #include "cli/commands/common.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/utsname.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <optional>
@@ -27,36 +23,8 @@
 
 namespace graft::cli {
 
-std::string_view graft_version() {
-  return GRAFT_VERSION;
-}
-
-std::string host_cpu() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("model name")) continue;
-    return std::string(base::trim(std::string_view(line).substr(std::min(line.size(), line.find(':') + 1))));
-  }
-  utsname system{};
-  return ::uname(&system) == 0 ? system.machine : "unknown";
-}
-
 base::Document context_of(const Session& session) {
-  base::Document host = base::Document::map();
-  utsname system{};
-  host.set("cpu", host_cpu());
-  if (::uname(&system) == 0)
-    host.set("system", fmt::format("{} {} {}", system.sysname, system.release, system.machine));
-  base::Document context = base::Document::map();
-  context.set("graft", std::string(graft_version()))
-      .set("date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))))
-      .set("host", std::move(host))
-      .set("command", session.command_line);
-  return context;
-}
-
-std::string file_hash(const std::filesystem::path& path) {
-  return base::to_hex(base::hash_bytes(base::read_file(path)));
+  return study::context_of(session.command_line);
 }
 
 std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model, const tasks::Platform& platform,
@@ -65,40 +33,6 @@ std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model
   monitor.note(fmt::format("the model is adapted to {}, not to {}: what it was adapted from is used",
                            model->support().front().platform, platform.name));
   return model->prior()->clone();
-}
-
-std::string model_identity(const meta::ModelFile& model, const std::filesystem::path& file,
-                           const std::filesystem::path& run) {
-  const std::optional<base::Document> request = search::recorded_request(run);
-  const base::Document* const recorded = request ? request->find("model") : nullptr;
-  if (recorded == nullptr || *recorded == base::Document(model.hash)) return model.hash;
-  std::string of_file = file_hash(file);
-  return *recorded == base::Document(of_file) ? of_file : model.hash;
-}
-
-std::string platform_hash(const tasks::Platform& platform) {
-  return base::to_hex(base::hash_bytes(platform.yaml));
-}
-
-std::string short_name(std::string_view text) {
-  std::string name;
-  for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      name += c;
-    } else if (!name.empty() && name.back() != '-') {
-      name += '-';
-    }
-  }
-  while (name.ends_with('-')) name.pop_back();
-  constexpr std::size_t most = 60;
-  if (name.size() > most) name = name.substr(0, most - 9) + "-" + base::to_hex(base::hash_bytes(text)).substr(0, 8);
-  return name;
-}
-
-std::string dataset_file_name(std::string_view platform) {
-  std::string name(platform);
-  std::replace(name.begin(), name.end(), ':', '-');
-  return name + ".h5";
 }
 
 std::string seconds_word(std::string_view source) {
@@ -113,17 +47,7 @@ void MeasureFlags::declare(Options& options) {
 
 tasks::MeasureSettings MeasureFlags::settings(double abort_factor, const Session& session) const {
   if (repetitions > 64) throw base::UserError("--repetitions", fmt::format("must be at most 64, got {}", repetitions));
-  tasks::MeasureSettings settings;
-  settings.repetitions = int(repetitions);
-  settings.minimum_seconds = minimum_ms * 1e-3;
-  settings.timeout_seconds = timeout;
-  settings.abort_factor = abort_factor;
-  settings.threads = session.threads;
-  return settings;
-}
-
-void MeasureFlags::put(base::Document& request) const {
-  request.set("repetitions", repetitions).set("minimum_ms", minimum_ms).set("timeout", timeout);
+  return Timing::settings(abort_factor, session.threads);
 }
 
 void SpaceFlag::declare(Options& options) {
@@ -465,14 +389,6 @@ void note_left_out(const meta::TaskSet& tasks, Progress& progress) {
   }
   for (const meta::TaskSet::WithoutProgram& each : tasks.without_program)
     progress.note(fmt::format("{} rows have no program and are left out: {}", each.rows, each.reason));
-}
-
-base::Document schedule_document(const codegen::Candidate& candidate) {
-  base::Document steps = base::Document::list();
-  if (const auto schedule = codegen::schedule(candidate)) {
-    for (const codegen::Step& step : *schedule) steps.push(codegen::to_text(step));
-  }
-  return steps;
 }
 
 }  // namespace graft::cli

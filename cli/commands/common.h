@@ -23,50 +23,37 @@
 #include "meta/model_file.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
+#include "study/answer.h"
+#include "study/request.h"
 #include "tasks/measurer.h"
 #include "tasks/platform.h"
 
 namespace graft::cli {
 
-std::string_view graft_version();
-std::string host_cpu();  // model name of this machine's processor
+using study::dataset_file_name;
+using study::file_hash;
+using study::graft_version;
+using study::host_cpu;
+using study::model_identity;
+using study::platform_hash;
+using study::schedule_document;
+using study::short_name;
 
-// {"graft":"0.1.0","date":"2025-01-31T12:00:00Z","host":{"cpu":...,"system":...},"command":"graft ..."}
+// Where the result of this session's command comes from (study/request.h).
 base::Document context_of(const Session& session);
-
-// Hash of a file's bytes, 16 hex digits.
-std::string file_hash(const std::filesystem::path& path);
 
 // The model for a run on that platform: itself, or what it was adapted from if that was for another platform, which a
 // note then says.
 std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model, const tasks::Platform& platform,
                                           base::Monitor& monitor);
 
-// What identifies a model in the request of the run in `run`: the model's hash, so that the run continues under an
-// equal model that was trained again; or the file's hash where it is what the run recorded, as older grafts did.
-std::string model_identity(const meta::ModelFile& model, const std::filesystem::path& file,
-                           const std::filesystem::path& run);
-
-// Of all that a platform says of itself: runs on equal ones go on from each other.
-std::string platform_hash(const tasks::Platform& platform);
-
-// Letters, digits and dashes, for names of folders: "matmul-m-64-n-64-k-64". At most 60 characters; longer ones end in
-// a hash.
-std::string short_name(std::string_view text);
-
-// "native-v3.h5" of "native:v3": a platform's dataset among those of others in one folder.
-std::string dataset_file_name(std::string_view platform);
-
 // "modelled seconds" for modelled platforms: such a time is never called a measurement.
 std::string seconds_word(std::string_view source);
 
 // --repetitions, --minimum-ms, --timeout: how long a candidate is timed.
-struct MeasureFlags {
-  std::int64_t repetitions = 3;
-  double minimum_ms = 1, timeout = 10;
+struct MeasureFlags : study::Timing {
   void declare(Options& options);
   tasks::MeasureSettings settings(double abort_factor, const Session& session) const;
-  void put(base::Document& request) const;  // what identifies a run
 };
 
 // Rounds until the budget is spent, the search is hopeless or a stop is asked for; false in the last case. Notes when
@@ -154,8 +141,5 @@ std::string share_text(double share);
 
 // Notes which rows a task set leaves out, and why.
 void note_left_out(const meta::TaskSet& tasks, Progress& progress);
-
-// The steps of a candidate, a line each.
-base::Document schedule_document(const codegen::Candidate& candidate);
 
 }  // namespace graft::cli

@@ -104,9 +104,9 @@ void print_fields(const base::Document& map, Output& out) {
   if (!table.empty()) out.table(table);
 }
 
-// What is asked about one program.
-void print_program(const codegen::Candidate& candidate, const codegen::Target& target, const Flags& flags,
-                   Session& session) {
+// What is asked about one program, `pipeline` as a run names it.
+void print_program(const codegen::Candidate& candidate, const std::string& pipeline, const codegen::Target& target,
+                   const Flags& flags, Session& session) {
   Output& out = session.output;
   const auto program = codegen::program(candidate, target);
   if (!program) throw base::Failure(fmt::format("this candidate does not lower: {}", program.reason().text));
@@ -142,7 +142,7 @@ void print_program(const codegen::Candidate& candidate, const codegen::Target& t
     out.json().set("features", encoding.shape == features::Shape::row ? rows.as_list().front() : std::move(rows));
   }
   if (flags.assembly) {
-    const auto text = codegen::assembly(*program, target);
+    const auto text = codegen::assembly(*program, target, study::pipeline_named(pipeline, target));
     if (!text) throw base::Failure(fmt::format("no assembly: {}", text.reason().text));
     out.line("\nassembly for " + target.cpu + ":");
     out.text(*text);
@@ -167,7 +167,7 @@ int inspect_workload(const Flags& flags, Session& session) {
   if (flags.wants_program()) {
     base::Stream stream(session.seed, "inspect");
     out.line(fmt::format("a random candidate of {} for {} (--seed {})", workload.text, platform.name, session.seed));
-    print_program(space.sample(stream), platform.target, flags, session);
+    print_program(space.sample(stream), "", platform.target, flags, session);
     return done;
   }
   out.line(fmt::format("workload {}\n\n{}\n", workload.text, codegen::to_text(computation)));
@@ -293,7 +293,7 @@ int inspect_run(const Flags& flags, Session& session) {
     if (summary.workloads.empty()) throw base::UserError(flags.what, "no trial is recorded yet");
     const codegen::Workload workload =
         flags.workload.empty() ? summary.workloads.front() : codegen::parse_workload(flags.workload);
-    const std::optional<datasets::Trial> best = search::best_trial(run.journal.trials, workload);
+    const std::optional<study::Answer> best = study::answer_of(run, workload);
     if (!best) throw base::UserError(flags.what, fmt::format("no trial of {} is ok", base::shortened(workload.text)));
     const tasks::Platform platform =
         flags.platform.empty() ? search::platform_of(run) : tasks::platform_named(flags.platform);
@@ -301,11 +301,12 @@ int inspect_run(const Flags& flags, Session& session) {
       session.progress.note(
           fmt::format("{} is described differently today than when this run was made", platform.name));
     }
-    out.line(fmt::format("best of {} on {}: {} {}", workload.text, platform.name,
-                         seconds_text(datasets::seconds_of(best->measurement)),
-                         source == "modelled" ? "(modelled)" : ""));
-    out.json().set("workload", workload.text).set("seconds", datasets::seconds_of(best->measurement));
-    print_program(best->candidate, platform.target, flags, session);
+    const bool built = !best->pipeline.empty();
+    out.line(fmt::format("best of {} on {}: {} {}{}", workload.text, platform.name, seconds_text(best->seconds()),
+                         source == "modelled" ? "(modelled)" : "", built ? "built by " + best->pipeline : ""));
+    out.json().set("workload", workload.text).set("seconds", best->seconds());
+    if (built) out.json().set("pipeline", best->pipeline);
+    print_program(best->candidate, best->pipeline, platform.target, flags, session);
     return done;
   }
   out.line(fmt::format("{}: run of graft {}, {} trials ({})\n", flags.what, run.request.at("command").as_string(),
@@ -315,23 +316,22 @@ int inspect_run(const Flags& flags, Session& session) {
   print_summary(summary, source, out);
   base::Document best = base::Document::list();
   for (const codegen::Workload& workload : summary.workloads) {
-    const std::optional<search::Build> build = search::best_build(run.builds, run.journal.trials, workload);
-    if (!build) continue;
-    const double seconds = datasets::seconds_of(build->trial.measurement);
-    const bool built = !build->pipeline.empty();
-    const double gflops = double(codegen::flops(workload)) / seconds * 1e-9;
+    const std::optional<study::Answer> answer = study::answer_of(run, workload);
+    if (!answer) continue;
+    const double seconds = answer->seconds(), gflops = answer->gflops();
+    const bool built = !answer->pipeline.empty();
     const auto peak = peak_gflops(run.request.at("platform").as_string(), workload);
-    const std::string checked = checked_text(source, build->trial.measurement.check);
+    const std::string checked = checked_text(source, answer->measurement.check);
     out.line(fmt::format("\nbest of {}: {}{}{}", workload.text, seconds_text(seconds),
-                         source == "modelled" ? " (modelled)" : "", built ? ", built by " + build->pipeline : ""));
+                         source == "modelled" ? " (modelled)" : "", built ? ", built by " + answer->pipeline : ""));
     out.line(fmt::format("{} GFLOP/s{}{}", number_text(gflops, 2), peak ? ", " + of_peak_text(gflops, *peak) : "",
                          checked.empty() ? "" : ", results " + checked));
-    const base::Document schedule = schedule_document(build->trial.candidate);
+    const base::Document schedule = schedule_document(answer->candidate);
     for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
     base::Document entry = base::Document::map();
     entry.set("workload", workload.text).set("seconds", seconds).set("gflops", gflops).set("schedule", schedule);
     if (peak) entry.set("peak_gflops", *peak);
-    if (built) entry.set("pipeline", build->pipeline);
+    if (built) entry.set("pipeline", answer->pipeline);
     best.push(std::move(entry));
   }
   out.json().set("best", std::move(best));

@@ -29,8 +29,7 @@ int report(const Flags& flags, Session& session) {
   std::vector<ReportedResult> results;
   for (const std::string& input : flags.inputs) {
     if (std::filesystem::is_directory(input)) {
-      search::RunContent run = search::read_run(input);
-      runs.push_back({name_of(input), std::move(run.request), std::move(run.journal.trials)});
+      runs.push_back({name_of(input), search::read_run(input)});
     } else {
       base::Document result = base::parse_json(base::read_file(input), input);
       const base::Document* schema = result.find("schema");

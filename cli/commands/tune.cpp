@@ -21,8 +21,8 @@
 #include "meta/methods/methods.h"
 #include "meta/model_file.h"
 #include "search/explorer.h"
+#include "study/answer.h"
 #include "tasks/expected.h"
-#include "tasks/modelled/modelled.h"
 #include "tasks/rebuild.h"
 
 namespace graft::cli {
@@ -128,24 +128,16 @@ base::Document request_of(const Flags& flags, const Session& session, const code
   return request;
 }
 
-base::Document best_document(const search::Build& build, const codegen::Workload& workload,
-                             const tasks::Platform& platform) {
-  const std::int64_t flops = codegen::flops(workload);
-  const datasets::Trial& best = build.trial;
-  const double seconds = datasets::seconds_of(best.measurement);
-  base::Document out = base::Document::map();
-  out.set("seconds", seconds)
-      .set("gflops", double(flops) / seconds * 1e-9)
-      .set("schedule", schedule_document(best.candidate))
-      .set("sketch", codegen::to_text(*best.candidate.sketch));
-  base::Document arguments = base::Document::list();
-  for (const std::int64_t argument : best.candidate.arguments) arguments.push(argument);
-  out.set("arguments", std::move(arguments))
-      .set("program", base::to_hex(best.program_hash))
-      .set("measurement", datasets::to_document(best.measurement));
-  if (!build.pipeline.empty()) out.set("pipeline", build.pipeline);
-  if (const auto peak = peak_gflops(platform, workload)) out.set("peak_gflops", *peak);
+base::Document best_document(const study::Answer& best, const tasks::Platform& platform) {
+  base::Document out = study::to_document(best);
+  if (const auto peak = study::peak_gflops(platform, best.workload())) out.set("peak_gflops", *peak);
   return out;
+}
+
+// Without the checks again.
+std::vector<search::Build> by_pipelines(std::vector<search::Build> builds) {
+  std::erase_if(builds, [](const search::Build& build) { return build.pipeline.empty(); });
+  return builds;
 }
 
 base::Document builds_document(const std::vector<search::Build>& builds) {
@@ -244,28 +236,6 @@ void rebuild_best(std::int64_t count, search::RunDirectory& run, const codegen::
   if (!builds.empty()) run.record(std::move(builds));
 }
 
-// The fastest recorded build or trial. On a modelled platform it must also compute the right results as that cpu's
-// code, under qemu: one that does not is passed over with a note.
-std::optional<search::Build> reported_best(const search::RunDirectory& run, const codegen::Workload& workload,
-                                           const tasks::Platform& platform, const tasks::MeasureSettings& settings,
-                                           Session& session) {
-  std::vector<datasets::Trial> trials = run.journal().trials();
-  for (;;) {
-    std::optional<search::Build> build = search::best_build(run.builds(), trials, workload);
-    if (!build || tasks::source_of(platform) != "modelled" || build->trial.measurement.check == "qemu") return build;
-    datasets::Trial* const best = &build->trial;
-    const auto measurer =
-        tasks::make_modelled_measurer(platform, settings, {.qemu_every = 1, .caches = {}, .memo = {}});
-    measurer->measure(
-        std::span(&best->candidate, 1),
-        [&](const tasks::Measured& measured) { best->measurement = measured.measurement; }, session.progress);
-    if (best->measurement.status == datasets::Status::ok) return build;
-    session.progress.note(fmt::format("trial {} was the fastest, but {}: {}", best->index,
-                                      datasets::name_of(best->measurement.status), best->measurement.reason));
-    std::erase_if(trials, [&](const datasets::Trial& trial) { return trial.index == best->index; });
-  }
-}
-
 int tune(const Flags& flags, Session& session) {
   const codegen::Workload workload = codegen::parse_workload(flags.workload);
   const tasks::Platform platform = tasks::platform_named(flags.platform);
@@ -296,8 +266,12 @@ int tune(const Flags& flags, Session& session) {
   tuning.platform = platform.name;
   const bool complete = run_rounds(tuning, flags.trials, session.progress);
 
-  // Builds of the shorter run say nothing of the trials that it has now.
-  if (tuning.time_spent().measured > 0 && !run.builds().empty()) run.record({});
+  // Builds of the shorter run say nothing of the trials that it has now; what was checked again stays so.
+  if (tuning.time_spent().measured > 0 && !by_pipelines(run.builds()).empty()) {
+    std::vector<search::Build> checks = run.builds();
+    std::erase_if(checks, [](const search::Build& build) { return !build.pipeline.empty(); });
+    run.record(std::move(checks));
+  }
   const bool native = tasks::source_of(platform) == "native";
   if (complete && native && flags.rebuild > 0) {
     rebuild_best(flags.rebuild, run, workload, platform, measure, session);
@@ -305,7 +279,7 @@ int tune(const Flags& flags, Session& session) {
 
   const auto curve = tuning.curve();
   // Of all that is recorded: an earlier run with more trials may have found a better one.
-  const std::optional<search::Build> best = reported_best(run, workload, platform, measure, session);
+  const std::optional<study::Answer> best = study::checked_answer(run, workload, platform, measure, session.progress);
   if (complete) base::check_stop(session.progress);  // what is reported may lack its check
   base::Document& result = session.output.json();
   base::Document points = base::Document::list();
@@ -321,17 +295,16 @@ int tune(const Flags& flags, Session& session) {
       .set("source", tasks::source_of(platform))
       .set("trials", tuning.trials().size())
       .set("seed", std::int64_t(session.seed))
-      .set("best", best ? best_document(*best, workload, platform) : base::Document())
+      .set("best", best ? best_document(*best, platform) : base::Document())
       .set("curve", std::move(points))
       .set("statuses", status_counts(tuning.trials()))
       .set("improvements", improvements)
       .set("time", time_document(tuning.time_spent()))
-      .set("builds", builds_document(run.builds()))
+      .set("builds", builds_document(by_pipelines(run.builds())))
       .set("complete", complete)
       .set("run", folder.string());
   if (best && tasks::source_of(platform) == "modelled") {
-    const datasets::Measurement& measurement = best->trial.measurement;
-    result.set("modelled_seconds", datasets::seconds_of(measurement)).set("check", measurement.check);
+    result.set("modelled_seconds", best->seconds()).set("check", best->measurement.check);
   }
   base::replace_file(folder / "best.json", result.to_pretty_json() + "\n");
   print_summary(prior, session, result, folder);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -63,24 +64,30 @@ struct Search {
   std::vector<std::pair<std::int64_t, double>> measured;  // trial, seconds; ok ones
   std::int64_t trials = 0;
   std::string statuses;
+  std::optional<double> seconds;  // of the answer
   std::vector<std::string> schedule;
+  void answer(double its_seconds, const base::Document& its_schedule) {
+    seconds = its_seconds;
+    for (const base::Document& step : its_schedule.as_list()) schedule.push_back(step.as_string());
+  }
 };
 
 std::vector<Search> searches_of(const ReportedRun& run) {
   std::vector<Search> out;
   std::vector<std::vector<datasets::Trial>> own;
-  for (const datasets::Trial& trial : run.trials) {
+  for (const datasets::Trial& trial : run.content.journal.trials) {
     const std::string& text = trial.candidate.workload.text;
     auto found = std::find_if(out.begin(), out.end(), [&](const Search& search) { return search.workload == text; });
     if (found == out.end()) {
       out.push_back({run.name,
                      text,
-                     run.request.at("platform").as_string(),
-                     run.request.at("source").as_string(),
+                     run.content.request.at("platform").as_string(),
+                     run.content.request.at("source").as_string(),
                      {},
                      {},
                      0,
                      "",
+                     {},
                      {}});
       own.emplace_back();
       found = out.end() - 1;
@@ -90,15 +97,12 @@ std::vector<Search> searches_of(const ReportedRun& run) {
     if (trial.measurement.status != datasets::Status::ok) continue;
     const double seconds = datasets::seconds_of(trial.measurement);
     found->measured.emplace_back(found->trials, seconds);
-    if (found->best.empty() || seconds < found->best.back().second) {
-      found->best.emplace_back(found->trials, seconds);
-      found->schedule.clear();
-      const base::Document schedule = schedule_document(trial.candidate);
-      for (const base::Document& step : schedule.as_list()) found->schedule.push_back(step.as_string());
-    }
+    if (found->best.empty() || seconds < found->best.back().second) found->best.emplace_back(found->trials, seconds);
   }
   for (std::size_t s = 0; s < out.size(); ++s) {
     out[s].statuses = status_line(status_counts(own[s]));
+    if (const auto answer = study::answer_of(run.content, own[s].front().candidate.workload))
+      out[s].answer(answer->seconds(), schedule_document(answer->candidate));
     if (!out[s].best.empty() && out[s].best.back().first != out[s].trials) {
       out[s].best.emplace_back(out[s].trials, out[s].best.back().second);
     }
@@ -120,10 +124,8 @@ Search search_of(const ReportedResult& given) {
     if (pair.size() != 2) throw base::UserError(point.place(), "expected [trial, seconds]");
     search.best.emplace_back(pair[0].as_integer(), pair[1].as_number());
   }
-  if (!result.at("best").is_null()) {
-    for (const base::Document& step : result.at("best").at("schedule").as_list())
-      search.schedule.push_back(step.as_string());
-  }
+  const base::Document& best = result.at("best");
+  if (!best.is_null()) search.answer(best.at("seconds").as_number(), best.at("schedule"));
   return search;
 }
 
@@ -177,11 +179,10 @@ std::string search_section(const std::vector<Search>& searches) {
   head.push_back("status");
   Table table(head);
   for (const Search& search : searches) {
-    const bool any = !search.best.empty();
-    const double gflops = any ? operations / search.best.back().second * 1e-9 : 0;
+    const bool any = search.seconds.has_value();
+    const double gflops = any ? operations / *search.seconds * 1e-9 : 0;
     std::vector<std::string> cells{search.name, std::to_string(search.trials),
-                                   any ? seconds_text(search.best.back().second) : "-",
-                                   any ? number_text(gflops, 2) : "-"};
+                                   any ? seconds_text(*search.seconds) : "-", any ? number_text(gflops, 2) : "-"};
     if (peak) cells.push_back(any ? of_peak_text(gflops, *peak) : "-");
     cells.push_back(search.statuses);
     table.row(std::move(cells));

@@ -7,15 +7,14 @@
 
 #include "base/document.h"
 #include "cli/output.h"
-#include "datasets/trial.h"
+#include "search/run_directory.h"
 
 namespace graft::cli {
 
 // A run's folder, already read.
 struct ReportedRun {
   std::string name;  // as given
-  base::Document request;
-  std::vector<datasets::Trial> trials;
+  search::RunContent content;
 };
 
 // The result of `graft evaluate --json`, of `graft tune --json` or of `graft compare --json`.

@@ -1,0 +1,70 @@
+// What identifies a run: which command it is of, on which platform, with which files, models and seed. Two runs of
+// equal requests make the same, so a run is continued under an equal request only. Next to it the parts that requests,
+// and the names of what they make, consist of.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/document.h"
+#include "meta/model_file.h"
+#include "tasks/measurer.h"
+#include "tasks/platform.h"
+
+namespace graft::study {
+
+std::string_view graft_version();
+std::string host_cpu();  // model name of this machine's processor
+
+// Where a result comes from:
+// {"graft":"0.1.0","date":"2025-01-31T12:00:00Z","host":{"cpu":...,"system":...},"command":"graft ..."}
+base::Document context_of(std::string_view command_line);
+
+// Hash of a file's bytes, 16 hex digits.
+std::string file_hash(const std::filesystem::path& path);
+
+// Hash of the platform's full description. A run may only be continued under the same hash.
+std::string platform_hash(const tasks::Platform& platform);
+
+// What identifies a model in the request of the run in `run`: the model's hash, so that the run continues under an
+// equal model that was trained again; or the file's hash where it is what the run recorded, as older grafts did.
+std::string model_identity(const meta::ModelFile& model, const std::filesystem::path& file,
+                           const std::filesystem::path& run);
+
+// Letters, digits and dashes, for names of folders: "matmul-m-64-n-64-k-64". At most 60 characters; longer ones end in
+// a hash.
+std::string short_name(std::string_view text);
+
+// "native-v3.h5" of "native:v3": a platform's dataset among those of others in one folder.
+std::string dataset_file_name(std::string_view platform);
+
+// A command and what decides its result. Fields keep the order in which they were set; whether two requests are equal
+// does not depend on it.
+class Request {
+ public:
+  explicit Request(std::string_view command);
+  Request& set(std::string key, base::Document value);
+  base::Document& fields() { return document_; }  // for what puts several at once
+  // {"command":"tune","workload":...}: as runs and datasets keep it.
+  const base::Document& document() const { return document_; }
+  // Hash of command and fields in any order.
+  std::string hash() const { return hash_of(document_); }
+  // The same for a request that was read from a file.
+  static std::string hash_of(const base::Document& request);
+
+ private:
+  base::Document document_ = base::Document::map();
+};
+
+// How long a candidate is timed, in the units in which a request says it.
+struct Timing {
+  std::int64_t repetitions = 3;
+  double minimum_ms = 1;  // least duration of a repetition
+  double timeout = 10;    // seconds for one candidate in all
+  tasks::MeasureSettings settings(double abort_factor, int threads) const;
+  void put(base::Document& request) const;
+};
+
+}  // namespace graft::study
