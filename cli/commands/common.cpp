@@ -27,14 +27,6 @@ base::Document context_of(const Session& session) {
   return study::context_of(session.command_line);
 }
 
-std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model, const tasks::Platform& platform,
-                                          base::Monitor& monitor) {
-  if (model->support().empty() || model->support().front().platform == platform.name) return model;
-  monitor.note(fmt::format("the model is adapted to {}, not to {}: what it was adapted from is used",
-                           model->support().front().platform, platform.name));
-  return model->prior()->clone();
-}
-
 std::string seconds_word(std::string_view source) {
   return source == "modelled" ? "modelled seconds" : "seconds";
 }
@@ -45,8 +37,12 @@ void MeasureFlags::declare(Options& options) {
   options.number("timeout", timeout, 1e-3, "seconds for one candidate in all");
 }
 
-tasks::MeasureSettings MeasureFlags::settings(double abort_factor, const Session& session) const {
+void MeasureFlags::check() const {
   if (repetitions > 64) throw base::UserError("--repetitions", fmt::format("must be at most 64, got {}", repetitions));
+}
+
+tasks::MeasureSettings MeasureFlags::settings(double abort_factor, const Session& session) const {
+  check();
   return Timing::settings(abort_factor, session.threads);
 }
 
@@ -55,19 +51,11 @@ void SpaceFlag::declare(Options& options) {
 }
 
 codegen::Space SpaceFlag::space(const codegen::Workload& workload, const codegen::Target& target) const {
-  if (file.empty()) return codegen::derive_space(workload, target);
-  codegen::Space space = codegen::parse_space(base::read_file(file), file, workload, target);
-  base::Stream stream(0, "space");
-  try {
-    (void)space.sample(stream);
-  } catch (const base::UserError& error) {
-    throw base::UserError(file, error.what());
-  }
-  return space;
+  return study::space_of({.file = file}, workload, target);
 }
 
 void SpaceFlag::put(base::Document& request) const {
-  if (!file.empty()) request.set("space", file_hash(file));
+  study::put({.file = file}, request);
 }
 
 std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& texts) {
@@ -80,55 +68,6 @@ std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& text
     }
   }
   return all;
-}
-
-bool run_rounds(search::Tuning& tuning, std::int64_t trials, base::Monitor& monitor) {
-  while (tuning.step(monitor)) {
-  }
-  if (std::int64_t(tuning.trials().size()) >= trials) return true;
-  if (monitor.stop_requested()) return false;
-  if (tuning.hopeless()) return true;
-  monitor.note(fmt::format("the space has no more candidates after {} of {} trials", tuning.trials().size(), trials));
-  return true;
-}
-
-namespace {
-
-// What may help where most programs end so.
-std::string remedy_for(datasets::Status status, const tasks::Platform& platform) {
-  const bool on_board = std::holds_alternative<tasks::Remote>(platform.how);
-  switch (status) {
-    case datasets::Status::wrong_result:
-    case datasets::Status::crashed:
-      if (on_board)
-        return "compare the platform's cpu, features and vector_bits with the machine's (graft platform probe)";
-      return "check this machine with graft doctor";
-    case datasets::Status::does_not_compile:
-      return "check this machine with graft doctor";
-    case datasets::Status::does_not_lower:
-      return "check the space (graft inspect WORKLOAD --space)";
-    case datasets::Status::timed_out:
-    case datasets::Status::slower_than_limit:
-      return "allow more time (--timeout) or choose a smaller workload";
-    case datasets::Status::out_of_memory:
-      return "choose a smaller workload";
-    case datasets::Status::unsupported:
-    case datasets::Status::ok:
-      break;
-  }
-  return "choose another platform (graft platform list)";
-}
-
-}  // namespace
-
-std::string nothing_ok_text(std::span<const datasets::Trial> trials, const tasks::Platform& platform,
-                            const std::filesystem::path& run) {
-  if (trials.empty()) return fmt::format("{}: the space has no candidate", platform.name);
-  datasets::FailureCounts failures;
-  for (const datasets::Trial& trial : trials) failures.add(trial.measurement);
-  const datasets::FailureKind most = failures.kinds().front();
-  return fmt::format("{}: no program was ok, {} of {} ended as {}; {}, see graft inspect {}", platform.name, most.count,
-                     trials.size(), datasets::to_text(most), remedy_for(most.status, platform), run.string());
 }
 
 void print_failures(const datasets::FailureCounts& failures, Output& out) {
@@ -149,14 +88,6 @@ void print_failures(const datasets::FailureCounts& failures, Output& out) {
   out.line("");
   out.table(table);
   if (kinds.size() > most_shown) out.line(fmt::format("and {} more reasons (--json)", kinds.size() - most_shown));
-}
-
-base::Document status_counts(std::span<const datasets::Trial> trials) {
-  std::map<datasets::Status, std::int64_t> counts;
-  for (const datasets::Trial& trial : trials) ++counts[trial.measurement.status];
-  base::Document out = base::Document::map();
-  for (const auto& [status, count] : counts) out.set(std::string(datasets::name_of(status)), count);
-  return out;
 }
 
 std::string status_line(const base::Document& counts) {
@@ -328,22 +259,6 @@ std::string interval_text(const base::Interval& value, std::string_view number) 
   if (!std::isfinite(value.mean)) return "-";
   if (!std::isfinite(value.low)) return text(value.mean);
   return fmt::format("{} [{}, {}]", text(value.mean), text(value.low), text(value.high));
-}
-
-std::filesystem::path shipped_model() {
-  std::filesystem::path file = base::program_folder() / ".." / "share" / "graft" / "models" / "base.h5";
-  if (!std::filesystem::exists(file))
-    throw base::UserError(file.string(), "the model that graft ships is not beside the program; name one, or scratch");
-  return file;
-}
-
-std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files, base::Monitor& monitor) {
-  std::vector<datasets::Dataset> all;
-  for (const std::string& file : files) {
-    base::check_stop(monitor);
-    all.push_back(datasets::read_dataset(file));
-  }
-  return all;
 }
 
 void DataFlags::declare(Options& options, const std::string& help) {

@@ -24,7 +24,11 @@
 #include "search/run_directory.h"
 #include "search/tuning.h"
 #include "study/answer.h"
+#include "study/pool.h"
+#include "study/prior.h"
 #include "study/request.h"
+#include "study/rounds.h"
+#include "study/space.h"
 #include "tasks/measurer.h"
 #include "tasks/platform.h"
 
@@ -35,17 +39,18 @@ using study::file_hash;
 using study::graft_version;
 using study::host_cpu;
 using study::model_identity;
+using study::model_on;
+using study::nothing_ok_text;
 using study::platform_hash;
+using study::read_datasets;
+using study::run_rounds;
 using study::schedule_document;
+using study::shipped_model;
 using study::short_name;
+using study::status_counts;
 
 // Where the result of this session's command comes from (study/request.h).
 base::Document context_of(const Session& session);
-
-// The model for a run on that platform: itself, or what it was adapted from if that was for another platform, which a
-// note then says.
-std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model, const tasks::Platform& platform,
-                                          base::Monitor& monitor);
 
 // "modelled seconds" for modelled platforms: such a time is never called a measurement.
 std::string seconds_word(std::string_view source);
@@ -53,23 +58,13 @@ std::string seconds_word(std::string_view source);
 // --repetitions, --minimum-ms, --timeout: how long a candidate is timed.
 struct MeasureFlags : study::Timing {
   void declare(Options& options);
-  tasks::MeasureSettings settings(double abort_factor, const Session& session) const;
+  void check() const;  // UserError for what no measurer takes
+  tasks::MeasureSettings settings(double abort_factor, const Session& session) const;  // checked
 };
-
-// Rounds until the budget is spent, the search is hopeless or a stop is asked for; false in the last case. Notes when
-// the space had no more candidates.
-bool run_rounds(search::Tuning& tuning, std::int64_t trials, base::Monitor& monitor);
-
-// For a search in which no trial was ok, in one line: the most frequent reason, how often it occurred, and what may
-// help.
-std::string nothing_ok_text(std::span<const datasets::Trial> trials, const tasks::Platform& platform,
-                            const std::filesystem::path& run);
 
 // The reasons why trials or rows failed, by count; nothing if none did. JSON: "failures".
 void print_failures(const datasets::FailureCounts& failures, Output& out);
 
-// {"ok":40,"wrong_result":1}, in the order of the list of statuses, without those that did not occur.
-base::Document status_counts(std::span<const datasets::Trial> trials);
 std::string status_line(const base::Document& counts);  // "40 ok, 1 wrong_result"
 
 // --space FILE: a user's space (codegen/schedule/template.h) in place of the derived one.
@@ -118,13 +113,6 @@ base::Document interval_document(const base::Interval& value);
 base::Interval interval_from(const base::Document& document);
 // "0.713 [0.650, 0.780]", "0.713" where there is no interval, "-" where there is no mean. `number`: a format of fmt.
 std::string interval_text(const base::Interval& value, std::string_view number = "{:.3f}");
-
-// The model for commands that are given none: models/base.h5 of the source tree, beside the program. UserError where it
-// is missing.
-std::filesystem::path shipped_model();
-
-// Stopped, before the next file, when the monitor asks for it.
-std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files, base::Monitor& monitor);
 
 // DATA.h5..., --rows, --sketches: what is learned from, and judged on.
 struct DataFlags {

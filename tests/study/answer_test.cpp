@@ -2,24 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "base/random.h"
-#include "codegen/schedule/space.h"
 #include "tests/base/support.h"
+#include "tests/study/support.h"
 
 namespace graft::study {
 namespace {
-
-const codegen::Space& space() {
-  static const codegen::Space known = [] {
-    codegen::Target target;
-    target.triple = "x86_64-unknown-linux-gnu";
-    target.cpu = "x86-64-v3";
-    target.vector_bits = 256;
-    target.vector_registers = 16;
-    return codegen::derive_space(codegen::parse_workload("matmul(m=64,n=64,k=64)"), target);
-  }();
-  return known;
-}
 
 base::Document request() {
   return base::Document::map().set("command", "tune").set("platform", "model:x").set("source", "modelled");
@@ -32,9 +19,7 @@ search::RunContent three_trials() {
   base::Stream stream(4, "answer");
   for (const double seconds : {3.0, 1.0, 2.0}) {
     const std::size_t index = run.journal.trials.size();
-    run.journal.trials.push_back({std::int64_t(index), space().sample(stream), 100 + index, {}});
-    run.journal.trials.back().measurement.seconds = {seconds};
-    run.journal.trials.back().measurement.check = "host";
+    run.journal.trials.push_back(trial_of(stream, std::int64_t(index), 100 + index, seconds));
   }
   return run;
 }

@@ -1,0 +1,72 @@
+// Measuring sampled schedules of workloads, or programs from elsewhere, on a platform into a dataset.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "base/monitor.h"
+#include "base/team.h"
+#include "codegen/expression/workload.h"
+#include "datasets/quality.h"
+#include "datasets/trial.h"
+#include "study/pool.h"
+#include "study/request.h"
+#include "study/space.h"
+#include "tasks/measurer.h"
+#include "tasks/modelled/modelled.h"
+#include "tasks/platform.h"
+
+namespace graft::study {
+
+struct CollectRequest {
+  static constexpr std::int64_t usual_samples = 300;
+  std::vector<codegen::Workload> workloads;
+  tasks::Platform platform;
+  std::filesystem::path out;          // the dataset; its journal is kept in <out>.run
+  std::vector<std::string> programs;  // datasets, those of the pool that is measured; none: schedules are drawn
+  std::string explorer = "random";    // without programs; works without a model
+  SpaceSource space;                  // without programs
+  std::int64_t samples = 0;           // of each workload; 0: usual_samples, or all programs
+  double evolved = 0;                 // share of a round that is bred from the fastest so far
+  Timing timing;
+  std::uint64_t seed = 1;
+  int threads = 1;           // no result depends on it
+  std::string command_line;  // for provenance
+};
+
+struct CollectResult {
+  struct Row {
+    codegen::Workload workload;
+    std::vector<datasets::Trial> trials;
+    std::vector<double> seconds;               // of the ok ones
+    std::optional<datasets::Quality> quality;  // where the dataset was written
+  };
+  std::string platform, source;
+  std::vector<Row> rows;    // those that were reached
+  std::int64_t trials = 0;  // of the run in all
+  bool complete = false;    // false: stopped; the same request continues it
+};
+
+// Runs or continues it, by all ranks of the team, which need the same request; rank 0 keeps the run and writes the
+// dataset. `pool`: the programs of request.programs. `shared`: for measurers of several platforms. A dataset without
+// its journal is continued, too. Notes a workload of which nothing is ok; Failure when nothing is ok before it either,
+// and it is the last or hopeless. UserError for a file or a run of another request.
+CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Shared& shared, base::Team& team,
+                      base::Monitor& monitor);
+
+// UserError where ranks of the team would disturb each other's times; a note where they may.
+void check_ranks(const tasks::Platform& platform, base::Team& team, base::Monitor& monitor);
+
+// Of datasets, the programs that were found right on a host: modelled platforms need not run them here again.
+std::shared_ptr<tasks::HostChecks> host_checks_of(const std::vector<datasets::Dataset>& checked,
+                                                  const tasks::MeasureSettings& settings);
+
+// {"platform":...,"workloads":[{"workload":...,"trials":...,"ok":...,"best_seconds":...},...],"complete":...}
+base::Document to_document(const CollectRequest& request, const CollectResult& result);
+
+}  // namespace graft::study

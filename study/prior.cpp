@@ -1,0 +1,61 @@
+#include "study/prior.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/process.h"
+#include "meta/learner.h"
+#include "meta/model_file.h"
+#include "study/request.h"
+
+namespace graft::study {
+
+std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model, const tasks::Platform& platform,
+                                          base::Monitor& monitor) {
+  if (model->support().empty() || model->support().front().platform == platform.name) return model;
+  monitor.note(fmt::format("the model is adapted to {}, not to {}: what it was adapted from is used",
+                           model->support().front().platform, platform.name));
+  return model->prior()->clone();
+}
+
+std::filesystem::path shipped_model() {
+  std::filesystem::path file = base::program_folder() / ".." / "share" / "graft" / "models" / "base.h5";
+  if (!std::filesystem::exists(file))
+    throw base::UserError(file.string(), "the model that graft ships is not beside the program; name one, or scratch");
+  return file;
+}
+
+Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor) {
+  Prior prior;
+  const auto& untrained = meta::untrained_models();
+  // Without a wish graft's own, but random search asks none.
+  const bool own = request.model.empty() && request.explorer != "random";
+  const std::string name = own                     ? shipped_model().string()
+                           : request.model.empty() ? untrained.front().name
+                                                   : request.model;
+  prior.name = own ? "graft's own (models/base.h5)" : name;
+  const auto named =
+      std::find_if(untrained.begin(), untrained.end(), [&](const auto& model) { return model.name == name; });
+  if (named == untrained.end()) {
+    meta::ModelFile file = meta::load_model(name);
+    prior.encoding = &features::encoding_named(file.encoding);
+    prior.identity = model_identity(file, name, request.run);
+    prior.model = model_on(std::move(file.model), platform, monitor);
+    return prior;
+  }
+  prior.encoding = &features::encoding_named(named->encoding);
+  if (!request.model.empty()) prior.identity = named->name;
+  if (request.explorer == "random") return prior;  // asks no model
+  meta::TaskSet none;
+  none.encoding = prior.encoding;
+  meta::LearnerSettings settings;
+  settings.seed = request.seed;
+  settings.threads = request.threads;
+  prior.model = meta::make_learner(named->learner)->train(none, settings, monitor);
+  return prior;
+}
+
+}  // namespace graft::study

@@ -1,0 +1,40 @@
+// Which model guides a search before it has measured anything.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/monitor.h"
+#include "features/encoding.h"
+#include "meta/cost_model.h"
+#include "tasks/platform.h"
+
+namespace graft::study {
+
+// The model that graft ships, models/base.h5, as installed next to the program. UserError where it is missing.
+std::filesystem::path shipped_model();
+
+// The model for a run on that platform: itself, or what it was adapted from if that was for another platform, which a
+// note then says.
+std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model, const tasks::Platform& platform,
+                                          base::Monitor& monitor);
+
+struct Prior {
+  std::unique_ptr<meta::CostModel> model;  // null: random search, which asks none
+  const features::Encoding* encoding = nullptr;
+  std::string identity;  // of a model file (model_identity), or an untrained model's name; "" where none is asked
+  std::string name;      // for people
+};
+
+struct PriorRequest {
+  std::string model;          // a file or an untrained model's name (meta/learner.h); "": graft's own
+  std::string explorer;       // "random" asks no model
+  std::filesystem::path run;  // whose record of the model counts (model_identity)
+  std::uint64_t seed = 1;
+  int threads = 1;
+};
+Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor);
+
+}  // namespace graft::study

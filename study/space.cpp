@@ -1,0 +1,64 @@
+#include "study/space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/random.h"
+#include "base/shortened.h"
+#include "codegen/machine/compile.h"
+#include "codegen/schedule/template.h"
+#include "study/request.h"
+
+namespace graft::study {
+namespace {
+
+codegen::Space space_of_file(const std::string& file, const codegen::Workload& workload,
+                             const codegen::Target& target) {
+  codegen::Space space = codegen::parse_space(base::read_file(file), file, workload, target);
+  base::Stream stream(0, "space");
+  try {
+    (void)space.sample(stream);
+  } catch (const base::UserError& error) {
+    throw base::UserError(file, error.what());
+  }
+  return space;
+}
+
+}  // namespace
+
+codegen::Space space_of(const SpaceSource& source, const codegen::Workload& workload, const codegen::Target& target) {
+  if (!source.file.empty()) {
+    assert(source.intrinsics.empty() && source.layouts == codegen::Layouts::given);
+    return space_of_file(source.file, workload, target);
+  }
+  std::vector<codegen::IntrinsicPointer> intrinsics;
+  if (!source.intrinsics.empty())
+    intrinsics = codegen::parse_intrinsics(base::read_file(source.intrinsics), source.intrinsics);
+  for (const codegen::IntrinsicPointer& intrinsic : intrinsics) {
+    if (const auto lacks = codegen::lacks_feature(*intrinsic, target))
+      throw base::UserError(source.intrinsics, lacks->text);
+  }
+  codegen::Space space = codegen::derive_space(workload, target, intrinsics, source.layouts);
+  for (const codegen::IntrinsicPointer& intrinsic : intrinsics) {
+    const bool used = std::any_of(space.sketches().begin(), space.sketches().end(), [&](const auto& sketch) {
+      return codegen::intrinsic_named(sketch.sketch->intrinsics, intrinsic->name) != nullptr;
+    });
+    if (!used)
+      throw base::UserError(source.intrinsics, fmt::format("{} computes no part of '{}'", intrinsic->name,
+                                                           base::shortened(workload.text)));
+  }
+  return space;
+}
+
+void put(const SpaceSource& source, base::Document& request) {
+  if (!source.file.empty()) request.set("space", file_hash(source.file));
+  if (source.layouts == codegen::Layouts::free) request.set("layouts", "free");
+  if (!source.intrinsics.empty()) request.set("intrinsics", file_hash(source.intrinsics));
+}
+
+}  // namespace graft::study

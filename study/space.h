@@ -1,0 +1,24 @@
+// Which space a request searches: derived by rule, or a user's own.
+#pragma once
+
+#include <string>
+
+#include "base/document.h"
+#include "codegen/schedule/space.h"
+
+namespace graft::study {
+
+struct SpaceSource {
+  std::string file = {};  // with sketches, domains and conditions (codegen/schedule/template.h); "": by rule
+  std::string intrinsics = {};  // file of micro-kernels to use wherever they fit; by rule only
+  codegen::Layouts layouts = codegen::Layouts::given;  // by rule only
+};
+
+// UserError when none of a file's schedules is possible: before there is a run, not in the middle of it; and for a
+// micro-kernel that the target lacks features for, or that computes no part of the workload.
+codegen::Space space_of(const SpaceSource& source, const codegen::Workload& workload, const codegen::Target& target);
+
+// What of it identifies a run: hashes of the files.
+void put(const SpaceSource& source, base::Document& request);
+
+}  // namespace graft::study

@@ -1,0 +1,203 @@
+#include "study/tune.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "search/explorer.h"
+#include "study/prior.h"
+#include "study/rounds.h"
+#include "tasks/expected.h"
+#include "tasks/rebuild.h"
+
+namespace graft::study {
+namespace {
+
+constexpr double abort_factor = 3;
+constexpr int rebuild_rounds = 5;
+constexpr std::int64_t timed_again_for_each = 4;  // trials for each program that every pipeline builds
+
+std::filesystem::path folder_of(const TuneRequest& request) {
+  if (!request.out.empty()) return request.out;
+  return std::filesystem::path("runs") / fmt::format("tune-{}-{}-s{}", short_name(request.workload.text),
+                                                     short_name(request.platform.name), request.seed);
+}
+
+// The same candidates for the same request, so all of this identifies the run; how many trials there are may grow.
+Request identity_of(const TuneRequest& request, const Prior& prior) {
+  Request identity("tune");
+  identity.set("workload", request.workload.text)
+      .set("platform", request.platform.name)
+      .set("source", tasks::source_of(request.platform))
+      .set("platform_hash", platform_hash(request.platform))
+      .set("explorer", request.explorer)
+      .set("batch", request.batch)
+      .set("model", prior.identity)
+      .set("seed", std::int64_t(request.seed));
+  put(request.space, identity.fields());
+  request.timing.put(identity.fields());
+  return identity;
+}
+
+// Without the checks again (search/run_directory.h).
+std::vector<search::Build> by_pipelines(std::vector<search::Build> builds) {
+  std::erase_if(builds, [](const search::Build& build) { return build.pipeline.empty(); });
+  return builds;
+}
+
+void drop_builds(search::RunDirectory& run) {
+  std::vector<search::Build> checks = run.builds();
+  if (std::erase_if(checks, [](const search::Build& build) { return !build.pipeline.empty(); }) > 0)
+    run.record(std::move(checks));
+}
+
+// The best trials timed once more and the best of them by every pipeline, when the search is over; not again when these
+// very ones were built before.
+void rebuild_best(const TuneRequest& request, search::RunDirectory& run, const tasks::MeasureSettings& settings,
+                  base::Monitor& monitor) {
+  const std::vector<datasets::Trial> best = search::best_trials(run.journal().trials(), request.workload,
+                                                                std::size_t(timed_again_for_each * request.rebuild));
+  std::vector<codegen::Candidate> candidates;
+  std::set<std::int64_t> wanted, built;
+  for (const datasets::Trial& trial : best) {
+    candidates.push_back(trial.candidate);
+    wanted.insert(trial.index);
+  }
+  for (const search::Build& build : run.builds()) built.insert(build.trial.index);
+  if (wanted == built) return;
+  std::vector<search::Build> builds;
+  for (tasks::Build& build :
+       tasks::rebuild(request.platform, candidates, std::size_t(request.rebuild), rebuild_rounds, settings, monitor)) {
+    datasets::Trial trial = best[std::size_t(build.candidate)];
+    trial.measurement = std::move(build.measurement);
+    builds.push_back({std::move(trial), std::move(build.pipeline)});
+  }
+  if (!builds.empty()) run.record(std::move(builds));
+}
+
+base::Document best_document(const TuneResult& result) {
+  if (!result.answer) return {};
+  base::Document out = to_document(*result.answer);
+  if (result.peak_gflops) out.set("peak_gflops", *result.peak_gflops);
+  return out;
+}
+
+base::Document builds_document(const std::vector<search::Build>& builds) {
+  base::Document out = base::Document::list();
+  for (const search::Build& build : builds) {
+    const datasets::Measurement& measurement = build.trial.measurement;
+    base::Document entry = base::Document::map();
+    entry.set("trial", build.trial.index).set("pipeline", build.pipeline);
+    if (measurement.status == datasets::Status::ok) {
+      entry.set("seconds", datasets::seconds_of(measurement));
+    } else {
+      entry.set("status", std::string(datasets::name_of(measurement.status)));
+    }
+    out.push(std::move(entry));
+  }
+  return out;
+}
+
+// Seconds in all and by part, and how many trials were measured in them (the others were recorded).
+base::Document time_document(const search::TimeSpent& spent) {
+  base::Document out = base::Document::map();
+  out.set("seconds", spent.all())
+      .set("measuring", spent.measuring)
+      .set("proposing", spent.proposing)
+      .set("learning", spent.learning)
+      .set("measured", spent.measured);
+  if (spent.measured > 0) out.set("trials_per_second", double(spent.measured) / spent.all());
+  return out;
+}
+
+}  // namespace
+
+TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
+  const tasks::Platform& platform = request.platform;
+  const std::string source = tasks::source_of(platform);
+  const tasks::MeasureSettings measure = request.timing.settings(abort_factor, request.threads);
+  tasks::require_memory(request.workload, tasks::place_of(platform), measure);
+  const codegen::Space space = space_of(request.space, request.workload, platform.target);
+  search::make_explorer(request.explorer, space, request.seed);  // refuses an unknown name before there is a folder
+  const std::filesystem::path folder = folder_of(request);
+  const Prior prior =
+      prior_of({request.model, request.explorer, folder, request.seed, request.threads}, platform, monitor);
+  search::RunDirectory run(folder, identity_of(request, prior).document(), context_of(request.command_line),
+                           platform.yaml);
+  note_continued(run, monitor);
+
+  const auto measurer = tasks::make_measurer(platform, measure);
+  search::TuningSettings settings;
+  settings.explorer = request.explorer;
+  settings.trials = request.trials;
+  settings.batch = int(request.batch);
+  settings.seed = request.seed;
+  settings.threads = request.threads;
+  search::Tuning tuning(space, *prior.encoding, prior.model.get(), *measurer, run, settings);
+  tuning.platform = platform.name;
+  TuneResult result;
+  result.workload = request.workload.text;
+  result.platform = platform.name;
+  result.source = source;
+  result.seed = request.seed;
+  result.model = prior.name;
+  result.folder = folder;
+  result.complete = run_rounds(tuning, request.trials, monitor);
+  result.trials = tuning.trials();
+  result.curve = tuning.curve();
+  result.time = tuning.time_spent();
+
+  // Builds of the shorter run say nothing of the trials that it has now.
+  if (result.time.measured > 0) drop_builds(run);
+  if (result.complete && source == "native" && request.rebuild > 0) rebuild_best(request, run, measure, monitor);
+  result.builds = by_pipelines(run.builds());
+  // Of all that is recorded: an earlier run with more trials may have found a better one.
+  result.answer = checked_answer(run, request.workload, platform, measure, monitor);
+  if (result.answer) result.peak_gflops = peak_gflops(platform, request.workload);
+  if (result.complete) base::check_stop(monitor);  // the answer may lack its check
+  if (result.complete && !result.answer) {
+    result.failure = tuning.best() ? fmt::format("{}: what was fastest fails under qemu; see graft inspect {}",
+                                                 platform.name, folder.string())
+                                   : nothing_ok_text(result.trials, platform, folder);
+  }
+  base::Document kept = base::Document::map().set("schema", 1);
+  for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
+  base::replace_file(folder / "best.json", kept.to_pretty_json() + "\n");
+  return result;
+}
+
+std::int64_t TuneResult::improvements() const {
+  std::int64_t count = 0;
+  double last = 0;
+  for (const auto& [trial, seconds] : curve) {
+    if (seconds != last) ++count;
+    last = seconds;
+  }
+  return count;
+}
+
+base::Document to_document(const TuneResult& result) {
+  base::Document points = base::Document::list();
+  for (const auto& [trial, seconds] : result.curve) points.push(base::Document(base::Document::List{trial, seconds}));
+  base::Document out = base::Document::map();
+  out.set("workload", result.workload)
+      .set("platform", result.platform)
+      .set("source", result.source)
+      .set("trials", result.trials.size())
+      .set("seed", std::int64_t(result.seed))
+      .set("best", best_document(result))
+      .set("curve", std::move(points))
+      .set("statuses", status_counts(result.trials))
+      .set("improvements", result.improvements())
+      .set("time", time_document(result.time))
+      .set("builds", builds_document(result.builds))
+      .set("complete", result.complete)
+      .set("run", result.folder.string());
+  if (result.answer && result.source == "modelled")
+    out.set("modelled_seconds", result.answer->seconds()).set("check", result.answer->measurement.check);
+  return out;
+}
+
+}  // namespace graft::study

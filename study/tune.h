@@ -1,0 +1,65 @@
+// Searching fast schedules of one workload on one platform.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/document.h"
+#include "base/monitor.h"
+#include "codegen/expression/workload.h"
+#include "datasets/trial.h"
+#include "search/run_directory.h"
+#include "search/tuning.h"
+#include "study/answer.h"
+#include "study/request.h"
+#include "study/space.h"
+#include "tasks/platform.h"
+
+namespace graft::study {
+
+struct TuneRequest {
+  codegen::Workload workload;
+  tasks::Platform platform;
+  SpaceSource space;
+  std::string model;  // what guides the search: a file or an untrained model's name; "": graft's own (study/prior.h)
+  std::string explorer = "evolution";
+  std::int64_t trials = 256;  // in all: a run is continued with more
+  std::int64_t batch = 32;    // trials a round
+  std::int64_t rebuild = 4;  // programs that every pipeline builds in the end, out of four times as many that are timed
+                             // again; 0: none (native)
+  Timing timing;
+  std::uint64_t seed = 1;
+  int threads = 1;            // no result depends on it
+  std::filesystem::path out;  // the run's folder; empty: runs/tune-..., named for workload, platform and seed
+  std::string command_line;   // for provenance
+};
+
+struct TuneResult {
+  std::string workload, platform, source;
+  std::uint64_t seed = 1;
+  std::optional<Answer> answer;
+  std::optional<double> peak_gflops;                   // of the platform, if there is an answer
+  std::vector<datasets::Trial> trials;                 // recorded ones included, in order
+  std::vector<std::pair<std::int64_t, double>> curve;  // search/tuning.h
+  std::vector<search::Build> builds;                   // by every pipeline
+  search::TimeSpent time;                              // of this call
+  std::string model;                                   // what guided, for people
+  std::filesystem::path folder;
+  bool complete = false;              // false: stopped; the same request continues it
+  std::string failure;                // why there is no answer, where the search is complete; else ""
+  std::int64_t improvements() const;  // of the best time, in the course of the search
+};
+
+// Runs or continues the search; on disk is all that it found when it returns, the result as best.json. UserError for
+// what does not go together, before there is a folder, and for a folder of another request; Stopped when the monitor
+// asks for it after the search itself.
+TuneResult tune(const TuneRequest& request, base::Monitor& monitor);
+
+// {"workload":...,"platform":...,"trials":...,"best":{...},"curve":[[trial,seconds],...],...}
+base::Document to_document(const TuneResult& result);
+
+}  // namespace graft::study

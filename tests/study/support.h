@@ -1,0 +1,35 @@
+// A space, and trials of it, that several tests of this room need.
+#pragma once
+
+#include <string>
+
+#include "base/random.h"
+#include "codegen/schedule/space.h"
+#include "datasets/trial.h"
+
+namespace graft::study {
+
+inline codegen::Target small_target() {
+  codegen::Target target;
+  target.triple = "x86_64-unknown-linux-gnu";
+  target.cpu = "x86-64-v3";
+  target.vector_bits = 256;
+  target.vector_registers = 16;
+  return target;
+}
+
+inline const codegen::Space& space() {
+  static const codegen::Space known =
+      codegen::derive_space(codegen::parse_workload("matmul(m=64,n=64,k=64)"), small_target());
+  return known;
+}
+
+// One `ok` trial of a drawn schedule, whose program's hash stands for it.
+inline datasets::Trial trial_of(base::Stream& stream, std::int64_t index, std::uint64_t program_hash, double seconds) {
+  datasets::Trial trial{index, space().sample(stream), program_hash, {}};
+  trial.measurement.seconds = {seconds};
+  trial.measurement.check = "host";
+  return trial;
+}
+
+}  // namespace graft::study

@@ -1,0 +1,74 @@
+#include "study/tune.h"
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "tests/base/support.h"
+
+namespace graft::study {
+namespace {
+
+// A platform whose times are modelled: equal requests give equal results.
+TuneRequest small_request(const std::filesystem::path& out) {
+  TuneRequest request;
+  request.workload = codegen::parse_workload("matmul(m=8,n=16,k=8)");
+  request.platform = tasks::platform_named("model:sifive-u54");
+  request.explorer = "random";
+  request.trials = 4;
+  request.batch = 4;
+  request.out = out;
+  request.command_line = "a test";
+  return request;
+}
+
+TEST(Tune, GivesTheAnswerThatTheRunHoldsAndIsContinued) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  TuneRequest request = small_request(folder / "run");
+  const TuneResult result = tune(request, monitor);
+  EXPECT_TRUE(result.complete);
+  EXPECT_EQ(result.failure, "");
+  EXPECT_EQ(result.trials.size(), 4u);
+  EXPECT_EQ(result.time.measured, 4);
+  ASSERT_TRUE(result.answer.has_value());
+  EXPECT_EQ(result.answer->seconds(), result.curve.back().second);
+  EXPECT_LE(result.answer->gflops(), result.peak_gflops.value());
+  const base::Document kept = base::parse_json(base::read_file(folder / "run" / "best.json"), "best.json");
+  EXPECT_EQ(kept.at("schema").as_integer(), 1);
+  EXPECT_EQ(kept.at("best"), to_document(result).at("best"));
+  const auto read = answer_of(search::read_run(folder / "run"), request.workload);
+  EXPECT_EQ(to_document(*read), to_document(*result.answer));
+
+  request.trials = 6;
+  const TuneResult more = tune(request, monitor);
+  EXPECT_EQ(more.trials.size(), 6u);
+  EXPECT_EQ(more.time.measured, 2);
+  EXPECT_LE(more.answer->seconds(), result.answer->seconds());
+}
+
+// Those of other threads, folders and budgets do; what decides which candidates are measured does not.
+TEST(Tune, RefusesTheRunOfAnotherRequest) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  TuneRequest request = small_request(folder / "run");
+  tune(request, monitor);
+  request.threads = 2;
+  EXPECT_EQ(tune(request, monitor).time.measured, 0);
+  request.timing.repetitions = 5;
+  EXPECT_NE(base::refusal([&] { tune(request, monitor); }).find("repetitions 3, not 5"), std::string::npos);
+}
+
+TEST(Tune, RefusesBeforeThereIsAFolder) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  TuneRequest request = small_request(folder / "run");
+  request.explorer = "nobody";
+  EXPECT_NE(base::refusal([&] { tune(request, monitor); }).find("nobody"), std::string::npos);
+  request.explorer = "evolution";
+  request.model = (folder / "no.h5").string();
+  EXPECT_NE(base::refusal([&] { tune(request, monitor); }).find("no.h5"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+}
+
+}  // namespace
+}  // namespace graft::study
