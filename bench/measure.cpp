@@ -15,7 +15,7 @@
 #include "bench/tuned.h"
 #include "codegen/schedule/space.h"
 #include "datasets/trial.h"
-#include "tasks/native.h"
+#include "tasks/host_runner.h"
 #include "tasks/platform.h"
 
 namespace graft::bench {

@@ -1,64 +1,15 @@
-// Running programs on this machine, in a worker process that may crash or hang without harm: what the `native` measurer
-// times with, and what the other measurers check their programs with.
+// The measurer of native platforms: candidates are compiled ahead (compile_ahead.h), checked and timed one after the
+// other by a worker process (host_runner.h).
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string>
 
-#include "base/error.h"
-#include "base/monitor.h"
-#include "codegen/expression/reference.h"
-#include "codegen/expression/target.h"
-#include "codegen/expression/workload.h"
-#include "codegen/machine/compile.h"
-#include "codegen/program/program.h"
-#include "datasets/trial.h"
 #include "tasks/measurer.h"
+#include "tasks/platform.h"
 
 namespace graft::tasks {
 
-// Machine code that the worker can load.
-struct HostBinary {
-  std::string bytes;  // a shared object
-  codegen::Signature signature;
-  std::string symbol;
-};
-
-// By the pipeline to search with, or by a given one. Thread-safe. UserError for a target that LLVM does not know.
-base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target);
-base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target,
-                                          const codegen::Pipeline& pipeline);
-
-// What a workload's inputs and outputs are to be, for a seed: codegen::reference, or a test's own.
-using MakeReference = std::function<codegen::Reference(const codegen::Workload& workload, std::uint64_t seed)>;
-
-// One worker process, started with the first run and again whenever it is lost. Not thread-safe.
-class HostRunner {
- public:
-  // Settings as in measurer.h, without abort_factor; repetitions = 0 checks only. UserError for repetitions that are
-  // negative or more than 64, and for times and limits that are not positive.
-  explicit HostRunner(const MeasureSettings& settings, MakeReference make_reference = {});
-  ~HostRunner();
-  HostRunner(const HostRunner&) = delete;
-  HostRunner& operator=(const HostRunner&) = delete;
-
-  // Runs prepare and run, holds the outputs against the workload's reference (inputs of settings.input_seed), then
-  // times. The binary must be of a program of this workload. `abort_seconds` > 0 ends a slower candidate as
-  // slower_than_limit. Throws Failure when there is no worker program, or when it cannot even start; UserError when
-  // there is no room for the workload (expected.h); base::Stopped, having killed the worker, when the monitor asks for
-  // it.
-  datasets::Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds = 0,
-                            base::Monitor* monitor = nullptr);
-  // The same from a program: compiled first, for `target`, which must be code of this machine.
-  datasets::Measurement run(const codegen::Workload& workload, const codegen::LoopProgram& program,
-                            const codegen::Target& target);
-
- private:
-  class State;
-  std::unique_ptr<State> state_;
-};
-
+// UserError for settings that HostRunner refuses, and for a negative abort_factor.
 std::unique_ptr<Measurer> make_native_measurer(const Platform& platform, const MeasureSettings& settings);
 
 }  // namespace graft::tasks

@@ -9,7 +9,7 @@
 
 #include "base/parallel.h"
 #include "codegen/machine/compile.h"
-#include "tasks/native.h"
+#include "tasks/host_runner.h"
 
 namespace graft::tasks {
 namespace {

@@ -16,7 +16,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
 #include "codegen/schedule/lower.h"
-#include "tasks/native.h"
+#include "tasks/host_runner.h"
 
 namespace graft::cli {
 namespace {

@@ -22,7 +22,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/machine/core_timing.h"
 #include "tasks/modelled/caches.h"
-#include "tasks/native.h"
+#include "tasks/host_runner.h"
 #include "tasks/remote.h"
 
 namespace graft::tasks {

@@ -16,7 +16,7 @@
 #include "codegen/program/program.h"
 #include "tasks/measurer.h"
 #include "tasks/modelled/caches.h"
-#include "tasks/native.h"
+#include "tasks/host_runner.h"
 #include "tasks/platform.h"
 
 namespace graft::tasks {

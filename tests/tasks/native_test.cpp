@@ -1,4 +1,4 @@
-#include "tasks/native.h"
+#include "tasks/host_runner.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -19,7 +19,7 @@
 #include "codegen/schedule/candidate.h"
 #include "codegen/schedule/lower.h"
 #include "tasks/measurer.h"
-#include "tasks/native.h"
+#include "tasks/host_runner.h"
 #include "tasks/platform.h"
 
 namespace graft::tasks::test {

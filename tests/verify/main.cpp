@@ -19,7 +19,7 @@
 #include "codegen/program/forms.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/space.h"
-#include "tasks/native.h"
+#include "tasks/host_runner.h"
 #include "tasks/platform.h"
 #include "tasks/worker/wire.h"
 #include "tests/verify/definitions.h"

@@ -1,0 +1,332 @@
+#include "tasks/host_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <list>
+#include <utility>
+#include <vector>
+
+#include "base/one_line.h"
+#include "base/process.h"
+#include "base/shortened.h"
+#include "codegen/expression/reference.h"
+#include "codegen/machine/link.h"
+#include "tasks/expected.h"
+#include "tasks/memory_file.h"
+#include "tasks/worker/wire.h"
+
+namespace graft::tasks {
+namespace {
+
+using datasets::Measurement;
+using datasets::Status;
+
+constexpr std::size_t workloads_kept = 4;
+
+wire::Element element_of(codegen::DType type) {
+  switch (type) {
+#define X(name, element)     \
+  case codegen::DType::name: \
+    return wire::Element::name;
+    GRAFT_DTYPES(X)
+#undef X
+  }
+  assert(false);
+  return wire::Element::f32;
+}
+
+Status status_of(wire::Outcome outcome) {
+  switch (outcome) {
+    case wire::Outcome::ok:
+      return Status::ok;
+    case wire::Outcome::wrong_result:
+      return Status::wrong_result;
+    case wire::Outcome::timed_out:
+      return Status::timed_out;
+    case wire::Outcome::out_of_memory:
+      return Status::out_of_memory;
+    case wire::Outcome::slower_than_limit:
+      return Status::slower_than_limit;
+    case wire::Outcome::crashed:
+      break;
+  }
+  return Status::crashed;  // also for a number that is no outcome: the candidate has written over it
+}
+
+// A workload as the worker takes it, its parameters stored as a kernel's signature says.
+struct Prepared {
+  std::string text;  // of both
+  std::vector<wire::Part> parts;
+  MemoryFile file;
+};
+
+std::string text_of(const codegen::Workload& workload, const codegen::Signature& signature) {
+  std::string text = workload.text;
+  for (const codegen::Parameter& parameter : signature.parameters)
+    if (!parameter.layout.is_plain()) text += fmt::format("; {} {}", parameter.name, to_text(parameter.layout));
+  return text;
+}
+
+Prepared prepare(const codegen::Workload& workload, const codegen::Signature& signature,
+                 const codegen::Reference& reference) {
+  const codegen::Computation computation = codegen::computation(workload);
+
+  std::vector<wire::Part> parts;
+  std::int64_t end = 0;
+  const auto place = [&end](std::int64_t bytes) {
+    const std::int64_t begin = end;
+    end = (begin + bytes + 63) / 64 * 64;
+    return std::uint64_t(begin);
+  };
+  const auto count = std::count_if(computation.tensors.begin(), computation.tensors.end(),
+                                   [](const auto& tensor) { return tensor.role != codegen::Role::temporary; });
+  if (count > wire::most_parameters) {
+    throw base::UserError(base::shortened(workload.text),
+                          fmt::format("{} inputs and outputs are too many; at most {}", count, wire::most_parameters));
+  }
+  place(count * std::int64_t(sizeof(wire::Part)));
+  std::vector<std::size_t> tensor_of;
+  for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
+    const codegen::Tensor& tensor = computation.tensors[t];
+    if (tensor.role == codegen::Role::temporary) continue;
+    wire::Part part;
+    tensor.name.copy(part.name, sizeof part.name - 1);
+    part.element = element_of(tensor.dtype);
+    part.written = tensor.role == codegen::Role::output;
+    part.elements = std::uint64_t(tensor.elements());
+    part.bytes = std::uint64_t(tensor.bytes());
+    if (part.written != 0) {
+      part.expected = place(tensor.elements() * 8);
+      part.tolerance = place(tensor.elements() * 8);
+    } else {
+      part.data = place(tensor.bytes());
+    }
+    parts.push_back(part);
+    tensor_of.push_back(t);
+  }
+
+  MemoryFile file(end);
+  file.write(0, parts.data(), std::int64_t(parts.size() * sizeof(wire::Part)));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t t = tensor_of[i];
+    const codegen::DType type = computation.tensors[t].dtype;
+    const codegen::Parameter& parameter = signature.parameters[i];
+    const std::vector<double> values = packed(parameter.layout, parameter.shape, reference.tensors[t]);
+    if (parts[i].written == 0) {
+      const std::string bytes = codegen::as_bytes(values, type);
+      file.write(std::int64_t(parts[i].data), bytes.data(), std::int64_t(bytes.size()));
+      continue;
+    }
+    std::vector<double> allowed(values.size());
+    for (std::size_t e = 0; e < values.size(); ++e) {
+      allowed[e] = codegen::tolerance(type, reference.reduction_length[t], reference.magnitude[t][e]);
+    }
+    allowed = packed(parameter.layout, parameter.shape, std::move(allowed));
+    file.write(std::int64_t(parts[i].expected), values.data(), std::int64_t(values.size() * 8));
+    file.write(std::int64_t(parts[i].tolerance), allowed.data(), std::int64_t(allowed.size() * 8));
+  }
+  return {text_of(workload, signature), std::move(parts), std::move(file)};
+}
+
+void require(bool holds, std::string_view setting, std::string_view message) {
+  if (!holds) throw base::UserError(setting, message);
+}
+
+base::Result<HostBinary> linked_for_host(base::Result<codegen::Object> object) {
+  if (!object) return object.reason();
+  auto linked = codegen::link_shared({&*object});
+  if (!linked) return linked.reason();
+  return HostBinary{std::move(linked).value(), std::move(object->signature), object->symbol};
+}
+
+}  // namespace
+
+base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target) {
+  return linked_for_host(codegen::compile(program, target));
+}
+
+base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target,
+                                          const codegen::Pipeline& pipeline) {
+  return linked_for_host(codegen::compile(program, target, pipeline));
+}
+
+class HostRunner::State {
+ public:
+  State(const MeasureSettings& settings, MakeReference make_reference)
+      : settings_(settings), make_reference_(std::move(make_reference)) {}
+
+  Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds,
+                  base::Monitor& monitor) {
+    Measurement measurement = without_times(Status::ok, "", binary.signature.threads > 1 ? "wall" : "thread_cpu");
+    const Prepared& inputs = prepared(workload, binary.signature, monitor);
+    assert(inputs.parts.size() == binary.signature.parameters.size());
+    const MemoryFile file(binary.bytes);
+
+    wire::Request request;
+    request.kind = wire::Kind::candidate;
+    assert(binary.symbol.size() < sizeof request.symbol);
+    binary.symbol.copy(request.symbol, sizeof request.symbol - 1);
+    request.workspace_bytes = std::uint64_t(binary.signature.workspace_bytes);
+    request.repetitions = settings_.repetitions;
+    request.minimum_seconds = settings_.minimum_seconds;
+    request.timeout_seconds = settings_.timeout_seconds;
+    request.abort_seconds = abort_seconds;
+    request.tolerance_factor = binary.signature.amplification;
+    request.threads = std::int32_t(binary.signature.threads);
+
+    // The worker ends the candidate by CPU time. When it is not heard of for much longer, it is stuck itself.
+    const double patience = 2 * settings_.timeout_seconds + 5;
+    wire::Answer answer;
+    auto received = base::Partner::Received::gone;
+    // A worker that ends may have been killed by others; one that ends twice was ended by the candidate.
+    for (int tries = 0; tries < 2 && received == base::Partner::Received::gone; ++tries) {
+      if (!hand_over(inputs, measurement, monitor)) return measurement;
+      received = ask(request, file, patience, answer, monitor);
+      if (received != base::Partner::Received::all) lose_worker();
+    }
+    if (received == base::Partner::Received::gone) {
+      measurement.status = Status::crashed;
+      measurement.reason = "the worker process ended";
+      return measurement;
+    }
+    if (received == base::Partner::Received::timed_out) {
+      measurement.status = Status::timed_out;
+      measurement.reason = fmt::format("no answer within {:g} s", patience);
+      return measurement;
+    }
+    answer.message[sizeof answer.message - 1] = 0;
+    measurement.status = status_of(answer.outcome);
+    measurement.reason = base::one_line(answer.message);
+    const int count = std::clamp(answer.count, 0, wire::most_seconds);
+    measurement.seconds.assign(answer.seconds, answer.seconds + count);
+    if (reference_start_ > 0 && answer.reference_seconds > 0) {
+      measurement.reference_ratio = reference_start_ / answer.reference_seconds;
+    }
+    if (measurement.status == Status::ok || measurement.status == Status::wrong_result) measurement.check = "host";
+    // It may have written anywhere before it was caught.
+    if (measurement.status == Status::crashed) lose_worker();
+    return measurement;
+  }
+
+ private:
+  const Prepared& prepared(const codegen::Workload& workload, const codegen::Signature& signature,
+                           base::Monitor& monitor) {
+    const std::string text = text_of(workload, signature);
+    const auto found =
+        std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& known) { return known.text == text; });
+    if (found != prepared_.end()) {
+      prepared_.splice(prepared_.begin(), prepared_, found);
+    } else {
+      prepared_.push_front(prepare(workload, signature, reference_of(workload, monitor)));
+      if (prepared_.size() > workloads_kept) prepared_.pop_back();
+    }
+    return prepared_.front();
+  }
+
+  codegen::Reference reference_of(const codegen::Workload& workload, base::Monitor& monitor) {
+    if (make_reference_) return make_reference_(workload, settings_.input_seed);
+    require_memory(workload, Place::here, settings_);
+    // Other layouts of a workload need it again, which need not be said again.
+    base::QuietMonitor quiet(monitor);
+    base::Monitor& told = last_told_ == workload.text ? static_cast<base::Monitor&>(quiet) : monitor;
+    codegen::Reference made =
+        expected_results(workload, codegen::computation(workload), settings_.input_seed, settings_.threads, told);
+    last_told_ = workload.text;
+    return made;
+  }
+
+  base::Partner::Received ask(const wire::Request& request, const MemoryFile& file, double seconds,
+                              wire::Answer& answer, base::Monitor& monitor) {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds between_questions(100);
+    if (!worker_->send(&request, sizeof request, {file.descriptor()})) return base::Partner::Received::gone;
+    const auto end = Clock::now() + std::chrono::milliseconds(std::int64_t(seconds * 1e3));
+    while (!worker_->wait(between_questions)) {
+      if (monitor.stop_requested()) {
+        lose_worker();
+        throw base::Stopped();
+      }
+      if (Clock::now() >= end) return base::Partner::Received::timed_out;
+    }
+    return worker_->receive(&answer, sizeof answer, std::chrono::seconds(5));  // it comes in one piece
+  }
+
+  // A living worker that has the workload; false when it has no room for it, and then the measurement says so.
+  bool hand_over(const Prepared& workload, Measurement& measurement, base::Monitor& monitor) {
+    // A worker may have been killed while it waited; one that ends again at once cannot work at all.
+    for (int tries = 0; tries < 2; ++tries) {
+      if (worker_ != nullptr && worker_->alive() && in_force_ == workload.text) return true;
+      if (worker_ == nullptr || !worker_->alive()) {
+        lose_worker();
+        worker_ = std::make_unique<base::Partner>(
+            std::vector<std::string>{base::beside_program("graft-worker").string()}, settings_.memory_limit_bytes);
+      }
+      wire::Request request;
+      request.kind = wire::Kind::workload;
+      request.parts = std::uint32_t(workload.parts.size());
+      request.file_bytes = std::uint64_t(workload.file.bytes());
+      request.at_begin = settings_.guard_in_front;
+      wire::Answer answer;
+      constexpr double patience = 60;  // it copies the inputs, no more
+      in_force_.clear();
+      if (ask(request, workload.file, patience, answer, monitor) == base::Partner::Received::all) {
+        if (reference_start_ == 0) reference_start_ = answer.reference_seconds;
+        if (answer.outcome == wire::Outcome::ok) {
+          in_force_ = workload.text;
+          return true;
+        }
+        measurement.status = status_of(answer.outcome);
+        measurement.reason = base::one_line(answer.message);
+        return false;
+      }
+      lose_worker();
+    }
+    throw base::Failure(
+        fmt::format("graft-worker ends as soon as it starts; is a memory limit of {} bytes enough for '{}'?",
+                    settings_.memory_limit_bytes, base::shortened(workload.text)));
+  }
+
+  void lose_worker() {
+    worker_.reset();
+    in_force_.clear();
+  }
+
+  MeasureSettings settings_;
+  MakeReference make_reference_;
+  std::unique_ptr<base::Partner> worker_;
+  std::string in_force_;          // the workload that the worker has
+  std::list<Prepared> prepared_;  // latest first
+  std::string last_told_;         // the workload of the last reference
+  double reference_start_ = 0;    // what the reference kernel took when this run began
+};
+
+HostRunner::HostRunner(const MeasureSettings& settings, MakeReference make_reference)
+    : state_(std::make_unique<State>(settings, std::move(make_reference))) {
+  require(settings.repetitions >= 0 && settings.repetitions <= wire::most_seconds, "repetitions",
+          fmt::format("{} is not within 0 and {}", settings.repetitions, wire::most_seconds));
+  require(settings.minimum_seconds >= 0, "minimum_seconds", fmt::format("{:g} is negative", settings.minimum_seconds));
+  require(settings.timeout_seconds > 0, "timeout_seconds",
+          fmt::format("{:g} is not positive", settings.timeout_seconds));
+  require(settings.memory_limit_bytes > 0, "memory_limit_bytes",
+          fmt::format("{} is not positive", settings.memory_limit_bytes));
+}
+
+HostRunner::~HostRunner() = default;
+
+Measurement HostRunner::run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds,
+                            base::Monitor* monitor) {
+  base::Monitor nobody;
+  return state_->run(workload, binary, abort_seconds, monitor == nullptr ? nobody : *monitor);
+}
+
+Measurement HostRunner::run(const codegen::Workload& workload, const codegen::LoopProgram& program,
+                            const codegen::Target& target) {
+  const auto binary = compile_for_host(program, target);
+  if (binary) return run(workload, *binary);
+  return without_times(Status::does_not_compile, binary.reason().text);
+}
+
+}  // namespace graft::tasks
