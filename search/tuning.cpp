@@ -1,6 +1,7 @@
 #include "search/tuning.h"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -39,17 +40,20 @@ class UntilMonitor final : public base::Monitor {
 
 }  // namespace
 
-Tuning::Tuning(const codegen::Space& space, const features::Encoding& encoding, const meta::CostModel* prior,
-               tasks::Measurer& measurer, RunDirectory& run, const TuningSettings& settings,
-               std::unique_ptr<Explorer> explorer)
-    : space_(space),
+Tuning::Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, RunDirectory& run,
+               const TuningSettings& settings, std::unique_ptr<Explorer> explorer)
+    : task_(std::move(task)),
       prior_(prior),
       measurer_(measurer),
       run_(run),
       settings_(settings),
-      scorer_(encoding, space.target(), settings.threads),
-      explorer_(explorer != nullptr ? std::move(explorer) : make_explorer(settings.explorer, space, settings.seed)),
-      random_(make_explorer("random", space, settings.seed)) {
+      // Whatever encoding, where nobody looks: candidates are lowered and hashed all the same.
+      scorer_(task_.encoding == nullptr ? features::encodings().front() : *task_.encoding, task_.space.target(),
+              settings.threads),
+      explorer_(explorer != nullptr ? std::move(explorer)
+                                    : make_explorer(settings.explorer, task_.space, settings.seed)),
+      random_(make_explorer("random", task_.space, settings.seed)) {
+  assert(prior_ == nullptr || task_.encoding != nullptr);
   if (prior_ != nullptr && prior_->is_informed()) scorer_.use(prior_);
 }
 
@@ -85,7 +89,7 @@ bool Tuning::step(base::Monitor& monitor) {
           run_.append(trial);
           answers[at] = std::move(trial);
           ++spent_.measured;
-          monitor.progress(space_.workload().text, ++done, settings_.trials);
+          monitor.progress(task_.space.workload().text, ++done, settings_.trials);
         },
         until);
   }
@@ -155,7 +159,7 @@ void Tuning::learn() {
 }
 
 std::optional<datasets::Trial> Tuning::best() const {
-  return best_trial(trials_, space_.workload());
+  return best_trial(trials_, task_.space.workload());
 }
 
 std::vector<std::pair<std::int64_t, double>> Tuning::curve() const {
@@ -173,10 +177,11 @@ std::vector<std::pair<std::int64_t, double>> Tuning::curve() const {
 }
 
 meta::Examples Tuning::examples() {
+  assert(task_.encoding != nullptr);
   std::vector<codegen::Candidate> candidates;
   meta::Examples examples;
-  examples.platform = platform;
-  examples.workload = space_.workload();
+  examples.platform = task_.platform;
+  examples.workload = task_.space.workload();
   for (const datasets::Trial& trial : trials_) {
     if (trial.measurement.status != datasets::Status::ok) continue;
     candidates.push_back(trial.candidate);

@@ -32,7 +32,13 @@ struct TuningSettings {
   std::int64_t stop_after = 0;                 // trials without a gain (`least_gain`); 0: never
 };
 
-constexpr double least_gain = 0.01;  // share of the best time by which a trial must be faster for the search to go on
+// What is tuned: schedules of a space, measured on a platform.
+struct Task {
+  const codegen::Space& space;  // must outlive the tuning
+  std::string platform;         // id, put into the examples
+  // What a model, or an explorer, sees of a program; null where none looks.
+  const features::Encoding* encoding = nullptr;
+};
 
 // Where the wall time of a tuning went, in seconds. Recorded trials that answer in place of the measurer cost next to
 // nothing and are not counted.
@@ -47,9 +53,8 @@ class Tuning {
   // `prior` may be null (no model: random search, or annealing without one); if it is not informed (cost_model.h),
   // the first round is drawn at random. `explorer` stands in place of the one that
   // the settings name (null: that one). References must outlive the tuning.
-  Tuning(const codegen::Space& space, const features::Encoding& encoding, const meta::CostModel* prior,
-         tasks::Measurer& measurer, RunDirectory& run, const TuningSettings& settings,
-         std::unique_ptr<Explorer> explorer = nullptr);
+  Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, RunDirectory& run,
+         const TuningSettings& settings, std::unique_ptr<Explorer> explorer = nullptr);
 
   // One round; false when the budget (of trials or of time) is spent, the search has settled or is hopeless, the space
   // has no more candidates, or a stop was asked for.
@@ -67,16 +72,14 @@ class Tuning {
   const TimeSpent& time_spent() const { return spent_; }
   // (number of trials, best seconds so far), one point per improvement and one at the end.
   std::vector<std::pair<std::int64_t, double>> curve() const;
-  // All `ok` trials, encoded: the support for `adapted`.
+  // All `ok` trials, encoded: the support for `adapted`. The task must have an encoding.
   meta::Examples examples();
-  std::string platform;  // put into the examples
 
  private:
   std::vector<codegen::Candidate> proposal();
   void learn();
 
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  const codegen::Space& space_;
+  Task task_;
   const meta::CostModel* prior_;
   std::unique_ptr<meta::CostModel> model_;
   tasks::Measurer& measurer_;

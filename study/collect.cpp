@@ -182,9 +182,7 @@ CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Sh
     }
     settings.batch = int(std::min<std::int64_t>(settings.trials, 64));
     if (request.evolved > 0) explorer = std::make_unique<search::Breeding>(spaces[w], settings.seed, request.evolved);
-    search::Tuning tuning(spaces[w], features::encodings().front(), nullptr, *measurer, run, settings,
-                          std::move(explorer));
-    tuning.platform = platform.name;
+    search::Tuning tuning({spaces[w], platform.name}, nullptr, *measurer, run, settings, std::move(explorer));
     result.complete = run_rounds(tuning, settings.trials, monitor);
     if (result.complete && !tuning.best()) {
       const std::string why = nothing_ok_text(tuning.trials(), platform, run_folder(request.out));

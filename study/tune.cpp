@@ -135,8 +135,7 @@ TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
   settings.batch = int(request.batch);
   settings.seed = request.seed;
   settings.threads = request.threads;
-  search::Tuning tuning(space, *prior.encoding, prior.model.get(), *measurer, run, settings);
-  tuning.platform = platform.name;
+  search::Tuning tuning({space, platform.name, prior.encoding}, prior.model.get(), *measurer, run, settings);
   TuneResult result;
   result.workload = request.workload.text;
   result.platform = platform.name;

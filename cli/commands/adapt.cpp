@@ -147,8 +147,7 @@ int adapt(Flags flags, Session& session) {
     settings.batch = int(flags.shots);
     settings.seed = base::hash_combine(session.seed, codegen::hash(workloads[w]));
     settings.threads = session.threads;
-    search::Tuning tuning(spaces[w], encoding, file.model.get(), *measurer, run, settings);
-    tuning.platform = platform.name;
+    search::Tuning tuning({spaces[w], platform.name, &encoding}, file.model.get(), *measurer, run, settings);
     const bool complete = run_rounds(tuning, flags.shots, session.progress);
     if (!complete) throw base::Stopped();
     trials += std::int64_t(tuning.trials().size());

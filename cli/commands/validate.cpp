@@ -78,8 +78,7 @@ std::optional<Pass> measure(const Flags& flags, Session& session, const tasks::P
   settings.batch = int(std::min<std::int64_t>(flags.samples, 64));
   settings.seed = base::hash_combine(session.seed, codegen::hash(space.workload()));
   settings.threads = session.threads;
-  search::Tuning tuning(space, features::encodings().front(), nullptr, measurer, run, settings);
-  tuning.platform = platform.name;
+  search::Tuning tuning({space, platform.name}, nullptr, measurer, run, settings);
   if (!run_rounds(tuning, flags.samples, session.progress)) return std::nullopt;
   if (!tuning.best()) throw base::Failure(nothing_ok_text(tuning.trials(), platform, run.path()));
   Pass pass;  // other schedules of the same program say nothing new

@@ -389,7 +389,7 @@ Outcome tune(const std::filesystem::path& path, FakeMeasurer& measurer, const st
   settings.explorer = explorer;
   settings.trials = trials;
   settings.batch = 12;
-  Tuning tuning(space(), encoding(), prior, measurer, run, settings);
+  Tuning tuning({space(), "", &encoding()}, prior, measurer, run, settings);
   base::Monitor monitor;
   while (tuning.step(monitor)) {
   }
@@ -527,7 +527,7 @@ TEST(Tuning, ABatchThatIsCutKeepsWhatTheModelThinksFastest) {
       TuningSettings settings;
       settings.explorer = entry.name;
       settings.trials = trials;
-      Tuning tuning(space_of_two_sketches(), encoding(), &prior, measurer, run, settings);
+      Tuning tuning({space_of_two_sketches(), "", &encoding()}, &prior, measurer, run, settings);
       base::Monitor monitor;
       while (tuning.step(monitor)) {
       }
@@ -568,7 +568,7 @@ TEST(Tuning, OnlyMeasuredTrialsCountForTheTimeSpent) {
     TuningSettings settings;
     settings.trials = expected == 24 ? 24 : 36;
     settings.batch = 12;
-    Tuning tuning(space(), encoding(), &prior, measurer, run, settings);
+    Tuning tuning({space(), "", &encoding()}, &prior, measurer, run, settings);
     base::Monitor monitor;
     while (tuning.step(monitor)) {
     }
@@ -631,7 +631,7 @@ std::pair<std::int64_t, bool> measured_with(const std::filesystem::path& path, s
   TuningSettings settings;
   settings.trials = trials;
   settings.batch = batch;
-  Tuning tuning(space(), encoding(), &prior, measurer, run, settings);
+  Tuning tuning({space(), "", &encoding()}, &prior, measurer, run, settings);
   base::Monitor monitor;
   while (tuning.step(monitor)) {
   }
