@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/statistics.h"
+#include "cli/collected.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
 
@@ -64,35 +64,6 @@ std::vector<study::CollectRequest> requests_of(const Flags& flags, const Session
   return requests;
 }
 
-void print(const study::CollectRequest& request, const study::CollectResult& result, Output& out) {
-  Table table({"workload", "trials", "ok", fmt::format("best {}", seconds_word(result.source)), "median", "max/min",
-               "variation", "gates"});
-  for (const study::CollectResult::Row& row : result.rows) {
-    std::vector<std::string> cells{row.workload.text,
-                                   std::to_string(row.trials.size()),
-                                   std::to_string(row.seconds.size()),
-                                   "-",
-                                   "-",
-                                   "-",
-                                   "-",
-                                   "-"};
-    if (!row.seconds.empty()) {
-      const auto [best, worst] = std::minmax_element(row.seconds.begin(), row.seconds.end());
-      cells[3] = seconds_text(*best);
-      cells[4] = seconds_text(base::median(row.seconds));
-      cells[5] = number_text(*worst / *best, 1);
-    }
-    if (row.quality) {
-      cells[6] = share_text(row.quality->variation);
-      cells[7] = gates_text(*row.quality);
-    }
-    table.row(std::move(cells));
-  }
-  out.line(
-      fmt::format("{} ({}): {} trials in {}", result.platform, result.source, result.trials, request.out.string()));
-  out.table(table);
-}
-
 int collect(const Flags& flags, Session& session) {
   check(flags);
   std::vector<study::CollectRequest> requests = requests_of(flags, session);
@@ -117,7 +88,7 @@ int collect(const Flags& flags, Session& session) {
     const study::CollectResult result = study::collect(request, pool, shared, session.team, session.progress);
     complete = result.complete;
     datasets.push(study::to_document(request, result));
-    print(request, result, session.output);
+    print_collected(request, result, session.output);
   }
   if (requests.size() > 1) {
     session.output.json().set("datasets", std::move(datasets)).set("complete", complete);

@@ -1,0 +1,11 @@
+// What `graft collect` says of the dataset of one platform.
+#pragma once
+
+#include "cli/output.h"
+#include "study/collect.h"
+
+namespace graft::cli {
+
+void print_collected(const study::CollectRequest& request, const study::CollectResult& result, Output& out);
+
+}  // namespace graft::cli

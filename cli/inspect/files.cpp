@@ -1,0 +1,115 @@
+#include "base/files.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "cli/inspect/inspect.h"
+#include "datasets/episodes.h"
+#include "datasets/hdf5.h"
+#include "datasets/quality.h"
+#include "meta/model_file.h"
+
+namespace graft::cli {
+namespace {
+
+// The part of a card that is a table; what it says of the making, the dataset's provenance says below.
+void print_quality(const datasets::Dataset& dataset, Output& out) {
+  Table table({"workload", "programs", "failed", "max/min", "variation", "of 9 in 10", "gates", "held out in"});
+  for (const datasets::Quality& own : datasets::quality(dataset)) {
+    table.row({own.workload.text, std::to_string(own.programs), share_text(own.failed), number_text(own.spread, 1),
+               share_text(own.variation), share_text(own.variation_90), gates_text(own),
+               datasets::workload_split(datasets::fold_of(own.workload))});
+  }
+  const datasets::Gates gates;
+  const std::string_view role = datasets::role_of(dataset.platform);
+  out.line(fmt::format(
+      "\ncard: gates are max/min >= {}, failed <= {:.0f} %, variation (of repetitions, median) <= {:.0f} %; split "
+      "'platforms': {}\n",
+      gates.least_spread, 100 * gates.most_failed, 100 * gates.most_variation, role.empty() ? "in no part" : role));
+  out.table(table);
+}
+
+}  // namespace
+
+int inspect_dataset(const InspectFlags& flags, Session& session) {
+  const datasets::Dataset dataset = datasets::read_dataset(flags.what);
+  Summary summary;
+  for (const codegen::Workload& workload : dataset.workloads) {
+    summary.workloads.push_back(workload);
+    summary.times.emplace_back();
+  }
+  for (const datasets::Dataset::Row& row : dataset.rows)
+    summary.add(dataset.workloads[std::size_t(row.workload)], row.measurement);
+  Output& out = session.output;
+  out.line(fmt::format("{}: dataset of {} ({}), {} rows, {} workloads, {} sketches\n", flags.what, dataset.platform,
+                       dataset.source, dataset.rows.size(), dataset.workloads.size(), dataset.sketches.size()));
+  out.json()
+      .set("kind", "dataset")
+      .set("platform", dataset.platform)
+      .set("source", dataset.source)
+      .set("rows", dataset.rows.size())
+      .set("provenance", dataset.provenance)
+      .set("target", codegen::to_document(dataset.target))
+      .set("card", datasets::card(dataset));
+  print_summary(summary, dataset.source, out);
+  print_quality(dataset, out);
+  out.line("");
+  print_fields(dataset.provenance, out);
+  return done;
+}
+
+int inspect_model(const InspectFlags& flags, Session& session) {
+  const meta::ModelFile file = meta::load_model(flags.what);
+  const features::Encoding& encoding = features::encoding_named(file.encoding);
+  Output& out = session.output;
+  const bool informed = file.model->is_informed();
+  out.line(fmt::format("{}: model {} of kind {}{}, encoding {} {} ({} features)\n", flags.what, file.hash,
+                       file.model->kind(), informed ? "" : " that knows nothing yet", file.encoding,
+                       base::to_hex(encoding.hash), encoding.features.size()));
+  out.json()
+      .set("kind", "model")
+      .set("model", std::string(file.model->kind()))
+      .set("hash", file.hash)
+      .set("informed", informed)
+      .set("encoding", file.encoding)
+      .set("encoding_hash", base::to_hex(encoding.hash))
+      .set("provenance", file.provenance)
+      .set("card", file.card);
+  out.text(file.card);
+  out.line("");
+  print_fields(file.provenance, out);
+  return done;
+}
+
+int inspect_platform(const InspectFlags& flags, Session& session) {
+  const tasks::Platform platform = tasks::platform_named(flags.what);
+  session.output.line(fmt::format("{}: platform {} ({}), {}\n", flags.what, platform.name, tasks::source_of(platform),
+                                  platform.description));
+  print_fields(codegen::to_document(platform.target), session.output);
+  session.output.json()
+      .set("kind", "platform")
+      .set("platform", platform.name)
+      .set("source", tasks::source_of(platform))
+      .set("target", codegen::to_document(platform.target));
+  return done;
+}
+
+int inspect_result(const InspectFlags& flags, Session& session) {
+  const base::Document document = base::parse_json(base::read_file(flags.what), flags.what);
+  if (document.find("schema") == nullptr)
+    throw base::UserError(flags.what, "JSON, but no result of graft (key 'schema' is missing)");
+  const bool evaluation = document.find("rows") != nullptr, comparison = document.find("families") != nullptr;
+  const std::string kind = evaluation ? "evaluation" : comparison ? "comparison" : "result";
+  session.output.line(fmt::format("{}: {}{}; graft report makes a page of it\n", flags.what, kind,
+                                  evaluation ? fmt::format(", {} rows", document.at("rows").as_list().size()) : ""));
+  base::Document head = base::Document::map();
+  for (const auto& [key, value] : document.as_map()) {
+    if (!value.is_list()) head.set(key, value);
+  }
+  print_fields(head, session.output);
+  session.output.json().set("kind", kind).set("head", head);
+  return done;
+}
+
+}  // namespace graft::cli

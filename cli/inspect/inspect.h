@@ -1,0 +1,59 @@
+// The parts of `graft inspect`, one for each kind of thing that it is asked about. Each prints what it finds and
+// returns the exit code.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/commands/common.h"
+#include "codegen/schedule/candidate.h"
+#include "datasets/failures.h"
+#include "datasets/trial.h"
+#include "features/encoding.h"
+
+namespace graft::cli {
+
+struct InspectFlags {
+  std::string what, platform, workload, encoding = "context_relation";
+  SpaceFlag space;
+  bool program = false, assembly = false, features = false;
+  bool wants_program() const { return program || assembly || features; }
+};
+
+int inspect_workload(const InspectFlags& flags, Session& session);
+int inspect_dataset(const InspectFlags& flags, Session& session);
+int inspect_model(const InspectFlags& flags, Session& session);
+int inspect_journal(const InspectFlags& flags, Session& session);
+int inspect_run(const InspectFlags& flags, Session& session);
+int inspect_platform(const InspectFlags& flags, Session& session);
+// An encoding's list, and its values of one program.
+int inspect_encoding(const features::Encoding& encoding, Session& session);
+int inspect_encodings(Session& session);
+// What graft tune, evaluate and others print with --json.
+int inspect_result(const InspectFlags& flags, Session& session);
+
+// Rows of a dataset or trials of a journal, by workload.
+struct Times {
+  std::int64_t rows = 0;
+  std::vector<double> seconds;  // of those that are ok
+};
+struct Summary {
+  std::vector<codegen::Workload> workloads;
+  std::vector<Times> times;
+  datasets::FailureCounts failures;
+
+  void add(const codegen::Workload& workload, const datasets::Measurement& measurement);
+};
+void print_summary(const Summary& summary, std::string_view source, Output& out);
+
+// A map as lines of text, nested keys with dots.
+void print_fields(const base::Document& map, Output& out);
+
+// What is asked about one program, `pipeline` as a run names it.
+void print_program(const codegen::Candidate& candidate, const std::string& pipeline, const codegen::Target& target,
+                   const InspectFlags& flags, Session& session);
+
+}  // namespace graft::cli

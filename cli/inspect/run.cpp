@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/error.h"
+#include "base/shortened.h"
+#include "cli/commands/best.h"
+#include "cli/inspect/inspect.h"
+#include "codegen/expression/parse.h"
+#include "datasets/journal.h"
+#include "study/answer.h"
+
+namespace graft::cli {
+namespace {
+
+Summary summary_of(const std::vector<datasets::Trial>& trials) {
+  Summary summary;
+  for (const datasets::Trial& trial : trials) summary.add(trial.candidate.workload, trial.measurement);
+  return summary;
+}
+
+}  // namespace
+
+int inspect_journal(const InspectFlags& flags, Session& session) {
+  const datasets::JournalContent journal = datasets::read_journal(flags.what);
+  Output& out = session.output;
+  out.line(fmt::format("{}: journal, {} trials ({})\n", flags.what, journal.trials.size(),
+                       status_line(status_counts(journal.trials))));
+  out.json()
+      .set("kind", "journal")
+      .set("head", journal.head)
+      .set("trials", journal.trials.size())
+      .set("statuses", status_counts(journal.trials));
+  const base::Document* request = journal.head.find("request");
+  const base::Document* source = request == nullptr ? nullptr : request->find("source");
+  print_summary(summary_of(journal.trials), source == nullptr ? "" : source->as_string(), out);
+  out.line("");
+  print_fields(journal.head, out);
+  return done;
+}
+
+int inspect_run(const InspectFlags& flags, Session& session) {
+  const search::RunContent run = search::read_run(flags.what);
+  const Summary summary = summary_of(run.journal.trials);
+  const std::string source = run.request.at("source").as_string();
+  Output& out = session.output;
+  out.json()
+      .set("kind", "run")
+      .set("request", run.request)
+      .set("trials", run.journal.trials.size())
+      .set("statuses", status_counts(run.journal.trials));
+  if (flags.wants_program()) {
+    if (summary.workloads.empty()) throw base::UserError(flags.what, "no trial is recorded yet");
+    const codegen::Workload workload =
+        flags.workload.empty() ? summary.workloads.front() : codegen::parse_workload(flags.workload);
+    const std::optional<study::Answer> best = study::answer_of(run, workload);
+    if (!best) throw base::UserError(flags.what, fmt::format("no trial of {} is ok", base::shortened(workload.text)));
+    const tasks::Platform platform =
+        flags.platform.empty() ? search::platform_of(run) : tasks::platform_named(flags.platform);
+    if (platform_hash(platform) != run.request.at("platform_hash").as_string()) {
+      session.progress.note(
+          fmt::format("{} is described differently today than when this run was made", platform.name));
+    }
+    const bool built = !best->pipeline.empty();
+    out.line(fmt::format("best of {} on {}: {} {}{}", workload.text, platform.name, seconds_text(best->seconds()),
+                         source == "modelled" ? "(modelled)" : "", built ? "built by " + best->pipeline : ""));
+    out.json().set("workload", workload.text).set("seconds", best->seconds());
+    if (built) out.json().set("pipeline", best->pipeline);
+    print_program(best->candidate, best->pipeline, platform.target, flags, session);
+    return done;
+  }
+  out.line(fmt::format("{}: run of graft {}, {} trials ({})\n", flags.what, run.request.at("command").as_string(),
+                       run.journal.trials.size(), status_line(status_counts(run.journal.trials))));
+  print_fields(run.request, out);
+  out.line("");
+  print_summary(summary, source, out);
+  base::Document best = base::Document::list();
+  for (const codegen::Workload& workload : summary.workloads) {
+    const std::optional<study::Answer> answer = study::answer_of(run, workload);
+    if (!answer) continue;
+    const double seconds = answer->seconds(), gflops = answer->gflops();
+    const bool built = !answer->pipeline.empty();
+    const auto peak = peak_gflops(run.request.at("platform").as_string(), workload);
+    const std::string checked = checked_text(source, answer->measurement.check);
+    out.line(fmt::format("\nbest of {}: {}{}{}", workload.text, seconds_text(seconds),
+                         source == "modelled" ? " (modelled)" : "", built ? ", built by " + answer->pipeline : ""));
+    out.line(fmt::format("{} GFLOP/s{}{}", number_text(gflops, 2), peak ? ", " + of_peak_text(gflops, *peak) : "",
+                         checked.empty() ? "" : ", results " + checked));
+    const base::Document schedule = schedule_document(answer->candidate);
+    for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
+    base::Document entry = base::Document::map();
+    entry.set("workload", workload.text).set("seconds", seconds).set("gflops", gflops).set("schedule", schedule);
+    if (peak) entry.set("peak_gflops", *peak);
+    if (built) entry.set("pipeline", answer->pipeline);
+    best.push(std::move(entry));
+  }
+  out.json().set("best", std::move(best));
+  return done;
+}
+
+}  // namespace graft::cli
