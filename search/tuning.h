@@ -32,6 +32,8 @@ struct TuningSettings {
   std::int64_t stop_after = 0;                 // trials without a gain (`least_gain`); 0: never
 };
 
+constexpr double least_gain = 0.01;  // share of the best time by which a trial must be faster for the search to go on
+
 // What is tuned: schedules of a space, measured on a platform.
 struct Task {
   const codegen::Space& space;  // must outlive the tuning
@@ -79,6 +81,7 @@ class Tuning {
   std::vector<codegen::Candidate> proposal();
   void learn();
 
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   Task task_;
   const meta::CostModel* prior_;
   std::unique_ptr<meta::CostModel> model_;

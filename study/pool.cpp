@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <set>
 
-#include "datasets/episodes.h"
+#include "datasets/groups.h"
 
 namespace graft::study {
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
-#include "meta/learner.h"
+#include "meta/methods/methods.h"
 #include "meta/model_file.h"
 #include "study/request.h"
 

@@ -21,6 +21,12 @@ bool run_rounds(search::Tuning& tuning, std::int64_t trials, base::Monitor& moni
   if (std::int64_t(tuning.trials().size()) >= trials) return true;
   if (monitor.stop_requested()) return false;
   if (tuning.hopeless()) return true;
+  if (tuning.settled() || tuning.out_of_time()) {
+    monitor.note(fmt::format("{} after {} of {} trials",
+                             tuning.settled() ? "nothing has become faster for long: ended" : "the time is up",
+                             tuning.trials().size(), trials));
+    return true;
+  }
   monitor.note(fmt::format("the space has no more candidates after {} of {} trials", tuning.trials().size(), trials));
   return true;
 }

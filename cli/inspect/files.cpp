@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "cli/inspect/inspect.h"
-#include "datasets/episodes.h"
+#include "datasets/groups.h"
 #include "datasets/hdf5.h"
 #include "datasets/quality.h"
 #include "meta/model_file.h"
