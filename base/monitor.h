@@ -16,7 +16,7 @@ namespace graft::base {
 class Monitor {
  public:
   virtual ~Monitor() = default;
-  virtual void progress(std::string_view /*what*/, std::int64_t /*done*/, std::int64_t /*total*/) {}
+  virtual void progress(std::string_view /*what*/, std::int64_t /*done*/, std::int64_t /*total*/) {}  // after a tab in `what`: a detail that changes
   virtual void note(std::string_view /*line*/) {}
   virtual bool stop_requested() { return false; }
 };

@@ -119,9 +119,11 @@ void Progress::progress(std::string_view what, std::int64_t done, std::int64_t t
   if (quiet_) return;
   const std::lock_guard lock(mutex_);
   const Clock::time_point now = Clock::now();
-  const bool fresh = what != what_ || done < first_done_;
+  const std::size_t tab = what.find('\t');
+  const std::string_view subject = what.substr(0, tab);
+  const bool fresh = subject != what_ || done < first_done_;
   if (fresh) {
-    what_ = what;
+    what_ = subject;
     first_done_ = done;
     first_ = last_ = now;
   }
@@ -134,10 +136,13 @@ void Progress::progress(std::string_view what, std::int64_t done, std::int64_t t
   if (finished) {
     rest = passed >= 1 ? fmt::format(", {}", seconds_text(passed)) : "";
   } else if (done > first_done_) {
-    rest = fmt::format(", {} left", seconds_text(passed / double(done - first_done_) * double(total - done)));
+    const double each = passed / double(done - first_done_);
+    if (tab != std::string_view::npos && each > 0) rest = fmt::format(", {:.3g} a second", 1 / each);
+    rest += fmt::format(", {} left", seconds_text(each * double(total - done)));
   }
+  if (tab != std::string_view::npos) rest = fmt::format(", {}{}", what.substr(tab + 1), rest);
   if (!terminal_) {
-    fmt::print(stderr, "{}: {} of {}{}\n", base::shortened(what), done, total, rest);
+    fmt::print(stderr, "{}: {} of {}{}\n", base::shortened(subject), done, total, rest);
     return;
   }
   winsize size{};
@@ -146,7 +151,7 @@ void Progress::progress(std::string_view what, std::int64_t done, std::int64_t t
   constexpr std::size_t bar = 20;
   const std::size_t filled = total > 0 ? std::min(bar, std::size_t(double(bar) * double(done) / double(total))) : bar;
   const std::size_t room = columns - 1 - std::min(columns - 1, bar + 3 + width(count));
-  std::string label(what);
+  std::string label(subject);
   if (label.size() > room) label = label.substr(0, room > 1 ? room - 1 : 0) + (room > 0 ? "~" : "");
   fmt::print(stderr, "\r\x1b[K{} [{}{}]{}", label, std::string(filled, '#'), std::string(bar - filled, '.'), count);
   drawn_ = true;
@@ -193,16 +198,6 @@ bool stop_was_requested() {
 
 std::string number_text(double value, int digits) {
   return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "-";
-}
-
-std::string seconds_text(double seconds) {
-  if (!std::isfinite(seconds)) return "-";
-  if (seconds < 1e-6) return fmt::format("{:.4g} ns", seconds * 1e9);
-  if (seconds < 1e-3) return fmt::format("{:.4g} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.4g} ms", seconds * 1e3);
-  if (seconds < 120) return fmt::format("{:.3g} s", seconds);
-  if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
-  return fmt::format("{:.1f} h", seconds / 3600);
 }
 
 }  // namespace graft::cli

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/document.h"
+#include "base/duration.h"
 #include "base/monitor.h"
 
 namespace graft::cli {
@@ -84,7 +85,7 @@ void end_when_asked(std::chrono::milliseconds patience);
 bool stop_was_requested();
 
 // "1.23 ms", "45 min"
-std::string seconds_text(double seconds);
+using base::seconds_text;
 // Six significant digits at most; "-" for what is not finite.
 std::string number_text(double value, int digits = 3);
 

@@ -1,11 +1,15 @@
 #include "search/tuning.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <unordered_set>
+
+#include "base/duration.h"
 
 namespace graft::search {
 namespace {
@@ -22,6 +26,12 @@ class Stopwatch {
   double& seconds_;
   std::chrono::steady_clock::time_point begin_;
 };
+
+// Infinite for what is not ok.
+double ok_seconds(const datasets::Trial& trial) {
+  const bool ok = trial.measurement.status == datasets::Status::ok;
+  return ok ? datasets::seconds_of(trial.measurement) : std::numeric_limits<double>::infinity();
+}
 
 // Asks to stop when the time is up, too.
 class UntilMonitor final : public base::Monitor {
@@ -81,6 +91,8 @@ bool Tuning::step(base::Monitor& monitor) {
   std::int64_t done = std::int64_t(trials_.size() + batch.size() - unknown.size());
   if (!unknown.empty()) {
     const Stopwatch watch(spent_.measuring);
+    double fastest = std::numeric_limits<double>::infinity();
+    for (const datasets::Trial& trial : trials_) fastest = std::min(fastest, ok_seconds(trial));
     measurer_.measure(
         unknown,
         [&](const tasks::Measured& measured) {
@@ -89,7 +101,9 @@ bool Tuning::step(base::Monitor& monitor) {
           run_.append(trial);
           answers[at] = std::move(trial);
           ++spent_.measured;
-          monitor.progress(task_.space.workload().text, ++done, settings_.trials);
+          fastest = std::min(fastest, ok_seconds(*answers[at]));
+          monitor.progress(fmt::format("{}\tbest {}", task_.space.workload().text, base::seconds_text(fastest)), ++done,
+                           settings_.trials);
         },
         until);
   }
@@ -121,10 +135,8 @@ bool Tuning::settled() const {
   if (settings_.stop_after <= 0 || count <= settings_.stop_after) return false;
   double before = std::numeric_limits<double>::infinity(), since = before;
   for (std::int64_t i = 0; i < count; ++i) {
-    const datasets::Measurement& measurement = trials_[std::size_t(i)].measurement;
-    if (measurement.status != datasets::Status::ok) continue;
     double& best = i < count - settings_.stop_after ? before : since;
-    best = std::min(best, datasets::seconds_of(measurement));
+    best = std::min(best, ok_seconds(trials_[std::size_t(i)]));
   }
   return std::isfinite(before) && since > (1 - least_gain) * before;
 }

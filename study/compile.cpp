@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/duration.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/process.h"
@@ -20,6 +21,7 @@
 #include "codegen/machine/link.h"
 #include "codegen/schedule/candidate.h"
 #include "search/run_directory.h"
+#include "study/answer.h"
 #include "tasks/platform.h"
 #include "tasks/remote.h"
 
@@ -54,15 +56,21 @@ Runner runner_of(const tasks::Platform& platform) {
 }
 
 // The builds of a workload's distinct programs, the fastest ones first: what the run answers, then others that it
-// built, then trials.
+// built, then trials; none that a check refuted.
 std::vector<search::Build> fastest_builds(const search::RunContent& run, const codegen::Workload& workload,
                                           std::size_t most) {
   std::vector<search::Build> found;
-  std::set<std::uint64_t> programs;
+  std::set<std::uint64_t> taken;
+  for (const search::Build& build : run.builds) {
+    if (build.pipeline.empty() && build.trial.measurement.status != datasets::Status::ok)
+      taken.insert(build.trial.program_hash);
+  }
   const auto take = [&](search::Build build) {
-    if (found.size() < most && programs.insert(build.trial.program_hash).second) found.push_back(std::move(build));
+    if (found.size() < most && taken.insert(build.trial.program_hash).second) found.push_back(std::move(build));
   };
-  if (auto best = search::best_build(run.builds, run.journal.trials, workload)) take(std::move(*best));
+  if (auto best = answer_of(run, workload))
+    take({{best->trial, std::move(best->candidate), best->program_hash, std::move(best->measurement)},
+          std::move(best->pipeline)});
   std::vector<search::Build> builds;
   for (const search::Build& build : run.builds) {
     if (build.trial.measurement.status == datasets::Status::ok && build.trial.candidate.workload == workload)
@@ -75,15 +83,6 @@ std::vector<search::Build> fastest_builds(const search::RunContent& run, const c
   for (datasets::Trial& trial : search::best_trials(run.journal.trials, workload, 2 * most))
     take({std::move(trial), ""});
   return found;
-}
-
-const codegen::Pipeline& pipeline_named(const std::string& name, const codegen::Target& target) {
-  if (name.empty()) return codegen::search_pipeline(target);
-  const auto& all = codegen::pipelines();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.name == name; });
-  if (found == all.end())
-    throw base::UserError(fmt::format("pipeline '{}' of the run is not known to this graft", name));
-  return *found;
 }
 
 // A run's workload: of a run of tune there is one.
@@ -102,7 +101,7 @@ std::string description_of(const search::Build& build, const Compiled::Variant& 
     for (const codegen::Step& step : *steps) text += codegen::to_text(step) + "\n";
   }
   return text +
-         fmt::format("{:.4g} us on {}; results {}\n", 1e6 * variant.seconds, platform,
+         fmt::format("{} on {}; results {}\n", base::seconds_text(variant.seconds), platform,
                      variant.check == "none" ? "not checked: " + variant.unchecked : "checked (" + variant.check + ")");
 }
 

@@ -78,17 +78,38 @@ KnownAnswer read_answer(const std::filesystem::path& file) {
 
 }  // namespace
 
-base::Document to_document(const KnownAnswer& answer) {
+base::Document to_document(const codegen::Candidate& candidate) {
   base::Document arguments = base::Document::list();
-  for (const std::int64_t argument : answer.candidate.arguments) arguments.push(argument);
+  for (const std::int64_t argument : candidate.arguments) arguments.push(argument);
   return base::Document::map()
-      .set("answer", 1)
-      .set("workload", answer.candidate.workload.text)
-      .set("platform", answer.platform)
-      .set("platform_hash", answer.platform_hash)
-      .set("source", answer.source)
-      .set("sketch", codegen::to_text(*answer.candidate.sketch))
-      .set("arguments", std::move(arguments))
+      .set("workload", candidate.workload.text)
+      .set("sketch", codegen::to_text(*candidate.sketch))
+      .set("arguments", std::move(arguments));
+}
+
+codegen::Candidate candidate_from(const base::Document& document) {
+  codegen::Candidate candidate;
+  candidate.workload = value_at(document, "workload", codegen::parse_workload);
+  if (!codegen::names_computation(candidate.workload))
+    throw base::UserError(document.at("workload").place(), "expected an operator or an index expression");
+  const base::Document& sketch = document.at("sketch");
+  candidate.sketch = std::make_shared<const codegen::Sketch>(codegen::parse_sketch(sketch.as_string(), sketch.place()));
+  if (candidate.sketch->program != nullptr || !candidate.sketch->columns.empty())
+    throw base::UserError(sketch.place(), "expected a list of schedule steps");
+  for (const base::Document& argument : document.at("arguments").as_list())
+    candidate.arguments.push_back(argument.as_integer());
+  return candidate;
+}
+
+base::Document to_document(const KnownAnswer& answer) {
+  base::Document out = base::Document::map()
+                           .set("answer", 1)
+                           .set("platform", answer.platform)
+                           .set("platform_hash", answer.platform_hash)
+                           .set("source", answer.source);
+  const base::Document candidate = to_document(answer.candidate);
+  for (const auto& [key, value] : candidate.as_map()) out.set(key, value);
+  return std::move(out)
       .set("program", base::to_hex(answer.program_hash))
       .set("pipeline", answer.pipeline)
       .set("measurement", datasets::to_document(answer.measurement))
@@ -107,16 +128,7 @@ KnownAnswer known_answer_from(const base::Document& document) {
   answer.platform = document.at("platform").as_string();
   answer.platform_hash = document.at("platform_hash").as_string();
   answer.source = document.at("source").as_string();
-  answer.candidate.workload = value_at(document, "workload", codegen::parse_workload);
-  if (!codegen::names_computation(answer.candidate.workload))
-    throw base::UserError(document.at("workload").place(), "expected an operator or an index expression");
-  const base::Document& sketch = document.at("sketch");
-  answer.candidate.sketch =
-      std::make_shared<const codegen::Sketch>(codegen::parse_sketch(sketch.as_string(), sketch.place()));
-  if (answer.candidate.sketch->program != nullptr || !answer.candidate.sketch->columns.empty())
-    throw base::UserError(sketch.place(), "expected a list of schedule steps");
-  for (const base::Document& argument : document.at("arguments").as_list())
-    answer.candidate.arguments.push_back(argument.as_integer());
+  answer.candidate = candidate_from(document);
   answer.program_hash = value_at(document, "program", base::from_hex);
   answer.pipeline = document.at("pipeline").as_string();
   answer.measurement = datasets::measurement_from(document.at("measurement"));

@@ -20,6 +20,11 @@
 
 namespace graft::study {
 
+// {"workload":...,"sketch":...,"arguments":[...]}, strictly read: UserError with the place for a workload that computes
+// nothing and for a sketch that is no list of steps.
+base::Document to_document(const codegen::Candidate& candidate);
+codegen::Candidate candidate_from(const base::Document& document);
+
 struct KnownAnswer {
   std::string platform, platform_hash;  // the id, and the hash of all that the platform's description says
   std::string source;                   // of its time: native, remote, modelled
@@ -31,8 +36,8 @@ struct KnownAnswer {
   std::string date, graft, host;      // when, by which version, on which machine
 };
 
-// One JSON object, strictly read: UserError with the place for what is missing, unknown or contradictory, a workload
-// that computes nothing, a sketch that is no list of steps, a measurement that is not ok.
+// One JSON object, strictly read: UserError with the place for what is missing, unknown or contradictory, a candidate
+// that candidate_from refuses, a measurement that is not ok.
 base::Document to_document(const KnownAnswer& answer);
 KnownAnswer known_answer_from(const base::Document& document);
 

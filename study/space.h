@@ -9,7 +9,7 @@
 namespace graft::study {
 
 struct SpaceSource {
-  std::string file = {};  // with sketches, domains and conditions (codegen/schedule/template.h); "": by rule
+  std::string file = {};        // with sketches, domains and conditions (codegen/schedule/template.h); "": by rule
   std::string intrinsics = {};  // file of micro-kernels to use wherever they fit; by rule only
   codegen::Layouts layouts = codegen::Layouts::given;  // by rule only
 };

@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/shortened.h"
+#include "base/text.h"
 #include "search/explorer.h"
+#include "study/library.h"
 #include "study/prior.h"
 #include "study/rounds.h"
 #include "tasks/expected.h"
@@ -77,6 +82,94 @@ void rebuild_best(const TuneRequest& request, search::RunDirectory& run, const t
   if (!builds.empty()) run.record(std::move(builds));
 }
 
+// What a search begins with is kept in its folder: the library may have learnt more when it goes on.
+const char* const start_name = "start.json";
+constexpr std::size_t most_near = 8;  // shapes of the library
+
+base::Document start_document(const std::vector<codegen::Candidate>& start) {
+  base::Document list = base::Document::list();
+  for (const codegen::Candidate& candidate : start) list.push(to_document(candidate));
+  return base::Document::map().set("start", std::move(list));
+}
+
+// Of the same workload as it is, another as what is most like it in this space.
+base::Result<codegen::Candidate> in_space(const codegen::Candidate& candidate, const codegen::Space& space) {
+  if (!(candidate.workload == space.workload())) return space.nearest(candidate);
+  const auto program = codegen::program(candidate, space.target());
+  if (!program) return program.reason();
+  return candidate;
+}
+
+// What the user wants measured first. UserError for what cannot be.
+std::vector<codegen::Candidate> wanted_start(const TuneRequest& request, const codegen::Space& space) {
+  std::vector<codegen::Candidate> start;
+  for (const codegen::Candidate& candidate : request.start) {
+    base::Result<codegen::Candidate> found = in_space(candidate, space);
+    if (!found)
+      throw base::UserError(base::shortened(request.workload.text),
+                            fmt::format("cannot start from this schedule: {}", found.reason().text));
+    start.push_back(std::move(found).value());
+  }
+  return start;
+}
+
+// `start`, and what the library knows of near shapes; of a run that goes on, what it began with.
+std::vector<codegen::Candidate> start_of(const TuneRequest& request, std::vector<codegen::Candidate> start,
+                                         const search::RunDirectory& run, const codegen::Space& space) {
+  const std::filesystem::path file = run.path() / start_name;
+  if (std::filesystem::exists(file)) {
+    start.clear();
+    const base::Document document = base::parse_json(base::read_file(file), file.string());
+    for (const base::Document& each : document.at("start").as_list()) start.push_back(candidate_from(each));
+    return start;
+  }
+  if (!run.journal().trials().empty()) return {};
+  if (!request.library.empty()) {
+    for (const KnownAnswer& near :
+         Library(request.library).near(request.workload, platform_hash(request.platform), most_near)) {
+      if (base::Result<codegen::Candidate> found = in_space(near.candidate, space))
+        start.push_back(std::move(found).value());
+    }
+  }
+  if (!start.empty()) base::replace_file(file, start_document(start).to_pretty_json() + "\n");
+  return start;
+}
+
+// What the library says, if it may be believed.
+std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor& monitor) {
+  if (request.library.empty() || request.again) return std::nullopt;
+  const auto known = Library(request.library).find(request.workload, platform_hash(request.platform));
+  if (!known) return std::nullopt;
+  if (!holds(*known, request.platform.target)) {
+    monitor.note(fmt::format("{}: the answer of {} (graft {}) gives another program today; searched again",
+                             request.library.string(), known->date, known->graft));
+    return std::nullopt;
+  }
+  TuneResult result;
+  result.workload = request.workload.text;
+  result.platform = request.platform.name;
+  result.source = known->source;
+  result.seed = request.seed;
+  result.answer = Answer{known->platform, known->source,     0, known->candidate, known->program_hash,
+                         known->pipeline, known->measurement};
+  result.peak_gflops = peak_gflops(request.platform, request.workload);
+  result.curve = {{known->trials, result.answer->seconds()}};
+  result.model = "none asked";
+  result.known_since = known->date;
+  result.complete = true;
+  return result;
+}
+
+void record(const TuneRequest& request, const TuneResult& result) {
+  const base::Document context = context_of(request.command_line);
+  const Answer& answer = *result.answer;
+  Library(request.library)
+      .record({request.platform.name, platform_hash(request.platform), result.source, answer.candidate,
+               answer.program_hash, answer.pipeline, answer.measurement, std::int64_t(result.trials.size()),
+               context.at("date").as_string(), context.at("graft").as_string(),
+               context.at("host").at("cpu").as_string()});
+}
+
 base::Document best_document(const TuneResult& result) {
   if (!result.answer) return {};
   base::Document out = to_document(*result.answer);
@@ -114,13 +207,31 @@ base::Document time_document(const search::TimeSpent& spent) {
 
 }  // namespace
 
+codegen::Candidate start_from(const std::filesystem::path& file, const codegen::Workload& workload) {
+  const std::string text = base::read_file(file);
+  if (base::trim(text).starts_with('{')) {
+    const base::Document document = base::parse_json(text, file.string());
+    const base::Document* const best = document.find("best");
+    base::Document candidate = base::Document::map();
+    candidate.set("workload", document.at("workload"));
+    for (const char* const key : {"sketch", "arguments"})
+      candidate.set(key, best == nullptr ? document.at(key) : best->at(key));
+    return candidate_from(candidate);
+  }
+  return {workload,
+          std::make_shared<const codegen::Sketch>(codegen::parse_sketch("sketch start\n" + text, file.string())),
+          {}};
+}
+
 TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
+  if (auto known = known_result(request, monitor)) return std::move(*known);
   const tasks::Platform& platform = request.platform;
   const std::string source = tasks::source_of(platform);
   const tasks::MeasureSettings measure = request.timing.settings(abort_factor, request.threads);
   tasks::require_memory(request.workload, tasks::place_of(platform), measure);
   const codegen::Space space = space_of(request.space, request.workload, platform.target);
   search::make_explorer(request.explorer, space, request.seed);  // refuses an unknown name before there is a folder
+  std::vector<codegen::Candidate> start = wanted_start(request, space);
   const std::filesystem::path folder = folder_of(request);
   const Prior prior =
       prior_of({request.model, request.explorer, folder, request.seed, request.threads}, platform, monitor);
@@ -135,6 +246,9 @@ TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
   settings.batch = int(request.batch);
   settings.seed = request.seed;
   settings.threads = request.threads;
+  settings.start = start_of(request, std::move(start), run, space);
+  settings.budget_seconds = request.budget_seconds;
+  settings.stop_after = request.stop_after;
   search::Tuning tuning({space, platform.name, prior.encoding}, prior.model.get(), *measurer, run, settings);
   TuneResult result;
   result.workload = request.workload.text;
@@ -164,6 +278,7 @@ TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
   base::Document kept = base::Document::map().set("schema", 1);
   for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
   base::replace_file(folder / "best.json", kept.to_pretty_json() + "\n");
+  if (result.complete && result.answer && !request.library.empty()) record(request, result);
   return result;
 }
 
@@ -192,8 +307,12 @@ base::Document to_document(const TuneResult& result) {
       .set("improvements", result.improvements())
       .set("time", time_document(result.time))
       .set("builds", builds_document(result.builds))
-      .set("complete", result.complete)
-      .set("run", result.folder.string());
+      .set("complete", result.complete);
+  if (result.known_since.empty()) {
+    out.set("run", result.folder.string());
+  } else {
+    out.set("known_since", result.known_since);
+  }
   if (result.answer && result.source == "modelled")
     out.set("modelled_seconds", result.answer->seconds()).set("check", result.answer->measurement.check);
   return out;

@@ -27,8 +27,13 @@ struct TuneRequest {
   SpaceSource space;
   std::string model;  // what guides the search: a file or an untrained model's name; "": graft's own (study/prior.h)
   std::string explorer = "evolution";
-  std::int64_t trials = 256;  // in all: a run is continued with more
-  std::int64_t batch = 32;    // trials a round
+  std::int64_t trials = 256;                   // in all: a run is continued with more
+  std::int64_t batch = 32;                     // trials a round
+  std::vector<codegen::Candidate> start = {};  // measured first; of other shapes: what is most like them
+  double budget_seconds = 0;                   // of wall time; 0: none
+  std::int64_t stop_after = 0;                 // ends when so many trials have gained less than 1 %; 0: never
+  std::filesystem::path library;               // of known answers (study/library.h); "": none
+  bool again = false;                          // search though the library has an answer
   std::int64_t rebuild = 4;  // programs that every pipeline builds in the end, out of four times as many that are timed
                              // again; 0: none (native)
   Timing timing;
@@ -49,14 +54,21 @@ struct TuneResult {
   search::TimeSpent time;                              // of this call
   std::string model;                                   // what guided, for people
   std::filesystem::path folder;
+  std::string known_since;            // date of the answer where it is the library's, and nothing was searched; else ""
   bool complete = false;              // false: stopped; the same request continues it
   std::string failure;                // why there is no answer, where the search is complete; else ""
   std::int64_t improvements() const;  // of the best time, in the course of the search
 };
 
-// Runs or continues the search; on disk is all that it found when it returns, the result as best.json. UserError for
-// what does not go together, before there is a folder, and for a folder of another request; Stopped when the monitor
-// asks for it after the search itself.
+// A schedule to start from, of a file: of a result of tune (best.json) or of a library, or a schedule's steps, one a
+// line, for `workload`. UserError naming the file.
+codegen::Candidate start_from(const std::filesystem::path& file, const codegen::Workload& workload);
+
+// What the library knows, without a search, where it knows the workload on this very platform and its schedule still
+// gives the recorded program (a note says so if not). Otherwise runs or continues the search, which begins with `start`
+// and with what the library knows of near shapes, and records its answer there when it is complete. On disk is all that
+// it found when it returns, the result as best.json. UserError for what does not go together, before there is a folder,
+// and for a folder of another request; Stopped when the monitor asks for it after the search itself.
 TuneResult tune(const TuneRequest& request, base::Monitor& monitor);
 
 // {"workload":...,"platform":...,"trials":...,"best":{...},"curve":[[trial,seconds],...],...}

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -9,16 +11,27 @@
 #include "cli/commands/best.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
+#include "cli/tuned.h"
 
 namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::string workload, platform = "native", intrinsics, layouts = "given", out;
+  std::string workload, platform = "native", intrinsics, layouts = "given", out, start, budget, library;
+  std::string effort = "normal";
+  std::int64_t trials = 0;
   study::TuneRequest request;  // what flags set directly
   SpaceFlag space;
   MeasureFlags measure;
 };
+
+double seconds_of(const char* flag, const std::string& text) {
+  try {
+    return base::seconds_from(text);
+  } catch (const base::UserError& error) {
+    throw base::UserError(flag, error.what());
+  }
+}
 
 study::SpaceSource space_of(const Flags& flags) {
   if (flags.layouts != "given" && flags.layouts != "free")
@@ -31,6 +44,22 @@ study::SpaceSource space_of(const Flags& flags) {
   return {flags.space.file, flags.intrinsics, layouts};
 }
 
+// How long a search goes on where nobody says otherwise.
+struct Effort {
+  const char* name;
+  std::int64_t trials, stop_after;
+};
+constexpr Effort efforts[] = {{"quick", 64, 32}, {"normal", 256, 0}, {"thorough", 1024, 256}};
+
+void apply_effort(const Flags& flags, study::TuneRequest& request) {
+  const Effort* const found = std::find_if(std::begin(efforts), std::end(efforts),
+                                           [&](const Effort& each) { return each.name == flags.effort; });
+  if (found == std::end(efforts))
+    throw base::UserError("--effort", fmt::format("'{}' is neither quick, normal nor thorough", flags.effort));
+  request.trials = flags.trials > 0 ? flags.trials : found->trials;
+  if (request.stop_after == 0) request.stop_after = found->stop_after;
+}
+
 study::TuneRequest request_of(const Flags& flags, const Session& session) {
   study::TuneRequest request = flags.request;
   request.workload = codegen::parse_workload(flags.workload);
@@ -41,49 +70,19 @@ study::TuneRequest request_of(const Flags& flags, const Session& session) {
   request.seed = session.seed;
   request.threads = session.threads;
   request.out = flags.out;
+  request.library = flags.library;
+  apply_effort(flags, request);
+  if (!flags.budget.empty()) request.budget_seconds = seconds_of("--budget", flags.budget);
+  if (!flags.start.empty()) request.start = {study::start_from(flags.start, request.workload)};
   request.command_line = session.command_line;
   return request;
-}
-
-void print_summary(const study::TuneResult& result, Output& out) {
-  const bool modelled = result.source == "modelled";
-  out.line(fmt::format("{} on {} ({})", result.workload, result.platform, result.source));
-  Table table({"", "value"});
-  if (const auto& answer = result.answer) {
-    table.row({fmt::format("best {}", seconds_word(result.source)), seconds_text(answer->seconds())});
-    const std::string checked = checked_text(result.source, answer->measurement.check);
-    if (!checked.empty()) table.row({"its results", checked});
-    table.row({modelled ? "modelled GFLOP/s" : "GFLOP/s", number_text(answer->gflops(), 2)});
-    if (result.peak_gflops) table.row({"of the peak", of_peak_text(answer->gflops(), *result.peak_gflops)});
-  }
-  table.row({"trials", std::to_string(result.trials.size())});
-  table.row({"of them", status_line(status_counts(result.trials))});
-  const search::TimeSpent& time = result.time;
-  if (time.measured > 0) {
-    const auto share = [&](double part) { return 100 * part / time.all(); };
-    table.row({"trials per second", fmt::format("{:.0f} ({:.0f} % measuring, {:.0f} % proposing, {:.0f} % learning)",
-                                                double(time.measured) / time.all(), share(time.measuring),
-                                                share(time.proposing), share(time.learning))});
-  }
-  if (result.answer && !result.answer->pipeline.empty()) {
-    table.row(
-        {"best built by", fmt::format("{} (the fastest of {} builds)", result.answer->pipeline, result.builds.size())});
-  }
-  table.row({"improvements", std::to_string(result.improvements())});
-  table.row({"model", result.model});
-  table.row({"run", result.folder.string()});
-  out.table(table);
-  if (!result.answer) return;
-  out.line("\nbest schedule:");
-  const base::Document schedule = schedule_document(result.answer->candidate);
-  for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
 }
 
 int tune(const Flags& flags, Session& session) {
   const study::TuneResult result = study::tune(request_of(flags, session), session.progress);
   const base::Document document = study::to_document(result);
   for (const auto& [key, value] : document.as_map()) session.output.json().set(key, value);
-  print_summary(result, session.output);
+  print(result, session.output);
   if (!result.complete) {
     session.progress.note(interruption);
     return interrupted;
@@ -110,7 +109,19 @@ Command tune_command() {
                      "model file that guides the search (default: graft's own, models/base.h5), or one without a "
                      "file: scratch (knows what it measured only), black-box (a "
                      "Gaussian process on knobs and times alone), analytic (a pre-defined roofline), random");
-        options.integer("trials", flags->request.trials, 1, "candidates to measure in all");
+        options.integer("trials", flags->trials, 0, "candidates to measure in all; 0: as --effort says");
+        options.text("effort", flags->effort,
+                     "quick (64 trials, ends when 32 have gained nothing), normal (256) or thorough (1024, 256)");
+        options.text("budget", flags->budget, "ends after this time: 90s, 10m, 1.5h");
+        options.integer("stop-after", flags->request.stop_after, 0,
+                        "ends when so many trials have gained less than 1 %; 0: as --effort says");
+        options.text(
+            "start", flags->start,
+            "file of a schedule to measure first: best.json of a run, of another shape, too, or steps, one a line");
+        options.text("library", flags->library,
+                     "folder of known answers: what it knows is answered at once, near shapes are measured first, and "
+                     "what is found is recorded there");
+        options.flag("again", flags->request.again, "search though the library has an answer");
         options.text("explorer", flags->request.explorer, "evolution, annealing or random");
         options.integer("batch", flags->request.batch, 1, "candidates a round");
         options.integer("rebuild", flags->request.rebuild, 0,

@@ -179,7 +179,9 @@ TEST(Library, BuildsForEveryArchitecture) {
     EXPECT_EQ(files.size(), 5u) << cpu;
     const base::Folder folder;
     write(files, folder);
-    EXPECT_EQ(run({"nm", "-u", (folder / "libsmall.a").string()}).out.find(" U "), std::string::npos) << cpu;
+    // POWER's linkers make the table of contents themselves.
+    for (const std::string_view line : base::split(run({"nm", "-u", (folder / "libsmall.a").string()}).out, '\n'))
+      EXPECT_TRUE(line.find(" U ") == std::string_view::npos || line.ends_with(" U .TOC.")) << cpu << line;
   }
 }
 

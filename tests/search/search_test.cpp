@@ -222,7 +222,7 @@ TEST(Tuning, BeginsWithWhatItIsToldTo) {
   settings.start.push_back(settings.start.front());
   FakeMeasurer measurer;
   RunDirectory run(folder.path, request(1), {});
-  Tuning tuning(space(), encoding(), nullptr, measurer, run, settings);
+  Tuning tuning({space(), "fake"}, nullptr, measurer, run, settings);
   base::Monitor monitor;
   while (tuning.step(monitor)) {
   }
@@ -241,7 +241,7 @@ TEST(Tuning, SettlesWhereNothingGetsFaster) {
   settings.explorer = "random", settings.trials = 10000, settings.batch = 4, settings.stop_after = 12;
   FakeMeasurer measurer;
   RunDirectory run(folder.path, request(1), {});
-  Tuning tuning(space(), encoding(), nullptr, measurer, run, settings);
+  Tuning tuning({space(), "fake"}, nullptr, measurer, run, settings);
   base::Monitor monitor;
   while (tuning.step(monitor)) EXPECT_FALSE(tuning.settled() && tuning.trials().size() <= 12);
   EXPECT_TRUE(tuning.settled());
@@ -261,7 +261,7 @@ TEST(Tuning, EndsWhenItsTimeIsUp) {
   settings.explorer = "random", settings.trials = 1000000, settings.batch = 4, settings.budget_seconds = 0.05;
   FakeMeasurer measurer;
   RunDirectory run(folder.path, request(1), {});
-  Tuning tuning(space(), encoding(), nullptr, measurer, run, settings);
+  Tuning tuning({space(), "fake"}, nullptr, measurer, run, settings);
   EXPECT_FALSE(tuning.out_of_time());
   base::Monitor monitor;
   while (tuning.step(monitor)) {
