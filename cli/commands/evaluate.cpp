@@ -11,11 +11,11 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/random.h"
 #include "base/statistics.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/common.h"
+#include "study/evaluate.h"
 
 namespace graft::cli {
 namespace {
@@ -279,18 +279,6 @@ void print_target(const std::string& target, const std::string& source, const ba
   out.table(best);
 }
 
-// The platforms dealt out to so many folds, by the seed.
-std::vector<std::vector<std::string>> folds_of(std::vector<std::string> platforms, std::int64_t folds,
-                                               std::uint64_t seed) {
-  if (folds < 2 || folds > std::int64_t(platforms.size()))
-    throw base::UserError("--folds",
-                          fmt::format("expected 2 to {}, the number of platforms, got {}", platforms.size(), folds));
-  base::Stream(seed, "folds").shuffle(platforms);
-  std::vector<std::vector<std::string>> out(static_cast<std::size_t>(folds));
-  for (std::size_t p = 0; p < platforms.size(); ++p) out[p % out.size()].push_back(platforms[p]);
-  return out;
-}
-
 meta::Regime regime_of(const Flags& flags) {
   if (flags.regime == "seen") return meta::Regime::seen;
   if (flags.regime == "alone") return meta::Regime::alone;
@@ -351,7 +339,7 @@ int evaluate(Flags flags, Session& session) {
   std::map<std::string, std::vector<std::string>> beside;  // target -> those of other folds
   if (flags.folds > 0) {
     targets.clear();
-    for (const std::vector<std::string>& fold : folds_of(platforms, flags.folds, session.seed)) {
+    for (const std::vector<std::string>& fold : study::folds_of(platforms, flags.folds, session.seed)) {
       for (const std::string& target : fold) {
         targets.push_back(target);
         for (const std::string& platform : platforms) {
