@@ -383,7 +383,7 @@ std::map<std::string, std::string> library_files(const Library& library, Library
   }
   files["lib" + library.name + ".a"] = archive(library.name + ".o", *linked);
   files[library.name + ".pc"] = pkg_config_text(library);
-  files[library.name + "-config.cmake"] = cmake_config_text(library);
+  files[library.name + "Config.cmake"] = cmake_config_text(library);
   return files;
 }
 

@@ -49,7 +49,7 @@ std::string identifier(std::string_view text);
 
 enum class LibraryFormat { library, object };
 
-// File names and contents: NAME.h, graft_parallel.h, and libNAME.a, NAME.pc, NAME-config.cmake (library) or NAME.o
+// File names and contents: NAME.h, graft_parallel.h, and libNAME.a, NAME.pc, NAMEConfig.cmake (library) or NAME.o
 // (object). UserError for names that are no C identifiers or occur twice, and for variants of one function that store
 // their parameters differently.
 std::map<std::string, std::string> library_files(const Library& library, LibraryFormat format);

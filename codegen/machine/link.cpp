@@ -25,6 +25,15 @@
 
 LLD_HAS_DRIVER(elf)
 
+// Symbols of a link that lld (19.1) keeps in globals and clears nowhere: after a link for POWER or RISC-V the next one
+// for another machine would write through pointers to what is gone. Its header that declares them is not installed.
+namespace lld::elf {
+class Defined;
+struct ElfSym {
+  static Defined *globalOffsetTable, *relaIpltStart, *relaIpltEnd, *riscvGlobalPointer, *tlsModuleBase;
+};
+}  // namespace lld::elf
+
 namespace graft::codegen {
 namespace {
 
@@ -115,6 +124,10 @@ base::Result<std::string> link(const std::vector<std::string_view>& objects, std
     const std::lock_guard guard(one_at_a_time);
     if (!usable) throw base::Failure("the linker crashed earlier in this process and cannot be used again");
     llvm::raw_string_ostream stream(messages);
+    using lld::elf::ElfSym;
+    for (lld::elf::Defined** const stale : {&ElfSym::globalOffsetTable, &ElfSym::relaIpltStart, &ElfSym::relaIpltEnd,
+                                            &ElfSym::riscvGlobalPointer, &ElfSym::tlsModuleBase})
+      *stale = nullptr;
     const lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
     usable = result.canRunAgain;
     if (result.retCode != 0) return base::Reason{fmt::format("link: {}", base::one_line(messages))};

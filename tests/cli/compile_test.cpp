@@ -31,7 +31,7 @@ TEST_F(Compile, ALibraryHoldsWhatTuneFound) {
   const base::Document best = base::parse_json(base::read_file(folder / "a/best.json"), "best.json").at("best");
   EXPECT_EQ(mine.at("variants").as_list()[0].at("seconds").as_number(), best.at("seconds").as_number());
   EXPECT_EQ(mine.at("variants").as_list()[0].at("check").as_string(), "host");
-  for (const char* const file : {"libtwo.a", "two.h", "two.pc", "two-config.cmake", "graft_parallel.h"})
+  for (const char* const file : {"libtwo.a", "two.h", "two.pc", "twoConfig.cmake", "graft_parallel.h"})
     EXPECT_TRUE(std::filesystem::exists(folder / "lib" / file)) << file;
   EXPECT_NE(base::read_file(folder / "lib/two.h").find("mine_select("), std::string::npos);
 }
