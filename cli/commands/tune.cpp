@@ -109,7 +109,7 @@ Command tune_command() {
                      "model file that guides the search (default: graft's own, models/base.h5), or one without a "
                      "file: scratch (knows what it measured only), black-box (a "
                      "Gaussian process on knobs and times alone), analytic (a pre-defined roofline), random");
-        options.integer("trials", flags->trials, 0, "candidates to measure in all; 0: as --effort says");
+        options.integer("trials", flags->trials, 1, "candidates to measure in all; without it as --effort says");
         options.text("effort", flags->effort,
                      "quick (64 trials, ends when 32 have gained nothing), normal (256) or thorough (1024, 256)");
         options.text("budget", flags->budget, "ends after this time: 90s, 10m, 1.5h");

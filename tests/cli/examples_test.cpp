@@ -148,6 +148,8 @@ const std::map<std::string, std::string>& not_run() {
       {"graft train", "minutes; flow_test runs smaller ones"},
       {"graft adapt", "minutes; flow_test runs smaller ones"},
       {"graft evaluate", "minutes; flow_test runs smaller ones"},
+      {"graft compile", "runs of several workloads; compile_test makes some"},
+      {"graft library", "a library; library_test makes some"},
       {"graft bench", "the program graft-bench, which test_bench runs"},
   };
   return reasons;
