@@ -29,7 +29,7 @@ struct TuningSettings {
   int threads = 1;
   std::vector<codegen::Candidate> start = {};  // measured first, before anything is proposed
   double budget_seconds = 0;                   // of wall time in this process; 0: none
-  std::int64_t stop_after = 0;                 // trials without a gain (`least_gain`); 0: never
+  std::int64_t stop_after = 0;                 // trials in a row without a gain of `least_gain`; 0: never
 };
 
 constexpr double least_gain = 0.01;  // share of the best time by which a trial must be faster for the search to go on

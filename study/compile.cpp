@@ -155,7 +155,7 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
   }
   for (const auto& [workload, name] : request.names) {
     if (!workloads.contains(workload))
-      throw base::UserError("--function", fmt::format("{}: no run of this workload", base::shortened(workload)));
+      throw base::UserError("function names", fmt::format("{}: no run of this workload", base::shortened(workload)));
   }
 
   const Runner runner = runner_of(*platform);

@@ -129,6 +129,8 @@ KnownAnswer known_answer_from(const base::Document& document) {
   answer.platform_hash = document.at("platform_hash").as_string();
   answer.source = document.at("source").as_string();
   answer.candidate = candidate_from(document);
+  if (!answer.candidate.sketch->intrinsics.empty())
+    throw base::UserError(document.at("sketch").place(), "expected a schedule without micro-kernels of its own");
   answer.program_hash = value_at(document, "program", base::from_hex);
   answer.pipeline = document.at("pipeline").as_string();
   answer.measurement = datasets::measurement_from(document.at("measurement"));
@@ -143,7 +145,10 @@ KnownAnswer known_answer_from(const base::Document& document) {
 
 bool holds(const KnownAnswer& answer, const codegen::Target& target) {
   const auto program = codegen::program(answer.candidate, target);
-  return program && codegen::hash(*program) == answer.program_hash;
+  if (!program || codegen::hash(*program) != answer.program_hash) return false;
+  return std::all_of(program->buffers.begin(), program->buffers.end(), [](const codegen::Buffer& buffer) {
+    return buffer.role == codegen::Role::temporary || buffer.layout.is_plain();
+  });
 }
 
 std::optional<double> shape_distance(std::string_view a, std::string_view b) {

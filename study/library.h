@@ -37,11 +37,12 @@ struct KnownAnswer {
 };
 
 // One JSON object, strictly read: UserError with the place for what is missing, unknown or contradictory, a candidate
-// that candidate_from refuses, a measurement that is not ok.
+// that candidate_from refuses or that has micro-kernels of its own, a measurement that is not ok.
 base::Document to_document(const KnownAnswer& answer);
 KnownAnswer known_answer_from(const base::Document& document);
 
-// The recorded schedule still lowers to the recorded program on this target.
+// The recorded schedule still lowers to the recorded program on this target, whose parameters are stored as the
+// workload says.
 bool holds(const KnownAnswer& answer, const codegen::Target& target);
 
 // How far apart two workloads are that differ in numbers alone (the sum of |log2((1 + a) / (1 + b))| over them): other

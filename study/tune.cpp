@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/shortened.h"
 #include "base/text.h"
 #include "search/explorer.h"
@@ -42,6 +43,12 @@ Request identity_of(const TuneRequest& request, const Prior& prior) {
       .set("model", prior.identity)
       .set("seed", std::int64_t(request.seed));
   put(request.space, identity.fields());
+  if (!request.start.empty()) {
+    std::uint64_t start = 0;
+    for (const codegen::Candidate& candidate : request.start)
+      start = base::hash_combine(start, codegen::hash(candidate));
+    identity.set("start", base::to_hex(start));
+  }
   request.timing.put(identity.fields());
   return identity;
 }
@@ -224,6 +231,12 @@ codegen::Candidate start_from(const std::filesystem::path& file, const codegen::
 }
 
 TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
+  const bool by_rule = request.space.file.empty() && request.space.intrinsics.empty() &&
+                       request.space.layouts == codegen::Layouts::given;
+  if (!request.library.empty() && !by_rule)
+    throw base::UserError(request.library.string(),
+                          "a library holds answers from the space by rule, with parameters "
+                          "stored as the workload says; search another space without it");
   if (auto known = known_result(request, monitor)) return std::move(*known);
   const tasks::Platform& platform = request.platform;
   const std::string source = tasks::source_of(platform);

@@ -31,8 +31,8 @@ struct TuneRequest {
   std::int64_t batch = 32;                     // trials a round
   std::vector<codegen::Candidate> start = {};  // measured first; of other shapes: what is most like them
   double budget_seconds = 0;                   // of wall time; 0: none
-  std::int64_t stop_after = 0;                 // ends when so many trials have gained less than 1 %; 0: never
-  std::filesystem::path library;               // of known answers (study/library.h); "": none
+  std::int64_t stop_after = 0;                 // trials in a row without a gain of 1 %, after which it ends; 0: never
+  std::filesystem::path library;               // of known answers (study/library.h), for the space by rule; "": none
   bool again = false;                          // search though the library has an answer
   std::int64_t rebuild = 4;  // programs that every pipeline builds in the end, out of four times as many that are timed
                              // again; 0: none (native)

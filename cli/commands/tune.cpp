@@ -111,10 +111,11 @@ Command tune_command() {
                      "Gaussian process on knobs and times alone), analytic (a pre-defined roofline), random");
         options.integer("trials", flags->trials, 1, "candidates to measure in all; without it as --effort says");
         options.text("effort", flags->effort,
-                     "quick (64 trials, ends when 32 have gained nothing), normal (256) or thorough (1024, 256)");
+                     "quick: 64 trials, ends after 32 without a gain; normal: 256 trials; thorough: 1024, ends after "
+                     "256 without a gain");
         options.text("budget", flags->budget, "ends after this time: 90s, 10m, 1.5h");
         options.integer("stop-after", flags->request.stop_after, 0,
-                        "ends when so many trials have gained less than 1 %; 0: as --effort says");
+                        "ends after this number of trials in a row without a gain of 1 %; 0: as --effort says");
         options.text(
             "start", flags->start,
             "file of a schedule to measure first: best.json of a run, of another shape, too, or steps, one a line");

@@ -311,7 +311,7 @@ module asm ".globl _start\0A_start:\0A{start}"
     return std::string();
   };
 
-  text += clock_text(calls);
+  text += clock_text(calls) + serial_for_text() + timed_text();
   text +=
       fmt::format(R"(
 define internal void @write(ptr %bytes, i64 %count) nounwind {{
@@ -388,35 +388,6 @@ end:
   ret void
 }}
 
-define internal void @parallel_for(ptr %context, ptr %body, ptr %closure, i64 %n) nounwind {{
-entry:
-  br label %iteration
-iteration:
-  %i = phi i64 [ 0, %entry ], [ %next, %iteration ]
-  call void %body(ptr %closure, i64 %i)
-  %next = add i64 %i, 1
-  %again = icmp slt i64 %next, %n
-  br i1 %again, label %iteration, label %end
-end:
-  ret void
-}}
-
-define internal i64 @timed(ptr %run, ptr %arguments, i64 %runs) noinline nounwind {{
-entry:
-  %begin = call i64 @now()
-  br label %again
-again:
-  %r = phi i64 [ 0, %entry ], [ %next, %again ]
-  call void %run(ptr %arguments, ptr @workspace, ptr @parallel_for, ptr null)
-  %next = add i64 %r, 1
-  %more = icmp slt i64 %next, %runs
-  br i1 %more, label %again, label %end
-end:
-  %stop = call i64 @now()
-  %took = sub i64 %stop, %begin
-  ret i64 %took
-}}
-
 define internal i64 @at_least_1(i64 %value) nounwind {{
   %less = icmp slt i64 %value, 1
   %result = select i1 %less, i64 1, i64 %value
@@ -453,7 +424,7 @@ define internal ptr @entry_of(ptr %table, i64 %k) nounwind {{
   %run = call ptr @entry_of(ptr @runs, i64 %k)
   %arguments = call ptr @entry_of(ptr @arguments, i64 %k)
   call void %prepare(ptr %arguments, ptr @workspace)
-  %measured = call i64 @timed(ptr %run, ptr %arguments, i64 1)
+  %measured = call i64 @timed(ptr %run, ptr %arguments, ptr @workspace, ptr @serial_for, ptr null, i64 1)
   %first = call i64 @at_least_1(i64 %measured)
   %short_by = add i64 %first, {minimum_less_1}
   %wanted = udiv i64 %short_by, %first
@@ -472,7 +443,7 @@ repeat:
   %enough = icmp sge i64 %r, %repetitions
   br i1 %enough, label %report, label %repetition
 repetition:
-  %took = call i64 @timed(ptr %run, ptr %arguments, i64 %runs_of_one)
+  %took = call i64 @timed(ptr %run, ptr %arguments, ptr @workspace, ptr @serial_for, ptr null, i64 %runs_of_one)
   %time = getelementptr i64, ptr @times, i64 %r
   store i64 %took, ptr %time
   %r_next = add i64 %r, 1

@@ -59,7 +59,7 @@ void check(const Library& library) {
     for (const LibraryVariant& variant : function.variants) {
       if (!same_storage(variant.object.signature.parameters, parameters(function)))
         throw base::UserError(function.name,
-                              "its variants store their parameters differently; tune with --layouts given");
+                              "its variants store their parameters differently; a function has one layout");
     }
   }
 }
@@ -117,18 +117,18 @@ std::string function_text(const LibraryFunction& function) {
   }
   text += fmt::format("define void @{}({}ptr %workspace) nounwind {{\n{}{}", name, pointers(all), filled_list(all),
                       entry("runs"));
-  text += "  call void %code(ptr %list, ptr %workspace, ptr @graft.serial, ptr null)\n  ret void\n}\n";
+  text += "  call void %code(ptr %list, ptr %workspace, ptr @serial_for, ptr null)\n  ret void\n}\n";
   if (is_parallel(function)) {
     text += fmt::format("define void @{}_parallel({}ptr %workspace, ptr %for, ptr %context) nounwind {{\n{}{}", name,
                         pointers(all), filled_list(all), entry("runs"));
     text +=
-        "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @graft.serial, ptr %for\n"
+        "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @serial_for, ptr %for\n"
         "  call void %code(ptr %list, ptr %workspace, ptr %loop, ptr %context)\n  ret void\n}\n";
   }
   if (count > 1) {
     text += fmt::format(
         "define i64 @{0}_select({1}ptr %workspace, i64 %budget, ptr %for, ptr %context) nounwind {{\n{2}"
-        "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @graft.serial, ptr %for\n"
+        "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @serial_for, ptr %for\n"
         "  %best = alloca [{3} x i64], align 16\n"
         "  %chosen = call i64 @graft.fastest(ptr @{0}.prepares, ptr @{0}.runs, i64 {3}, ptr %best, ptr %list, "
         "ptr %workspace, i64 %budget, ptr %loop, ptr %context)\n"
@@ -140,44 +140,11 @@ std::string function_text(const LibraryFunction& function) {
   return text;
 }
 
-// The parallel loop of those that bring none.
-const char* const serial_text = R"(
-define internal void @graft.serial(ptr %context, ptr %body, ptr %closure, i64 %n) nounwind {
-entry:
-  %any = icmp sgt i64 %n, 0
-  br i1 %any, label %iteration, label %end
-iteration:
-  %i = phi i64 [ 0, %entry ], [ %next, %iteration ]
-  call void %body(ptr %closure, i64 %i)
-  %next = add i64 %i, 1
-  %again = icmp slt i64 %next, %n
-  br i1 %again, label %iteration, label %end
-end:
-  ret void
-}
-)";
-
 // Which of `count` variants is fastest here: rounds over all of them, in each of which a variant is prepared, run once
 // untimed, and timed three times over as many runs as take 20 us or more; its least time counts. From the third round
-// on those that are 1.3 times slower than the best are left out. Ends after the first round that ends behind `budget`
+// on those that are 1.3 times slower than the best are left out. Ends after the first round that ends after `budget`
 // nanoseconds, but not before the fifth, and after 1,000 rounds.
 const char* const fastest_text = R"(
-define internal i64 @graft.timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 %runs) noinline nounwind {
-entry:
-  %begin = call i64 @now()
-  br label %again
-again:
-  %r = phi i64 [ 0, %entry ], [ %next, %again ]
-  call void %run(ptr %list, ptr %workspace, ptr %for, ptr %context)
-  %next = add i64 %r, 1
-  %more = icmp slt i64 %next, %runs
-  br i1 %more, label %again, label %end
-end:
-  %stop = call i64 @now()
-  %took = sub i64 %stop, %begin
-  ret i64 %took
-}
-
 define internal i64 @graft.fastest(ptr %prepares, ptr %runs, i64 %count, ptr %best, ptr %list, ptr %workspace, i64 %budget, ptr %for, ptr %context) noinline nounwind {
 entry:
   %begin = call i64 @now()
@@ -213,14 +180,14 @@ prepare:
   call void %prepare_code(ptr %list, ptr %workspace)
   %run_at = getelementptr ptr, ptr %runs, i64 %v
   %run = load ptr, ptr %run_at
-  %warm = call i64 @graft.timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 1)
+  %warm = call i64 @timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 1)
   %warm_some = call i64 @llvm.smax.i64(i64 %warm, i64 1)
   %fit = sdiv i64 20000, %warm_some
   %fit_one = add i64 %fit, 1
   br label %sample
 sample:
   %s = phi i64 [ 0, %prepare ], [ %s_next, %sample ]
-  %took = call i64 @graft.timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 %fit_one)
+  %took = call i64 @timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 %fit_one)
   %scaled = mul i64 %took, 16
   %time = sdiv i64 %scaled, %fit_one
   %before = load i64, ptr %best_at
@@ -285,14 +252,15 @@ std::string dispatcher_text(const Library& library, const OperatorShapes& shapes
 }
 
 std::string wrappers_text(const Library& library) {
-  std::string text = serial_text;
+  std::string text = serial_for_text();
   const bool selects = std::any_of(library.functions.begin(), library.functions.end(),
                                    [](const LibraryFunction& function) { return function.variants.size() > 1; });
   if (selects) {
     const auto calls = system_calls(library.target);
     if (!calls)
-      throw base::UserError("--variants", fmt::format("no clock is known for {}; give 1", library.target.triple));
-    text += clock_text(*calls) + fastest_text;
+      throw base::UserError(library.name, fmt::format("no clock is known for {}; give one variant of each function",
+                                                      library.target.triple));
+    text += clock_text(*calls) + timed_text() + fastest_text;
   }
   for (const LibraryFunction& function : library.functions) text += function_text(function);
   for (const OperatorShapes& shapes : operator_shapes(library)) text += dispatcher_text(library, shapes);

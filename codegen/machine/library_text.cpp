@@ -12,20 +12,19 @@
 namespace graft::codegen {
 namespace {
 
+// "float", "int32_t": the element's C++ type, which C knows without its namespace.
 std::string_view c_type(DType type) {
+  std::string_view name;
   switch (type) {
-    case DType::f32:
-      return "float";
-    case DType::f64:
-      return "double";
-    case DType::i32:
-      return "int32_t";
-    case DType::i8:
-      return "int8_t";
-    case DType::u8:
-      return "uint8_t";
+#define X(dtype, element) \
+  case DType::dtype:      \
+    name = #element;      \
+    break;
+    GRAFT_DTYPES(X)
+#undef X
   }
-  return "void";
+  constexpr std::string_view space = "std::";
+  return name.starts_with(space) ? name.substr(space.size()) : name;
 }
 
 // "const float* A, float* C, "; only the constants'.

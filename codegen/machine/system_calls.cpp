@@ -64,4 +64,42 @@ define internal i64 @now() nounwind {{
                      fmt::arg("clock_gettime", calls.clock_gettime));
 }
 
+std::string serial_for_text() {
+  return R"(
+define internal void @serial_for(ptr %context, ptr %body, ptr %closure, i64 %n) nounwind {
+entry:
+  %any = icmp sgt i64 %n, 0
+  br i1 %any, label %iteration, label %end
+iteration:
+  %i = phi i64 [ 0, %entry ], [ %next, %iteration ]
+  call void %body(ptr %closure, i64 %i)
+  %next = add i64 %i, 1
+  %again = icmp slt i64 %next, %n
+  br i1 %again, label %iteration, label %end
+end:
+  ret void
+}
+)";
+}
+
+std::string timed_text() {
+  return R"(
+define internal i64 @timed(ptr %run, ptr %buffers, ptr %workspace, ptr %for, ptr %context, i64 %runs) noinline nounwind {
+entry:
+  %begin = call i64 @now()
+  br label %again
+again:
+  %r = phi i64 [ 0, %entry ], [ %next, %again ]
+  call void %run(ptr %buffers, ptr %workspace, ptr %for, ptr %context)
+  %next = add i64 %r, 1
+  %more = icmp slt i64 %next, %runs
+  br i1 %more, label %again, label %end
+end:
+  %stop = call i64 @now()
+  %took = sub i64 %stop, %begin
+  ret i64 %took
+}
+)";
+}
+
 }  // namespace graft::codegen

@@ -120,7 +120,7 @@ BasisGroup chosen(const BasisGroup& group, const std::vector<std::int64_t>& rows
 // Each source platform that is believed plays the target in turn, with the others as its basis; no network has seen the
 // platform it is judged on.
 double chosen_lambda(const SourceBasis& basis, const TaskSet& tasks, std::uint64_t seed) {
-  // From most to least shrinkage; where times differ by a few per cent, so do the squares that it stands beside.
+  // From most to least shrinkage; where times differ by a few per cent, the squares to which it is added are small, too.
   constexpr std::array<double, 13> lambdas = {10, 3, 1, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5};
   constexpr std::int64_t draws = 4;
   constexpr std::array<std::int64_t, 2> shots = {5, 20};

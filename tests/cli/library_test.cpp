@@ -50,6 +50,11 @@ TEST_F(Answers, StartFromAFile) {
   tuned(small, {"--trials", "8", "--start", (folder / "a/best.json").string()}, "b");
   const base::Document start = base::parse_json(base::read_file(folder / "b/start.json"), "start.json");
   EXPECT_EQ(start.at("start").as_list()[0].at("arguments").to_json(), first.at("best").at("arguments").to_json());
+  const base::Finished other_start =
+      graft({"tune", small, "--platform", "native:v2", "--model", "scratch", "--rebuild", "1", "--batch", "8",
+             "--repetitions", "2", "--minimum-ms", "0.1", "--trials", "8", "--out", (folder / "b").string()});
+  EXPECT_EQ(other_start.exit_code, 2);  // without its start it is another run
+  EXPECT_NE(other_start.err.find("start"), std::string::npos);
   std::string steps;
   for (const base::Document& step : first.at("best").at("schedule").as_list()) steps += step.as_string() + "\n";
   base::replace_file(folder / "steps", steps);
@@ -81,6 +86,8 @@ TEST_F(Answers, RefusalsNameTheFlag) {
   EXPECT_NE(refused({"--start", (folder / "none").string()}).find("none"), std::string::npos);
   base::replace_file(folder / "bad", "tile C\n");
   EXPECT_NE(refused({"--start", (folder / "bad").string()}).find("cannot start from this schedule"), std::string::npos);
+  EXPECT_NE(refused({"--library", library(), "--layouts", "free"}).find("answers from the space by rule"),
+            std::string::npos);
   const base::Finished finished = graft({"library", "list", (folder / "nothing").string()});
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_NE(finished.err.find("no such folder"), std::string::npos);

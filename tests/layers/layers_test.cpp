@@ -139,7 +139,7 @@ TEST(Layers, NothingBelowTheMethodsReachesThem) {
       if (!reached.insert(at).second) continue;
       EXPECT_NE(part_of(at), "meta/methods") << file << " reaches " << at << " through " << header;
       for (auto [next, end] = direct.equal_range(at); next != end; ++next) open.push_back(next->second);
-      if (at.ends_with(".h")) open.push_back(at.substr(0, at.size() - 1) + "cpp");  // what the header stands for
+      if (at.ends_with(".h")) open.push_back(at.substr(0, at.size() - 1) + "cpp");  // the header's source file
     }
     ++walked;
   }

@@ -10,27 +10,20 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "codegen/schedule/space.h"
+#include "tests/base/support.h"
+#include "tests/study/support.h"
 #include "tests/support/refusal.h"
 
 namespace graft::study {
 namespace {
 
-codegen::Target target() {
-  codegen::Target out;
-  out.triple = "x86_64-unknown-linux-gnu";
-  out.cpu = "x86-64-v3";
-  out.vector_bits = 256;
-  out.vector_registers = 16;
-  return out;
-}
-
 KnownAnswer answer_for(const std::string& workload, double seconds, const std::string& platform = "native:v3") {
-  const codegen::Space space = codegen::derive_space(codegen::parse_workload(workload), target());
+  const codegen::Space space = codegen::derive_space(codegen::parse_workload(workload), small_target());
   base::Stream stream(3, "library");
   KnownAnswer answer;
   answer.platform = platform, answer.platform_hash = "hash of " + platform, answer.source = "native";
   answer.candidate = space.sample(stream);
-  answer.program_hash = codegen::hash(*codegen::program(answer.candidate, target()));
+  answer.program_hash = codegen::hash(*codegen::program(answer.candidate, small_target()));
   answer.pipeline = "O3";
   answer.measurement.seconds = {seconds, 1.5 * seconds};
   answer.measurement.clock = "wall";
@@ -42,12 +35,8 @@ KnownAnswer answer_for(const std::string& workload, double seconds, const std::s
 
 class StudyLibrary : public testing::Test {
  protected:
-  StudyLibrary() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "graft-library-XXXXXX").string();
-    folder = mkdtemp(pattern.data());
-  }
-  ~StudyLibrary() override { std::filesystem::remove_all(folder); }
-  std::filesystem::path folder;
+  base::Folder made;
+  const std::filesystem::path folder = made.path();
 };
 
 TEST_F(StudyLibrary, AnswersComeBackAsTheyWereRecorded) {
@@ -58,7 +47,7 @@ TEST_F(StudyLibrary, AnswersComeBackAsTheyWereRecorded) {
   const auto found = library.find(answer.candidate.workload, answer.platform_hash);
   ASSERT_TRUE(found);
   EXPECT_EQ(to_document(*found).to_json(), to_document(answer).to_json());
-  EXPECT_TRUE(holds(*found, target()));
+  EXPECT_TRUE(holds(*found, small_target()));
   EXPECT_FALSE(library.find(codegen::parse_workload("matmul(m=64,n=48,k=33)"), answer.platform_hash));
   EXPECT_FALSE(library.find(answer.candidate.workload, "another"));
 }
@@ -77,10 +66,30 @@ TEST_F(StudyLibrary, TheFasterAnswerStays) {
 TEST_F(StudyLibrary, AProgramThatLoweringDoesNotGiveDoesNotHold) {
   KnownAnswer answer = answer_for("matmul(m=64,n=48,k=32)", 1e-5);
   answer.program_hash ^= 1;
-  EXPECT_FALSE(holds(answer, target()));
+  EXPECT_FALSE(holds(answer, small_target()));
   answer = answer_for("matmul(m=64,n=48,k=32)", 1e-5);
   answer.candidate.arguments.pop_back();
-  EXPECT_FALSE(holds(answer, target()));
+  EXPECT_FALSE(holds(answer, small_target()));
+}
+
+// Whoever calls a kernel hands its parameters over as the workload says, whatever a schedule's layout steps do.
+TEST_F(StudyLibrary, AProgramWithLayoutsOfItsOwnDoesNotHold) {
+  KnownAnswer answer = answer_for("matmul(m=64,n=48,k=32)", 1e-5);
+  const codegen::Space space =
+      codegen::derive_space(answer.candidate.workload, small_target(), {}, codegen::Layouts::free);
+  base::Stream stream(5, "layouts");
+  int other = 0;
+  for (int i = 0; i < 200; ++i) {
+    answer.candidate = space.sample(stream);
+    const auto program = codegen::program(answer.candidate, small_target());
+    answer.program_hash = codegen::hash(*program);
+    bool is_plain = true;
+    for (const codegen::Buffer& buffer : program->buffers)
+      is_plain = is_plain && (buffer.role == codegen::Role::temporary || buffer.layout.is_plain());
+    other += is_plain ? 0 : 1;
+    EXPECT_EQ(holds(answer, small_target()), is_plain);
+  }
+  EXPECT_GT(other, 0);
 }
 
 TEST_F(StudyLibrary, NearShapesAreTheSameOperatorsOnThePlatform) {
