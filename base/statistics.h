@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "base/interval.h"
+
 namespace graft::base {
 
 double mean(std::span<const double> values);                            // NaN when empty
@@ -17,11 +19,6 @@ double pearson(std::span<const double> a, std::span<const double> b);   // 0 whe
 double spearman(std::span<const double> a, std::span<const double> b);  // Pearson of the ranks (mid-ranks for ties)
 double kendall(std::span<const double> a, std::span<const double> b);   // tau-b in O(n log n)
 
-struct Interval {
-  double mean = 0, low = 0, high = 0;  // low = high = NaN: the mean alone is known
-};
-// Resamples of one or two values only say what these values are: fewer than this have no interval.
-inline constexpr std::size_t least_for_interval = 3;
 // Percentile bootstrap interval of the mean (2,000 resamples, seeded): `level` = .95 gives the 2.5 and 97.5 % points.
 // The mean alone of fewer than least_for_interval values; NaN when empty.
 Interval bootstrap_mean(std::span<const double> values, double level, std::uint64_t seed);

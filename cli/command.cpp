@@ -17,6 +17,7 @@
 #include "base/parallel.h"
 #include "base/shortened.h"
 #include "base/text.h"
+#include "study/field_error.h"
 
 namespace graft::cli {
 namespace {
@@ -318,11 +319,38 @@ std::vector<std::int64_t> integers_of(const std::string& flag, const std::vector
   return values;
 }
 
+namespace {
+
+std::string flag_of(std::string field) {
+  std::replace(field.begin(), field.end(), '_', '-');
+  return "--" + field;
+}
+
+// The error of a user of flags: "--model, --hold-out: not with --base".
+std::string in_flags(const study::FieldError& error) {
+  std::string text;
+  for (const std::string& field : split_list(error.fields())) text += (text.empty() ? "" : ", ") + flag_of(field);
+  text += ": ";
+  std::string_view rest = error.message();
+  for (std::size_t open; (open = rest.find('`')) != rest.npos;) {
+    const std::size_t close = rest.find('`', open + 1);
+    if (close == rest.npos) break;
+    text += std::string(rest.substr(0, open)) + flag_of(std::string(rest.substr(open + 1, close - open - 1)));
+    rest.remove_prefix(close + 1);
+  }
+  return text += rest;
+}
+
+}  // namespace
+
 int run_program(int count, const char* const* arguments) {
   try {
     const int code = run_words({arguments + 1, arguments + count});
     if (std::fflush(stdout) != 0) throw base::Failure("standard output cannot be written");
     return code;
+  } catch (const study::FieldError& error) {
+    complain(in_flags(error));
+    return wrong_use;
   } catch (const UserError& error) {
     complain(error.what());
     return wrong_use;

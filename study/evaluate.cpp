@@ -1,21 +1,269 @@
 #include "study/evaluate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/random.h"
+#include "base/text.h"
+#include "codegen/expression/suites.h"
+#include "study/field_error.h"
+#include "study/request.h"
 
 namespace graft::study {
+namespace {
+
+struct NamedRegime {
+  std::string_view name;
+  meta::Regime regime;
+};
+constexpr std::array regimes = {NamedRegime{"seen", meta::Regime::seen}, NamedRegime{"alone", meta::Regime::alone},
+                                NamedRegime{"unseen", meta::Regime::unseen},
+                                NamedRegime{"in-domain", meta::Regime::in_domain}};
+
+bool among(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void check(const EvaluateRequest& request) {
+  if (!request.against.empty() && !among(request.methods, request.against))
+    throw FieldError("against", fmt::format("{} is none of `methods`", request.against));
+  const bool in_domain = request.regime == meta::Regime::in_domain;
+  if (in_domain && (request.judge_last > 0 || !request.sources.empty() || request.folds > 0 ||
+                    !request.misleading.empty() || request.support != "random"))
+    throw FieldError("judge_last, sources, folds, misleading, support", "not with `regime` in-domain");
+  if (request.folds > 0 && !(request.sources.empty() && request.targets.empty()))
+    throw FieldError("folds", "says what the targets and their sources are: not with `target` or `sources`");
+  if (!in_domain && !(request.train_workloads.empty() && request.judge_workloads.empty()))
+    throw FieldError("train_workloads, judge_workloads", "only with `regime` in-domain");
+}
+
+std::vector<std::string> texts_of(const std::vector<codegen::Workload>& workloads) {
+  std::vector<std::string> texts;
+  for (const codegen::Workload& workload : workloads) texts.push_back(workload.text);
+  return texts;
+}
+
+meta::EvaluationSettings settings_of(const EvaluateRequest& request, const ModelPlan& plan) {
+  constexpr std::int64_t most = 1 << 30;
+  meta::EvaluationSettings settings;
+  settings.methods = request.methods;
+  for (const std::int64_t shots : request.shots) settings.shots.push_back(int(std::min(shots, most)));
+  settings.draws = int(std::min(request.draws, most));
+  settings.regime = request.regime;
+  settings.train_workloads = texts_of(workloads_of(request.train_workloads));
+  settings.judge_workloads = texts_of(workloads_of(request.judge_workloads));
+  settings.learner = plan.settings();
+  settings.sources = request.sources;
+  settings.judge_last = request.judge_last;
+  settings.support = meta::support_choice_named(request.support);
+  return settings;
+}
+
+// What decides every number: results of an equal request are taken over when it is asked again.
+base::Document identity_of(const EvaluateRequest& request, const ModelPlan& plan) {
+  base::Document files = base::Document::list();
+  for (const std::string& file : request.data.files) files.push(file_hash(file));
+  const auto words = [](const std::vector<std::string>& values) { return base::join(values, ","); };
+  Request identity("evaluate");
+  identity.set("datasets", std::move(files))
+      .set("methods", words(request.methods))
+      .set("shots", fmt::format("{}", fmt::join(request.shots, ",")))
+      .set("draws", request.draws)
+      .set("regime", std::string(name_of(request.regime)))
+      .set("train_workloads", words(request.train_workloads))
+      .set("judge_workloads", words(request.judge_workloads))
+      .set("seed", std::int64_t(request.seed));
+  if (!request.sources.empty()) identity.set("sources", words(request.sources));
+  if (!request.misleading.empty()) identity.set("misleading", words(request.misleading));
+  if (request.folds > 0) identity.set("folds", request.folds);
+  if (request.support != "random") identity.set("support", request.support);
+  if (request.judge_last > 0) identity.set("judge_last", request.judge_last);
+  request.data.put(identity.fields());
+  plan.put(identity.fields());
+  return identity.document();
+}
+
+// A target and what its methods are trained on (none: what the settings say).
+struct Judged {
+  std::string target;
+  std::vector<std::string> sources;
+};
+
+std::vector<Judged> targets_of(const EvaluateRequest& request, const meta::TaskSet& tasks) {
+  const std::vector<std::string> platforms = meta::platforms(tasks);
+  std::vector<Judged> all;
+  if (request.folds == 0) {
+    for (const std::string& target : request.targets.empty() ? platforms : request.targets)
+      all.push_back({target, request.sources});
+    return all;
+  }
+  for (const std::vector<std::string>& fold : folds_of(platforms, request.folds, request.seed)) {
+    std::vector<std::string> others;
+    std::copy_if(platforms.begin(), platforms.end(), std::back_inserter(others),
+                 [&](const std::string& platform) { return !among(fold, platform); });
+    for (const std::string& target : fold) all.push_back({target, others});
+  }
+  return all;
+}
+
+// UserError for platforms that the tasks lack, and for a contradictory source that is judged itself.
+void check(const EvaluateRequest& request, const std::vector<std::string>& targets, const meta::TaskSet& tasks) {
+  meta::only_platforms(tasks, targets);
+  for (const std::string& name : request.misleading) {
+    if (among(targets, name))
+      throw FieldError("misleading", fmt::format("{} is judged itself: name the others by `target`", name));
+  }
+  meta::only_platforms(tasks, request.sources);
+}
+
+Rows of_target(const Rows& rows, const std::string& target) {
+  Rows own;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(own),
+               [&](const auto& row) { return row.target == target; });
+  return own;
+}
+
+// Whether these are all rows of the target.
+bool are_complete(const Rows& rows, const std::string& target, const EvaluateRequest& request) {
+  if (rows.size() != request.methods.size() * request.shots.size()) return false;
+  return std::all_of(request.methods.begin(), request.methods.end(), [&](const std::string& method) {
+    return std::all_of(request.shots.begin(), request.shots.end(),
+                       [&](std::int64_t shots) { return row_of(rows, target, method, shots) != nullptr; });
+  });
+}
+
+EvaluationTable::Row row_from(meta::EvaluationRow row, const std::string& source) {
+  EvaluationTable::Row out;
+  out.target = std::move(row.target);
+  out.method = std::move(row.method);
+  out.source = source;
+  out.shots = row.shots;
+  out.measurements = row.measurements;
+  out.draws = row.draws;
+  out.workloads = row.workloads;
+  out.means.values = {row.spearman, row.top1, row.top5};
+  out.by_draw = {{std::move(row.spearman_draws), std::move(row.top1_draws), std::move(row.top5_draws)}};
+  out.others = {{"kendall", row.kendall},
+                {"spearman_best30", row.spearman_best30},
+                {"spearman_middle80", row.spearman_middle80},
+                {"best_place", row.best_place},
+                {"trials_to_95", row.trials_to_95}};
+  return out;
+}
+
+void store(const EvaluationTable& table, const std::filesystem::path& out) {
+  if (out.empty()) return;
+  base::Document stored = base::Document::map().set("schema", 1);
+  for (const auto& [key, value] : to_document(table).as_map()) stored.set(key, value);
+  base::replace_file(out, stored.to_pretty_json() + "\n");
+}
+
+}  // namespace
+
+std::string_view name_of(meta::Regime regime) {
+  return std::find_if(regimes.begin(), regimes.end(), [&](const auto& each) { return each.regime == regime; })->name;
+}
+
+meta::Regime regime_named(std::string_view name) {
+  const auto* const found =
+      std::find_if(regimes.begin(), regimes.end(), [&](const auto& each) { return each.name == name; });
+  if (found == regimes.end())
+    throw FieldError("regime", fmt::format("expected seen, alone, unseen or in-domain, got '{}'", name));
+  return found->regime;
+}
 
 std::vector<std::vector<std::string>> folds_of(std::vector<std::string> platforms, std::int64_t folds,
                                                std::uint64_t seed) {
   if (folds < 2 || folds > std::int64_t(platforms.size()))
-    throw base::UserError("--folds",
-                          fmt::format("expected 2 to {}, the number of platforms, got {}", platforms.size(), folds));
+    throw FieldError("folds",
+                     fmt::format("expected 2 to {}, the number of platforms, got {}", platforms.size(), folds));
   base::Stream(seed, "folds").shuffle(platforms);
   std::vector<std::vector<std::string>> out(static_cast<std::size_t>(folds));
   for (std::size_t p = 0; p < platforms.size(); ++p) out[p % out.size()].push_back(platforms[p]);
   return out;
+}
+
+Rows known_rows(const std::filesystem::path& file, const base::Document& request) {
+  if (file.empty() || !std::filesystem::exists(file)) return {};
+  try {
+    EvaluationTable earlier = evaluation_table_from(base::parse_json(base::read_file(file), file.string()));
+    if (earlier.request.to_json() != request.to_json()) return {};
+    std::erase_if(earlier.rows, [](const auto& row) { return !row.by_draw; });  // of an earlier graft
+    return std::move(earlier.rows);
+  } catch (const base::UserError&) {
+    return {};  // some other file: it is replaced
+  }
+}
+
+std::string against_of(const EvaluateRequest& request) {
+  if (!request.against.empty()) return request.against;
+  return among(request.methods, "scratch") ? "scratch" : request.methods.front();
+}
+
+Compared compared_in(const EvaluateRequest& request, std::vector<std::string> targets) {
+  return {std::move(targets), request.methods, request.shots};
+}
+
+EvaluationTable evaluate(const EvaluateRequest& request, base::Monitor& monitor, const TargetDone& target_done) {
+  ModelPlan plan(request.model, meta::evaluated_method_named(request.methods.front()).learner, request.seed,
+                 request.threads);
+  for (const std::string& method : request.methods) plan.check(meta::evaluated_method_named(method).learner);
+  check(request);
+  meta::EvaluationSettings settings = settings_of(request, plan);
+
+  const std::vector<datasets::Dataset> data = request.data.read(request.seed, monitor);
+  plan.fit(data);
+  settings.learner = plan.settings();
+  const meta::TaskSet tasks = meta::with_reversed_labels(
+      meta::make_task_set(data, plan.encoding(), request.threads, nullptr, &monitor), request.misleading);
+  note_left_out(tasks, monitor);
+  const bool in_domain = request.regime == meta::Regime::in_domain;
+  const std::vector<std::string> platforms = meta::platforms(tasks);
+  if (platforms.size() < 2 && !in_domain) {
+    throw base::UserError(
+        base::join(request.data.files, ", "),
+        fmt::format("only platform {}; training needs datasets of at least one other platform", platforms[0]));
+  }
+  const std::vector<Judged> judged = targets_of(request, tasks);
+  std::vector<std::string> targets;
+  for (const Judged& each : judged) targets.push_back(each.target);
+  check(request, targets, tasks);
+
+  EvaluationTable table;
+  table.request = identity_of(request, plan);
+  table.context = context_of(request.command_line);
+  const Rows earlier = known_rows(request.out, table.request);
+  meta::Priors priors;
+  for (const Judged& each : judged) {
+    Rows own = of_target(earlier, each.target);
+    if (!are_complete(own, each.target, request)) {
+      own.clear();
+      settings.sources = each.sources;
+      auto rows = in_domain ? meta::evaluate_in_domain(tasks, each.target, settings, monitor)
+                            : meta::evaluate(tasks, each.target, settings, monitor, priors);
+      for (meta::EvaluationRow& row : rows) own.push_back(row_from(std::move(row), tasks.sources.at(each.target)));
+    }
+    table.rows.insert(table.rows.end(), own.begin(), own.end());
+    store(table, request.out);
+    if (target_done) target_done(table, each.target);
+  }
+
+  const Compared compared = compared_in(request, targets);
+  Rows all = table.rows;
+  if (targets.size() > 1) table.means = means_over_targets(table.rows, compared, request.seed);
+  all.insert(all.end(), table.means.begin(), table.means.end());
+  table.differences = differences_to(against_of(request), all, request.seed);
+  table.winners = winners_of(table.rows, compared);
+  table.complete = true;
+  store(table, request.out);
+  return table;
 }
 
 }  // namespace graft::study

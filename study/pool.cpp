@@ -8,15 +8,6 @@
 
 namespace graft::study {
 
-std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files, base::Monitor& monitor) {
-  std::vector<datasets::Dataset> all;
-  for (const std::string& file : files) {
-    base::check_stop(monitor);
-    all.push_back(datasets::read_dataset(file));
-  }
-  return all;
-}
-
 Pool::Pool(const std::vector<datasets::Dataset>& files) {
   std::vector<std::vector<std::vector<codegen::Candidate>>> by_file;  // [file][workload][in its order]
   for (const datasets::Dataset& dataset : files) {

@@ -5,14 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "base/monitor.h"
 #include "codegen/schedule/candidate.h"
 #include "datasets/dataset.h"
 
 namespace graft::study {
-
-// Stopped, before the next file, when the monitor asks for it.
-std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& files, base::Monitor& monitor);
 
 // The `ok` rows of datasets, each program once; of a workload in turn from each file, so that the first ones stand for
 // all files.

@@ -11,9 +11,12 @@
 #include <optional>
 #include <utility>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/shortened.h"
 #include "base/text.h"
+#include "codegen/expression/suites.h"
 #include "search/run_directory.h"
 
 namespace graft::study {
@@ -82,6 +85,18 @@ std::string dataset_file_name(std::string_view platform) {
   std::string name(platform);
   std::replace(name.begin(), name.end(), ':', '-');
   return name + ".h5";
+}
+
+std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& texts) {
+  std::vector<codegen::Workload> all;
+  for (const std::string& text : texts) {
+    for (const codegen::Workload& workload : codegen::parse_workloads(text)) {
+      if (std::find(all.begin(), all.end(), workload) != all.end())
+        throw base::UserError(base::shortened(workload.text), "this workload is given twice");
+      all.push_back(workload);
+    }
+  }
+  return all;
 }
 
 Request::Request(std::string_view command) {

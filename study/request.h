@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/document.h"
+#include "codegen/expression/workload.h"
 #include "meta/model_file.h"
 #include "tasks/measurer.h"
 #include "tasks/platform.h"
@@ -39,6 +41,9 @@ std::string short_name(std::string_view text);
 
 // "native-v3.h5" of "native:v3": a platform's dataset among those of others in one folder.
 std::string dataset_file_name(std::string_view platform);
+
+// The workloads that texts name, suites (`suite:shipped`) among them. UserError for one that is given twice.
+std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& texts);
 
 // A command and what decides its result. Fields keep the order in which they were set; whether two requests are equal
 // does not depend on it.

@@ -101,7 +101,7 @@ std::string text_of(const std::optional<base::Interval>& quality) {
   return quality ? interval_text(*quality) : "-";
 }
 base::Document document_of(const std::optional<base::Interval>& quality) {
-  return quality && std::isfinite(quality->mean) ? interval_document(*quality) : base::Document();
+  return quality && std::isfinite(quality->mean) ? base::to_document(*quality) : base::Document();
 }
 
 int adapt(Flags flags, Session& session) {

@@ -217,8 +217,8 @@ int compare_runs(const Flags& flags, Session& session) {
     base::Document entry = base::Document::map(), speeds = base::Document::list(), slowers = base::Document::list();
     std::vector<std::string> speed_cells{method.method}, slower_cells{method.method};
     for (std::size_t c = 0; c < counts.size(); ++c) {
-      speeds.push(interval_document(method.speed[c]));
-      slowers.push(interval_document(method.slower[c]));
+      speeds.push(base::to_document(method.speed[c]));
+      slowers.push(base::to_document(method.slower[c]));
       const base::Interval &by = method.slower[c], per_cent{100 * by.mean, 100 * by.low, 100 * by.high};
       speed_cells.push_back(interval_text(method.speed[c]));
       slower_cells.push_back(interval_text(per_cent, "{:.1f}"));
@@ -227,8 +227,8 @@ int compare_runs(const Flags& flags, Session& session) {
                   .set("searches", method.searches)
                   .set("speed", std::move(speeds))
                   .set("slower", std::move(slowers))
-                  .set("trials_to_near", interval_document(method.trials_to_near))
-                  .set("times_fewer", interval_document(method.times_fewer))
+                  .set("trials_to_near", base::to_document(method.trials_to_near))
+                  .set("times_fewer", base::to_document(method.times_fewer))
                   .set("never", method.never));
     speed.row(std::move(speed_cells));
     if (method.method != against) slower.row(std::move(slower_cells));

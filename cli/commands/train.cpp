@@ -22,7 +22,7 @@ struct Flags {
   DataFlags data;
   std::vector<std::string> misleading;
   std::string out, learner = "residual", hold_out, base, losses, card;
-  NetworkFlags network;
+  ModelFlags model;
 };
 
 base::Document strings(const std::vector<std::string>& values) {
@@ -32,7 +32,7 @@ base::Document strings(const std::vector<std::string>& values) {
 }
 
 // Workloads, each once.
-std::vector<std::string> workloads_of(const meta::TaskSet& tasks) {
+std::vector<std::string> workloads_in(const meta::TaskSet& tasks) {
   std::vector<std::string> names;
   for (const meta::Examples& group : tasks.groups) {
     if (std::find(names.begin(), names.end(), group.workload.text) == names.end()) names.push_back(group.workload.text);
@@ -40,8 +40,9 @@ std::vector<std::string> workloads_of(const meta::TaskSet& tasks) {
   return names;
 }
 
-std::string card_of(const Flags& flags, const std::string& learner, const meta::TaskSet& tasks, std::int64_t rows,
-                    std::int64_t seed, const base::Document& context, const std::string& more) {
+std::string card_of(const Flags& flags, const std::string& model, const std::string& learner,
+                    const meta::TaskSet& tasks, std::int64_t rows, std::int64_t seed, const base::Document& context,
+                    const std::string& more) {
   std::string card = fmt::format(
       "# A cost model for tensor programs\n\n"
       "Scores loop programs by predicted speed (higher is faster), comparable within one workload on one platform "
@@ -49,8 +50,8 @@ std::string card_of(const Flags& flags, const std::string& learner, const meta::
       "* learner: {} ({}), seed {}\n* encoding: {}\n* trained by graft {} on {}\n* {} measured programs of {} "
       "workloads:\n\n"
       "| platform | source | workloads | programs |\n|---|---|---|---|\n",
-      learner, flags.base.empty() ? flags.network.model : "continued from " + flags.base, seed, tasks.encoding->name,
-      graft_version(), context.at("date").as_string(), rows, workloads_of(tasks).size());
+      learner, flags.base.empty() ? model : "continued from " + flags.base, seed, tasks.encoding->name, graft_version(),
+      context.at("date").as_string(), rows, workloads_in(tasks).size());
   for (const std::string& platform : meta::platforms(tasks)) {
     std::int64_t groups = 0, programs = 0;
     for (const meta::Examples& group : tasks.groups) {
@@ -100,11 +101,10 @@ int train(Flags flags, Session& session) {
   check_output_folder(flags.out);
   if (!flags.losses.empty()) check_output_folder(flags.losses);
   const std::string more_of_card = flags.card.empty() ? "" : base::read_file(flags.card);
-  meta::make_learner(flags.learner);  // refuses an unknown one
-  flags.network.choose_model(flags.learner);
-  const std::string name = flags.network.used_learner(flags.learner);
+  study::ModelPlan plan(flags.model.chosen(), flags.learner, session.seed, session.threads);
+  const std::string name = plan.learner_for(flags.learner);
   const auto learner = meta::make_learner(name);
-  if (!flags.base.empty() && (flags.network.members > 1 || flags.network.guard))
+  if (!flags.base.empty() && (flags.model.choice.members > 1 || flags.model.choice.guard))
     throw base::UserError("--members, --guard", "not with --base, which has them or not");
   std::optional<meta::ModelFile> base_model;
   if (!flags.base.empty()) {
@@ -115,14 +115,10 @@ int train(Flags flags, Session& session) {
       throw base::UserError("--base", error.what());
     }
   }
-  flags.network.settings(session);  // these two refuse what does not fit before anything is read
-  flags.network.used_encoding();
-
-  const std::vector<datasets::Dataset> data = flags.data.read(session);
-  flags.network.fit(data);
-  meta::LearnerSettings settings = flags.network.settings(session);
-  const features::Encoding& encoding =
-      base_model ? features::encoding_named(base_model->encoding) : flags.network.used_encoding();
+  const std::vector<datasets::Dataset> data = flags.data.read(session.seed, session.progress);
+  plan.fit(data);
+  meta::LearnerSettings settings = plan.settings();
+  const features::Encoding& encoding = base_model ? features::encoding_named(base_model->encoding) : plan.encoding();
   meta::TaskSet tasks = meta::make_task_set(data, encoding, session.threads, &session.team, &session.progress);
   if (!flags.hold_out.empty()) {
     tasks = meta::without_platform(tasks, flags.hold_out);
@@ -130,7 +126,7 @@ int train(Flags flags, Session& session) {
       throw base::UserError("--hold-out", fmt::format("nothing is left to train on without {}", flags.hold_out));
   }
   tasks = meta::with_reversed_labels(std::move(tasks), flags.misleading);
-  note_left_out(tasks, session.progress);
+  study::note_left_out(tasks, session.progress);
   if (base_model || meta::method_named(name).informed) note_few_programs(tasks, session.progress);
   base::Document files = base::Document::list();
   for (const std::string& file : flags.data.files) {
@@ -140,9 +136,9 @@ int train(Flags flags, Session& session) {
   base::Document request = base::Document::map();  // what decides the model
   request.set("learner", base_model ? std::string(base_model->model->kind()) : name);
   if (base_model) {
-    flags.network.put_training(request);
+    plan.put_training(request);
   } else {
-    flags.network.put(request);
+    plan.put(request);
   }
   request.set("seed", std::int64_t(session.seed)).set("hold_out", flags.hold_out).set("datasets", std::move(files));
   if (!flags.misleading.empty()) request.set("misleading", base::join(flags.misleading, ","));
@@ -167,15 +163,15 @@ int train(Flags flags, Session& session) {
   base::Document provenance = context;
   for (const auto& [key, value] : request.as_map()) provenance.set(key, value);
   provenance.set("platforms", strings(meta::platforms(tasks)))
-      .set("workloads", strings(workloads_of(tasks)))
+      .set("workloads", strings(workloads_in(tasks)))
       .set("rows", rows)
       .set("stale_rows", tasks.stale_rows);
   if (base_model) provenance.set("continues", base_model->provenance);
   if (!flags.losses.empty()) base::replace_file(flags.losses, record.losses_csv());
-  meta::save_model(
-      *model, encoding, provenance,
-      card_of(flags, request.at("learner").as_string(), tasks, rows, std::int64_t(session.seed), context, more_of_card),
-      flags.out);
+  meta::save_model(*model, encoding, provenance,
+                   card_of(flags, plan.model(), request.at("learner").as_string(), tasks, rows,
+                           std::int64_t(session.seed), context, more_of_card),
+                   flags.out);
   std::filesystem::remove_all(checkpoints);
 
   base::Document& json = session.output.json();
@@ -212,8 +208,8 @@ Command train_command() {
             options.text("base", flags->base, "a trained model that learns of these platforms besides what it knows");
             options.text("losses", flags->losses, "CSV of the losses by stage and step to write");
             options.text("card", flags->card, "Markdown to put behind the model's card: how it was judged, say");
-            flags->network.model.clear();
-            flags->network.declare(options);
+            flags->model.choice.model.clear();
+            flags->model.declare(options);
             return [flags](Session& session) { return train(*flags, session); };
           },
           .stops = true,

@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/report/plot.h"
 #include "codegen/expression/workload.h"
+#include "study/evaluation_table.h"
 
 namespace graft::cli {
 namespace {
@@ -196,98 +197,101 @@ std::string search_section(const std::vector<Search>& searches) {
   return out;
 }
 
-struct Metric {
-  const char* key;
+struct Words {
+  study::Metric metric;
   const char* title;
   const char* axis;
   const char* caption;
 };
-constexpr Metric kMetrics[] = {
-    {"spearman", "Rank correlation", "Spearman correlation",
+constexpr Words kMetrics[] = {
+    {study::Metric::spearman, "Rank correlation", "Spearman correlation",
      "Spearman correlation of predicted and true speed on programs outside of the support; 1 is a perfect ranking. "
      "Mean over workloads and draws, band: 95 % interval over draws."},
-    {"top1", "The program predicted fastest", "top-1: best time / its time",
+    {study::Metric::top1, "The program predicted fastest", "top-1: best time / its time",
      "How near the program predicted fastest comes to the best one; 1 is perfect. Geometric mean over workloads, band: "
      "95 % interval over draws."},
-    {"top5", "The five predicted fastest", "top-5: best time / best of five",
+    {study::Metric::top5, "The five predicted fastest", "top-5: best time / best of five",
      "The same for the best of the five programs predicted fastest."}};
 
-std::string evaluation_section(const ReportedResult& given) {
-  const base::Document::List& rows = given.result.at("rows").as_list();
-  std::vector<std::string> targets, methods;
-  std::vector<std::int64_t> shots;
+// Targets, methods and shots in the order of the rows, shots rising.
+study::Compared compared_in(const study::EvaluationTable& table) {
+  study::Compared out;
   const auto once = [](auto& list, const auto& value) {
     if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
   };
-  for (const base::Document& row : rows) {
-    once(targets, row.at("target").as_string());
-    once(methods, row.at("method").as_string());
-    once(shots, row.at("shots").as_integer());
+  for (const study::EvaluationTable::Row& row : table.rows) {
+    once(out.targets, row.target);
+    once(out.methods, row.method);
+    once(out.shots, row.shots);
   }
-  std::sort(shots.begin(), shots.end());
-  std::string out = fmt::format("<h2>Evaluation {}</h2>\n", escaped(given.name));
-  if (const base::Document* request = given.result.find("request")) {
-    out += "<dl>";
-    for (const char* key : {"regime", "support", "draws", "folds", "sources", "misleading", "model", "encoding",
-                            "hidden", "loss", "seed"}) {
-      const base::Document* value = request->find(key);
-      if (value != nullptr)
-        out += fmt::format("<dt>{}</dt><dd>{}</dd>", key,
-                           escaped(value->is_string() ? value->as_string() : value->to_json()));
-    }
-    out += "</dl>\n";
+  std::sort(out.shots.begin(), out.shots.end());
+  return out;
+}
+
+std::string settings_section(const base::Document& request) {
+  std::string out = "<dl>";
+  for (const char* key : {"regime", "support", "draws", "folds", "sources", "misleading", "model", "encoding", "hidden",
+                          "loss", "seed"}) {
+    const base::Document* value = request.find(key);
+    if (value != nullptr)
+      out += fmt::format("<dt>{}</dt><dd>{}</dd>", key,
+                         escaped(value->is_string() ? value->as_string() : value->to_json()));
   }
-  for (const std::string& target : targets) {
-    std::string source;
-    std::map<std::int64_t, std::int64_t> measurements;
-    for (const base::Document& row : rows) {
-      if (row.at("target").as_string() != target) continue;
-      if (const base::Document* found = row.find("source")) source = found->as_string();
-      if (const base::Document* found = row.find("measurements")) {
-        std::int64_t& most = measurements[row.at("shots").as_integer()];
-        most = std::max(most, found->as_integer());
+  return out + "</dl>\n";
+}
+
+// Shots and, where the rows say it, support trials in all.
+std::string shots_text(const study::EvaluationTable& table, const std::string& target, std::int64_t shots) {
+  std::optional<std::int64_t> most;
+  for (const study::EvaluationTable::Row& row : table.rows) {
+    if (row.target == target && row.shots == shots && row.measurements)
+      most = std::max(most.value_or(0), *row.measurements);
+  }
+  return most ? fmt::format("{} ({} in all)", shots, *most) : std::to_string(shots);
+}
+
+std::string metric_section(const study::EvaluationTable& table, const study::Compared& compared,
+                           const std::string& target, const Words& words) {
+  Plot plot{.x_label = "support programs per workload (shots)", .y_label = words.axis, .series = {}};
+  std::vector<std::string> head{"method"};
+  for (const std::int64_t shots : compared.shots) head.push_back(shots_text(table, target, shots));
+  Table values(head);
+  for (std::size_t m = 0; m < compared.methods.size(); ++m) {
+    Series series{.name = compared.methods[m], .colour = int(m) % kColours, .band = true, .points = {}};
+    std::vector<std::string> cells{compared.methods[m]};
+    for (const std::int64_t shots : compared.shots) {
+      const study::EvaluationTable::Row* const row = table.find(target, compared.methods[m], shots);
+      if (row == nullptr) {
+        cells.push_back("-");
+        continue;
       }
+      const base::Interval& value = row->means[words.metric];
+      if (std::isfinite(value.mean)) series.points.push_back({double(shots), value.mean, value.low, value.high});
+      cells.push_back(interval_text(value));
     }
+    plot.series.push_back(std::move(series));
+    values.row(std::move(cells));
+  }
+  return fmt::format("<h3>{}</h3>\n", words.title) + figure(plot, words.caption) + html_table(values);
+}
+
+std::string evaluation_section(const ReportedResult& given) {
+  const study::EvaluationTable table = study::evaluation_table_from(given.result);
+  const study::Compared compared = compared_in(table);
+  std::string out = fmt::format("<h2>Evaluation {}</h2>\n", escaped(given.name));
+  if (!table.request.is_null()) out += settings_section(table.request);
+  for (const std::string& target : compared.targets) {
+    const bool modelled = std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+      return row.target == target && row.source == "modelled";
+    });
     out += fmt::format(
         "<h2>{}{}</h2>\n<p>Trained on the other platforms, adapted with the given number of programs per "
         "workload.</p>\n",
-        escaped(target), source == "modelled" ? " (modelled)" : "");
-    for (const Metric& metric : kMetrics) {
-      Plot plot{.x_label = "support programs per workload (shots)", .y_label = metric.axis, .series = {}};
-      std::vector<std::string> head{"method"};
-      for (const std::int64_t k : shots) {
-        head.push_back(measurements.contains(k) ? fmt::format("{} ({} in all)", k, measurements[k])
-                                                : std::to_string(k));
-      }
-      Table table(head);
-      for (std::size_t m = 0; m < methods.size(); ++m) {
-        Series series{.name = methods[m], .colour = int(m) % kColours, .band = true, .points = {}};
-        std::vector<std::string> cells{methods[m]};
-        for (const std::int64_t k : shots) {
-          const auto row = std::find_if(rows.begin(), rows.end(), [&](const base::Document& r) {
-            return r.at("target").as_string() == target && r.at("method").as_string() == methods[m] &&
-                   r.at("shots").as_integer() == k;
-          });
-          if (row == rows.end()) {
-            cells.push_back("-");
-            continue;
-          }
-          const base::Interval value = interval_from(row->at(metric.key));
-          if (std::isfinite(value.mean)) series.points.push_back({double(k), value.mean, value.low, value.high});
-          cells.push_back(interval_text(value));
-        }
-        plot.series.push_back(std::move(series));
-        table.row(std::move(cells));
-      }
-      out += fmt::format("<h3>{}</h3>\n", metric.title) + figure(plot, metric.caption) + html_table(table);
-    }
+        escaped(target), modelled ? " (modelled)" : "");
+    for (const Words& words : kMetrics) out += metric_section(table, compared, target, words);
     Table winners({"shots", "winner by Spearman", "winner by top-1"});
-    if (const base::Document* all = given.result.find("winners")) {
-      for (const base::Document& entry : all->as_list()) {
-        if (entry.at("target").as_string() != target) continue;
-        winners.row({std::to_string(entry.at("shots").as_integer()), entry.at("by_spearman").as_string(),
-                     entry.at("by_top1").as_string()});
-      }
+    for (const study::EvaluationTable::Winner& winner : table.winners) {
+      if (winner.target == target) winners.row({std::to_string(winner.shots), winner.by_spearman, winner.by_top1});
     }
     if (!winners.empty()) out += "<h3>Winners</h3>\n" + html_table(winners);
   }
@@ -395,14 +399,14 @@ std::string searches_section(const ReportedResult& given) {
       Series out{.name = name, .colour = colour % kColours, .band = true, .points = {}};
       const base::Document::List& values = method.at(key).as_list();
       for (std::size_t i = 0; i < values.size() && i < trials.size(); ++i) {
-        const base::Interval value = interval_from(values[i]);
+        const base::Interval value = base::interval_from(values[i]);
         out.points.push_back({trials[i].as_number(), unit * value.mean, unit * value.low, unit * value.high});
       }
       return out;
     };
     speed.series.push_back(series("speed", 1));
     if (name != against) slower.series.push_back(series("slower", 100));
-    const auto cell = [&](const char* key) { return interval_text(interval_from(method.at(key)), "{:.2f}"); };
+    const auto cell = [&](const char* key) { return interval_text(base::interval_from(method.at(key)), "{:.2f}"); };
     near.row({name, std::to_string(method.at("searches").as_integer()), cell("trials_to_near"), cell("times_fewer"),
               std::to_string(method.at("never").as_integer())});
     ++colour;

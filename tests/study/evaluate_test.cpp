@@ -2,9 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <filesystem>
+#include <limits>
 #include <set>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "study/field_error.h"
+#include "study/request.h"
 
 namespace graft::study {
 namespace {
@@ -24,6 +30,131 @@ TEST(Folds, HoldEveryPlatformOnceAndAreDecidedByTheSeed) {
 TEST(Folds, RefusesANumberThatLeavesAFoldEmptyOrNothingToLearnFrom) {
   EXPECT_THROW(folds_of({"a", "b"}, 1, 0), base::UserError);
   EXPECT_THROW(folds_of({"a", "b"}, 3, 0), base::UserError);
+}
+
+TEST(Regimes, HaveNames) {
+  for (const auto regime : {meta::Regime::seen, meta::Regime::alone, meta::Regime::unseen, meta::Regime::in_domain})
+    EXPECT_EQ(regime_named(name_of(regime)), regime);
+  EXPECT_THROW(regime_named("odd"), FieldError);
+}
+
+EvaluationTable::Row row(const std::string& target, const std::string& method, std::int64_t shots,
+                         const std::vector<double>& draws) {
+  EvaluationTable::Row out;
+  out.target = target;
+  out.method = method;
+  out.source = "modelled";
+  out.shots = shots;
+  out.measurements = shots;
+  out.draws = std::int64_t(draws.size());
+  out.workloads = 2;
+  double mean = 0;
+  for (const double value : draws) mean += value / double(draws.size());
+  out.means.values.fill({mean, mean - 0.1, mean + 0.1});
+  out.by_draw.emplace();
+  out.by_draw->values.fill(draws);
+  return out;
+}
+
+const Compared kCompared = {{"a", "b"}, {"scratch", "ridge"}, {4}};
+
+Rows rows() {
+  return {row("a", "scratch", 4, {0.2, 0.4, 0.6, 0.5}), row("a", "ridge", 4, {0.3, 0.5, 0.7, 0.6}),
+          row("b", "scratch", 4, {0.8, 0.1, 0.9, 0.5}), row("b", "ridge", 4, {0.9, 0.2, 1.0, 0.6})};
+}
+
+TEST(EvaluationTable, MeansOverTargetsAreTakenDrawByDrawGeometricForTopK) {
+  const Rows means = means_over_targets(rows(), kCompared, 1);
+  ASSERT_EQ(means.size(), 2U);
+  const EvaluationTable::Row& scratch = means[0];
+  EXPECT_EQ(scratch.target, "mean of 2");
+  EXPECT_EQ(scratch.method, "scratch");
+  EXPECT_EQ(scratch.measurements, 8);
+  EXPECT_EQ(scratch.workloads, 4);
+  const auto& spearman = (*scratch.by_draw)[Metric::spearman];
+  const auto& top1 = (*scratch.by_draw)[Metric::top1];
+  ASSERT_EQ(spearman.size(), 4U);
+  EXPECT_DOUBLE_EQ(spearman[0], 0.5);
+  EXPECT_DOUBLE_EQ(top1[0], std::sqrt(0.2 * 0.8));
+  EXPECT_DOUBLE_EQ(scratch.means[Metric::spearman].mean, (0.5 + 0.25 + 0.75 + 0.5) / 4);
+  EXPECT_LE(scratch.means[Metric::spearman].low, scratch.means[Metric::spearman].mean);
+}
+
+// Every draw differs by 0.1, whatever the draws themselves do: paired, nothing is uncertain.
+TEST(EvaluationTable, DifferencesArePairedByDraw) {
+  const auto differences = differences_to("scratch", rows(), 1);
+  ASSERT_EQ(differences.size(), 2U);
+  for (const EvaluationTable::Difference& each : differences) {
+    EXPECT_EQ(each.method, "ridge");
+    EXPECT_EQ(each.against, "scratch");
+    EXPECT_NEAR(each.means[Metric::spearman].mean, 0.1, 1e-12);
+    EXPECT_NEAR(each.means[Metric::spearman].low, 0.1, 1e-12);
+    EXPECT_NEAR(each.means[Metric::spearman].high, 0.1, 1e-12);
+  }
+}
+
+TEST(EvaluationTable, TheFirstOfEqualMethodsWinsAndAnUnknownMeanDoesNot) {
+  Rows equal = {row("a", "scratch", 4, {0.5}), row("a", "ridge", 4, {0.5})};
+  const Compared one = {{"a"}, {"ridge", "scratch"}, {4}};
+  EXPECT_EQ(winners_of(equal, one).at(0).by_spearman, "ridge");
+  EXPECT_EQ(winners_of(equal, {{"a"}, {"scratch", "ridge"}, {4}}).at(0).by_spearman, "scratch");
+
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  equal[1].means.values.fill({unknown, unknown, unknown});  // of ridge
+  equal[0].means.values.fill({-1, -1, -1});
+  EXPECT_EQ(winners_of(equal, one).at(0).by_spearman, "scratch");
+  equal[0].means = equal[1].means;
+  EXPECT_EQ(winners_of(equal, one).at(0).by_top1, "ridge");
+}
+
+TEST(EvaluationTable, IsStoredAndReadBackWithWhatItDoesNotKnow) {
+  EvaluationTable table;
+  table.request = Request("evaluate").set("draws", 4).document();
+  table.rows = rows();
+  table.rows[0].others = {{"kendall", 0.25}, {"of another graft", "kept"}};
+  table.rows[1].means.values.fill({0.5, std::numeric_limits<double>::quiet_NaN(), 0.5});
+  table.means = means_over_targets(table.rows, kCompared, 1);
+  table.differences = differences_to("scratch", table.rows, 1);
+  table.winners = winners_of(table.rows, kCompared);
+  table.complete = true;
+  const std::string text = to_document(table).to_json();
+  const EvaluationTable back = evaluation_table_from(base::parse_json(text, "table.json"));
+  EXPECT_EQ(to_document(back).to_json(), text);
+  EXPECT_EQ(back.rows[0].others.size(), 2U);
+  EXPECT_TRUE(std::isnan(back.rows[1].means[Metric::top1].low));
+  EXPECT_TRUE(back.complete);
+}
+
+TEST(EvaluationTable, OfOldGraftsMayLackMostAndIsRefusedWithoutAMethod) {
+  const std::string interval = R"({"mean":0.5,"low":null,"high":null})";
+  const std::string means = R"("spearman":)" + interval + R"(,"top1":)" + interval + R"(,"top5":)" + interval;
+  const EvaluationTable old = evaluation_table_from(
+      base::parse_json(R"({"rows":[{"target":"a","method":"ridge","shots":4,)" + means + "}]}", "old.json"));
+  EXPECT_EQ(old.rows.size(), 1U);
+  EXPECT_FALSE(old.rows[0].measurements.has_value());
+  EXPECT_TRUE(old.rows[0].source.empty() && !old.rows[0].by_draw && old.winners.empty() && old.request.is_null());
+  try {
+    evaluation_table_from(base::parse_json(R"({"rows":[{"target":"a"}]})", "bad.json"));
+    FAIL();
+  } catch (const base::UserError& error) {
+    EXPECT_STREQ(error.what(), "bad.json: rows[0]: missing key 'method'");
+  }
+}
+
+TEST(KnownRows, AreThoseOfAnEqualRequestWithAllTheirDraws) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "known_rows.json";
+  EvaluationTable table;
+  table.request = Request("evaluate").set("draws", 4).document();
+  table.rows = rows();
+  table.rows[1].by_draw.reset();
+  base::replace_file(file, to_document(table).to_json());
+  EXPECT_EQ(known_rows(file, table.request).size(), 3U);
+  EXPECT_TRUE(known_rows(file, Request("evaluate").set("draws", 5).document()).empty());
+  EXPECT_TRUE(known_rows("", table.request).empty());
+  base::replace_file(file, "not of graft");
+  EXPECT_TRUE(known_rows(file, table.request).empty());
+  std::filesystem::remove(file);
+  EXPECT_TRUE(known_rows(file, table.request).empty());
 }
 
 }  // namespace

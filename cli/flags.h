@@ -1,0 +1,50 @@
+// Groups of flags that several commands have, each of which fills a part of a request.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "codegen/schedule/space.h"
+#include "study/data.h"
+#include "study/model_choice.h"
+#include "study/request.h"
+#include "tasks/measurer.h"
+
+namespace graft::cli {
+
+// --repetitions, --minimum-ms, --timeout: how long a candidate is timed.
+struct MeasureFlags : study::Timing {
+  void declare(Options& options);
+  void check() const;  // UserError for what no measurer takes
+  tasks::MeasureSettings settings(double abort_factor, const Session& session) const;  // checked
+};
+
+// --space FILE: a user's space (codegen/schedule/template.h) in place of the derived one.
+struct SpaceFlag {
+  std::string file;
+  void declare(Options& options);
+  // UserError when none of its schedules is possible: before there is a folder, not in the middle of a run.
+  codegen::Space space(const codegen::Workload& workload, const codegen::Target& target) const;
+  void put(base::Document& request) const;  // the file's hash
+};
+
+// DATA.h5..., --rows, --sketches: what is learned from, and judged on.
+struct DataFlags : study::DataSource {
+  void declare(Options& options, const std::string& help);
+};
+
+// --model, --encoding, --hidden, --embedding, --units, --slots, --backend, --steps: which model is trained, on what.
+struct ModelFlags {
+  study::ModelChoice choice;
+  std::vector<std::string> hidden;
+  void declare(Options& options);  // with the choice's model as default
+  study::ModelChoice chosen() const;
+};
+
+// The place that a result is written to is checked before hours of work: UserError when its folder does not exist.
+void check_output_folder(const std::filesystem::path& out);
+
+}  // namespace graft::cli

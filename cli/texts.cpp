@@ -1,0 +1,57 @@
+#include "cli/texts.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <vector>
+
+#include "base/text.h"
+
+namespace graft::cli {
+
+std::string seconds_word(std::string_view source) {
+  return source == "modelled" ? "modelled seconds" : "seconds";
+}
+
+void print_failures(const datasets::FailureCounts& failures, Output& out) {
+  constexpr std::size_t most_shown = 10;
+  const std::vector<datasets::FailureKind> kinds = failures.kinds();
+  base::Document list = base::Document::list();
+  Table table({"failed", "reason"});
+  for (const datasets::FailureKind& kind : kinds) {
+    base::Document entry = base::Document::map();
+    entry.set("count", kind.count)
+        .set("status", std::string(datasets::name_of(kind.status)))
+        .set("reason", kind.reason);
+    list.push(std::move(entry));
+    if (table.rows().size() < most_shown) table.row({std::to_string(kind.count), datasets::to_text(kind)});
+  }
+  out.json().set("failures", std::move(list));
+  if (table.empty()) return;
+  out.line("");
+  out.table(table);
+  if (kinds.size() > most_shown) out.line(fmt::format("and {} more reasons (--json)", kinds.size() - most_shown));
+}
+
+std::string status_line(const base::Document& counts) {
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : counts.as_map()) parts.push_back(fmt::format("{} {}", count.as_integer(), name));
+  return parts.empty() ? "none" : base::join(parts, ", ");
+}
+
+std::string interval_text(const base::Interval& value, std::string_view number) {
+  const auto text = [&](double each) { return fmt::format(fmt::runtime(number), each); };
+  if (!std::isfinite(value.mean)) return "-";
+  if (!std::isfinite(value.low)) return text(value.mean);
+  return fmt::format("{} [{}, {}]", text(value.mean), text(value.low), text(value.high));
+}
+
+std::string gates_text(const datasets::Quality& quality) {
+  return quality.missed.empty() ? "passed" : "missed: " + base::join(quality.missed, ", ");
+}
+
+std::string share_text(double share) {
+  return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-";
+}
+
+}  // namespace graft::cli

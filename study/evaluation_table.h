@@ -1,0 +1,88 @@
+// What an evaluation found, as a value: rows of target, method and number of shots; statistics of them; and how it is
+// stored, so that an interrupted one continues and `graft report` shows it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/document.h"
+#include "base/interval.h"
+
+namespace graft::study {
+
+// What methods are compared by. Means of top-k over workloads and targets are geometric.
+enum class Metric { spearman, top1, top5 };
+inline constexpr std::array<Metric, 3> metrics = {Metric::spearman, Metric::top1, Metric::top5};
+std::string_view key_of(Metric metric);  // "spearman", in documents
+
+template <class Value>
+struct PerMetric {
+  std::array<Value, metrics.size()> values = {};
+  Value& operator[](Metric metric) { return values[std::size_t(metric)]; }
+  const Value& operator[](Metric metric) const { return values[std::size_t(metric)]; }
+};
+
+struct EvaluationTable {
+  struct Row {
+    std::string target, method, source;        // source "": of a table that does not say it
+    std::int64_t shots = 0;                    // per (platform, workload)
+    std::optional<std::int64_t> measurements;  // support trials in all
+    std::int64_t draws = 0, workloads = 0;
+    PerMetric<base::Interval> means = {};
+    std::optional<PerMetric<std::vector<double>>> by_draw = {};  // equal draws of two methods are pairs
+    base::Document::Map others = {};  // values of this row that nothing here computes with, in their order
+  };
+  // Of a method less the one that it is held against, over the same draws.
+  struct Difference {
+    std::string target, method, against;
+    std::int64_t shots = 0;
+    PerMetric<base::Interval> means = {};
+  };
+  struct Winner {
+    std::string target;
+    std::int64_t shots = 0;
+    std::string by_spearman, by_top1;
+  };
+
+  base::Document request, context;  // null: of a table that does not say it
+  std::vector<Row> rows;            // by target
+  std::vector<Row> means;           // over all targets, where there are several
+  std::vector<Difference> differences;
+  std::vector<Winner> winners;  // none: it is not complete, or of a table that does not say it
+  bool complete = false;
+
+  const Row* find(std::string_view target, std::string_view method, std::int64_t shots) const;
+};
+
+using Rows = std::vector<EvaluationTable::Row>;
+const EvaluationTable::Row* row_of(const Rows& rows, std::string_view target, std::string_view method,
+                                   std::int64_t shots);  // null: none
+
+// Which methods, at which numbers of shots, are compared.
+struct Compared {
+  std::vector<std::string> targets, methods;
+  std::vector<std::int64_t> shots;
+};
+
+// The mean over all targets, draw by draw, of each method and number of shots. Each has its row, of equally many draws,
+// for each target.
+Rows means_over_targets(const Rows& rows, const Compared& compared, std::uint64_t seed);
+
+// Of all rows but those of `against`, which has a row for each of their targets and shots.
+std::vector<EvaluationTable::Difference> differences_to(std::string_view against, const Rows& rows, std::uint64_t seed);
+
+// The methods with the best means; of equal ones the first in the order of `compared`. A mean that is not known is less
+// than any other.
+std::vector<EvaluationTable::Winner> winners_of(const Rows& rows, const Compared& compared);
+
+// {"request":...,"context":...,"rows":[...],"complete":...}, and "means", "differences", "winners" once there are any.
+base::Document to_document(const EvaluationTable& table);
+// Of tables of other grafts, too, which may lack all but the rows' target, method, shots and means. UserError for what
+// is no such table.
+EvaluationTable evaluation_table_from(const base::Document& document);
+
+}  // namespace graft::study

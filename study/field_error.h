@@ -1,0 +1,24 @@
+// What is wrong with a request, by field: what() begins with the fields' names, and a program names its flags in their
+// place, also in place of names that the message has in back quotes: "not with `sources`".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace graft::study {
+
+class FieldError : public base::UserError {
+ public:
+  // One field or several: "hold_out", "model, encoding".
+  FieldError(std::string_view fields, std::string_view message)
+      : base::UserError(fields, message), fields_(fields), message_(message) {}
+  const std::string& fields() const { return fields_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string fields_, message_;
+};
+
+}  // namespace graft::study
