@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "base/text.h"
 
 namespace graft::datasets {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/statistics.h"
+#include "base/interval.h"
 #include "codegen/expression/workload.h"
 #include "datasets/dataset.h"
 

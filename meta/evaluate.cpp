@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/shortened.h"
+#include "base/statistics.h"
 #include "meta/episode.h"
 #include "meta/methods/methods.h"
 #include "meta/metrics.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/monitor.h"
-#include "base/statistics.h"
+#include "base/interval.h"
 #include "meta/learner.h"
 #include "meta/support.h"
 #include "meta/task_set.h"

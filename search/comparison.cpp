@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/shortened.h"
+#include "base/statistics.h"
 #include "search/explorer.h"
 
 namespace graft::search {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/statistics.h"
+#include "base/interval.h"
 #include "datasets/trial.h"
 
 namespace graft::search {
