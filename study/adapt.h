@@ -1,0 +1,73 @@
+// Adapting a model to a platform with a few measurements there, and how good it then is as far as these say.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "base/interval.h"
+#include "base/monitor.h"
+#include "codegen/expression/workload.h"
+#include "meta/cost_model.h"
+#include "study/request.h"
+#include "tasks/platform.h"
+
+namespace graft::study {
+
+struct AdaptRequest {
+  std::filesystem::path model;  // what is adapted; "": graft's own (study/prior.h)
+  tasks::Platform platform;
+  std::vector<codegen::Workload> workloads;
+  std::int64_t shots = 20;  // measurements of each workload
+  Timing timing;
+  std::uint64_t seed = 1;
+  int threads = 1;            // no result depends on it
+  std::filesystem::path out;  // the adapted model's file
+  std::filesystem::path run;  // the run's folder; "": <out>.run
+  std::string command_line;   // for provenance
+};
+
+struct AdaptResult {
+  // Spearman correlations of predicted and measured speed, with intervals over programs; none: nothing is known.
+  struct Row {
+    std::string workload;
+    std::int64_t programs = 0;  // that were measured, and went well
+    std::optional<base::Interval> zero_shot, cross_validated;
+  };
+  std::unique_ptr<meta::CostModel> model;
+  std::filesystem::path prior;  // what was adapted
+  std::string platform, source;
+  std::int64_t shots = 0, measurements = 0;
+  std::uint64_t seed = 1;
+  std::vector<Row> rows;
+  std::filesystem::path out, folder;
+};
+
+// Programs of a workload without which it is not cross-validated: one for each fold.
+inline constexpr std::int64_t cross_validation_folds = 5;
+
+// Measures the support that the model chooses, or what of it the run lacks, and writes the adapted model. UserError for
+// what does not go together, before there is a folder, and for a folder of another request; Failure when nothing of a
+// workload is ok; Stopped when the monitor asks for it, and the same request then continues.
+AdaptResult adapt(const AdaptRequest& request, base::Monitor& monitor);
+
+// Spearman correlation of predicted and measured speed, with the percentile interval over resampled programs. One
+// program has no order: not even a mean.
+base::Interval quality_of(const std::vector<float>& predicted, const std::vector<double>& log_seconds,
+                          std::uint64_t seed);
+
+// For each support program its place (rank over count) in its workload, as predicted by a model that was adapted
+// without it. Places, unlike scores, are comparable between the models of the folds. Empty when a workload has fewer
+// programs than there are folds.
+std::vector<std::vector<float>> cross_validated(const meta::CostModel& prior,
+                                                const std::vector<meta::Examples>& supports, std::uint64_t seed,
+                                                base::Monitor& monitor);
+
+// {"model":...,"platform":...,"rows":[{"workload":...,"zero_shot":...,"cross_validated":...}],...}
+base::Document to_document(const AdaptResult& result);
+
+}  // namespace graft::study
