@@ -90,6 +90,7 @@ ModelPlan::ModelPlan(ModelChoice choice, const std::string& learner, std::uint64
 }
 
 std::string ModelPlan::learner_for(const std::string& name) const {
+  meta::method_named(name);  // an unknown one has nothing to do with the model
   return naming("model", [&] { return meta::method_with(name, settings_.trees).name; });
 }
 
