@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "tests/base/support.h"
 
@@ -45,6 +46,14 @@ TEST(Context, SaysWithWhichCommandAndProgram) {
   EXPECT_EQ(context.at("command").as_string(), "graft tune x");
   EXPECT_EQ(context.at("graft").as_string(), graft_version());
   EXPECT_FALSE(context.at("host").at("cpu").as_string().empty());
+}
+
+TEST(WorkloadsOf, TakeSuitesForTheirWorkloadsAndRefuseOneThatIsGivenTwice) {
+  const auto suite = workloads_of({"suite:resnet18"});
+  EXPECT_GT(suite.size(), 5U);
+  EXPECT_EQ(workloads_of({"matmul(m=8,n=8,k=8)", "suite:resnet18"}).size(), suite.size() + 1);
+  EXPECT_THROW(workloads_of({"suite:resnet18", "resnet18.C2"}), base::UserError);
+  EXPECT_THROW(workloads_of({"matmul(m=8,n=8,k=8)", "matmul(m=8,n=8,k=8,dtype=f32)"}), base::UserError);
 }
 
 }  // namespace

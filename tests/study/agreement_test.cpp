@@ -1,11 +1,11 @@
-#include "tasks/modelled/agreement.h"
+#include "study/agreement.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-namespace graft::tasks {
+namespace graft::study {
 namespace {
 
 TEST(Agreement, AConstantFactorIsNoDisagreement) {
@@ -53,4 +53,4 @@ TEST(Agreement, OneProgramSaysNothing) {
 }
 
 }  // namespace
-}  // namespace graft::tasks
+}  // namespace graft::study

@@ -1,4 +1,4 @@
-#include "tasks/modelled/agreement.h"
+#include "study/agreement.h"
 
 #include <algorithm>
 #include <cassert>
@@ -7,7 +7,7 @@
 
 #include "base/statistics.h"
 
-namespace graft::tasks {
+namespace graft::study {
 namespace {
 
 // Positions, the smallest value first.
@@ -59,4 +59,4 @@ std::vector<double> centred_log_ratios(std::span<const double> modelled, std::sp
   return ratios;
 }
 
-}  // namespace graft::tasks
+}  // namespace graft::study

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace graft::tasks {
+namespace graft::study {
 
 struct Agreement {
   std::size_t programs = 0;
@@ -25,4 +25,4 @@ Agreement agreement(std::span<const double> modelled, std::span<const double> me
 // ln(modelled / measured) of each program less the mean of them all: above 0 is modelled too slow.
 std::vector<double> centred_log_ratios(std::span<const double> modelled, std::span<const double> measured);
 
-}  // namespace graft::tasks
+}  // namespace graft::study

@@ -1,0 +1,65 @@
+// Holding modelled times of this host against measured ones of the same machine code.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "base/monitor.h"
+#include "codegen/expression/workload.h"
+#include "codegen/schedule/candidate.h"
+#include "datasets/trial.h"
+#include "study/agreement.h"
+#include "study/request.h"
+#include "study/space.h"
+#include "tasks/platform.h"
+
+namespace graft::study {
+
+struct ValidateRequest {
+  std::vector<tasks::Platform> platforms;  // native ones: the code that is measured and modelled
+  std::vector<codegen::Workload> workloads;
+  std::string profile;  // YAML of a modelled platform; "": by this host's cpu (tasks/modelled/twin.h)
+  SpaceSource space;
+  std::int64_t samples = 200;  // schedules of each workload, uniform over its space
+  std::int64_t passes = 4;     // times that all are measured; the fastest counts
+  Timing timing;
+  std::uint64_t seed = 1;
+  int threads = 1;            // no result depends on it
+  std::filesystem::path out;  // the folder of what was measured
+  std::string command_line;   // for provenance
+};
+
+// The programs of one workload on one platform, both ways.
+struct Comparison {
+  std::string platform, workload;
+  std::vector<codegen::Candidate> candidates;
+  std::vector<double> measured, modelled;  // measured: the fastest of all passes
+  Agreement agreement;
+  std::optional<Agreement> repeated;  // of the odd passes with the even ones: what noise leaves to be reached
+};
+
+struct ValidateResult {
+  std::vector<Comparison> comparisons;  // by platform, then workload
+  std::string profile;                  // its description
+  bool complete = false;                // false: stopped; the same request continues
+};
+
+// Measures and models what the folder does not hold yet. UserError for platforms that have no modelled twin, a space
+// that has no schedule, an opcode that the core's model lacks, and a folder of another request; Failure when no program
+// of a workload is ok.
+ValidateResult validate(const ValidateRequest& request, base::Monitor& monitor);
+
+// `ok` measurements by program (its hash).
+using Pass = std::map<std::uint64_t, datasets::Trial>;
+// The programs that went well in all passes, at least one; nothing is modelled yet.
+Comparison comparison_of(const std::string& platform, const std::string& workload, const std::vector<Pass>& passes);
+
+// [{"platform":...,"workload":...,"programs":...,"spearman":...},...]
+base::Document to_document(const std::vector<Comparison>& comparisons);
+
+}  // namespace graft::study
