@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/statistics.h"
-#include "cli/commands/common.h"
+#include "cli/texts.h"
 
 namespace graft::cli {
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/duration.h"
 #include "base/error.h"
 #include "study/space.h"
 
@@ -69,6 +70,14 @@ study::ModelChoice ModelFlags::chosen() const {
   study::ModelChoice chosen = choice;
   chosen.hidden = integers_of("--hidden", hidden, 1);
   return chosen;
+}
+
+double seconds_of(const char* flag, const std::string& text) {
+  try {
+    return base::seconds_from(text);
+  } catch (const base::UserError& error) {
+    throw base::UserError(flag, error.what());
+  }
 }
 
 void check_output_folder(const std::filesystem::path& out) {

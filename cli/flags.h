@@ -44,6 +44,9 @@ struct ModelFlags {
   study::ModelChoice chosen() const;
 };
 
+// "90s", "10m", "1.5h" in seconds; UserError naming the flag.
+double seconds_of(const char* flag, const std::string& text);
+
 // The place that a result is written to is checked before hours of work: UserError when its folder does not exist.
 void check_output_folder(const std::filesystem::path& out);
 

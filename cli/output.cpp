@@ -100,6 +100,10 @@ void Output::table(const Table& table) {
   text(table.text());
 }
 
+void Output::add(const base::Document& result) {
+  for (const auto& [key, value] : result.as_map()) json_.set(key, value);
+}
+
 void Output::finish() {
   if (as_json_) write(json_.to_json() + "\n");
 }

@@ -45,6 +45,7 @@ class Output {
   void table(const Table& table);
   void text(std::string_view text);  // as it is
   base::Document& json() { return json_; }
+  void add(const base::Document& result);  // a map's keys and values, to json()
   // Prints the object if it was asked for.
   void finish();
 

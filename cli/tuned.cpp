@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/commands/best.h"
-#include "cli/commands/common.h"
+#include "cli/best.h"
+#include "cli/texts.h"
+#include "study/answer.h"
 #include "study/rounds.h"
 
 namespace graft::cli {
@@ -20,7 +21,7 @@ void print(const study::TuneResult& result, Output& out) {
     if (result.peak_gflops) table.row({"of the peak", of_peak_text(answer->gflops(), *result.peak_gflops)});
   }
   table.row({"trials", std::to_string(result.trials.size())});
-  table.row({"of them", status_line(status_counts(result.trials))});
+  table.row({"of them", status_line(study::status_counts(result.trials))});
   const search::TimeSpent& time = result.time;
   if (time.measured > 0) {
     const auto share = [&](double part) { return 100 * part / time.all(); };
@@ -42,7 +43,7 @@ void print(const study::TuneResult& result, Output& out) {
   out.table(table);
   if (!result.answer) return;
   out.line("\nbest schedule:");
-  const base::Document schedule = schedule_document(result.answer->candidate);
+  const base::Document schedule = study::schedule_document(result.answer->candidate);
   for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
 }
 

@@ -54,8 +54,7 @@ void print(const study::AdaptResult& result, Output& out) {
 int adapt(const Flags& flags, Session& session) {
   check_output_folder(flags.out);
   const study::AdaptResult result = study::adapt(request_of(flags, session), session.progress);
-  const base::Document document = study::to_document(result);
-  for (const auto& [key, value] : document.as_map()) session.output.json().set(key, value);
+  session.output.add(study::to_document(result));
   print(result, session.output);
   return done;
 }

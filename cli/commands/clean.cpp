@@ -7,7 +7,8 @@
 
 #include "base/error.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/common.h"
+#include "cli/flags.h"
+#include "study/request.h"
 
 namespace graft::cli {
 namespace {
@@ -26,7 +27,7 @@ int clean(const Flags& flags, Session& session) {
   const std::int64_t kept = std::int64_t(cleaned.dataset.rows.size());
   const std::int64_t all = kept + std::int64_t(cleaned.dropped.size());
   base::Document made = cleaned.dataset.provenance.at("cleaned");
-  made.set("of", file_hash(flags.dataset)).set("by", context_of(session).at("graft"));
+  made.set("of", study::file_hash(flags.dataset)).set("by", study::context_of(session.command_line).at("graft"));
   cleaned.dataset.provenance.set("cleaned", made);
   datasets::write_dataset(cleaned.dataset, flags.out);
 

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "base/error.h"
 #include "cli/collected.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/common.h"
+#include "cli/flags.h"
+#include "study/data.h"
 
 namespace graft::cli {
 namespace {
@@ -40,7 +40,7 @@ void check(const Flags& flags) {
 // One dataset: --out. Of several platforms one each, named for it, in the folder --out.
 std::filesystem::path dataset_of(const tasks::Platform& platform, const Flags& flags) {
   if (flags.platforms.size() == 1) return flags.out;
-  return std::filesystem::path(flags.out) / dataset_file_name(platform.name);
+  return std::filesystem::path(flags.out) / study::dataset_file_name(platform.name);
 }
 
 // One request for each platform.
@@ -71,15 +71,15 @@ int collect(const Flags& flags, Session& session) {
     if (session.team.rank() == 0) check_output_folder(request.out);
     study::check_ranks(request.platform, session.team, session.progress);
   }
-  const study::Pool pool(read_datasets(flags.request.programs, session.progress));
+  const study::Pool pool(study::read_datasets(flags.request.programs, session.progress));
   const std::vector<codegen::Workload> workloads =
-      flags.workloads.empty() ? pool.workloads() : workloads_of(flags.workloads);
+      flags.workloads.empty() ? pool.workloads() : study::workloads_of(flags.workloads);
   if (workloads.empty()) throw base::UserError("--programs", "no program in them is ok");
 
   tasks::Shared shared;  // what modelled platforms need not run here again
   if (!flags.checked.empty())
-    shared.host_checks =
-        study::host_checks_of(read_datasets(flags.checked, session.progress), flags.measure.settings(0, session));
+    shared.host_checks = study::host_checks_of(study::read_datasets(flags.checked, session.progress),
+                                               flags.measure.settings(0, session));
   base::Document datasets = base::Document::list();
   bool complete = true;
   for (study::CollectRequest& request : requests) {
@@ -93,7 +93,7 @@ int collect(const Flags& flags, Session& session) {
   if (requests.size() > 1) {
     session.output.json().set("datasets", std::move(datasets)).set("complete", complete);
   } else {
-    for (const auto& [key, value] : datasets.as_list().front().as_map()) session.output.json().set(key, value);
+    session.output.add(datasets.as_list().front());
   }
   if (!complete) session.progress.note(interruption);
   return complete ? done : interrupted;

@@ -29,15 +29,13 @@ struct Flags {
 template <class Result>
 void show(const Result& result, const Flags& flags, const char* of, Session& session) {
   print(result, session.output);
-  base::Document& json = session.output.json();
-  const base::Document document = study::to_document(result);
-  for (const auto& [key, value] : document.as_map()) json.set(key, value);
+  session.output.add(study::to_document(result));
   if (flags.out.empty()) return;
   const base::Document context = study::context_of(session.command_line);
-  base::replace_file(flags.out, page({}, {{"compare", json}},
+  base::replace_file(flags.out, page({}, {{"compare", session.output.json()}},
                                      fmt::format("Made by graft {} on {} from {} {}.", study::graft_version(),
                                                  context.at("date").as_string(), flags.inputs.size(), of)));
-  json.set("out", flags.out);
+  session.output.json().set("out", flags.out);
   session.output.line("\n" + flags.out + ": the same as pictures, with intervals");
 }
 

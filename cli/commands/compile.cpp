@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/common.h"
 
 namespace graft::cli {
 namespace {

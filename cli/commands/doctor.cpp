@@ -1,6 +1,6 @@
 #include "cli/checks.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/common.h"
+#include "study/request.h"
 
 namespace graft::cli {
 namespace {
@@ -23,7 +23,10 @@ int doctor(Session& session) {
   }
   session.output.table(table);
   session.output.line(well ? "graft works on this machine" : "graft does not work here yet: see FAILS");
-  session.output.json().set("graft", std::string(graft_version())).set("ok", well).set("checks", std::move(rows));
+  session.output.json()
+      .set("graft", std::string(study::graft_version()))
+      .set("ok", well)
+      .set("checks", std::move(rows));
   return well ? done : failed;
 }
 

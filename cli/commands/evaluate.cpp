@@ -43,8 +43,7 @@ int evaluate(const Flags& flags, Session& session) {
   };
   const study::EvaluationTable table = study::evaluate(request, session.progress, print);
   print_comparison(table, request, session.output);
-  const base::Document document = study::to_document(table);
-  for (const auto& [key, value] : document.as_map()) session.output.json().set(key, value);
+  session.output.add(study::to_document(table));
   return done;
 }
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/common.h"
+#include "cli/flags.h"
 
 namespace graft::cli {
 namespace {

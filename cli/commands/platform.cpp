@@ -7,7 +7,8 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/common.h"
+#include "cli/flags.h"
+#include "study/request.h"
 #include "tasks/probe.h"
 
 namespace graft::cli {
@@ -78,7 +79,7 @@ int probe(const ProbeFlags& flags, Session& session) {
   std::string what = flags.board.empty() ? flags.runner : flags.board;
   if (what.empty()) {
     probed = tasks::probed_here();
-    what = host_cpu();
+    what = study::host_cpu();
     probed.yaml = fmt::format("# {}, {} threads\n{}", what, base::hardware_threads(), probed.yaml);
     session.output.json().set("cpu", what);
   } else {

@@ -6,8 +6,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/common.h"
+#include "cli/flags.h"
 #include "cli/report/page.h"
+#include "study/request.h"
 
 namespace graft::cli {
 namespace {
@@ -42,9 +43,9 @@ int report(const Flags& flags, Session& session) {
       results.push_back({name_of(input), std::move(result)});
     }
   }
-  const base::Document context = context_of(session);
-  const std::string html =
-      page(runs, results, fmt::format("Made by graft {} on {}.", graft_version(), context.at("date").as_string()));
+  const base::Document context = study::context_of(session.command_line);
+  const std::string html = page(
+      runs, results, fmt::format("Made by graft {} on {}.", study::graft_version(), context.at("date").as_string()));
   base::replace_file(flags.out, html);
   session.output.line(fmt::format("{}: {} runs, {} results", flags.out, runs.size(), results.size()));
   session.output.json().set("out", flags.out).set("runs", runs.size()).set("results", results.size());

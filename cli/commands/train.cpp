@@ -38,8 +38,7 @@ int train(const Flags& flags, Session& session) {
   if (!flags.losses.empty()) check_output_folder(flags.losses);
   const auto result = study::train(request_of(flags, session), session.team, session.progress);
   if (!result) return done;  // rank 0 says it
-  const base::Document document = study::to_document(*result);
-  for (const auto& [key, value] : document.as_map()) session.output.json().set(key, value);
+  session.output.add(study::to_document(*result));
   session.output.line(fmt::format("{}: {} trained on {} programs of {} platforms ({})", flags.out, result->learner,
                                   result->programs, result->platforms.size(), base::join(result->platforms, ", ")));
   return done;

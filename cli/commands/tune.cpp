@@ -8,9 +8,8 @@
 #include <optional>
 
 #include "base/error.h"
-#include "cli/commands/best.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/common.h"
+#include "cli/flags.h"
 #include "cli/tuned.h"
 
 namespace graft::cli {
@@ -24,14 +23,6 @@ struct Flags {
   SpaceFlag space;
   MeasureFlags measure;
 };
-
-double seconds_of(const char* flag, const std::string& text) {
-  try {
-    return base::seconds_from(text);
-  } catch (const base::UserError& error) {
-    throw base::UserError(flag, error.what());
-  }
-}
 
 study::SpaceSource space_of(const Flags& flags) {
   if (flags.layouts != "given" && flags.layouts != "free")
@@ -80,8 +71,7 @@ study::TuneRequest request_of(const Flags& flags, const Session& session) {
 
 int tune(const Flags& flags, Session& session) {
   const study::TuneResult result = study::tune(request_of(flags, session), session.progress);
-  const base::Document document = study::to_document(result);
-  for (const auto& [key, value] : document.as_map()) session.output.json().set(key, value);
+  session.output.add(study::to_document(result));
   print(result, session.output);
   if (!result.complete) {
     session.progress.note(interruption);

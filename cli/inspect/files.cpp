@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "cli/inspect/inspect.h"
+#include "cli/texts.h"
 #include "datasets/groups.h"
 #include "datasets/hdf5.h"
 #include "datasets/quality.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/commands/common.h"
+#include "cli/flags.h"
 #include "codegen/schedule/candidate.h"
 #include "datasets/failures.h"
 #include "datasets/trial.h"

@@ -8,6 +8,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/space.h"
+#include "study/answer.h"
 
 namespace graft::cli {
 
@@ -17,7 +18,7 @@ void print_program(const codegen::Candidate& candidate, const std::string& pipel
   const auto program = codegen::program(candidate, target);
   if (!program) throw base::Failure(fmt::format("this candidate does not lower: {}", program.reason().text));
   out.line(fmt::format("schedule of sketch {}:", candidate.sketch->name));
-  const base::Document schedule = schedule_document(candidate);
+  const base::Document schedule = study::schedule_document(candidate);
   for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
   out.json().set("schedule", schedule).set("program_hash", base::to_hex(codegen::hash(*program)));
   if (flags.program) {

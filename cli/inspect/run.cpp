@@ -4,11 +4,14 @@
 
 #include "base/error.h"
 #include "base/shortened.h"
-#include "cli/commands/best.h"
+#include "cli/best.h"
 #include "cli/inspect/inspect.h"
+#include "cli/texts.h"
 #include "codegen/expression/parse.h"
 #include "datasets/journal.h"
 #include "study/answer.h"
+#include "study/request.h"
+#include "study/rounds.h"
 
 namespace graft::cli {
 namespace {
@@ -25,12 +28,12 @@ int inspect_journal(const InspectFlags& flags, Session& session) {
   const datasets::JournalContent journal = datasets::read_journal(flags.what);
   Output& out = session.output;
   out.line(fmt::format("{}: journal, {} trials ({})\n", flags.what, journal.trials.size(),
-                       status_line(status_counts(journal.trials))));
+                       status_line(study::status_counts(journal.trials))));
   out.json()
       .set("kind", "journal")
       .set("head", journal.head)
       .set("trials", journal.trials.size())
-      .set("statuses", status_counts(journal.trials));
+      .set("statuses", study::status_counts(journal.trials));
   const base::Document* request = journal.head.find("request");
   const base::Document* source = request == nullptr ? nullptr : request->find("source");
   print_summary(summary_of(journal.trials), source == nullptr ? "" : source->as_string(), out);
@@ -48,7 +51,7 @@ int inspect_run(const InspectFlags& flags, Session& session) {
       .set("kind", "run")
       .set("request", run.request)
       .set("trials", run.journal.trials.size())
-      .set("statuses", status_counts(run.journal.trials));
+      .set("statuses", study::status_counts(run.journal.trials));
   if (flags.wants_program()) {
     if (summary.workloads.empty()) throw base::UserError(flags.what, "no trial is recorded yet");
     const codegen::Workload workload =
@@ -57,7 +60,7 @@ int inspect_run(const InspectFlags& flags, Session& session) {
     if (!best) throw base::UserError(flags.what, fmt::format("no trial of {} is ok", base::shortened(workload.text)));
     const tasks::Platform platform =
         flags.platform.empty() ? search::platform_of(run) : tasks::platform_named(flags.platform);
-    if (platform_hash(platform) != run.request.at("platform_hash").as_string()) {
+    if (study::platform_hash(platform) != run.request.at("platform_hash").as_string()) {
       session.progress.note(
           fmt::format("{} is described differently today than when this run was made", platform.name));
     }
@@ -70,7 +73,7 @@ int inspect_run(const InspectFlags& flags, Session& session) {
     return done;
   }
   out.line(fmt::format("{}: run of graft {}, {} trials ({})\n", flags.what, run.request.at("command").as_string(),
-                       run.journal.trials.size(), status_line(status_counts(run.journal.trials))));
+                       run.journal.trials.size(), status_line(study::status_counts(run.journal.trials))));
   print_fields(run.request, out);
   out.line("");
   print_summary(summary, source, out);
@@ -86,7 +89,7 @@ int inspect_run(const InspectFlags& flags, Session& session) {
                          source == "modelled" ? " (modelled)" : "", built ? ", built by " + answer->pipeline : ""));
     out.line(fmt::format("{} GFLOP/s{}{}", number_text(gflops, 2), peak ? ", " + of_peak_text(gflops, *peak) : "",
                          checked.empty() ? "" : ", results " + checked));
-    const base::Document schedule = schedule_document(answer->candidate);
+    const base::Document schedule = study::schedule_document(answer->candidate);
     for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
     base::Document entry = base::Document::map();
     entry.set("workload", workload.text).set("seconds", seconds).set("gflops", gflops).set("schedule", schedule);

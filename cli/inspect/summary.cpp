@@ -6,6 +6,7 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "cli/inspect/inspect.h"
+#include "cli/texts.h"
 
 namespace graft::cli {
 namespace {

@@ -11,12 +11,14 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/commands/best.h"
-#include "cli/commands/common.h"
+#include "cli/best.h"
 #include "cli/output.h"
 #include "cli/report/plot.h"
+#include "cli/texts.h"
 #include "codegen/expression/workload.h"
+#include "study/answer.h"
 #include "study/evaluation_table.h"
+#include "study/rounds.h"
 
 namespace graft::cli {
 namespace {
@@ -101,9 +103,9 @@ std::vector<Search> searches_of(const ReportedRun& run) {
     if (found->best.empty() || seconds < found->best.back().second) found->best.emplace_back(found->trials, seconds);
   }
   for (std::size_t s = 0; s < out.size(); ++s) {
-    out[s].statuses = status_line(status_counts(own[s]));
+    out[s].statuses = status_line(study::status_counts(own[s]));
     if (const auto answer = study::answer_of(run.content, own[s].front().candidate.workload))
-      out[s].answer(answer->seconds(), schedule_document(answer->candidate));
+      out[s].answer(answer->seconds(), study::schedule_document(answer->candidate));
     if (!out[s].best.empty() && out[s].best.back().first != out[s].trials) {
       out[s].best.emplace_back(out[s].trials, out[s].best.back().second);
     }

@@ -146,6 +146,39 @@ TEST(Layers, NothingBelowTheMethodsReachesThem) {
   EXPECT_GT(walked, 50);
 }
 
+// A command makes a request of flags and prints a result: what is computed is in the room study, without a process.
+TEST(Layers, CommandsComputeNothing) {
+  const std::set<std::string> forbidden = {"base/statistics.h", "base/random.h", "search/tuning.h"};
+  std::multimap<std::string, std::string> direct;
+  std::set<std::string> commands;
+  for (const Include& include : includes()) {
+    direct.emplace(include.file, include.header);
+    if (include.file.rfind("cli/commands/", 0) == 0) commands.insert(include.file);
+  }
+  EXPECT_GT(commands.size(), 20u);
+  for (const std::string& command : commands) {
+    std::set<std::string> reached;
+    std::vector<std::string> open{command};
+    while (!open.empty()) {  // through headers of the program, too
+      const std::string at = open.back();
+      open.pop_back();
+      for (auto [next, end] = direct.equal_range(at); next != end; ++next) {
+        EXPECT_FALSE(forbidden.contains(next->second)) << command << " reaches " << next->second << " in " << at;
+        if (part_of(next->second) == "cli" && reached.insert(next->second).second) open.push_back(next->second);
+      }
+    }
+  }
+}
+
+TEST(Layers, CommandsAreShort) {
+  constexpr std::ptrdiff_t most = 150;
+  for (const fs::directory_entry& entry : fs::directory_iterator(kRoot / "cli/commands")) {
+    std::ifstream stream(entry.path());
+    const auto lines = std::count(std::istreambuf_iterator<char>(stream), {}, '\n');
+    EXPECT_LE(lines, most) << entry.path() << ": what is computed belongs to study, what is printed to cli";
+  }
+}
+
 // How many threads work is the caller's choice (--threads): only these ask the machine.
 TEST(Layers, OnlyDefaultsAskForTheThreadsOfThisMachine) {
   const std::set<std::string> allowed = {

@@ -1,17 +1,15 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/common.h"
-#include "datasets/formats/format.h"
+#include "cli/flags.h"
+#include "cli/imported.h"
 #include "datasets/formats/table.h"
 
 namespace graft::cli {
@@ -19,75 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace formats = datasets::formats;
-
-template <class Entry>
-std::string names_of(const std::vector<Entry>& table) {
-  std::string text;
-  for (const Entry& entry : table) text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", entry.name, entry.help);
-  return text;
-}
-
-base::Document document_of(const formats::Counts::ByName& counts) {
-  base::Document document = base::Document::map();
-  for (const auto& [name, count] : counts) document.set(name, count);
-  return document;
-}
-
-// {"records":..,"rows":..,"statuses":{..},"reasons":{..},"dropped":{..},"templates":[..]}
-base::Document document_of(const formats::Counts& counts) {
-  base::Document templates = base::Document::list();
-  for (const auto& [name, of] : counts.templates) {
-    base::Document entry = base::Document::map();
-    entry.set("template", name).set("rows", of.rows).set("ok", of.ok).set("with_program", of.with_program);
-    templates.push(std::move(entry));
-  }
-  base::Document document = base::Document::map();
-  document.set("records", counts.records)
-      .set("rows", counts.rows)
-      .set("statuses", document_of(counts.statuses))
-      .set("reasons", document_of(counts.reasons))
-      .set("without_program", document_of(counts.without_program))
-      .set("dropped", document_of(counts.dropped))
-      .set("templates", std::move(templates));
-  return document;
-}
-
-// [{"reason":..,"count":..,"first":..}]
-base::Document document_of(const formats::SkippedByReason& all) {
-  base::Document list = base::Document::list();
-  for (const auto& [reason, skipped] : all) {
-    base::Document entry = base::Document::map();
-    list.push(entry.set("reason", reason).set("count", skipped.count).set("first", skipped.first));
-  }
-  return list;
-}
-
-void print(Output& out, std::string_view title, const formats::SkippedByReason& all) {
-  if (all.empty()) return;
-  Table table({std::string(title), "count", "first"});
-  for (const auto& [reason, skipped] : all) table.row({reason, std::to_string(skipped.count), skipped.first});
-  out.line("");
-  out.table(table);
-}
-
-void print(Output& out, const formats::Counts& counts) {
-  Table templates({"template", "rows", "ok", "with program"});
-  for (const auto& [name, of] : counts.templates) {
-    templates.row({name, std::to_string(of.rows), std::to_string(of.ok), std::to_string(of.with_program)});
-  }
-  out.table(templates);
-  const auto listed = [&](std::string_view title, const formats::Counts::ByName& names) {
-    if (names.empty()) return;
-    Table table({std::string(title), "records"});
-    for (const auto& [name, count] : names) table.row({name, std::to_string(count)});
-    out.line("");
-    out.table(table);
-  };
-  listed("status", counts.statuses);
-  listed("failed because", counts.reasons);
-  listed("no program because", counts.without_program);
-  listed("no row because", counts.dropped);
-}
 
 struct ImportFlags {
   std::string format, platform, out, time;
@@ -155,17 +84,18 @@ int import(const ImportFlags& flags, Session& session) {
   base::Document files = base::Document::list(), datasets = base::Document::list();
   for (const std::string& file : flags.files) {
     base::Document entry = base::Document::map();
-    files.push(entry.set("file", fs::path(file).filename().string()).set("hash", file_hash(file)));
+    files.push(entry.set("file", fs::path(file).filename().string()).set("hash", study::file_hash(file)));
   }
   Output& out = session.output;
   std::set<std::string> paths;
   for (auto& [platform, dataset] : import.datasets()) {
-    const std::string path = into_folder ? (fs::path(flags.out) / dataset_file_name(platform)).string() : flags.out;
+    const std::string path =
+        into_folder ? (fs::path(flags.out) / study::dataset_file_name(platform)).string() : flags.out;
     if (!paths.insert(path).second)
       throw base::UserError("--out",
                             fmt::format("the datasets of two platforms would both be {}; import one at a time", path));
     const formats::Counts& counts = dataset.counts();
-    base::Document about = document_of(counts), provenance = context_of(session);
+    base::Document about = document_of(counts), provenance = study::context_of(session.command_line);
     about.set("format", flags.format).set("files", files).set("skipped", document_of(import.skipped()));
     if (const base::Document& said = dataset.head().provenance; said.is_map()) {
       for (const auto& [key, value] : said.as_map()) about.set(key, value);
@@ -186,37 +116,6 @@ int import(const ImportFlags& flags, Session& session) {
       .set("datasets", std::move(datasets))
       .set("skipped", document_of(import.skipped()))
       .set("ignored", document_of(import.ignored()));
-  return done;
-}
-
-// Takes away a file that was not renamed, whatever happens.
-struct Temporary {
-  fs::path path;
-  ~Temporary() {
-    std::error_code ignored;
-    fs::remove(path, ignored);
-  }
-};
-
-struct ExportFlags {
-  std::string format, dataset, out;
-};
-
-int export_dataset(const ExportFlags& flags, Session& session) {
-  check_output_folder(flags.out);
-  const datasets::DatasetFile file(flags.dataset);
-  const Temporary temporary{base::temporary_beside(flags.out)};
-  std::ofstream stream(temporary.path, std::ios::binary);
-  const formats::Counts counts = formats::exported(
-      flags.format, file, [&](std::string_view text) { stream.write(text.data(), std::streamsize(text.size())); });
-  stream.close();
-  if (!stream) throw base::Failure(fmt::format("{}: cannot be written", flags.out));
-  base::commit_file(temporary.path, flags.out);
-  Output& out = session.output;
-  out.line(fmt::format("{}: {} of {} rows as {} in {}\n", file.head().platform, counts.rows, counts.records,
-                       flags.format, flags.out));
-  print(out, counts);
-  out.json().set("format", flags.format).set("out", flags.out).set("exported", document_of(counts));
   return done;
 }
 
@@ -246,20 +145,6 @@ Command import_command() {
         options.positionals("FILE", flags->files, "what to read, plain or gzip");
         return [flags](Session& session) { return import(*flags, session); };
       }};
-}
-
-Command export_command() {
-  return {.name = "export",
-          .help = "write a dataset in another program's format",
-          .examples = {"graft export programs v3.h5 --out v3.jsonl", "graft export table v3.h5 --out v3.csv",
-                       "graft export autotvm v3.h5 --out v3.log"},
-          .declare = [](Options& options) -> Action {
-            const auto flags = std::make_shared<ExportFlags>();
-            options.positional("FORMAT", flags->format, names_of(formats::exporters()));
-            options.positional("DATA.h5", flags->dataset, "dataset");
-            options.text("out", flags->out, "file to write", Options::required);
-            return [flags](Session& session) { return export_dataset(*flags, session); };
-          }};
 }
 
 }  // namespace graft::cli

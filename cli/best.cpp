@@ -1,4 +1,4 @@
-#include "cli/commands/best.h"
+#include "cli/best.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/commands/commands.h"
+#include "cli/flags.h"
+#include "cli/imported.h"
+
+namespace graft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+namespace formats = datasets::formats;
+
+// Takes away a file that was not renamed, whatever happens.
+struct Temporary {
+  fs::path path;
+  ~Temporary() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+};
+
+struct ExportFlags {
+  std::string format, dataset, out;
+};
+
+int export_dataset(const ExportFlags& flags, Session& session) {
+  check_output_folder(flags.out);
+  const datasets::DatasetFile file(flags.dataset);
+  const Temporary temporary{base::temporary_beside(flags.out)};
+  std::ofstream stream(temporary.path, std::ios::binary);
+  const formats::Counts counts = formats::exported(
+      flags.format, file, [&](std::string_view text) { stream.write(text.data(), std::streamsize(text.size())); });
+  stream.close();
+  if (!stream) throw base::Failure(fmt::format("{}: cannot be written", flags.out));
+  base::commit_file(temporary.path, flags.out);
+  Output& out = session.output;
+  out.line(fmt::format("{}: {} of {} rows as {} in {}\n", file.head().platform, counts.rows, counts.records,
+                       flags.format, flags.out));
+  print(out, counts);
+  out.json().set("format", flags.format).set("out", flags.out).set("exported", document_of(counts));
+  return done;
+}
+
+}  // namespace
+
+Command export_command() {
+  return {.name = "export",
+          .help = "write a dataset in another program's format",
+          .examples = {"graft export programs v3.h5 --out v3.jsonl", "graft export table v3.h5 --out v3.csv",
+                       "graft export autotvm v3.h5 --out v3.log"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<ExportFlags>();
+            options.positional("FORMAT", flags->format, names_of(formats::exporters()));
+            options.positional("DATA.h5", flags->dataset, "dataset");
+            options.text("out", flags->out, "file to write", Options::required);
+            return [flags](Session& session) { return export_dataset(*flags, session); };
+          }};
+}
+
+}  // namespace graft::cli
