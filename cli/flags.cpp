@@ -31,10 +31,6 @@ codegen::Space SpaceFlag::space(const codegen::Workload& workload, const codegen
   return study::space_of({.file = file}, workload, target);
 }
 
-void SpaceFlag::put(base::Document& request) const {
-  study::put({.file = file}, request);
-}
-
 void DataFlags::declare(Options& options, const std::string& help) {
   options.positionals("DATA.h5", files, help);
   options.integer("rows", rows, 0,

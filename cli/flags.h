@@ -28,7 +28,6 @@ struct SpaceFlag {
   void declare(Options& options);
   // UserError when none of its schedules is possible: before there is a folder, not in the middle of a run.
   codegen::Space space(const codegen::Workload& workload, const codegen::Target& target) const;
-  void put(base::Document& request) const;  // the file's hash
 };
 
 // DATA.h5..., --rows, --sketches: what is learned from, and judged on.

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "study/field_error.h"
 #include "study/request.h"
+#include "tests/base/support.h"
 
 namespace graft::study {
 namespace {
@@ -142,7 +143,8 @@ TEST(EvaluationTable, OfOldGraftsMayLackMostAndIsRefusedWithoutAMethod) {
 }
 
 TEST(KnownRows, AreThoseOfAnEqualRequestWithAllTheirDraws) {
-  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "known_rows.json";
+  const base::Folder folder;
+  const std::filesystem::path file = folder / "known_rows.json";
   EvaluationTable table;
   table.request = Request("evaluate").set("draws", 4).document();
   table.rows = rows();
@@ -155,6 +157,102 @@ TEST(KnownRows, AreThoseOfAnEqualRequestWithAllTheirDraws) {
   EXPECT_TRUE(known_rows(file, table.request).empty());
   std::filesystem::remove(file);
   EXPECT_TRUE(known_rows(file, table.request).empty());
+}
+
+// Tables of 30 rows on four platforms, of which one contradicts the others.
+EvaluateRequest small_request(const base::Folder& folder) {
+  const auto sketch = std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("t", {{"n", {}}}));
+  EvaluateRequest request;
+  for (const char* const platform : {"import:a", "import:b", "import:c", "import:d"}) {
+    datasets::Dataset data;
+    data.platform = platform;
+    data.source = "imported";
+    for (int i = 0; i < 30; ++i) {
+      datasets::Measurement measurement;
+      measurement.seconds = {platform == std::string("import:d") ? 40.0 - i : 1.0 + i};
+      data.add({0, {{"table(name=t)"}, sketch, {i}}, 0, measurement});
+    }
+    const std::filesystem::path file = folder / (std::string(platform).substr(7) + ".h5");
+    datasets::write_dataset(data, file);
+    request.data.files.push_back(file.string());
+  }
+  request.methods = {"scratch", "ridge"};
+  request.model.hidden = {4};
+  request.model.steps = 5;
+  request.shots = {4};
+  request.draws = 3;
+  request.out = folder / "table.json";
+  return request;
+}
+
+TEST(Evaluate, JudgesEachTargetInTurnAndStoresTheTable) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  const EvaluateRequest request = small_request(folder);
+  std::vector<std::string> told;
+  const EvaluationTable table =
+      evaluate(request, monitor, [&](const EvaluationTable& so_far, const std::string& target) {
+        told.push_back(target);
+        EXPECT_NE(so_far.find(target, "ridge", 4), nullptr);
+        EXPECT_FALSE(so_far.complete);
+      });
+  EXPECT_EQ(told, (std::vector<std::string>{"import:a", "import:b", "import:c", "import:d"}));
+  EXPECT_EQ(table.rows.size(), 8U);
+  EXPECT_EQ(table.means.size(), 2U);
+  EXPECT_EQ(table.differences.size(), 5U);
+  EXPECT_EQ(table.winners.size(), 4U);
+  EXPECT_TRUE(table.complete);
+  EXPECT_GT(table.find("import:a", "ridge", 4)->means[Metric::spearman].mean, 0.9);
+  const base::Document stored = base::parse_json(base::read_file(request.out), "table.json");
+  EXPECT_EQ(to_document(evaluation_table_from(stored)).at("rows").to_json(), to_document(table).at("rows").to_json());
+}
+
+TEST(Evaluate, TakesOverTheRowsOfKnownTargetsAsTheyAre) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  const EvaluateRequest request = small_request(folder);
+  EvaluationTable earlier = evaluate(request, monitor);
+  earlier.rows.resize(3);  // the first target, and half of the second one
+  for (auto& known : earlier.rows) known.others.emplace_back("of another graft", known.method);
+  base::replace_file(request.out, to_document(earlier).to_json());
+  const EvaluationTable table = evaluate(request, monitor);
+  ASSERT_EQ(table.rows.size(), 8U);
+  for (const auto& each : table.rows) {
+    const bool carried = !each.others.empty() && each.others.back().first == "of another graft";
+    EXPECT_EQ(carried, each.target == "import:a") << each.target << " " << each.method;
+  }
+  EXPECT_TRUE(table.complete);
+}
+
+TEST(Evaluate, WithFoldsJudgesTheirPlatformsInTheirOrder) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  EvaluateRequest request = small_request(folder);
+  request.folds = 2;
+  const EvaluationTable table = evaluate(request, monitor);
+  std::vector<std::string> judged;
+  for (const auto& fold : folds_of({"import:a", "import:b", "import:c", "import:d"}, 2, request.seed))
+    judged.insert(judged.end(), fold.begin(), fold.end());
+  ASSERT_EQ(table.rows.size(), 8U);
+  for (std::size_t t = 0; t < judged.size(); ++t) EXPECT_EQ(table.rows[2 * t].target, judged[t]);
+}
+
+TEST(Evaluate, RefusesWhatDoesNotGoTogetherBeforeItReads) {
+  base::Monitor monitor;
+  EvaluateRequest request;
+  request.data.files = {"there/is/none.h5"};
+  request.methods = {"scratch", "ridge"};
+  request.shots = {4};
+  const auto refused = [&] { return base::refusal<FieldError>([&] { evaluate(request, monitor); }); };
+  request.against = "maml";
+  EXPECT_EQ(refused(), "against: maml is none of `methods`");
+  request.against.clear();
+  request.folds = 2;
+  request.sources = {"a"};
+  EXPECT_EQ(refused(), "folds: says what the targets and their sources are: not with `target` or `sources`");
+  request.folds = 0;
+  request.regime = meta::Regime::in_domain;
+  EXPECT_EQ(refused(), "judge_last, sources, folds, misleading, support: not with `regime` in-domain");
 }
 
 }  // namespace
