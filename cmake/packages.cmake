@@ -32,6 +32,11 @@ if(NOT GRAFT_SANITIZE)
   target_link_libraries(graft_allocator INTERFACE ${JEMALLOC_LIBRARY})
 endif()
 
+# Debian's libzip-config.cmake insists on libzip's tools, which are another package.
+find_library(ZIP_LIBRARY zip REQUIRED)
+add_library(graft_zip_package INTERFACE)
+target_link_libraries(graft_zip_package INTERFACE ${ZIP_LIBRARY})
+
 add_library(graft_hdf5_package INTERFACE)
 target_include_directories(graft_hdf5_package SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
 target_compile_definitions(graft_hdf5_package INTERFACE ${HDF5_C_DEFINITIONS})
