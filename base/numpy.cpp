@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::int64_t most_elements = std::int64_t(1) << 40;
 
-// What the header of a ".npy" file says, a Python dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}.
+// What the header of a ".npy" file says, a Python dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (2,
+// 3)}.
 struct Header {
   std::string descr;
   bool fortran_order = false;
@@ -73,7 +74,8 @@ class HeaderParser {
   }
   std::string quoted() {
     skip();
-    if (text_.empty() || (text_[0] != '\'' && text_[0] != '"')) refuse("expected a string; arrays of records are not read");
+    if (text_.empty() || (text_[0] != '\'' && text_[0] != '"'))
+      refuse("expected a string; arrays of records are not read");
     const std::size_t end = text_.find(text_[0], 1);
     if (end == std::string_view::npos) refuse("a string without an end");
     std::string word(text_.substr(1, end - 1));
@@ -138,11 +140,18 @@ struct ElementType {
 };
 
 constexpr ElementType element_types[] = {
-    {"b1", 1, number_at<std::uint8_t>},   {"i1", 1, number_at<std::int8_t>},   {"i2", 2, number_at<std::int16_t>},
-    {"i4", 4, number_at<std::int32_t>},   {"i8", 8, number_at<std::int64_t>},  {"u1", 1, number_at<std::uint8_t>},
-    {"u2", 2, number_at<std::uint16_t>},  {"u4", 4, number_at<std::uint32_t>}, {"u8", 8, number_at<std::uint64_t>},
+    {"b1", 1, number_at<std::uint8_t>},
+    {"i1", 1, number_at<std::int8_t>},
+    {"i2", 2, number_at<std::int16_t>},
+    {"i4", 4, number_at<std::int32_t>},
+    {"i8", 8, number_at<std::int64_t>},
+    {"u1", 1, number_at<std::uint8_t>},
+    {"u2", 2, number_at<std::uint16_t>},
+    {"u4", 4, number_at<std::uint32_t>},
+    {"u8", 8, number_at<std::uint64_t>},
     {"f2", 2, [](const char* at, bool swap) { return half(std::uint16_t(number_at<std::uint16_t>(at, swap))); }},
-    {"f4", 4, number_at<float>},          {"f8", 8, number_at<double>},
+    {"f4", 4, number_at<float>},
+    {"f8", 8, number_at<double>},
 };
 
 // Values of column-major order in row-major order.
@@ -182,9 +191,8 @@ NumpyArray parse_npy(std::string_view bytes, std::string_view place) {
 
   const std::string_view descr = header.descr;
   const bool has_order = !descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
-  const auto* const type = std::find_if(std::begin(element_types), std::end(element_types), [&](const auto& each) {
-    return has_order && descr.substr(1) == each.name;
-  });
+  const auto* const type = std::find_if(std::begin(element_types), std::end(element_types),
+                                        [&](const auto& each) { return has_order && descr.substr(1) == each.name; });
   if (type == std::end(element_types))
     refuse(fmt::format("elements of type '{}' are not read; save them as float32", descr));
   NumpyArray array{header.shape, {}};
@@ -206,6 +214,7 @@ NumpyArray parse_npy(std::string_view bytes, std::string_view place) {
 std::map<std::string, NumpyArray> read_npz(const std::filesystem::path& path, std::int64_t most_bytes) {
   int code = 0;
   const std::unique_ptr<zip_t, CloseZip> archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
+  if (!archive && code == ZIP_ER_NOENT) throw UserError(path.string(), "cannot be read: no such file or directory");
   if (!archive) {
     zip_error_t error;
     zip_error_init_with_code(&error, code);

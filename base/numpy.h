@@ -21,7 +21,7 @@ NumpyArray parse_npy(std::string_view bytes, std::string_view place);
 
 // All arrays of a ".npz" file by name, without ".npy". UserError "<file>: ..." for what is no such file, and for arrays
 // of more than `most_bytes` in all.
-std::map<std::string, NumpyArray> read_npz(const std::filesystem::path& path,
-                                           std::int64_t most_bytes = std::int64_t(1) << 32);
+std::map<std::string, NumpyArray> read_npz(const std::filesystem::path& path, std::int64_t most_bytes = std::int64_t(1)
+                                                                                                        << 32);
 
 }  // namespace graft::base

@@ -22,6 +22,7 @@
 #include "codegen/schedule/candidate.h"
 #include "search/run_directory.h"
 #include "study/answer.h"
+#include "study/constants.h"
 #include "tasks/platform.h"
 #include "tasks/remote.h"
 
@@ -158,6 +159,9 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
       throw base::UserError("function names", fmt::format("{}: no run of this workload", base::shortened(workload)));
   }
 
+  if (!request.constants.empty() && request.format == CompileFormat::bench)
+    throw base::UserError("constants", "a program that checks itself brings its own; give another format");
+
   const Runner runner = runner_of(*platform);
   const codegen::Target& target = platform->target;
   Compiled out;
@@ -165,6 +169,7 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
   codegen::Library library{codegen::identifier(request.name), platform->name, target, {}};
   tasks::LatestExpected expected(1, request.threads);
   std::int64_t done = 0;
+  std::set<std::string> constants_used;
   for (const Source& source : sources) {
     base::check_stop(monitor);
     codegen::LibraryFunction function;
@@ -173,18 +178,27 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
     function.name = asked != request.names.end() ? asked->second : function_name(source.workload);
     Compiled::Function made{function.name, source.workload, source.path, {}, 0};
     std::vector<codegen::RunSettings::SelfCheck> checks;
+    tasks::Expected results = expected.of(source.workload, monitor);
+    const bool brings_constants = !request.constants.empty() && has_constants(results.computation);
+    if (brings_constants)
+      results.reference = codegen::reference(results.computation,
+                                             operands_with(request.constants, function.name, results, constants_used));
     for (const search::Build& build : fastest_builds(source.run, source.workload, std::size_t(request.variants))) {
-      const auto program = codegen::program(build.trial.candidate, target);
-      if (!program) throw base::Failure(fmt::format("{}: {}", source.path.string(), program.reason().text));
+      auto lowered = codegen::program(build.trial.candidate, target);
+      if (!lowered) throw base::Failure(fmt::format("{}: {}", source.path.string(), lowered.reason().text));
+      WithConstants apart;
+      if (brings_constants) apart = with_constants(*lowered, results, monitor);
+      const codegen::LoopProgram& program = brings_constants ? apart.program : *lowered;
       const std::string symbol = fmt::format("{}_{}_kernel{}", library.name, function.name, function.variants.size());
-      auto object = codegen::compile(*program, target, pipeline_named(build.pipeline, target), symbol);
+      auto object = codegen::compile(program, target, pipeline_named(build.pipeline, target), symbol);
       if (!object) throw base::Failure(fmt::format("{}: {}", source.path.string(), object.reason().text));
       Compiled::Variant variant{build.trial.index, build.pipeline, datasets::seconds_of(build.trial.measurement),
                                 runner.check, runner.reason};
-      std::uint64_t digest = 0;
+      std::string outputs;
       if (runner.where) {
-        const datasets::Measurement run = tasks::run_object(
-            *runner.where, *object, target, expected.of(source.workload, monitor), 0, most_time, &monitor, &digest);
+        const datasets::Measurement run =
+            tasks::run_object(*runner.where, *object, target, brings_constants ? apart.expected : results, 0, most_time,
+                              &monitor, &outputs);
         if (run.status == datasets::Status::unsupported) {
           variant.check = "none", variant.unchecked = run.reason;
         } else if (run.status != datasets::Status::ok) {
@@ -197,9 +211,9 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
       }
       checks.push_back(
           {request.variants > 1 ? fmt::format("{} (variant {})", function.name, checks.size()) : function.name,
-           digest});
-      function.variants.push_back(
-          {std::move(object).value(), !program->prepare.empty(), description_of(build, variant, platform->name)});
+           base::hash_bytes(outputs)});
+      function.variants.push_back({std::move(object).value(), !program.prepare.empty(),
+                                   description_of(build, variant, platform->name), std::move(apart.constants)});
       made.variants.push_back(std::move(variant));
     }
     if (made.variants.empty())
@@ -213,7 +227,6 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
       codegen::RunSettings settings{bench_repetitions, bench_seconds, 0, 0, std::move(checks)};
       std::vector<const codegen::Object*> objects;
       for (const codegen::LibraryVariant& variant : function.variants) objects.push_back(&variant.object);
-      const tasks::Expected& results = expected.of(source.workload, monitor);
       auto executable = codegen::link_executable(objects, target, results.computation, results.reference, settings);
       if (!executable) throw base::Failure(executable.reason().text);
       out.files[function.name] = std::move(executable).value();
@@ -221,6 +234,10 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
     out.functions.push_back(std::move(made));
     library.functions.push_back(std::move(function));
     monitor.progress("compiled and checked", ++done, std::int64_t(sources.size()));
+  }
+  for (const auto& [name, array] : request.constants) {
+    if (!constants_used.contains(name))
+      throw base::UserError("constants", fmt::format("array '{}' is no constant of these functions", name));
   }
   if (request.format != CompileFormat::bench) {
     out.files =

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/monitor.h"
+#include "base/numpy.h"
 #include "codegen/expression/workload.h"
 
 namespace graft::study {
@@ -21,7 +22,10 @@ struct CompileRequest {
   std::string name = "kernels";              // of the library
   std::map<std::string, std::string> names;  // of functions, by the canonical text of their workloads
   std::int64_t variants = 1;                 // distinct programs of each workload, the fastest ones
-  int threads = 1;                           // that references are computed on
+  // By "FUNCTION/TENSOR": constants that become part of the library, in the shape of the workload's tensor. With any,
+  // those of all functions are given.
+  std::map<std::string, base::NumpyArray> constants;
+  int threads = 1;  // that references are computed on
 };
 
 struct Compiled {
@@ -49,8 +53,9 @@ struct Compiled {
 std::string function_name(const codegen::Workload& workload);
 
 // UserError for a run without an answer, a name for a workload that no run has, two runs of one workload, runs of
-// several platforms. Failure where the code of a run's best computes wrong results; other variants that do are left out
-// with a note. base::Stopped when the monitor asks for it.
+// several platforms, constants that are missing, of another shape or no function's, and for constants of programs that
+// check themselves, which bring their own. Failure where the code of a run's best computes wrong results; other
+// variants that do are left out with a note. base::Stopped when the monitor asks for it.
 Compiled compile(const CompileRequest& request, base::Monitor& monitor);
 
 }  // namespace graft::study

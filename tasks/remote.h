@@ -48,10 +48,10 @@ datasets::Measurement run_under(const std::vector<std::string>& prefix, const co
                                 std::chrono::milliseconds deadline, base::Monitor* monitor = nullptr);
 
 // The same for a kernel that is compiled already, where `remote` runs it (a prefix of no words: on this machine).
-// `digest`, if given: base::hash_bytes of its outputs.
+// `outputs`, if given: as the kernel stored them, one after the other.
 datasets::Measurement run_object(const Remote& remote, const codegen::Object& object, const codegen::Target& target,
                                  const Expected& expected, int repetitions, std::chrono::milliseconds deadline,
-                                 base::Monitor* monitor = nullptr, std::uint64_t* digest = nullptr);
+                                 base::Monitor* monitor = nullptr, std::string* outputs = nullptr);
 
 // Candidates of one workload go out together, four and later eight at a time; boards of a list work on different ones
 // at the same time, each on one. A program that crashes or hangs ends its executable: it has its status, the others go

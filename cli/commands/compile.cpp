@@ -15,7 +15,7 @@ namespace {
 
 struct Flags {
   std::vector<std::string> runs, functions;
-  std::string out, name = "kernels", format = "library";
+  std::string out, name = "kernels", format = "library", constants;
   std::int64_t variants = 1;
 };
 
@@ -25,6 +25,10 @@ study::CompileRequest request_of(const Flags& flags, const Session& session) {
   request.name = flags.name;
   request.variants = flags.variants;
   request.threads = session.threads;
+  if (!flags.constants.empty()) {
+    request.constants = base::read_npz(flags.constants);
+    if (request.constants.empty()) throw base::UserError(flags.constants, "no array in it");
+  }
   if (flags.format == "object") {
     request.format = study::CompileFormat::object;
   } else if (flags.format == "bench") {
@@ -95,27 +99,32 @@ int compile(const Flags& flags, Session& session) {
 }  // namespace
 
 Command compile_command() {
-  return {
-      .name = "compile",
-      .help = "the best programs of runs as a library, an object or programs that check themselves",
-      .examples = {"graft compile runs/c2 runs/c6 --out lib --name resnet",
-                   "graft compile runs/mm --out lib --variants 5", "graft compile runs/c2 --out bin --format bench"},
-      .declare = [](Options& options) -> Action {
-        const auto flags = std::make_shared<Flags>();
-        options.positionals("RUN...", flags->runs, "folders that graft tune made, all for one platform");
-        options.text("out", flags->out, "folder to write", Options::required);
-        options.text("format", flags->format,
-                     "library: an archive with a C header, for pkg-config and CMake; object: one relocatable "
-                     "object with the header; bench: programs that check and time themselves");
-        options.text("name", flags->name, "of the library: libNAME.a, NAME.h");
-        options.list("function", flags->functions,
-                     "WORKLOAD=NAME,...: what functions are called (default: operator and extents)");
-        options.integer("variants", flags->variants, 1,
-                        "programs of each workload to put in, the fastest ones; FUNCTION_select keeps the one that "
-                        "is fastest where it runs");
-        return [flags](Session& session) { return compile(*flags, session); };
-      },
-      .stops = true};
+  return {.name = "compile",
+          .help = "the best programs of runs as a library, an object or programs that check themselves",
+          .examples = {"graft compile runs/c2 runs/c6 --out lib --name resnet",
+                       "graft compile runs/mm --out lib --variants 5",
+                       "graft compile runs/c2 --out lib --function resnet18.C2=c2 --constants weights.npz",
+                       "graft compile runs/c2 --out bin --format bench"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.positionals("RUN...", flags->runs, "folders that graft tune made, all for one platform");
+            options.text("out", flags->out, "folder to write", Options::required);
+            options.text("format", flags->format,
+                         "library: an archive with a C header, for pkg-config and CMake; object: one relocatable "
+                         "object with the header; bench: programs that check and time themselves");
+            options.text("name", flags->name, "of the library: libNAME.a, NAME.h");
+            options.list("function", flags->functions,
+                         "WORKLOAD=NAME,...: what functions are called (default: operator and extents)");
+            options.integer("variants", flags->variants, 1,
+                            "programs of each workload to put in, the fastest ones; FUNCTION_select keeps the one that "
+                            "is fastest where it runs");
+            options.text(
+                "constants", flags->constants,
+                "FILE.npz of numpy.savez with arrays 'FUNCTION/TENSOR': constants, such as weights, that become "
+                "part of the library, prepared");
+            return [flags](Session& session) { return compile(*flags, session); };
+          },
+          .stops = true};
 }
 
 }  // namespace graft::cli

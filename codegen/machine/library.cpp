@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <llvm/AsmParser/Parser.h>
 #include <llvm/BinaryFormat/ELF.h>
+#include <llvm/IR/Constants.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Object/ArchiveWriter.h>
@@ -35,10 +36,6 @@ bool is_identifier(std::string_view text) {
          std::isdigit(static_cast<unsigned char>(text[0])) == 0;
 }
 
-const std::vector<Parameter>& parameters(const LibraryFunction& function) {
-  return function.variants.front().object.signature.parameters;
-}
-
 bool same_storage(const std::vector<Parameter>& a, const std::vector<Parameter>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Parameter& x, const Parameter& y) {
     return x.role == y.role && x.dtype == y.dtype && x.shape == y.shape && x.layout == y.layout;
@@ -57,7 +54,8 @@ void check(const Library& library) {
     if (!names.insert(function.name).second)
       throw base::UserError("function name", fmt::format("'{}' occurs twice", function.name));
     for (const LibraryVariant& variant : function.variants) {
-      if (!same_storage(variant.object.signature.parameters, parameters(function)))
+      assert(variant.constants.empty() == function.variants.front().constants.empty());
+      if (!same_storage(parameters(variant), parameters(function.variants.front())))
         throw base::UserError(function.name,
                               "its variants store their parameters differently; a function has one layout");
     }
@@ -83,25 +81,55 @@ std::string filled_list(const std::vector<Parameter>& all, bool constants_only =
   return text;
 }
 
-std::string table(const LibraryFunction& function, std::string_view suffix) {
-  std::vector<std::string> entries;
-  for (const LibraryVariant& variant : function.variants)
-    entries.push_back(fmt::format("ptr @{}_{}", variant.object.symbol, suffix));
-  return fmt::format("[{} x ptr] [{}]", entries.size(), fmt::join(entries, ", "));
+std::string table(const std::vector<std::string>& entries) {
+  return fmt::format("[{0} x ptr] [ptr @{1}]", entries.size(), fmt::join(entries, ", ptr @"));
+}
+
+std::string constant_name(const LibraryVariant& variant, std::size_t constant) {
+  return fmt::format("{}.constant{}", variant.object.symbol, constant);
+}
+
+// The kernel of a variant that brings its constants: takes what the caller hands over, and adds them.
+std::string with_constants(const LibraryVariant& variant) {
+  const std::vector<Parameter>& all = variant.object.signature.parameters;
+  std::string text, list = fmt::format("  %list = alloca [{} x ptr], align 16\n", all.size());
+  std::size_t handed_over = 0, constant = 0;
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    std::string value = "null";
+    if (all[p].role != Role::constant) {
+      value = fmt::format("%p{}", p);
+      list += fmt::format("  %from{0} = getelementptr ptr, ptr %given, i64 {1}\n  %p{0} = load ptr, ptr %from{0}\n", p,
+                          handed_over++);
+    } else if (const std::string& content = variant.constants[constant++]; !content.empty()) {
+      value = "@" + constant_name(variant, constant - 1);
+      // Its content is set once the text is parsed.
+      text += fmt::format("{} = internal constant [{} x i8] zeroinitializer, align 64\n", value, content.size());
+    }
+    list += fmt::format("  %at{0} = getelementptr ptr, ptr %list, i64 {0}\n  store ptr {1}, ptr %at{0}\n", p, value);
+  }
+  return text + fmt::format(
+                    "define internal void @{0}.run(ptr %given, ptr %workspace, ptr %for, ptr %context) nounwind {{\n{1}"
+                    "  call void @{0}_run(ptr %list, ptr %workspace, ptr %for, ptr %context)\n  ret void\n}}\n",
+                    variant.object.symbol, list);
 }
 
 // The functions of one workload. @kept: which variant runs.
 std::string function_text(const LibraryFunction& function) {
-  const std::vector<Parameter>& all = parameters(function);
+  const std::vector<Parameter> all = parameters(function.variants.front());
   const std::size_t count = function.variants.size();
   const std::string& name = function.name;
   std::string text;
-  for (const LibraryVariant& variant : function.variants)
-    text +=
-        fmt::format("declare hidden void @{0}_prepare(ptr, ptr)\ndeclare hidden void @{0}_run(ptr, ptr, ptr, ptr)\n",
-                    variant.object.symbol);
+  std::vector<std::string> prepare, run;
+  for (const LibraryVariant& variant : function.variants) {
+    const std::string& symbol = variant.object.symbol;
+    text += fmt::format(
+        "declare hidden void @{0}_prepare(ptr, ptr)\ndeclare hidden void @{0}_run(ptr, ptr, ptr, ptr)\n", symbol);
+    if (!variant.constants.empty()) text += with_constants(variant);
+    prepare.push_back(symbol + "_prepare");
+    run.push_back(symbol + (variant.constants.empty() ? "_run" : ".run"));
+  }
   text += fmt::format("@{0}.prepares = internal constant {1}\n@{0}.runs = internal constant {2}\n", name,
-                      table(function, "prepare"), table(function, "run"));
+                      table(prepare), table(run));
   text += fmt::format("@{}.kept = internal global i64 0\n", name);
   const auto entry = [&](std::string_view of) {
     if (count == 1) return fmt::format("  %code = load ptr, ptr @{}.{}\n", name, of);
@@ -278,6 +306,15 @@ base::Result<std::string> wrappers(const Library& library) {
   auto module = llvm::parseAssemblyString(text, problem, context);
   if (!module)
     throw base::Failure(fmt::format("library, line {}: {}", problem.getLineNo(), problem.getMessage().str()));
+  for (const LibraryFunction& function : library.functions) {
+    for (const LibraryVariant& variant : function.variants) {
+      for (std::size_t c = 0; c < variant.constants.size(); ++c) {
+        llvm::GlobalVariable* const data = module->getNamedGlobal(constant_name(variant, c));
+        if (data != nullptr)
+          data->setInitializer(llvm::ConstantDataArray::getString(context, variant.constants[c], false));
+      }
+    }
+  }
   const CodeAttributes attributes = code_attributes(library.target);
   for (llvm::Function& f : *module) {
     if (f.isDeclaration()) continue;

@@ -7,6 +7,8 @@
 //   void F_parallel(A, B, C, workspace, graft_parallel_for, context);   // only where a kernel has parallel loops
 //   long long F_select(A, B, C, workspace, budget_ns, parallel_for, context);  // only of several variants
 //
+// Constants that are in the library are no parameters, and there is nothing to prepare.
+//
 // Pointers and workspace are aligned to 64 bytes; a workspace has F_WORKSPACE_BYTES, is prepared once, and is used by
 // one call at a time. Of functions of one operator in several shapes NAME_OPERATOR_for(extents...) finds the one of a
 // shape, or none.
@@ -29,6 +31,9 @@ struct LibraryVariant {
   Object object;            // its symbol differs from those of all others
   bool prepares = false;    // its program has a part that prepares
   std::string description;  // lines for the header: the schedule, its time and its check
+  // What the object's constant parameters hold, in their order and as stored; "" for one that its code does not read.
+  // Empty: the caller hands constants over. The variants of a function all do the same.
+  std::vector<std::string> constants = {};
 };
 
 struct LibraryFunction {

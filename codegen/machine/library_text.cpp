@@ -30,7 +30,7 @@ std::string_view c_type(DType type) {
 // "const float* A, float* C, "; only the constants'.
 std::string arguments(const LibraryFunction& function, bool constants_only = false) {
   std::string text;
-  for (const Parameter& parameter : function.variants.front().object.signature.parameters) {
+  for (const Parameter& parameter : parameters(function.variants.front())) {
     if (constants_only && parameter.role != Role::constant) continue;
     text += fmt::format("{}{}* {}, ", parameter.role == Role::output ? "" : "const ", c_type(parameter.dtype),
                         identifier(parameter.name));
@@ -60,8 +60,9 @@ std::string in_comment(std::string text) {
 
 std::string function_text(const LibraryFunction& function) {
   std::string text = fmt::format("/* {}\n", in_comment(function.workload.text));
-  for (const Parameter& parameter : function.variants.front().object.signature.parameters)
+  for (const Parameter& parameter : parameters(function.variants.front()))
     text += fmt::format(" *   {}\n", in_comment(parameter_text(parameter)));
+  if (!function.variants.front().constants.empty()) text += " *   its constants are in the library\n";
   for (std::size_t v = 0; v < function.variants.size(); ++v) {
     if (function.variants.size() > 1) text += fmt::format(" * variant {}:\n", v);
     for (const std::string_view line : base::split(function.variants[v].description, '\n')) {
@@ -142,6 +143,13 @@ std::optional<Named> named(const Workload& workload) {
 }
 
 }  // namespace
+
+std::vector<Parameter> parameters(const LibraryVariant& variant) {
+  std::vector<Parameter> all = variant.object.signature.parameters;
+  if (!variant.constants.empty())
+    std::erase_if(all, [](const Parameter& parameter) { return parameter.role == Role::constant; });
+  return all;
+}
 
 bool prepares(const LibraryFunction& function) {
   return std::any_of(function.variants.begin(), function.variants.end(),

@@ -10,9 +10,10 @@
 
 namespace graft::codegen {
 
-bool prepares(const LibraryFunction& function);                 // any of its variants
-bool is_parallel(const LibraryFunction& function);              // any of its variants has parallel loops
-std::int64_t workspace_bytes(const LibraryFunction& function);  // of the variant that needs most
+std::vector<Parameter> parameters(const LibraryVariant& variant);  // that the caller hands over
+bool prepares(const LibraryFunction& function);                    // any of its variants
+bool is_parallel(const LibraryFunction& function);                 // any of its variants has parallel loops
+std::int64_t workspace_bytes(const LibraryFunction& function);     // of the variant that needs most
 
 // The functions of one operator, by its extents in the order of the workload's text.
 struct OperatorShapes {

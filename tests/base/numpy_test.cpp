@@ -1,8 +1,8 @@
 #include "base/numpy.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "base/error.h"
 #include "base/files.h"

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tests/cli/support.h"
+#include "tests/support/npz.h"
 
 namespace graft::cli {
 namespace {
@@ -68,6 +69,92 @@ TEST_F(Compile, ProgramsCheckThemselves) {
   const base::Finished found = base::run_process({(folder / "bin/wrong").string()}, std::chrono::minutes(1));
   EXPECT_EQ(found.exit_code, 1);
   EXPECT_NE(found.out.find("results WRONG"), std::string::npos) << found.out;
+}
+
+const std::string conv = "conv2d(c=8,h=10,w=10,k=16,r=3,s=3,pad=1)";
+
+std::vector<float> weights() {
+  std::vector<float> all;
+  for (int i = 0; i < 16 * 8 * 9; ++i) all.push_back(float(i * 7 % 11 - 5));
+  return all;
+}
+
+// Sixteen programs of a space that stores weights in several ways, under sanitizers, against a plain loop.
+TEST_F(Compile, ConstantsBecomePartOfTheLibrary) {
+  const std::string run = (folder / "a").string(), out = (folder / "lib").string();
+  json_of(quick({"tune", conv, "--platform", "native:v2", "--model", "random", "--explorer", "random", "--trials", "24",
+                 "--rebuild", "1", "--out", run}));
+  write_npz(folder / "w.npz", {{"cv/weights.npy", npy({16, 8, 3, 3}, weights())}});
+  const auto compiled = [&](const std::string& archive, const std::string& format = "library") {
+    return graft({"compile", run, "--out", out, "--function", conv + "=cv", "--variants", "16", "--constants",
+                  (folder / archive).string(), "--format", format});
+  };
+  const base::Finished missing = compiled("w.npz");
+  EXPECT_EQ(missing.exit_code, 2);
+  const std::size_t named = missing.err.find("no array 'cv/");
+  ASSERT_NE(named, std::string::npos) << missing.err;  // which says what its name and shape are
+  EXPECT_NE(missing.err.find("of shape [16, 8, 3, 3]"), std::string::npos) << missing.err;
+  const std::string name = missing.err.substr(named + 10, missing.err.find('\'', named + 10) - named - 10);
+  write_npz(folder / "shape.npz", {{name + ".npy", npy({16, 72}, weights())}});
+  EXPECT_NE(compiled("shape.npz").err.find("has shape [16, 72], expected [16, 8, 3, 3]"), std::string::npos);
+  write_npz(folder / "more.npz", {{name + ".npy", npy({16, 8, 3, 3}, weights())}, {"x.npy", npy({1}, {1})}});
+  EXPECT_NE(compiled("more.npz").err.find("array 'x' is no constant of these functions"), std::string::npos);
+  write_npz(folder / "w.npz", {{name + ".npy", npy({16, 8, 3, 3}, weights())}});
+  EXPECT_NE(compiled("w.npz", "bench").err.find("a program that checks itself brings its own"), std::string::npos);
+
+  const base::Finished made = compiled("w.npz");
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_NE(made.out.find("right (host)"), std::string::npos) << made.out;
+  const std::string header = base::read_file(folder / "lib/kernels.h");
+  EXPECT_EQ(header.find("cv_prepare"), std::string::npos);
+  base::replace_file(folder / "user.c", R"(
+#include <stdio.h>
+#include "kernels.h"
+static float x[8 * 10 * 10] __attribute__((aligned(64))), y[16 * 10 * 10] __attribute__((aligned(64)));
+static char space[CV_WORKSPACE_BYTES + 64] __attribute__((aligned(64)));
+int main(void) {
+  int wrong = 0, o, i, j, l, u, v;
+  for (i = 0; i < 800; ++i) x[i] = (float)(i * 5 % 7 - 3);
+  cv(x, y, space);
+  printf("%f\n", y[0]);
+  for (i = 0; i < 1600; ++i) y[i] = -1e9f;
+  if (cv_select(x, y, space, 0, NULL, NULL) > 15) return 3;
+  cv(x, y, space);
+  for (o = 0; o < 16; ++o) for (i = 0; i < 10; ++i) for (j = 0; j < 10; ++j) {
+    float sum = 0;
+    for (l = 0; l < 8; ++l) for (u = 0; u < 3; ++u) for (v = 0; v < 3; ++v) {
+      const int p = i + u - 1, q = j + v - 1;
+      if (p >= 0 && q >= 0 && p < 10 && q < 10)
+        sum += x[(l * 10 + p) * 10 + q] * (float)((((o * 8 + l) * 3 + u) * 3 + v) * 7 % 11 - 5);
+    }
+    sum -= y[(o * 10 + i) * 10 + j];
+    wrong += !(sum < 1e-2f && sum > -1e-2f);
+  }
+  printf("%d wrong\n", wrong);
+  return wrong != 0;
+}
+)");
+  const std::string user = (folder / "user").string();
+  const base::Finished built =
+      base::run_process({"cc", "-g", "-fsanitize=address,undefined", "-o", user, (folder / "user.c").string(), "-I",
+                         out, (folder / "lib/libkernels.a").string()},
+                        std::chrono::minutes(1));
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  const base::Finished used = base::run_process({user}, std::chrono::minutes(1));
+  EXPECT_EQ(used.exit_code, 0) << used.out << used.err;
+  EXPECT_NE(used.out.find("\n0 wrong\n"), std::string::npos) << used.out;
+}
+
+// For another architecture constants are prepared here and checked there.
+TEST_F(Compile, ConstantsOfOtherArchitecturesAreChecked) {
+  const std::string run = (folder / "a").string();
+  json_of({"tune", conv, "--platform", "model:sifive-p670", "--model", "random", "--explorer", "random", "--trials",
+           "16", "--rebuild", "1", "--out", run});
+  write_npz(folder / "w.npz", {{"conv2d_c8_h10_w10_k16_r3_s3_pad1/W.npy", npy({16, 8, 3, 3}, weights())}});
+  const base::Document made = json_of({"compile", run, "--out", (folder / "lib").string(), "--variants", "4",
+                                       "--constants", (folder / "w.npz").string()});
+  for (const base::Document& variant : made.at("functions").as_list()[0].at("variants").as_list())
+    EXPECT_EQ(variant.at("check").as_string(), "qemu");
 }
 
 TEST_F(Compile, RefusesWhatIsNoRunAndWhatDoesNotGoTogether) {

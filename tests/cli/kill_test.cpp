@@ -1,4 +1,5 @@
 // Whatever is long can be killed and run again: nothing measured is lost, nothing is measured twice.
+#include <map>
 #include <set>
 
 #include "base/random.h"
@@ -146,6 +147,60 @@ TEST(Kill, TuneLosesNothingAndMeasuresNothingTwice) {
   });
   expect_distinct(all);
   EXPECT_EQ(std::int64_t(all.size()), trials);
+}
+
+// Kills searches that record their answers in one library: after each kill all its answers can be read, none that was
+// there is gone or slower, and a search that ended is answered at once.
+void library_keeps_its_answers(int kills, std::uint64_t seed) {
+  const base::Folder folder;
+  const std::string library = (folder / "answers").string();
+  base::Stream stream(seed, "kill test");
+  std::map<std::string, double> before;
+  const auto answers = [&] {
+    std::map<std::string, double> found;
+    if (!std::filesystem::exists(library)) return found;
+    const base::Document listed = json_of({"library", "list", library});
+    for (const base::Document& answer : listed.at("answers").as_list())
+      found[answer.at("workload").as_string()] =
+          datasets::seconds_of(datasets::measurement_from(answer.at("measurement")));
+    return found;
+  };
+  std::int64_t next = 0;
+  for (int killed = 0; killed < kills;) {
+    // A few shapes come again, most are new.
+    const std::int64_t shape = stream.below(3) == 0 ? stream.below(next + 1) : next;
+    const std::string workload = "matmul(m=" + std::to_string(8 + shape) + ",n=8,k=8,dtype=f32)";
+    std::vector<std::string> command{"tune",          workload, "--platform", "native:v2", "--model",      "random",
+                                     "--trials",      "4",      "--rebuild",  "1",         "--minimum-ms", "0.1",
+                                     "--repetitions", "2",      "--library",  library};
+    const bool again = stream.below(2) == 0;  // known ones are searched again, too, and written again where faster
+    if (again) command.emplace_back("--again");
+    const auto ended = signalled(command, SIGKILL, std::chrono::milliseconds(stream.below(500)));
+    const bool was_killed = WIFSIGNALED(ended.status);
+    killed += was_killed;
+    if (!was_killed) {
+      EXPECT_EQ(WEXITSTATUS(ended.status), 0);
+      next += shape == next;
+    }
+    const std::map<std::string, double> now = answers();
+    for (const auto& [known, seconds] : before) {
+      ASSERT_TRUE(now.contains(known)) << known << " is gone; seed " << seed << ", kill " << killed;
+      ASSERT_LE(now.at(known), seconds) << known << "; seed " << seed << ", kill " << killed;
+    }
+    if (!was_killed) {
+      ASSERT_TRUE(now.contains(workload)) << "seed " << seed << ", kill " << killed;
+    }
+    before = now;
+  }
+  EXPECT_GT(before.size(), 0u);
+}
+
+TEST(Kill, ALibraryKeepsItsAnswers) {
+  library_keeps_its_answers(10, 11);
+}
+
+TEST(Kill, DISABLED_ALibraryKeepsItsAnswersAThousandTimes) {
+  library_keeps_its_answers(1000, 110);
 }
 
 TEST(Kill, ASignalEndsWith130AndTheRunCanBeContinued) {

@@ -169,6 +169,49 @@ TEST(Library, NeedsNothingAndShowsWhatIsCalledAlone) {
   EXPECT_EQ(shown.contains("small_conv2d_for"), true);
 }
 
+// Linked with nothing at all, for another machine: no start files, no libc.
+TEST(Library, RunsWithoutAnyLibrary) {
+  Target target;
+  target.triple = "riscv64-unknown-linux-gnu", target.cpu = "sifive-p670";
+  target.vector_bits = 128, target.vector_registers = 32;
+  const base::Folder folder;
+  write(library_files(small(2, target), LibraryFormat::object), folder);
+  base::replace_file(folder / "user.c", R"(
+#include "small.h"
+static float a[24 * 16] __attribute__((aligned(64))), b[16 * 32] __attribute__((aligned(64)));
+static float c[24 * 32] __attribute__((aligned(64)));
+static char space[MM_WORKSPACE_BYTES + 64] __attribute__((aligned(64)));
+void _start(void) {
+  long wrong = 0, i, j, l;
+  for (i = 0; i < 24 * 16; ++i) a[i] = (float)(i * 7 % 11 - 5);
+  for (i = 0; i < 16 * 32; ++i) b[i] = (float)(i * 5 % 13 - 6);
+  wrong += mm_select(a, b, c, space, 0, 0, 0) > 1;
+  for (i = 0; i < 24 * 32; ++i) c[i] = -1e9f;
+  mm(a, b, c, space);
+  for (i = 0; i < 24; ++i) for (j = 0; j < 32; ++j) {
+    float sum = 0;
+    for (l = 0; l < 16; ++l) sum += a[i * 16 + l] * b[l * 32 + j];
+    wrong += !(c[i * 32 + j] - sum < 1e-3f && sum - c[i * 32 + j] < 1e-3f);
+  }
+  register long code asm("a0") = wrong ? 1 : 42;
+  register long call asm("a7") = 93;
+  asm volatile("ecall" : : "r"(code), "r"(call));
+  for (;;) {}
+}
+)");
+  run({"clang-19", "--target=riscv64-linux-gnu", "-march=rv64gc", "-O1", "-ffreestanding", "-c",
+       (folder / "user.c").string(), "-o", (folder / "user.o").string()});
+  const std::string own = base::read_file(folder / "user.o"), kernels = base::read_file(folder / "small.o");
+  const auto program = link_program({own, kernels});
+  ASSERT_TRUE(program) << program.reason().text;
+  base::replace_file(folder / "user", *program);
+  std::filesystem::permissions(folder / "user", std::filesystem::perms::owner_all);
+  EXPECT_EQ(base::run_process({"qemu-riscv64", "-cpu", "rv64,v=true,vlen=128", (folder / "user").string()},
+                              std::chrono::minutes(1))
+                .exit_code,
+            42);
+}
+
 TEST(Library, BuildsForEveryArchitecture) {
   for (const auto& [triple, cpu] : {std::pair{"riscv64-unknown-linux-gnu", "sifive-p670"},
                                     {"aarch64-unknown-linux-gnu", "cortex-a72"},

@@ -18,9 +18,9 @@ namespace graft {
 
 inline std::string npy(std::string_view descr, const std::vector<std::int64_t>& shape, std::string_view data,
                        bool fortran_order = false) {
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': ({}{}), }}", descr,
-                                   fortran_order ? "True" : "False", fmt::join(shape, ", "),
-                                   shape.size() == 1 ? "," : "");
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': ({}{}), }}", descr, fortran_order ? "True" : "False",
+                  fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';
   header += '\n';
   std::string bytes("\x93NUMPY\x01\x00", 8);

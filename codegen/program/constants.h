@@ -1,0 +1,21 @@
+// A program whose constants are known when it is compiled, cut in two: what prepares them runs once, by whoever
+// compiles, and what runs takes the result as constants.
+#pragma once
+
+#include <vector>
+
+#include "codegen/program/program.h"
+
+namespace graft::codegen {
+
+struct WithoutPrepare {
+  LoopProgram prepare;  // its `run` is the program's prepare; parameters: the constants, then, as outputs, `prepared`
+  LoopProgram run;      // parameters: the program's, then, as constants, `prepared`; nothing to prepare
+  std::vector<int> prepared;  // positions in buffers of either: what prepare writes and run reads; may be empty
+};
+WithoutPrepare without_prepare(const LoopProgram& program);
+
+// Whether `run` reads or writes a buffer.
+bool runs_with(const LoopProgram& program, int buffer);
+
+}  // namespace graft::codegen

@@ -1,0 +1,36 @@
+// Private to this folder: kernels that bring their constants. What is known when a kernel is compiled is prepared
+// then, on this machine, and becomes data of the library.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/monitor.h"
+#include "base/numpy.h"
+#include "codegen/expression/workload.h"
+#include "codegen/machine/compile.h"
+#include "tasks/remote.h"
+
+namespace graft::study {
+
+// The operands of a reference: its inputs, and instead of its constants the arrays "FUNCTION/TENSOR". UserError for an
+// array that is missing, of another shape, or that its tensor's type cannot hold. Names that it took go to `used`.
+std::vector<std::vector<double>> operands_with(const std::map<std::string, base::NumpyArray>& arrays,
+                                               const std::string& function, const tasks::Expected& expected,
+                                               std::set<std::string>& used);
+
+bool has_constants(const codegen::Computation& computation);
+
+struct WithConstants {
+  codegen::LoopProgram program;        // takes the prepared constants as further parameters and prepares nothing
+  std::vector<std::string> constants;  // codegen::LibraryVariant::constants
+  tasks::Expected expected;            // of that program
+};
+
+// `expected`: of the workload, with these constants. Failure where this machine cannot prepare them.
+WithConstants with_constants(const codegen::LoopProgram& program, const tasks::Expected& expected,
+                             base::Monitor& monitor);
+
+}  // namespace graft::study
