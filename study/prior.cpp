@@ -30,31 +30,28 @@ std::filesystem::path shipped_model() {
 
 Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor) {
   Prior prior;
-  const auto& untrained = meta::untrained_models();
   // Without a wish graft's own, but random search asks none.
   const bool own = request.model.empty() && request.explorer != "random";
   const std::string name = own                     ? shipped_model().string()
-                           : request.model.empty() ? untrained.front().name
+                           : request.model.empty() ? meta::untrained_models().front().name
                                                    : request.model;
   prior.name = own ? "graft's own (models/base.h5)" : name;
-  const auto named =
-      std::find_if(untrained.begin(), untrained.end(), [&](const auto& model) { return model.name == name; });
-  if (named == untrained.end()) {
+  const meta::UntrainedModel* const untrained = meta::untrained_named(name);
+  if (untrained != nullptr) {
+    prior.encoding = &features::encoding_named(untrained->encoding);
+    if (!request.model.empty()) prior.identity = name;
+    if (request.explorer == "random") return prior;  // asks no model
+    meta::LearnerSettings settings;
+    settings.seed = request.seed;
+    settings.threads = request.threads;
+    prior.model = meta::untrained_model(name, settings, monitor);
+  } else {
     meta::ModelFile file = meta::load_model(name);
     prior.encoding = &features::encoding_named(file.encoding);
     prior.identity = model_identity(file, name, request.run);
     prior.model = model_on(std::move(file.model), platform, monitor);
-    return prior;
   }
-  prior.encoding = &features::encoding_named(named->encoding);
-  if (!request.model.empty()) prior.identity = named->name;
-  if (request.explorer == "random") return prior;  // asks no model
-  meta::TaskSet none;
-  none.encoding = prior.encoding;
-  meta::LearnerSettings settings;
-  settings.seed = request.seed;
-  settings.threads = request.threads;
-  prior.model = meta::make_learner(named->learner)->train(none, settings, monitor);
+  prior.model = meta::with_transfer(std::move(prior.model), request.transfer, *prior.encoding);
   return prior;
 }
 

@@ -42,6 +42,7 @@ Request identity_of(const TuneRequest& request, const Prior& prior) {
       .set("batch", request.batch)
       .set("model", prior.identity)
       .set("seed", std::int64_t(request.seed));
+  if (request.transfer != "adapted") identity.set("transfer", request.transfer);
   put(request.space, identity.fields());
   if (!request.start.empty()) {
     std::uint64_t start = 0;
@@ -246,8 +247,8 @@ TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
   search::make_explorer(request.explorer, space, request.seed);  // refuses an unknown name before there is a folder
   std::vector<codegen::Candidate> start = wanted_start(request, space);
   const std::filesystem::path folder = folder_of(request);
-  const Prior prior =
-      prior_of({request.model, request.explorer, folder, request.seed, request.threads}, platform, monitor);
+  const Prior prior = prior_of(
+      {request.model, request.transfer, request.explorer, folder, request.seed, request.threads}, platform, monitor);
   search::RunDirectory run(folder, identity_of(request, prior).document(), context_of(request.command_line),
                            platform.yaml);
   note_continued(run, monitor);

@@ -97,8 +97,12 @@ Command tune_command() {
         options.text("platform", flags->platform, "id or YAML file (graft platform list)");
         options.text("model", flags->request.model,
                      "model file that guides the search (default: graft's own, models/base.h5), or one without a "
-                     "file: scratch (knows what it measured only), black-box (a "
+                     "file: scratch (kernel regression on what was measured), trees, mlp, treegru (trained on what was "
+                     "measured; mlp:squared: with that loss, of rank, squared, lambda), black-box (a "
                      "Gaussian process on knobs and times alone), analytic (a pre-defined roofline), random");
+        options.text("transfer", flags->request.transfer,
+                     "what the model does with measurements: adapted; as others published frozen (nothing), "
+                     "global-local (its scores fade as trees grow on the measurements)");
         options.integer("trials", flags->trials, 1, "candidates to measure in all; without it as --effort says");
         options.text("effort", flags->effort,
                      "quick: 64 trials, ends after 32 without a gain; normal: 256 trials; thorough: 1024, ends after "

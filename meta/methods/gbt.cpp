@@ -60,14 +60,11 @@ class ForestModel final : public CostModel {
 constexpr std::int64_t default_trees = 400;
 constexpr Loss default_loss = Loss::squared;
 
-// The grid that fine-tuning is chosen from, what it is when there is no second platform to choose on, and what it is
-// for trees that start from nothing.
+// The grid that fine-tuning is chosen from, and what it is when there is no second platform to choose on.
 constexpr std::array<double, 2> tuning_rates = {0.05, 0.15};
 constexpr std::array<std::int64_t, 6> tuning_trees = {0, 5, 10, 20, 40, 80};
 constexpr std::array<std::int64_t, 3> tuning_shots = {5, 20, 64};
 constexpr Adaptation::Descent default_tuning = {20, 20, 0.1f};
-const std::vector<Adaptation::Descent> scratch_tuning = {
-    {5, 30, 0.15f}, {20, 60, 0.15f}, {64, 120, 0.15f}, {256, 240, 0.15f}};
 
 struct Rows {
   base::Matrix rows;
@@ -171,7 +168,7 @@ class GbtScratchLearner final : public Learner {
     ForestState state;
     state.forest.features = std::int64_t(tasks.encoding->features.size());
     state.adaptation.loss = settings.loss.value_or(default_loss);
-    state.adaptation.descents = scratch_tuning;
+    state.adaptation.descents = growth_from_nothing();
     return make_forest_model(std::move(state));
   }
 };
@@ -185,6 +182,12 @@ BoostingSettings adapting_trees(const Adaptation::Descent& descent) {
   out.depth = 3;
   out.features = 0.3;
   return out;
+}
+
+const std::vector<Adaptation::Descent>& growth_from_nothing() {
+  static const std::vector<Adaptation::Descent> growth = {
+      {5, 30, 0.15f}, {20, 60, 0.15f}, {64, 120, 0.15f}, {256, 240, 0.15f}};
+  return growth;
 }
 
 std::unique_ptr<CostModel> make_forest_model(ForestState state) {

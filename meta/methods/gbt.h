@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "meta/cost_model.h"
 #include "meta/forests/boosting.h"
@@ -22,6 +23,8 @@ std::unique_ptr<CostModel> make_forest_model(ForestState state);
 // How the trees of an adaptation are grown; `trees` and `rate` are the descent's. Fewer decisions than in training:
 // there are few rows.
 BoostingSettings adapting_trees(const Adaptation::Descent& descent);
+// How many trees at which rate, by rows of support, where trees start from nothing.
+const std::vector<Adaptation::Descent>& growth_from_nothing();
 std::unique_ptr<CostModel> forest_model_from(const base::Arrays& state);
 std::unique_ptr<Learner> make_gbt_learner();
 std::unique_ptr<Learner> make_gbt_scratch_learner();

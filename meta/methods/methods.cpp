@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -18,7 +19,9 @@
 #include "meta/methods/meta_gradient.h"
 #include "meta/methods/nearest.h"
 #include "meta/methods/network_model.h"
+#include "meta/methods/network_scratch.h"
 #include "meta/methods/pooled.h"
+#include "meta/methods/published_transfer.h"
 #include "meta/methods/random.h"
 #include "meta/methods/residual.h"
 #include "meta/methods/ridge.h"
@@ -174,6 +177,12 @@ const std::vector<Method>& methods() {
        .read = forest_model_from,
        .made_of = MadeOf::trees,
        .informed = false},
+      {.name = "network-scratch",
+       .description = "one network trained on the target's support alone, from new parameters",
+       .make = make_network_scratch_learner,
+       .kind = "network-scratch",
+       .read = network_scratch_model_from,
+       .informed = false},
       {.name = "analytic",
        .description = "the pre-defined roofline of the encoding analytic; learns nothing",
        .make = make_analytic_learner,
@@ -209,7 +218,9 @@ std::unique_ptr<Learner> make_learner(std::string_view name) {
 std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state) {
   if (kind == adapted_kind) return adapted_model_from(state);  // these two are made from models of any method
   if (kind == ensemble_kind) return ensemble_model_from(state);
-  std::vector<std::string> names = {std::string(adapted_kind), std::string(ensemble_kind)};
+  if (kind == "frozen") return frozen_model_from(state);
+  if (kind == "global-local") return global_local_model_from(state);
+  std::vector<std::string> names = {std::string(adapted_kind), std::string(ensemble_kind), "frozen", "global-local"};
   for (const Method& method : methods()) {
     if (method.kind == kind) return method.read(state);
     names.push_back(method.kind);
@@ -261,8 +272,43 @@ const std::vector<UntrainedModel>& untrained_models() {
       {"black-box", "scratch", "knobs"},
       {"analytic", "analytic", "analytic"},
       {"random", "random", "context_relation"},
+      {"trees", "gbt-scratch", "context_relation+on_target"},
+      {"mlp", "network-scratch", "context_relation"},
+      {"treegru", "network-scratch", "tree", NetworkKind::treegru},
   };
   return table;
+}
+
+const UntrainedModel* untrained_named(std::string_view name) {
+  for (const UntrainedModel& model : untrained_models()) {
+    if (name == model.name || name.starts_with(model.name + ":")) return &model;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<CostModel> untrained_model(std::string_view name, const LearnerSettings& settings,
+                                           base::Monitor& monitor) {
+  const UntrainedModel* const model = untrained_named(name);
+  assert(model != nullptr);
+  LearnerSettings with = settings;
+  if (name.size() > model->name.size()) {
+    if (method_named(model->learner).made_of == MadeOf::neither)
+      throw base::UserError(fmt::format("{}: {} descends no loss; trees, mlp and treegru do", name, model->name));
+    with.loss = loss_named(name.substr(model->name.size() + 1));
+  }
+  with.network.kind = model->network;
+  TaskSet none;
+  none.encoding = &features::encoding_named(model->encoding);
+  return make_learner(model->learner)->train(none, with, monitor);
+}
+
+std::unique_ptr<CostModel> with_transfer(std::unique_ptr<CostModel> model, std::string_view transfer,
+                                         const features::Encoding& encoding) {
+  if (transfer == "adapted") return model;
+  if (transfer == "frozen") return make_frozen_model(std::move(model));
+  if (transfer == "global-local")
+    return make_global_local_model(std::move(model), std::int64_t(encoding.features.size()));
+  throw base::UserError(fmt::format("unknown transfer '{}'; adapted, frozen or global-local", transfer));
 }
 
 std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,

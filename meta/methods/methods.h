@@ -62,12 +62,23 @@ const features::Encoding& usual_encoding(bool trees, NetworkKind network);
 const features::Encoding& encoding_of_tables();
 bool are_tables(const std::vector<datasets::Dataset>& data);
 
-// Models that are trained on no dataset, with the encoding that each is for: scratch; black-box, a Gaussian process
-// that knows a program's knobs and times only; analytic; random.
+// Models that are trained on no dataset, with the encoding that each is for.
 struct UntrainedModel {
   std::string name, learner, encoding;
+  NetworkKind network = NetworkKind::mlp;  // of learners that train one
 };
 const std::vector<UntrainedModel>& untrained_models();
+
+// The row that is meant by "trees", or by "trees:rank" with what it descends; null: none of that name.
+const UntrainedModel* untrained_named(std::string_view name);
+// Its model. UserError for an unknown loss, and for one of a model that descends none.
+std::unique_ptr<CostModel> untrained_model(std::string_view name, const LearnerSettings& settings,
+                                           base::Monitor& monitor);
+
+// What a search does with what is measured: "adapted" (the model is adapted to it: graft's own way), or as others
+// published (published_transfer.h) "frozen" and "global-local". UserError for any other.
+std::unique_ptr<CostModel> with_transfer(std::unique_ptr<CostModel> model, std::string_view transfer,
+                                         const features::Encoding& encoding);
 
 // The learner's model, or an ensemble of settings.members of them, guarded if so set. Errors as Learner::train.
 std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,

@@ -949,12 +949,80 @@ TEST(Learners, UntrainedModelsNeedNoData) {
   const LearnerSettings settings;
   std::vector<std::string> names;
   for (const UntrainedModel& untrained : untrained_models()) {
-    TaskSet none;
-    none.encoding = &features::encoding_named(untrained.encoding);
-    EXPECT_NE(make_learner(untrained.learner)->train(none, settings, monitor), nullptr) << untrained.name;
+    EXPECT_NE(untrained_model(untrained.name, settings, monitor), nullptr) << untrained.name;
     names.push_back(untrained.name);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"scratch", "black-box", "analytic", "random"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"scratch", "black-box", "analytic", "random", "trees", "mlp", "treegru"}));
+  EXPECT_EQ(untrained_named("tree"), nullptr);
+  EXPECT_EQ(untrained_named("trees:rank")->name, "trees");
+  EXPECT_THROW(untrained_model("trees:odd", settings, monitor), base::UserError);
+  EXPECT_THROW(untrained_model("scratch:rank", settings, monitor), base::UserError);
+}
+
+// Networks and trees without sources rank what they were not shown better than chance, by either loss; the same seed
+// gives the same model, a stored one is the same.
+TEST(Learners, ModelsFromScratchLearnTheSupport) {
+  base::Monitor monitor;
+  for (const std::string name : {"network-scratch", "gbt-scratch"}) {
+    for (const NetworkKind kind : {NetworkKind::mlp, NetworkKind::treegru}) {
+      if (kind == NetworkKind::treegru && name == "gbt-scratch") continue;
+      const TaskSet tasks =
+          synthetic::make({.platforms = 1, .workloads = 1, .rows = 160, .trees = kind == NetworkKind::treegru});
+      std::vector<std::int64_t> shown, others;
+      for (std::int64_t p = 0; p < 160; ++p) (p < 96 ? shown : others).push_back(p);
+      const Examples support = chosen(tasks.groups.front(), shown), query = chosen(tasks.groups.front(), others);
+      for (const Loss loss : {Loss::rank, Loss::squared}) {
+        LearnerSettings settings;
+        settings.loss = loss;
+        settings.network.kind = kind;
+        settings.network.hidden = {16};
+        settings.network.tree = {8, 8, 4};
+        const auto prior = make_learner(name)->train(tasks, settings, monitor);
+        EXPECT_FALSE(prior->is_informed());
+        const auto model = prior->adapted({&support, 1});
+        EXPECT_TRUE(model->is_informed());
+        const std::vector<float> scores = model->score(query.features).mean;
+        EXPECT_GT(rank_correlation(scores, query.log_seconds), 0.4) << name << " " << name_of(loss) << int(kind);
+        EXPECT_EQ(prior->adapted({&support, 1})->score(query.features).mean, scores);
+        const auto again = model_from(std::string(prior->kind()), prior->state());
+        EXPECT_EQ(again->adapted({&support, 1})->score(query.features).mean, scores);
+      }
+    }
+  }
+}
+
+// As published: a frozen model never moves; f_global fades by 2^(-n / 64) and is gone after 277 programs.
+TEST(Learners, PublishedWaysToTransfer) {
+  base::Monitor monitor;
+  const TaskSet tasks = synthetic::make({.platforms = 2, .workloads = 1, .rows = 300});
+  LearnerSettings settings;
+  settings.steps = 20;
+  settings.network.hidden = {8};
+  const auto model = make_learner("pooled")->train(only_platforms(tasks, {platforms(tasks)[0]}), settings, monitor);
+  const Examples& target = tasks.groups.back();
+  const std::vector<float> scores = model->score(target.features).mean;
+  const auto some = [&](std::int64_t count) {
+    std::vector<std::int64_t> rows(std::size_t(count), 0);
+    std::iota(rows.begin(), rows.end(), 0);
+    return chosen(target, rows);
+  };
+  EXPECT_THROW(with_transfer(model->clone(), "thawed", *tasks.encoding), base::UserError);
+  EXPECT_EQ(with_transfer(model->clone(), "adapted", *tasks.encoding)->score(target.features).mean, scores);
+
+  const auto frozen = with_transfer(model->clone(), "frozen", *tasks.encoding);
+  const Examples hundred = some(100);
+  EXPECT_EQ(frozen->adapted({&hundred, 1})->score(target.features).mean, scores);
+
+  const auto both = with_transfer(model->clone(), "global-local", *tasks.encoding);
+  EXPECT_EQ(both->score(target.features).mean, scores);
+  for (const auto& [rows, weight] : {std::pair{64, 0.5}, {128, 0.25}, {276, 0.05}, {277, 0.0}}) {
+    const Examples support = some(rows);
+    const auto fitted = both->fitted({&support, 1});
+    EXPECT_NEAR(fitted->state().arrays.at("weight").values.front(), weight, 0.002) << rows;
+    const auto again = model_from(std::string(fitted->kind()), fitted->state());
+    EXPECT_EQ(again->score(target.features).mean, fitted->score(target.features).mean);
+    EXPECT_GT(rank_correlation(fitted->score(target.features).mean, target.log_seconds), 0.5) << rows;
+  }
 }
 
 TEST(Learners, NetworkAndEncodingMustFit) {
@@ -1011,10 +1079,9 @@ TEST(Learners, EnsemblesAndGuardedModelsAreInformedByTheirParts) {
 
 TEST(Learners, UntrainedModelsAreInformedAsTheirLearnersSay) {
   for (const UntrainedModel& untrained : untrained_models()) {
-    TaskSet none;
-    none.encoding = &features::encoding_named(untrained.encoding);
     base::Monitor monitor;
-    const auto model = make_learner(untrained.learner)->train(none, {}, monitor);
+    const LearnerSettings settings;
+    const auto model = untrained_model(untrained.name, settings, monitor);
     EXPECT_EQ(model->is_informed(), untrained.name == "analytic") << untrained.name;
     EXPECT_EQ(model->is_informed(), method_named(untrained.learner).informed) << untrained.name;
   }
