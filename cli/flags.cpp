@@ -35,6 +35,7 @@ void DataFlags::declare(Options& options, const std::string& help) {
   options.positionals("DATA.h5", files, help);
   options.integer("rows", rows, 0,
                   "use at most so many programs of each workload in each file, drawn by the seed; 0: all");
+  options.list("workloads", workloads, "use the rows of these workloads only");
   options.list("sketches", sketches, "use the rows of these sketches (graft inspect) only, such as conv2d_NCHWc.x86");
 }
 

@@ -30,7 +30,7 @@ struct SpaceFlag {
   codegen::Space space(const codegen::Workload& workload, const codegen::Target& target) const;
 };
 
-// DATA.h5..., --rows, --sketches: what is learned from, and judged on.
+// DATA.h5..., --rows, --workloads, --sketches: what is learned from, and judged on.
 struct DataFlags : study::DataSource {
   void declare(Options& options, const std::string& help);
 };

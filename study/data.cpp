@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.h"
@@ -20,24 +21,46 @@ std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& fil
   return all;
 }
 
+namespace {
+
+// FieldError for a name that is in no file.
+void check_known(const char* field, const std::vector<std::string>& names, const std::set<std::string>& distinct) {
+  const std::vector<std::string> known(distinct.begin(), distinct.end());
+  for (const std::string& name : names) {
+    if (!distinct.contains(name))
+      throw FieldError(field, fmt::format("no row is of '{}'{}", name, base::did_you_mean(name, known)));
+  }
+}
+
+}  // namespace
+
 std::vector<datasets::Dataset> DataSource::read(std::uint64_t seed, base::Monitor& monitor) const {
   std::vector<datasets::Dataset> all = read_datasets(files, monitor);
-  if (rows == 0 && sketches.empty()) return all;
-  std::set<std::string> distinct;
+  if (rows == 0 && sketches.empty() && workloads.empty()) return all;
+  std::set<std::string> known_sketches, known_workloads;
   for (const datasets::Dataset& dataset : all) {
-    for (const auto& sketch : dataset.sketches) distinct.insert(sketch->name);
+    for (const auto& sketch : dataset.sketches) known_sketches.insert(sketch->name);
+    for (const codegen::Workload& workload : dataset.workloads) known_workloads.insert(workload.text);
   }
-  const std::vector<std::string> known(distinct.begin(), distinct.end());
-  for (const std::string& name : sketches) {
-    if (!distinct.contains(name))
-      throw FieldError("sketches", fmt::format("no row is of '{}'{}", name, base::did_you_mean(name, known)));
+  check_known("sketches", sketches, known_sketches);
+  std::vector<std::string> texts;  // "resnet18.C2" is one of them, too
+  for (const std::string& workload : workloads) texts.push_back(codegen::parse_workload(workload).text);
+  check_known("workloads", texts, known_workloads);
+  for (datasets::Dataset& dataset : all) {
+    if (!texts.empty()) {
+      std::erase_if(dataset.rows, [&](const datasets::Dataset::Row& row) {
+        const std::string& text = dataset.workloads[std::size_t(row.workload)].text;
+        return std::find(texts.begin(), texts.end(), text) == texts.end();
+      });
+    }
+    if (rows > 0 || !sketches.empty()) dataset = datasets::narrowed(dataset, sketches, rows, seed);
   }
-  for (datasets::Dataset& dataset : all) dataset = datasets::narrowed(dataset, sketches, rows, seed);
   return all;
 }
 
 void DataSource::put(base::Document& request) const {
   if (rows > 0) request.set("rows", rows);
+  if (!workloads.empty()) request.set("workloads", base::join(workloads, ";"));
   if (!sketches.empty()) request.set("sketches", base::join(sketches, ","));
 }
 

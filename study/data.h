@@ -17,10 +17,12 @@ std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& fil
 
 struct DataSource {
   std::vector<std::string> files;
-  std::vector<std::string> sketches;  // the rows of these alone; none: all
-  std::int64_t rows = 0;              // at most that many programs of each workload in each file; 0: all
+  std::vector<std::string> workloads;  // the rows of these alone; none: all
+  std::vector<std::string> sketches;   // likewise
+  std::int64_t rows = 0;               // at most that many programs of each workload in each file; 0: all
 
-  // The files' chosen rows, drawn by the seed. FieldError for sketches that no row is of; Stopped as read_datasets.
+  // The files' chosen rows, drawn by the seed. FieldError for workloads and sketches that no row is of; Stopped as
+  // read_datasets.
   std::vector<datasets::Dataset> read(std::uint64_t seed, base::Monitor& monitor) const;
   // What identifies the choice, without the files.
   void put(base::Document& request) const;

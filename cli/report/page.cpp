@@ -23,14 +23,8 @@
 namespace graft::cli {
 namespace {
 
-// Okabe and Ito's palette, which colour-blind readers can tell apart, a little lighter on dark ground.
 constexpr int kColours = 8;
-constexpr const char* kStyle = R"(
-:root{--ground:#fdfdfc;--card:#fff;--ink:#1c2430;--soft:#5d6877;--line:#dfe3e8;
---c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#b4478d;--c4:#b8860b;--c5:#3f88c5;--c6:#6b4fa0;--c7:#777}
-@media (prefers-color-scheme:dark){:root{--ground:#12161c;--card:#1a2029;--ink:#e6e9ee;--soft:#9aa5b3;--line:#303946;
---c0:#5ab4e8;--c1:#ff8a4c;--c2:#3fd0a5;--c3:#e58cc4;--c4:#e8bf45;--c5:#8fc1ff;--c6:#b79cf0;--c7:#aaa}}
-*{box-sizing:border-box}
+constexpr const char* kStyle = R"(*{box-sizing:border-box}
 body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 main{max-width:860px;margin:0 auto;padding:32px 20px 60px}
 h1{font-size:1.7rem;margin:0 0 4px}h2{font-size:1.25rem;margin:40px 0 8px;overflow-wrap:anywhere}h3{font-size:1rem;margin:24px 0 6px}
@@ -38,10 +32,6 @@ p,figcaption{color:var(--soft);margin:4px 0 12px}
 figure{margin:12px 0 20px;padding:14px;background:var(--card);border:1px solid var(--line);border-radius:10px}
 figcaption{font-size:.86rem;margin:8px 0 0}
 svg{width:100%;height:auto;display:block}
-.grid{stroke:var(--line)}.mark{stroke:var(--soft)}
-.cell{stroke:var(--card)}.value{fill:var(--ink);font-size:11px}
-.tick{fill:var(--soft);font-size:12px}.label{fill:var(--ink);font-size:13px}
-.line{fill:none;stroke-width:2.2;stroke-linejoin:round}.band{opacity:.13}.faint{opacity:.35}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:4px 18px;margin:8px 0 0;padding:0;font-size:.9rem}
 .legend span{display:inline-block;width:18px;height:4px;border-radius:2px;margin-right:7px;vertical-align:middle}
 .scroll{overflow-x:auto}
@@ -443,7 +433,7 @@ std::string whole_page(const std::string& title, const std::string& about, const
       "content=\"width=device-width,initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<main>\n<h1>{0}</h1>\n<p>{2}</p>\n{3}"
       "</main>\n</body>\n</html>\n",
-      escaped(title), kStyle, escaped(about), body);
+      escaped(title), std::string(palette) + plot_style + kStyle, escaped(about), body);
 }
 
 std::string page(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results,

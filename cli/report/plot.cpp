@@ -7,6 +7,20 @@
 #include <limits>
 
 namespace graft::cli {
+
+// Okabe and Ito's, which colour-blind readers can tell apart, a little lighter on dark ground.
+const char* const palette =
+    ":root{--ground:#fdfdfc;--card:#fff;--ink:#1c2430;--soft:#5d6877;--line:#dfe3e8;\n"
+    "--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#b4478d;--c4:#b8860b;--c5:#3f88c5;--c6:#6b4fa0;--c7:#777}\n"
+    "@media (prefers-color-scheme:dark){:root{--ground:#12161c;--card:#1a2029;--ink:#e6e9ee;--soft:#9aa5b3;"
+    "--line:#303946;\n"
+    "--c0:#5ab4e8;--c1:#ff8a4c;--c2:#3fd0a5;--c3:#e58cc4;--c4:#e8bf45;--c5:#8fc1ff;--c6:#b79cf0;--c7:#aaa}}\n";
+const char* const plot_style =
+    ".grid{stroke:var(--line)}.mark{stroke:var(--soft)}\n"
+    ".cell{stroke:var(--card)}.value{fill:var(--ink);font-size:11px}\n"
+    ".tick{fill:var(--soft);font-size:12px}.label{fill:var(--ink);font-size:13px}\n"
+    ".line{fill:none;stroke-width:2.2;stroke-linejoin:round}.band{opacity:.13}.faint{opacity:.35}\n";
+
 namespace {
 
 constexpr double kWidth = 720, kHeight = 340;
@@ -71,6 +85,81 @@ std::string band_of(const Series& series, const Scale& x, const Scale& y) {
     if (std::isfinite(point->low)) path += fmt::format("L{:.1f} {:.1f}", x(point->x), y(point->low));
   }
   return path.empty() ? path : path + "Z";
+}
+
+// The drawing alone; empty text for a plot without points. `inside`: what is drawn first, `attributes` of the svg.
+std::string drawing(const Plot& plot, const std::string& caption, double height, const std::string& attributes,
+                    const std::string& inside) {
+  Range xs, ys;
+  for (const Series& series : plot.series) {
+    for (const Point& point : series.points) {
+      xs.take(point.x);
+      ys.take(point.y);
+      if (series.band) {
+        ys.take(point.low);
+        ys.take(point.high);
+      }
+    }
+  }
+  if (xs.low > xs.high) return "";
+  if (plot.x_from_zero && !plot.log_x) xs.take(0);
+  if (xs.low == xs.high) xs.high += plot.log_x ? xs.high : 1;
+  if (plot.log_y) {
+    const double margin = std::pow(std::max(ys.high / ys.low, 1.2), 0.05);
+    ys.low /= margin;
+    ys.high *= margin;
+  } else {
+    const double margin = ys.high > ys.low ? 0.06 * (ys.high - ys.low) : std::max(0.1 * std::abs(ys.high), 1e-3);
+    ys.low -= margin;
+    ys.high += margin;
+  }
+  const Scale x(xs.low, xs.high, kLeft, kWidth - kRight, plot.log_x);
+  const Scale y(ys.low, ys.high, kHeight - kBottom, kTop, plot.log_y);
+
+  std::string out = fmt::format("<svg{} viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n{}", attributes, kWidth,
+                                height, escaped(caption), inside);
+  for (const double tick : plot.log_y ? log_ticks(ys.low, ys.high) : linear_ticks(ys.low, ys.high, 6)) {
+    out += fmt::format("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kWidth - kRight,
+                       y(tick), y(tick));
+    out += fmt::format("<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>\n", kLeft - 8,
+                       y(tick) + 4, tick_text(tick));
+  }
+  for (const double tick : plot.log_x ? log_ticks(xs.low, xs.high) : linear_ticks(xs.low, xs.high, 8)) {
+    out += fmt::format("<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", x(tick),
+                       kHeight - kBottom, kHeight - kBottom + 5);
+    out += fmt::format("<text class=\"tick\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", x(tick),
+                       kHeight - kBottom + 19, tick_text(tick));
+  }
+  out += fmt::format("<line class=\"mark\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\n", kLeft, kWidth - kRight,
+                     kHeight - kBottom, kHeight - kBottom);
+  out += fmt::format("<text class=\"label\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n",
+                     (kLeft + kWidth - kRight) / 2, kHeight - 10, escaped(plot.x_label));
+  out += fmt::format(
+      "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(16 {:.1f}) rotate(-90)\">{}</text>\n",
+      (kTop + kHeight - kBottom) / 2, escaped(plot.y_label));
+
+  for (const Series& series : plot.series) {
+    const std::string band = series.band ? band_of(series, x, y) : "";
+    if (!band.empty())
+      out += fmt::format("<path class=\"band\" style=\"fill:var(--c{})\" d=\"{}\"/>\n", series.colour, band);
+  }
+  for (const Series& series : plot.series) {
+    if (!series.dots_only)
+      out += fmt::format("<path class=\"line\" style=\"stroke:var(--c{})\" d=\"{}\"/>\n", series.colour,
+                         path_of(series, x, y));
+    for (const Point& point : series.points) {
+      out += fmt::format(
+          "<circle class=\"{}\" style=\"fill:var(--c{})\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {:.6g} at "
+          "{:.6g}</title></circle>\n",
+          series.dots_only ? "faint" : "dot", series.colour, x(point.x), y(point.y), series.dots_only ? 2.5 : 3.5,
+          escaped(series.name), point.y, point.x);
+    }
+  }
+  return out + "</svg>\n";
+}
+
+std::int64_t shown_series(const Plot& plot) {
+  return std::count_if(plot.series.begin(), plot.series.end(), [](const Series& s) { return !s.dots_only; });
 }
 
 }  // namespace
@@ -167,75 +256,10 @@ std::string figure(const HeatMap& map, const std::string& caption) {
 }
 
 std::string figure(const Plot& plot, const std::string& caption) {
-  Range xs, ys;
-  for (const Series& series : plot.series) {
-    for (const Point& point : series.points) {
-      xs.take(point.x);
-      ys.take(point.y);
-      if (series.band) {
-        ys.take(point.low);
-        ys.take(point.high);
-      }
-    }
-  }
-  if (xs.low > xs.high) return "";
-  if (plot.x_from_zero && !plot.log_x) xs.take(0);
-  if (xs.low == xs.high) xs.high += plot.log_x ? xs.high : 1;
-  if (plot.log_y) {
-    const double margin = std::pow(std::max(ys.high / ys.low, 1.2), 0.05);
-    ys.low /= margin;
-    ys.high *= margin;
-  } else {
-    const double margin = ys.high > ys.low ? 0.06 * (ys.high - ys.low) : std::max(0.1 * std::abs(ys.high), 1e-3);
-    ys.low -= margin;
-    ys.high += margin;
-  }
-  const Scale x(xs.low, xs.high, kLeft, kWidth - kRight, plot.log_x);
-  const Scale y(ys.low, ys.high, kHeight - kBottom, kTop, plot.log_y);
-
-  std::string out = fmt::format("<figure>\n<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
-                                kHeight, escaped(caption));
-  for (const double tick : plot.log_y ? log_ticks(ys.low, ys.high) : linear_ticks(ys.low, ys.high, 6)) {
-    out += fmt::format("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kWidth - kRight,
-                       y(tick), y(tick));
-    out += fmt::format("<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>\n", kLeft - 8,
-                       y(tick) + 4, tick_text(tick));
-  }
-  for (const double tick : plot.log_x ? log_ticks(xs.low, xs.high) : linear_ticks(xs.low, xs.high, 8)) {
-    out += fmt::format("<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", x(tick),
-                       kHeight - kBottom, kHeight - kBottom + 5);
-    out += fmt::format("<text class=\"tick\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", x(tick),
-                       kHeight - kBottom + 19, tick_text(tick));
-  }
-  out += fmt::format("<line class=\"mark\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\n", kLeft, kWidth - kRight,
-                     kHeight - kBottom, kHeight - kBottom);
-  out += fmt::format("<text class=\"label\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n",
-                     (kLeft + kWidth - kRight) / 2, kHeight - 10, escaped(plot.x_label));
-  out += fmt::format(
-      "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(16 {:.1f}) rotate(-90)\">{}</text>\n",
-      (kTop + kHeight - kBottom) / 2, escaped(plot.y_label));
-
-  for (const Series& series : plot.series) {
-    const std::string band = series.band ? band_of(series, x, y) : "";
-    if (!band.empty())
-      out += fmt::format("<path class=\"band\" style=\"fill:var(--c{})\" d=\"{}\"/>\n", series.colour, band);
-  }
-  for (const Series& series : plot.series) {
-    if (!series.dots_only)
-      out += fmt::format("<path class=\"line\" style=\"stroke:var(--c{})\" d=\"{}\"/>\n", series.colour,
-                         path_of(series, x, y));
-    for (const Point& point : series.points) {
-      out += fmt::format(
-          "<circle class=\"{}\" style=\"fill:var(--c{})\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {:.6g} at "
-          "{:.6g}</title></circle>\n",
-          series.dots_only ? "faint" : "dot", series.colour, x(point.x), y(point.y), series.dots_only ? 2.5 : 3.5,
-          escaped(series.name), point.y, point.x);
-    }
-  }
-  out += "</svg>\n";
-  const auto shown =
-      std::count_if(plot.series.begin(), plot.series.end(), [](const Series& s) { return !s.dots_only; });
-  if (shown > 1) {
+  std::string out = drawing(plot, caption, kHeight, "", "");
+  if (out.empty()) return out;
+  out.insert(0, "<figure>\n");
+  if (shown_series(plot) > 1) {
     out += "<ul class=\"legend\">";
     for (const Series& series : plot.series) {
       if (!series.dots_only)
@@ -245,6 +269,31 @@ std::string figure(const Plot& plot, const std::string& caption) {
     out += "</ul>\n";
   }
   return out + fmt::format("<figcaption>{}</figcaption>\n</figure>\n", escaped(caption));
+}
+
+std::string svg_file(const Plot& plot, const std::string& caption) {
+  constexpr double line = 20;  // of the legend
+  std::string legend;
+  double x = kLeft, y = kHeight + line / 2;
+  if (shown_series(plot) > 1) {
+    for (const Series& series : plot.series) {
+      if (series.dots_only) continue;
+      const double width = 26 + kLetter * double(series.name.size());
+      if (x + width > kWidth && x > kLeft) x = kLeft, y += line;
+      legend += fmt::format(
+          "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"12\" height=\"12\" style=\"fill:var(--c{})\"/>"
+          "<text class=\"tick\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n",
+          x, y, series.colour, x + 17, y + 10, escaped(series.name));
+      x += width;
+    }
+    y += line;
+  }
+  const std::string style = fmt::format(
+      "<style>{}svg{{background:var(--card);font-family:system-ui,\"Segoe UI\",Roboto,\"DejaVu "
+      "Sans\",sans-serif}}{}</style>\n",
+      palette, plot_style);
+  return drawing(plot, caption, y, fmt::format(" xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\"", kWidth),
+                 style + legend);
 }
 
 }  // namespace graft::cli

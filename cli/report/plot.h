@@ -32,6 +32,13 @@ struct Plot {
 // A figure: the SVG and, for more than one series, a legend below. Empty text for a plot without points.
 std::string figure(const Plot& plot, const std::string& caption);
 
+// The same as a file of its own, with the legend inside; light or dark as the reader's system is.
+std::string svg_file(const Plot& plot, const std::string& caption);
+
+// Colours of the page and of plots as CSS variables, light and dark; and how the parts of plots look.
+extern const char* const palette;
+extern const char* const plot_style;
+
 struct HeatMap {
   std::string label;  // what rows and columns are
   std::vector<std::string> rows, columns;

@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/commands/commands.h"
+#include "cli/report/experiment_page.h"
+#include "study/experiments/measures.h"
+#include "study/experiments/run.h"
+
+namespace graft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Flags {
+  std::string name = "all", folder = "experiments", work = "runs/experiments", others;
+  bool quick = false, check = false;
+};
+
+std::vector<fs::path> chosen(const Flags& flags) {
+  const std::vector<fs::path> all = study::experiments_in(flags.folder);
+  if (flags.name == "all") return all;
+  std::vector<std::string> names;
+  for (const fs::path& each : all) {
+    const study::Experiment experiment = study::read_experiment(each);
+    if (flags.name == experiment.name || flags.name == experiment.id) return {each};
+    names.push_back(experiment.name);
+  }
+  throw base::UserError(flags.name,
+                        fmt::format("no experiment in {}{}", flags.folder, base::did_you_mean(flags.name, names)));
+}
+
+ExperimentEntry entry_of(const fs::path& folder) {
+  ExperimentEntry entry{study::read_experiment(folder), {}};
+  const fs::path file = folder / "results.json";
+  if (fs::exists(file)) entry.results = study::results_from(base::parse_json(base::read_file(file), file.string()));
+  return entry;
+}
+
+// A line for each claim.
+void print_claims(const ExperimentEntry& entry, Output& output) {
+  Table table({"claim", "figure", "asked", "verdict"});
+  base::Document claims = base::Document::list();
+  for (const study::Claim& claim : entry.experiment.claims) {
+    const ClaimText text = claim_text(claim, entry.results ? &*entry.results : nullptr);
+    table.row({claim.text, text.figure, text.asked, text.verdict});
+    claims.push(base::Document::map()
+                    .set("claim", claim.text)
+                    .set("figure", text.figure)
+                    .set("asked", text.asked)
+                    .set("verdict", text.verdict));
+  }
+  output.line(fmt::format("{} {}: {}", entry.experiment.id, entry.experiment.name, entry.experiment.title));
+  output.table(table);
+  output.json().set(entry.experiment.name, std::move(claims));
+}
+
+int list(const Flags& flags, Session& session) {
+  for (const fs::path& folder : chosen(flags)) print_claims(entry_of(folder), session.output);
+  return done;
+}
+
+int run(const Flags& flags, Session& session) {
+  for (const fs::path& folder : chosen(flags)) {
+    const study::Experiment experiment = study::read_experiment(folder, flags.quick);
+    const fs::path work = fs::path(flags.work) / experiment.name;
+    study::ExperimentRequest request{experiment, work, flags.others, session.threads, session.command_line};
+    ExperimentEntry entry{experiment, study::run(request, session.progress)};
+    // The small version shows that it runs; only the whole one is a result.
+    base::replace_file((flags.quick ? work : folder) / "results.json",
+                       study::to_document(*entry.results).to_json() + "\n");
+    print_claims(entry, session.output);
+    if (session.progress.stop_requested()) {
+      session.progress.note(interruption);
+      return interrupted;
+    }
+  }
+  return done;
+}
+
+int render(const Flags& flags, Session& session) {
+  std::vector<ExperimentEntry> entries;
+  std::map<fs::path, std::string> files;
+  for (const fs::path& folder : study::experiments_in(flags.folder)) {
+    entries.push_back(entry_of(folder));
+    for (auto& [name, content] : experiment_files(entries.back())) files[folder / name] = std::move(content);
+  }
+  files[fs::path(flags.folder) / "README.md"] = experiments_table(entries);
+  std::int64_t stale = 0;
+  for (const auto& [file, content] : files) {
+    if (fs::exists(file) && base::read_file(file) == content) continue;
+    ++stale;
+    session.output.line(file.string());
+    if (!flags.check) base::replace_file(file, content);
+  }
+  session.output.json().set("files", files.size()).set("changed", stale);
+  if (flags.check && stale > 0)
+    throw base::Failure(fmt::format("{} files are out of date; run graft experiment render", stale));
+  return done;
+}
+
+void declare_folder(Options& options, Flags& flags) {
+  options.text("folder", flags.folder, "folder of experiments, each with its experiment.yaml");
+}
+
+}  // namespace
+
+Command experiment_list_command() {
+  return {.name = "experiment list",
+          .help = "experiments, what each claims and what came out",
+          .examples = {"graft experiment list", "graft experiment list E1"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.positional("NAME", flags->name, "name or id of one of them", Options::optional);
+            declare_folder(options, *flags);
+            return [flags](Session& session) { return list(*flags, session); };
+          }};
+}
+
+Command experiment_run_command() {
+  return {.name = "experiment run",
+          .help = "run an experiment, or all, and judge its claims",
+          .examples = {"graft experiment run search-methods --quick", "graft experiment run all"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.positional("NAME", flags->name, "name or id of one of them, or all");
+            options.flag("quick", flags->quick,
+                         "the small version, which shows that it runs; its results stay in the work folder");
+            declare_folder(options, *flags);
+            options.text("work", flags->work, "folder for runs and models; run again to continue");
+            options.text("data", flags->others,
+                         "folder with the measurements of others that some experiments need, as they published them");
+            return [flags](Session& session) { return run(*flags, session); };
+          },
+          .stops = true};
+}
+
+Command experiment_render_command() {
+  return {.name = "experiment render",
+          .help = "write the pages of all experiments from their definitions and results",
+          .examples = {"graft experiment render", "graft experiment render --check"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            declare_folder(options, *flags);
+            options.flag("check", flags->check, "write nothing; fail if a page is out of date");
+            return [flags](Session& session) { return render(*flags, session); };
+          }};
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,281 @@
+#include "cli/report/experiment_page.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "cli/report/plot.h"
+#include "study/experiments/measures.h"
+
+namespace graft::cli {
+namespace {
+
+using study::Claim;
+using study::Experiment;
+using study::ExperimentResults;
+using study::Finding;
+
+// A cell of a Markdown table.
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+std::string number(double value) {
+  if (!std::isfinite(value)) return "-";
+  return std::abs(value) >= 100  ? fmt::format("{:.0f}", value)
+         : std::abs(value) >= 10 ? fmt::format("{:.1f}", value)
+                                 : fmt::format("{:.3f}", value);
+}
+
+std::string interval(const base::Interval& value) {
+  if (!std::isfinite(value.low)) return number(value.mean);
+  return fmt::format("{} [{}, {}]", number(value.mean), number(value.low), number(value.high));
+}
+
+std::string bound_text(const Claim& claim) {
+  return claim.at_least ? fmt::format("at least {}", number(*claim.at_least))
+                        : fmt::format("at most {}", number(*claim.at_most));
+}
+
+std::string verdict_text(const Finding& finding) {
+  if (finding.of == 0) return "not run";
+  const std::string name(study::name_of(finding.verdict));
+  return finding.short_by > 0 ? fmt::format("{} by {}", name, number(finding.short_by)) : name;
+}
+
+std::string figure_text(const Finding& finding) {
+  if (finding.of == 0) return "-";
+  std::string text = interval(finding.value);
+  if (!finding.where.empty()) text += fmt::format(" ({})", finding.where);
+  if (finding.never > 0) text += fmt::format("; {} of {} never", finding.never, finding.of);
+  return text;
+}
+
+std::string text_of(const base::Document& context, std::string_view key) {
+  const base::Document* const value = context.find(key);
+  return value != nullptr && value->is_string() ? value->as_string() : "";
+}
+
+// What was run on what, when, and how long it took.
+std::string provenance(const Experiment& experiment, const ExperimentResults& results) {
+  const base::Document* const host = results.context.find("host");
+  const base::Document* const seconds = results.context.find("seconds");
+  std::string text = fmt::format("Run on {}", text_of(results.context, "date").substr(0, 10));
+  if (host != nullptr) text += fmt::format(", {}", text_of(*host, "cpu"));
+  if (const std::string commit = text_of(results.context, "commit"); !commit.empty())
+    text += fmt::format(", commit {}", commit);
+  if (seconds != nullptr) text += fmt::format(", in {}", base::seconds_text(seconds->as_number()));
+  text += fmt::format(". Command: `graft experiment run {}{}`.", experiment.name, results.quick ? " --quick" : "");
+  if (!results.complete) text += " **Interrupted: not all of it was run.**";
+  if (results.definition != experiment.definition)
+    text += " **Of an earlier definition of this experiment; run it again.**";
+  return text;
+}
+
+// ---------------------------------------------------------------------------------------------- searches
+
+std::vector<std::string> workloads_of(const std::vector<search::Searched>& searches) {
+  std::vector<std::string> workloads;
+  for (const search::Searched& search : searches) {
+    if (std::find(workloads.begin(), workloads.end(), search.workload) == workloads.end())
+      workloads.push_back(search.workload);
+  }
+  return workloads;
+}
+
+std::int64_t most_trials(const std::vector<search::Searched>& searches, const std::string& method) {
+  std::int64_t most = 0;
+  for (const search::Searched& search : searches) {
+    if (search.method == method) most = std::max(most, std::int64_t(search.best_seconds.size()));
+  }
+  return most;
+}
+
+// Speeds relative to the fastest program that any search of the workload found.
+std::string speeds_table(const Experiment& experiment, const ExperimentResults& results) {
+  std::string text = "| method |", rule = "|---|";
+  for (const std::int64_t count : experiment.counts) text += fmt::format(" {} |", count), rule += "---|";
+  text += "\n" + rule + "\n";
+  for (const Experiment::Method& method : experiment.methods) {
+    const std::int64_t most = most_trials(results.searches, method.name);
+    text += fmt::format("| {} |", cell(method.name));
+    for (const std::int64_t count : experiment.counts)
+      text += fmt::format(" {} |",
+                          count <= most ? interval(study::speed_of_fastest(results.searches, method.name, count)) : "");
+    text += "\n";
+  }
+  return text;
+}
+
+// Trials 1, 2, 4, ..., and all: enough points for a curve.
+std::vector<std::int64_t> points_of(std::int64_t most) {
+  std::set<std::int64_t> points{most};
+  for (double t = 1; t < double(most); t *= 1.25) points.insert(std::llround(t));
+  return {points.begin(), points.end()};
+}
+
+Plot speeds_plot(const Experiment& experiment, const std::vector<search::Searched>& searches, bool bands) {
+  Plot plot;
+  plot.x_label = "trials";
+  plot.y_label = "speed, fastest known = 1";
+  plot.log_x = true;
+  int colour = 0;
+  for (const Experiment::Method& method : experiment.methods) {
+    Series series;
+    series.name = method.name;
+    series.colour = colour++ % 8;
+    series.steps = false;
+    series.band = bands;
+    for (const std::int64_t count : points_of(most_trials(searches, method.name))) {
+      if (count < 1) continue;
+      const base::Interval speed = study::speed_of_fastest(searches, method.name, count);
+      if (std::isfinite(speed.mean)) series.points.push_back({double(count), speed.mean, speed.low, speed.high});
+    }
+    if (!series.points.empty()) plot.series.push_back(std::move(series));
+  }
+  return plot;
+}
+
+// ------------------------------------------------------------------------------------------- evaluations
+
+// Means over targets, of a metric.
+std::string scores_table(const Experiment& experiment, const ExperimentResults& results, const std::string& metric) {
+  std::string text = "| method |", rule = "|---|";
+  for (const std::int64_t count : experiment.counts) text += fmt::format(" {} shots |", count), rule += "---|";
+  text += "\n" + rule + "\n";
+  for (const Experiment::Method& method : experiment.methods) {
+    text += fmt::format("| {} |", cell(method.name));
+    for (const std::int64_t count : experiment.counts) {
+      Claim claim;
+      claim.measure = "score", claim.method = method.name, claim.at = count, claim.metric = metric;
+      claim.at_least = 0;
+      const Finding finding = study::finding(claim, results);
+      text += fmt::format(" {} |", finding.of > 0 ? interval(finding.value) : "");
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+Plot scores_plot(const Experiment& experiment, const ExperimentResults& results, const std::string& metric) {
+  Plot plot;
+  plot.x_label = "measurements of each workload";
+  plot.y_label = metric == "spearman" ? "Spearman" : metric == "top1" ? "top-1" : "top-5";
+  int colour = 0;
+  for (const Experiment::Method& method : experiment.methods) {
+    Series series;
+    series.name = method.name;
+    series.colour = colour++ % 8;
+    series.band = true;
+    for (const std::int64_t count : experiment.counts) {
+      Claim claim;
+      claim.measure = "score", claim.method = method.name, claim.at = count, claim.metric = metric;
+      claim.at_least = 0;
+      const Finding finding = study::finding(claim, results);
+      if (finding.of > 0)
+        series.points.push_back({double(count), finding.value.mean, finding.value.low, finding.value.high});
+    }
+    if (!series.points.empty()) plot.series.push_back(std::move(series));
+  }
+  return plot;
+}
+
+}  // namespace
+
+ClaimText claim_text(const Claim& claim, const ExperimentResults* results) {
+  Finding finding;
+  if (results != nullptr) finding = study::finding(claim, *results);
+  ClaimText text{figure_text(finding), bound_text(claim), verdict_text(finding)};
+  if (results != nullptr && (results->quick || !results->complete)) text.verdict += " (a part of it was run)";
+  return text;
+}
+
+std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry) {
+  const Experiment& experiment = entry.experiment;
+  std::map<std::string, std::string> files;
+  std::string page = fmt::format("# {}: {}\n\n{}\n\n", experiment.id, experiment.title, experiment.question);
+  if (!experiment.published.empty())
+    page += fmt::format("**Published.** {}{}\n\n", experiment.published,
+                        experiment.source.empty() ? "" : fmt::format(" ({})", experiment.source));
+  if (!experiment.protocol.empty()) page += fmt::format("**Protocol.** {}\n\n", experiment.protocol);
+  if (!entry.results) {
+    page += "Not run yet.\n";
+    files["page.md"] = std::move(page);
+    return files;
+  }
+  const ExperimentResults& results = *entry.results;
+  page += "| claim | figure | asked | verdict |\n|---|---|---|---|\n";
+  for (const Claim& claim : experiment.claims) {
+    const ClaimText text = claim_text(claim, &results);
+    page += fmt::format("| {} | {} | {} | {} |\n", cell(claim.text), text.figure, text.asked, text.verdict);
+  }
+  page += "\n";
+  if (experiment.kind == Experiment::Kind::search) {
+    const std::string caption = fmt::format("{}: speed of the best program by trials, geometric mean over {} workloads",
+                                            experiment.title, workloads_of(results.searches).size());
+    files["speed.svg"] = svg_file(speeds_plot(experiment, results.searches, true), caption);
+    page += fmt::format(
+        "![{}](speed.svg)\n\nSpeed after so many trials; 1 is the fastest program that any search of "
+        "the workload found. Geometric mean over workloads and seeds [95 % bootstrap interval].\n\n{}\n",
+        caption, speeds_table(experiment, results));
+    int panel = 0;
+    if (workloads_of(results.searches).size() > 1) {
+      page += "By workload:\n\n";
+      for (const std::string& workload : workloads_of(results.searches)) {
+        std::vector<search::Searched> own;
+        for (const search::Searched& search : results.searches) {
+          if (search.workload == workload) own.push_back(search);
+        }
+        const std::string name = fmt::format("workload-{}.svg", ++panel);
+        files[name] = svg_file(speeds_plot(experiment, own, false), workload);
+        page += fmt::format("* [{}]({})\n", workload, name);
+      }
+      page += "\n";
+    }
+  } else {
+    for (const std::string metric : {"spearman", "top1"}) {
+      const std::string caption =
+          fmt::format("{}: {} by measurements", experiment.title, metric == "spearman" ? "Spearman" : "top-1");
+      files[metric + ".svg"] = svg_file(scores_plot(experiment, results, metric), caption);
+      page +=
+          fmt::format("![{}]({}.svg)\n\n{}, mean over targets [95 % bootstrap interval over draws]:\n\n{}\n", caption,
+                      metric, metric == "spearman" ? "Spearman" : "Top-1", scores_table(experiment, results, metric));
+    }
+  }
+  page += provenance(experiment, results) + "\n";
+  files["page.md"] = std::move(page);
+  return files;
+}
+
+std::string experiments_table(const std::vector<ExperimentEntry>& entries) {
+  std::string text =
+      "# Experiments\n\n"
+      "Each row is a claim, published or our own, and what came out of it here. *Reproduced*: the figure is within "
+      "what "
+      "is asked;\n*contradicted*: its whole 95 % interval is outside; *not reproduced*: in between. A page has the "
+      "protocol, the curves and the command.\n`graft experiment render` makes this table and the pages of each "
+      "folder's `experiment.yaml` and `results.json`; `graft experiment run NAME` runs one again.\n\n"
+      "| | question | claim | figure | asked | verdict |\n|---|---|---|---|---|---|\n";
+  for (const ExperimentEntry& entry : entries) {
+    const Experiment& experiment = entry.experiment;
+    const std::string link = fmt::format("[{}]({}/page.md)", experiment.id, experiment.name);
+    bool first = true;
+    for (const Claim& claim : experiment.claims) {
+      const ClaimText of_claim = claim_text(claim, entry.results ? &*entry.results : nullptr);
+      text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", first ? link : "", first ? cell(experiment.title) : "",
+                          cell(claim.text), of_claim.figure, of_claim.asked, of_claim.verdict);
+      first = false;
+    }
+  }
+  return text;
+}
+
+}  // namespace graft::cli

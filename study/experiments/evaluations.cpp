@@ -1,0 +1,179 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "datasets/formats/format.h"
+#include "study/evaluate.h"
+#include "study/experiments/runs.h"
+#include "study/request.h"
+
+namespace graft::study {
+namespace {
+
+std::vector<std::string> texts_of(const base::Document& list) {
+  std::vector<std::string> texts;
+  for (const base::Document& each : list.as_list()) texts.push_back(each.as_string());
+  return texts;
+}
+
+// One setting of an evaluation. UserError for a key that none has.
+void apply(const std::string& key, const base::Document& value, EvaluateRequest& request) {
+  if (key == "method") {
+    request.methods = {value.as_string()};
+  } else if (key == "regime") {
+    request.regime = regime_named(value.as_string());
+  } else if (key == "draws") {
+    request.draws = value.as_integer();
+  } else if (key == "rows") {
+    request.data.rows = value.as_integer();
+  } else if (key == "sketches") {
+    request.data.sketches = texts_of(value);
+  } else if (key == "targets") {
+    request.targets = texts_of(value);
+  } else if (key == "sources") {
+    request.sources = texts_of(value);
+  } else if (key == "misleading") {
+    request.misleading = texts_of(value);
+  } else if (key == "folds") {
+    request.folds = value.as_integer();
+  } else if (key == "judge_last") {
+    request.judge_last = value.as_integer();
+  } else if (key == "support") {
+    request.support = value.as_string();
+  } else if (key == "train_workloads") {
+    request.train_workloads = texts_of(value);
+  } else if (key == "judge_workloads") {
+    request.judge_workloads = texts_of(value);
+  } else if (key == "seed") {
+    request.seed = value.as_u64();
+  } else if (key == "model") {
+    request.model.model = value.as_string();
+  } else if (key == "encoding") {
+    request.model.encoding = value.as_string();
+  } else if (key == "loss") {
+    request.model.loss = value.as_string();
+  } else if (key == "steps") {
+    request.model.steps = value.as_integer();
+  } else if (key == "shots") {
+    request.shots.clear();
+    for (const base::Document& shots : value.as_list()) request.shots.push_back(shots.as_integer());
+  } else {
+    throw base::UserError(value.place(), fmt::format("unknown setting '{}' of an evaluation", key));
+  }
+}
+
+// Datasets as files: those that there are, and others imported into the work folder.
+std::vector<std::string> data_files(const ExperimentRequest& request, base::Monitor& monitor) {
+  std::vector<std::string> files;
+  for (const base::Document& data : request.experiment.data) {
+    if (data.is_string()) {
+      files.push_back(data.as_string());
+      continue;
+    }
+    data.only_keys({"import", "platform", "files", "options"});
+    if (request.others.empty())
+      throw base::UserError(data.place(), "is of measurements of others; name their folder with --data");
+    const std::filesystem::path folder = request.work / "data" / base::to_hex(base::hash_bytes(data.to_json()));
+    if (!std::filesystem::exists(folder / "complete")) {
+      datasets::formats::ImportSettings settings;
+      for (const std::string& file : texts_of(data.at("files"))) settings.files.push_back(request.others / file);
+      settings.platform = data.at("platform").as_string();
+      if (const base::Document* const options = data.find("options")) {
+        for (const auto& [name, value] : options->as_map()) settings.options[name] = value.as_string();
+      }
+      std::filesystem::create_directories(folder);
+      auto import = datasets::formats::imported(data.at("import").as_string(), settings, monitor);
+      for (auto& [name, dataset] : import.datasets()) dataset.commit(folder / dataset_file_name(name));
+      base::replace_file(folder / "complete", "");
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() == ".h5") files.push_back(entry.path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+double rounded(double value) {
+  return std::round(value * 1e4) / 1e4;
+}
+
+base::Document row_of(const EvaluationTable::Row& row, const std::string& name) {
+  base::Document draws = base::Document::map();
+  for (const Metric metric : metrics) {
+    base::Document values = base::Document::list();
+    for (const double value : (*row.by_draw)[metric]) values.push(rounded(value));
+    draws.set(std::string(key_of(metric)), std::move(values));
+  }
+  return base::Document::map()
+      .set("target", row.target)
+      .set("method", name)
+      .set("shots", row.shots)
+      .set("workloads", row.workloads)
+      .set("by_draw", std::move(draws));
+}
+
+}  // namespace
+
+base::Document evaluated(const ExperimentRequest& request, base::Monitor& monitor) {
+  const Experiment& experiment = request.experiment;
+  // Methods of equal settings are judged together: on the same draws, by the same sources.
+  struct Group {
+    std::string settings;
+    EvaluateRequest request;
+    std::vector<std::pair<std::string, std::string>> names;  // of graft's method, and here
+  };
+  std::vector<Group> groups;
+  const std::vector<std::string> files = data_files(request, monitor);
+  for (const Experiment::Method& method : experiment.methods) {
+    Group group;
+    group.request.methods = {method.name};
+    group.request.shots = experiment.counts;
+    base::Document own = experiment.evaluation;
+    if (!method.settings.is_null()) {
+      for (const auto& [key, value] : method.settings.as_map()) own.set(key, value);
+    }
+    base::Document apart = base::Document::map();  // all but which method
+    if (!own.is_null()) {
+      for (const auto& [key, value] : own.as_map()) {
+        apply(key, value, group.request);
+        if (key != "method") apart.set(key, value);
+      }
+    }
+    group.settings = apart.to_json();
+    group.request.data.files = files;
+    group.request.threads = request.threads;
+    group.request.command_line = request.command_line;
+    group.request.out = request.work / (base::to_hex(base::hash_bytes(group.settings)) + ".json");
+    group.names = {{group.request.methods.front(), method.name}};
+    const auto same =
+        std::find_if(groups.begin(), groups.end(), [&](const Group& each) { return each.settings == group.settings; });
+    if (same == groups.end()) {
+      groups.push_back(std::move(group));
+    } else {
+      same->request.methods.push_back(group.names.front().first);
+      same->names.push_back(group.names.front());
+    }
+  }
+  base::Document rows = base::Document::list();
+  try {
+    for (const Group& group : groups) {
+      const EvaluationTable table = evaluate(group.request, monitor);
+      for (const EvaluationTable::Row& row : table.rows) {
+        for (const auto& [theirs, ours] : group.names) {
+          if (row.method == theirs) rows.push(row_of(row, ours));
+        }
+      }
+    }
+  } catch (const base::Stopped&) {
+    return {};
+  }
+  return base::Document::map().set("rows", std::move(rows));
+}
+
+}  // namespace graft::study

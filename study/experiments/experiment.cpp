@@ -1,0 +1,175 @@
+#include "study/experiments/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/text.h"
+
+namespace graft::study {
+namespace {
+
+std::string text_at(const base::Document& document, std::string_view key, std::string otherwise = "") {
+  const base::Document* const value = document.find(key);
+  return value == nullptr ? otherwise : value->as_string();
+}
+
+std::int64_t integer_at(const base::Document& document, std::string_view key, std::int64_t otherwise,
+                        std::int64_t least) {
+  const base::Document* const value = document.find(key);
+  if (value == nullptr) return otherwise;
+  if (value->as_integer() < least)
+    throw base::UserError(value->place(), fmt::format("{}: expected at least {}", key, least));
+  return value->as_integer();
+}
+
+std::vector<std::string> texts_at(const base::Document& document, std::string_view key) {
+  std::vector<std::string> texts;
+  if (const base::Document* const list = document.find(key)) {
+    for (const base::Document& each : list->as_list()) texts.push_back(each.as_string());
+  }
+  return texts;
+}
+
+[[noreturn]] void refuse(const base::Document& at, const std::string& why) {
+  throw base::UserError(at.place(), why);
+}
+
+// The document, with what `over` says in place of the same keys.
+base::Document overlaid(const base::Document& document, const base::Document& over) {
+  base::Document out = document;
+  for (const auto& [key, value] : over.as_map()) out.set(key, value);
+  return out;
+}
+
+constexpr std::string_view measures[] = {"speed", "least-speed", "trials", "times-fewer", "score", "gain"};
+
+Claim claim_from(const base::Document& document, const Experiment& experiment) {
+  document.only_keys(
+      {"text", "measure", "method", "other", "at", "other_at", "share", "metric", "only", "at_least", "at_most"});
+  Claim claim;
+  claim.text = document.at("text").as_string();
+  claim.measure = document.at("measure").as_string();
+  if (std::find(std::begin(measures), std::end(measures), claim.measure) == std::end(measures))
+    refuse(document.at("measure"), fmt::format("unknown measure '{}'", claim.measure));
+  const bool of_evaluations = claim.measure == "score" || claim.measure == "gain";
+  if (of_evaluations != (experiment.kind == Experiment::Kind::evaluate))
+    refuse(document.at("measure"), fmt::format("'{}' is no measure of experiments of this kind", claim.measure));
+  claim.method = document.at("method").as_string();
+  if (claim.measure != "score") claim.other = document.at("other").as_string();
+  for (const std::string& name : {claim.method, claim.other}) {
+    const bool known = std::any_of(experiment.methods.begin(), experiment.methods.end(),
+                                   [&](const Experiment::Method& method) { return method.name == name; });
+    if (!name.empty() && !known) refuse(document, fmt::format("'{}' is no method of this experiment", name));
+  }
+  claim.at = integer_at(document, "at", 0, 0);
+  claim.other_at = integer_at(document, "other_at", of_evaluations ? claim.at : 0, 0);
+  if (const base::Document* const share = document.find("share")) claim.share = share->as_number();
+  if (!(claim.share > 0)) refuse(document, "share: expected more than 0");
+  claim.metric = text_at(document, "metric", of_evaluations ? "spearman" : "");
+  claim.only = texts_at(document, "only");
+  if (const base::Document* const bound = document.find("at_least")) claim.at_least = bound->as_number();
+  if (const base::Document* const bound = document.find("at_most")) claim.at_most = bound->as_number();
+  if (claim.at_least.has_value() == claim.at_most.has_value()) refuse(document, "expected one of at_least and at_most");
+  return claim;
+}
+
+std::int64_t scaled(std::int64_t trials, double scale) {
+  return std::max<std::int64_t>(1, std::llround(double(trials) * scale));
+}
+
+}  // namespace
+
+Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
+  const std::filesystem::path file = folder / "experiment.yaml";
+  base::Document document = base::parse_yaml(base::read_file(file), file.string());
+  document.only_keys({"id", "title", "question", "published", "source", "protocol", "kind", "platforms", "workloads",
+                      "models", "methods", "seeds", "again", "counts", "data", "evaluation", "claims", "quick"});
+  double scale = 1;
+  if (quick && document.find("quick") != nullptr) {
+    const base::Document small = document.at("quick");
+    small.only_keys(
+        {"platforms", "workloads", "models", "methods", "seeds", "again", "counts", "data", "evaluation", "trials"});
+    if (const base::Document* const trials = small.find("trials")) scale = trials->as_number();
+    document = overlaid(document, small);
+  }
+  Experiment experiment;
+  experiment.quick = quick;
+  const std::filesystem::path plain = std::filesystem::absolute(folder).lexically_normal();
+  experiment.name = (plain.has_filename() ? plain : plain.parent_path()).filename().string();
+  experiment.id = document.at("id").as_string();
+  experiment.title = document.at("title").as_string();
+  experiment.question = document.at("question").as_string();
+  experiment.published = text_at(document, "published");
+  experiment.source = text_at(document, "source");
+  experiment.protocol = text_at(document, "protocol");
+  const std::string& kind = document.at("kind").as_string();
+  if (kind != "search" && kind != "evaluate")
+    refuse(document.at("kind"), fmt::format("'{}' is neither search nor evaluate", kind));
+  experiment.kind = kind == "search" ? Experiment::Kind::search : Experiment::Kind::evaluate;
+  experiment.seeds = integer_at(document, "seeds", 1, 1);
+  experiment.again = integer_at(document, "again", 0, 0);
+  const bool searches = experiment.kind == Experiment::Kind::search;
+  if (searches) {
+    experiment.platforms = texts_at(document, "platforms");
+    experiment.workloads = texts_at(document, "workloads");
+    if (experiment.platforms.empty() || experiment.workloads.empty())
+      refuse(document, "a search needs platforms and workloads");
+  } else {
+    experiment.data = document.at("data").as_list();
+    if (experiment.data.empty()) refuse(document.at("data"), "an evaluation needs data");
+    if (const base::Document* const settings = document.find("evaluation")) experiment.evaluation = *settings;
+  }
+  if (const base::Document* const models = document.find("models")) {
+    for (const auto& [name, settings] : models->as_map()) experiment.models.push_back({name, settings});
+  }
+  for (const auto& [name, settings] : document.at("methods").as_map()) {
+    Experiment::Method method{name, settings, 0};
+    if (searches) method.trials = scaled(settings.at("trials").as_integer(), scale);
+    experiment.methods.push_back(std::move(method));
+  }
+  if (experiment.methods.empty()) refuse(document.at("methods"), "no method");
+  for (const base::Document& count : document.at("counts").as_list())
+    experiment.counts.push_back(searches ? scaled(count.as_integer(), scale) : count.as_integer());
+  std::sort(experiment.counts.begin(), experiment.counts.end());
+  experiment.counts.erase(std::unique(experiment.counts.begin(), experiment.counts.end()), experiment.counts.end());
+  if (experiment.counts.empty()) refuse(document.at("counts"), "no number");
+  for (const base::Document& claim : document.at("claims").as_list()) {
+    experiment.claims.push_back(claim_from(claim, experiment));
+    Claim& made = experiment.claims.back();
+    if (searches && made.at > 0) made.at = scaled(made.at, scale);
+    if (searches && made.other_at > 0) made.other_at = scaled(made.other_at, scale);
+  }
+  base::Document decides = base::Document::map();
+  for (const char* const key :
+       {"kind", "platforms", "workloads", "models", "methods", "seeds", "again", "data", "evaluation"}) {
+    if (const base::Document* const value = document.find(key)) decides.set(key, *value);
+  }
+  decides.set("scale", scale);
+  experiment.definition = base::to_hex(base::hash_bytes(decides.to_json()));
+  return experiment;
+}
+
+std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& folder) {
+  std::vector<std::pair<std::pair<std::size_t, std::string>, std::filesystem::path>> found;
+  if (!std::filesystem::is_directory(folder))
+    throw base::UserError(folder.string(), "no folder; experiments are in experiments/ of graft's sources");
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::filesystem::path file = entry.path() / "experiment.yaml";
+    if (!std::filesystem::exists(file)) continue;
+    const std::string id = base::parse_yaml(base::read_file(file), file.string()).at("id").as_string();
+    found.push_back({{id.size(), id}, entry.path()});  // E2 before E10
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::filesystem::path> paths;
+  for (auto& [id, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+}  // namespace graft::study

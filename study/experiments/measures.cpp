@@ -1,0 +1,231 @@
+#include "study/experiments/measures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+
+namespace graft::study {
+namespace {
+
+using search::Searched;
+using Place = std::pair<std::string, std::string>;  // workload, platform
+
+constexpr double least_speed = 0.01;  // of a search that has nothing ok: keeps means finite
+constexpr std::uint64_t interval_seed = 1;
+
+double best_after(const Searched& search, std::int64_t trials) {
+  if (search.best_seconds.empty()) return std::numeric_limits<double>::infinity();
+  const std::size_t all = search.best_seconds.size();
+  return search.best_seconds[trials == 0 ? all - 1 : std::min(std::size_t(trials), all) - 1];
+}
+
+bool is_among(const std::string& name, const std::vector<std::string>& only) {
+  return only.empty() || std::find(only.begin(), only.end(), name) != only.end();
+}
+
+std::vector<const Searched*> searches_of(const std::vector<Searched>& searches, const std::string& method,
+                                         const std::vector<std::string>& only = {}) {
+  std::vector<const Searched*> own;
+  for (const Searched& search : searches) {
+    if (search.method == method && is_among(search.workload, only)) own.push_back(&search);
+  }
+  return own;
+}
+
+// The search of the other method with the same workload, platform and seed; null: it has none (yet).
+const Searched* partner(const std::vector<Searched>& searches, const Searched& search, const std::string& other) {
+  for (const Searched& each : searches) {
+    if (each.method == other && each.workload == search.workload && each.platform == search.platform &&
+        each.seed == search.seed)
+      return &each;
+  }
+  return nullptr;
+}
+
+base::Interval factor(const std::vector<double>& logarithms) {
+  const base::Interval mean = base::bootstrap_mean(logarithms, 0.95, interval_seed);
+  return {std::exp(mean.mean), std::exp(mean.low), std::exp(mean.high)};
+}
+
+double log_speed(double reference, double seconds) {
+  return std::log(std::max(reference / seconds, least_speed));
+}
+
+std::int64_t trials_until(const Searched& search, double seconds) {
+  const auto there = std::find_if(search.best_seconds.begin(), search.best_seconds.end(),
+                                  [&](double best) { return best <= seconds; });
+  return there - search.best_seconds.begin() + 1;
+}
+
+// The time that `share` of the other method's speed takes, by workload and platform: of the mean speed over its seeds.
+std::map<Place, double> times_to_reach(const Claim& claim, const std::vector<Searched>& searches) {
+  std::map<Place, std::vector<double>> logs;
+  for (const Searched* const search : searches_of(searches, claim.other, claim.only)) {
+    const double best = best_after(*search, claim.other_at);
+    if (std::isfinite(best)) logs[{search->workload, search->platform}].push_back(std::log(best));
+  }
+  std::map<Place, double> times;
+  for (const auto& [place, all] : logs) times[place] = std::exp(base::mean(all)) / claim.share;
+  return times;
+}
+
+Finding speed(const Claim& claim, const std::vector<Searched>& searches) {
+  Finding found;
+  std::vector<double> logs;
+  for (const Searched* const search : searches_of(searches, claim.method, claim.only)) {
+    const Searched* const other = partner(searches, *search, claim.other);
+    if (other == nullptr) continue;
+    const double reference = best_after(*other, claim.other_at);
+    if (std::isfinite(reference)) logs.push_back(log_speed(reference, best_after(*search, claim.at)));
+  }
+  found.of = std::int64_t(logs.size());
+  found.value = factor(logs);
+  return found;
+}
+
+Finding least_speed_of(const Claim& claim, const std::vector<Searched>& searches) {
+  Finding found;
+  found.value = {std::numeric_limits<double>::infinity(), NAN, NAN};
+  std::vector<std::string> workloads;
+  for (const Searched* const search : searches_of(searches, claim.method, claim.only)) {
+    if (std::find(workloads.begin(), workloads.end(), search->workload) == workloads.end())
+      workloads.push_back(search->workload);
+  }
+  for (const std::string& workload : workloads) {
+    Claim of_one = claim;
+    of_one.only = {workload};
+    const Finding one = speed(of_one, searches);
+    found.of += one.of;
+    if (!(one.value.mean < found.value.mean)) continue;
+    found.value.mean = one.value.mean;
+    found.where = workload;
+  }
+  return found;
+}
+
+Finding trials(const Claim& claim, const std::vector<Searched>& searches) {
+  const std::map<Place, double> wanted = times_to_reach(claim, searches);
+  Finding found;
+  std::vector<double> logs;
+  for (const Searched* const search : searches_of(searches, claim.method, claim.only)) {
+    const auto time = wanted.find({search->workload, search->platform});
+    if (time == wanted.end()) continue;
+    const std::int64_t count = trials_until(*search, time->second);
+    found.never += count > std::int64_t(search->best_seconds.size());
+    logs.push_back(std::log(double(count)));
+  }
+  found.of = std::int64_t(logs.size());
+  found.value = factor(logs);
+  return found;
+}
+
+Finding times_fewer(const Claim& claim, const std::vector<Searched>& searches) {
+  const std::map<Place, double> wanted = times_to_reach(claim, searches);
+  Finding found;
+  std::vector<double> logs;
+  for (const Searched* const search : searches_of(searches, claim.method, claim.only)) {
+    const auto time = wanted.find({search->workload, search->platform});
+    const Searched* const other = partner(searches, *search, claim.other);
+    if (time == wanted.end() || other == nullptr) continue;
+    const std::int64_t count = trials_until(*search, time->second);
+    found.never += count > std::int64_t(search->best_seconds.size());
+    logs.push_back(std::log(double(trials_until(*other, time->second))) - std::log(double(count)));
+  }
+  found.of = std::int64_t(logs.size());
+  found.value = factor(logs);
+  return found;
+}
+
+// By draw, the mean over targets of a method's metric with so many shots.
+std::vector<double> draws_of(const Claim& claim, const base::Document& evaluation, const std::string& method,
+                             std::int64_t shots, std::int64_t& targets) {
+  std::vector<double> sums;
+  targets = 0;
+  for (const base::Document& row : evaluation.at("rows").as_list()) {
+    if (row.at("method").as_string() != method || row.at("shots").as_integer() != shots ||
+        !is_among(row.at("target").as_string(), claim.only))
+      continue;
+    const base::Document::List& draws = row.at("by_draw").at(claim.metric).as_list();
+    if (sums.empty()) sums.resize(draws.size(), 0.0);
+    if (draws.size() != sums.size()) throw base::UserError(row.place(), "targets differ in their number of draws");
+    for (std::size_t d = 0; d < draws.size(); ++d) sums[d] += draws[d].is_null() ? 0.0 : draws[d].as_number();
+    ++targets;
+  }
+  for (double& sum : sums) sum /= double(std::max<std::int64_t>(targets, 1));
+  return sums;
+}
+
+Finding scored(const Claim& claim, const base::Document& evaluation) {
+  Finding found;
+  const std::vector<double> own = draws_of(claim, evaluation, claim.method, claim.at, found.of);
+  if (claim.measure == "score") {
+    found.value = base::bootstrap_mean(own, 0.95, interval_seed);
+    return found;
+  }
+  std::int64_t targets = 0;
+  const std::vector<double> other = draws_of(claim, evaluation, claim.other, claim.other_at, targets);
+  if (own.size() == other.size()) {
+    found.value = base::bootstrap_paired_difference(own, other, 0.95, interval_seed);
+  } else {  // one of them has a single draw, being scored without support
+    found.value = {base::mean(own) - base::mean(other), NAN, NAN};
+  }
+  return found;
+}
+
+}  // namespace
+
+base::Interval speed_of_fastest(const std::vector<Searched>& searches, const std::string& method, std::int64_t trials) {
+  std::map<Place, double> fastest;
+  for (const Searched& search : searches) {
+    double& least = fastest.emplace(Place{search.workload, search.platform}, best_after(search, 0)).first->second;
+    for (const double best : search.best_seconds) least = std::min(least, best);
+  }
+  std::vector<double> logs;
+  for (const Searched* const search : searches_of(searches, method)) {
+    const double least = fastest.at({search->workload, search->platform});
+    if (std::isfinite(least)) logs.push_back(log_speed(least, best_after(*search, trials)));
+  }
+  return factor(logs);
+}
+
+Finding finding(const Claim& claim, const ExperimentResults& results) {
+  Finding found = claim.measure == "speed"         ? speed(claim, results.searches)
+                  : claim.measure == "least-speed" ? least_speed_of(claim, results.searches)
+                  : claim.measure == "trials"      ? trials(claim, results.searches)
+                  : claim.measure == "times-fewer" ? times_fewer(claim, results.searches)
+                                                   : scored(claim, results.evaluation);
+  if (found.of == 0 || !std::isfinite(found.value.mean)) return found;
+  const bool at_least = claim.at_least.has_value();
+  const double bound = at_least ? *claim.at_least : *claim.at_most;
+  const double outside = at_least ? bound - found.value.mean : found.value.mean - bound;
+  found.short_by = std::max(outside, 0.0);
+  if (outside <= 0) {
+    found.verdict = Finding::Verdict::reproduced;
+  } else {
+    const double nearest = at_least ? found.value.high : found.value.low;
+    const bool all_outside = std::isfinite(nearest) && (at_least ? nearest < bound : nearest > bound);
+    found.verdict = all_outside ? Finding::Verdict::contradicted : Finding::Verdict::open;
+  }
+  return found;
+}
+
+std::string_view name_of(Finding::Verdict verdict) {
+  switch (verdict) {
+    case Finding::Verdict::reproduced:
+      return "reproduced";
+    case Finding::Verdict::open:
+      return "not reproduced";
+    case Finding::Verdict::contradicted:
+      return "contradicted";
+  }
+  return "";
+}
+
+}  // namespace graft::study

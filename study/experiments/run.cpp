@@ -1,0 +1,198 @@
+#include "study/experiments/run.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/process.h"
+#include "search/comparison.h"
+#include "study/experiments/runs.h"
+#include "study/request.h"
+#include "study/tune.h"
+#include "tasks/rebuild.h"
+
+namespace graft::study {
+namespace {
+
+constexpr int retiming_repetitions = 5;
+
+using Models = std::map<std::string, std::filesystem::path>;
+
+// What a search is given for a method. UserError for a key that no search has.
+TuneRequest search_request(const Experiment::Method& method, const Models& models, const codegen::Workload& workload,
+                           const tasks::Platform& platform, std::int64_t seed, const ExperimentRequest& request) {
+  const base::Document& settings = method.settings;
+  settings.only_keys({"trials", "model", "transfer", "explorer", "batch", "minimum_ms", "repetitions", "layouts"});
+  const auto text = [&](std::string_view key, std::string otherwise) {
+    const base::Document* const value = settings.find(key);
+    return value == nullptr ? otherwise : value->as_string();
+  };
+  TuneRequest search;
+  search.workload = workload;
+  search.platform = platform;
+  search.trials = method.trials;
+  search.model = text("model", "");
+  if (const auto own = models.find(search.model); own != models.end()) search.model = own->second.string();
+  search.transfer = text("transfer", search.transfer);
+  search.explorer = text("explorer", search.explorer);
+  if (const base::Document* const batch = settings.find("batch")) search.batch = batch->as_integer();
+  if (const base::Document* const least = settings.find("minimum_ms")) search.timing.minimum_ms = least->as_number();
+  if (const base::Document* const count = settings.find("repetitions")) search.timing.repetitions = count->as_integer();
+  const std::string layouts = text("layouts", "given");
+  if (layouts != "given" && layouts != "free")
+    throw base::UserError(settings.at("layouts").place(), "expected given or free");
+  search.space.layouts = layouts == "free" ? codegen::Layouts::free : codegen::Layouts::given;
+  search.rebuild = 0;  // searches are compared by what they found when
+  search.seed = std::uint64_t(seed);
+  search.threads = request.threads;
+  search.out = request.work / short_name(method.name) /
+               fmt::format("{}-{}-s{}", short_name(workload.text), short_name(platform.name), seed);
+  search.command_line = request.command_line;
+  return search;
+}
+
+// New times of candidates, kept in a file.
+search::Retimed timed_again(const std::vector<codegen::Candidate>& candidates, const tasks::Platform& platform,
+                            const std::filesystem::path& file, const ExperimentRequest& request,
+                            base::Monitor& monitor) {
+  search::Retimed times;
+  if (std::filesystem::exists(file)) {
+    const base::Document known = base::parse_json(base::read_file(file), file.string());
+    for (const auto& [hash, seconds] : known.as_map())
+      times[base::from_hex(hash)] = seconds.is_null() ? std::numeric_limits<double>::infinity() : seconds.as_number();
+  }
+  std::vector<codegen::Candidate> unknown;
+  for (const codegen::Candidate& candidate : candidates) {
+    if (!times.contains(codegen::hash(candidate))) unknown.push_back(candidate);
+  }
+  if (unknown.empty()) return times;
+  Timing timing;
+  timing.repetitions = retiming_repetitions;
+  const auto again = tasks::timed_in_turn(platform, candidates, int(request.experiment.again),
+                                          timing.settings(0, request.threads), monitor);
+  base::Document document = base::Document::map();
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    const bool ok = again[c].status == datasets::Status::ok;
+    const double seconds = ok ? datasets::seconds_of(again[c]) : std::numeric_limits<double>::infinity();
+    times[codegen::hash(candidates[c])] = seconds;
+    document.set(base::to_hex(codegen::hash(candidates[c])), seconds);
+  }
+  base::replace_file(file, document.to_json());
+  return times;
+}
+
+// One search's trials, and whose they are.
+struct Made {
+  std::string method;
+  std::int64_t seed = 0;
+  std::vector<datasets::Trial> trials;
+};
+
+// All searches of one workload on one platform; fewer when the monitor asked to stop.
+std::vector<search::Searched> searches_of(const codegen::Workload& workload, const tasks::Platform& platform,
+                                          const ExperimentRequest& request, const Models& models, std::int64_t& done,
+                                          std::int64_t all, base::Monitor& monitor) {
+  const Experiment& experiment = request.experiment;
+  std::vector<Made> made;
+  for (std::int64_t seed = 1; seed <= experiment.seeds; ++seed) {
+    for (const Experiment::Method& method : experiment.methods) {
+      monitor.progress(fmt::format("searches\t{}, {}, seed {}", method.name, workload.text, seed), done, all);
+      base::QuietMonitor quiet(monitor);
+      TuneResult result = tune(search_request(method, models, workload, platform, seed, request), quiet);
+      if (!result.complete) return {};
+      made.push_back({method.name, seed, std::move(result.trials)});
+      ++done;
+    }
+  }
+  search::Retimed again;
+  const bool retimed = experiment.again > 0 && tasks::source_of(platform) != "modelled";
+  if (retimed) {
+    std::vector<codegen::Candidate> finalists;
+    std::set<std::uint64_t> known;
+    for (const Made& search : made) {
+      for (codegen::Candidate& candidate : search::finalists(search.trials)) {
+        if (known.insert(codegen::hash(candidate)).second) finalists.push_back(std::move(candidate));
+      }
+    }
+    again = timed_again(
+        finalists, platform,
+        request.work / fmt::format("again-{}-{}.json", short_name(workload.text), short_name(platform.name)), request,
+        monitor);
+  }
+  std::vector<search::Searched> searches;
+  for (const Made& search : made)
+    searches.push_back(
+        search::searched(search.method, platform.name, search.seed, search.trials, retimed ? &again : nullptr));
+  return searches;
+}
+
+std::string commit_of(const std::filesystem::path& folder) {
+  try {
+    const base::Finished git =
+        base::run_process({"git", "-C", folder.string(), "rev-parse", "--short", "HEAD"}, std::chrono::seconds(10));
+    if (git.exit_code == 0) return git.out.substr(0, git.out.find('\n'));
+  } catch (const base::Failure&) {
+  }
+  return "";
+}
+
+// Wall time over all runs of the experiment, kept in the work folder.
+double seconds_with_earlier(const std::filesystem::path& file, double now) {
+  double before = 0;
+  if (std::filesystem::exists(file)) before = base::parse_json(base::read_file(file), file.string()).as_number();
+  base::replace_file(file, base::Document(before + now).to_json());
+  return before + now;
+}
+
+}  // namespace
+
+ExperimentResults run(const ExperimentRequest& request, base::Monitor& monitor) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Experiment& experiment = request.experiment;
+  // Another definition's runs are others.
+  ExperimentRequest own = request;
+  own.work = request.work / experiment.definition;
+  std::filesystem::create_directories(own.work);
+  ExperimentResults results;
+  results.experiment = experiment.name;
+  results.definition = experiment.definition;
+  results.quick = experiment.quick;
+  if (experiment.kind == Experiment::Kind::evaluate) {
+    results.evaluation = evaluated(own, monitor);
+    results.complete = !results.evaluation.is_null();
+  } else {
+    const std::int64_t all =
+        std::int64_t(experiment.platforms.size() * experiment.workloads.size() * experiment.methods.size()) *
+        experiment.seeds;
+    std::int64_t done = 0;
+    results.complete = true;
+    try {
+      const Models models = train_models(own, monitor);
+      for (const std::string& name : experiment.platforms) {
+        const tasks::Platform platform = tasks::platform_named(name);
+        for (const std::string& text : experiment.workloads) {
+          const auto searches = searches_of(codegen::parse_workload(text), platform, own, models, done, all, monitor);
+          results.searches.insert(results.searches.end(), searches.begin(), searches.end());
+          base::check_stop(monitor);
+        }
+      }
+    } catch (const base::Stopped&) {
+      results.complete = false;
+    }
+  }
+  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  results.context = context_of(request.command_line);
+  results.context.set("commit", commit_of(std::filesystem::current_path()))
+      .set("seconds", std::round(seconds_with_earlier(own.work / "seconds.json", took)));
+  return results;
+}
+
+}  // namespace graft::study

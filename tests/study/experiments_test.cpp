@@ -1,0 +1,207 @@
+// Experiments: their definitions, what is measured of searches and evaluations, and verdicts.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "study/experiments/experiment.h"
+#include "study/experiments/measures.h"
+#include "study/experiments/results.h"
+#include "tests/base/support.h"
+#include "tests/support/refusal.h"
+
+namespace graft::study {
+namespace {
+
+using codegen::contains;
+using codegen::refusal;
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+// Two methods, two workloads, two seeds. "b" has 1 s after 4 trials; "a" has 2 s after one trial, 1 s after two and
+// 0.5 s in the end.
+ExperimentResults results() {
+  ExperimentResults all;
+  all.experiment = "x";
+  for (const std::string workload : {"w1", "w2"}) {
+    const double unit = workload == "w1" ? 1 : 10;
+    for (std::int64_t seed = 1; seed <= 2; ++seed) {
+      all.searches.push_back({"a", workload, "p", seed, {2 * unit, unit, unit, 0.5 * unit}});
+      all.searches.push_back({"b", workload, "p", seed, {never, 4 * unit, 2 * unit, unit}});
+    }
+  }
+  return all;
+}
+
+Claim claim(const std::string& measure, std::int64_t at = 0, std::int64_t other_at = 0) {
+  Claim out;
+  out.measure = measure, out.method = "a", out.other = "b", out.at = at, out.other_at = other_at;
+  out.at_least = 1;
+  return out;
+}
+
+TEST(ExperimentMeasures, SpeedIsOfPairs) {
+  EXPECT_NEAR(finding(claim("speed"), results()).value.mean, 2, 1e-12);
+  EXPECT_NEAR(finding(claim("speed", 1, 4), results()).value.mean, 0.5, 1e-12);
+  EXPECT_NEAR(finding(claim("speed", 2, 2), results()).value.mean, 4, 1e-12);
+  EXPECT_EQ(finding(claim("speed"), results()).of, 4);
+  // Nothing ok yet in the search that is compared: it counts with a hundredth.
+  Claim reversed = claim("speed", 1, 1);
+  std::swap(reversed.method, reversed.other);
+  EXPECT_NEAR(finding(reversed, results()).value.mean, 0.01, 1e-12);
+  Claim one = claim("speed");
+  one.only = {"w2"};
+  EXPECT_EQ(finding(one, results()).of, 2);
+}
+
+TEST(ExperimentMeasures, LeastSpeedNamesTheWorkload) {
+  ExperimentResults all = results();
+  for (search::Searched& search : all.searches) {
+    if (search.method == "a" && search.workload == "w2") search.best_seconds.back() = 20;
+  }
+  const Finding found = finding(claim("least-speed"), all);
+  EXPECT_EQ(found.where, "w2");
+  EXPECT_NEAR(found.value.mean, 0.5, 1e-12);
+  EXPECT_EQ(found.verdict, Finding::Verdict::open);  // without an interval nothing contradicts
+  EXPECT_NEAR(found.short_by, 0.5, 1e-12);
+}
+
+TEST(ExperimentMeasures, TrialsUntilTheOthersSpeed) {
+  EXPECT_NEAR(finding(claim("trials"), results()).value.mean, 2, 1e-12);
+  EXPECT_NEAR(finding(claim("times-fewer"), results()).value.mean, 2, 1e-12);
+  Claim half = claim("trials");
+  half.share = 0.5;
+  EXPECT_NEAR(finding(half, results()).value.mean, 1, 1e-12);
+  Claim more = claim("trials");
+  more.share = 10;  // nobody is as fast
+  const Finding found = finding(more, results());
+  EXPECT_NEAR(found.value.mean, 5, 1e-12);
+  EXPECT_EQ(found.never, 4);
+}
+
+TEST(ExperimentMeasures, SpeedOfTheFastest) {
+  EXPECT_NEAR(speed_of_fastest(results().searches, "a", 4).mean, 1, 1e-12);
+  EXPECT_NEAR(speed_of_fastest(results().searches, "b", 4).mean, 0.5, 1e-12);
+  EXPECT_NEAR(speed_of_fastest(results().searches, "b", 1).mean, 0.01, 1e-12);
+}
+
+TEST(ExperimentMeasures, VerdictsGoByIntervals) {
+  ExperimentResults all = results();
+  for (std::size_t s = 0; s < all.searches.size(); ++s)
+    all.searches[s].best_seconds.back() *= 1 + 0.01 * double(s);  // an interval that is no point
+  Claim asked = claim("speed");
+  EXPECT_EQ(finding(asked, all).verdict, Finding::Verdict::reproduced);
+  asked.at_least = 5;
+  EXPECT_EQ(finding(asked, all).verdict, Finding::Verdict::contradicted);
+  const base::Interval interval = finding(asked, all).value;
+  asked.at_least = (interval.mean + interval.high) / 2;
+  EXPECT_EQ(finding(asked, all).verdict, Finding::Verdict::open);
+  asked.at_least.reset();
+  asked.at_most = interval.low / 2;
+  EXPECT_EQ(finding(asked, all).verdict, Finding::Verdict::contradicted);
+  EXPECT_EQ(finding(claim("speed"), ExperimentResults()).of, 0);
+}
+
+TEST(ExperimentMeasures, ScoresAreMeansOverTargetsByDraw) {
+  ExperimentResults all;
+  all.evaluation = base::parse_json(R"({"rows":[
+    {"target":"t","method":"a","shots":8,"by_draw":{"spearman":[0.5,0.6,0.7],"top1":[1,1,1]}},
+    {"target":"u","method":"a","shots":8,"by_draw":{"spearman":[0.7,0.8,0.9],"top1":[1,1,1]}},
+    {"target":"t","method":"b","shots":8,"by_draw":{"spearman":[0.4,0.5,0.6],"top1":[1,1,1]}},
+    {"target":"u","method":"b","shots":8,"by_draw":{"spearman":[0.6,0.7,0.8],"top1":[1,1,1]}}]})",
+                                    "x");
+  Claim score = claim("score", 8, 8);
+  score.metric = "spearman";
+  EXPECT_NEAR(finding(score, all).value.mean, 0.7, 1e-12);
+  EXPECT_EQ(finding(score, all).of, 2);
+  score.only = {"t"};
+  EXPECT_NEAR(finding(score, all).value.mean, 0.6, 1e-12);
+  Claim gain = claim("gain", 8, 8);
+  gain.metric = "spearman";
+  const Finding found = finding(gain, all);
+  EXPECT_NEAR(found.value.mean, 0.1, 1e-12);
+  EXPECT_NEAR(found.value.low, 0.1, 1e-12);  // of pairs: every draw gains as much
+}
+
+TEST(ExperimentResults, AreTheSameAfterAFile) {
+  ExperimentResults all = results();
+  all.complete = true;
+  all.context = base::Document::map().set("date", "2025-01-31T12:00:00Z");
+  const ExperimentResults again = results_from(base::parse_json(to_document(all).to_json(), "results.json"));
+  EXPECT_EQ(to_document(again), to_document(all));
+  ASSERT_EQ(again.searches.size(), all.searches.size());
+  for (std::size_t s = 0; s < all.searches.size(); ++s)
+    EXPECT_EQ(again.searches[s].best_seconds, all.searches[s].best_seconds);
+  EXPECT_THROW(results_from(base::parse_json(R"({"experiment":"x"})", "y")), base::UserError);
+}
+
+const std::string definition = R"yaml(
+id: E1
+title: a
+question: b
+kind: search
+platforms: [native]
+workloads: ["matmul(m=8,n=8,k=8)"]
+seeds: 2
+methods:
+  a: {trials: 800, explorer: annealing}
+  b: {trials: 2000, explorer: random}
+counts: [100, 800]
+claims:
+  - {text: c, measure: trials, method: a, other: b, other_at: 2000, at_most: 200}
+quick: {seeds: 1, trials: 0.01}
+)yaml";
+
+TEST(Experiments, AreReadWholeAndQuick) {
+  const base::Folder folder;
+  std::filesystem::create_directories(folder / "first");
+  base::replace_file(folder / "first/experiment.yaml", definition);
+  const Experiment whole = read_experiment(folder / "first"), quick = read_experiment(folder / "first", true);
+  EXPECT_EQ(whole.name, "first");
+  EXPECT_EQ(whole.seeds, 2);
+  EXPECT_EQ(whole.methods[1].trials, 2000);
+  EXPECT_EQ(whole.claims[0].at_most, 200);
+  EXPECT_EQ(quick.seeds, 1);
+  EXPECT_EQ(quick.methods[0].trials, 8);
+  EXPECT_EQ(quick.methods[1].trials, 20);
+  EXPECT_EQ(quick.claims[0].other_at, 20);
+  EXPECT_EQ(quick.counts, (std::vector<std::int64_t>{1, 8}));
+  EXPECT_NE(whole.definition, quick.definition);
+
+  // Texts decide no result; methods do.
+  const auto definition_of = [&](const std::string& from, const std::string& to) {
+    std::string changed = definition;
+    changed.replace(changed.find(from), from.size(), to);
+    base::replace_file(folder / "first/experiment.yaml", changed);
+    return read_experiment(folder / "first").definition;
+  };
+  EXPECT_EQ(definition_of("question: b", "question: c"), whole.definition);
+  EXPECT_EQ(definition_of("at_most: 200", "at_most: 100"), whole.definition);
+  EXPECT_NE(definition_of("trials: 800", "trials: 900"), whole.definition);
+}
+
+TEST(Experiments, RefuseWhatDoesNotGoTogether) {
+  const base::Folder folder;
+  std::filesystem::create_directories(folder / "first");
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string changed = definition;
+    changed.replace(changed.find(from), from.size(), to);
+    base::replace_file(folder / "first/experiment.yaml", changed);
+    return refusal([&] { read_experiment(folder / "first"); });
+  };
+  EXPECT_TRUE(contains(refused("kind: search", "kind: sarch"), "'sarch' is neither search nor evaluate"));
+  EXPECT_TRUE(contains(refused("method: a, other", "method: c, other"), "'c' is no method of this experiment"));
+  EXPECT_TRUE(contains(refused("measure: trials", "measure: trails"), "unknown measure 'trails'"));
+  EXPECT_TRUE(
+      contains(refused("measure: trials", "measure: gain"), "'gain' is no measure of experiments of this kind"));
+  EXPECT_TRUE(contains(refused("at_most: 200", "at_most: 200, at_least: 1"), "expected one of at_least and at_most"));
+  EXPECT_TRUE(contains(refused("seeds: 2", "seeds: 0"), "seeds: expected at least 1"));
+  EXPECT_TRUE(contains(refused("title: a", "titel: a"), "unknown key 'titel'"));
+  EXPECT_TRUE(contains(refused("platforms: [native]", "platforms: []"), "a search needs platforms and workloads"));
+}
+
+}  // namespace
+}  // namespace graft::study
