@@ -45,7 +45,7 @@ void print_claims(const ExperimentEntry& entry, Output& output) {
   Table table({"claim", "figure", "asked", "verdict"});
   base::Document claims = base::Document::list();
   for (const study::Claim& claim : entry.experiment.claims) {
-    const ClaimText text = claim_text(claim, entry.results ? &*entry.results : nullptr);
+    const ClaimText text = claim_text(entry.experiment, claim, entry.results ? &*entry.results : nullptr);
     table.row({claim.text, text.figure, text.asked, text.verdict});
     claims.push(base::Document::map()
                     .set("claim", claim.text)

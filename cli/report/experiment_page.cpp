@@ -11,6 +11,7 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "cli/report/plot.h"
+#include "codegen/expression/workload.h"
 #include "study/experiments/measures.h"
 
 namespace graft::cli {
@@ -51,10 +52,18 @@ std::string verdict_text(const Finding& finding) {
   return finding.short_by > 0 ? fmt::format("{} by {}", name, number(finding.short_by)) : name;
 }
 
-std::string figure_text(const Finding& finding) {
+// As the experiment calls it: "resnet18.C2" rather than its extents.
+std::string workload_name(const Experiment& experiment, const std::string& text) {
+  for (const std::string& name : experiment.workloads) {
+    if (codegen::parse_workload(name).text == text) return name;
+  }
+  return text;
+}
+
+std::string figure_text(const Experiment& experiment, const Finding& finding) {
   if (finding.of == 0) return "-";
   std::string text = interval(finding.value);
-  if (!finding.where.empty()) text += fmt::format(" ({})", finding.where);
+  if (!finding.where.empty()) text += fmt::format(" ({})", workload_name(experiment, finding.where));
   if (finding.never > 0) text += fmt::format("; {} of {} never", finding.never, finding.of);
   return text;
 }
@@ -190,10 +199,10 @@ Plot scores_plot(const Experiment& experiment, const ExperimentResults& results,
 
 }  // namespace
 
-ClaimText claim_text(const Claim& claim, const ExperimentResults* results) {
+ClaimText claim_text(const Experiment& experiment, const Claim& claim, const ExperimentResults* results) {
   Finding finding;
   if (results != nullptr) finding = study::finding(claim, *results);
-  ClaimText text{figure_text(finding), bound_text(claim), verdict_text(finding)};
+  ClaimText text{figure_text(experiment, finding), bound_text(claim), verdict_text(finding)};
   if (results != nullptr && (results->quick || !results->complete)) text.verdict += " (a part of it was run)";
   return text;
 }
@@ -214,7 +223,7 @@ std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry
   const ExperimentResults& results = *entry.results;
   page += "| claim | figure | asked | verdict |\n|---|---|---|---|\n";
   for (const Claim& claim : experiment.claims) {
-    const ClaimText text = claim_text(claim, &results);
+    const ClaimText text = claim_text(experiment, claim, &results);
     page += fmt::format("| {} | {} | {} | {} |\n", cell(claim.text), text.figure, text.asked, text.verdict);
   }
   page += "\n";
@@ -235,8 +244,8 @@ std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry
           if (search.workload == workload) own.push_back(search);
         }
         const std::string name = fmt::format("workload-{}.svg", ++panel);
-        files[name] = svg_file(speeds_plot(experiment, own, false), workload);
-        page += fmt::format("* [{}]({})\n", workload, name);
+        files[name] = svg_file(speeds_plot(experiment, own, false), workload_name(experiment, workload));
+        page += fmt::format("* [{}]({})\n", workload_name(experiment, workload), name);
       }
       page += "\n";
     }
@@ -269,7 +278,7 @@ std::string experiments_table(const std::vector<ExperimentEntry>& entries) {
     const std::string link = fmt::format("[{}]({}/page.md)", experiment.id, experiment.name);
     bool first = true;
     for (const Claim& claim : experiment.claims) {
-      const ClaimText of_claim = claim_text(claim, entry.results ? &*entry.results : nullptr);
+      const ClaimText of_claim = claim_text(experiment, claim, entry.results ? &*entry.results : nullptr);
       text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", first ? link : "", first ? cell(experiment.title) : "",
                           cell(claim.text), of_claim.figure, of_claim.asked, of_claim.verdict);
       first = false;

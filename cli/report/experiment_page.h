@@ -22,7 +22,8 @@ struct ExperimentEntry {
 struct ClaimText {
   std::string figure, asked, verdict;
 };
-ClaimText claim_text(const study::Claim& claim, const study::ExperimentResults* results);
+ClaimText claim_text(const study::Experiment& experiment, const study::Claim& claim,
+                     const study::ExperimentResults* results);
 
 // File names and contents: page.md, and the drawings that it shows.
 std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry);

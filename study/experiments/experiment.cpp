@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "codegen/expression/workload.h"
 
 namespace graft::study {
 namespace {
@@ -73,7 +74,8 @@ Claim claim_from(const base::Document& document, const Experiment& experiment) {
   if (const base::Document* const share = document.find("share")) claim.share = share->as_number();
   if (!(claim.share > 0)) refuse(document, "share: expected more than 0");
   claim.metric = text_at(document, "metric", of_evaluations ? "spearman" : "");
-  claim.only = texts_at(document, "only");
+  for (const std::string& name : texts_at(document, "only"))
+    claim.only.push_back(of_evaluations ? name : codegen::parse_workload(name).text);
   if (const base::Document* const bound = document.find("at_least")) claim.at_least = bound->as_number();
   if (const base::Document* const bound = document.find("at_most")) claim.at_most = bound->as_number();
   if (claim.at_least.has_value() == claim.at_most.has_value()) refuse(document, "expected one of at_least and at_most");

@@ -171,6 +171,7 @@ Finding scored(const Claim& claim, const base::Document& evaluation) {
   }
   std::int64_t targets = 0;
   const std::vector<double> other = draws_of(claim, evaluation, claim.other, claim.other_at, targets);
+  found.of = std::min(found.of, targets);
   if (own.size() == other.size()) {
     found.value = base::bootstrap_paired_difference(own, other, 0.95, interval_seed);
   } else {  // one of them has a single draw, being scored without support
