@@ -153,6 +153,30 @@ Plot speeds_plot(const Experiment& experiment, const std::vector<search::Searche
   return plot;
 }
 
+// ------------------------------------------------------------------------------------------------ layers
+
+// Microseconds of each workload by contender: the mean of the timings' logarithms.
+std::string layers_table(const Experiment& experiment, const ExperimentResults& results) {
+  std::vector<std::string> contenders;
+  for (const Experiment::Method& method : experiment.methods) contenders.push_back(method.name);
+  contenders.insert(contenders.end(), experiment.baselines.begin(), experiment.baselines.end());
+  std::string text = "| workload, microseconds |", rule = "|---|";
+  for (const std::string& name : contenders) text += fmt::format(" {} |", cell(name)), rule += "---|";
+  text += "\n" + rule + "\n";
+  for (const std::string& workload : workloads_of(results.searches)) {
+    text += fmt::format("| {} |", cell(workload_name(experiment, workload)));
+    for (const std::string& name : contenders) {
+      std::vector<double> times;
+      for (const search::Searched& search : results.searches) {
+        if (search.method == name && search.workload == workload) times.push_back(search.best_seconds.back() * 1e6);
+      }
+      text += times.empty() ? " |" : fmt::format(" {} |", number(base::geometric_mean(times)));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 // ------------------------------------------------------------------------------------------- evaluations
 
 // Means over targets, of a metric.
@@ -249,6 +273,8 @@ std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry
       }
       page += "\n";
     }
+  } else if (experiment.kind == Experiment::Kind::layers) {
+    page += layers_table(experiment, results) + "\n";
   } else {
     for (const std::string metric : {"spearman", "top1"}) {
       const std::string caption =

@@ -49,24 +49,38 @@ base::Document overlaid(const base::Document& document, const base::Document& ov
   return out;
 }
 
-constexpr std::string_view measures[] = {"speed", "least-speed", "trials", "times-fewer", "score", "gain"};
+struct Measure {
+  std::string_view name;
+  std::vector<Experiment::Kind> of;
+};
+const std::vector<Measure>& measures() {
+  using enum Experiment::Kind;
+  static const std::vector<Measure> table = {{"speed", {search, layers}}, {"least-speed", {search, layers}},
+                                             {"sum", {layers}},           {"trials", {search}},
+                                             {"times-fewer", {search}},   {"score", {evaluate}},
+                                             {"gain", {evaluate}}};
+  return table;
+}
 
 Claim claim_from(const base::Document& document, const Experiment& experiment) {
-  document.only_keys(
-      {"text", "measure", "method", "other", "at", "other_at", "share", "metric", "only", "at_least", "at_most"});
+  document.only_keys({"text", "measure", "method", "other", "at", "other_at", "share", "metric", "only", "weights",
+                      "at_least", "at_most"});
   Claim claim;
   claim.text = document.at("text").as_string();
   claim.measure = document.at("measure").as_string();
-  if (std::find(std::begin(measures), std::end(measures), claim.measure) == std::end(measures))
-    refuse(document.at("measure"), fmt::format("unknown measure '{}'", claim.measure));
-  const bool of_evaluations = claim.measure == "score" || claim.measure == "gain";
-  if (of_evaluations != (experiment.kind == Experiment::Kind::evaluate))
+  const auto measure = std::find_if(measures().begin(), measures().end(),
+                                    [&](const Measure& each) { return each.name == claim.measure; });
+  if (measure == measures().end()) refuse(document.at("measure"), fmt::format("unknown measure '{}'", claim.measure));
+  if (std::find(measure->of.begin(), measure->of.end(), experiment.kind) == measure->of.end())
     refuse(document.at("measure"), fmt::format("'{}' is no measure of experiments of this kind", claim.measure));
+  const bool of_evaluations = experiment.kind == Experiment::Kind::evaluate;
   claim.method = document.at("method").as_string();
   if (claim.measure != "score") claim.other = document.at("other").as_string();
   for (const std::string& name : {claim.method, claim.other}) {
-    const bool known = std::any_of(experiment.methods.begin(), experiment.methods.end(),
-                                   [&](const Experiment::Method& method) { return method.name == name; });
+    const bool known =
+        std::any_of(experiment.methods.begin(), experiment.methods.end(),
+                    [&](const Experiment::Method& method) { return method.name == name; }) ||
+        std::find(experiment.baselines.begin(), experiment.baselines.end(), name) != experiment.baselines.end();
     if (!name.empty() && !known) refuse(document, fmt::format("'{}' is no method of this experiment", name));
   }
   claim.at = integer_at(document, "at", 0, 0);
@@ -91,8 +105,9 @@ std::int64_t scaled(std::int64_t trials, double scale) {
 Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
   const std::filesystem::path file = folder / "experiment.yaml";
   base::Document document = base::parse_yaml(base::read_file(file), file.string());
-  document.only_keys({"id", "title", "question", "published", "source", "protocol", "kind", "platforms", "workloads",
-                      "models", "methods", "seeds", "again", "counts", "data", "evaluation", "claims", "quick"});
+  document.only_keys({"id",        "title",      "question",  "published", "source", "protocol", "kind",
+                      "platforms", "workloads",  "models",    "methods",   "seeds",  "again",    "counts",
+                      "data",      "evaluation", "baselines", "weights",   "claims", "quick"});
   double scale = 1;
   if (quick && document.find("quick") != nullptr) {
     const base::Document small = document.at("quick");
@@ -112,17 +127,20 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
   experiment.source = text_at(document, "source");
   experiment.protocol = text_at(document, "protocol");
   const std::string& kind = document.at("kind").as_string();
-  if (kind != "search" && kind != "evaluate")
-    refuse(document.at("kind"), fmt::format("'{}' is neither search nor evaluate", kind));
-  experiment.kind = kind == "search" ? Experiment::Kind::search : Experiment::Kind::evaluate;
+  if (kind != "search" && kind != "layers" && kind != "evaluate")
+    refuse(document.at("kind"), fmt::format("'{}' is neither search, layers nor evaluate", kind));
+  experiment.kind = kind == "search"   ? Experiment::Kind::search
+                    : kind == "layers" ? Experiment::Kind::layers
+                                       : Experiment::Kind::evaluate;
   experiment.seeds = integer_at(document, "seeds", 1, 1);
   experiment.again = integer_at(document, "again", 0, 0);
-  const bool searches = experiment.kind == Experiment::Kind::search;
+  const bool searches = experiment.kind != Experiment::Kind::evaluate;
   if (searches) {
     experiment.platforms = texts_at(document, "platforms");
     experiment.workloads = texts_at(document, "workloads");
     if (experiment.platforms.empty() || experiment.workloads.empty())
       refuse(document, "a search needs platforms and workloads");
+    experiment.baselines = texts_at(document, "baselines");
   } else {
     experiment.data = document.at("data").as_list();
     if (experiment.data.empty()) refuse(document.at("data"), "an evaluation needs data");
@@ -145,6 +163,10 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
   for (const base::Document& claim : document.at("claims").as_list()) {
     experiment.claims.push_back(claim_from(claim, experiment));
     Claim& made = experiment.claims.back();
+    if (const base::Document* const weights = document.find("weights")) {
+      for (const auto& [workload, weight] : weights->as_map())
+        made.weights[codegen::parse_workload(workload).text] = weight.as_number();
+    }
     if (searches && made.at > 0) made.at = scaled(made.at, scale);
     if (searches && made.other_at > 0) made.other_at = scaled(made.other_at, scale);
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,13 +15,16 @@ namespace graft::study {
 
 // A figure that the experiment must show (measures.h says what each measure is).
 struct Claim {
-  std::string text;     // for people: what is claimed
-  std::string measure;  // "speed", "least-speed", "trials", "times-fewer"; of evaluations "score", "gain"
+  std::string text;  // for people: what is claimed
+  // "speed", "least-speed", "trials", "times-fewer"; of layers "speed", "least-speed", "sum"; of evaluations "score",
+  // "gain"
+  std::string measure;
   std::string method, other;
   std::int64_t at = 0, other_at = 0;        // trials, or shots of an evaluation; 0 of trials: all that the method has
   double share = 1;                         // "trials", "times-fewer": of the speed that is to be reached
   std::string metric;                       // of evaluations: "spearman", "top1" or "top5"
   std::vector<std::string> only;            // workloads, or targets of an evaluation; none: all
+  std::map<std::string, double> weights;    // "sum": how often each workload runs; 1 where it is not here
   std::optional<double> at_least, at_most;  // one of them
 };
 
@@ -40,12 +44,17 @@ struct Experiment {
   std::string name;  // of its folder: "search-methods"
   std::string id;    // "E1", where tables list it
   std::string title, question, published, source, protocol;
-  enum class Kind { search, evaluate } kind = Kind::search;
+  enum class Kind {
+    search,
+    layers,  // what searches found, next to the kernels of libraries and compilers (graft bench kernels)
+    evaluate
+  } kind = Kind::search;
   bool quick = false;                             // the small version, which shows that it runs
   std::vector<std::string> platforms, workloads;  // of searches
+  std::vector<std::string> baselines;             // of layers
   std::vector<Model> models;
   std::vector<Method> methods;
-  std::int64_t seeds = 1;
+  std::int64_t seeds = 1;            // of layers: how often all are timed
   std::int64_t again = 0;            // of searches on hardware: rounds in which their finalists are timed again
   std::vector<std::int64_t> counts;  // trials, or shots, that tables show
   // Of an evaluation: files, relative to the working folder; or measurements of others, {"import": format, "platform",

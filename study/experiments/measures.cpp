@@ -110,6 +110,25 @@ Finding least_speed_of(const Claim& claim, const std::vector<Searched>& searches
   return found;
 }
 
+Finding sum(const Claim& claim, const std::vector<Searched>& searches) {
+  std::map<std::int64_t, std::pair<double, double>> sums;  // by timing: of the method and of the other
+  Finding found;
+  for (const Searched* const search : searches_of(searches, claim.method, claim.only)) {
+    const Searched* const other = partner(searches, *search, claim.other);
+    if (other == nullptr) continue;
+    const auto known = claim.weights.find(search->workload);
+    const double weight = known == claim.weights.end() ? 1 : known->second;
+    auto& [own, theirs] = sums[search->seed];
+    own += weight * best_after(*search, claim.at);
+    theirs += weight * best_after(*other, claim.other_at);
+    ++found.of;
+  }
+  std::vector<double> logs;
+  for (const auto& [timing, both] : sums) logs.push_back(std::log(both.second / both.first));
+  found.value = factor(logs);
+  return found;
+}
+
 Finding trials(const Claim& claim, const std::vector<Searched>& searches) {
   const std::map<Place, double> wanted = times_to_reach(claim, searches);
   Finding found;
@@ -199,6 +218,7 @@ base::Interval speed_of_fastest(const std::vector<Searched>& searches, const std
 Finding finding(const Claim& claim, const ExperimentResults& results) {
   Finding found = claim.measure == "speed"         ? speed(claim, results.searches)
                   : claim.measure == "least-speed" ? least_speed_of(claim, results.searches)
+                  : claim.measure == "sum"         ? sum(claim, results.searches)
                   : claim.measure == "trials"      ? trials(claim, results.searches)
                   : claim.measure == "times-fewer" ? times_fewer(claim, results.searches)
                                                    : scored(claim, results.evaluation);

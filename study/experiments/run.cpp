@@ -50,7 +50,8 @@ TuneRequest search_request(const Experiment::Method& method, const Models& model
   if (layouts != "given" && layouts != "free")
     throw base::UserError(settings.at("layouts").place(), "expected given or free");
   search.space.layouts = layouts == "free" ? codegen::Layouts::free : codegen::Layouts::given;
-  search.rebuild = 0;  // searches are compared by what they found when
+  // Searches are compared by what they found when; layers by what is handed out.
+  if (request.experiment.kind == Experiment::Kind::search) search.rebuild = 0;
   search.seed = std::uint64_t(seed);
   search.threads = request.threads;
   search.out = request.work / short_name(method.name) /
@@ -134,6 +135,28 @@ std::vector<search::Searched> searches_of(const codegen::Workload& workload, con
   return searches;
 }
 
+// The layers of one platform: each method's searches, then everything timed.
+std::vector<search::Searched> layers_of(const tasks::Platform& platform, const ExperimentRequest& request,
+                                        const Models& models, base::Monitor& monitor) {
+  const Experiment& experiment = request.experiment;
+  const std::int64_t all = std::int64_t(experiment.workloads.size() * experiment.methods.size());
+  std::int64_t done = 0;
+  std::vector<search::Searched> searches;
+  for (const Experiment::Method& method : experiment.methods) {
+    std::vector<std::filesystem::path> runs;
+    for (const std::string& text : experiment.workloads) {
+      monitor.progress(fmt::format("searches\t{}, {}", method.name, text), done++, all);
+      const TuneRequest search = search_request(method, models, codegen::parse_workload(text), platform, 1, request);
+      base::QuietMonitor quiet(monitor);
+      if (!tune(search, quiet).complete) throw base::Stopped();
+      runs.push_back(search.out);
+    }
+    const auto timed = timed_layers(experiment, method.name, platform.name, runs, monitor);
+    searches.insert(searches.end(), timed.begin(), timed.end());
+  }
+  return searches;
+}
+
 std::string commit_of(const std::filesystem::path& folder) {
   try {
     const base::Finished git =
@@ -178,6 +201,11 @@ ExperimentResults run(const ExperimentRequest& request, base::Monitor& monitor) 
       const Models models = train_models(own, monitor);
       for (const std::string& name : experiment.platforms) {
         const tasks::Platform platform = tasks::platform_named(name);
+        if (experiment.kind == Experiment::Kind::layers) {
+          const auto layers = layers_of(platform, own, models, monitor);
+          results.searches.insert(results.searches.end(), layers.begin(), layers.end());
+          continue;
+        }
         for (const std::string& text : experiment.workloads) {
           const auto searches = searches_of(codegen::parse_workload(text), platform, own, models, done, all, monitor);
           results.searches.insert(results.searches.end(), searches.begin(), searches.end());

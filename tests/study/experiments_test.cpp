@@ -88,6 +88,17 @@ TEST(ExperimentMeasures, SpeedOfTheFastest) {
   EXPECT_NEAR(speed_of_fastest(results().searches, "b", 1).mean, 0.01, 1e-12);
 }
 
+TEST(ExperimentMeasures, SumsCountEachWorkloadByItsWeight) {
+  Claim asked = claim("sum");
+  EXPECT_NEAR(finding(asked, results()).value.mean, 2, 1e-12);  // (1 + 10) / (0.5 + 5)
+  ExperimentResults all = results();
+  for (search::Searched& search : all.searches) {
+    if (search.method == "b" && search.workload == "w2") search.best_seconds.back() = 5;
+  }
+  asked.weights = {{"w1", 10}};
+  EXPECT_NEAR(finding(asked, all).value.mean, 15.0 / 10, 1e-12);  // (10 * 1 + 5) / (10 * 0.5 + 5)
+}
+
 TEST(ExperimentMeasures, VerdictsGoByIntervals) {
   ExperimentResults all = results();
   for (std::size_t s = 0; s < all.searches.size(); ++s)
@@ -192,7 +203,7 @@ TEST(Experiments, RefuseWhatDoesNotGoTogether) {
     base::replace_file(folder / "first/experiment.yaml", changed);
     return refusal([&] { read_experiment(folder / "first"); });
   };
-  EXPECT_TRUE(contains(refused("kind: search", "kind: sarch"), "'sarch' is neither search nor evaluate"));
+  EXPECT_TRUE(contains(refused("kind: search", "kind: sarch"), "'sarch' is neither search, layers nor evaluate"));
   EXPECT_TRUE(contains(refused("method: a, other", "method: c, other"), "'c' is no method of this experiment"));
   EXPECT_TRUE(contains(refused("measure: trials", "measure: trails"), "unknown measure 'trails'"));
   EXPECT_TRUE(
