@@ -61,6 +61,8 @@ class Tuning {
   // One round; false when the budget (of trials or of time) is spent, the search has settled or is hopeless, the space
   // has no more candidates, or a stop was asked for.
   bool step(base::Monitor& monitor);
+  // From now on so many trials in all. A round that is cut short by it and goes on later proposes the same again.
+  void limit(std::int64_t trials) { settings_.trials = trials; }
   // The last `stop_after` trials were no more than `least_gain` faster than the best one before them.
   bool settled() const;
   bool out_of_time() const;

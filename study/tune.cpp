@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <memory>
 #include <set>
 #include <utility>
@@ -231,6 +232,115 @@ codegen::Candidate start_from(const std::filesystem::path& file, const codegen::
           {}};
 }
 
+// In the order in which they refer to each other.
+struct TuneSession::State {
+  TuneRequest request;
+  tasks::MeasureSettings measure;
+  codegen::Space space;
+  std::vector<codegen::Candidate> start;
+  Prior prior;
+  search::RunDirectory run;
+  std::unique_ptr<tasks::Measurer> measurer;
+  search::Tuning tuning;
+
+  State(TuneRequest asked, base::Monitor& monitor)
+      : request(std::move(asked)),
+        measure(request.timing.settings(abort_factor, request.threads)),
+        space(checked_space(request, measure)),
+        start(wanted_start(request, space)),
+        prior(prior_of(
+            {request.model, request.transfer, request.explorer, folder_of(request), request.seed, request.threads},
+            request.platform, monitor)),
+        run(folder_of(request), identity_of(request, prior).document(), context_of(request.command_line),
+            request.platform.yaml),
+        measurer(tasks::make_measurer(request.platform, measure)),
+        tuning({space, request.platform.name, prior.encoding}, prior.model.get(), *measurer, run,
+               settings(start_of(request, std::move(start), run, space))) {
+    note_continued(run, monitor);
+  }
+
+ private:
+  // UserError before there is a folder.
+  static codegen::Space checked_space(const TuneRequest& request, const tasks::MeasureSettings& measure) {
+    tasks::require_memory(request.workload, tasks::place_of(request.platform), measure);
+    codegen::Space space = space_of(request.space, request.workload, request.platform.target);
+    search::make_explorer(request.explorer, space, request.seed);  // refuses an unknown name
+    return space;
+  }
+  search::TuningSettings settings(std::vector<codegen::Candidate> first) const {
+    search::TuningSettings settings;
+    settings.explorer = request.explorer;
+    settings.trials = request.trials;
+    settings.batch = int(request.batch);
+    settings.seed = request.seed;
+    settings.threads = request.threads;
+    settings.start = std::move(first);
+    settings.budget_seconds = request.budget_seconds;
+    settings.stop_after = request.stop_after;
+    return settings;
+  }
+};
+
+TuneSession::TuneSession(TuneRequest request, base::Monitor& monitor)
+    : state_(std::make_unique<State>(std::move(request), monitor)) {}
+TuneSession::~TuneSession() = default;
+TuneSession::TuneSession(TuneSession&&) noexcept = default;
+TuneSession& TuneSession::operator=(TuneSession&&) noexcept = default;
+
+bool TuneSession::step(std::int64_t most_trials, base::Monitor& monitor) {
+  state_->tuning.limit(std::min(state_->request.trials, trials() + most_trials));
+  return state_->tuning.step(monitor);
+}
+
+bool TuneSession::run(base::Monitor& monitor) {
+  return run_rounds(state_->tuning, state_->request.trials, monitor);
+}
+
+std::int64_t TuneSession::trials() const {
+  return std::int64_t(state_->tuning.trials().size());
+}
+
+double TuneSession::best_seconds() const {
+  const auto best = state_->tuning.best();
+  return best ? datasets::seconds_of(best->measurement) : std::numeric_limits<double>::infinity();
+}
+
+TuneResult TuneSession::finish(bool complete, base::Monitor& monitor) {
+  State& state = *state_;
+  const TuneRequest& request = state.request;
+  const tasks::Platform& platform = request.platform;
+  TuneResult result;
+  result.workload = request.workload.text;
+  result.platform = platform.name;
+  result.source = tasks::source_of(platform);
+  result.seed = request.seed;
+  result.model = state.prior.name;
+  result.folder = state.run.path();
+  result.complete = complete;
+  result.trials = state.tuning.trials();
+  result.curve = state.tuning.curve();
+  result.time = state.tuning.time_spent();
+
+  // Builds of the shorter run say nothing of the trials that it has now.
+  if (result.time.measured > 0) drop_builds(state.run);
+  if (result.complete && result.source == "native" && request.rebuild > 0)
+    rebuild_best(request, state.run, state.measure, monitor);
+  result.builds = by_pipelines(state.run.builds());
+  // Of all that is recorded: an earlier run with more trials may have found a better one.
+  result.answer = checked_answer(state.run, request.workload, platform, state.measure, monitor);
+  if (result.answer) result.peak_gflops = peak_gflops(platform, request.workload);
+  if (result.complete) base::check_stop(monitor);  // the answer may lack its check
+  if (result.complete && !result.answer) {
+    result.failure = state.tuning.best() ? fmt::format("{}: what was fastest fails under qemu; see graft inspect {}",
+                                                       platform.name, result.folder.string())
+                                         : nothing_ok_text(result.trials, platform, result.folder);
+  }
+  base::Document kept = base::Document::map().set("schema", 1);
+  for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
+  base::replace_file(result.folder / "best.json", kept.to_pretty_json() + "\n");
+  return result;
+}
+
 TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
   const bool by_rule = request.space.file.empty() && request.space.intrinsics.empty() &&
                        request.space.layouts == codegen::Layouts::given;
@@ -239,59 +349,9 @@ TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
                           "a library holds answers from the space by rule, with parameters "
                           "stored as the workload says; search another space without it");
   if (auto known = known_result(request, monitor)) return std::move(*known);
-  const tasks::Platform& platform = request.platform;
-  const std::string source = tasks::source_of(platform);
-  const tasks::MeasureSettings measure = request.timing.settings(abort_factor, request.threads);
-  tasks::require_memory(request.workload, tasks::place_of(platform), measure);
-  const codegen::Space space = space_of(request.space, request.workload, platform.target);
-  search::make_explorer(request.explorer, space, request.seed);  // refuses an unknown name before there is a folder
-  std::vector<codegen::Candidate> start = wanted_start(request, space);
-  const std::filesystem::path folder = folder_of(request);
-  const Prior prior = prior_of(
-      {request.model, request.transfer, request.explorer, folder, request.seed, request.threads}, platform, monitor);
-  search::RunDirectory run(folder, identity_of(request, prior).document(), context_of(request.command_line),
-                           platform.yaml);
-  note_continued(run, monitor);
-
-  const auto measurer = tasks::make_measurer(platform, measure);
-  search::TuningSettings settings;
-  settings.explorer = request.explorer;
-  settings.trials = request.trials;
-  settings.batch = int(request.batch);
-  settings.seed = request.seed;
-  settings.threads = request.threads;
-  settings.start = start_of(request, std::move(start), run, space);
-  settings.budget_seconds = request.budget_seconds;
-  settings.stop_after = request.stop_after;
-  search::Tuning tuning({space, platform.name, prior.encoding}, prior.model.get(), *measurer, run, settings);
-  TuneResult result;
-  result.workload = request.workload.text;
-  result.platform = platform.name;
-  result.source = source;
-  result.seed = request.seed;
-  result.model = prior.name;
-  result.folder = folder;
-  result.complete = run_rounds(tuning, request.trials, monitor);
-  result.trials = tuning.trials();
-  result.curve = tuning.curve();
-  result.time = tuning.time_spent();
-
-  // Builds of the shorter run say nothing of the trials that it has now.
-  if (result.time.measured > 0) drop_builds(run);
-  if (result.complete && source == "native" && request.rebuild > 0) rebuild_best(request, run, measure, monitor);
-  result.builds = by_pipelines(run.builds());
-  // Of all that is recorded: an earlier run with more trials may have found a better one.
-  result.answer = checked_answer(run, request.workload, platform, measure, monitor);
-  if (result.answer) result.peak_gflops = peak_gflops(platform, request.workload);
-  if (result.complete) base::check_stop(monitor);  // the answer may lack its check
-  if (result.complete && !result.answer) {
-    result.failure = tuning.best() ? fmt::format("{}: what was fastest fails under qemu; see graft inspect {}",
-                                                 platform.name, folder.string())
-                                   : nothing_ok_text(result.trials, platform, folder);
-  }
-  base::Document kept = base::Document::map().set("schema", 1);
-  for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
-  base::replace_file(folder / "best.json", kept.to_pretty_json() + "\n");
+  TuneSession session(request, monitor);
+  const bool complete = session.run(monitor);
+  TuneResult result = session.finish(complete, monitor);
   if (result.complete && result.answer && !request.library.empty()) record(request, result);
   return result;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -71,6 +72,29 @@ codegen::Candidate start_from(const std::filesystem::path& file, const codegen::
 // it found when it returns, the result as best.json. UserError for what does not go together, before there is a folder,
 // and for a folder of another request; Stopped when the monitor asks for it after the search itself.
 TuneResult tune(const TuneRequest& request, base::Monitor& monitor);
+
+// The search alone, round by round, for whoever interleaves several (study/tune_all.h). Nothing of the library.
+class TuneSession {
+ public:
+  // UserError and Stopped as tune.
+  TuneSession(TuneRequest request, base::Monitor& monitor);
+  ~TuneSession();
+  TuneSession(TuneSession&&) noexcept;
+  TuneSession& operator=(TuneSession&&) noexcept;
+
+  // One round, of at most so many trials; false when the search is over, or a stop was asked for.
+  bool step(std::int64_t most_trials, base::Monitor& monitor);
+  // Rounds until it is over; false if a stop was asked for.
+  bool run(base::Monitor& monitor);
+  std::int64_t trials() const;
+  double best_seconds() const;  // infinity before the first ok trial
+  // Builds and checks what was found, if it is complete, and writes best.json.
+  TuneResult finish(bool complete, base::Monitor& monitor);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // {"workload":...,"platform":...,"trials":...,"best":{...},"curve":[[trial,seconds],...],...}
 base::Document to_document(const TuneResult& result);

@@ -1,0 +1,32 @@
+// Searches of several workloads with one budget, such as the layers of a network: rounds go where they lower the
+// weighted sum of times most (search/scheduler.h).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/document.h"
+#include "base/monitor.h"
+#include "study/tune.h"
+
+namespace graft::study {
+
+struct TuneAllRequest {
+  std::vector<TuneRequest> searches;  // their own trials are bounds of theirs; none of them asks a library
+  std::vector<double> weights;        // as many: how often each kernel runs; above 0
+  std::int64_t trials = 0;            // in all
+};
+
+struct TuneAllResult {
+  std::vector<TuneResult> searches;  // in the request's order
+  double weighted_seconds = 0;       // sum of weight * time; infinite if a search found nothing
+  bool complete = false;             // false: stopped; the same request continues it
+};
+
+// Errors as tune. One search that finds nothing ends none of the others: its result says why.
+TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor);
+
+// {"weighted_seconds":...,"trials":...,"complete":...,"searches":[{"weight":...,...}]}
+base::Document to_document(const TuneAllResult& result, const TuneAllRequest& request);
+
+}  // namespace graft::study
