@@ -25,9 +25,8 @@ std::vector<fs::path> chosen(const Flags& flags) {
   if (flags.name == "all") return all;
   std::vector<std::string> names;
   for (const fs::path& each : all) {
-    const study::Experiment experiment = study::read_experiment(each);
-    if (flags.name == experiment.name || flags.name == experiment.id) return {each};
-    names.push_back(experiment.name);
+    names.push_back(study::read_experiment(each).name);
+    if (flags.name == names.back() || flags.name == study::read_experiment(each).id) return {each};
   }
   throw base::UserError(flags.name,
                         fmt::format("no experiment in {}{}", flags.folder, base::did_you_mean(flags.name, names)));
@@ -40,7 +39,6 @@ ExperimentEntry entry_of(const fs::path& folder) {
   return entry;
 }
 
-// A line for each claim.
 void print_claims(const ExperimentEntry& entry, Output& output) {
   Table table({"claim", "figure", "asked", "verdict"});
   base::Document claims = base::Document::list();
@@ -96,7 +94,6 @@ int render(const Flags& flags, Session& session) {
     session.output.line(file.string());
     if (!flags.check) base::replace_file(file, content);
   }
-  session.output.json().set("files", files.size()).set("changed", stale);
   if (flags.check && stale > 0)
     throw base::Failure(fmt::format("{} files are out of date; run graft experiment render", stale));
   return done;

@@ -18,6 +18,7 @@ const std::vector<Command>& commands() {
       adapt_command(),
       evaluate_command(),
       tune_command(),
+      tune_all_command(),
       compile_command(),
       library_list_command(),
       library_export_command(),

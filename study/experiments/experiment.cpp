@@ -183,7 +183,7 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
 std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& folder) {
   std::vector<std::pair<std::pair<std::size_t, std::string>, std::filesystem::path>> found;
   if (!std::filesystem::is_directory(folder))
-    throw base::UserError(folder.string(), "no folder; experiments are in experiments/ of graft's sources");
+    throw base::UserError(folder.string(), "does not exist; experiments are in a folder of graft's sources");
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::filesystem::path file = entry.path() / "experiment.yaml";
     if (!std::filesystem::exists(file)) continue;

@@ -149,6 +149,8 @@ const std::map<std::string, std::string>& not_run() {
       {"graft adapt", "minutes; flow_test runs smaller ones"},
       {"graft evaluate", "minutes; flow_test runs smaller ones"},
       {"graft compile", "runs of several workloads; compile_test makes some"},
+      {"graft tune-all", "minutes; tune_all_test runs smaller ones"},
+      {"graft experiment", "the folder experiments/; experiment_test has one"},
       {"graft library", "a library; library_test makes some"},
       {"graft bench", "the program graft-bench, which test_bench runs"},
   };
