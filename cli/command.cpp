@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -344,6 +345,8 @@ std::string in_flags(const study::FieldError& error) {
 }  // namespace
 
 int run_program(int count, const char* const* arguments) {
+  // A file that grows beyond what the system allows is an error of the write, which says so.
+  ::signal(SIGXFSZ, SIG_IGN);
   try {
     const int code = run_words({arguments + 1, arguments + count});
     if (std::fflush(stdout) != 0) throw base::Failure("standard output cannot be written");

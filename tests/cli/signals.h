@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -47,6 +48,22 @@ class Running {
   Running& operator=(const Running&) = delete;
 
   void signal(int number) const { ::kill(process_, number); }
+  // Kills its descendants of this name.
+  void kill_children(const std::string& name) const {
+    std::map<pid_t, std::pair<pid_t, std::string>> processes;  // parent and name
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      std::ifstream file(entry.path() / "stat");
+      pid_t process = 0, parent = 0;
+      std::string called, state;
+      if (file >> process >> called >> state >> parent) processes[process] = {parent, called};
+    }
+    for (const auto& [process, about] : processes) {
+      if (about.second != "(" + name + ")") continue;
+      for (pid_t at = about.first; processes.contains(at); at = processes.at(at).first) {
+        if (at == process_) ::kill(process, SIGKILL);
+      }
+    }
+  }
   // Its wait status.
   int wait() {
     int status = 0;
