@@ -441,15 +441,4 @@ void Partner::kill() {
   ::shutdown(socket_, SHUT_RDWR);
 }
 
-std::filesystem::path program_folder() {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
-}
-
-std::filesystem::path beside_program(const std::string& name) {
-  const std::filesystem::path here = program_folder();
-  for (const std::filesystem::path& file : {here / name, here / ".." / "bin" / name})
-    if (std::filesystem::exists(file)) return file;
-  throw Failure(fmt::format("{} is neither in '{}' nor in '../bin' beside it; install it there", name, here.string()));
-}
-
 }  // namespace graft::base

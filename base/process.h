@@ -89,9 +89,4 @@ class Partner {
   int socket_ = -1;
 };
 
-// The folder of the running program (for programs and plug-ins that lie beside it).
-std::filesystem::path program_folder();
-// The file of this name there, or in ../bin as seen from there. Throws Failure with the remedy when it is in neither.
-std::filesystem::path beside_program(const std::string& name);
-
 }  // namespace graft::base

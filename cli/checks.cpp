@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/installation.h"
 #include "base/process.h"
 #include "codegen/expression/reference.h"
 #include "codegen/machine/compile.h"
@@ -85,7 +86,7 @@ std::string level_runs(const std::string& id) {
 }
 
 std::string plugin() {
-  const std::filesystem::path file = base::program_folder() / "graft_torch.so";
+  const std::filesystem::path file = base::plugin_folder() / "graft_torch.so";
   if (!std::filesystem::exists(file)) throw base::Failure(fmt::format("{} is not there", file.string()));
   return "present";
 }

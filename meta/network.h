@@ -103,7 +103,7 @@ std::int64_t parameter_count(const NetworkShape& shape);
 std::vector<float> initial_parameters(const NetworkShape& shape, std::uint64_t seed);
 
 // backend: "native", or "torch" or "torch-cuda", LibTorch on the processor or on its first CUDA device (loads the
-// plug-in graft_torch beside the program; Failure with the remedy if it is absent). UserError for an unknown one, or
+// plug-in graft_torch in lib/graft; Failure with the remedy if it is absent). UserError for an unknown one, or
 // where LibTorch has no CUDA device.
 void check_backend(std::string_view backend);
 std::unique_ptr<Network> make_network(const NetworkShape& shape, std::string_view backend = "native");

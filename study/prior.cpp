@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/process.h"
+#include "base/installation.h"
 #include "meta/methods/methods.h"
 #include "meta/model_file.h"
 #include "study/request.h"
@@ -22,7 +22,7 @@ std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model
 }
 
 std::filesystem::path shipped_model() {
-  std::filesystem::path file = base::program_folder() / ".." / "share" / "graft" / "models" / "base.h5";
+  std::filesystem::path file = base::share_folder() / "models" / "base.h5";
   if (!std::filesystem::exists(file))
     throw base::UserError(file.string(), "the model that graft ships is not beside the program; name one, or scratch");
   return file;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/installation.h"
 #include "base/one_line.h"
 #include "base/process.h"
 #include "base/shortened.h"
@@ -262,7 +263,7 @@ class HostRunner::State {
       if (worker_ == nullptr || !worker_->alive()) {
         lose_worker();
         worker_ = std::make_unique<base::Partner>(
-            std::vector<std::string>{base::beside_program("graft-worker").string()}, settings_.memory_limit_bytes);
+            std::vector<std::string>{base::own_program("graft-worker").string()}, settings_.memory_limit_bytes);
       }
       wire::Request request;
       request.kind = wire::Kind::workload;

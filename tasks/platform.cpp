@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/process.h"
+#include "base/installation.h"
 #include "base/text.h"
 #include "codegen/machine/compile.h"
 #include "datasets/platform_name.h"
@@ -244,7 +244,7 @@ struct Catalogued {
 
 // The shipped platforms: installed beside the program's folder, and in a build folder linked to the source tree's.
 std::vector<Catalogued> catalogue() {
-  const std::filesystem::path folder = base::program_folder() / ".." / "share" / "graft" / "platforms";
+  const std::filesystem::path folder = base::share_folder() / "platforms";
   std::vector<Catalogued> known;
   std::error_code missing;
   for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {

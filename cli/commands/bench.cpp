@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/process.h"
+#include "base/installation.h"
 #include "cli/commands/commands.h"
 
 namespace graft::cli {
@@ -23,7 +23,7 @@ base::Document list_of(const std::vector<std::string>& words) {
 int become_bench(const char* what, base::Document request, const Session& session) {
   request.set("what", what).set("json", session.output.is_json()).set("quiet", session.progress.is_quiet());
   request.set("seed", std::int64_t(session.seed));
-  std::string program = base::program_folder() / "graft-bench", argument = request.to_json();
+  std::string program = base::own_folder() / "graft-bench", argument = request.to_json();
   char* const arguments[] = {program.data(), argument.data(), nullptr};
   execv(program.c_str(), arguments);
   throw base::Failure(

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/one_line.h"
-#include "base/process.h"
+#include "base/installation.h"
 #include "base/random.h"
 #include "meta/networks/conditioned.h"
 #include "meta/networks/mlp.h"
@@ -19,22 +19,17 @@
 namespace graft::meta {
 namespace {
 
-// Beside the program, where it is installed, or in the build's folder of programs. Never closed: the networks that came
-// from it may live to the end.
+// Never closed: the networks that came from it may live to the end.
 void* torch_plugin() {
   static void* const handle = [] {
-    const std::filesystem::path folder = base::program_folder();
-    for (const std::filesystem::path& place : {folder, folder / ".." / "lib" / "graft", folder / ".." / "bin"}) {
-      const std::filesystem::path file = place / torch_plugin_file;
-      if (!std::filesystem::exists(file)) continue;
-      void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (opened == nullptr)
-        throw base::Failure(fmt::format("{}: cannot be loaded: {}", file.string(), base::one_line(dlerror())));
-      return opened;
-    }
-    throw base::Failure(
-        fmt::format("backend torch: no {} beside {}; build graft with -DGRAFT_TORCH=ON, or use backend native",
-                    torch_plugin_file, folder.string()));
+    const std::filesystem::path file = base::plugin_folder() / torch_plugin_file;
+    if (!std::filesystem::exists(file))
+      throw base::Failure(fmt::format("backend torch: no {}; build graft with -DGRAFT_TORCH=ON, or use backend native",
+                                      file.string()));
+    void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (opened == nullptr)
+      throw base::Failure(fmt::format("{}: cannot be loaded: {}", file.string(), base::one_line(dlerror())));
+    return opened;
   }();
   return handle;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/document.h"
+#include "base/installation.h"
 #include "base/one_line.h"
 #include "base/process.h"
 #include "base/text.h"
@@ -59,7 +60,7 @@ base::Result<Counted> count_under(const std::vector<std::string>& qemu, const co
   const CacheLevel& first = geometry.levels.at(0);
   const std::string plugin =
       fmt::format("{},function={}_run.0,out=/dev/stderr,bytes={},ways={},line={}{}",
-                  base::beside_program("libgraft_counters.so").string(), object->symbol, first.bytes, first.ways,
+                  base::own_program("libgraft_counters.so").string(), object->symbol, first.bytes, first.ways,
                   geometry.line_bytes, moves(program, geometry, codegen::symbols_of(*executable)));
   const TemporaryProgram file(*executable);
   std::vector<std::string> command = qemu;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/process.h"
+#include "base/installation.h"
 #include "base/text.h"
 #include "codegen/machine/compile.h"
 
@@ -23,7 +23,7 @@ std::string host_profile() {
   std::string cpu = codegen::host_target().cpu;
   for (const auto& [name, like] : kin)
     if (cpu == name) cpu = like;
-  const std::filesystem::path folder = base::program_folder() / ".." / "share" / "graft" / "platforms" / "hosts";
+  const std::filesystem::path folder = base::share_folder() / "platforms" / "hosts";
   const std::filesystem::path file = folder / (cpu + ".yaml");
   if (std::filesystem::exists(file)) return file.string();
   std::vector<std::string> known;

@@ -340,10 +340,6 @@ TEST(Partner, outlives_the_thread_that_made_it) {
   EXPECT_EQ(answer, 'x');
 }
 
-TEST(ProgramFolder, holds_this_program) {
-  EXPECT_TRUE(std::filesystem::exists(program_folder() / std::filesystem::read_symlink("/proc/self/exe").filename()));
-}
-
 // What other runs of this program do (see `this_program_as`).
 
 TEST(Role, DISABLED_writes_into_a_received_descriptor) {
