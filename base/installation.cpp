@@ -12,8 +12,9 @@ namespace {
 std::filesystem::path own_file() {
   Dl_info info{};
   link_map* map = nullptr;
-  const bool known = ::dladdr1(reinterpret_cast<void*>(&own_file), &info, reinterpret_cast<void**>(&map),
-                               RTLD_DL_LINKMAP) != 0 && map != nullptr;
+  const bool known =
+      ::dladdr1(reinterpret_cast<void*>(&own_file), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 &&
+      map != nullptr;
   // The loader has no name for the program itself.
   return std::filesystem::canonical(known && map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe");
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +13,7 @@
 
 #include "base/duration.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/hash.h"
 #include "base/process.h"
 #include "base/shortened.h"
@@ -56,6 +58,10 @@ Runner runner_of(const tasks::Platform& platform) {
   return {{}, "none", fmt::format("'{}' does not start; install qemu-user", qemu[0])};
 }
 
+search::Build build_of(const Answer& answer) {
+  return {{answer.trial, answer.candidate, answer.program_hash, answer.measurement}, answer.pipeline};
+}
+
 // The builds of a workload's distinct programs, the fastest ones first: what the run answers, then others that it
 // built, then trials; none that a check refuted.
 std::vector<search::Build> fastest_builds(const search::RunContent& run, const codegen::Workload& workload,
@@ -69,9 +75,7 @@ std::vector<search::Build> fastest_builds(const search::RunContent& run, const c
   const auto take = [&](search::Build build) {
     if (found.size() < most && taken.insert(build.trial.program_hash).second) found.push_back(std::move(build));
   };
-  if (auto best = answer_of(run, workload))
-    take({{best->trial, std::move(best->candidate), best->program_hash, std::move(best->measurement)},
-          std::move(best->pipeline)});
+  if (auto best = answer_of(run, workload)) take(build_of(*best));
   std::vector<search::Build> builds;
   for (const search::Build& build : run.builds) {
     if (build.trial.measurement.status == datasets::Status::ok && build.trial.candidate.workload == workload)
@@ -134,26 +138,35 @@ std::string function_name(const codegen::Workload& workload) {
 Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
   struct Source {
     std::filesystem::path path;
-    search::RunContent run;
+    std::string place;
     codegen::Workload workload;
+    std::vector<search::Build> builds;
   };
   std::vector<Source> sources;
   std::optional<tasks::Platform> platform;
   std::set<std::string> workloads;
-  for (const std::filesystem::path& path : request.runs) {
-    Source source{path, search::read_run(path), {}};
-    source.workload = workload_of(source.run, path);
-    tasks::Platform here = search::platform_of(source.run);
+  const auto add = [&](Source source, tasks::Platform here) {
     if (!workloads.insert(source.workload.text).second)
-      throw base::UserError(path.string(), fmt::format("a second run of {}; give one of each workload",
-                                                       base::shortened(source.workload.text)));
+      throw base::UserError(source.place, fmt::format("a second run of {}; give one of each workload",
+                                                      base::shortened(source.workload.text)));
     if (platform && here.yaml != platform->yaml)
-      throw base::UserError(path.string(), fmt::format("a run on {}, the ones before are on {}; a library is for one "
-                                                       "platform",
-                                                       here.name, platform->name));
+      throw base::UserError(source.place, fmt::format("a run on {}, the ones before are on {}; a library is for one "
+                                                      "platform",
+                                                      here.name, platform->name));
     platform = std::move(here);
     sources.push_back(std::move(source));
+  };
+  for (const std::filesystem::path& path : request.runs) {
+    const search::RunContent run = search::read_run(path);
+    const codegen::Workload workload = workload_of(run, path);
+    add({path, path.string(), workload, fastest_builds(run, workload, std::size_t(request.variants))},
+        search::platform_of(run));
   }
+  for (const Known& known : request.known) {
+    const codegen::Workload& workload = known.answer.workload();
+    add({{}, base::shortened(workload.text), workload, {build_of(known.answer)}}, known.platform);
+  }
+  if (!platform) throw base::UserError("compile", "nothing to compile; name a run of graft tune");
   for (const auto& [workload, name] : request.names) {
     if (!workloads.contains(workload))
       throw base::UserError("function names", fmt::format("{}: no run of this workload", base::shortened(workload)));
@@ -166,6 +179,7 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
   const codegen::Target& target = platform->target;
   Compiled out;
   out.platform = platform->name;
+  out.executable = request.format == CompileFormat::bench;
   codegen::Library library{codegen::identifier(request.name), platform->name, target, {}};
   tasks::LatestExpected expected(1, request.threads);
   std::int64_t done = 0;
@@ -183,15 +197,15 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
     if (brings_constants)
       results.reference = codegen::reference(results.computation,
                                              operands_with(request.constants, function.name, results, constants_used));
-    for (const search::Build& build : fastest_builds(source.run, source.workload, std::size_t(request.variants))) {
+    for (const search::Build& build : source.builds) {
       auto lowered = codegen::program(build.trial.candidate, target);
-      if (!lowered) throw base::Failure(fmt::format("{}: {}", source.path.string(), lowered.reason().text));
+      if (!lowered) throw base::Failure(fmt::format("{}: {}", source.place, lowered.reason().text));
       WithConstants apart;
       if (brings_constants) apart = with_constants(*lowered, results, monitor);
       const codegen::LoopProgram& program = brings_constants ? apart.program : *lowered;
       const std::string symbol = fmt::format("{}_{}_kernel{}", library.name, function.name, function.variants.size());
       auto object = codegen::compile(program, target, pipeline_named(build.pipeline, target), symbol);
-      if (!object) throw base::Failure(fmt::format("{}: {}", source.path.string(), object.reason().text));
+      if (!object) throw base::Failure(fmt::format("{}: {}", source.place, object.reason().text));
       Compiled::Variant variant{build.trial.index, build.pipeline, datasets::seconds_of(build.trial.measurement),
                                 runner.check, runner.reason};
       std::string outputs;
@@ -202,7 +216,7 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
         if (run.status == datasets::Status::unsupported) {
           variant.check = "none", variant.unchecked = run.reason;
         } else if (run.status != datasets::Status::ok) {
-          const std::string text = fmt::format("{}: trial {}: {}: {}", source.path.string(), build.trial.index,
+          const std::string text = fmt::format("{}: trial {}: {}: {}", source.place, build.trial.index,
                                                datasets::name_of(run.status), run.reason);
           if (made.variants.empty()) throw base::Failure(text);
           monitor.note(text + "; left out");
@@ -216,8 +230,7 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
                                    description_of(build, variant, platform->name), std::move(apart.constants)});
       made.variants.push_back(std::move(variant));
     }
-    if (made.variants.empty())
-      throw base::UserError(source.path.string(), "no trial is ok; there is nothing to compile");
+    if (made.variants.empty()) throw base::UserError(source.place, "no trial is ok; there is nothing to compile");
     for (const codegen::LibraryVariant& variant : function.variants)
       made.workspace_bytes = std::max(made.workspace_bytes, variant.object.signature.workspace_bytes);
     if (request.format == CompileFormat::bench) {
@@ -245,6 +258,17 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
                                                                                 : codegen::LibraryFormat::library);
   }
   return out;
+}
+
+void write_files(const std::map<std::string, std::string>& files, bool executable,
+                 const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw base::Failure(fmt::format("{}: cannot make the folder: {}", folder.string(), error.message()));
+  for (const auto& [name, content] : files) {
+    base::replace_file(folder / name, content);
+    if (executable) ::chmod((folder / name).c_str(), 0755);
+  }
 }
 
 }  // namespace graft::study

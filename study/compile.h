@@ -11,13 +11,22 @@
 #include "base/monitor.h"
 #include "base/numpy.h"
 #include "codegen/expression/workload.h"
+#include "study/answer.h"
+#include "tasks/platform.h"
 
 namespace graft::study {
 
 enum class CompileFormat { library, object, bench };
 
+// An answer of a library of answers (study/library.h): its program alone, there are no variants.
+struct Known {
+  tasks::Platform platform;
+  Answer answer;
+};
+
 struct CompileRequest {
-  std::vector<std::filesystem::path> runs;  // of tune; all for one platform
+  std::vector<std::filesystem::path> runs;  // of tune; all for one platform, as the known ones
+  std::vector<Known> known = {};            // programs that no run holds
   CompileFormat format = CompileFormat::library;
   std::string name = "kernels";              // of the library
   std::map<std::string, std::string> names;  // of functions, by the canonical text of their workloads
@@ -39,13 +48,14 @@ struct Compiled {
   struct Function {
     std::string name;
     codegen::Workload workload;
-    std::filesystem::path run;
+    std::filesystem::path run;  // empty for a known one
     std::vector<Variant> variants;
     std::int64_t workspace_bytes = 0;
   };
   std::string platform;
   std::vector<Function> functions;
   std::map<std::string, std::string> files;  // contents by name; nothing is written
+  bool executable = false;                   // the files are programs
 };
 
 // What a function is called where nobody says: "conv2d_n1_c64_h56" of its operator and extents, without what is as the
@@ -57,5 +67,8 @@ std::string function_name(const codegen::Workload& workload);
 // check themselves, which bring their own. Failure where the code of a run's best computes wrong results; other
 // variants that do are left out with a note. base::Stopped when the monitor asks for it.
 Compiled compile(const CompileRequest& request, base::Monitor& monitor);
+
+// Makes the folder, replaces files there. Failure if that cannot be done.
+void write_files(const std::map<std::string, std::string>& files, bool executable, const std::filesystem::path& folder);
 
 }  // namespace graft::study

@@ -28,6 +28,12 @@ std::filesystem::path shipped_model() {
   return file;
 }
 
+void check_model(const std::string& model) {
+  const auto& untrained = meta::untrained_models();
+  if (std::none_of(untrained.begin(), untrained.end(), [&](const auto& each) { return each.name == model; }))
+    meta::load_model(model);
+}
+
 Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor) {
   Prior prior;
   // Without a wish graft's own, but random search asks none.

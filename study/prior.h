@@ -21,6 +21,9 @@ std::filesystem::path shipped_model();
 std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model, const tasks::Platform& platform,
                                           base::Monitor& monitor);
 
+// UserError unless it is a model's file, which is read for it, or an untrained model's name (meta/methods/methods.h).
+void check_model(const std::string& model);
+
 struct Prior {
   std::unique_ptr<meta::CostModel> model;  // null: random search, which asks none
   const features::Encoding* encoding = nullptr;

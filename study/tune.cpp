@@ -216,10 +216,9 @@ base::Document time_document(const search::TimeSpent& spent) {
 
 }  // namespace
 
-codegen::Candidate start_from(const std::filesystem::path& file, const codegen::Workload& workload) {
-  const std::string text = base::read_file(file);
+codegen::Candidate schedule_from(std::string_view text, const std::string& place, const codegen::Workload& workload) {
   if (base::trim(text).starts_with('{')) {
-    const base::Document document = base::parse_json(text, file.string());
+    const base::Document document = base::parse_json(text, place);
     const base::Document* const best = document.find("best");
     base::Document candidate = base::Document::map();
     candidate.set("workload", document.at("workload"));
@@ -228,7 +227,7 @@ codegen::Candidate start_from(const std::filesystem::path& file, const codegen::
     return candidate_from(candidate);
   }
   return {workload,
-          std::make_shared<const codegen::Sketch>(codegen::parse_sketch("sketch start\n" + text, file.string())),
+          std::make_shared<const codegen::Sketch>(codegen::parse_sketch(fmt::format("sketch start\n{}", text), place)),
           {}};
 }
 

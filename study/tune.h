@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -62,9 +63,9 @@ struct TuneResult {
   std::int64_t improvements() const;  // of the best time, in the course of the search
 };
 
-// A schedule to start from, of a file: of a result of tune (best.json) or of a library, or a schedule's steps, one a
-// line, for `workload`. UserError naming the file.
-codegen::Candidate start_from(const std::filesystem::path& file, const codegen::Workload& workload);
+// A schedule to start from, of a text: a result of tune (best.json) or an answer of a library, or a schedule's steps,
+// one a line, for `workload`. UserError naming the place where the text is from.
+codegen::Candidate schedule_from(std::string_view text, const std::string& place, const codegen::Workload& workload);
 
 // What the library knows, without a search, where it knows the workload on this very platform and its schedule still
 // gives the recorded program (a note says so if not). Otherwise runs or continues the search, which begins with `start`

@@ -262,8 +262,8 @@ class HostRunner::State {
       if (worker_ != nullptr && worker_->alive() && in_force_ == workload.text) return true;
       if (worker_ == nullptr || !worker_->alive()) {
         lose_worker();
-        worker_ = std::make_unique<base::Partner>(
-            std::vector<std::string>{base::own_program("graft-worker").string()}, settings_.memory_limit_bytes);
+        worker_ = std::make_unique<base::Partner>(std::vector<std::string>{base::own_program("graft-worker").string()},
+                                                  settings_.memory_limit_bytes);
       }
       wire::Request request;
       request.kind = wire::Kind::workload;

@@ -1,13 +1,10 @@
 #include "study/compile.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "cli/commands/commands.h"
 
 namespace graft::cli {
@@ -45,20 +42,9 @@ study::CompileRequest request_of(const Flags& flags, const Session& session) {
   return request;
 }
 
-void write(const study::Compiled& made, const std::filesystem::path& folder, bool executable) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw base::Failure(fmt::format("{}: cannot make the folder: {}", folder.string(), error.message()));
-  for (const auto& [name, content] : made.files) {
-    base::replace_file(folder / name, content);
-    if (executable) ::chmod((folder / name).c_str(), 0755);
-  }
-}
-
 int compile(const Flags& flags, Session& session) {
-  const study::CompileRequest request = request_of(flags, session);
-  const study::Compiled made = study::compile(request, session.progress);
-  write(made, flags.out, request.format == study::CompileFormat::bench);
+  const study::Compiled made = study::compile(request_of(flags, session), session.progress);
+  study::write_files(made.files, made.executable, flags.out);
 
   Table table({"function", "workload", "time", "results", "workspace"});
   base::Document functions = base::Document::list(), files = base::Document::list();

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
 #include "cli/tuned.h"
@@ -64,7 +65,8 @@ study::TuneRequest request_of(const Flags& flags, const Session& session) {
   request.library = flags.library;
   apply_effort(flags, request);
   if (!flags.budget.empty()) request.budget_seconds = seconds_of("--budget", flags.budget);
-  if (!flags.start.empty()) request.start = {study::start_from(flags.start, request.workload)};
+  if (!flags.start.empty())
+    request.start = {study::schedule_from(base::read_file(flags.start), flags.start, request.workload)};
   request.command_line = session.command_line;
   return request;
 }

@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/one_line.h"
 #include "base/installation.h"
+#include "base/one_line.h"
 #include "base/random.h"
 #include "meta/networks/conditioned.h"
 #include "meta/networks/mlp.h"
@@ -24,8 +24,8 @@ void* torch_plugin() {
   static void* const handle = [] {
     const std::filesystem::path file = base::plugin_folder() / torch_plugin_file;
     if (!std::filesystem::exists(file))
-      throw base::Failure(fmt::format("backend torch: no {}; build graft with -DGRAFT_TORCH=ON, or use backend native",
-                                      file.string()));
+      throw base::Failure(
+          fmt::format("backend torch: no {}; build graft with -DGRAFT_TORCH=ON, or use backend native", file.string()));
     void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (opened == nullptr)
       throw base::Failure(fmt::format("{}: cannot be loaded: {}", file.string(), base::one_line(dlerror())));

@@ -1,0 +1,250 @@
+#include "graft/graft.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/error.h"
+#include "base/monitor.h"
+#include "codegen/expression/workload.h"
+#include "study/answer.h"
+#include "study/compile.h"
+#include "study/predict.h"
+#include "study/prior.h"
+#include "study/request.h"
+#include "study/tune.h"
+#include "tasks/platform.h"
+
+namespace graft {
+
+struct Platform::Description {
+  tasks::Platform platform;
+  std::string source;
+};
+
+struct Answer::Program {
+  tasks::Platform platform;
+  study::Answer answer;
+};
+
+namespace {
+
+// What a caller sees of our three kinds of errors.
+template <class Call>
+auto translated(const Call& call) {
+  try {
+    return call();
+  } catch (const base::Stopped& stopped) {
+    throw Error(Error::Kind::stopped, stopped.what());
+  } catch (const base::UserError& error) {
+    throw Error(Error::Kind::mistake, error.what());
+  } catch (const base::Failure& failure) {
+    throw Error(Error::Kind::failure, failure.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw Error(Error::Kind::failure, error.what());
+  }
+}
+
+class WatchMonitor final : public base::Monitor {
+ public:
+  explicit WatchMonitor(const Watch& watch) : watch_(watch) {}
+  void progress(std::string_view what, std::int64_t done, std::int64_t total) override {
+    if (watch_.progress) watch_.progress(what.substr(0, what.find('\t')), done, total);
+  }
+  void note(std::string_view line) override {
+    if (watch_.note) watch_.note(line);
+  }
+  bool stop_requested() override { return watch_.stop && watch_.stop(); }
+
+ private:
+  const Watch& watch_;
+};
+
+std::vector<codegen::Candidate> candidates_of(const std::vector<std::string>& schedules,
+                                              const codegen::Workload& workload) {
+  std::vector<codegen::Candidate> candidates;
+  for (const std::string& text : schedules)
+    candidates.push_back(study::schedule_from(text, fmt::format("schedule {}", candidates.size() + 1), workload));
+  return candidates;
+}
+
+study::TuneRequest request_of(const Workload& workload, const Platform& platform, const TuneSettings& settings) {
+  constexpr double any = std::numeric_limits<double>::infinity();
+  const auto check = [](const char* setting, double value, double least, double most) {
+    if (!(value >= least && value <= most))
+      throw base::UserError(setting, fmt::format("{}: must be between {} and {}", value, least, most));
+  };
+  check("trials", double(settings.trials), 1, any);
+  check("budget_seconds", settings.budget_seconds, 0, any);
+  check("stop_after", double(settings.stop_after), 0, any);
+  check("threads", settings.threads, 1, any);
+  check("repetitions", double(settings.repetitions), 1, 64);
+  check("repetition_seconds", settings.repetition_seconds, 1e-6, any);
+  check("timeout_seconds", settings.timeout_seconds, 1e-3, any);
+  study::TuneRequest request;
+  request.workload = {workload.text()};
+  request.platform = platform.description().platform;
+  request.model = settings.model.name();
+  request.trials = settings.trials;
+  request.start = candidates_of(settings.start, request.workload);
+  request.budget_seconds = settings.budget_seconds;
+  request.stop_after = settings.stop_after;
+  request.library = settings.library;
+  request.again = settings.again;
+  request.timing.repetitions = settings.repetitions;
+  request.timing.minimum_ms = settings.repetition_seconds * 1e3;
+  request.timing.timeout = settings.timeout_seconds;
+  request.seed = settings.seed;
+  request.threads = settings.threads;
+  request.out = settings.out;
+  request.command_line = "libgraft";
+  return request;
+}
+
+Answer answer_from(study::TuneResult result, const tasks::Platform& platform) {
+  study::Answer& best = *result.answer;
+  Answer answer;
+  answer.workload = result.workload;
+  answer.platform = result.platform;
+  answer.source = result.source;
+  for (const base::Document& step : study::schedule_document(best.candidate).as_list())
+    answer.schedule += step.as_string() + "\n";
+  answer.seconds = best.seconds();
+  answer.gflops = best.gflops();
+  answer.check = best.measurement.check;
+  answer.trials = result.known_since.empty() ? std::int64_t(result.trials.size()) : result.curve.back().first;
+  answer.complete = result.complete;
+  answer.known_since = result.known_since;
+  answer.run = result.folder;
+  answer.curve = std::move(result.curve);
+  answer.program = std::make_shared<const Answer::Program>(Answer::Program{platform, std::move(best)});
+  return answer;
+}
+
+}  // namespace
+
+Error::Error(Kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+Error::~Error() = default;
+
+std::string_view version() {
+  return study::graft_version();
+}
+
+Workload::Workload(std::string_view text) : text_(translated([&] { return codegen::parse_workload(text).text; })) {}
+
+double Workload::flops() const {
+  return translated([&] { return double(codegen::flops({text_})); });
+}
+
+namespace {
+
+std::shared_ptr<const Platform::Description> described(tasks::Platform platform) {
+  std::string source = tasks::source_of(platform);
+  return std::make_shared<const Platform::Description>(Platform::Description{std::move(platform), std::move(source)});
+}
+
+}  // namespace
+
+Platform::Platform(const std::string& id)
+    : description_(translated([&] { return described(tasks::platform_named(id)); })) {}
+
+Platform Platform::from_yaml(const std::string& yaml) {
+  return Platform(translated([&] { return described(tasks::parse_platform(yaml, "platform")); }));
+}
+
+const std::string& Platform::name() const {
+  return description_->platform.name;
+}
+
+const std::string& Platform::source() const {
+  return description_->source;
+}
+
+const std::string& Platform::yaml() const {
+  return description_->platform.yaml;
+}
+
+std::vector<std::string> platforms() {
+  return translated([] { return tasks::platform_ids(); });
+}
+
+Model::Model(const std::string& name) : name_(name) {
+  translated([&] { study::check_model(name); });
+}
+
+Answer tune(const Workload& workload, const Platform& platform, const TuneSettings& settings) {
+  return translated([&] {
+    const study::TuneRequest request = request_of(workload, platform, settings);
+    WatchMonitor watch(settings.watch);
+    base::SharedMonitor monitor(watch);
+    study::TuneResult result = study::tune(request, monitor);
+    if (!result.answer) {
+      if (!result.complete) throw base::Stopped();
+      throw base::Failure(result.failure);
+    }
+    return answer_from(std::move(result), request.platform);
+  });
+}
+
+std::vector<double> predict(const Model& model, const Workload& workload, const Platform& platform,
+                            const std::vector<std::string>& schedules) {
+  return translated([&] {
+    base::Monitor monitor;
+    const auto candidates = candidates_of(schedules, {workload.text()});
+    for (const codegen::Candidate& candidate : candidates) {
+      if (candidate.workload.text != workload.text())
+        throw base::UserError(fmt::format("schedule {}", 1 + (&candidate - candidates.data())),
+                              fmt::format("of another workload, {}", candidate.workload.text));
+    }
+    const auto scores = study::predict({model.name(), platform.description().platform}, candidates, monitor);
+    return std::vector<double>(scores.begin(), scores.end());
+  });
+}
+
+Compiled compile(const std::vector<Answer>& answers, const CompileSettings& settings) {
+  return translated([&] {
+    if (settings.variants < 1)
+      throw base::UserError("variants", fmt::format("{}: must be at least 1", settings.variants));
+    study::CompileRequest request;
+    for (const Answer& answer : answers) {
+      if (answer.program == nullptr) throw base::UserError("compile", "an answer that tune did not give");
+      if (answer.run.empty()) {
+        request.known.push_back({answer.program->platform, answer.program->answer});
+      } else {
+        request.runs.push_back(answer.run);
+      }
+    }
+    switch (settings.format) {
+      case CompileSettings::Format::library:
+        request.format = study::CompileFormat::library;
+        break;
+      case CompileSettings::Format::object:
+        request.format = study::CompileFormat::object;
+        break;
+      case CompileSettings::Format::bench:
+        request.format = study::CompileFormat::bench;
+        break;
+    }
+    request.name = settings.name;
+    request.names = settings.names;
+    request.variants = settings.variants;
+    request.threads = settings.threads;
+    WatchMonitor watch(settings.watch);
+    base::SharedMonitor monitor(watch);
+    study::Compiled made = study::compile(request, monitor);
+    Compiled compiled;
+    for (study::Compiled::Function& function : made.functions) {
+      compiled.functions.push_back({std::move(function.name), std::move(function.workload.text),
+                                    function.variants.front().check, function.workspace_bytes});
+    }
+    compiled.files = std::move(made.files);
+    compiled.executable = made.executable;
+    return compiled;
+  });
+}
+
+void write(const Compiled& compiled, const std::filesystem::path& folder) {
+  translated([&] { study::write_files(compiled.files, compiled.executable, folder); });
+}
+
+}  // namespace graft

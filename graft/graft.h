@@ -1,0 +1,166 @@
+// graft from C++: find fast schedules of a workload on a platform, and make a C library of what was found.
+//
+//   const graft::Answer answer =
+//       graft::tune(graft::Workload("matmul(m=64,n=64,k=64)"), graft::Platform("native"), {.trials = 64, .out =
+//       "run"});
+//   graft::write(graft::compile({answer}), "lib");
+//
+// Values only: what is passed is copied, what is returned holds nothing open. The same requests as the program's: a run
+// that `graft tune` began is continued here, and the other way round. One call at a time in a process. Nothing is
+// printed. Whatever fails throws Error.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#define GRAFT_API __attribute__((visibility("default")))
+
+namespace graft {
+
+// One line: "<place>: <value>, <next action>", lower case.
+class GRAFT_API Error : public std::runtime_error {
+ public:
+  enum class Kind {
+    mistake,  // of the caller: a text, a file, or settings that do not go together
+    failure,  // of the world: a full disk, a dead child, no schedule that works
+    stopped   // as Watch::stop asked for
+  };
+  Error(Kind kind, const std::string& message);
+  ~Error() override;
+  Kind kind() const { return kind_; }
+
+ private:
+  Kind kind_;
+};
+
+GRAFT_API std::string_view version();  // "0.1.0"
+
+// What a long call says while it runs, and how it is asked to stop. All are called by the thread that made the call.
+struct Watch {
+  std::function<void(std::string_view what, std::int64_t done, std::int64_t total)> progress;
+  std::function<void(std::string_view line)> note;
+  std::function<bool()> stop;  // true: ends soon, keeps what was measured
+};
+
+// An operator with its shapes, or an index expression (codegen/expression/README.md), as on the command line.
+class GRAFT_API Workload {
+ public:
+  explicit Workload(std::string_view text);
+  const std::string& text() const { return text_; }  // canonical: parameters in order, defaults filled in
+  double flops() const;
+  bool operator==(const Workload&) const = default;
+
+ private:
+  std::string text_;
+};
+
+// Where schedules run. Copies share one description, which never changes.
+class GRAFT_API Platform {
+ public:
+  explicit Platform(const std::string& id);            // one of platforms(), or the path of a YAML file
+  static Platform from_yaml(const std::string& yaml);  // the content of such a file
+  const std::string& name() const;
+  const std::string& source() const;  // of its times: "native", "remote", "emulated" or "modelled"
+  const std::string& yaml() const;    // all that is known of it
+
+  struct Description;
+  const Description& description() const { return *description_; }
+
+ private:
+  explicit Platform(std::shared_ptr<const Description> description) : description_(std::move(description)) {}
+  std::shared_ptr<const Description> description_;
+};
+GRAFT_API std::vector<std::string> platforms();  // ids that are known here
+
+// What guides a search, and predicts: a file that is read whenever the model is used.
+class GRAFT_API Model {
+ public:
+  Model() = default;  // graft's own, installed with it
+  explicit Model(
+      const std::string& name);  // a file of graft train or adapt, or "scratch", "black-box", "analytic", "random"
+  const std::string& name() const { return name_; }  // "" for graft's own
+
+ private:
+  std::string name_;
+};
+
+struct TuneSettings {
+  std::int64_t trials = 256;    // in all: a run is continued with more
+  double budget_seconds = 0;    // of wall time, after which the search ends; 0: none
+  std::int64_t stop_after = 0;  // trials in a row without a gain of 1 %, after which it ends; 0: never
+  std::uint64_t seed = 1;
+  int threads = 1;  // that search and compile; no result depends on it
+  Model model = {};
+  std::vector<std::string> start = {};  // schedules that are measured first: texts as Answer::schedule
+  std::filesystem::path out = {};       // the run's folder; run again to continue; "": runs/tune-...
+  std::filesystem::path library = {};   // folder of known answers (graft tune --library); "": none
+  bool again = false;                   // search though the library has an answer
+  std::int64_t repetitions = 3;         // of timing a candidate
+  double repetition_seconds = 1e-3;     // least duration of one
+  double timeout_seconds = 10;          // for one candidate in all
+  Watch watch = {};
+};
+
+// The fastest program of a run, its results checked.
+struct Answer {
+  std::string workload, platform;
+  std::string source;    // of its time, as Platform::source
+  std::string schedule;  // its steps, a line each
+  double seconds = 0;    // least of the repetitions
+  double gflops = 0;
+  std::string check;          // of its results: "host", "remote", "qemu"; "none" where nothing could run it
+  std::int64_t trials = 0;    // that the run measured
+  bool complete = false;      // false: stopped; the same call continues it
+  std::string known_since;    // date of an answer of the library; "" for one that was searched
+  std::filesystem::path run;  // its folder; "" if it is the library's
+  std::vector<std::pair<std::int64_t, double>> curve = {};  // (trials, best seconds so far), one for each improvement
+
+  struct Program;
+  std::shared_ptr<const Program> program;  // for compile
+};
+
+// Searches, or continues a search. Failure if no schedule worked; stopped if there is no answer yet.
+GRAFT_API Answer tune(const Workload& workload, const Platform& platform, const TuneSettings& settings = {});
+
+// A score for each schedule, higher is faster, without running any; comparable within one call. -infinity for a
+// schedule that cannot be applied; mistake for a text that is none.
+GRAFT_API std::vector<double> predict(const Model& model, const Workload& workload, const Platform& platform,
+                                      const std::vector<std::string>& schedules);
+
+struct CompileSettings {
+  enum class Format { library, object, bench };  // as graft compile --format
+  Format format = Format::library;
+  std::string name = "kernels";                   // of the library
+  std::map<std::string, std::string> names = {};  // of functions, by Workload::text; others are named for their shapes
+  std::int64_t variants = 1;                      // distinct programs of each workload, the fastest of its run
+  int threads = 1;
+  Watch watch = {};
+};
+
+struct Compiled {
+  struct Function {
+    std::string name, workload;
+    std::string check;                 // of this very code, as Answer::check
+    std::int64_t workspace_bytes = 0;  // that a call needs
+  };
+  std::vector<Function> functions;
+  std::map<std::string, std::string> files;  // contents by name
+  bool executable = false;                   // the files are programs
+};
+
+// Answers for one platform, of distinct workloads, as a library that needs nothing but itself: an archive, a C header,
+// files for pkg-config and CMake (docs/guides/deploy.md). Nothing is written.
+GRAFT_API Compiled compile(const std::vector<Answer>& answers, const CompileSettings& settings = {});
+// Makes the folder, replaces files there.
+GRAFT_API void write(const Compiled& compiled, const std::filesystem::path& folder);
+
+}  // namespace graft

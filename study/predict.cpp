@@ -1,0 +1,20 @@
+#include "study/predict.h"
+
+#include "search/scorer.h"
+#include "study/prior.h"
+
+namespace graft::study {
+
+std::vector<float> predict(const PredictRequest& request, std::span<const codegen::Candidate> candidates,
+                           base::Monitor& monitor) {
+  PriorRequest asked;
+  asked.model = request.model;
+  asked.seed = request.seed;
+  asked.threads = request.threads;
+  const Prior prior = prior_of(asked, request.platform, monitor);
+  search::Scorer scorer(*prior.encoding, request.platform.target, request.threads);
+  scorer.use(prior.model.get());
+  return scorer.scores(candidates);
+}
+
+}  // namespace graft::study
