@@ -1,13 +1,13 @@
 // graft from C++: find fast schedules of a workload on a platform, and make a C library of what was found.
 //
-//   const graft::Answer answer =
-//       graft::tune(graft::Workload("matmul(m=64,n=64,k=64)"), graft::Platform("native"), {.trials = 64, .out =
-//       "run"});
+//   const graft::Workload workload("matmul(m=64,n=64,k=64)");
+//   const graft::Answer answer = graft::tune(workload, graft::Platform("native"), {.trials = 64});
 //   graft::write(graft::compile({answer}), "lib");
 //
-// Values only: what is passed is copied, what is returned holds nothing open. The same requests as the program's: a run
-// that `graft tune` began is continued here, and the other way round. One call at a time in a process. Nothing is
-// printed. Whatever fails throws Error.
+// Values only: what is passed is copied, what is returned holds nothing open. The requests are those of the program: a
+// run that `graft tune` began is continued here, and the other way round. One call at a time in a process, because
+// whatever else runs disturbs what is measured. Nothing is printed. Whatever fails throws Error. A whole project that
+// uses it: docs/guides/use-as-a-library.md.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -44,7 +43,8 @@ class GRAFT_API Error : public std::runtime_error {
 
 GRAFT_API std::string_view version();  // "0.1.0"
 
-// What a long call says while it runs, and how it is asked to stop. All are called by the thread that made the call.
+// What a long call says while it runs, and how it is asked to stop. These calls never overlap, may come from other
+// threads, and must not throw.
 struct Watch {
   std::function<void(std::string_view what, std::int64_t done, std::int64_t total)> progress;
   std::function<void(std::string_view line)> note;
@@ -72,7 +72,7 @@ class GRAFT_API Platform {
   const std::string& source() const;  // of its times: "native", "remote", "emulated" or "modelled"
   const std::string& yaml() const;    // all that is known of it
 
-  struct Description;
+  struct Description;  // for the library itself
   const Description& description() const { return *description_; }
 
  private:
@@ -85,8 +85,8 @@ GRAFT_API std::vector<std::string> platforms();  // ids that are known here
 class GRAFT_API Model {
  public:
   Model() = default;  // graft's own, installed with it
-  explicit Model(
-      const std::string& name);  // a file of graft train or adapt, or "scratch", "black-box", "analytic", "random"
+  // A file of graft train or graft adapt, or one without a file: "scratch", "black-box", "analytic", "random".
+  explicit Model(const std::string& name);
   const std::string& name() const { return name_; }  // "" for graft's own
 
  private:

@@ -226,9 +226,12 @@ codegen::Candidate schedule_from(std::string_view text, const std::string& place
       candidate.set(key, best == nullptr ? document.at(key) : best->at(key));
     return candidate_from(candidate);
   }
-  return {workload,
-          std::make_shared<const codegen::Sketch>(codegen::parse_sketch(fmt::format("sketch start\n{}", text), place)),
-          {}};
+  codegen::Candidate candidate{
+      workload,
+      std::make_shared<const codegen::Sketch>(codegen::parse_sketch(fmt::format("sketch start\n{}", text), place)),
+      {}};
+  if (const auto steps = codegen::schedule(candidate); !steps) throw base::UserError(place, "no schedule: " + steps.reason().text);
+  return candidate;
 }
 
 // In the order in which they refer to each other.

@@ -41,6 +41,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"study",
      {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features",
       "tasks", "meta", "search"}},
+    {"graft", {"base", "codegen/expression", "codegen/schedule", "tasks", "study"}},
     {"cli",
      {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features",
       "tasks", "meta", "search", "study"}},
@@ -120,6 +121,17 @@ TEST(Layers, RoomsIncludeOnlyWhatTheTableAllows) {
     EXPECT_TRUE(allowed) << include.file << ":" << include.line << " includes " << include.header << ", but " << from
                          << " may not use " << to;
   }
+}
+
+// It is installed alone.
+TEST(Layers, ThePublicHeaderIncludesTheStandardLibraryAlone) {
+  int headers = 0;
+  for (const Include& include : includes()) {
+    if (include.file != "graft/graft.h") continue;
+    EXPECT_EQ(include.header.find_first_of("/."), std::string::npos) << include.header;
+    ++headers;
+  }
+  EXPECT_GT(headers, 5);
 }
 
 // meta's own folder has headers at its bottom (cost_model.h) and at its top (evaluate.h), so its table of parts alone

@@ -1,0 +1,145 @@
+// The public face as who links libgraft.so sees it: this program has nothing else of graft's.
+#include "graft/graft.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+
+#include "tests/base/support.h"
+
+namespace graft {
+namespace {
+
+const Workload small("matmul(m=8,n=16,k=8)");
+const char* const modelled = "model:sifive-u54";  // equal calls give equal times
+
+TuneSettings few(const std::filesystem::path& out) {
+  TuneSettings settings;
+  settings.trials = 4;
+  settings.model = Model("scratch");
+  settings.out = out;
+  return settings;
+}
+
+template <class Call>
+std::pair<Error::Kind, std::string> error_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return {error.kind(), error.what()};
+  }
+  return {Error::Kind::failure, "no error"};
+}
+
+TEST(Graft, MistakesAreErrorsWithTheirPlace) {
+  const auto unknown = error_of([] { Workload("matmull(m=8,n=8,k=8)"); });
+  EXPECT_EQ(unknown.first, Error::Kind::mistake);
+  EXPECT_NE(unknown.second.find("did you mean 'matmul'?"), std::string::npos) << unknown.second;
+  EXPECT_EQ(error_of([] { Platform("nativ"); }).first, Error::Kind::mistake);
+  EXPECT_EQ(error_of([] { Model("no/such/model.h5"); }).first, Error::Kind::mistake);
+  const auto line = error_of([] {
+    predict(Model("analytic"), small, Platform(modelled), {"tile C i 8", "tiel C i 8"});
+  });
+  EXPECT_EQ(line.first, Error::Kind::mistake);
+  EXPECT_NE(line.second.find("schedule 2"), std::string::npos) << line.second;
+  TuneSettings none;
+  none.trials = 0;
+  EXPECT_EQ(error_of([&] { tune(small, Platform(modelled), none); }).second, "trials: 0: must be between 1 and inf");
+  EXPECT_EQ(error_of([] { compile({Answer{}}); }).first, Error::Kind::mistake);
+  EXPECT_EQ(error_of([] { compile({}); }).first, Error::Kind::mistake);
+}
+
+TEST(Graft, ValuesSayWhatTheyAre) {
+  EXPECT_EQ(Workload("matmul(k=8, n=16, m=8)"), small);
+  EXPECT_EQ(small.text(), "matmul(m=8,n=16,k=8,dtype=f32)");
+  EXPECT_EQ(small.flops(), 2. * 8 * 16 * 8);
+  const Platform platform(modelled);
+  EXPECT_EQ(platform.name(), modelled);
+  EXPECT_EQ(platform.source(), "modelled");
+  EXPECT_EQ(Platform::from_yaml(platform.yaml()).yaml(), platform.yaml());
+  const std::vector<std::string> known = platforms();
+  EXPECT_NE(std::find(known.begin(), known.end(), modelled), known.end());
+  EXPECT_EQ(Model().name(), "");
+  EXPECT_FALSE(version().empty());
+}
+
+TEST(Graft, ARunIsContinuedAndPredicted) {
+  const base::Folder folder;
+  const Platform platform(modelled);
+  std::int64_t told = 0;
+  TuneSettings settings = few(folder / "run");
+  settings.watch.progress = [&](std::string_view, std::int64_t done, std::int64_t) { told = std::max(told, done); };
+  const Answer answer = tune(small, platform, settings);
+  EXPECT_TRUE(answer.complete);
+  EXPECT_EQ(answer.trials, 4);
+  EXPECT_EQ(told, 4);
+  EXPECT_EQ(answer.workload, small.text());
+  EXPECT_EQ(answer.source, "modelled");
+  EXPECT_EQ(answer.run, folder / "run");
+  EXPECT_EQ(answer.curve.back().second, answer.seconds);
+  EXPECT_GT(answer.gflops, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder / "run" / "best.json"));
+
+  settings.trials = 6;
+  const Answer more = tune(small, platform, settings);
+  EXPECT_EQ(more.trials, 6);
+  EXPECT_LE(more.seconds, answer.seconds);
+
+  // Its schedule is a text that others start from and that models score.
+  settings = few(folder / "another");
+  settings.trials = 1;
+  settings.start = {more.schedule};
+  EXPECT_EQ(tune(small, platform, settings).seconds, more.seconds);
+  const std::vector<double> scores =
+      predict(Model(), small, platform, {more.schedule, "order C l.0 j.0 i.0", "tile C q 4"});
+  ASSERT_EQ(scores.size(), 3u);
+  EXPECT_GT(scores[0], scores[1]);
+  EXPECT_EQ(scores[2], -std::numeric_limits<double>::infinity());
+}
+
+TEST(Graft, AStopLeavesAnAnswerOrSaysThatThereIsNone) {
+  const base::Folder folder;
+  TuneSettings settings = few(folder / "none");
+  settings.watch.stop = [] { return true; };
+  EXPECT_EQ(error_of([&] { tune(small, Platform(modelled), settings); }).first, Error::Kind::stopped);
+  settings = few(folder / "some");
+  settings.trials = 1000;
+  std::int64_t told = 0;
+  settings.watch.progress = [&](std::string_view, std::int64_t done, std::int64_t) { told = done; };
+  settings.watch.stop = [&] { return told >= 8; };
+  const Answer answer = tune(small, Platform(modelled), settings);
+  EXPECT_FALSE(answer.complete);
+  EXPECT_GE(answer.trials, 8);
+  EXPECT_LT(answer.trials, 1000);
+}
+
+TEST(Graft, AnswersOfRunsAndOfALibraryOfAnswersAreCompiled) {
+  const base::Folder folder;
+  const Platform platform("native:v2");
+  TuneSettings settings = few(folder / "run");
+  settings.repetition_seconds = 1e-4;
+  settings.library = folder / "answers";
+  const Answer found = tune(small, platform, settings), known = tune(small, platform, settings);
+  EXPECT_EQ(found.known_since, "");
+  EXPECT_NE(known.known_since, "");
+  EXPECT_EQ(known.run, "");
+  EXPECT_EQ(known.schedule, found.schedule);
+  EXPECT_EQ(known.trials, found.trials);
+  CompileSettings names;
+  names.names = {{small.text(), "multiply"}};
+  const Compiled one = compile({found}, names), other = compile({known}, names);
+  EXPECT_EQ(one.files, other.files);
+  ASSERT_EQ(one.functions.size(), 1u);
+  EXPECT_EQ(one.functions[0].name, "multiply");
+  EXPECT_EQ(one.functions[0].check, "host");
+  write(one, folder / "new/lib");
+  for (const auto& [name, content] : one.files) EXPECT_TRUE(std::filesystem::exists(folder / "new/lib" / name)) << name;
+  EXPECT_TRUE(one.files.contains("libkernels.a"));
+  const auto twice = error_of([&] { compile({found, known}); });
+  EXPECT_NE(twice.second.find("a second run of"), std::string::npos) << twice.second;
+}
+
+}  // namespace
+}  // namespace graft
