@@ -68,19 +68,25 @@ std::vector<codegen::Candidate> candidates_of(const std::vector<std::string>& sc
   return candidates;
 }
 
+constexpr double any = std::numeric_limits<double>::infinity();
+
+void check(const char* setting, double value, double least, double most) {
+  if (!(value >= least && value <= most))
+    throw base::UserError(setting, fmt::format("{}: must be between {} and {}", value, least, most));
+}
+
+study::Timing timing_from(const Timing& timing) {
+  check("repetitions", double(timing.repetitions), 1, 64);
+  check("repetition_seconds", timing.repetition_seconds, 1e-6, any);
+  check("timeout_seconds", timing.timeout_seconds, 1e-3, any);
+  return {timing.repetitions, timing.repetition_seconds * 1e3, timing.timeout_seconds};
+}
+
 study::TuneRequest request_of(const Workload& workload, const Platform& platform, const TuneSettings& settings) {
-  constexpr double any = std::numeric_limits<double>::infinity();
-  const auto check = [](const char* setting, double value, double least, double most) {
-    if (!(value >= least && value <= most))
-      throw base::UserError(setting, fmt::format("{}: must be between {} and {}", value, least, most));
-  };
   check("trials", double(settings.trials), 1, any);
   check("budget_seconds", settings.budget_seconds, 0, any);
   check("stop_after", double(settings.stop_after), 0, any);
   check("threads", settings.threads, 1, any);
-  check("repetitions", double(settings.repetitions), 1, 64);
-  check("repetition_seconds", settings.repetition_seconds, 1e-6, any);
-  check("timeout_seconds", settings.timeout_seconds, 1e-3, any);
   study::TuneRequest request;
   request.workload = {workload.text()};
   request.platform = platform.description().platform;
@@ -91,9 +97,7 @@ study::TuneRequest request_of(const Workload& workload, const Platform& platform
   request.stop_after = settings.stop_after;
   request.library = settings.library;
   request.again = settings.again;
-  request.timing.repetitions = settings.repetitions;
-  request.timing.minimum_ms = settings.repetition_seconds * 1e3;
-  request.timing.timeout = settings.timeout_seconds;
+  request.timing = timing_from(settings.timing);
   request.seed = settings.seed;
   request.threads = settings.threads;
   request.out = settings.out;
@@ -203,8 +207,7 @@ std::vector<double> predict(const Model& model, const Workload& workload, const 
 
 Compiled compile(const std::vector<Answer>& answers, const CompileSettings& settings) {
   return translated([&] {
-    if (settings.variants < 1)
-      throw base::UserError("variants", fmt::format("{}: must be at least 1", settings.variants));
+    check("variants", double(settings.variants), 1, any);
     study::CompileRequest request;
     for (const Answer& answer : answers) {
       if (answer.program == nullptr) throw base::UserError("compile", "an answer that tune did not give");

@@ -93,6 +93,13 @@ class GRAFT_API Model {
   std::string name_;
 };
 
+// How a candidate is timed.
+struct Timing {
+  std::int64_t repetitions = 3;
+  double repetition_seconds = 1e-3;  // least duration of one
+  double timeout_seconds = 10;       // for the candidate in all
+};
+
 struct TuneSettings {
   std::int64_t trials = 256;    // in all: a run is continued with more
   double budget_seconds = 0;    // of wall time, after which the search ends; 0: none
@@ -104,9 +111,7 @@ struct TuneSettings {
   std::filesystem::path out = {};       // the run's folder; run again to continue; "": runs/tune-...
   std::filesystem::path library = {};   // folder of known answers (graft tune --library); "": none
   bool again = false;                   // search though the library has an answer
-  std::int64_t repetitions = 3;         // of timing a candidate
-  double repetition_seconds = 1e-3;     // least duration of one
-  double timeout_seconds = 10;          // for one candidate in all
+  Timing timing = {};
   Watch watch = {};
 };
 

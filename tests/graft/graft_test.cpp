@@ -119,7 +119,7 @@ TEST(Graft, AnswersOfRunsAndOfALibraryOfAnswersAreCompiled) {
   const base::Folder folder;
   const Platform platform("native:v2");
   TuneSettings settings = few(folder / "run");
-  settings.repetition_seconds = 1e-4;
+  settings.timing.repetition_seconds = 1e-4;
   settings.library = folder / "answers";
   const Answer found = tune(small, platform, settings), known = tune(small, platform, settings);
   EXPECT_EQ(found.known_since, "");

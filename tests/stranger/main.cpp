@@ -9,8 +9,8 @@ int main(int argc, char** argv) try {
 
   graft::TuneSettings settings;
   settings.trials = 16;
-  settings.repetition_seconds = 1e-4;  // 1 ms, the default, gives steadier times
-  settings.out = folder / "run";       // continued when called again
+  settings.timing.repetition_seconds = 1e-4;  // 1 ms, the default, gives steadier times
+  settings.out = folder / "run";              // continued when called again
   settings.watch.progress = [](std::string_view what, std::int64_t done, std::int64_t total) {
     std::fprintf(stderr, "%.*s: %d of %d\n", int(what.size()), what.data(), int(done), int(total));
   };
