@@ -6,7 +6,9 @@
 
 #include "base/error.h"
 #include "base/monitor.h"
+#include "base/numpy.h"
 #include "codegen/expression/workload.h"
+#include "study/adapt.h"
 #include "study/answer.h"
 #include "study/compile.h"
 #include "study/predict.h"
@@ -205,6 +207,36 @@ std::vector<double> predict(const Model& model, const Workload& workload, const 
   });
 }
 
+Adapted adapt(const Model& model, const Platform& platform, const std::vector<Workload>& workloads,
+              const std::filesystem::path& out, const AdaptSettings& settings) {
+  return translated([&] {
+    check("shots", double(settings.shots), 1, any);
+    check("threads", settings.threads, 1, any);
+    study::AdaptRequest request;
+    request.model = model.name();
+    request.platform = platform.description().platform;
+    for (const Workload& workload : workloads) request.workloads.push_back({workload.text()});
+    if (workloads.empty()) throw base::UserError("workloads", "there is none");
+    request.shots = settings.shots;
+    request.timing = timing_from(settings.timing);
+    request.seed = settings.seed;
+    request.threads = settings.threads;
+    request.out = out;
+    request.run = settings.run;
+    request.command_line = "libgraft";
+    WatchMonitor watch(settings.watch);
+    base::SharedMonitor monitor(watch);
+    const study::AdaptResult result = study::adapt(request, monitor);
+    Adapted adapted{Model(result.out.string()), {}};
+    const auto mean = [](const std::optional<base::Interval>& interval) {
+      return interval ? interval->mean : std::numeric_limits<double>::quiet_NaN();
+    };
+    for (const study::AdaptResult::Row& row : result.rows)
+      adapted.workloads.push_back({row.workload, row.programs, mean(row.zero_shot), mean(row.cross_validated)});
+    return adapted;
+  });
+}
+
 Compiled compile(const std::vector<Answer>& answers, const CompileSettings& settings) {
   return translated([&] {
     check("variants", double(settings.variants), 1, any);
@@ -231,6 +263,7 @@ Compiled compile(const std::vector<Answer>& answers, const CompileSettings& sett
     request.name = settings.name;
     request.names = settings.names;
     request.variants = settings.variants;
+    if (!settings.constants.empty()) request.constants = base::read_npz(settings.constants);
     request.threads = settings.threads;
     WatchMonitor watch(settings.watch);
     base::SharedMonitor monitor(watch);

@@ -141,12 +141,40 @@ GRAFT_API Answer tune(const Workload& workload, const Platform& platform, const 
 GRAFT_API std::vector<double> predict(const Model& model, const Workload& workload, const Platform& platform,
                                       const std::vector<std::string>& schedules);
 
+struct AdaptSettings {
+  std::int64_t shots = 20;  // measurements of each workload
+  std::uint64_t seed = 1;
+  int threads = 1;
+  std::filesystem::path run = {};  // the run's folder; "": <out>.run. Run again to continue
+  Timing timing = {};
+  Watch watch = {};
+};
+
+// A model that knows a platform from a few measurements of its own.
+struct Adapted {
+  Model model;  // the file
+  // Spearman correlations of predicted and measured speed; NaN where too little was measured to know.
+  struct Quality {
+    std::string workload;
+    std::int64_t programs = 0;     // that were measured, and went well
+    double before = 0, after = 0;  // by the model as it was; adapted, cross-validated
+  };
+  std::vector<Quality> workloads;
+};
+
+// Measures a support that the model chooses, and writes the adapted model. Failure when nothing of a workload works;
+// stopped, and the same call continues.
+GRAFT_API Adapted adapt(const Model& model, const Platform& platform, const std::vector<Workload>& workloads,
+                        const std::filesystem::path& out, const AdaptSettings& settings = {});
+
 struct CompileSettings {
   enum class Format { library, object, bench };  // as graft compile --format
   Format format = Format::library;
   std::string name = "kernels";                   // of the library
   std::map<std::string, std::string> names = {};  // of functions, by Workload::text; others are named for their shapes
   std::int64_t variants = 1;                      // distinct programs of each workload, the fastest of its run
+  // File of numpy.savez with arrays "FUNCTION/TENSOR": constants that become part of the library; "": none.
+  std::filesystem::path constants = {};
   int threads = 1;
   Watch watch = {};
 };

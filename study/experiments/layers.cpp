@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/installation.h"
 #include "base/process.h"
 #include "study/experiments/runs.h"
 
@@ -25,7 +26,7 @@ std::vector<search::Searched> timed(const std::vector<std::filesystem::path>& ru
   request.set("runs", list(runs)).set("baselines", list(baselines)).set("repetitions", 10).set("threads", 1);
   request.set("trials", 0).set("rebuild", false).set("minimum_seconds", 5e-3).set("slow_seconds", 0.2);
   request.set("what", "kernels").set("json", true).set("quiet", true).set("seed", timing);
-  const std::string program = base::program_folder() / "graft-bench";
+  const std::string program = base::own_program("graft-bench");
   const base::Finished finished = base::run_process({program, request.to_json()}, most_time);
   if (finished.exit_code != 0) throw base::Failure(fmt::format("{}: {}", program, finished.err));
   const base::Document document = base::parse_json(finished.out, "graft-bench");

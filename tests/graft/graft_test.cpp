@@ -99,6 +99,22 @@ TEST(Graft, ARunIsContinuedAndPredicted) {
   EXPECT_EQ(scores[2], -std::numeric_limits<double>::infinity());
 }
 
+TEST(Graft, AModelIsAdapted) {
+  const base::Folder folder;
+  const Platform platform(modelled);
+  AdaptSettings settings;
+  settings.shots = 6;
+  const Adapted adapted = adapt(Model(), platform, {small}, folder / "adapted.h5", settings);
+  ASSERT_EQ(adapted.workloads.size(), 1u);
+  EXPECT_EQ(adapted.workloads[0].workload, small.text());
+  EXPECT_EQ(adapted.workloads[0].programs, 6);
+  EXPECT_GE(adapted.workloads[0].before, -1);
+  TuneSettings with = few(folder / "run");
+  with.model = adapted.model;
+  EXPECT_EQ(tune(small, platform, with).trials, 4);
+  EXPECT_EQ(error_of([&] { adapt(Model(), platform, {}, folder / "none.h5"); }).second, "workloads: there is none");
+}
+
 TEST(Graft, AStopLeavesAnAnswerOrSaysThatThereIsNone) {
   const base::Folder folder;
   TuneSettings settings = few(folder / "none");
