@@ -1,22 +1,22 @@
 #include "search/explorer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 
 #include "base/error.h"
 #include "search/explorers/annealing.h"
+#include "search/explorers/bayesian.h"
 #include "search/explorers/evolution.h"
+#include "search/explorers/genetic.h"
+#include "search/explorers/grid.h"
+#include "search/explorers/policy.h"
 #include "search/explorers/sampling.h"
 #include "search/explorers/support.h"
+#include "search/explorers/swarm.h"
 
 namespace graft::search {
-namespace {
-
-constexpr int draws_per_candidate = 100;  // of what is known in a row before the space counts as used up
-
-}  // namespace
-
 std::vector<codegen::Candidate> Explorer::propose(int count, Scorer& scorer) {
   Proposal found = proposal(count, scorer);
   const std::vector<float> scores = scorer.scores(found.chosen);
@@ -29,6 +29,10 @@ std::vector<codegen::Candidate> Explorer::propose(int count, Scorer& scorer) {
   for (const std::size_t at : order) batch.push_back(std::move(found.chosen[at]));
   std::move(found.others.begin(), found.others.end(), std::back_inserter(batch));
   return batch;
+}
+
+int random_of(int count, double share) {
+  return std::clamp(int(std::lround(share * count)), count > 1 ? 1 : 0, count);
 }
 
 void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
@@ -64,36 +68,51 @@ void keep_fastest(std::vector<datasets::Trial>& fastest, std::span<const dataset
   if (fastest.size() > most) fastest.resize(most);
 }
 
+namespace {
+
+template <class Made, class Settings>
+std::unique_ptr<Explorer> made(const codegen::Space& space, std::uint64_t seed) {
+  return std::make_unique<Made>(space, seed, Settings{});
+}
+
+}  // namespace
+
 const std::vector<ExplorerEntry>& explorers() {
   static const std::vector<ExplorerEntry> table = {
-      {"random", "uniform over the space",
+      {"evolution",
+       "crossover and mutation of the fastest programs by the cost model, with restarts and a random share", true,
+       made<Evolution, EvolutionSettings>},
+      {"annealing", "parallel simulated annealing on the cost model, with a random share", true,
+       made<Annealing, AnnealingSettings>},
+      {"support", "few programs that stand for the space, spread evenly over what the model predicts", true,
+       made<Support, SupportSettings>},
+      {"random", "uniform over the space, without a model", false,
        [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
          return std::make_unique<Sampling>(space, seed);
        }},
-      {"annealing", "parallel simulated annealing on the cost model, with a random share",
-       [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
-         return std::make_unique<Annealing>(space, seed, AnnealingSettings{});
-       }},
-      {"evolution",
-       "crossover and mutation of the fastest programs by the cost model, with restarts and a random share",
-       [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
-         return std::make_unique<Evolution>(space, seed, EvolutionSettings{});
-       }},
-      {"support", "few programs that stand for the space: spread evenly over what the model predicts",
-       [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
-         return std::make_unique<Support>(space, seed);
-       }},
+      {"grid", "every point of the space once, evenly spread, without a model", false, made<Grid, GridSettings>},
+      {"genetic", "generations of children of the fastest programs, without a model", false,
+       made<Genetic, GeneticSettings>},
+      {"swarm", "particles that are drawn to the fastest programs, without a model", false, made<Swarm, SwarmSettings>},
+      {"bayesian", "Parzen densities of fast and slow programs' choices, without a model", false,
+       made<Bayesian, BayesianSettings>},
+      {"policy", "reinforcement learning of which choices to change, and how, without a model", false,
+       made<Policy, PolicySettings>},
   };
   return table;
 }
 
-std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space, std::uint64_t seed) {
+const ExplorerEntry& explorer_named(std::string_view name) {
   std::vector<std::string> known;
   for (const ExplorerEntry& entry : explorers()) {
-    if (entry.name == name) return entry.make(space, seed);
+    if (entry.name == name) return entry;
     known.push_back(entry.name);
   }
   throw base::UserError("unknown explorer '" + std::string(name) + "'" + base::did_you_mean(name, known));
+}
+
+std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space, std::uint64_t seed) {
+  return explorer_named(name).make(space, seed);
 }
 
 }  // namespace graft::search

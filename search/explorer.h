@@ -19,7 +19,7 @@ namespace graft::search {
 // A round's candidates, at most as many as were asked for.
 struct Proposal {
   std::vector<codegen::Candidate> chosen;  // expected to be fast, or to tell most
-  std::vector<codegen::Candidate> others;  // drawn at random, or listed
+  std::vector<codegen::Candidate> others;  // drawn at random, listed, or of explorers that ask no model
 };
 
 class Explorer {
@@ -40,8 +40,12 @@ class Explorer {
 // For explorers that start from what was fast: takes the `ok` trials in and keeps the `most` fastest, fastest first.
 void keep_fastest(std::vector<datasets::Trial>& fastest, std::span<const datasets::Trial> trials, std::size_t most);
 
+// How many of a batch are random where that is their share: at least one of a batch of two or more.
+int random_of(int count, double share);
+
 // Draws from the space until the batch has `count` candidates, each of which is taken where `is_new` says so. Fewer
-// where the space seems used up.
+// where the space seems used up: draws_per_candidate in a row were not new.
+inline constexpr int draws_per_candidate = 100;
 void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
                     base::Stream& stream, const std::function<bool(const codegen::Candidate&)>& is_new);
 // Distinct candidates; `proposed`: hashes of those that are known, added to.
@@ -65,10 +69,12 @@ class KnownPrograms {
 
 struct ExplorerEntry {
   std::string name, description;
+  bool asks_model = false;  // if not, it proposes the same whatever a model thinks, in the order that it wants measured
   std::unique_ptr<Explorer> (*make)(const codegen::Space& space, std::uint64_t seed) = nullptr;
 };
-// random, annealing, evolution, support. The space must outlive the explorer.
+// The space must outlive the explorer.
 const std::vector<ExplorerEntry>& explorers();
+const ExplorerEntry& explorer_named(std::string_view name);  // UserError
 std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space,
                                         std::uint64_t seed);  // UserError
 

@@ -181,7 +181,10 @@ CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Sh
       explorer = std::make_unique<search::Listed>(std::move(programs));
     }
     settings.batch = int(std::min<std::int64_t>(settings.trials, 64));
-    if (request.evolved > 0) explorer = std::make_unique<search::Breeding>(spaces[w], settings.seed, request.evolved);
+    if (request.evolved > 0) {
+      const search::BreedingSettings breeding{.share = request.evolved};
+      explorer = std::make_unique<search::Breeding>(spaces[w], settings.seed, breeding);
+    }
     search::Tuning tuning({spaces[w], platform.name}, nullptr, *measurer, run, settings, std::move(explorer));
     result.complete = run_rounds(tuning, settings.trials, monitor);
     if (result.complete && !tuning.best()) {

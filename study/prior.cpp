@@ -9,6 +9,7 @@
 #include "base/installation.h"
 #include "meta/methods/methods.h"
 #include "meta/model_file.h"
+#include "search/explorer.h"
 #include "study/request.h"
 
 namespace graft::study {
@@ -29,15 +30,14 @@ std::filesystem::path shipped_model() {
 }
 
 void check_model(const std::string& model) {
-  const auto& untrained = meta::untrained_models();
-  if (std::none_of(untrained.begin(), untrained.end(), [&](const auto& each) { return each.name == model; }))
-    meta::load_model(model);
+  if (meta::untrained_named(model) == nullptr) meta::load_model(model);
 }
 
 Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor) {
   Prior prior;
-  // Without a wish graft's own, but random search asks none.
-  const bool own = request.model.empty() && request.explorer != "random";
+  const bool asks = search::explorer_named(request.explorer).asks_model;
+  // Without a wish graft's own, but some explorers ask none.
+  const bool own = request.model.empty() && asks;
   const std::string name = own                     ? shipped_model().string()
                            : request.model.empty() ? meta::untrained_models().front().name
                                                    : request.model;
@@ -46,7 +46,7 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
   if (untrained != nullptr) {
     prior.encoding = &features::encoding_named(untrained->encoding);
     if (!request.model.empty()) prior.identity = name;
-    if (request.explorer == "random") return prior;  // asks no model
+    if (!asks) return prior;
     meta::LearnerSettings settings;
     settings.seed = request.seed;
     settings.threads = request.threads;
@@ -55,6 +55,7 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
     meta::ModelFile file = meta::load_model(name);
     prior.encoding = &features::encoding_named(file.encoding);
     prior.identity = model_identity(file, name, request.run);
+    if (!asks) return prior;
     prior.model = model_on(std::move(file.model), platform, monitor);
   }
   prior.model = meta::with_transfer(std::move(prior.model), request.transfer, *prior.encoding);

@@ -25,7 +25,7 @@ std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model
 void check_model(const std::string& model);
 
 struct Prior {
-  std::unique_ptr<meta::CostModel> model;  // null: random search, which asks none
+  std::unique_ptr<meta::CostModel> model;  // null: an explorer that asks none
   const features::Encoding* encoding = nullptr;
   std::string identity;  // of a model file (model_identity), or an untrained model's name; "" where none is asked
   std::string name;      // for people
@@ -34,7 +34,7 @@ struct Prior {
 struct PriorRequest {
   std::string model;                 // a file or an untrained model's name (meta/learner.h); "": graft's own
   std::string transfer = "adapted";  // what the search does with what is measured (meta/methods/methods.h)
-  std::string explorer;              // "random" asks no model
+  std::string explorer;              // some ask no model (search/explorer.h)
   std::filesystem::path run;         // whose record of the model counts (model_identity)
   std::uint64_t seed = 1;
   int threads = 1;

@@ -12,6 +12,7 @@
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
 #include "cli/tuned.h"
+#include "search/explorer.h"
 
 namespace graft::cli {
 namespace {
@@ -34,6 +35,13 @@ study::SpaceSource space_of(const Flags& flags) {
   if (!flags.space.file.empty() && layouts == codegen::Layouts::free)
     throw base::UserError("--layouts", "free goes with the space by rule; a file of --space has its own layout steps");
   return {flags.space.file, flags.intrinsics, layouts};
+}
+
+std::string explorers_help() {
+  std::string text;
+  for (const search::ExplorerEntry& entry : search::explorers())
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", entry.name, entry.description);
+  return text;
 }
 
 // How long a search goes on where nobody says otherwise.
@@ -119,7 +127,7 @@ Command tune_command() {
                      "folder of known answers: what it knows is answered at once, near shapes are measured first, and "
                      "what is found is recorded there");
         options.flag("again", flags->request.again, "search though the library has an answer");
-        options.text("explorer", flags->request.explorer, "evolution, annealing or random");
+        options.text("explorer", flags->request.explorer, explorers_help());
         options.integer("batch", flags->request.batch, 1, "candidates a round");
         options.integer("rebuild", flags->request.rebuild, 0,
                         "programs that every pipeline of LLVM builds in the end, out of four times as many that are "

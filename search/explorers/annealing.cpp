@@ -61,11 +61,8 @@ Proposal Annealing::proposal(int count, Scorer& scorer) {
   if (chains_.empty()) {
     for (std::size_t i = 0; i < chains; ++i) chains_.push_back(space_.sample(stream_));
   }
-  // Half of the chains start over from the fastest programs measured so far.
-  for (std::size_t i = 0; i < best_measured_.size() && i < chains / 2; ++i) {
-    chains_[chains - 1 - i] = best_measured_[i].candidate;
-  }
-  const int random = std::clamp(int(std::lround(settings_.random_share * count)), count > 1 ? 1 : 0, count);
+  for (std::size_t i = 0; i < best_measured_.size(); ++i) chains_[chains - 1 - i] = best_measured_[i].candidate;
+  const int random = random_of(count, settings_.random_share);
   Best best{std::size_t(count)};
   const auto offer = [&](const codegen::Candidate& candidate, std::uint64_t program, float score) {
     return !proposed_.contains(program) && best.offer(score, program, candidate);
@@ -77,7 +74,7 @@ Proposal Annealing::proposal(int count, Scorer& scorer) {
   for (std::size_t i = 0; i < chains; ++i) offer(chains_[i], programs[i], scores[i]);
   int unchanged = 0;
   for (int step = 0; step < settings_.steps && unchanged < settings_.patience; ++step) {
-    const double temperature = 1.0 - double(step) / settings_.steps;
+    const double temperature = settings_.temperature * (1.0 - double(step) / settings_.steps);
     std::vector<codegen::Candidate> moved(chains);
     base::parallel_for(std::int64_t(chains), scorer.threads(), [&](std::int64_t chain) {
       base::Stream stream(seed_, "annealing.mutate", std::uint64_t(mutations_ + chain));
@@ -92,7 +89,7 @@ Proposal Annealing::proposal(int count, Scorer& scorer) {
     for (std::size_t i = 0; i < chains; ++i) {
       changed |= offer(moved[i], moved_programs[i], moved_scores[i]);
       const double gain = double(moved_scores[i] - scores[i]) / scale;
-      const double chance = std::exp(std::min(gain / (temperature + 1e-5), 1.0));
+      const double chance = std::exp(std::min(gain / temperature, 0.0));
       if (stream_.uniform() < chance) {
         chains_[i] = std::move(moved[i]);
         scores[i] = moved_scores[i];
@@ -111,7 +108,7 @@ Proposal Annealing::proposal(int count, Scorer& scorer) {
 
 void Annealing::told(std::span<const datasets::Trial> trials) {
   proposed_.add(trials);
-  keep_fastest(best_measured_, trials, std::size_t(settings_.chains) / 2);
+  keep_fastest(best_measured_, trials, std::size_t(settings_.measured_share * settings_.chains));
 }
 
 }  // namespace graft::search

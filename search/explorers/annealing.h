@@ -11,9 +11,11 @@ namespace graft::search {
 
 struct AnnealingSettings {
   int chains = 64;
-  int steps = 60;              // per round; the temperature falls from 1 to 0 linearly
-  int patience = 20;           // steps without a change among the best before a round ends early
-  double random_share = 0.05;  // epsilon
+  int steps = 60;               // per round
+  double temperature = 1;       // at a round's first step, falling linearly towards 0; in standard deviations of scores
+  int patience = 20;            // steps without a change among the best before a round ends early
+  double measured_share = 0.5;  // of the chains: each round they start again from the fastest programs measured
+  double random_share = 0.05;   // epsilon
 };
 
 class Annealing : public Explorer {
@@ -30,7 +32,7 @@ class Annealing : public Explorer {
   base::Stream stream_;
   std::int64_t mutations_ = 0;  // numbers the streams of the chains
   std::vector<codegen::Candidate> chains_;
-  std::vector<datasets::Trial> best_measured_;  // fastest first, at most one per two chains: new chains start there
+  std::vector<datasets::Trial> best_measured_;  // fastest first
   KnownPrograms proposed_;
 };
 

@@ -6,20 +6,14 @@
 #include "base/parallel.h"
 
 namespace graft::search {
-namespace {
-
-constexpr std::size_t known_fastest = 8;  // of those measured: what a restart's programs must be unlike
-
-// Position among `count` sorted ones: the better half of two draws, so that the best is about twice as likely as the
-// middle and the last hardly is. Ranks, not scores: models differ in scale.
-std::size_t parent(std::size_t count, base::Stream& stream) {
-  return std::size_t(std::min(stream.below(std::int64_t(count)), stream.below(std::int64_t(count))));
-}
-
-}  // namespace
-
 Evolution::Evolution(const codegen::Space& space, std::uint64_t seed, const EvolutionSettings& settings)
     : space_(space), seed_(seed), settings_(settings), stream_(seed, "evolution") {}
+
+std::size_t Evolution::parent(std::size_t count, base::Stream& stream) const {
+  std::int64_t best = stream.below(std::int64_t(count));
+  for (int draw = 1; draw < settings_.parent_draws; ++draw) best = std::min(best, stream.below(std::int64_t(count)));
+  return std::size_t(best);
+}
 
 std::vector<Evolution::Scored> Evolution::bred(const std::vector<codegen::Candidate>& first, Scorer& scorer) {
   const std::size_t size = first.size();
@@ -64,7 +58,7 @@ std::vector<codegen::Candidate> Evolution::restarted(int count, Scorer& scorer) 
   for (int i = 0; i < settings_.population; ++i) first.push_back(space_.sample(stream_));
   std::vector<codegen::Candidate> known;
   for (const datasets::Trial& trial : best_measured_) {
-    if (known.size() < known_fastest) known.push_back(trial.candidate);
+    if (int(known.size()) < settings_.unlike) known.push_back(trial.candidate);
   }
   for (const Scored& one : bred(first, scorer)) {
     if (int(chosen.size()) == count) break;
@@ -80,7 +74,7 @@ std::vector<codegen::Candidate> Evolution::restarted(int count, Scorer& scorer) 
 
 Proposal Evolution::proposal(int count, Scorer& scorer) {
   const std::size_t size = std::size_t(settings_.population);
-  const int random = std::clamp(int(std::lround(settings_.random_share * count)), count > 1 ? 1 : 0, count);
+  const int random = random_of(count, settings_.random_share);
 
   std::vector<codegen::Candidate> first;
   for (const datasets::Trial& trial : best_measured_) first.push_back(trial.candidate);

@@ -26,6 +26,9 @@ struct EvolutionSettings {
   double sketch_share = 0.4;     // of the batch: divided among the sketches, each one's best
   double restart_share = 0.3;    // of the batch: from the population that starts anew
   int least_difference = 3;      // choices in which these differ from the fastest measured and from each other
+  int unlike = 8;                // the number of these fastest
+  int parent_draws = 2;          // a parent is the best of that many, drawn from the sorted population: with two the
+                                 // best is about twice as likely as the middle, and the last hardly is
   double random_share = 0.05;    // epsilon
 };
 
@@ -43,6 +46,8 @@ class Evolution : public Explorer {
     float score = 0;
   };
 
+  // Position in the sorted population: ranks, not scores, because models differ in scale.
+  std::size_t parent(std::size_t count, base::Stream& stream) const;
   // Of all distinct programs of `first` and the generations bred from it one candidate each, best first.
   std::vector<Scored> bred(const std::vector<codegen::Candidate>& first, Scorer& scorer);
   // The best of a population that starts anew, at most `count`, not proposed before.

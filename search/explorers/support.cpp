@@ -4,17 +4,11 @@
 #include <numeric>
 
 namespace graft::search {
-namespace {
-
-constexpr int pool_per_candidate = 16;
-
-}  // namespace
-
 Proposal Support::proposal(int count, Scorer& scorer) {
   std::vector<codegen::Candidate> pool;
   KnownPrograms known = proposed_;
-  const int wanted = scorer.has_model() ? count * pool_per_candidate : count;
-  for (int draws = 0; int(pool.size()) < wanted && draws < 4 * wanted; ++draws) {
+  const int wanted = scorer.has_model() ? count * settings_.pool : count;
+  for (int draws = 0; int(pool.size()) < wanted && draws < settings_.draws_per_pooled * wanted; ++draws) {
     codegen::Candidate candidate = space_.sample(stream_);
     if (known.take(candidate, scorer)) pool.push_back(std::move(candidate));
   }

@@ -6,15 +6,22 @@
 
 namespace graft::search {
 
+struct SupportSettings {
+  int pool = 16;             // programs that a model scores, for each that is proposed
+  int draws_per_pooled = 4;  // at most, where the space has few programs
+};
+
 class Support : public Explorer {
  public:
-  Support(const codegen::Space& space, std::uint64_t seed) : space_(space), stream_(seed, "support") {}
+  Support(const codegen::Space& space, std::uint64_t seed, const SupportSettings& settings)
+      : space_(space), settings_(settings), stream_(seed, "support") {}
   void told(std::span<const datasets::Trial> trials) override;
 
  private:
   Proposal proposal(int count, Scorer& scorer) override;
 
   const codegen::Space& space_;
+  SupportSettings settings_;
   base::Stream stream_;
   KnownPrograms proposed_;
 };

@@ -18,144 +18,17 @@
 #include "search/run_directory.h"
 #include "search/tuning.h"
 #include "tasks/platform.h"
+#include "tests/search/support.h"
 
 namespace graft::search {
 namespace {
-
-codegen::Target small_target() {
-  codegen::Target target;
-  target.triple = "x86_64-unknown-linux-gnu";
-  target.cpu = "x86-64-v3";
-  target.vector_bits = 256;
-  target.vector_registers = 16;
-  return target;
-}
-
-const features::Encoding& encoding() {
-  return features::encoding_named("context_relation");
-}
-
-// A platform without noise: log seconds are a fixed linear function of the features.
-float log_seconds_of(std::span<const float> row) {
-  base::Stream weights(9, "truth");
-  double sum = 0;
-  for (const float value : row) sum += 0.01 * weights.normal() * double(value);
-  return float(sum);
-}
-
-double seconds_of_program(const codegen::Candidate& candidate) {
-  const auto program = codegen::program(candidate, small_target());
-  return std::exp(double(log_seconds_of(encoding().encode({.program = &*program}).rows.row(0))));
-}
-
-class FakeMeasurer : public tasks::Measurer {
- public:
-  void measure(std::span<const codegen::Candidate> candidates,
-               const std::function<void(const tasks::Measured&)>& on_trial, base::Monitor&) override {
-    for (std::size_t i = 0; i < candidates.size() && measured < stop_after; ++i) {
-      datasets::Measurement measurement;
-      measurement.seconds = {seconds_of_program(candidates[i])};
-      measurement.clock = "wall";
-      measurement.check = "none";
-      if (measured < fail_first || (fail_every > 0 && measured % fail_every == 0)) {
-        measurement.status = datasets::Status::crashed;
-        measurement.reason = "a test";
-        measurement.seconds.clear();
-      }
-      ++measured;
-      on_trial({std::int64_t(i), codegen::hash(*codegen::program(candidates[i], small_target())), measurement});
-    }
-  }
-  std::int64_t measured = 0, stop_after = 1 << 30, fail_every = 0, fail_first = 0;
-};
-
-// Scores a program by the nearest program that it was adapted on.
-class NearestRow : public meta::CostModel {
- public:
-  meta::Scores score(const features::Encoded& programs) const override {
-    const base::Matrix& features = programs.rows;
-    meta::Scores scores{std::vector<float>(std::size_t(features.rows)), std::vector<float>(std::size_t(features.rows))};
-    for (std::int64_t r = 0; r < features.rows; ++r) {
-      double best = INFINITY;
-      for (const meta::Examples& group : known) {
-        for (std::int64_t s = 0; s < group.size(); ++s) {
-          double distance = 0;
-          for (std::int64_t c = 0; c < features.columns; ++c)
-            distance += std::pow(features.at(r, c) - group.features.rows.at(s, c), 2);
-          if (distance < best) {
-            best = distance;
-            scores.mean[std::size_t(r)] = float(-group.log_seconds[std::size_t(s)]);
-          }
-        }
-      }
-    }
-    return scores;
-  }
-  std::unique_ptr<meta::CostModel> fitted(std::span<const meta::Examples> examples) const override {
-    auto model = std::make_unique<NearestRow>();
-    model->known.assign(examples.begin(), examples.end());
-    return model;
-  }
-  std::unique_ptr<meta::CostModel> clone() const override { return std::make_unique<NearestRow>(*this); }
-  bool is_informed() const override { return !known.empty(); }
-  bool takes(const features::Encoding&) const override { return true; }
-  std::string_view kind() const override { return "nearest_row"; }
-  base::Arrays state() const override { return {}; }
-  std::vector<meta::Examples> known;
-};
-
-// Knows the platform.
-class Oracle : public meta::CostModel {
- public:
-  meta::Scores score(const features::Encoded& programs) const override {
-    const base::Matrix& features = programs.rows;
-    meta::Scores scores{{}, std::vector<float>(std::size_t(features.rows))};
-    for (std::int64_t r = 0; r < features.rows; ++r) scores.mean.push_back(-log_seconds_of(features.row(r)));
-    return scores;
-  }
-  std::unique_ptr<meta::CostModel> fitted(std::span<const meta::Examples>) const override { return clone(); }
-  std::unique_ptr<meta::CostModel> clone() const override { return std::make_unique<Oracle>(*this); }
-  bool is_informed() const override { return true; }
-  bool takes(const features::Encoding&) const override { return true; }
-  std::string_view kind() const override { return "oracle"; }
-  base::Arrays state() const override { return {}; }
-};
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "graft-search-XXXXXX").string();
-    path = mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::filesystem::path path;
-};
-
-base::Document request(int seed) {
-  base::Document document = base::Document::map();
-  document.set("command", "test").set("seed", seed);
-  return document;
-}
-
-const codegen::Space& space() {
-  static const codegen::Space known =
-      codegen::derive_space(codegen::parse_workload("matmul(m=64,n=64,k=64)"), small_target());
-  return known;
-}
-
-const codegen::Space& space_of_two_sketches() {
-  static const codegen::Space known =
-      codegen::derive_space(codegen::parse_workload("conv2d(c=8,h=18,w=18,k=16,r=3,s=3,stride=2)"), small_target());
-  EXPECT_EQ(known.sketches().size(), 2u);
-  return known;
-}
 
 TEST(Explorers, ProposeDistinctCandidatesThatWereNotProposedBefore) {
   for (const ExplorerEntry& entry : explorers()) {
     const auto explorer = entry.make(space(), 3);
     Scorer scorer(encoding(), small_target(), 1);
     NearestRow model;
-    scorer.use(entry.name == "random" ? nullptr : &model);
+    scorer.use(entry.asks_model ? &model : nullptr);
     std::set<std::uint64_t> seen;
     for (int round = 0; round < 3; ++round) {
       const auto batch = explorer->propose(10, scorer);
@@ -169,10 +42,12 @@ TEST(Explorers, ProposeDistinctCandidatesThatWereNotProposedBefore) {
 }
 
 // Many schedules of this space come to the same program; a trial of a second one would tell nothing.
-TEST(Explorers, GuidedOnesProposeDistinctProgramsThatWereNotTold) {
+TEST(Explorers, AllButRandomProposeDistinctProgramsThatWereNotTold) {
   const codegen::Space small = codegen::derive_space(codegen::parse_workload("matmul(m=8,n=8,k=4)"), small_target());
-  for (const std::string name : {"annealing", "evolution"}) {
-    const auto explorer = make_explorer(name, small, 3);
+  for (const ExplorerEntry& entry : explorers()) {
+    if (entry.name == "random") continue;
+    const std::string& name = entry.name;
+    const auto explorer = entry.make(small, 3);
     Scorer scorer(encoding(), small_target(), 1);
     const Oracle model;
     scorer.use(&model);
@@ -276,7 +151,7 @@ TEST(Explorers, ThoseThatAskAModelProposeWhatItThinksFastestFirst) {
   const codegen::Space& convolution = space_of_two_sketches();
   const Oracle model;
   for (const ExplorerEntry& entry : explorers()) {
-    if (entry.name == "random") continue;
+    if (!entry.asks_model) continue;
     for (const std::uint64_t seed : {1, 2}) {
       Scorer scorer(encoding(), small_target(), 1);
       scorer.use(&model);
@@ -303,7 +178,7 @@ TEST(Explorers, OnlyWhatWasChosenIsPutInOrder) {
     told.push_back({i, space().sample(stream), 1, {}});
     told.back().measurement.seconds = {1e-3};
   }
-  Breeding breeding(space(), 1, 0.5);
+  Breeding breeding(space(), 1, {.share = 0.5});
   breeding.told(told);
   const std::vector<float> bred = scorer.scores(breeding.propose(16, scorer));
   EXPECT_TRUE(std::is_sorted(bred.begin(), bred.begin() + 8, std::greater<>()));
@@ -519,7 +394,7 @@ TEST(Tuning, EvolutionGetsCloserThanTheBestOfAsManyRandomOnes) {
 TEST(Tuning, ABatchThatIsCutKeepsWhatTheModelThinksFastest) {
   const Oracle prior;
   for (const ExplorerEntry& entry : explorers()) {
-    if (entry.name == "random") continue;
+    if (!entry.asks_model) continue;
     Folder folder;
     const auto seconds_of = [&](const char* name, std::int64_t trials) {
       FakeMeasurer measurer;
@@ -828,7 +703,7 @@ TEST(ShippedWorkloads, DISABLED_HaveFourHundredPrograms) {
 // Bred programs are among the fast ones, distinct from all others, and the share of them is the one asked for.
 TEST(Breeding, FillsTheFastEnd) {
   const auto collected = [](double share) {
-    Breeding explorer(space(), 4, share);
+    Breeding explorer(space(), 4, {.share = share});
     Scorer scorer(encoding(), small_target(), 1);
     FakeMeasurer measurer;
     base::Monitor monitor;

@@ -1,0 +1,28 @@
+// A candidate as a point of its space: its sketch, and the row that each of the sketch's domains takes. What explorers
+// that move along domains work on, and what batches are diverse in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "codegen/schedule/space.h"
+
+namespace graft::search {
+
+struct Point {
+  std::size_t sketch = 0;         // position in the space
+  std::vector<std::size_t> rows;  // by domain
+  bool operator==(const Point&) const = default;
+};
+
+// Nothing for a candidate of another space, or whose arguments are in no row of their domain.
+std::optional<Point> point_of(const codegen::Candidate& candidate, const codegen::Space& space);
+// Need not be valid (codegen/schedule/space.h).
+codegen::Candidate candidate_at(const Point& point, const codegen::Space& space);
+// How unlike two rows of a domain are: the sum of |log2((1 + a) / (1 + b))| over its arguments, 1 for each choice among
+// texts that differs.
+double distance(const codegen::SketchSpace& sketch, const codegen::Domain& domain, std::size_t a, std::size_t b);
+
+}  // namespace graft::search
