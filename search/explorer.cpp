@@ -1,9 +1,9 @@
 #include "search/explorer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <numeric>
+#include <type_traits>
 
 #include "base/error.h"
 #include "search/explorers/annealing.h"
@@ -29,10 +29,6 @@ std::vector<codegen::Candidate> Explorer::propose(int count, Scorer& scorer) {
   for (const std::size_t at : order) batch.push_back(std::move(found.chosen[at]));
   std::move(found.others.begin(), found.others.end(), std::back_inserter(batch));
   return batch;
-}
-
-int random_of(int count, double share) {
-  return std::clamp(int(std::lround(share * count)), count > 1 ? 1 : 0, count);
 }
 
 void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
@@ -71,8 +67,13 @@ void keep_fastest(std::vector<datasets::Trial>& fastest, std::span<const dataset
 namespace {
 
 template <class Made, class Settings>
-std::unique_ptr<Explorer> made(const codegen::Space& space, std::uint64_t seed) {
-  return std::make_unique<Made>(space, seed, Settings{});
+std::unique_ptr<Explorer> made(const codegen::Space& space, std::uint64_t seed, const SelectionSettings& selection) {
+  if constexpr (std::is_constructible_v<Made, const codegen::Space&, std::uint64_t, const Settings&,
+                                        const SelectionSettings&>) {
+    return std::make_unique<Made>(space, seed, Settings{}, selection);
+  } else {
+    return std::make_unique<Made>(space, seed, Settings{});
+  }
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ const std::vector<ExplorerEntry>& explorers() {
       {"support", "few programs that stand for the space, spread evenly over what the model predicts", true,
        made<Support, SupportSettings>},
       {"random", "uniform over the space, without a model", false,
-       [](const codegen::Space& space, std::uint64_t seed) -> std::unique_ptr<Explorer> {
+       [](const codegen::Space& space, std::uint64_t seed, const SelectionSettings&) -> std::unique_ptr<Explorer> {
          return std::make_unique<Sampling>(space, seed);
        }},
       {"grid", "every point of the space once, evenly spread, without a model", false, made<Grid, GridSettings>},
@@ -111,8 +112,13 @@ const ExplorerEntry& explorer_named(std::string_view name) {
   throw base::UserError("unknown explorer '" + std::string(name) + "'" + base::did_you_mean(name, known));
 }
 
-std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space, std::uint64_t seed) {
-  return explorer_named(name).make(space, seed);
+std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space, std::uint64_t seed,
+                                        const SelectionSettings& selection) {
+  const ExplorerEntry& entry = explorer_named(name);
+  const SelectionSettings usual;
+  if (!entry.asks_model && (selection.acquisition != usual.acquisition || selection.selection != usual.selection))
+    throw base::UserError(std::string(name), "asks no model, so there is neither an acquisition nor a selection");
+  return entry.make(space, seed, selection);
 }
 
 }  // namespace graft::search

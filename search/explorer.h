@@ -40,9 +40,6 @@ class Explorer {
 // For explorers that start from what was fast: takes the `ok` trials in and keeps the `most` fastest, fastest first.
 void keep_fastest(std::vector<datasets::Trial>& fastest, std::span<const datasets::Trial> trials, std::size_t most);
 
-// How many of a batch are random where that is their share: at least one of a batch of two or more.
-int random_of(int count, double share);
-
 // Draws from the space until the batch has `count` candidates, each of which is taken where `is_new` says so. Fewer
 // where the space seems used up: draws_per_candidate in a row were not new.
 inline constexpr int draws_per_candidate = 100;
@@ -70,12 +67,14 @@ class KnownPrograms {
 struct ExplorerEntry {
   std::string name, description;
   bool asks_model = false;  // if not, it proposes the same whatever a model thinks, in the order that it wants measured
-  std::unique_ptr<Explorer> (*make)(const codegen::Space& space, std::uint64_t seed) = nullptr;
+  std::unique_ptr<Explorer> (*make)(const codegen::Space& space, std::uint64_t seed,
+                                    const SelectionSettings& selection) = nullptr;
 };
 // The space must outlive the explorer.
 const std::vector<ExplorerEntry>& explorers();
 const ExplorerEntry& explorer_named(std::string_view name);  // UserError
-std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space,
-                                        std::uint64_t seed);  // UserError
+// UserError for an unknown name, and for a selection by scores of an explorer that asks no model.
+std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space, std::uint64_t seed,
+                                        const SelectionSettings& selection = {});
 
 }  // namespace graft::search

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/parallel.h"
 #include "base/shortened.h"
 
@@ -23,8 +24,22 @@ std::vector<std::uint64_t> hashes(std::span<const codegen::Candidate> candidates
 
 }  // namespace
 
-Scorer::Scorer(const features::Encoding& encoding, codegen::Target target, int threads)
-    : encoding_(encoding), target_(std::move(target)), threads_(threads) {}
+Scorer::Scorer(const features::Encoding& encoding, codegen::Target target, int threads, SelectionSettings selection,
+               std::uint64_t seed)
+    : encoding_(encoding), target_(std::move(target)), threads_(threads), selection_(selection), seed_(seed) {}
+
+void Scorer::use(const meta::CostModel* model, std::span<const codegen::Candidate> measured) {
+  model_ = model;
+  context_ = {std::nullopt, base::hash_combine(seed_, std::uint64_t(rounds_++))};
+  if (model_ == nullptr || measured.empty() || selection_.acquisition != Acquisition::ei) return;
+  const std::vector<float> means = model_->score(encoded(measured)).mean;
+  context_.incumbent = *std::max_element(means.begin(), means.end());
+}
+
+// With spreads, which may cost more than the scores, only where the acquisition looks at them.
+meta::Scores Scorer::scored(const features::Encoded& programs) const {
+  return selection_.acquisition == Acquisition::mean ? model_->score(programs) : model_->score_with_spread(programs);
+}
 
 void Scorer::remember(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys) {
   if (remembered_.size() > most_remembered || remembered_values_ > most_values) {
@@ -79,17 +94,19 @@ std::vector<float> Scorer::scores(std::span<const codegen::Candidate> candidates
   remember(candidates, keys);
   features::Encoded all;
   std::vector<std::size_t> lowering;
+  std::vector<std::uint64_t> programs;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const features::Encoded& one = remembered_.find(keys[i])->second.encoding;
-    if (one.rows.rows == 0) {
+    const Made& made = remembered_.find(keys[i])->second;
+    if (made.encoding.rows.rows == 0) {
       result[i] = -std::numeric_limits<float>::infinity();
     } else {
-      features::append(all, one);
+      features::append(all, made.encoding);
       lowering.push_back(i);
+      programs.push_back(made.program);
     }
   }
   if (lowering.empty()) return result;
-  const std::vector<float> scores = model_->score(all).mean;
+  const std::vector<float> scores = acquired(scored(all), programs, context_, selection_);
   for (std::size_t k = 0; k < lowering.size(); ++k) result[lowering[k]] = scores[k];
   return result;
 }

@@ -11,18 +11,23 @@
 #include "codegen/schedule/candidate.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"
+#include "search/selection.h"
 
 namespace graft::search {
 
 class Scorer {
  public:
-  Scorer(const features::Encoding& encoding, codegen::Target target, int threads);
-  // Null, as at first: then every score is 0 and `has_model` false.
-  void use(const meta::CostModel* model) { model_ = model; }
+  // The acquisition's draws, where it has some, are of `seed`.
+  Scorer(const features::Encoding& encoding, codegen::Target target, int threads, SelectionSettings selection = {},
+         std::uint64_t seed = 1);
+  // Null, as at first: then every score is 0 and `has_model` false. `measured`: what the model's best score is looked
+  // for among, where the acquisition improves on that.
+  void use(const meta::CostModel* model, std::span<const codegen::Candidate> measured = {});
   bool has_model() const { return model_ != nullptr; }
   int threads() const { return threads_; }
 
-  // Higher is faster; -infinity for a candidate that does not lower. Rows in the candidates' order.
+  // What the acquisition makes of the model's scores (by default these), higher is better; -infinity for a candidate
+  // that does not lower. In the candidates' order.
   std::vector<float> scores(std::span<const codegen::Candidate> candidates);
   // codegen::hash of each candidate's program: many schedules come to the same one. 0: it does not lower.
   std::vector<std::uint64_t> programs(std::span<const codegen::Candidate> candidates);
@@ -35,12 +40,17 @@ class Scorer {
     features::Encoded encoding;  // then of no rows
   };
 
+  meta::Scores scored(const features::Encoded& programs) const;
   void remember(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys);
 
   const features::Encoding& encoding_;
   codegen::Target target_;
   int threads_;
+  SelectionSettings selection_;
+  std::uint64_t seed_;
   const meta::CostModel* model_ = nullptr;
+  AcquisitionContext context_;
+  std::int64_t rounds_ = 0;  // models used so far
   // By candidate hash; dropped as a whole when it grows large.
   std::unordered_map<std::uint64_t, Made> remembered_;
   std::int64_t remembered_values_ = 0;  // numbers in all encodings: a tree has thousands

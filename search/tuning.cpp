@@ -59,9 +59,9 @@ Tuning::Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measure
       settings_(settings),
       // Whatever encoding, where nobody looks: candidates are lowered and hashed all the same.
       scorer_(task_.encoding == nullptr ? features::encodings().front() : *task_.encoding, task_.space.target(),
-              settings.threads),
+              settings.threads, settings.selection, settings.seed),
       explorer_(explorer != nullptr ? std::move(explorer)
-                                    : make_explorer(settings.explorer, task_.space, settings.seed)),
+                                    : make_explorer(settings.explorer, task_.space, settings.seed, settings.selection)),
       random_(make_explorer("random", task_.space, settings.seed)) {
   assert(prior_ == nullptr || task_.encoding != nullptr);
   if (prior_ != nullptr && prior_->is_informed()) scorer_.use(prior_);
@@ -167,7 +167,7 @@ void Tuning::learn() {
   const meta::Examples support = examples();
   if (support.size() < 2) return;
   model_ = prior_->adapted(std::span(&support, 1));
-  scorer_.use(model_.get());
+  scorer_.use(model_.get(), ok_candidates());
 }
 
 std::optional<datasets::Trial> Tuning::best() const {
@@ -188,19 +188,25 @@ std::vector<std::pair<std::int64_t, double>> Tuning::curve() const {
   return points;
 }
 
+std::vector<codegen::Candidate> Tuning::ok_candidates() const {
+  std::vector<codegen::Candidate> candidates;
+  for (const datasets::Trial& trial : trials_) {
+    if (trial.measurement.status == datasets::Status::ok) candidates.push_back(trial.candidate);
+  }
+  return candidates;
+}
+
 meta::Examples Tuning::examples() {
   assert(task_.encoding != nullptr);
-  std::vector<codegen::Candidate> candidates;
   meta::Examples examples;
   examples.platform = task_.platform;
   examples.workload = task_.space.workload();
   for (const datasets::Trial& trial : trials_) {
     if (trial.measurement.status != datasets::Status::ok) continue;
-    candidates.push_back(trial.candidate);
     examples.log_seconds.push_back(std::log(datasets::seconds_of(trial.measurement)));
     examples.program_hashes.push_back(trial.program_hash);
   }
-  examples.features = scorer_.encoded(candidates);
+  examples.features = scorer_.encoded(ok_candidates());
   return examples;
 }
 

@@ -23,6 +23,7 @@ namespace graft::search {
 
 struct TuningSettings {
   std::string explorer = "evolution";
+  SelectionSettings selection = {};
   std::int64_t trials = 64;  // budget in all
   int batch = 32;            // trials a round
   std::uint64_t seed = 1;
@@ -82,6 +83,7 @@ class Tuning {
  private:
   std::vector<codegen::Candidate> proposal();
   void learn();
+  std::vector<codegen::Candidate> ok_candidates() const;
 
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   Task task_;

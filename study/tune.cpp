@@ -32,6 +32,19 @@ std::filesystem::path folder_of(const TuneRequest& request) {
                                                      short_name(request.platform.name), request.seed);
 }
 
+// Nothing for the usual selection, so that runs of before it could be chosen continue.
+void put(const search::SelectionSettings& selection, base::Document& request) {
+  if (selection == search::SelectionSettings{}) return;
+  base::Document out = base::Document::map();
+  out.set("acquisition", std::string(name_of(selection.acquisition)))
+      .set("bound", selection.bound)
+      .set("selection", std::string(name_of(selection.selection)))
+      .set("diversity", selection.diversity)
+      .set("preselected", selection.preselected)
+      .set("random_share", selection.random_share);
+  request.set("selection", std::move(out));
+}
+
 // The same candidates for the same request, so all of this identifies the run; how many trials there are may grow.
 Request identity_of(const TuneRequest& request, const Prior& prior) {
   Request identity("tune");
@@ -44,6 +57,7 @@ Request identity_of(const TuneRequest& request, const Prior& prior) {
       .set("model", prior.identity)
       .set("seed", std::int64_t(request.seed));
   if (request.transfer != "adapted") identity.set("transfer", request.transfer);
+  put(request.selection, identity.fields());
   put(request.space, identity.fields());
   if (!request.start.empty()) {
     std::uint64_t start = 0;
@@ -266,12 +280,14 @@ struct TuneSession::State {
   static codegen::Space checked_space(const TuneRequest& request, const tasks::MeasureSettings& measure) {
     tasks::require_memory(request.workload, tasks::place_of(request.platform), measure);
     codegen::Space space = space_of(request.space, request.workload, request.platform.target);
-    search::make_explorer(request.explorer, space, request.seed);  // refuses an unknown name
+    // Refuses what is unknown, or does not go together.
+    search::make_explorer(request.explorer, space, request.seed, request.selection);
     return space;
   }
   search::TuningSettings settings(std::vector<codegen::Candidate> first) const {
     search::TuningSettings settings;
     settings.explorer = request.explorer;
+    settings.selection = request.selection;
     settings.trials = request.trials;
     settings.batch = int(request.batch);
     settings.seed = request.seed;

@@ -30,6 +30,7 @@ struct TuneRequest {
   std::string model;  // what guides the search: a file or an untrained model's name; "": graft's own (study/prior.h)
   std::string transfer = "adapted";  // or "frozen", "global-local": what is made of measurements (study/prior.h)
   std::string explorer = "evolution";
+  search::SelectionSettings selection = {};    // of each batch
   std::int64_t trials = 256;                   // in all: a run is continued with more
   std::int64_t batch = 32;                     // trials a round
   std::vector<codegen::Candidate> start = {};  // measured first; of other shapes: what is most like them

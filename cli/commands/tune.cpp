@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/explorer_flags.h"
 #include "cli/flags.h"
 #include "cli/tuned.h"
-#include "search/explorer.h"
 
 namespace graft::cli {
 namespace {
@@ -22,6 +22,7 @@ struct Flags {
   std::string effort = "normal";
   std::int64_t trials = 0;
   study::TuneRequest request;  // what flags set directly
+  ExplorerFlags explorer;
   SpaceFlag space;
   MeasureFlags measure;
 };
@@ -35,13 +36,6 @@ study::SpaceSource space_of(const Flags& flags) {
   if (!flags.space.file.empty() && layouts == codegen::Layouts::free)
     throw base::UserError("--layouts", "free goes with the space by rule; a file of --space has its own layout steps");
   return {flags.space.file, flags.intrinsics, layouts};
-}
-
-std::string explorers_help() {
-  std::string text;
-  for (const search::ExplorerEntry& entry : search::explorers())
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", entry.name, entry.description);
-  return text;
 }
 
 // How long a search goes on where nobody says otherwise.
@@ -67,6 +61,8 @@ study::TuneRequest request_of(const Flags& flags, const Session& session) {
   flags.measure.check();
   request.timing = flags.measure;
   request.space = space_of(flags);
+  request.explorer = flags.explorer.explorer;
+  request.selection = flags.explorer.checked();
   request.seed = session.seed;
   request.threads = session.threads;
   request.out = flags.out;
@@ -127,7 +123,7 @@ Command tune_command() {
                      "folder of known answers: what it knows is answered at once, near shapes are measured first, and "
                      "what is found is recorded there");
         options.flag("again", flags->request.again, "search though the library has an answer");
-        options.text("explorer", flags->request.explorer, explorers_help());
+        flags->explorer.declare(options);
         options.integer("batch", flags->request.batch, 1, "candidates a round");
         options.integer("rebuild", flags->request.rebuild, 0,
                         "programs that every pipeline of LLVM builds in the end, out of four times as many that are "

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "base/parallel.h"
-#include "base/statistics.h"
 
 namespace graft::search {
 namespace {
@@ -20,41 +19,29 @@ class Best {
     if (seen_.contains(program) || program == 0) return false;
     if (held_.size() == most_ && score <= held_.begin()->first) return false;
     seen_.insert(program);
-    held_.emplace(score, candidate);
+    held_.emplace(score, Scored{candidate, program, score});
     if (held_.size() > most_) held_.erase(held_.begin());
     return true;
   }
 
   // Best first.
-  std::vector<codegen::Candidate> candidates() const {
-    std::vector<codegen::Candidate> result;
+  std::vector<Scored> sorted() const {
+    std::vector<Scored> result;
     for (auto at = held_.rbegin(); at != held_.rend(); ++at) result.push_back(at->second);
     return result;
   }
 
  private:
   std::size_t most_;
-  std::multimap<float, codegen::Candidate> held_;
+  std::multimap<float, Scored> held_;
   std::unordered_set<std::uint64_t> seen_;
 };
 
-// Score differences are measured in standard deviations of the first population: models differ in scale.
-double scale_of(const std::vector<float>& scores) {
-  std::vector<double> finite;
-  for (const float score : scores) {
-    if (std::isfinite(score)) finite.push_back(double(score));
-  }
-  const double mean = base::mean(finite);
-  double sum = 0;
-  for (const double score : finite) sum += (score - mean) * (score - mean);
-  const double deviation = finite.empty() ? 0 : std::sqrt(sum / double(finite.size()));
-  return deviation > 0 ? deviation : 1;
-}
-
 }  // namespace
 
-Annealing::Annealing(const codegen::Space& space, std::uint64_t seed, const AnnealingSettings& settings)
-    : space_(space), seed_(seed), settings_(settings), stream_(seed, "annealing") {}
+Annealing::Annealing(const codegen::Space& space, std::uint64_t seed, const AnnealingSettings& settings,
+                     const SelectionSettings& selection)
+    : space_(space), seed_(seed), settings_(settings), selection_(selection), stream_(seed, "annealing") {}
 
 Proposal Annealing::proposal(int count, Scorer& scorer) {
   const std::size_t chains = std::size_t(settings_.chains);
@@ -62,14 +49,14 @@ Proposal Annealing::proposal(int count, Scorer& scorer) {
     for (std::size_t i = 0; i < chains; ++i) chains_.push_back(space_.sample(stream_));
   }
   for (std::size_t i = 0; i < best_measured_.size(); ++i) chains_[chains - 1 - i] = best_measured_[i].candidate;
-  const int random = random_of(count, settings_.random_share);
-  Best best{std::size_t(count)};
+  const int random = random_of(count, selection_);
+  Best best{looked_at(std::size_t(count), selection_)};
   const auto offer = [&](const codegen::Candidate& candidate, std::uint64_t program, float score) {
     return !proposed_.contains(program) && best.offer(score, program, candidate);
   };
 
   std::vector<float> scores = scorer.scores(chains_);
-  const double scale = scale_of(scores);
+  const double scale = scale_of(scores);  // of score differences
   const std::vector<std::uint64_t> programs = scorer.programs(chains_);
   for (std::size_t i = 0; i < chains; ++i) offer(chains_[i], programs[i], scores[i]);
   int unchanged = 0;
@@ -98,10 +85,12 @@ Proposal Annealing::proposal(int count, Scorer& scorer) {
     unchanged = changed ? 0 : unchanged + 1;
   }
 
-  Proposal found{best.candidates(), {}};
-  if (int(found.chosen.size()) > count - random) found.chosen.resize(std::size_t(count - random));
+  Proposal found;
+  const std::vector<Scored> seen = best.sorted();
+  for (const std::size_t at : selected(seen, std::size_t(count - random), {}, space_, selection_)) {
+    if (proposed_.take(seen[at].program)) found.chosen.push_back(seen[at].candidate);
+  }
   const auto take = [&](const codegen::Candidate& candidate) { return proposed_.take(candidate, scorer); };
-  for (const codegen::Candidate& candidate : found.chosen) take(candidate);
   fill_at_random(found.others, count - int(found.chosen.size()), space_, stream_, take);
   return found;
 }

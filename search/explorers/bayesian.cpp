@@ -8,8 +8,9 @@
 #include "search/chances.h"
 
 namespace graft::search {
-Bayesian::Bayesian(const codegen::Space& space, std::uint64_t seed, const BayesianSettings& settings)
-    : space_(space), settings_(settings), stream_(seed, "bayesian") {}
+Bayesian::Bayesian(const codegen::Space& space, std::uint64_t seed, const BayesianSettings& settings,
+                   const SelectionSettings& selection)
+    : space_(space), settings_(settings), selection_(selection), stream_(seed, "bayesian") {}
 
 Bayesian::Density Bayesian::density(std::span<const Measured> measured) const {
   const std::vector<codegen::SketchSpace>& sketches = space_.sketches();
@@ -61,7 +62,7 @@ Proposal Bayesian::proposal(int count, Scorer& scorer) {
     }
     std::stable_sort(drawn_points.begin(), drawn_points.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
-    const int random = random_of(count, settings_.random_share);
+    const int random = random_of(count, selection_);
     for (const auto& [ratio, point] : drawn_points) {
       if (int(found.others.size()) == count - random) break;
       codegen::Candidate candidate = candidate_at(point, space_);

@@ -12,17 +12,17 @@
 namespace graft::search {
 
 struct BayesianSettings {
-  int first = 32;              // measured programs before the densities are asked; drawn at random until then
-  double good_share = 0.15;    // of those measured: the fast ones
-  double bandwidth = 0.7;      // of a kernel, in the distance of rows (point.h)
-  double prior_weight = 1;     // of the uniform density, in measured programs
-  int draws = 24;              // from the density of the fast ones, for each that is proposed
-  double random_share = 0.05;  // of a batch
+  int first = 32;            // measured programs before the densities are asked; drawn at random until then
+  double good_share = 0.15;  // of those measured: the fast ones
+  double bandwidth = 0.7;    // of a kernel, in the distance of rows (point.h)
+  double prior_weight = 1;   // of the uniform density, in measured programs
+  int draws = 24;            // from the density of the fast ones, for each that is proposed
 };
 
 class Bayesian : public Explorer {
  public:
-  Bayesian(const codegen::Space& space, std::uint64_t seed, const BayesianSettings& settings);
+  Bayesian(const codegen::Space& space, std::uint64_t seed, const BayesianSettings& settings,
+           const SelectionSettings& selection);
   void told(std::span<const datasets::Trial> trials) override;
 
  private:
@@ -40,6 +40,7 @@ class Bayesian : public Explorer {
 
   const codegen::Space& space_;
   BayesianSettings settings_;
+  SelectionSettings selection_;  // its random share
   base::Stream stream_;
   std::vector<Measured> measured_;  // fastest first
   KnownPrograms proposed_;

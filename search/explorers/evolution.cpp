@@ -6,8 +6,9 @@
 #include "base/parallel.h"
 
 namespace graft::search {
-Evolution::Evolution(const codegen::Space& space, std::uint64_t seed, const EvolutionSettings& settings)
-    : space_(space), seed_(seed), settings_(settings), stream_(seed, "evolution") {}
+Evolution::Evolution(const codegen::Space& space, std::uint64_t seed, const EvolutionSettings& settings,
+                     const SelectionSettings& selection)
+    : space_(space), seed_(seed), settings_(settings), selection_(selection), stream_(seed, "evolution") {}
 
 std::size_t Evolution::parent(std::size_t count, base::Stream& stream) const {
   std::int64_t best = stream.below(std::int64_t(count));
@@ -15,7 +16,7 @@ std::size_t Evolution::parent(std::size_t count, base::Stream& stream) const {
   return std::size_t(best);
 }
 
-std::vector<Evolution::Scored> Evolution::bred(const std::vector<codegen::Candidate>& first, Scorer& scorer) {
+std::vector<Scored> Evolution::bred(const std::vector<codegen::Candidate>& first, Scorer& scorer) {
   const std::size_t size = first.size();
   std::vector<Scored> seen;
   KnownPrograms known;
@@ -74,7 +75,7 @@ std::vector<codegen::Candidate> Evolution::restarted(int count, Scorer& scorer) 
 
 Proposal Evolution::proposal(int count, Scorer& scorer) {
   const std::size_t size = std::size_t(settings_.population);
-  const int random = random_of(count, settings_.random_share);
+  const int random = random_of(count, selection_);
 
   std::vector<codegen::Candidate> first;
   for (const datasets::Trial& trial : best_measured_) first.push_back(trial.candidate);
@@ -102,9 +103,15 @@ Proposal Evolution::proposal(int count, Scorer& scorer) {
       --left;
     }
   }
+  std::vector<Scored> open;
   for (const Scored& one : seen) {
     if (survivors_.size() < size) survivors_.push_back(one.candidate);
-    if (int(batch.size()) < believed && proposed_.take(one.program)) batch.push_back(one.candidate);
+    if (!proposed_.contains(one.program)) open.push_back(one);
+  }
+  const std::vector<codegen::Candidate> given = batch;
+  const std::size_t left = std::size_t(believed) - given.size();
+  for (const std::size_t at : selected(open, left, given, space_, selection_)) {
+    if (proposed_.take(open[at].program)) batch.push_back(open[at].candidate);
   }
   batch.insert(batch.end(), restarts.begin(), restarts.end());
   fill_at_random(found.others, count - int(batch.size()), space_, stream_,

@@ -1,7 +1,6 @@
 // Evolutionary search on the cost model (the explorer of Ansor, Zheng et al., OSDI 2020, with the crossover that it
 // lacks): every round a population of the fastest programs measured, what the last round left over and fresh samples
-// breeds a few generations; the best distinct programs seen become the batch. Each sketch has a share of it, and a
-// share is random (epsilon-greedy).
+// breeds a few generations; the batch is selected from the distinct programs seen. Each sketch has a share of it.
 //
 // A model that is wrong about a part of the space never asks to see it, and the first population soon is all of one
 // kind. A share of each batch is therefore the best of a second population, which starts anew from random programs and
@@ -29,22 +28,16 @@ struct EvolutionSettings {
   int unlike = 8;                // the number of these fastest
   int parent_draws = 2;          // a parent is the best of that many, drawn from the sorted population: with two the
                                  // best is about twice as likely as the middle, and the last hardly is
-  double random_share = 0.05;    // epsilon
 };
 
 class Evolution : public Explorer {
  public:
-  Evolution(const codegen::Space& space, std::uint64_t seed, const EvolutionSettings& settings);
+  Evolution(const codegen::Space& space, std::uint64_t seed, const EvolutionSettings& settings,
+            const SelectionSettings& selection);
   void told(std::span<const datasets::Trial> trials) override;
 
  private:
   Proposal proposal(int count, Scorer& scorer) override;
-
-  struct Scored {
-    codegen::Candidate candidate;
-    std::uint64_t program = 0;
-    float score = 0;
-  };
 
   // Position in the sorted population: ranks, not scores, because models differ in scale.
   std::size_t parent(std::size_t count, base::Stream& stream) const;
@@ -56,6 +49,7 @@ class Evolution : public Explorer {
   const codegen::Space& space_;
   std::uint64_t seed_;
   EvolutionSettings settings_;
+  SelectionSettings selection_;
   base::Stream stream_;
   std::int64_t children_ = 0;                   // numbers the streams of the children
   std::vector<codegen::Candidate> survivors_;   // the best of the last round, proposed or not

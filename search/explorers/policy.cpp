@@ -43,8 +43,9 @@ double product(const std::vector<double>& weights, const Numbers& numbers) {
 
 }  // namespace
 
-Policy::Policy(const codegen::Space& space, std::uint64_t seed, const PolicySettings& settings)
-    : space_(space), settings_(settings), stream_(seed, "policy") {
+Policy::Policy(const codegen::Space& space, std::uint64_t seed, const PolicySettings& settings,
+               const SelectionSettings& selection)
+    : space_(space), settings_(settings), selection_(selection), stream_(seed, "policy") {
   for (const codegen::SketchSpace& part : space.sketches()) {
     Weights weights;
     std::vector<std::vector<std::vector<double>>> of_domains;
@@ -88,7 +89,7 @@ std::vector<float> Policy::state_of(const codegen::Candidate& candidate, Scorer&
 Proposal Policy::proposal(int count, Scorer& scorer) {
   Proposal found;
   const auto is_new = [&](const codegen::Candidate& candidate) { return proposed_.take(candidate, scorer); };
-  const int wanted = int(fastest_.size()) < settings_.first ? 0 : count - random_of(count, settings_.random_share);
+  const int wanted = int(fastest_.size()) < settings_.first ? 0 : count - random_of(count, selection_);
   for (int tries = 0; int(found.others.size()) < wanted && tries < wanted * settings_.tries; ++tries) {
     const std::size_t parents = std::min(fastest_.size(), std::size_t(settings_.parents));
     const datasets::Trial& parent = fastest_[std::size_t(stream_.below(std::int64_t(parents)))];

@@ -22,12 +22,12 @@ struct PolicySettings {
   double most_reward = 1;         // |log of the ratio of times| is cut there; what fails has the least
   int first = 16;                 // `ok` programs before there are episodes; drawn at random until then
   int tries = 8;                  // for each program, until it is a new one
-  double random_share = 0.05;     // of a batch
 };
 
 class Policy : public Explorer {
  public:
-  Policy(const codegen::Space& space, std::uint64_t seed, const PolicySettings& settings);
+  Policy(const codegen::Space& space, std::uint64_t seed, const PolicySettings& settings,
+         const SelectionSettings& selection);
   void told(std::span<const datasets::Trial> trials) override;
 
  private:
@@ -55,6 +55,7 @@ class Policy : public Explorer {
 
   const codegen::Space& space_;
   PolicySettings settings_;
+  SelectionSettings selection_;  // its random share
   base::Stream stream_;
   std::vector<std::vector<std::vector<std::vector<double>>>> described_;  // of sketch, domain, row: numbers
   std::vector<Weights> weights_;                                          // of sketch

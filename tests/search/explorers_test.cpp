@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "search/explorer.h"
-#include "search/explorers/bayesian.h"
 #include "search/explorers/genetic.h"
 #include "search/explorers/grid.h"
 #include "search/explorers/policy.h"
-#include "search/explorers/swarm.h"
 #include "search/point.h"
 #include "tests/search/support.h"
 
@@ -91,7 +89,7 @@ TEST(Explorers, EachFindsAtLeastAsGoodAProgramAsRandom) {
   const auto mean_log_best = [&](const ExplorerEntry& entry, const codegen::Space& where) {
     double sum = 0;
     for (const std::uint64_t seed : {1, 2, 3}) {
-      const auto explorer = entry.make(where, seed);
+      const auto explorer = entry.make(where, seed, {});
       sum += std::log(searched(*explorer, entry.asks_model ? &model : nullptr, 200).best());
     }
     return sum / 3;
@@ -109,7 +107,7 @@ TEST(Explorers, EachFindsAtLeastAsGoodAProgramAsRandom) {
 TEST(Explorers, ThreadsChangeNothing) {
   const Oracle model;
   for (const ExplorerEntry& entry : explorers()) {
-    const auto one = entry.make(space_of_two_sketches(), 7), two = entry.make(space_of_two_sketches(), 7);
+    const auto one = entry.make(space_of_two_sketches(), 7, {}), two = entry.make(space_of_two_sketches(), 7, {});
     EXPECT_EQ(searched(*one, &model, 100, 1).candidates, searched(*two, &model, 100, 2).candidates) << entry.name;
   }
 }
@@ -119,7 +117,7 @@ TEST(Explorers, ThoseThatAskNoModelProposeTheSameWithAndWithoutOne) {
   const Oracle model;
   for (const ExplorerEntry& entry : explorers()) {
     if (entry.asks_model) continue;
-    const auto with = entry.make(space(), 2), without = entry.make(space(), 2);
+    const auto with = entry.make(space(), 2, {}), without = entry.make(space(), 2, {});
     EXPECT_EQ(searched(*with, &model, 120).candidates, searched(*without, nullptr, 120).candidates) << entry.name;
   }
 }
@@ -128,7 +126,7 @@ TEST(Explorers, ThoseThatAskNoModelProposeTheSameWithAndWithoutOne) {
 TEST(Explorers, GoOnWhereEverythingFailed) {
   const Oracle model;
   for (const ExplorerEntry& entry : explorers()) {
-    const auto explorer = entry.make(space_of_two_sketches(), 1);
+    const auto explorer = entry.make(space_of_two_sketches(), 1, {});
     Scorer scorer(encoding(), small_target(), 1);
     scorer.use(&model);
     for (int round = 0; round < 6; ++round) {
@@ -221,11 +219,10 @@ TEST(Genetic, KeepsItsElitesAndBreedsFromThem) {
 }
 
 // Later measurements are faster on the whole than the first, random ones: each learns without a model.
-template <class Learning, class Settings>
-void expect_learns(const Settings& settings) {
+void expect_learns(const char* name) {
   for (const std::uint64_t seed : {1, 2}) {
-    Learning explorer(space(), seed, settings);
-    const Searched run = searched(explorer, nullptr, 240);
+    const auto explorer = make_explorer(name, space(), seed);
+    const Searched run = searched(*explorer, nullptr, 240);
     ASSERT_EQ(run.seconds.size(), 240u);
     const auto middle = [](std::vector<double> seconds) {
       std::nth_element(seconds.begin(), seconds.begin() + std::ptrdiff_t(seconds.size() / 2), seconds.end());
@@ -237,15 +234,15 @@ void expect_learns(const Settings& settings) {
 }
 
 TEST(Swarm, GetsFaster) {
-  expect_learns<Swarm>(SwarmSettings{});
+  expect_learns("swarm");
 }
 
 TEST(Bayesian, GetsFaster) {
-  expect_learns<Bayesian>(BayesianSettings{});
+  expect_learns("bayesian");
 }
 
 TEST(Policy, GetsFaster) {
-  expect_learns<Policy>(PolicySettings{});
+  expect_learns("policy");
 }
 
 // More than changing the fastest at random: the same with a learning rate of 0.
@@ -255,7 +252,7 @@ TEST(Policy, LearnsWhichChangesPay) {
     for (const bool learns : {true, false}) {
       PolicySettings settings;
       if (!learns) settings.learning_rate = 0;
-      Policy policy(space(), seed, settings);
+      Policy policy(space(), seed, settings, {});
       const Searched run = searched(policy, nullptr, 240);
       double sum = 0;
       for (std::size_t i = run.seconds.size() - 100; i < run.seconds.size(); ++i) sum += std::log(run.seconds[i]);

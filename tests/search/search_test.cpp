@@ -25,7 +25,7 @@ namespace {
 
 TEST(Explorers, ProposeDistinctCandidatesThatWereNotProposedBefore) {
   for (const ExplorerEntry& entry : explorers()) {
-    const auto explorer = entry.make(space(), 3);
+    const auto explorer = entry.make(space(), 3, {});
     Scorer scorer(encoding(), small_target(), 1);
     NearestRow model;
     scorer.use(entry.asks_model ? &model : nullptr);
@@ -47,7 +47,7 @@ TEST(Explorers, AllButRandomProposeDistinctProgramsThatWereNotTold) {
   for (const ExplorerEntry& entry : explorers()) {
     if (entry.name == "random") continue;
     const std::string& name = entry.name;
-    const auto explorer = entry.make(small, 3);
+    const auto explorer = entry.make(small, 3, {});
     Scorer scorer(encoding(), small_target(), 1);
     const Oracle model;
     scorer.use(&model);
@@ -79,7 +79,7 @@ TEST(Explorers, EqualSeedsProposeEqualBatches) {
   for (const ExplorerEntry& entry : explorers()) {
     std::vector<std::uint64_t> hashes[2];
     for (auto& list : hashes) {
-      const auto explorer = entry.make(space(), 5);
+      const auto explorer = entry.make(space(), 5, {});
       Scorer scorer(encoding(), small_target(), 2);
       for (const codegen::Candidate& candidate : explorer->propose(8, scorer)) list.push_back(codegen::hash(candidate));
     }
@@ -155,7 +155,7 @@ TEST(Explorers, ThoseThatAskAModelProposeWhatItThinksFastestFirst) {
     for (const std::uint64_t seed : {1, 2}) {
       Scorer scorer(encoding(), small_target(), 1);
       scorer.use(&model);
-      const auto explorer = entry.make(convolution, seed);
+      const auto explorer = entry.make(convolution, seed, {});
       for (int round = 0; round < 3; ++round) {
         const std::vector<float> scores = scorer.scores(explorer->propose(32, scorer));
         ASSERT_EQ(scores.size(), 32u) << entry.name;
@@ -207,7 +207,7 @@ TEST(ExplorersDeathTest, UseTheThreadsOfTheirScorer) {
     for (const ExplorerEntry& entry : explorers()) {
       Scorer scorer(encoding(), small_target(), threads);
       scorer.use(&model);
-      entry.make(space(), 1)->propose(8, scorer);
+      entry.make(space(), 1, {})->propose(8, scorer);
     }
     return threads_of_this_process() - before;
   };

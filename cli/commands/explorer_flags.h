@@ -1,0 +1,18 @@
+// How a search explores: flags of every command that searches.
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+#include "search/selection.h"
+
+namespace graft::cli {
+
+struct ExplorerFlags {
+  std::string explorer = "evolution", selection = "best", acquisition = "mean";
+  search::SelectionSettings settings;  // what flags set directly
+  void declare(Options& options);
+  search::SelectionSettings checked() const;  // UserError for an unknown name, or a share that is none
+};
+
+}  // namespace graft::cli
