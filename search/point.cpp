@@ -1,7 +1,6 @@
 #include "search/point.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace graft::search {
 
@@ -35,16 +34,6 @@ codegen::Candidate candidate_at(const Point& point, const codegen::Space& space)
       candidate.arguments[std::size_t(domain.arguments[i])] = domain.values[point.rows[d]][i];
   }
   return candidate;
-}
-
-double distance(const codegen::SketchSpace& sketch, const codegen::Domain& domain, std::size_t a, std::size_t b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < domain.arguments.size(); ++i) {
-    const std::int64_t x = domain.values[a][i], y = domain.values[b][i];
-    const bool of_texts = sketch.sketch->arguments[std::size_t(domain.arguments[i])].alternatives > 0;
-    sum += of_texts ? double(x != y) : std::abs(std::log2(double(1 + x) / double(1 + y)));
-  }
-  return sum;
 }
 
 }  // namespace graft::search

@@ -21,8 +21,5 @@ struct Point {
 std::optional<Point> point_of(const codegen::Candidate& candidate, const codegen::Space& space);
 // Need not be valid (codegen/schedule/space.h).
 codegen::Candidate candidate_at(const Point& point, const codegen::Space& space);
-// How unlike two rows of a domain are: the sum of |log2((1 + a) / (1 + b))| over its arguments, 1 for each choice among
-// texts that differs.
-double distance(const codegen::SketchSpace& sketch, const codegen::Domain& domain, std::size_t a, std::size_t b);
 
 }  // namespace graft::search

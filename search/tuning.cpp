@@ -50,7 +50,7 @@ class UntilMonitor final : public base::Monitor {
 
 }  // namespace
 
-Tuning::Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, RunDirectory& run,
+Tuning::Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, RunDirectory* run,
                const TuningSettings& settings, std::unique_ptr<Explorer> explorer)
     : task_(std::move(task)),
       prior_(prior),
@@ -81,7 +81,8 @@ bool Tuning::step(base::Monitor& monitor) {
   std::vector<codegen::Candidate> unknown;
   std::vector<std::size_t> position;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (const datasets::Trial* known = run_.recorded(codegen::hash(batch[i]))) {
+    const datasets::Trial* const known = run_ == nullptr ? nullptr : run_->recorded(codegen::hash(batch[i]));
+    if (known != nullptr) {
       answers[i] = *known;
     } else {
       position.push_back(i);
@@ -98,7 +99,7 @@ bool Tuning::step(base::Monitor& monitor) {
         [&](const tasks::Measured& measured) {
           const std::size_t at = position[std::size_t(measured.position)];
           datasets::Trial trial{0, batch[at], measured.program_hash, measured.measurement};
-          run_.append(trial);
+          if (run_ != nullptr) run_->append(trial);
           answers[at] = std::move(trial);
           ++spent_.measured;
           fastest = std::min(fastest, ok_seconds(*answers[at]));

@@ -57,7 +57,11 @@ class Tuning {
   // the first round is drawn at random. `explorer` stands in place of the one that
   // the settings name (null: that one). References must outlive the tuning.
   Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, RunDirectory& run,
-         const TuningSettings& settings, std::unique_ptr<Explorer> explorer = nullptr);
+         const TuningSettings& settings, std::unique_ptr<Explorer> explorer = nullptr)
+      : Tuning(std::move(task), prior, measurer, &run, settings, std::move(explorer)) {}
+  // Without a folder: nothing is kept, and nothing answers in place of the measurer.
+  Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, const TuningSettings& settings)
+      : Tuning(std::move(task), prior, measurer, nullptr, settings, nullptr) {}
 
   // One round; false when the budget (of trials or of time) is spent, the search has settled or is hopeless, the space
   // has no more candidates, or a stop was asked for.
@@ -81,6 +85,8 @@ class Tuning {
   meta::Examples examples();
 
  private:
+  Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, RunDirectory* run,
+         const TuningSettings& settings, std::unique_ptr<Explorer> explorer);
   std::vector<codegen::Candidate> proposal();
   void learn();
   std::vector<codegen::Candidate> ok_candidates() const;
@@ -90,7 +96,7 @@ class Tuning {
   const meta::CostModel* prior_;
   std::unique_ptr<meta::CostModel> model_;
   tasks::Measurer& measurer_;
-  RunDirectory& run_;
+  RunDirectory* run_;  // null: none
   TuningSettings settings_;
   Scorer scorer_;
   std::unique_ptr<Explorer> explorer_;

@@ -20,6 +20,7 @@ Command adapt_command();
 Command evaluate_command();
 Command tune_command();
 Command tune_all_command();
+Command replay_command();
 Command compile_command();
 Command library_list_command();
 Command library_export_command();

@@ -19,6 +19,7 @@ const std::vector<Command>& commands() {
       evaluate_command(),
       tune_command(),
       tune_all_command(),
+      replay_command(),
       compile_command(),
       library_list_command(),
       library_export_command(),

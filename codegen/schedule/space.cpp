@@ -37,6 +37,31 @@ bool holds(const Domain& domain, std::size_t row, const std::vector<std::int64_t
   return true;
 }
 
+// A number whose differences say how unlike two values of an argument are: 1 for each doubling, and for any two
+// alternatives that differ.
+double coordinate(std::int64_t value) {
+  return std::log2(double(1 + value));
+}
+
+double difference(const Sketch::Argument& argument, double a, double b) {
+  return argument.alternatives > 0 ? double(a != b) : std::abs(a - b);
+}
+
+std::vector<double> coordinates_of(const std::vector<std::int64_t>& arguments) {
+  std::vector<double> coordinates;
+  for (const std::int64_t value : arguments) coordinates.push_back(coordinate(value));
+  return coordinates;
+}
+
+bool in_domains(const SketchSpace& part, const Candidate& candidate) {
+  return std::all_of(part.domains.begin(), part.domains.end(), [&](const Domain& domain) {
+    for (std::size_t row = 0; row < domain.values.size(); ++row) {
+      if (holds(domain, row, candidate.arguments)) return true;
+    }
+    return false;
+  });
+}
+
 double points_of(const SketchSpace& sketch) {
   double points = 1;
   for (const Domain& domain : sketch.domains) points *= double(domain.values.size());
@@ -71,6 +96,15 @@ std::string most_frequent(const std::vector<base::Reason>& reasons) {
 
 }  // namespace
 
+double distance(const SketchSpace& part, const Domain& domain, std::size_t a, std::size_t b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < domain.arguments.size(); ++i) {
+    sum += difference(part.sketch->arguments[std::size_t(domain.arguments[i])], coordinate(domain.values[a][i]),
+                      coordinate(domain.values[b][i]));
+  }
+  return sum;
+}
+
 Space::Space(Workload workload, Target target, std::vector<SketchSpace> sketches)
     : workload_(std::move(workload)), target_(std::move(target)), sketches_(std::move(sketches)) {
   for (const SketchSpace& sketch : sketches_) {
@@ -88,7 +122,31 @@ Space::Space(Workload workload, Target target, std::vector<SketchSpace> sketches
   }
 }
 
+Space Space::only(std::span<const Candidate> points) const {
+  Space result = *this;
+  result.listed_.assign(sketches_.size(), {});
+  result.listed_hashes_.clear();
+  for (const Candidate& point : points) {
+    const SketchSpace* const part = part_of(point);
+    if (!valid(point) || !in_domains(*part, point)) continue;
+    if (!result.listed_hashes_.insert(codegen::hash(point)).second) continue;
+    Listed& listed = result.listed_[std::size_t(part - sketches_.data())];
+    listed.points.push_back({workload_, part->sketch, point.arguments});
+    listed.coordinates.push_back(coordinates_of(point.arguments));
+  }
+  if (result.listed_hashes_.empty())
+    throw base::UserError(base::shortened(workload_.text), "none of the points given is a schedule of its space");
+  result.total_weight_ = 0;
+  for (std::size_t s = 0; s < sketches_.size(); ++s) {
+    const std::size_t count = result.listed_[s].points.size();
+    result.weights_[s] = count == 0 ? 0 : 1 + std::ilogb(double(count));
+    result.total_weight_ += result.weights_[s];
+  }
+  return result;
+}
+
 double Space::size() const {
+  if (!listed_.empty()) return double(listed_hashes_.size());
   double total = 0;
   for (const SketchSpace& sketch : sketches_) total += points_of(sketch);
   return total;
@@ -102,6 +160,8 @@ const SketchSpace* Space::part_of(const Candidate& candidate) const {
 }
 
 base::Result<LoopProgram> Space::lowered(const SketchSpace& part, const Candidate& candidate) const {
+  if (!listed_.empty() && !listed_hashes_.contains(codegen::hash(candidate)))
+    return base::Reason{fmt::format("sketch {}: none of the points listed", part.sketch->name)};
   if (candidate.arguments.size() == part.sketch->arguments.size()) {
     for (const Condition& condition : part.forbids) {
       if (forbids(condition, candidate.arguments)) return base::Reason{"forbid " + condition.text};
@@ -117,12 +177,43 @@ std::optional<base::Reason> Space::refusal(const Candidate& candidate) const {
   return result ? std::nullopt : std::optional(result.reason());
 }
 
+bool Space::is_listed(const SketchSpace& part) const {
+  return !listed_.empty() && !listed_[std::size_t(&part - sketches_.data())].points.empty();
+}
+
+const Candidate& Space::listed_near(const SketchSpace& part, const Candidate& candidate, const Candidate* other) const {
+  const Listed& listed = listed_[std::size_t(&part - sketches_.data())];
+  const std::vector<double> wanted = coordinates_of(candidate.arguments);
+  std::size_t nearest = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < listed.points.size(); ++i) {
+    double distance = 0;
+    for (std::size_t a = 0; a < wanted.size() && distance < least; ++a)
+      distance += difference(part.sketch->arguments[a], wanted[a], listed.coordinates[i][a]);
+    if (distance >= least || (other != nullptr && listed.points[i].arguments == other->arguments)) continue;
+    nearest = i, least = distance;
+  }
+  return listed.points[nearest];
+}
+
+base::Result<Candidate> Space::admitted(const Candidate& candidate) const {
+  const SketchSpace* const part = part_of(candidate);
+  if (part != nullptr && is_listed(*part) && candidate.arguments.size() == part->sketch->arguments.size())
+    return listed_near(*part, candidate, nullptr);
+  if (std::optional<base::Reason> reason = refusal(candidate)) return std::move(*reason);
+  return candidate;
+}
+
 base::Result<Candidate> Space::draw(base::Stream& stream) const {
   std::vector<base::Reason> refused;
   while (refused.size() < most_draws) {
     std::int64_t at = stream.below(total_weight_);
     std::size_t chosen = 0;
     while (at >= weights_[chosen]) at -= weights_[chosen++];
+    if (!listed_.empty()) {
+      const std::vector<Candidate>& points = listed_[chosen].points;
+      return points[std::size_t(stream.below(std::int64_t(points.size())))];
+    }
     const SketchSpace& part = sketches_[chosen];
     Candidate candidate{workload_, part.sketch, std::vector<std::int64_t>(part.sketch->arguments.size())};
     for (const Domain& domain : part.domains) {
@@ -170,6 +261,8 @@ base::Result<Candidate> Space::mutate(const Candidate& candidate, base::Stream& 
     if (holds(domain, row, candidate.arguments)) continue;
     Candidate changed = candidate;
     put(domain, row, changed.arguments);
+    if (is_listed(*part)) changed = listed_near(*part, changed, &candidate);
+    if (changed.arguments == candidate.arguments) continue;  // the only point of its sketch
     const base::Result<LoopProgram> after = lowered(*part, changed);
     if (after && changes(domain, *after)) return changed;
     last = after ? "the same program" : after.reason().text;
@@ -191,6 +284,7 @@ base::Result<Candidate> Space::crossover(const Candidate& a, const Candidate& b,
         child.arguments[std::size_t(argument)] = b.arguments[std::size_t(argument)];
       }
     }
+    if (is_listed(*part)) child = listed_near(*part, child, nullptr);
     const base::Result<LoopProgram> result = lowered(*part, child);
     if (result) return child;
     last = result.reason().text;
@@ -236,8 +330,7 @@ base::Result<Candidate> Space::nearest(const Candidate& other) const {
         const auto argument = std::size_t(domain.arguments[i]);
         if (known[argument] < 0) continue;
         const std::int64_t wanted = other.arguments[std::size_t(known[argument])], value = domain.values[row][i];
-        const bool of_texts = part->sketch->arguments[argument].alternatives > 0;
-        distance += of_texts ? double(wanted != value) : std::abs(std::log2(double(1 + value) / double(1 + wanted)));
+        distance += difference(part->sketch->arguments[argument], coordinate(wanted), coordinate(value));
       }
       distances.emplace_back(distance, row);
     }
@@ -262,8 +355,8 @@ base::Result<Candidate> Space::nearest(const Candidate& other) const {
     open.pop();
     Candidate candidate{workload_, part->sketch, std::vector<std::int64_t>(part->sketch->arguments.size())};
     for (std::size_t d = 0; d < ranks.size(); ++d) put(part->domains[d], rows[d][ranks[d]].second, candidate.arguments);
-    const base::Result<LoopProgram> result = lowered(*part, candidate);
-    if (result) return candidate;
+    base::Result<Candidate> result = admitted(candidate);
+    if (result) return result;
     refused.push_back(result.reason());
     for (std::size_t d = 0; d < ranks.size(); ++d) {
       Ranks next = ranks;
@@ -295,6 +388,9 @@ std::uint64_t Space::hash() const {
       }
     }
     for (const Condition& condition : sketch.forbids) value = base::hash_combine(value, codegen::hash(condition));
+  }
+  for (const Listed& listed : listed_) {
+    for (const Candidate& point : listed.points) value = base::hash_combine(value, codegen::hash(point));
   }
   return value;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/error.h"
@@ -34,6 +35,10 @@ struct SketchSpace {
   std::vector<Condition> forbids = {};  // bound to the sketch
 };
 
+// How unlike two rows of one of the sketch's domains are: the sum of |log2((1 + a) / (1 + b))| over its arguments, 1
+// for each choice among texts that differs.
+double distance(const SketchSpace& part, const Domain& domain, std::size_t a, std::size_t b);
+
 class Space {
  public:
   Space(Workload workload, Target target, std::vector<SketchSpace> sketches);
@@ -42,12 +47,20 @@ class Space {
   const Target& target() const { return target_; }
   const std::vector<SketchSpace>& sketches() const { return sketches_; }
 
+  // The same space with no other points than these, of programs that were recorded, say: whatever is sampled, mutated
+  // or crossed is one of them. Left out are those that are not valid, or in no row of their domains. UserError when
+  // none is left.
+  Space only(std::span<const Candidate> points) const;
   // Number of points (some are forbidden or beyond limits); as a double because products exceed 64 bits.
   double size() const;
   // Why a candidate is no schedule of this space: its sketch is of another, a condition forbids it, or it does not
   // lower within limits. That its arguments stand in their domains is not looked at.
   std::optional<base::Reason> refusal(const Candidate& candidate) const;
   bool valid(const Candidate& candidate) const { return !refusal(candidate); }
+
+  // The candidate if it is valid, else why not; in a space of some points only, the one that is most like it, of the
+  // same sketch.
+  base::Result<Candidate> admitted(const Candidate& candidate) const;
 
   // What these three give is valid. They draw from `stream` alone: the same stream gives the same candidates.
   //
@@ -70,7 +83,7 @@ class Space {
   base::Result<Candidate> nearest(const Candidate& other) const;
   // Number of domains in which two candidates of this space differ; for those of different sketches INT_MAX.
   int choices_apart(const Candidate& a, const Candidate& b) const;
-  // Of workload, target, sketches, domains and conditions.
+  // Of workload, target, sketches, domains, conditions, and the points where there are some only.
   std::uint64_t hash() const;
 
  private:
@@ -78,12 +91,22 @@ class Space {
   const SketchSpace* part_of(const Candidate& candidate) const;  // null: another space's
   // The program of a candidate of `part`, or why it is none.
   base::Result<LoopProgram> lowered(const SketchSpace& part, const Candidate& candidate) const;
+  bool is_listed(const SketchSpace& part) const;  // there are some points only, and this sketch has some
+  // The point of `listed_` that is most like the candidate, and not `other` unless it is the only one.
+  const Candidate& listed_near(const SketchSpace& part, const Candidate& candidate, const Candidate* other) const;
 
+  // The points of a sketch where there are some only.
+  struct Listed {
+    std::vector<Candidate> points;
+    std::vector<std::vector<double>> coordinates;  // of points, by argument: how far apart two are is their difference
+  };
   Workload workload_;
   Target target_;
   std::vector<SketchSpace> sketches_;
   std::vector<std::int64_t> weights_;  // by sketch
   std::int64_t total_weight_ = 0;
+  std::vector<Listed> listed_;  // by sketch; empty: all points
+  std::unordered_set<std::uint64_t> listed_hashes_;
 };
 
 // How a kernel's parameters are stored: as the index expression says, or as schedules choose (the step `layout`; the

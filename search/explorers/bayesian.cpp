@@ -65,8 +65,8 @@ Proposal Bayesian::proposal(int count, Scorer& scorer) {
     const int random = random_of(count, selection_);
     for (const auto& [ratio, point] : drawn_points) {
       if (int(found.others.size()) == count - random) break;
-      codegen::Candidate candidate = candidate_at(point, space_);
-      if (space_.valid(candidate) && is_new(candidate)) found.others.push_back(std::move(candidate));
+      const base::Result<codegen::Candidate> candidate = space_.admitted(candidate_at(point, space_));
+      if (candidate && is_new(*candidate)) found.others.push_back(*candidate);
     }
   }
   fill_at_random(found.others, count, space_, stream_, is_new);

@@ -39,9 +39,9 @@ void Genetic::breed(Scorer& scorer) {
   while (!parents_.empty() && int(unborn_.size()) < settings_.population) {
     int tries = 0;
     for (; tries < settings_.tries_for_a_child; ++tries) {
-      codegen::Candidate candidate = child();
-      if (!space_.valid(candidate) || !proposed_.take(candidate, scorer)) continue;
-      unborn_.push_back(std::move(candidate));
+      const base::Result<codegen::Candidate> candidate = space_.admitted(child());
+      if (!candidate || !proposed_.take(*candidate, scorer)) continue;
+      unborn_.push_back(*candidate);
       break;
     }
     if (tries < settings_.tries_for_a_child) continue;

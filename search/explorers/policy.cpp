@@ -107,10 +107,10 @@ Proposal Policy::proposal(int count, Scorer& scorer) {
       at->rows[domain] = row;
       episode.choices.push_back({domain, row});
     }
-    codegen::Candidate candidate = candidate_at(*at, space_);
-    if (!space_.valid(candidate) || !is_new(candidate)) continue;
-    in_flight_[codegen::hash(candidate)] = std::move(episode);
-    found.others.push_back(std::move(candidate));
+    const base::Result<codegen::Candidate> candidate = space_.admitted(candidate_at(*at, space_));
+    if (!candidate || !is_new(*candidate)) continue;
+    in_flight_[codegen::hash(*candidate)] = std::move(episode);
+    found.others.push_back(*candidate);
   }
   fill_at_random(found.others, count, space_, stream_, is_new);
   return found;

@@ -39,11 +39,11 @@ std::optional<codegen::Candidate> Swarm::moved(Particle& particle, Scorer& score
       velocity[d] = std::clamp(velocity[d], -most, most);
       to.rows[d] = std::size_t(std::lround(std::clamp(at + velocity[d], 0.0, most)));
     }
-    codegen::Candidate candidate = candidate_at(to, space_);
-    if (!space_.valid(candidate) || !proposed_.take(candidate, scorer)) continue;
-    particle.at = std::move(to);
+    base::Result<codegen::Candidate> candidate = space_.admitted(candidate_at(to, space_));
+    if (!candidate || !proposed_.take(*candidate, scorer)) continue;
+    particle.at = *point_of(*candidate, space_);
     particle.velocity = std::move(velocity);
-    return candidate;
+    return std::move(candidate).value();
   }
   base::Result<codegen::Candidate> mutant = space_.mutate(candidate_at(own, space_), stream_);
   if (!mutant || !proposed_.take(*mutant, scorer)) return restarted(particle, scorer);

@@ -641,6 +641,29 @@ TEST_F(Flow, TuneChoosesBatchesAsItIsTold) {
   }
 }
 
+// Recorded rows answer: the same for a seed whatever the threads, and no time that the dataset lacks.
+TEST_F(Flow, ReplaySearchesWhatWasRecorded) {
+  const auto replayed = [&](const std::string& explorer, const std::string& threads) {
+    return json_of({"replay", file("v3.h5"), "--model", "scratch", "--explorer", explorer, "--trials", "12", "--batch",
+                    "4", "--threads", threads});
+  };
+  for (const std::string explorer : {"evolution", "bayesian"}) {
+    const base::Document one = replayed(explorer, "1");
+    EXPECT_EQ(one.at("rows"), replayed(explorer, "2").at("rows"));
+    EXPECT_EQ(one.at("platform").as_string(), "native:v3");
+    ASSERT_FALSE(one.at("rows").as_list().empty());
+    for (const base::Document& row : one.at("rows").as_list()) {
+      EXPECT_LE(row.at("trials").as_integer(), 12);
+      const base::Document::List& last = row.at("curve").as_list().back().as_list();
+      EXPECT_EQ(last.front().as_integer(), row.at("trials").as_integer());
+      EXPECT_GE(last.back().as_number(), row.at("best_recorded").as_number());
+    }
+  }
+  const base::Finished finished = graft({"replay", file("v3.h5"), "--workloads", "matmul(m=3,n=3,k=3)"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("no recorded row"), std::string::npos) << finished.err;
+}
+
 TEST_F(Flow, TreesTrainAndAreRefusedWhereNetworksAreMeant) {
   const base::Document trained =
       json_of({"train", file("v2.h5"), file("v3.h5"), "--out", file("trees.h5"), "--learner", "pooled", "--model",

@@ -308,6 +308,59 @@ TEST(Space, NothingWithinLimitsIsTheUsersToKnow) {
   EXPECT_TRUE(contains(message, "tile C q 4: C has no axis q (")) << message;
 }
 
+// With some points only, whatever comes out is one of them, and what is not is the nearest of its sketch.
+TEST(Space, OfSomePointsOnlyHasNoOthers) {
+  const Space all = two_sketches();
+  const std::shared_ptr<const Sketch>&tiles = all.sketches()[0].sketch, plain = all.sketches()[1].sketch;
+  const std::vector<Candidate> points{{small(), tiles, {12, 4, 4, 0}},
+                                      {small(), tiles, {4, 4, 8, 1}},
+                                      {small(), plain, {1}},
+                                      {small(), plain, {1}},
+                                      {small(), tiles, {5, 5, 4, 0}},  // in no row of its domain
+                                      {parse_workload("matmul(m=5,n=5,k=5)"), tiles, {12, 4, 4, 0}}};
+  const Space some = all.only(std::span(points).first(5));
+  EXPECT_EQ(some.size(), 3);
+  EXPECT_NE(some.hash(), all.hash());
+  std::set<std::uint64_t> listed, sampled, mutated;
+  for (const std::size_t i : {0u, 1u, 2u}) listed.insert(hash(points[i]));
+  base::Stream stream(1, "some points");
+  for (int i = 0; i < 200; ++i) {
+    const Candidate candidate = some.sample(stream);
+    EXPECT_TRUE(some.valid(candidate));
+    sampled.insert(hash(candidate));
+    if (const auto mutant = some.mutate(candidate, stream)) mutated.insert(hash(*mutant));
+    const auto child = some.crossover(points[0], points[1], stream);
+    ASSERT_TRUE(child);
+    EXPECT_TRUE(listed.contains(hash(*child)));
+  }
+  EXPECT_EQ(sampled, listed);
+  EXPECT_EQ(mutated, listed);
+  const Candidate between{small(), tiles, {6, 3, 4, 0}};
+  EXPECT_FALSE(some.valid(between));
+  EXPECT_EQ(hash(*some.admitted(between)), hash(points[0]));
+  EXPECT_EQ(hash(*some.nearest(between)), hash(points[0]));
+  EXPECT_EQ(hash(*some.admitted(points[1])), hash(points[1]));
+  EXPECT_EQ(hash(*all.admitted(between)), hash(between));
+  EXPECT_THROW(all.only(std::span(points).subspan(4, 1)), base::UserError);
+}
+
+TEST(Space, ASketchWithoutOneOfTheOnlyPointsIsLeft) {
+  const Space all = two_sketches();
+  const std::vector<Candidate> points{{small(), all.sketches()[1].sketch, {1}}};
+  const Space one = all.only(points);
+  const Candidate tiles{small(), all.sketches()[0].sketch, {12, 4, 4, 0}};
+  base::Stream stream(2, "left");
+  EXPECT_EQ(hash(one.sample(stream)), hash(points[0]));
+  EXPECT_FALSE(one.admitted(tiles));
+  EXPECT_FALSE(one.crossover(tiles, tiles, stream));
+  for (int i = 0; i < 40; ++i) {
+    const auto mutant = one.mutate(tiles, stream);
+    if (mutant) {
+      EXPECT_EQ(hash(*mutant), hash(points[0]));
+    }
+  }
+}
+
 TEST(Candidate, HashIsOfWorkloadSketchAndArguments) {
   const Space space = two_sketches();
   const auto tiles = space.sketches()[0].sketch, plain = space.sketches()[1].sketch;
