@@ -4,8 +4,9 @@
 
 #include "base/shortened.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/common.h"
-#include "cli/commands/explorer_flags.h"
+#include "cli/explorer_flags.h"
+#include "cli/texts.h"
+#include "study/request.h"
 
 namespace graft::cli {
 namespace {
@@ -20,7 +21,7 @@ struct Flags {
 study::ReplayRequest request_of(const Flags& flags, const Session& session) {
   study::ReplayRequest request = flags.request;
   request.data = flags.data;
-  request.workloads = workloads_of(flags.workloads);
+  request.workloads = study::workloads_of(flags.workloads);
   request.explorer = flags.explorer.explorer;
   request.selection = flags.explorer.checked();
   request.seed = session.seed;
@@ -54,7 +55,7 @@ void print(const study::ReplayResult& result, std::int64_t trials, Output& out) 
 int replay(const Flags& flags, Session& session) {
   const study::ReplayResult result = study::replay(request_of(flags, session), session.progress);
   const base::Document document = study::to_document(result);
-  for (const auto& [key, value] : document.as_map()) session.output.json().set(key, value);
+  session.output.add(document);
   print(result, flags.request.trials, session.output);
   return done;
 }

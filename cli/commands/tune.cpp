@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/explorer_flags.h"
+#include "cli/explorer_flags.h"
 #include "cli/flags.h"
 #include "cli/tuned.h"
 

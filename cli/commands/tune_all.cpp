@@ -72,8 +72,7 @@ int tune_all(const Flags& flags, Session& session) {
   }
   session.output.table(table);
   session.output.line(fmt::format("\nweighted sum: {}", seconds_text(result.weighted_seconds)));
-  const base::Document document = study::to_document(result, request);
-  for (const auto& [key, value] : document.as_map()) session.output.json().set(key, value);
+  session.output.add(study::to_document(result, request));
   if (result.complete) return done;
   session.progress.note(interruption);
   return interrupted;

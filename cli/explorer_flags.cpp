@@ -1,4 +1,4 @@
-#include "cli/commands/explorer_flags.h"
+#include "cli/explorer_flags.h"
 
 #include <fmt/format.h>
 
