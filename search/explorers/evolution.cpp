@@ -8,7 +8,24 @@
 namespace graft::search {
 Evolution::Evolution(const codegen::Space& space, std::uint64_t seed, const EvolutionSettings& settings,
                      const SelectionSettings& selection)
-    : space_(space), seed_(seed), settings_(settings), selection_(selection), stream_(seed, "evolution") {}
+    : space_(space),
+      seed_(seed),
+      settings_(settings),
+      selection_(selection),
+      stream_(seed, "evolution"),
+      arms_(space.sketches().size()) {}
+
+bool Evolution::is_open(const Arm& arm) const {
+  if (arm.trials < settings_.first_looks) return true;
+  std::int64_t all = 0;
+  double fastest = arm.seconds;
+  for (const Arm& each : arms_) {
+    all += each.trials;
+    fastest = std::min(fastest, each.seconds);
+  }
+  if (!std::isfinite(fastest)) return true;  // nothing is ok: none is worse than another
+  return std::log(arm.seconds / fastest) <= settings_.optimism * std::sqrt(std::log(double(all)) / double(arm.trials));
+}
 
 std::size_t Evolution::parent(std::size_t count, base::Stream& stream) const {
   std::int64_t best = stream.below(std::int64_t(count));
@@ -91,10 +108,11 @@ Proposal Evolution::proposal(int count, Scorer& scorer) {
   Proposal found;
   std::vector<codegen::Candidate>& batch = found.chosen;
   survivors_.clear();
-  // Every sketch keeps a share: of one that a model has seen little of, it would never ask to see more.
+  // Every open sketch keeps a share: of one that a model has seen little of, it would never ask to see more.
   const int sketches = int(space_.sketches().size());
-  for (const codegen::SketchSpace& sketch : space_.sketches()) {
-    int left = sketches > 1 ? int(settings_.sketch_share * count) / sketches : 0;
+  for (int s = 0; s < sketches; ++s) {
+    const codegen::SketchSpace& sketch = space_.sketches()[std::size_t(s)];
+    int left = sketches > 1 && is_open(arms_[std::size_t(s)]) ? int(settings_.sketch_share * count) / sketches : 0;
     for (const Scored& one : seen) {
       if (left == 0) break;
       if (int(batch.size()) >= believed || !(*one.candidate.sketch == *sketch.sketch)) continue;
@@ -121,6 +139,14 @@ Proposal Evolution::proposal(int count, Scorer& scorer) {
 
 void Evolution::told(std::span<const datasets::Trial> trials) {
   proposed_.add(trials);
+  for (const datasets::Trial& trial : trials) {
+    for (std::size_t s = 0; s < arms_.size(); ++s) {
+      if (!(*space_.sketches()[s].sketch == *trial.candidate.sketch)) continue;
+      ++arms_[s].trials;
+      if (trial.measurement.status == datasets::Status::ok)
+        arms_[s].seconds = std::min(arms_[s].seconds, datasets::seconds_of(trial.measurement));
+    }
+  }
   keep_fastest(best_measured_, trials, std::size_t(settings_.measured_share * double(settings_.population)));
 }
 

@@ -1,6 +1,8 @@
 // Evolutionary search on the cost model (the explorer of Ansor, Zheng et al., OSDI 2020, with the crossover that it
 // lacks): every round a population of the fastest programs measured, what the last round left over and fresh samples
-// breeds a few generations; the batch is selected from the distinct programs seen. Each sketch has a share of it.
+// breeds a few generations; the batch is selected from the distinct programs seen. Each sketch has a share of it, as
+// long as what was measured leaves it a chance: sketches are the arms of a bandit (Auer et al., 2002), which is closed
+// while its best program is slower than the fastest one by more than its upper confidence bound makes up for.
 //
 // A model that is wrong about a part of the space never asks to see it, and the first population soon is all of one
 // kind. A share of each batch is therefore the best of a second population, which starts anew from random programs and
@@ -9,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <unordered_set>
 #include <vector>
 
@@ -22,7 +25,9 @@ struct EvolutionSettings {
   double measured_share = 0.25;  // of the first population: the fastest programs measured so far
   double fresh_share = 0.25;     // of it: drawn anew
   double crossover_share = 0.1;  // of the children
-  double sketch_share = 0.4;     // of the batch: divided among the sketches, each one's best
+  double sketch_share = 0.4;     // of the batch: divided among the sketches, each one's best; closed ones leave theirs
+  int first_looks = 4;           // trials of a sketch before it may be closed
+  double optimism = 0.5;         // of the bound: log speed per sqrt(log(all trials) / trials of the sketch)
   double restart_share = 0.3;    // of the batch: from the population that starts anew
   int least_difference = 3;      // choices in which these differ from the fastest measured and from each other
   int unlike = 8;                // the number of these fastest
@@ -39,6 +44,12 @@ class Evolution : public Explorer {
  private:
   Proposal proposal(int count, Scorer& scorer) override;
 
+  // A sketch's trials, and the fastest of them (infinite: none was ok).
+  struct Arm {
+    std::int64_t trials = 0;
+    double seconds = std::numeric_limits<double>::infinity();
+  };
+  bool is_open(const Arm& arm) const;
   // Position in the sorted population: ranks, not scores, because models differ in scale.
   std::size_t parent(std::size_t count, base::Stream& stream) const;
   // Of all distinct programs of `first` and the generations bred from it one candidate each, best first.
@@ -54,6 +65,7 @@ class Evolution : public Explorer {
   std::int64_t children_ = 0;                   // numbers the streams of the children
   std::vector<codegen::Candidate> survivors_;   // the best of the last round, proposed or not
   std::vector<datasets::Trial> best_measured_;  // fastest first
+  std::vector<Arm> arms_;                       // by sketch
   KnownPrograms proposed_;
 };
 

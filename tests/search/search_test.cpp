@@ -317,6 +317,52 @@ TEST(Explorers, EvolutionKeepsAShareOfEveryBatchForEachSketch) {
   EXPECT_GE(of_second, 4) << "0.4 of 20, for two sketches";
 }
 
+// Of the batch that follows `known` trials of each of two sketches, whose best times are a second and `slower` seconds
+// (0: none of the second sketch's is ok): how many are of the second one. The model thinks that slower, too.
+int of_second_sketch(int known, double slower) {
+  const codegen::Space& convolution = space_of_two_sketches();
+  Scorer scorer(encoding(), small_target(), 1);
+  NearestRow model;
+  base::Stream stream(5, "arms");
+  std::vector<datasets::Trial> trials;
+  for (const std::size_t sketch : {0u, 1u}) {
+    std::vector<codegen::Candidate> candidates;
+    while (int(candidates.size()) < known) {
+      codegen::Candidate candidate = convolution.sample(stream);
+      if (candidate.sketch == convolution.sketches()[sketch].sketch) candidates.push_back(std::move(candidate));
+    }
+    meta::Examples examples;
+    examples.features = scorer.encoded(candidates);
+    examples.log_seconds.assign(candidates.size(), sketch == 0 ? 0 : 1);
+    model.known.push_back(std::move(examples));
+    for (const codegen::Candidate& candidate : candidates) {
+      datasets::Trial trial{std::int64_t(trials.size()), candidate, trials.size() + 1, {}};
+      if (sketch == 1 && slower == 0) {
+        trial.measurement.status = datasets::Status::crashed;
+      } else {
+        trial.measurement.seconds = {sketch == 0 ? 1 : slower};
+      }
+      trials.push_back(std::move(trial));
+    }
+  }
+  scorer.use(&model);
+  const auto explorer = make_explorer("evolution", convolution, 3);
+  explorer->told(trials);
+  int of_second = 0;
+  for (const codegen::Candidate& candidate : explorer->propose(20, scorer)) {
+    of_second += candidate.sketch == convolution.sketches()[1].sketch;
+  }
+  return of_second;
+}
+
+// Sketches are arms of a bandit: what was measured ends the share of one that is far from the fastest.
+TEST(Explorers, EvolutionLeavesASketchThatIsFarFromTheFastest) {
+  EXPECT_GE(of_second_sketch(2, 3), 4) << "two trials say little";
+  EXPECT_GE(of_second_sketch(16, 1.1), 4) << "it is near";
+  EXPECT_LE(of_second_sketch(16, 1.8), 2) << "a random one, at most, and one of those that start again";
+  EXPECT_LE(of_second_sketch(16, 0), 2) << "nothing of it was ok";
+}
+
 // The more alike to one program, the faster.
 class Likeness : public Oracle {
  public:
