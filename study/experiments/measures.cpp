@@ -90,22 +90,41 @@ Finding speed(const Claim& claim, const std::vector<Searched>& searches) {
   return found;
 }
 
-Finding least_speed_of(const Claim& claim, const std::vector<Searched>& searches) {
-  Finding found;
-  found.value = {std::numeric_limits<double>::infinity(), NAN, NAN};
+std::vector<std::string> workloads_of(const std::vector<const Searched*>& searches) {
   std::vector<std::string> workloads;
-  for (const Searched* const search : searches_of(searches, claim.method, claim.only)) {
+  for (const Searched* const search : searches) {
     if (std::find(workloads.begin(), workloads.end(), search->workload) == workloads.end())
       workloads.push_back(search->workload);
   }
-  for (const std::string& workload : workloads) {
-    Claim of_one = claim;
-    of_one.only = {workload};
-    const Finding one = speed(of_one, searches);
+  return workloads;
+}
+
+Finding speed_of_workload(const Claim& claim, const std::vector<Searched>& searches, const std::string& workload) {
+  Claim of_one = claim;
+  of_one.only = {workload};
+  return speed(of_one, searches);
+}
+
+Finding least_speed_of(const Claim& claim, const std::vector<Searched>& searches) {
+  Finding found;
+  found.value = {std::numeric_limits<double>::infinity(), NAN, NAN};
+  for (const std::string& workload : workloads_of(searches_of(searches, claim.method, claim.only))) {
+    const Finding one = speed_of_workload(claim, searches, workload);
     found.of += one.of;
     if (!(one.value.mean < found.value.mean)) continue;
     found.value.mean = one.value.mean;
     found.where = workload;
+  }
+  return found;
+}
+
+Finding wins(const Claim& claim, const std::vector<Searched>& searches) {
+  Finding found;
+  found.value = {0, NAN, NAN};
+  for (const std::string& workload : workloads_of(searches_of(searches, claim.method, claim.only))) {
+    const Finding one = speed_of_workload(claim, searches, workload);
+    found.of += one.of;
+    found.value.mean += one.of > 0 && one.value.mean >= 1;
   }
   return found;
 }
@@ -218,6 +237,7 @@ base::Interval speed_of_fastest(const std::vector<Searched>& searches, const std
 Finding finding(const Claim& claim, const ExperimentResults& results) {
   Finding found = claim.measure == "speed"         ? speed(claim, results.searches)
                   : claim.measure == "least-speed" ? least_speed_of(claim, results.searches)
+                  : claim.measure == "wins"        ? wins(claim, results.searches)
                   : claim.measure == "sum"         ? sum(claim, results.searches)
                   : claim.measure == "trials"      ? trials(claim, results.searches)
                   : claim.measure == "times-fewer" ? times_fewer(claim, results.searches)

@@ -21,6 +21,7 @@ base::Interval speed_of_fastest(const std::vector<search::Searched>& searches, c
 // What a claim is about, and how it came out:
 //   speed        speed of `method` after `at` trials, over that of `other` after `other_at`; pairs of searches
 //   least-speed  the same of the workload where it is least (mean over seeds; no interval)
+//   wins         workloads in which that mean is 1 or more (a number, no interval)
 //   sum          time of `other` for all workloads, each as often as the claim's weights say, over that of `method`;
 //                by timing
 //   trials       trials of `method` until it has `share` of the speed that `other` has after `other_at` trials (of the

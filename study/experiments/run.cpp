@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -30,7 +32,8 @@ using Models = std::map<std::string, std::filesystem::path>;
 TuneRequest search_request(const Experiment::Method& method, const Models& models, const codegen::Workload& workload,
                            const tasks::Platform& platform, std::int64_t seed, const ExperimentRequest& request) {
   const base::Document& settings = method.settings;
-  settings.only_keys({"trials", "model", "transfer", "explorer", "batch", "minimum_ms", "repetitions", "layouts"});
+  settings.only_keys({"trials", "model", "transfer", "explorer", "acquisition", "bound", "selection", "diversity",
+                      "preselected", "random_share", "batch", "minimum_ms", "repetitions", "layouts", "workloads"});
   const auto text = [&](std::string_view key, std::string otherwise) {
     const base::Document* const value = settings.find(key);
     return value == nullptr ? otherwise : value->as_string();
@@ -43,8 +46,17 @@ TuneRequest search_request(const Experiment::Method& method, const Models& model
   if (const auto own = models.find(search.model); own != models.end()) search.model = own->second.string();
   search.transfer = text("transfer", search.transfer);
   search.explorer = text("explorer", search.explorer);
+  search.selection.acquisition = search::acquisition_named(text("acquisition", "mean"));
+  search.selection.selection = search::selection_named(text("selection", "best"));
+  const auto number = [&](std::string_view key, double& value) {
+    if (const base::Document* const given = settings.find(key)) value = given->as_number();
+  };
+  number("bound", search.selection.bound);
+  number("diversity", search.selection.diversity);
+  number("preselected", search.selection.preselected);
+  number("random_share", search.selection.random_share);
+  number("minimum_ms", search.timing.minimum_ms);
   if (const base::Document* const batch = settings.find("batch")) search.batch = batch->as_integer();
-  if (const base::Document* const least = settings.find("minimum_ms")) search.timing.minimum_ms = least->as_number();
   if (const base::Document* const count = settings.find("repetitions")) search.timing.repetitions = count->as_integer();
   const std::string layouts = text("layouts", "given");
   if (layouts != "given" && layouts != "free")
@@ -58,6 +70,14 @@ TuneRequest search_request(const Experiment::Method& method, const Models& model
                fmt::format("{}-{}-s{}", short_name(workload.text), short_name(platform.name), seed);
   search.command_line = request.command_line;
   return search;
+}
+
+// Methods that take long may search some of the workloads only.
+bool has(const Experiment::Method& method, const codegen::Workload& workload) {
+  const base::Document* const own = method.settings.find("workloads");
+  if (own == nullptr) return true;
+  return std::any_of(own->as_list().begin(), own->as_list().end(),
+                     [&](const base::Document& name) { return codegen::parse_workload(name.as_string()) == workload; });
 }
 
 // New times of candidates, kept in a file.
@@ -105,12 +125,13 @@ std::vector<search::Searched> searches_of(const codegen::Workload& workload, con
   std::vector<Made> made;
   for (std::int64_t seed = 1; seed <= experiment.seeds; ++seed) {
     for (const Experiment::Method& method : experiment.methods) {
-      monitor.progress(fmt::format("searches\t{}, {}, seed {}", method.name, workload.text, seed), done, all);
+      ++done;
+      if (!has(method, workload)) continue;
+      monitor.progress(fmt::format("searches\t{}, {}, seed {}", method.name, workload.text, seed), done - 1, all);
       base::QuietMonitor quiet(monitor);
       TuneResult result = tune(search_request(method, models, workload, platform, seed, request), quiet);
       if (!result.complete) return {};
       made.push_back({method.name, seed, std::move(result.trials)});
-      ++done;
     }
   }
   search::Retimed again;

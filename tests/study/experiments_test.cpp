@@ -67,6 +67,8 @@ TEST(ExperimentMeasures, LeastSpeedNamesTheWorkload) {
   EXPECT_NEAR(found.value.mean, 0.5, 1e-12);
   EXPECT_EQ(found.verdict, Finding::Verdict::open);  // without an interval nothing contradicts
   EXPECT_NEAR(found.short_by, 0.5, 1e-12);
+  EXPECT_EQ(finding(claim("wins"), all).value.mean, 1);
+  EXPECT_EQ(finding(claim("wins"), results()).value.mean, 2);
 }
 
 TEST(ExperimentMeasures, TrialsUntilTheOthersSpeed) {
