@@ -140,7 +140,8 @@ Plot speeds_plot(const Experiment& experiment, const std::vector<search::Searche
   for (const Experiment::Method& method : experiment.methods) {
     Series series;
     series.name = method.name;
-    series.colour = colour++ % 8;
+    series.colour = colour % 8;
+    series.dashed = colour++ >= 8;
     series.steps = false;
     series.band = bands;
     for (const std::int64_t count : points_of(most_trials(searches, method.name))) {
@@ -206,7 +207,8 @@ Plot scores_plot(const Experiment& experiment, const ExperimentResults& results,
   for (const Experiment::Method& method : experiment.methods) {
     Series series;
     series.name = method.name;
-    series.colour = colour++ % 8;
+    series.colour = colour % 8;
+    series.dashed = colour++ >= 8;
     series.band = true;
     for (const std::int64_t count : experiment.counts) {
       Claim claim;

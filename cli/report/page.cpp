@@ -433,7 +433,7 @@ std::string whole_page(const std::string& title, const std::string& about, const
       "content=\"width=device-width,initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<main>\n<h1>{0}</h1>\n<p>{2}</p>\n{3}"
       "</main>\n</body>\n</html>\n",
-      escaped(title), std::string(palette) + plot_style + kStyle, escaped(about), body);
+      escaped(title), palette_style() + plot_style + kStyle, escaped(about), body);
 }
 
 std::string page(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results,

@@ -5,24 +5,62 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace graft::cli {
 
-// Okabe and Ito's, which colour-blind readers can tell apart, a little lighter on dark ground.
-const char* const palette =
-    ":root{--ground:#fdfdfc;--card:#fff;--ink:#1c2430;--soft:#5d6877;--line:#dfe3e8;\n"
-    "--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#b4478d;--c4:#b8860b;--c5:#3f88c5;--c6:#6b4fa0;--c7:#777}\n"
-    "@media (prefers-color-scheme:dark){:root{--ground:#12161c;--card:#1a2029;--ink:#e6e9ee;--soft:#9aa5b3;"
-    "--line:#303946;\n"
-    "--c0:#5ab4e8;--c1:#ff8a4c;--c2:#3fd0a5;--c3:#e58cc4;--c4:#e8bf45;--c5:#8fc1ff;--c6:#b79cf0;--c7:#aaa}}\n";
+namespace {
+
+struct Colour {
+  const char *name, *light, *dark;
+};
+// Those of series are Okabe and Ito's, which colour-blind readers can tell apart, a little lighter on dark ground.
+constexpr Colour colours[] = {{"ground", "#fdfdfc", "#12161c"},
+                              {"card", "#fff", "#1a2029"},
+                              {"ink", "#1c2430", "#e6e9ee"},
+                              {"soft", "#5d6877", "#9aa5b3"},
+                              {"line", "#dfe3e8", "#303946"},
+                              {"c0", "#0072b2", "#5ab4e8"},
+                              {"c1", "#d55e00", "#ff8a4c"},
+                              {"c2", "#009e73", "#3fd0a5"},
+                              {"c3", "#b4478d", "#e58cc4"},
+                              {"c4", "#b8860b", "#e8bf45"},
+                              {"c5", "#3f88c5", "#8fc1ff"},
+                              {"c6", "#6b4fa0", "#b79cf0"},
+                              {"c7", "#777", "#aaa"}};
+
+std::string variables(bool dark) {
+  std::string text = ":root{";
+  for (const Colour& colour : colours) text += fmt::format("--{}:{};", colour.name, dark ? colour.dark : colour.light);
+  return text + "}";
+}
+
+// The text with colours in place of variables.
+std::string coloured(std::string text, bool dark) {
+  for (const Colour& colour : colours) {
+    const std::string variable = fmt::format("var(--{})", colour.name);
+    for (std::size_t at = 0; (at = text.find(variable, at)) != std::string::npos;)
+      text.replace(at, variable.size(), dark ? colour.dark : colour.light);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string palette_style() {
+  return variables(false) + "\n@media (prefers-color-scheme:dark){" + variables(true) + "}\n";
+}
+
 const char* const plot_style =
     ".grid{stroke:var(--line)}.mark{stroke:var(--soft)}\n"
     ".cell{stroke:var(--card)}.value{fill:var(--ink);font-size:11px}\n"
     ".tick{fill:var(--soft);font-size:12px}.label{fill:var(--ink);font-size:13px}\n"
-    ".line{fill:none;stroke-width:2.2;stroke-linejoin:round}.band{opacity:.13}.faint{opacity:.35}\n";
+    ".line{fill:none;stroke-width:2.2;stroke-linejoin:round}.dashed{stroke-dasharray:6 "
+    "4}.band{opacity:.13}.faint{opacity:.35}\n";
 
 namespace {
 
+constexpr int kSeriesColours = 8;
 constexpr double kWidth = 720, kHeight = 340;
 constexpr double kLeft = 68, kRight = 16, kTop = 12, kBottom = 52;
 
@@ -145,8 +183,8 @@ std::string drawing(const Plot& plot, const std::string& caption, double height,
   }
   for (const Series& series : plot.series) {
     if (!series.dots_only)
-      out += fmt::format("<path class=\"line\" style=\"stroke:var(--c{})\" d=\"{}\"/>\n", series.colour,
-                         path_of(series, x, y));
+      out += fmt::format("<path class=\"line{}\" style=\"stroke:var(--c{})\" d=\"{}\"/>\n",
+                         series.dashed ? " dashed" : "", series.colour, path_of(series, x, y));
     for (const Point& point : series.points) {
       out += fmt::format(
           "<circle class=\"{}\" style=\"fill:var(--c{})\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {:.6g} at "
@@ -278,22 +316,36 @@ std::string svg_file(const Plot& plot, const std::string& caption) {
   if (shown_series(plot) > 1) {
     for (const Series& series : plot.series) {
       if (series.dots_only) continue;
-      const double width = 26 + kLetter * double(series.name.size());
+      const double width = 38 + kLetter * double(series.name.size());
       if (x + width > kWidth && x > kLeft) x = kLeft, y += line;
       legend += fmt::format(
-          "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"12\" height=\"12\" style=\"fill:var(--c{})\"/>"
+          "<path class=\"line{}\" style=\"stroke:var(--c{})\" d=\"M{:.0f} {:.0f}h16\"/>"
           "<text class=\"tick\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n",
-          x, y, series.colour, x + 17, y + 10, escaped(series.name));
+          series.dashed ? " dashed" : "", series.colour, x, y + 6, x + 21, y + 10, escaped(series.name));
       x += width;
     }
     y += line;
   }
+  // Classes in place of variables, which programs that draw SVG do not know.
+  std::string classes;
+  for (int c = 0; c < kSeriesColours; ++c)
+    classes += fmt::format(".s{0}{{stroke:var(--c{0})}}.f{0}{{fill:var(--c{0})}}", c);
+  const std::string rules = fmt::format(".card{{fill:var(--card)}}\n{}{}\n", plot_style, classes);
   const std::string style = fmt::format(
-      "<style>{}svg{{background:var(--card);font-family:system-ui,\"Segoe UI\",Roboto,\"DejaVu "
-      "Sans\",sans-serif}}{}</style>\n",
-      palette, plot_style);
-  return drawing(plot, caption, y, fmt::format(" xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\"", kWidth),
-                 style + legend);
+      "<style>svg{{font-family:system-ui,\"Segoe UI\",Roboto,\"DejaVu Sans\",sans-serif}}\n{}@media "
+      "(prefers-color-scheme:dark){{\n{}}}</style>\n<rect class=\"card\" width=\"{}\" height=\"{}\"/>\n",
+      coloured(rules, false), coloured(rules, true), kWidth, y);
+  std::string out = drawing(plot, caption, y, fmt::format(" xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\"", kWidth),
+                            style + legend);
+  for (int c = 0; c < kSeriesColours; ++c) {
+    for (const auto& [property, letter] : {std::pair{"stroke", 's'}, {"fill", 'f'}}) {
+      const std::string inline_style = fmt::format("\" style=\"{}:var(--c{})\"", property, c);
+      const std::string in_class = fmt::format(" {}{}\"", letter, c);
+      for (std::size_t at = 0; (at = out.find(inline_style, at)) != std::string::npos;)
+        out.replace(at, inline_style.size(), in_class);
+    }
+  }
+  return out;
 }
 
 }  // namespace graft::cli

@@ -18,6 +18,7 @@ struct Series {
   int colour = 0;      // position in the page's palette
   bool steps = false;  // holds its value until the next point
   bool band = false;
+  bool dashed = false;     // a second series of the same colour
   bool dots_only = false;  // scattered, faint, not in the legend
   std::vector<Point> points;
 };
@@ -36,7 +37,7 @@ std::string figure(const Plot& plot, const std::string& caption);
 std::string svg_file(const Plot& plot, const std::string& caption);
 
 // Colours of the page and of plots as CSS variables, light and dark; and how the parts of plots look.
-extern const char* const palette;
+std::string palette_style();
 extern const char* const plot_style;
 
 struct HeatMap {
