@@ -68,10 +68,11 @@ int run(const Flags& flags, Session& session) {
     study::ExperimentRequest request{experiment, work, flags.others, session.threads, session.command_line};
     ExperimentEntry entry{experiment, study::run(request, session.progress)};
     // The small version shows that it runs; only the whole one is a result.
-    base::replace_file((flags.quick ? work : folder) / "results.json",
-                       study::to_document(*entry.results).to_json() + "\n");
+    if (entry.results->complete)
+      base::replace_file((flags.quick ? work : folder) / "results.json",
+                         study::to_document(*entry.results).to_json() + "\n");
     print_claims(entry, session.output);
-    if (session.progress.stop_requested()) {
+    if (!entry.results->complete) {
       session.progress.note(interruption);
       return interrupted;
     }

@@ -202,6 +202,7 @@ std::vector<double> draws_of(const Claim& claim, const base::Document& evaluatio
 
 Finding scored(const Claim& claim, const base::Document& evaluation) {
   Finding found;
+  if (evaluation.is_null()) return found;  // interrupted
   const std::vector<double> own = draws_of(claim, evaluation, claim.method, claim.at, found.of);
   if (claim.measure == "score") {
     found.value = base::bootstrap_mean(own, 0.95, interval_seed);

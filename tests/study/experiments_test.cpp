@@ -132,6 +132,7 @@ TEST(ExperimentMeasures, ScoresAreMeansOverTargetsByDraw) {
   EXPECT_EQ(finding(score, all).of, 2);
   score.only = {"t"};
   EXPECT_NEAR(finding(score, all).value.mean, 0.6, 1e-12);
+  EXPECT_EQ(finding(score, ExperimentResults()).of, 0);
   Claim gain = claim("gain", 8, 8);
   gain.metric = "spearman";
   const Finding found = finding(gain, all);
