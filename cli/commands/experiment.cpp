@@ -14,7 +14,6 @@ namespace graft::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
 struct Flags {
   std::string name = "all", folder = "experiments", work = "runs/experiments", others;
   bool quick = false, check = false;
