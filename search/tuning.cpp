@@ -165,10 +165,22 @@ std::vector<codegen::Candidate> Tuning::proposal() {
 
 void Tuning::learn() {
   const Stopwatch watch(spent_.learning);
-  const meta::Examples support = examples();
-  if (support.size() < 2) return;
-  model_ = prior_->adapted(std::span(&support, 1));
+  std::vector<meta::Examples> support = history_;
+  support.push_back(examples());
+  if (support.back().size() < 2) return;
+  model_ = prior_->adapted(support);
   scorer_.use(model_.get(), ok_candidates());
+}
+
+void Tuning::remember(std::span<const datasets::Trial> history) {
+  assert(trials_.empty());
+  if (prior_ == nullptr) return;
+  meta::Examples before = examples_of(history);
+  if (before.size() < 2) return;
+  before.workload.text += " before";  // a group of its own: models compare programs within one
+  history_ = {std::move(before)};
+  model_ = prior_->adapted(history_);
+  if (model_->is_informed()) scorer_.use(model_.get());
 }
 
 std::optional<datasets::Trial> Tuning::best() const {
@@ -198,16 +210,22 @@ std::vector<codegen::Candidate> Tuning::ok_candidates() const {
 }
 
 meta::Examples Tuning::examples() {
+  return examples_of(trials_);
+}
+
+meta::Examples Tuning::examples_of(std::span<const datasets::Trial> trials) {
   assert(task_.encoding != nullptr);
   meta::Examples examples;
   examples.platform = task_.platform;
   examples.workload = task_.space.workload();
-  for (const datasets::Trial& trial : trials_) {
+  std::vector<codegen::Candidate> candidates;
+  for (const datasets::Trial& trial : trials) {
     if (trial.measurement.status != datasets::Status::ok) continue;
+    candidates.push_back(trial.candidate);
     examples.log_seconds.push_back(std::log(datasets::seconds_of(trial.measurement)));
     examples.program_hashes.push_back(trial.program_hash);
   }
-  examples.features = scorer_.encoded(ok_candidates());
+  examples.features = scorer_.encoded(candidates);
   return examples;
 }
 

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "base/shortened.h"
 #include "base/text.h"
 #include "search/explorer.h"
+#include "study/history.h"
 #include "study/library.h"
 #include "study/prior.h"
 #include "study/rounds.h"
@@ -46,7 +48,7 @@ void put(const search::SelectionSettings& selection, base::Document& request) {
 }
 
 // The same candidates for the same request, so all of this identifies the run; how many trials there are may grow.
-Request identity_of(const TuneRequest& request, const Prior& prior) {
+Request identity_of(const TuneRequest& request, const Prior& prior, const History& history) {
   Request identity("tune");
   identity.set("workload", request.workload.text)
       .set("platform", request.platform.name)
@@ -59,6 +61,7 @@ Request identity_of(const TuneRequest& request, const Prior& prior) {
   if (request.transfer != "adapted") identity.set("transfer", request.transfer);
   put(request.selection, identity.fields());
   put(request.space, identity.fields());
+  if (!history.identity.empty()) identity.set("history", history.identity);
   if (!request.start.empty()) {
     std::uint64_t start = 0;
     for (const codegen::Candidate& candidate : request.start)
@@ -108,6 +111,7 @@ void rebuild_best(const TuneRequest& request, search::RunDirectory& run, const t
 // What a search begins with is kept in its folder: the library may have learnt more when it goes on.
 const char* const start_name = "start.json";
 constexpr std::size_t most_near = 8;  // shapes of the library
+constexpr std::size_t watched_programs = 3;
 
 base::Document start_document(const std::vector<codegen::Candidate>& start) {
   base::Document list = base::Document::list();
@@ -244,7 +248,8 @@ codegen::Candidate schedule_from(std::string_view text, const std::string& place
       workload,
       std::make_shared<const codegen::Sketch>(codegen::parse_sketch(fmt::format("sketch start\n{}", text), place)),
       {}};
-  if (const auto steps = codegen::schedule(candidate); !steps) throw base::UserError(place, "no schedule: " + steps.reason().text);
+  if (const auto steps = codegen::schedule(candidate); !steps)
+    throw base::UserError(place, "no schedule: " + steps.reason().text);
   return candidate;
 }
 
@@ -253,6 +258,7 @@ struct TuneSession::State {
   TuneRequest request;
   tasks::MeasureSettings measure;
   codegen::Space space;
+  History history;
   std::vector<codegen::Candidate> start;
   Prior prior;
   search::RunDirectory run;
@@ -263,16 +269,18 @@ struct TuneSession::State {
       : request(std::move(asked)),
         measure(request.timing.settings(abort_factor, request.threads)),
         space(checked_space(request, measure)),
+        history(history_of(request.history, request.workload, request.platform.target)),
         start(wanted_start(request, space)),
         prior(prior_of(
             {request.model, request.transfer, request.explorer, folder_of(request), request.seed, request.threads},
             request.platform, monitor)),
-        run(folder_of(request), identity_of(request, prior).document(), context_of(request.command_line),
+        run(folder_of(request), identity_of(request, prior, history).document(), context_of(request.command_line),
             request.platform.yaml),
         measurer(tasks::make_measurer(request.platform, measure)),
         tuning({space, request.platform.name, prior.encoding}, prior.model.get(), *measurer, run,
-               settings(start_of(request, std::move(start), run, space))) {
+               settings(start_of(request, with_history(), run, space))) {
     note_continued(run, monitor);
+    tuning.remember(history.trials);
   }
 
  private:
@@ -283,6 +291,11 @@ struct TuneSession::State {
     // Refuses what is unknown, or does not go together.
     search::make_explorer(request.explorer, space, request.seed, request.selection);
     return space;
+  }
+  std::vector<codegen::Candidate> with_history() const {
+    std::vector<codegen::Candidate> first = start;
+    first.insert(first.end(), history.best.begin(), history.best.end());
+    return first;
   }
   search::TuningSettings settings(std::vector<codegen::Candidate> first) const {
     search::TuningSettings settings;
@@ -312,6 +325,28 @@ bool TuneSession::step(std::int64_t most_trials, base::Monitor& monitor) {
 
 bool TuneSession::run(base::Monitor& monitor) {
   return run_rounds(state_->tuning, state_->request.trials, monitor);
+}
+
+bool TuneSession::machine_changed(base::Monitor& monitor) {
+  std::vector<codegen::Candidate> fastest;
+  std::vector<double> before;
+  for (const datasets::Trial& trial :
+       search::best_trials(state_->run.journal().trials(), state_->request.workload, watched_programs)) {
+    fastest.push_back(trial.candidate);
+    before.push_back(datasets::seconds_of(trial.measurement));
+  }
+  std::vector<double> now(fastest.size(), std::numeric_limits<double>::quiet_NaN());
+  state_->measurer->measure(
+      fastest,
+      [&](const tasks::Measured& measured) {
+        now[std::size_t(measured.position)] = datasets::seconds_of(measured.measurement);
+      },
+      monitor);
+  return is_another_machine(before, now);
+}
+
+std::int64_t TuneSession::recorded() const {
+  return std::int64_t(state_->run.journal().trials().size());
 }
 
 std::int64_t TuneSession::trials() const {
@@ -359,6 +394,52 @@ TuneResult TuneSession::finish(bool complete, base::Monitor& monitor) {
   return result;
 }
 
+namespace {
+
+TuneResult searched(const TuneRequest& request, base::Monitor& monitor) {
+  TuneSession session(request, monitor);
+  const bool complete = session.run(monitor);
+  return session.finish(complete, monitor);
+}
+
+// Rounds with a look at the machine every `watch` trials. A run that another machine measured becomes history.
+TuneResult watched(TuneRequest request, base::Monitor& monitor) {
+  request.out = folder_of(request);
+  const std::vector<std::filesystem::path> given = request.history;
+  const std::int64_t trials = request.trials;
+  for (;;) {
+    request.history = given;
+    request.trials = trials;
+    for (const std::filesystem::path& before : folders_before(request.out)) {
+      request.history.push_back(before);
+      request.trials -= std::int64_t(search::read_run(before).journal.trials.size());
+    }
+    request.trials = std::max<std::int64_t>(request.trials, 1);
+    std::optional<TuneSession> session(std::in_place, request, monitor);
+    std::int64_t looked =
+        0;  // recorded trials at the last look; one comes before the first new trial of a run that goes on
+    bool changed = false, over = false;
+    while (!over && !monitor.stop_requested()) {
+      if (session->recorded() - looked >= request.watch) {
+        looked = session->recorded();
+        changed = session->machine_changed(monitor);
+        if (changed) break;
+      }
+      over = !session->step(request.watch, monitor);
+    }
+    if (!changed) return session->finish(!monitor.stop_requested(), monitor);
+    session.reset();  // gives the folder free
+    const std::filesystem::path before = next_before(request.out);
+    std::filesystem::rename(request.out, before);
+    monitor.note(
+        fmt::format("the machine is another one: programs are not as fast as they were; what was measured is "
+                    "kept as {}, learnt from, and its best are measured again",
+                    before.string()));
+  }
+}
+
+}  // namespace
+
 TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
   const bool by_rule = request.space.file.empty() && request.space.intrinsics.empty() &&
                        request.space.layouts == codegen::Layouts::given;
@@ -367,9 +448,7 @@ TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
                           "a library holds answers from the space by rule, with parameters "
                           "stored as the workload says; search another space without it");
   if (auto known = known_result(request, monitor)) return std::move(*known);
-  TuneSession session(request, monitor);
-  const bool complete = session.run(monitor);
-  TuneResult result = session.finish(complete, monitor);
+  TuneResult result = request.watch > 0 ? watched(request, monitor) : searched(request, monitor);
   if (result.complete && result.answer && !request.library.empty()) record(request, result);
   return result;
 }

@@ -34,10 +34,17 @@ struct TuneRequest {
   std::int64_t trials = 256;                   // in all: a run is continued with more
   std::int64_t batch = 32;                     // trials a round
   std::vector<codegen::Candidate> start = {};  // measured first; of other shapes: what is most like them
-  double budget_seconds = 0;                   // of wall time; 0: none
-  std::int64_t stop_after = 0;                 // trials in a row without a gain of 1 %, after which it ends; 0: never
-  std::filesystem::path library;               // of known answers (study/library.h), for the space by rule; "": none
-  bool again = false;                          // search though the library has an answer
+  // Earlier runs of the workload, on another machine or on this one when it was another one: what they measured is
+  // learnt from as an order of programs, and their best are measured first.
+  std::vector<std::filesystem::path> history = {};
+  // After so many trials the fastest are measured again. Where they are not as fast as they were, the machine is
+  // another one: the run so far becomes history (folder OUT.before-1, ...), and the search goes on in a new one. 0:
+  // never.
+  std::int64_t watch = 0;
+  double budget_seconds = 0;      // of wall time; 0: none
+  std::int64_t stop_after = 0;    // trials in a row without a gain of 1 %, after which it ends; 0: never
+  std::filesystem::path library;  // of known answers (study/library.h), for the space by rule; "": none
+  bool again = false;             // search though the library has an answer
   std::int64_t rebuild = 4;  // programs that every pipeline builds in the end, out of four times as many that are timed
                              // again; 0: none (native)
   Timing timing;
@@ -88,6 +95,9 @@ class TuneSession {
   bool step(std::int64_t most_trials, base::Monitor& monitor);
   // Rounds until it is over; false if a stop was asked for.
   bool run(base::Monitor& monitor);
+  // Measures the fastest programs again, and says whether they are as fast as they were (TuneRequest::watch).
+  bool machine_changed(base::Monitor& monitor);
+  std::int64_t recorded() const;  // trials that the run's folder has, more than trials() while it is continued
   std::int64_t trials() const;
   double best_seconds() const;  // infinity before the first ok trial
   // Builds and checks what was found, if it is complete, and writes best.json.

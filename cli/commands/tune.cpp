@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/commands/commands.h"
+#include "cli/effort_flags.h"
 #include "cli/explorer_flags.h"
 #include "cli/flags.h"
 #include "cli/tuned.h"
@@ -19,8 +20,8 @@ namespace {
 
 struct Flags {
   std::string workload, platform = "native", intrinsics, layouts = "given", out, start, budget, library;
-  std::string effort = "normal";
-  std::int64_t trials = 0;
+  EffortFlags effort;
+  std::vector<std::string> history;
   study::TuneRequest request;  // what flags set directly
   ExplorerFlags explorer;
   SpaceFlag space;
@@ -38,22 +39,6 @@ study::SpaceSource space_of(const Flags& flags) {
   return {flags.space.file, flags.intrinsics, layouts};
 }
 
-// How long a search goes on where nobody says otherwise.
-struct Effort {
-  const char* name;
-  std::int64_t trials, stop_after;
-};
-constexpr Effort efforts[] = {{"quick", 64, 32}, {"normal", 256, 0}, {"thorough", 1024, 256}};
-
-void apply_effort(const Flags& flags, study::TuneRequest& request) {
-  const Effort* const found = std::find_if(std::begin(efforts), std::end(efforts),
-                                           [&](const Effort& each) { return each.name == flags.effort; });
-  if (found == std::end(efforts))
-    throw base::UserError("--effort", fmt::format("'{}' is neither quick, normal nor thorough", flags.effort));
-  request.trials = flags.trials > 0 ? flags.trials : found->trials;
-  if (request.stop_after == 0) request.stop_after = found->stop_after;
-}
-
 study::TuneRequest request_of(const Flags& flags, const Session& session) {
   study::TuneRequest request = flags.request;
   request.workload = codegen::parse_workload(flags.workload);
@@ -66,8 +51,9 @@ study::TuneRequest request_of(const Flags& flags, const Session& session) {
   request.seed = session.seed;
   request.threads = session.threads;
   request.out = flags.out;
+  request.history.assign(flags.history.begin(), flags.history.end());
   request.library = flags.library;
-  apply_effort(flags, request);
+  flags.effort.apply(request);
   if (!flags.budget.empty()) request.budget_seconds = seconds_of("--budget", flags.budget);
   if (!flags.start.empty())
     request.start = {study::schedule_from(base::read_file(flags.start), flags.start, request.workload)};
@@ -109,13 +95,14 @@ Command tune_command() {
         options.text("transfer", flags->request.transfer,
                      "what the model does with measurements: adapted; as others published frozen (nothing), "
                      "global-local (its scores fade as trees grow on the measurements)");
-        options.integer("trials", flags->trials, 1, "candidates to measure in all; without it as --effort says");
-        options.text("effort", flags->effort,
-                     "quick: 64 trials, ends after 32 without a gain; normal: 256 trials; thorough: 1024, ends after "
-                     "256 without a gain");
+        flags->effort.declare(options);
+        options.list("history", flags->history,
+                     "runs of this workload on another machine, or on this one when it was another: learnt from, and "
+                     "their best are measured first");
+        options.integer("watch", flags->request.watch, 0,
+                        "trials after which the fastest are measured again; where the machine has become another one, "
+                        "the run so far becomes history; 0: never");
         options.text("budget", flags->budget, "ends after this time: 90s, 10m, 1.5h");
-        options.integer("stop-after", flags->request.stop_after, 0,
-                        "ends after this number of trials in a row without a gain of 1 %; 0: as --effort says");
         options.text(
             "start", flags->start,
             "file of a schedule to measure first: best.json of a run, of another shape, too, or steps, one a line");

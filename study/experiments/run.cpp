@@ -33,7 +33,8 @@ TuneRequest search_request(const Experiment::Method& method, const Models& model
                            const tasks::Platform& platform, std::int64_t seed, const ExperimentRequest& request) {
   const base::Document& settings = method.settings;
   settings.only_keys({"trials", "model", "transfer", "explorer", "acquisition", "bound", "selection", "diversity",
-                      "preselected", "random_share", "batch", "minimum_ms", "repetitions", "layouts", "workloads"});
+                      "preselected", "random_share", "batch", "minimum_ms", "repetitions", "layouts", "workloads",
+                      "before", "before_trials"});
   const auto text = [&](std::string_view key, std::string otherwise) {
     const base::Document* const value = settings.find(key);
     return value == nullptr ? otherwise : value->as_string();
@@ -70,6 +71,22 @@ TuneRequest search_request(const Experiment::Method& method, const Models& model
                fmt::format("{}-{}-s{}", short_name(workload.text), short_name(platform.name), seed);
   search.command_line = request.command_line;
   return search;
+}
+
+// What the machine was before it became the platform: a search there, whose run is history of the one here.
+void add_history(const Experiment::Method& method, const tasks::Platform& platform, TuneRequest& search,
+                 base::Monitor& monitor) {
+  const base::Document* const before = method.settings.find("before");
+  if (before == nullptr) return;
+  const base::Document* const name = before->find(platform.name);
+  if (name == nullptr)
+    throw base::UserError(before->place(), fmt::format("does not say what '{}' was before", platform.name));
+  TuneRequest earlier = search;
+  earlier.platform = tasks::platform_named(name->as_string());
+  earlier.trials = method.settings.at("before_trials").as_integer();
+  earlier.out += ".before";
+  if (!tune(earlier, monitor).complete) throw base::Stopped();
+  search.history = {earlier.out};
 }
 
 // Methods that take long may search some of the workloads only.
@@ -129,7 +146,9 @@ std::vector<search::Searched> searches_of(const codegen::Workload& workload, con
       if (!has(method, workload)) continue;
       monitor.progress(fmt::format("searches\t{}, {}, seed {}", method.name, workload.text, seed), done - 1, all);
       base::QuietMonitor quiet(monitor);
-      TuneResult result = tune(search_request(method, models, workload, platform, seed, request), quiet);
+      TuneRequest search = search_request(method, models, workload, platform, seed, request);
+      add_history(method, platform, search, quiet);
+      TuneResult result = tune(search, quiet);
       if (!result.complete) return {};
       made.push_back({method.name, seed, std::move(result.trials)});
     }

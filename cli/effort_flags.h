@@ -1,0 +1,19 @@
+// How long a search goes on: --effort, --trials and --stop-after.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/command.h"
+#include "study/tune.h"
+
+namespace graft::cli {
+
+struct EffortFlags {
+  std::string effort = "normal";
+  std::int64_t trials = 0, stop_after = 0;
+  void declare(Options& options);
+  void apply(study::TuneRequest& request) const;  // UserError for an unknown effort
+};
+
+}  // namespace graft::cli

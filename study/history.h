@@ -1,0 +1,33 @@
+// Private to this folder: what was measured of a workload before, on another machine or on this one when it was another
+// one, and whether it is another one now.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/expression/target.h"
+#include "codegen/expression/workload.h"
+#include "datasets/trial.h"
+
+namespace graft::study {
+
+struct History {
+  std::vector<datasets::Trial> trials;   // ok ones, whose schedules can be applied on the target
+  std::vector<codegen::Candidate> best;  // what is worth measuring first: of each run its fastest programs
+  std::string identity;                  // of all of it; "" for none
+};
+// UserError for a folder that is no run, or has no trial of the workload.
+History history_of(const std::vector<std::filesystem::path>& runs, const codegen::Workload& workload,
+                   const codegen::Target& target);
+
+// Folders that an earlier change of the machine left behind, "OUT.before-1", ..., in order; and the next one.
+std::vector<std::filesystem::path> folders_before(const std::filesystem::path& out);
+std::filesystem::path next_before(const std::filesystem::path& out);
+
+// Of the same programs, by position: whether all of them take longer now, or all less long, and half of them by a
+// quarter or more. Times of a busy machine move by less than that for all of several programs at once.
+bool is_another_machine(std::span<const double> before, std::span<const double> now);
+
+}  // namespace graft::study

@@ -1,0 +1,48 @@
+// graft tune --watch: a machine that becomes another one in the course of a search.
+#include <sys/stat.h>
+
+#include "tests/cli/signals.h"
+#include "tests/cli/support.h"
+
+namespace graft::cli {
+namespace {
+
+// A command that runs programs as they are, or by an emulator once a file exists: many times slower.
+TEST(Watch, ASlowerMachineMakesHistoryOfTheRun) {
+  const base::Folder folder;
+  const std::string runner = (folder / "runner").string(), file = (folder / "board.yaml").string();
+  const std::string run = (folder / "run").string(), slow = (folder / "slow").string();
+  base::replace_file(runner, "#!/bin/sh\n[ -e " + slow + " ] && exec qemu-x86_64 \"$@\"\nexec \"$@\"\n");
+  ::chmod(runner.c_str(), 0755);
+  std::string yaml = graft({"platform", "show", "native:v2"}).out;
+  yaml.resize(yaml.find("native:\n"));
+  yaml.replace(yaml.find("native:v2"), 9, "changing");
+  base::replace_file(file, yaml + "remote:\n  prefix: [" + runner + "]\n");
+  const auto searched = [&](const std::string& trials) {
+    return json_of(quick({"tune", small, "--platform", file, "--model", "scratch", "--trials", trials, "--batch", "8",
+                          "--watch", "8", "--out", run}));
+  };
+  const base::Document before = searched("16");
+  EXPECT_FALSE(std::filesystem::exists(run + ".before-1"));
+  EXPECT_EQ(searched("16").at("best"), before.at("best"));  // the same machine
+
+  base::replace_file(slow, "");
+  const base::Document after = searched("40");
+  EXPECT_TRUE(std::filesystem::exists(run + ".before-1"));
+  EXPECT_EQ(recorded(run + ".before-1/journal.jsonl").size(), 16u);  // nothing is lost
+  EXPECT_EQ(recorded(run + "/journal.jsonl").size(), 24u);
+  EXPECT_EQ(after.at("trials").as_integer(), 24);
+  EXPECT_GT(after.at("best").at("seconds").as_number(), 2 * before.at("best").at("seconds").as_number());
+  // What was fastest before is what is measured first.
+  const std::vector<Recorded> old = recorded(run + ".before-1/journal.jsonl"), fresh = recorded(run + "/journal.jsonl");
+  std::set<std::uint64_t> known;
+  for (const Recorded& trial : old) known.insert(trial.first);
+  for (std::size_t t = 0; t < 8; ++t) EXPECT_TRUE(known.contains(fresh[t].first)) << t;
+
+  // It goes on as the run that it is now.
+  EXPECT_EQ(searched("48").at("trials").as_integer(), 32);
+  EXPECT_FALSE(std::filesystem::exists(run + ".before-2"));
+}
+
+}  // namespace
+}  // namespace graft::cli

@@ -1,0 +1,64 @@
+// What was measured before, and whether the machine is another one.
+#include "study/history.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "search/run_directory.h"
+#include "tests/base/support.h"
+#include "tests/study/support.h"
+#include "tests/support/refusal.h"
+
+namespace graft::study {
+namespace {
+
+TEST(History, AllOfSeveralProgramsChangeTogether) {
+  const auto changed = [](std::vector<double> before, std::vector<double> now) {
+    return is_another_machine(before, now);
+  };
+  EXPECT_TRUE(changed({1, 2, 3}, {1.5, 2.9, 4.2}));
+  EXPECT_TRUE(changed({1, 2, 3}, {0.5, 1, 1.5}));
+  EXPECT_FALSE(changed({1, 2, 3}, {1.02, 2.9, 4.2}));  // one of them is as fast as it was
+  EXPECT_FALSE(changed({1, 2, 3}, {1.1, 2.2, 3.3}));   // a busy machine
+  EXPECT_FALSE(changed({1, 2, 3}, {0.9, 2.9, 4.2}));
+  EXPECT_FALSE(changed({1, 2}, {NAN, NAN}));
+  EXPECT_FALSE(changed({}, {}));
+  EXPECT_TRUE(changed({1, 2}, {NAN, 4}));
+}
+
+TEST(History, FoldersAreCounted) {
+  const base::Folder folder;
+  EXPECT_EQ(next_before(folder / "run").filename(), "run.before-1");
+  EXPECT_EQ(next_before((folder / "run/").string()).filename(), "run.before-1");
+  std::filesystem::create_directories(folder / "run.before-1");
+  EXPECT_EQ(folders_before(folder / "run").size(), 1u);
+  EXPECT_EQ(next_before(folder / "run").filename(), "run.before-2");
+}
+
+TEST(History, IsOfRunsWithTheWorkload) {
+  const base::Folder folder;
+  base::Stream stream(1, "history");
+  {
+    search::RunDirectory run(folder / "run", base::Document::map().set("command", "tune"), base::Document::map());
+    for (std::int64_t i = 0; i < 12; ++i)
+      run.append(trial_of(stream, i, std::uint64_t(100 + i), 1e-3 * double(12 - i)));
+  }
+  const History history = history_of({folder / "run"}, space().workload(), small_target());
+  EXPECT_EQ(history.trials.size(), 12u);
+  ASSERT_EQ(history.best.size(), 8u);
+  EXPECT_EQ(codegen::hash(history.best.front()), codegen::hash(history.trials.back().candidate));
+  EXPECT_FALSE(history.identity.empty());
+  EXPECT_EQ(history_of({}, space().workload(), small_target()).identity, "");
+  EXPECT_TRUE(codegen::contains(codegen::refusal([&] {
+                                  history_of({folder / "run"}, codegen::parse_workload("matmul(m=8,n=8,k=8)"),
+                                             small_target());
+                                }),
+                                "has no trial of matmul(m=8,n=8,k=8,dtype=f32) that works here"));
+}
+
+}  // namespace
+}  // namespace graft::study
