@@ -9,7 +9,7 @@ namespace graft::meta {
 BoostingSettings training_trees(const LearnerSettings& settings, std::int64_t usual_trees) {
   BoostingSettings out;
   out.trees = settings.steps > 0 ? settings.steps : usual_trees;
-  out.depth = 6;  // 4 orders worse, 8 with half as many trees alike (RESULTS.md)
+  out.depth = 6;  // 4 orders worse, 8 with half as many trees alike (docs/notebook)
   out.least_weight = 5;
   out.features = 0.3;
   out.seed = settings.seed;

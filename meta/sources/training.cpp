@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t default_steps = 400;
 // Twice as many as one forest for all platforms has: of each source, and of the leaves that regression looks at, more
-// trees make a finer picture (RESULTS.md, "Which learner").
+// trees make a finer picture (docs/notebook, "Which learner").
 constexpr std::int64_t default_trees = 800;
 
 // The parameters of a network for each named platform, trained on its groups alone; side by side, and on the ranks of
