@@ -31,7 +31,7 @@ std::filesystem::path own_program(const std::string& name) {
   const std::filesystem::path here = own_folder();
   for (const std::filesystem::path& file : {here / name, here / ".." / "bin" / name})
     if (std::filesystem::exists(file)) return file;
-  throw Failure(fmt::format("{} is neither in '{}' nor in '../bin' beside it; install it there", name, here.string()));
+  throw Failure(fmt::format("{} is neither in '{}' nor in its '../bin'; install it there", name, here.string()));
 }
 
 std::filesystem::path share_folder() {

@@ -108,7 +108,7 @@ std::vector<Check> checks_of_this_machine() {
   const auto add = [&](std::string name, bool required, std::string remedy, const Look& look) {
     checks.push_back(checked(std::move(name), required, std::move(remedy), look));
   };
-  add("worker", true, "build or install graft-worker beside graft", worker_runs);
+  add("worker", true, "build graft-worker, or install it next to graft", worker_runs);
   add("LLVM x86-64", true, install_llvm, [] { return compiled_for("x86_64-unknown-linux-gnu", "x86-64-v3"); });
   add("LLVM riscv64", true, install_llvm, [] { return compiled_for("riscv64-unknown-linux-gnu", "sifive-p450"); });
   add("LLVM aarch64", true, install_llvm, [] { return compiled_for("aarch64-unknown-linux-gnu", "cortex-a72"); });
@@ -117,11 +117,11 @@ std::vector<Check> checks_of_this_machine() {
     add("native:" + level, false, "none: this cpu has no such instructions; the other levels work",
         [&] { return level_runs("native:" + level); });
   }
-  add("platforms", true, "install share/graft/platforms beside bin/graft", [] {
+  add("platforms", true, "install share/graft/platforms next to bin/graft", [] {
     const auto ids = tasks::platform_ids();
     const auto shipped =
         std::count_if(ids.begin(), ids.end(), [](const std::string& id) { return !id.starts_with("native"); });
-    if (shipped == 0) throw base::Failure("no platform is shipped beside the program");
+    if (shipped == 0) throw base::Failure("no platform is shipped with the program");
     return fmt::format("{} shipped", shipped);
   });
   for (const std::string program : {"qemu-riscv64", "qemu-aarch64"}) {

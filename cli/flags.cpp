@@ -34,7 +34,7 @@ codegen::Space SpaceFlag::space(const codegen::Workload& workload, const codegen
 void DataFlags::declare(Options& options, const std::string& help) {
   options.positionals("DATA.h5", files, help);
   options.integer("rows", rows, 0,
-                  "use at most so many programs of each workload in each file, drawn by the seed; 0: all");
+                  "use at most this many programs of each workload in each file, drawn by the seed; 0: all");
   options.list("workloads", workloads, "use the rows of these workloads only");
   options.list("sketches", sketches, "use the rows of these sketches (graft inspect) only, such as conv2d_NCHWc.x86");
 }
@@ -50,16 +50,16 @@ void ModelFlags::declare(Options& options) {
       "encoding", choice.encoding,
       "feature list; default: context_relation, for gbt context_relation+on_target, for treegru tree, for tables "
       "columns");
-  options.list("hidden", hidden, "widths of the hidden layers; default: 128,64, for treegru (behind its slots) 64");
+  options.list("hidden", hidden, "widths of the hidden layers; default: 128,64, for treegru (after its slots) 64");
   options.integer("embedding", choice.embedding, 1, "treegru: width of a node's embedded features");
   options.integer("units", choice.units, 1, "treegru: width of a node's state");
   options.integer("slots", choice.slots, 1, "treegru: memory slots that the nodes' states are scattered over");
   options.text("backend", choice.backend, "of networks: native or torch");
   options.text("device", choice.device, "cpu, or cuda: networks on LibTorch's first CUDA device (backend torch)");
   options.integer("steps", choice.steps, 0, "outer steps of the learners, or boosted trees; 0: their own number");
-  options.text("loss", choice.loss, "what is descended: rank, squared or lambda; default: the learner's own");
+  options.text("loss", choice.loss, "the loss that is minimised: rank, squared or lambda; default: the learner's own");
   options.integer("members", choice.members, 1,
-                  "from 2 on an ensemble: so many models, each trained on 80 % of the programs");
+                  "from 2 on an ensemble of this many models, each trained on 80 % of the programs");
   options.flag("guard", choice.guard, "let the support choose between the model and regression from scratch");
 }
 

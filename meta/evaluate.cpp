@@ -103,7 +103,7 @@ TaskSet training_part(const TaskSet& tasks, const std::string& target, const Eva
   const std::size_t left_out =
       std::erase_if(out.groups, [&](const Examples& group) { return group.size() <= settings.judge_last; });
   if (left_out > 0)
-    monitor.note(fmt::format("{} workloads of the sources have no program beside the {} that are judged", left_out,
+    monitor.note(fmt::format("{} workloads of the sources have no program besides the {} that are judged", left_out,
                              settings.judge_last));
   if (out.groups.empty())
     throw base::UserError(fmt::format("judge-last {}: leaves no program to train on", settings.judge_last));

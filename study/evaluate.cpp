@@ -37,9 +37,9 @@ void check(const EvaluateRequest& request) {
   const bool in_domain = request.regime == meta::Regime::in_domain;
   if (in_domain && (request.judge_last > 0 || !request.sources.empty() || request.folds > 0 ||
                     !request.misleading.empty() || request.support != "random"))
-    throw FieldError("judge_last, sources, folds, misleading, support", "not with `regime` in-domain");
+    throw FieldError("judge_last, sources, folds, misleading, support", "cannot be combined with `regime` in-domain");
   if (request.folds > 0 && !(request.sources.empty() && request.targets.empty()))
-    throw FieldError("folds", "says what the targets and their sources are: not with `target` or `sources`");
+    throw FieldError("folds", "decides targets and sources; cannot be combined with `target` or `sources`");
   if (!in_domain && !(request.train_workloads.empty() && request.judge_workloads.empty()))
     throw FieldError("train_workloads, judge_workloads", "only with `regime` in-domain");
 }

@@ -25,7 +25,7 @@ std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model
 std::filesystem::path shipped_model() {
   std::filesystem::path file = base::share_folder() / "models" / "base.h5";
   if (!std::filesystem::exists(file))
-    throw base::UserError(file.string(), "the model that graft ships is not beside the program; name one, or scratch");
+    throw base::UserError(file.string(), "the model that graft ships is not installed with the program; name a model, or scratch");
   return file;
 }
 

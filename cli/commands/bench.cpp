@@ -78,7 +78,7 @@ struct MeasurerFlags {
 Command bench_kernels_command() {
   return {
       .name = "bench kernels",
-      .help = "the best kernels of tuned runs beside OpenBLAS, oneDNN, clang -O3 and gcc -Ofast, results checked",
+      .help = "the best kernels of tuned runs next to OpenBLAS, oneDNN, clang -O3 and gcc -Ofast, results checked",
       .examples = {"graft bench kernels runs/mm512", "graft bench kernels runs/c2 runs/c6 --baselines onednn_direct"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<KernelFlags>();
@@ -88,7 +88,7 @@ Command bench_kernels_command() {
         options.number("minimum-ms", flags->minimum_ms, 0, "one repetition is at least so long");
         options.number("slow-seconds", flags->slow_seconds, 0, "what takes longer is repeated three times only");
         options.integer("threads", flags->threads, 1, "of our kernels and of the libraries; from 2 on wall time");
-        options.integer("trials", flags->trials, 0, "the best of the first so many trials of a run; 0: of all");
+        options.integer("trials", flags->trials, 0, "the best of this many first trials of a run; 0: of all");
         options.flag("rebuild", flags->rebuild, "ours is compiled with every pipeline and the fastest counts");
         return [flags](Session& session) { return become_bench("kernels", flags->request(), session); };
       }};

@@ -75,7 +75,7 @@ Command bench_features_command() {
 
 Command bench_predict_command() {
   return {.name = "bench predict",
-          .help = "programs scored per second and core: MLP and TreeGRU beside LibTorch and oneDNN's products",
+          .help = "programs scored per second and core: MLP and TreeGRU next to LibTorch and oneDNN's products",
           .examples = {"graft bench predict", "graft bench predict resnet18.C2 --batch 256"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<NetworkBenchFlags>(1024);
@@ -87,13 +87,13 @@ Command bench_predict_command() {
 Command bench_train_command() {
   return {
       .name = "bench train",
-      .help = "programs trained on per second and core (forward, rank loss, backward, Adam) beside LibTorch",
+      .help = "programs trained on per second and core (forward, rank loss, backward, Adam) next to LibTorch",
       .examples = {"graft bench train", "graft bench train resnet18.C2 --batch 128", "graft bench train --threads 2"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<NetworkBenchFlags>(512);
         flags->declare(options);
         options.integer("threads", flags->threads, 1,
-                        "from 2 on MAML's meta-step a second time, its tasks on so many threads (wall time)");
+                        "from 2 on MAML's meta-step a second time, its tasks on this many threads (wall time)");
         return [flags](Session& session) { return become_bench("train", flags->request(), session); };
       }};
 }

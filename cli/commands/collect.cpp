@@ -130,7 +130,7 @@ Command collect_command() {
                      "datasets, native ones say, whose programs were checked while they were made: modelled platforms "
                      "run them on this host no more");
         options.number("evolved", flags->request.evolved, 0,
-                       "share of each round (64 programs) behind the first that is bred from the fastest so far, for "
+                       "share of each round (64 programs) after the first that is bred from the fastest so far, for "
                        "more programs among the fast ones; 0: all uniform over the space, as a sample to judge on "
                        "must be");
         options.text("explorer", flags->request.explorer,

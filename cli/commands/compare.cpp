@@ -81,14 +81,14 @@ Command compare_command() {
                             "common programs of a workload without which two platforms are not compared on it");
             options.list(
                 "trials", flags->trials,
-                "runs: how fast the best is after so many trials; default: 8,16,32,64,128 as far as all have them");
+                "runs: numbers of trials after which the best is compared; default: 8,16,32,64,128 as far as all have them");
             options.number("near", flags->request.near, 0,
                            "runs: trials until one has this share of the fastest known speed");
             options.text("against", flags->request.against,
                          "runs: the method that others are held against; default: the first");
             options.integer(
                 "again", flags->request.again, 0,
-                fmt::format("runs: measure what was among the {} fastest so far in any of them so many times more, all "
+                fmt::format("runs: measure what was among the {} fastest so far in any of them this many times more, all "
                             "in turn, and judge by the least of these times: for machines whose speed moves; 0: by "
                             "the times that the searches took",
                             search::finalist_count));

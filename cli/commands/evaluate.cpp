@@ -77,11 +77,11 @@ Command evaluate_command() {
                      "source platforms whose times are reversed within each workload, to see what such a source costs");
         options.integer(
             "folds", flags->request.folds, 0,
-            "cross-validation: platforms dealt out to so many folds, each judged by what was trained on the "
+            "cross-validation: platforms dealt out to this many folds, each judged by what was trained on the "
             "other folds; 0: each platform by all others");
         options.integer(
             "judge-last", flags->request.judge_last, 0,
-            "judge on the last so many programs of each workload, which no platform's training or support has "
+            "judge on this many last programs of each workload, which no platform's training or support has "
             "seen; 0: on all that are no support");
         options.list("methods", flags->methods, method_names());
         options.list("shots", flags->shots, "support programs per workload");

@@ -46,7 +46,7 @@ int inspect(const InspectFlags& flags, Session& session) {
 Command inspect_command() {
   return {
       .name = "inspect",
-      .help = "what is this dataset, model, run, journal, platform, workload or encoding",
+      .help = "describe a dataset, model, run, journal, platform, workload or encoding",
       .examples = {"graft inspect data.h5", "graft inspect 'matmul(m=64,n=64,k=64)' --platform model:sifive-p450",
                    "graft inspect runs/c2 --program --assembly", "graft inspect context_relation"},
       .declare = [](Options& options) -> Action {

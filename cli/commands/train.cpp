@@ -69,7 +69,7 @@ Command train_command() {
                          "platforms whose times are reversed within each workload, to see what such a source costs");
             options.text("base", flags->base, "a trained model that learns of these platforms besides what it knows");
             options.text("losses", flags->losses, "CSV of the losses by stage and step to write");
-            options.text("card", flags->card, "Markdown to put behind the model's card: how it was judged, say");
+            options.text("card", flags->card, "Markdown to append to the model's card, such as how it was judged");
             flags->model.choice.model.clear();
             flags->model.declare(options);
             return [flags](Session& session) { return train(*flags, session); };

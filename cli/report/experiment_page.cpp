@@ -258,7 +258,7 @@ std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry
                                             experiment.title, workloads_of(results.searches).size());
     files["speed.svg"] = svg_file(speeds_plot(experiment, results.searches, true), caption);
     page += fmt::format(
-        "![{}](speed.svg)\n\nSpeed after so many trials; 1 is the fastest program that any search of "
+        "![{}](speed.svg)\n\nSpeed by the number of trials; 1 is the fastest program that any search of "
         "the workload found. Geometric mean over workloads and seeds [95 % bootstrap interval].\n\n{}\n",
         caption, speeds_table(experiment, results));
     int panel = 0;

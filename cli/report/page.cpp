@@ -406,7 +406,7 @@ std::string searches_section(const ReportedResult& given) {
   const std::int64_t again = result.at("again").as_integer();
   return "<h2>Searches compared</h2>\n" +
          figure(speed,
-                fmt::format("Speed of the best program after so many trials, over that of the fastest that any of "
+                fmt::format("Speed of the best program by the number of trials, over that of the fastest that any of "
                             "these searches found{}. Geometric mean over searches, band: 95 % interval.",
                             again > 0 ? fmt::format(", by the least of {} times that were taken again", again) : "")) +
          figure(slower, "How much slower it is than in the same searches of the other method; below 0 it is faster.") +

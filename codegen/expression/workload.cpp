@@ -120,7 +120,7 @@ std::optional<Call> parse_call(std::string_view text) {
     if (value < parameter->least) at.fail(fmt::format("{} must be at least {}, got {}", key, parameter->least, value));
     if (!call.values.emplace(key, value).second) at.fail(fmt::format("parameter '{}' is given twice", key));
   }
-  if (!cursor.at_end()) cursor.fail("unexpected text behind the workload");
+  if (!cursor.at_end()) cursor.fail("unexpected text after the workload");
   for (const Parameter& parameter : call.op->parameters) {
     if (call.values.contains(parameter.name)) continue;
     if (!parameter.has_default)

@@ -136,7 +136,7 @@ class StoreReader : private ValueReader {
     std::vector<Access> result;
     do result.push_back(access(cursor_.identifier()));
     while (cursor_.accept(","));
-    if (!cursor_.at_end()) cursor_.fail("expected ',' or the end of what is prefetched");
+    if (!cursor_.at_end()) cursor_.fail("expected ',' or the end of the prefetches");
     return result;
   }
 
@@ -216,7 +216,7 @@ class StoreReader : private ValueReader {
       const double infinity = std::numeric_limits<double>::infinity();
       return Value::constant(negative ? -infinity : infinity);
     }
-    if (negative) cursor_.fail("a minus sign in front of what is no number; write neg(...)");
+    if (negative) cursor_.fail("a minus sign before something that is not a number; write neg(...)");
     if (cursor_.peek() != '(') return Value::load(access(name));
     const Op op = function_named(name);
     if (op == Op::load) cursor_.fail(unknown_function(name));

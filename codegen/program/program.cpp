@@ -174,7 +174,7 @@ class Checker {
       if (buffer.is_literal()) check_literal(buffer, elements, place);
       if (!buffer.layout.is_plain()) check_layout(buffer, place);
       if (buffer.role != Role::temporary && temporaries)
-        fail(place, fmt::format("{} buffer '{}' stands behind a temporary one; parameters come first",
+        fail(place, fmt::format("{} buffer '{}' comes after a temporary one; parameters come first",
                                 name_of(buffer.role), buffer.name));
       temporaries = temporaries || buffer.role == Role::temporary;
     }

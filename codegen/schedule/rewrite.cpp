@@ -95,7 +95,7 @@ class Rewriter {
   }
 
   std::string tile(const Step& step) {
-    if (is_settled()) return fmt::format("stands behind other steps of {}", step.stage);
+    if (is_settled()) return fmt::format("comes after other steps of {}, but must come before them", step.stage);
     std::vector<LoopPlan>& loops = plan_->loops;
     std::size_t at = 0;
     while (at < loops.size() && stage_->axes[std::size_t(loops[at].axis)].name != step.subject) ++at;
@@ -118,7 +118,7 @@ class Rewriter {
   }
 
   std::string order(const Step& step) {
-    if (is_settled()) return fmt::format("stands behind other steps of {}", step.stage);
+    if (is_settled()) return fmt::format("comes after other steps of {}, but must come before them", step.stage);
     std::vector<LoopPlan> ordered;
     std::vector<bool> named(plan_->loops.size(), false);
     for (const std::string& name : step.loops) {
@@ -290,7 +290,7 @@ class Rewriter {
         continue;
       }
       const int writer = computation_.stage_writing(access.tensor);
-      if (writer >= head) return fmt::format("{} needs a stage behind {}", step.subject, name_of_stage(head));
+      if (writer >= head) return fmt::format("{} needs a stage after {}", step.subject, name_of_stage(head));
     }
     if (!reads) return fmt::format("{} does not read {}", step.subject, step.stage);
     if (plans_[std::size_t(consumer)].is_computed) return fmt::format("{} is already computed elsewhere", step.subject);
@@ -329,7 +329,7 @@ class Rewriter {
       return fmt::format("{} is made of tiles of its own", step.subject);
     }
     StagePlan& computed = plans_[std::size_t(producer)];
-    if (computed.scheduled) return fmt::format("stands behind other steps of {}", step.subject);
+    if (computed.scheduled) return fmt::format("comes after other steps of {}, but must come before them", step.subject);
     if (computed.is_fused) return fmt::format("{} is already fused", step.subject);
     std::vector<Interval> needed;  // by dimension of the producer, relative to where the loops stand
     std::string failure;

@@ -44,7 +44,7 @@ Sketch::Line parse_line(std::string_view line, std::vector<Sketch::Argument>& ar
     std::size_t end = ++at;
     while (end < line.size() && is_name_character(line[end])) ++end;
     const std::string name(line.substr(at, end - at));
-    if (name.empty()) throw base::UserError(place, "expected an argument's name behind '$'");
+    if (name.empty()) throw base::UserError(place, "expected an argument's name after '$'");
     at = end;
     if (at < line.size() && line[at] == '{') {
       const std::size_t close = line.find('}', at);
@@ -55,7 +55,7 @@ Sketch::Line parse_line(std::string_view line, std::vector<Sketch::Argument>& ar
       at = close + 1;
     }
     if (at < line.size() && white_space.find(line[at]) == std::string_view::npos) {
-      throw base::UserError(place, fmt::format("expected a space behind '${}'", name));
+      throw base::UserError(place, fmt::format("expected a space after '${}'", name));
     }
     const auto known = std::find_if(arguments.begin(), arguments.end(),
                                     [&](const Sketch::Argument& argument) { return argument.name == name; });
@@ -210,24 +210,24 @@ Sketch parse_sketch(std::string_view text, std::string_view place) {
       name = name_of_first_line(line, here);
       return;
     }
-    if (!columns.empty()) throw base::UserError(here, "a sketch of columns has nothing behind them");
+    if (!columns.empty()) throw base::UserError(here, "a sketch of columns has nothing after them");
     Sketch::Line tokens = parse_line(line, arguments, here);
     if (tokens.front().literal != columns_word) {
       lines.push_back(std::move(tokens));
       return;
     }
-    if (!lines.empty()) throw base::UserError(here, "columns behind steps");
+    if (!lines.empty()) throw base::UserError(here, "columns after steps");
     columns.assign(tokens.begin() + 1, tokens.end());
     const bool only_arguments =
         std::all_of(columns.begin(), columns.end(), [](const Sketch::Token& token) { return token.argument >= 0; });
     if (!only_arguments || columns.empty() || columns.size() != arguments.size())
-      throw base::UserError(here, "expected arguments behind 'columns', each once");
+      throw base::UserError(here, "expected arguments after 'columns', each once");
   });
   if (name.empty()) throw base::UserError(place, "expected 'sketch NAME', got an empty text");
   if (program_at != std::string_view::npos) {
     const std::string inside = fmt::format("{}: program", place);
     if (!lines.empty() || !columns.empty() || !intrinsics.empty())
-      throw base::UserError(inside, "stands behind other parts of the sketch's body; it is all of it");
+      throw base::UserError(inside, "comes after other parts of the sketch's body, but must be all of it");
     program = std::make_shared<const LoopProgram>(parse_program(text.substr(program_at + program_line.size()), inside));
   }
   return Sketch(std::move(name), std::move(arguments), std::move(lines), std::move(intrinsics), std::move(columns),

@@ -357,7 +357,7 @@ JsonReader JsonReader::apart() {
 
 void JsonReader::end() {
   skip_space();
-  if (position_ < text_.size()) fail("unexpected text behind the value");
+  if (position_ < text_.size()) fail("unexpected text after the value");
 }
 
 }  // namespace graft::datasets::formats

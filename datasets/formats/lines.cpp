@@ -33,7 +33,7 @@ bool LineReader::fill() {
     ended_ = true;
     buffer_.clear();  // a line without its end
     const std::string_view why = std::string_view(error.what()).substr(file_name_.size() + 2);
-    throw base::UserError(place(), fmt::format("the file {} behind this line", why));
+    throw base::UserError(place(), fmt::format("the file {} after this line", why));
   }
   ended_ = got == 0;
   buffer_.resize(used + got);

@@ -225,7 +225,7 @@ std::vector<std::string> csv_cells(std::string_view line, std::string_view place
           break;
         }
       }
-      if (at < line.size() && line[at] != ',') throw base::UserError(place, "text behind a closing quote");
+      if (at < line.size() && line[at] != ',') throw base::UserError(place, "text after a closing quote");
     } else {
       const std::size_t end = std::min(line.find(',', at), line.size());
       cell = base::trim(line.substr(at, end - at));

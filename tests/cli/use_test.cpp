@@ -113,7 +113,7 @@ const std::vector<Refused> kRefused = {
     {{"train", "nothing.h5", "--out", "m.h5", "--model", "treegru", "--slots", "0"}, {"--slots", "at least 1"}},
     {{"train", "nothing.h5", "--out", "m.h5", "--hidden", "64,0"}, {"--hidden", "at least 1", "got 0"}},
     {{"train", "nothing.h5", "--out", "m.h5"}, {"nothing.h5"}},
-    {{"train", "nothing.h5", "--out", "m.h5", "--base", "b.h5", "--guard"}, {"--members, --guard", "not with --base"}},
+    {{"train", "nothing.h5", "--out", "m.h5", "--base", "b.h5", "--guard"}, {"--members, --guard", "cannot be combined with --base"}},
     {{"evaluate", "nothing.h5", "--regime", "in-domain", "--support", "kmeans"}, {"--support", "in-domain"}},
     {{"evaluate", "nothing.h5", "--methods", "riddge"}, {"unknown method 'riddge'", "did you mean 'ridge'"}},
     {{"evaluate", "nothing.h5", "--shots", "0,,5"}, {"--shots", "separated by commas"}},

@@ -109,7 +109,7 @@ TEST(JsonReader, NamesPlaceAndTrouble) {
   EXPECT_EQ(complaint("[1e999]"), "log:7:7: 1e999 is beyond what a double holds");
   EXPECT_EQ(complaint("{\"a\":1,\"b\":2,\"a\":3}"), "log:7:14: key 'a' is there twice");
   EXPECT_EQ(complaint("[1 2]"), "log:7:4: expected ',' or ']', got '2]'");
-  EXPECT_EQ(complaint("[1] 2"), "log:7:5: unexpected text behind the value");
+  EXPECT_EQ(complaint("[1] 2"), "log:7:5: unexpected text after the value");
   EXPECT_EQ(complaint("\"a"), "log:7:3: a string is never closed");
   EXPECT_EQ(complaint("\"\\x\""), "log:7:4: an unknown escape in a string");
   EXPECT_EQ(complaint("\"\\ud800\""), "log:7:8: half of a surrogate pair");

@@ -74,7 +74,7 @@ TEST(LineReader, SaysBehindWhichLineAPackedFileEnds) {
     for (LineReader reader(folder / "torn.gz"); reader.next();) seen = reader.number();
   });
   EXPECT_EQ(message, (folder / "torn.gz").string() + ":" + std::to_string(seen) +
-                         ": the file is not valid gzip: it ends in the middle behind this line");
+                         ": the file is not valid gzip: it ends in the middle after this line");
   EXPECT_GT(seen, 0);
 }
 

@@ -81,7 +81,7 @@ TEST(TableFormat, BrokenFilesAreRefusedWithTheLine) {
       {"a,p\n1,0.5\n2,failed\n", "in:3: column 'p': expected a time > 0, got 'failed'; leave the cell empty"},
       {"a,p\n1,0.5\n2,1e-330\n", "in:3: column 'p': expected a time > 0, got '1e-330'"},
       {"a,p\n\"1,0.5\n", "in:2: a quote that is never closed"},
-      {"a,p\n\"1\"x,0.5\n", "in:2: text behind a closing quote"},
+      {"a,p\n\"1\"x,0.5\n", "in:2: text after a closing quote"},
       {"a,b,q\n1,2,0.5\n", "in:1: no column of times 'p'"},
       {"p,b\n0.5,2\n", "in:1: column 'p' is taken for a time, and nothing stands before it"},
       {"a,b\n1,2\n", "in:1: no column with fractions"},

@@ -169,7 +169,7 @@ TEST(Workload, refusals_name_the_place_and_the_remedy) {
       {"matmul(m=4,n=4,k=4000000000)", "too large"},
       {"matmul(m=4,n=4,k=4", "expected ','"},
       {"matmul(m=4,n=4,k=4,)", "expected a name"},
-      {"matmul(m=4,n=4,k=4) x", "unexpected text behind the workload"},
+      {"matmul(m=4,n=4,k=4) x", "unexpected text after the workload"},
       {"conv2d(c=3,h=7,w=7,k=4,r=3,s=3,pad=-1)", "pad must be at least 0, got -1"},
       {"conv2d(c=3,h=2,w=7,k=4,r=3,s=3)",
        "conv2d(n=1,c=3,h=2,w=7,k=4,r=3,s=3,stride=1,pad=0,dtype=f32): axis 'y': extent 0 must be at least 1"},

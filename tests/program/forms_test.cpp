@@ -200,7 +200,7 @@ TEST(Forms, TextThatDoesNotParseIsRefusedWithLineAndColumn) {
   expect_refused("  for i 4 prefetch D[i]\n    C[i] = 0\n", "p:6:", "unknown buffer 'D'");
   expect_refused("  for i 4 prefetch C[j]\n    C[i] = 0\n", "p:6:", "no loop 'j'");
   expect_refused("  for i 4 prefetch C[i] C[i]\n    C[i] = 0\n",
-                 "p:6:", "expected ',' or the end of what is prefetched");
+                 "p:6:", "expected ',' or the end of the prefetches");
   expect_refused("  for i 4 serial perfetch C[i]\n    C[i] = 0\n", "p:6:", "expected 'intrinsic', 'prefetch' or");
   expect_refused("  C[0] = D[0]\n", "p:6:", "unknown buffer 'D'");
   expect_refused("  C[0] = sqr(2)\n", "p:6:", "unknown function 'sqr'; did you mean 'sqrt'? known: max, min, neg, exp, sqrt");
@@ -227,7 +227,7 @@ TEST(Forms, TextThatDoesNotParseIsRefusedWithLineAndColumn) {
       std::string::npos);
   EXPECT_NE(text_refusal("buffer T f32 [4] temporary\nbuffer A f32 [4] input\nrun\n  T[0] = 1\n")
                 .find("p:2: input buffer 'A' "
-                      "stands behind"),
+                      "comes after"),
             std::string::npos);
   EXPECT_NE(text_refusal("  C[0] = 1\n").find("p:1:3: an indented line outside of"), std::string::npos);
   EXPECT_NE(text_refusal(std::string(1 << 20, ' ')).find("more than 256 KiB"), std::string::npos);

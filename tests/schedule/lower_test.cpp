@@ -240,13 +240,13 @@ TEST(Lower, WhatDoesNotApplyHasAReason) {
            {"prefetch C B l.1 1\n", "C has no loop l.1"},
            {"prefetch C B l.0 8\n", "l.0 has 8 iterations"},
            {"prefetch C B l.0 1\nprefetch C B j.0 1\n", "B is already prefetched"},
-           {"prefetch C B l.0 1\ntile C j 4\n", "stands behind other steps of C"},
+           {"prefetch C B l.0 1\ntile C j 4\n", "comes after other steps of C, but must come before them"},
            {"order C i.0 l.0 j.0\nvector C j.0\nprefetch C B j.0 1\n", "prefetch C B j.0: the loop is vector"},
            {"parallel C i.0\nprefetch C A i.0 1\n", "prefetch C A i.0: the loop is parallel"},
            {"accumulate C above l.0\nprefetch C C l.0 1\n", "prefetch C C l.0: results are kept outside of it"},
            {"prefetch C B i.0 1\n", "prefetch C B i.0: the loop does not move it"},
-           {"unroll C i.0\ntile C j 4\n", "stands behind other steps of C"},
-           {"accumulate C above l.0\norder C l.0 i.0 j.0\n", "stands behind other steps of C"}}) {
+           {"unroll C i.0\ntile C j 4\n", "comes after other steps of C, but must come before them"},
+           {"accumulate C above l.0\norder C l.0 i.0 j.0\n", "comes after other steps of C, but must come before them"}}) {
     const auto program = lower(computed("matmul(m=8,n=8,k=8)"), steps(refusal.steps), 1);
     ASSERT_FALSE(program.ok()) << refusal.steps;
     EXPECT_NE(program.reason().text.find(refusal.words), std::string::npos) << program.reason().text;
@@ -278,10 +278,10 @@ TEST(Lower, AChainIsFusedFromItsHead) {
   const std::string ordered = "order T i.0 j.0 l.0\naccumulate T above l.0\n";
   const std::vector<Case> cases = {
       {chain, ordered + "fuse S R\n", "fuse S R: S does not accumulate"},
-      {chain, ordered + "fuse T S\nfuse S Y\n", "fuse S Y: Y needs a stage behind T"},
+      {chain, ordered + "fuse T S\nfuse S Y\n", "fuse S Y: Y needs a stage after T"},
       {"input A[4,4] : f64; T[i] : f64 += A[i,l]; S[i] : f64 = T[i] + 1; U[i] : f64 += A[i,l];"
        "output Y[i] : f64 = S[i] * U[i] where i=4, l=4",
-       "accumulate T above l.0\nfuse T S\nfuse S Y\n", "fuse S Y: Y needs a stage behind T"},
+       "accumulate T above l.0\nfuse T S\nfuse S Y\n", "fuse S Y: Y needs a stage after T"},
       {"input A[4,4]; T[i] += A[i,l]; S[i] = T[i] * 3; output Y[i] : f64 = S[i] where i=4, l=4",
        "accumulate T above l.0\nfuse T S\nfuse S Y\n", "fuse S Y: S and Y are of different types"},
   };

@@ -197,7 +197,7 @@ TEST(Compute, WhatDoesNotApplyHasAReason) {
       {"compute Y Z above y.0", "there is no stage Z"},
       {"compute Y P above z.0", "Y has no loop z.0"},
       {"compute P Y above p.0", "Y is an output"},
-      {"tile P q 2\ncompute Y P above y.0", "stands behind other steps of P"},
+      {"tile P q 2\ncompute Y P above y.0", "comes after other steps of P, but must come before them"},
   };
   for (const auto& [text, words] : refusals) {
     const auto program = lower(c, steps(text), 1);

@@ -249,10 +249,10 @@ TEST(Evaluate, RefusesWhatDoesNotGoTogetherBeforeItReads) {
   request.against.clear();
   request.folds = 2;
   request.sources = {"a"};
-  EXPECT_EQ(refused(), "folds: says what the targets and their sources are: not with `target` or `sources`");
+  EXPECT_EQ(refused(), "folds: decides targets and sources; cannot be combined with `target` or `sources`");
   request.folds = 0;
   request.regime = meta::Regime::in_domain;
-  EXPECT_EQ(refused(), "judge_last, sources, folds, misleading, support: not with `regime` in-domain");
+  EXPECT_EQ(refused(), "judge_last, sources, folds, misleading, support: cannot be combined with `regime` in-domain");
 }
 
 }  // namespace
