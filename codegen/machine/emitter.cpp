@@ -544,8 +544,28 @@ class Emitter {
     lanes_ = 1;
   }
 
-  // Register buffers that intrinsics write are held in pieces of what one intrinsic takes.
+  // Register buffers that intrinsics write are held in pieces of what one intrinsic takes; those whose vectors a
+  // remainder combines with its first lanes only, in these vectors.
   void note_grains(const Body& body) {
+    std::map<int, std::set<std::int64_t>> begun, combined;  // lanes, by buffer
+    std::vector<const Node*> vectors;
+    for (const Node& node : body) {
+      const int here = int(&node - body.data());
+      while (!vectors.empty() && vectors.back()->end <= here) vectors.pop_back();
+      if (node.kind == Node::Kind::loop) {
+        if (loop(node.item).kind == LoopKind::vector) vectors.push_back(&node);
+        continue;
+      }
+      const Store& store = program_.stores[std::size_t(node.item)];
+      if (buffer(store.target.tensor).scope != Scope::registers) continue;
+      const bool along = !vectors.empty() && target_offsets_[std::size_t(node.item)].coefficient(vectors[0]->item) != 0;
+      (store.combine == Combine::none ? begun : combined)[store.target.tensor].insert(
+          along ? loop(vectors[0]->item).extent : 1);
+    }
+    for (const auto& [target, lanes] : begun) {
+      if (lanes.size() == 1 && combined.contains(target) && *combined[target].begin() < *lanes.begin())
+        grains_[target] = *lanes.begin();
+    }
     for (int n = 0; n < int(body.size()); ++n) {
       if (body[std::size_t(n)].kind != Node::Kind::loop) continue;
       const int number = loop(body[std::size_t(n)].item).intrinsic;
@@ -1257,7 +1277,7 @@ class Emitter {
   std::map<int, llvm::GlobalVariable*> tables_;  // of literals
   std::map<RegisterKey, Piece> registers_;
   std::vector<llvm::Function*> intrinsic_code_;  // by intrinsic of the program
-  std::map<int, std::int64_t> grains_;           // by register buffer: lanes of its pieces, where intrinsics write it
+  std::map<int, std::int64_t> grains_;  // by register buffer: lanes of its pieces, where parts of them are written
   std::map<std::tuple<llvm::Value*, llvm::Value*, std::int64_t, bool>, llvm::Value*> addresses_;
   std::map<LoadKey, llvm::Value*> loads_;                                 // of the block at hand
   std::map<std::pair<llvm::Value*, std::int64_t>, llvm::Value*> splats_;  // of the block at hand, by lanes

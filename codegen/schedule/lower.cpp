@@ -90,6 +90,7 @@ struct Frame {
 struct Tiles {
   std::vector<std::pair<int, Tile>> packed;  // by tensor
   Tile accumulator;
+  int across = -1;  // buffer of one result, made of those of the lanes
 };
 
 // Where the elements of a tensor lie that a stage computes for another one, as long as that other one needs them.
@@ -368,10 +369,11 @@ class Lowerer {
 
   // ---- accesses ----
 
-  std::vector<Affine> begins() const {
+  std::vector<Affine> begins() const { return begins_of(frame_.ranges); }
+  static std::vector<Affine> begins_of(const std::vector<AxisRange>& ranges) {
     std::vector<Affine> begin;
-    begin.reserve(frame_.ranges.size());
-    for (const AxisRange& range : frame_.ranges) begin.push_back(range.begin);
+    begin.reserve(ranges.size());
+    for (const AxisRange& range : ranges) begin.push_back(range.begin);
     return begin;
   }
 
@@ -884,19 +886,34 @@ class Lowerer {
 
   // What the stage needs at a position before anything else: producers' tiles, then copies.
   void provide(int position) {
-    for (const ComputePlan& compute : plan().computes) {
-      if (compute.above == position) this->compute(compute);
-    }
+    compute(position);
     for (const PackPlan& pack : plan().packs) {
       if (pack.above == position) this->pack(pack);
     }
   }
 
-  // Computes what the stage reads of a producer from here on.
-  void compute(const ComputePlan& compute) {
-    Frame inner;
-    inner.stage = &computation_.stages[std::size_t(compute.stage)];
-    inner.plan = &plans_[std::size_t(compute.stage)];
+  // Computes what is read of producers from here on, by the stage or by each other.
+  void compute(int position) {
+    std::vector<Frame> producers;
+    for (const ComputePlan& compute : plan().computes) {
+      if (compute.above != position) continue;
+      producers.emplace_back();
+      producers.back().stage = &computation_.stages[std::size_t(compute.stage)];
+      producers.back().plan = &plans_[std::size_t(compute.stage)];
+    }
+    for (std::size_t p = producers.size(); p-- > 0;) {
+      Frame& producer = producers[p];
+      const int number = producer.stage->tensor;
+      add_read(stage(), frame_.ranges, number, producer.region);
+      for (std::size_t reader = p + 1; reader < producers.size(); ++reader)
+        add_read(*producers[reader].stage, producers[reader].region, number, producer.region);
+      for (std::size_t a = producer.region.size(); a < producer.stage->axes.size(); ++a)
+        producer.region.push_back({Affine(0), producer.stage->axes[a].extent, {0, 0}});
+    }
+    for (Frame& producer : producers) compute(std::move(producer));
+  }
+
+  void compute(Frame inner) {
     const int number = inner.stage->tensor;
     Region& region = regions_[std::size_t(number)];
     if (region.buffer < 0) {
@@ -905,12 +922,9 @@ class Lowerer {
                                       inner.plan->extents.begin() + computation_.spatial_axes(*inner.stage));
       program_.buffers.push_back({unused_name(tensor(number).name), tensor(number).dtype, std::move(shape)});
     }
-    inner.region = read_of(number);
     region.begin.clear();
-    for (const AxisRange& range : inner.region) region.begin.push_back(range.begin);
-    for (std::size_t a = inner.region.size(); a < inner.stage->axes.size(); ++a) {
-      inner.region.push_back({Affine(0), inner.stage->axes[a].extent, {0, 0}});
-    }
+    for (int d = 0; d < computation_.spatial_axes(*inner.stage); ++d)
+      region.begin.push_back(inner.region[std::size_t(d)].begin);
     std::swap(frame_, inner);
     lower_region();
     std::swap(frame_, inner);
@@ -919,13 +933,21 @@ class Lowerer {
   // By dimension: what the stage reads of a tensor under the loops so far.
   std::vector<AxisRange> read_of(int number) const {
     std::vector<AxisRange> result;
-    for (const Access& access : stage().value.loads) {
+    add_read(stage(), frame_.ranges, number, result);
+    return result;
+  }
+
+  // Joins what a stage reads of a tensor, where its axes are in these ranges, with what is in `result` already.
+  void add_read(const Stage& reader, const std::vector<AxisRange>& ranges, int number,
+                std::vector<AxisRange>& result) const {
+    const std::vector<Affine> begins = begins_of(ranges);
+    for (const Access& access : reader.value.loads) {
       if (access.tensor != number) continue;
       std::vector<AxisRange> read;
       for (const Affine& form : access.index) {
-        AxisRange range{substitute(form, begins()), 1, {form.constant, form.constant}};
+        AxisRange range{substitute(form, begins), 1, {form.constant, form.constant}};
         for (const Term& term : form.terms) {
-          const AxisRange& axis = frame_.ranges[std::size_t(term.variable)];
+          const AxisRange& axis = ranges[std::size_t(term.variable)];
           const std::int64_t c = term.coefficient, reach = c * (axis.size - 1);
           range.size += std::abs(reach);
           range.begin.constant += std::min<std::int64_t>(reach, 0);
@@ -950,7 +972,6 @@ class Lowerer {
         result[d].size = end - result[d].begin.constant;
       }
     }
-    return result;
   }
 
   // The stage's own nest, from the loop at `position` on.
@@ -981,6 +1002,7 @@ class Lowerer {
   // Start values, the reduction, and write-back of one tile.
   void accumulate(int position) {
     const auto spatial = [&](int i) { return is_spatial(i); };
+    const auto kept = [&](int i) { return is_spatial(i) || i == plan().lanes; };
     const auto kind = [&](int i) { return kind_in_tile(i); };
     Tile& accumulator = tiles().accumulator;
     if (accumulator.buffer < 0) {
@@ -990,15 +1012,37 @@ class Lowerer {
             !is_spatial(i) || most_trips(i) == 1 || kind(i) == LoopKind::unrolled || kind(i) == LoopKind::vector;
       }
       const Tensor& result = tensor(stage().tensor);
-      accumulator = make_tile(result.name + ".tile", result.dtype, position, spatial, registers);
+      accumulator = make_tile(result.name + ".tile", result.dtype, position, kept, registers);
     }
     const Tile tile = accumulator;
-    nest(position, spatial, kind, [&] {
+    const std::vector<AxisRange> saved = frame_.ranges;
+    if (plan().lanes >= 0) frame_.ranges[std::size_t(loop_at(plan().lanes).axis)].size = most_trips(plan().lanes);
+    nest(position, kept, kind, [&] {
       emit_store(in_tile(tile), Combine::none,
                  frame_.reduced_outside ? Value::load(own(begins())) : Value::constant(identity_of(stage().combine)));
     });
+    frame_.ranges = saved;
     reduce(position);
-    nest(position, spatial, kind, [&] { write_back(tile); });
+    nest(position, spatial, kind, [&] { write_back(plan().lanes < 0 ? in_tile(tile) : across_lanes(tile)); });
+  }
+
+  // The results of all lanes as one.
+  Access across_lanes(const Tile& tile) {
+    int& across = tiles().across;
+    if (across < 0) {
+      const Tensor& result = tensor(stage().tensor);
+      across = int(program_.buffers.size());
+      program_.buffers.push_back(
+          {unused_name(result.name + ".across"), result.dtype, {1}, Role::temporary, Scope::registers});
+    }
+    const Access one{across, {Affine(0)}, false};
+    emit_store(one, Combine::none, Value::constant(identity_of(stage().combine)));
+    const int lanes = plan().lanes;
+    emit_loop(loop_at(lanes), most_trips(lanes), LoopKind::vector, [&](int variable) {
+      frame_.coordinates[std::size_t(lanes)] = Affine::variable(variable);
+      emit_store(one, stage().combine, Value::load(in_tile(tile)));
+    });
+    return one;
   }
 
   // The reduction itself; copies may stand between its loops.
@@ -1080,16 +1124,16 @@ class Lowerer {
     return loop_at(position).kind;
   }
 
-  void write_back(const Tile& tile) {
+  void write_back(const Access& result) {
     const std::vector<Affine> begin = begins();
     if (plan().fused < 0) {
-      emit_store(own(begin), Combine::none, Value::load(in_tile(tile)));
+      emit_store(own(begin), Combine::none, Value::load(result));
       return;
     }
     const auto [last, chain] = fused_chain();
     const std::vector<Affine> consumed = own_index(begin);
     Value value = map_accesses(chain, [&](const Access& access) {
-      return access.tensor == stage().tensor ? in_tile(tile) : in_tensor(access, consumed);
+      return access.tensor == stage().tensor ? result : in_tensor(access, consumed);
     });
     emit_store(element(computation_.stages[std::size_t(last)].tensor, consumed), Combine::none, std::move(value));
   }

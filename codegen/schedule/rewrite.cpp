@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 
 #include "codegen/schedule/restructure.h"
@@ -74,6 +75,8 @@ class Rewriter {
         return compute(step);
       case StepKind::prefetch:
         return prefetch(step);
+      case StepKind::lanes:
+        return lanes(step);
       case StepKind::absorb:
       case StepKind::rfactor:
       case StepKind::winograd:
@@ -155,6 +158,21 @@ class Rewriter {
       loop.kind = kind;
     }
     return kind == LoopKind::parallel ? parallel() : "";
+  }
+
+  std::string lanes(const Step& step) {
+    const int at = position_of(*stage_, *plan_, step.loops[0]);
+    if (at < 0) return fmt::format("{} has no loop {}", step.stage, step.loops[0]);
+    LoopPlan& loop = plan_->loops[std::size_t(at)];
+    if (loop.kind != LoopKind::serial) return fmt::format("{} is already {}", step.loops[0], name_of(loop.kind));
+    if (at + 1 != int(plan_->loops.size())) return fmt::format("{} is not innermost", step.loops[0]);
+    if (loop.axis < computation_.spatial_axes(*stage_)) return fmt::format("{} is not reduced", step.loops[0]);
+    const std::int64_t count = most_trips(*plan_, at);
+    if (count == 1 || !std::has_single_bit(std::uint64_t(count)))
+      return fmt::format("{} has {} iterations, not a power of two", step.loops[0], count);
+    loop.kind = LoopKind::vector;
+    plan_->lanes = at;
+    return "";
   }
 
   std::string bind(const Step& step) {
@@ -301,6 +319,7 @@ class Rewriter {
       }
     }
     const Stage& writes = computation_.stages[std::size_t(head)];
+    if (writer_plan.is_computed) return fmt::format("{} is computed within another stage's loops", name_of_stage(head));
     if (writer_plan.accumulate < 0) return fmt::format("{} does not accumulate", name_of_stage(head));
     for (int i = 0; i < writer_plan.accumulate; ++i) {
       const LoopPlan& loop = writer_plan.loops[std::size_t(i)];
@@ -331,7 +350,7 @@ class Rewriter {
     StagePlan& computed = plans_[std::size_t(producer)];
     if (computed.scheduled) return fmt::format("comes after other steps of {}, but must come before them", step.subject);
     if (computed.is_fused) return fmt::format("{} is already fused", step.subject);
-    std::vector<Interval> needed;  // by dimension of the producer, relative to where the loops stand
+    std::vector<Interval> needed;
     std::string failure;
     const int at = above(step, failure);
     if (at < 0) return failure;
@@ -339,9 +358,20 @@ class Rewriter {
       const Stage& reader = computation_.stages[s];
       for (const Access& access : reader.value.loads) {
         if (access.tensor != tensor) continue;
-        if (&reader != stage_) return fmt::format("{} is read elsewhere, too", step.subject);
         if (access.padded) return fmt::format("{} is read beyond its shape", step.subject);
-        widen(needed, access, at);
+        if (&reader == stage_) {
+          std::vector<Interval> axes;
+          for (std::size_t a = 0; a < reader.axes.size(); ++a) axes.push_back({0, size_at(*plan_, int(a), at) - 1});
+          widen(needed, access, axes);
+          continue;
+        }
+        const auto here = std::find_if(plan_->computes.begin(), plan_->computes.end(), [&](const ComputePlan& other) {
+          return other.stage == int(s) && other.above == at;
+        });
+        if (here == plan_->computes.end()) return fmt::format("{} is read elsewhere, too", step.subject);
+        std::vector<Interval> axes = here->needed;
+        for (std::size_t a = axes.size(); a < reader.axes.size(); ++a) axes.push_back({0, reader.axes[a].extent - 1});
+        widen(needed, access, axes);
       }
     }
     if (needed.empty()) return fmt::format("{} does not read {}", step.stage, step.subject);
@@ -349,19 +379,20 @@ class Rewriter {
       computed.extents[d] = std::min(computed.extents[d], needed[d].width());
     }
     computed.is_computed = true;
-    plan_->computes.push_back({producer, at});
+    const auto reader = std::find_if(plan_->computes.begin(), plan_->computes.end(), [&](const ComputePlan& other) {
+      const std::vector<Access>& loads = computation_.stages[std::size_t(other.stage)].value.loads;
+      return other.above == at &&
+             std::any_of(loads.begin(), loads.end(), [&](const Access& access) { return access.tensor == tensor; });
+    });
+    plan_->computes.insert(reader, {producer, at, std::move(needed)});
     return "";
   }
 
-  // What an access reaches under the loops from `position` on, joined with what is needed already.
-  void widen(std::vector<Interval>& needed, const Access& access, int position) const {
+  // What an access reaches where its axes do, joined with what is needed already.
+  static void widen(std::vector<Interval>& needed, const Access& access, const std::vector<Interval>& axes) {
     const bool first = needed.empty();
     for (std::size_t d = 0; d < access.index.size(); ++d) {
-      Interval reach{access.index[d].constant, access.index[d].constant};
-      for (const Term& term : access.index[d].terms) {
-        const std::int64_t most = term.coefficient * (size_at(*plan_, term.variable, position) - 1);
-        (most > 0 ? reach.high : reach.low) += most;
-      }
+      const Interval reach = range(access.index[d], axes);
       if (first) {
         needed.push_back(reach);
       } else {
@@ -424,6 +455,21 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
   for (const Step& step : schedule) {
     const std::string failure = rewriter.apply(step);
     if (!failure.empty()) return base::Reason{fmt::format("{}: {}", to_text(step), failure)};
+  }
+  for (std::size_t s = 0; s < plans.size(); ++s) {
+    const StagePlan& plan = plans[s];
+    if (plan.lanes < 0) continue;
+    const Stage& stage = computation.stages[s];
+    const auto refused = [&](const std::string& what) {
+      return base::Reason{fmt::format("lanes {} {}: {}", computation.tensors[std::size_t(stage.tensor)].name,
+                                      loop_name(stage, plan.loops[std::size_t(plan.lanes)]), what)};
+    };
+    if (plan.accumulate < 0) return refused("the stage does not accumulate");
+    for (int i = 0; i < plan.accumulate; ++i) {
+      const LoopPlan& loop = plan.loops[std::size_t(i)];
+      if (loop.axis >= computation.spatial_axes(stage) && most_trips(plan, i) > 1)
+        return refused(fmt::format("{} reduces outside of its tile", loop_name(stage, loop)));
+    }
   }
   for (std::size_t s = 0; s < plans.size(); ++s) {
     const StagePlan& plan = plans[s];

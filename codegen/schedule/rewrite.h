@@ -27,8 +27,9 @@ struct PackPlan {
 };
 
 struct ComputePlan {
-  int stage = 0;  // the producer
-  int above = 0;  // position in the consumer's loops
+  int stage = 0;                 // the producer
+  int above = 0;                 // position in the consumer's loops
+  std::vector<Interval> needed;  // by dimension of the producer, relative to where the consumer's loops stand
 };
 
 struct PrefetchPlan {
@@ -42,8 +43,9 @@ struct StagePlan {
   std::vector<std::int64_t> extents;  // by axis: of the stage, or the most that its consumer needs at once
   int accumulate = -1;                // position from which results live in a tile of their own; -1: none
   std::vector<PackPlan> packs;
-  std::vector<ComputePlan> computes;
+  std::vector<ComputePlan> computes;  // producers before those of the same position that read them
   std::vector<PrefetchPlan> prefetches;
+  int lanes = -1;            // position of the innermost loop, whose lanes have results of their own; -1: none
   int tensorized = -1;       // position from which the loops are an intrinsic's; -1: none
   std::string intrinsic;     // its name
   int fused = -1;            // the stage applied at write-back; -1: none; that one may have a stage fused in its turn

@@ -52,6 +52,7 @@ std::string_view subject_of(StepKind kind) {
     case StepKind::winograd:
     case StepKind::layout:
     case StepKind::block:
+    case StepKind::lanes:
       break;
   }
   return "";
@@ -146,7 +147,8 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
     step.loops = joined_dimensions(step.loops);
     parse_layout(step.loops, place);
   }
-  const bool one_loop = step.kind == StepKind::vector || step.kind == StepKind::tensorize;
+  const bool one_loop =
+      step.kind == StepKind::vector || step.kind == StepKind::tensorize || step.kind == StepKind::lanes;
   if (one_loop && step.loops.size() != 1) {
     throw base::UserError(place, fmt::format("{}: expected one loop, got {}", words[0], step.loops.size()));
   }

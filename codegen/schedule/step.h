@@ -29,8 +29,8 @@ namespace graft::codegen {
 //   copy STAGE TENSOR AXIS SIZE ...      STAGE reads TENSOR through a copy of its own, the stage STAGE.TENSOR with axes
 //                                        d0, d1, ...; with axes, which STAGE then has as two, it works in blocks of
 //                                        these sizes; what a block reads lies side by side in the copy: AXIS ... d0 ...
-//   compute STAGE PRODUCER above LOOP ...  what STAGE reads of the stage PRODUCER from directly above the outermost of
-//                                        these loops of STAGE on is computed there, into a tile
+//   compute STAGE PRODUCER above LOOP ...  what STAGE, and what it computes above the same loop, reads of PRODUCER
+//                                        from the outermost of these loops on is computed there, into a tile
 //   tile STAGE AXIS s1 s2 ...            splits the axis by tile sizes in elements, each a multiple of the next:
 //                                        AXIS.0 steps by s1, AXIS.1 by s2, ..., the last level steps by 1
 //   order STAGE LOOP LOOP ...            the loops of the stage, outermost first; every loop exactly once
@@ -41,6 +41,9 @@ namespace graft::codegen {
 //   bind STAGE KIND LOOP ...             loops of this kind of a GPU: block_x, thread_x, virtual_thread ... All that
 //                                        threads do between two barriers is a nest of thread loops; one larger than
 //                                        the block of threads is work that they share
+//   lanes STAGE LOOP                     the innermost loop, which is reduced, becomes one vector operation with a
+//                                        result of its own for each lane, a power of two of them; a remainder works on
+//                                        the first lanes. They become one number when the tile is written back
 //   accumulate STAGE above LOOP ...      from directly above the outermost of the named loops on, results are kept in
 //                                        a tile of their own (registers if all its loops are unrolled or vector)
 //   pack STAGE TENSOR [by N] above LOOP ...  what the stage reads of the tensor from there on is first copied into the
@@ -61,7 +64,8 @@ namespace graft::codegen {
   X(parallel)          \
   X(accumulate)        \
   X(pack)              \
-  X(fuse) X(absorb) X(compute) X(rfactor) X(winograd) X(tensorize) X(prefetch) X(layout) X(block) X(copy) X(bind)
+  X(fuse)              \
+  X(absorb) X(compute) X(rfactor) X(winograd) X(tensorize) X(prefetch) X(layout) X(block) X(copy) X(bind) X(lanes)
 
 enum class StepKind {
 #define X(name) name,
@@ -77,7 +81,7 @@ struct Step {
   // tile, rfactor: axis; pack, prefetch, copy: tensor; fuse: consumer; absorb, compute: producer; tensorize: intrinsic;
   // bind: kind; else empty
   std::string subject;
-  // layout, block: stored dimensions; copy: axes; order, bind, vector, unroll, parallel, tensorize, prefetch;
+  // layout, block: stored dimensions; copy: axes; order, bind, vector, unroll, parallel, tensorize, prefetch, lanes;
   // accumulate, pack, compute: those behind "above"
   std::vector<std::string> loops;
   std::vector<std::int64_t> sizes;  // tile; copy: by axis; pack: N; rfactor, winograd, prefetch: one

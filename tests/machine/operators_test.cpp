@@ -36,6 +36,8 @@ constexpr const char* workloads[] = {
     "input A[9,40] : f64; output Y[i,j] : f64 = select(A[i,j] <= 0, pow(1 - A[i,j], 1.5) + erf(A[i,j]), tanh(A[i,j])) "
     "where i=9, j=40",
     "input A[50] : i8; output Y[i] : i8 = select(A[i] < 3, abs(A[i]), A[i]) where i=50",
+    "input A[5,77] : i8; output S[i] : i32 += A[i,l] * A[i,l] where i=5, l=77",
+    "input A[5,77] : f64; input B[77] : f64; output S[i] : f64 max= A[i,l] - B[l] where i=5, l=77",
 };
 
 TEST(Operators, PlainProgramsComputeTheReference) {
