@@ -24,12 +24,24 @@ constexpr std::int64_t long_axis = 64;              // from here on the rest of 
 constexpr std::size_t most_orders = 6;              // alternatives for the loops of one group
 constexpr std::int64_t shortest_vector_axis = 4;    // a vector of less is not worth its shuffles
 constexpr std::int64_t least_halved_lanes = 8;      // from here on vectors of half the width are tried, too
+constexpr std::int64_t largest_row_block = 16;      // rows of which all stages are computed before the next ones
+constexpr std::int64_t row_block_bytes = 1 << 18;   // what these may keep between their stages
+constexpr std::int64_t largest_row_tile = 8;        // rows that are reduced side by side
+constexpr std::int64_t largest_row_vectors = 4;     // vectors side by side along a row
 
 // ---- what an axis and an operand allow ----
 
 bool moves(const Access& access, int axis) {
   return std::any_of(access.index.begin(), access.index.end(),
                      [&](const Affine& form) { return form.coefficient(axis) != 0; });
+}
+
+// Whether all that the stage reads is one number along the axis or lies side by side.
+bool is_along_memory(const Computation& computation, const Stage& stage, int axis) {
+  return std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
+    const std::int64_t stride = stride_along(computation, access, axis);
+    return stride == 0 || stride == 1;
+  });
 }
 
 // Every dimension follows at most one axis of extent > 1, and no axis serves two dimensions: packing copies no element
@@ -333,12 +345,12 @@ std::string argument_name(std::string name) {
 }
 
 // Element-wise consumers are applied at write-back where argument `where` has its first value: the whole reduction lies
-// inside.
+// inside; without an argument always.
 void fuse_consumers(const Computation& computation, int number, const std::string& where, Builder& builder) {
   for (int from = number, to = fusable_consumer(computation, number, number); to >= 0;) {
     const std::string fuse = fmt::format("fuse {} {}", name_of(computation, computation.stages[std::size_t(from)]),
                                          name_of(computation, computation.stages[std::size_t(to)]));
-    builder.line(Builder::again(where, {fuse, ""}));
+    builder.line(where.empty() ? fuse : Builder::again(where, {fuse, ""}));
     from = to;
     to = fusable_consumer(computation, from, number);
   }
@@ -579,12 +591,8 @@ void add_factored_sketches(const Computation& computation, const Target& target,
     const std::int64_t lanes = lanes_of(computation, stage, target);
     if (lanes <= 1 || vector_axes(computation, stage, lanes).front().axis >= 0) continue;
     for (int axis = computation.spatial_axes(stage); axis < int(stage.axes.size()); ++axis) {
-      const bool along = std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
-        const std::int64_t stride = stride_along(computation, access, axis);
-        return stride == 0 || stride == 1;
-      });
       const Axis& summed = stage.axes[std::size_t(axis)];
-      if (!along || summed.extent % lanes != 0 || summed.extent == lanes) continue;
+      if (!is_along_memory(computation, stage, axis) || summed.extent % lanes != 0 || summed.extent == lanes) continue;
       schedule.push_back(
           parse_step(fmt::format("rfactor {} {} {}", name_of(computation, stage), summed.name, lanes), "rules"));
       prefix += (prefix.empty() ? "" : "\n") + to_text(schedule.back());
@@ -595,6 +603,217 @@ void add_factored_sketches(const Computation& computation, const Target& target,
   const base::Result<Restructured> form = restructured(computation, schedule);
   if (form) add_sketches(form->computation, target, prefix, "_factored", result);
 }
+
+// ---- rows ----
+
+// The axis of a reduction along memory that gives one result at a time and uses no element of what it goes through
+// twice; -1: none.
+int summed_axis(const Computation& computation, const Stage& stage, const Target& target) {
+  const std::int64_t lanes = lanes_of(computation, stage, target);
+  if (!computation.is_reduction(stage) || !stage.index.empty() || lanes <= 1) return -1;
+  if (vector_axes(computation, stage, lanes).front().axis >= 0) return -1;
+  const bool goes_through = std::any_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
+    for (int axis = 0; axis < int(stage.axes.size()); ++axis) {
+      if (stage.axes[std::size_t(axis)].extent > 1 && !moves(access, axis)) return false;
+    }
+    return true;
+  });
+  for (int axis = computation.spatial_axes(stage); goes_through && axis < int(stage.axes.size()); ++axis) {
+    if (stage.axes[std::size_t(axis)].extent >= 2 * lanes && is_along_memory(computation, stage, axis)) return axis;
+  }
+  return -1;
+}
+
+// Sizes 1, 2, 4, ... times `unit`, as long as `extent` has them; the first one always.
+std::vector<std::vector<std::int64_t>> powers_of_two(std::int64_t unit, std::int64_t extent, std::int64_t most) {
+  std::vector<std::vector<std::int64_t>> result;
+  for (std::int64_t count = 1; count <= most && (count == 1 || count * unit <= extent); count *= 2)
+    result.push_back({count * unit});
+  return result;
+}
+
+// Reductions along rows in vectors; where several stages share rows, all of them for a block of rows before the next.
+class RowSketch {
+ public:
+  RowSketch(const Computation& computation, const Target& target) : computation_(computation), target_(target) {
+    for (int number = 0; number < int(computation.stages.size()); ++number) {
+      const Stage& stage = computation.stages[std::size_t(number)];
+      if (is_known_ahead(computation, stage)) continue;
+      chain_.push_back(number);
+      if (!computation.is_reduction(stage)) continue;
+      reductions_.push_back(number);
+      summed_[number] = summed_axis(computation, stage, target);
+      const int rank = computation.spatial_axes(stage);
+      rows_ = reductions_.size() == 1 ? rank : std::min(rows_, rank);
+    }
+  }
+
+  void add_to(std::vector<SketchSpace>& result) {
+    const bool reduces_rows = std::all_of(summed_.begin(), summed_.end(), [](const auto& s) { return s.second >= 0; });
+    if (reductions_.empty() || !reduces_rows) return;
+    const Stage& last = computation_.stages[std::size_t(chain_.back())];
+    const auto has_loops = [&] {  // within a block of rows
+      return computation_.spatial_axes(last) > rows_ || summed_.contains(chain_.back()) ||
+             last.axes[std::size_t(rows_) - 1].extent > 1;
+    };
+    const bool is_broadcast = reductions_.size() > 1 || computation_.spatial_axes(last) > rows_;
+    if (rows_ > 0 && is_broadcast && has_loops() && is_chain()) {
+      result.push_back(chain());
+    } else if (reductions_.size() == 1) {
+      result.push_back(single(reductions_[0]));
+    }
+  }
+
+ private:
+  const Stage& stage(int number) const { return computation_.stages[std::size_t(number)]; }
+  std::string name(int number) const { return name_of(computation_, stage(number)); }
+
+  // Whether all stages go through the same rows, and read of each other only what is of the row at hand.
+  bool is_chain() const {
+    const Stage& last = stage(chain_.back());
+    for (const int number : chain_) {
+      const Stage& here = stage(number);
+      const bool is_last = number == chain_.back();
+      if (!here.index.empty() || computation_.spatial_axes(here) < rows_) return false;
+      if (!is_last && computation_.tensors[std::size_t(here.tensor)].role != Role::temporary) return false;
+      for (std::size_t d = 0; d < std::size_t(rows_); ++d) {
+        if (here.axes[d].extent != last.axes[d].extent) return false;
+      }
+      for (const Access& access : here.value.loads) {
+        if (access.padded) return false;
+        const int writer = computation_.stage_writing(access.tensor);
+        if (std::find(chain_.begin(), chain_.end(), writer) == chain_.end()) continue;
+        for (std::size_t d = 0; d < std::size_t(rows_); ++d) {
+          if (!(access.index[d] == Affine::variable(int(d)))) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  // Rows of which a block's temporaries fit the cache.
+  std::int64_t most_rows() const {
+    std::int64_t bytes = 0, rows = 1;
+    for (const int number : chain_) {
+      if (number != chain_.back()) bytes += computation_.tensors[std::size_t(stage(number).tensor)].bytes();
+    }
+    for (std::size_t d = 0; d < std::size_t(rows_); ++d) rows *= stage(chain_.back()).axes[d].extent;
+    return std::clamp<std::int64_t>(row_block_bytes * rows / std::max<std::int64_t>(1, bytes), 1, largest_row_block);
+  }
+
+  // Splits an axis by one size; nothing where it has one element only.
+  bool split(int number, int axis, const std::vector<std::vector<std::int64_t>>& sizes, const std::string& more = "") {
+    const auto& [along, extent] = stage(number).axes[std::size_t(axis)];
+    if (extent == 1) return false;
+    const std::string domain = argument_name(name(number)) + "_" + along;
+    builder_.line(fmt::format("tile {} {}{}{}", name(number), along, builder_.sizes(domain, sizes), more));
+    return true;
+  }
+
+  static std::vector<std::string> loops_of(const Stage& stage, int begin, int end) {
+    std::vector<std::string> loops;
+    for (int axis = begin; axis < end; ++axis) loops.push_back(stage.axes[std::size_t(axis)].name + ".0");
+    return loops;
+  }
+
+  void in_parallel(int number, int axes) {
+    double rows = 1;
+    for (int a = 0; a < axes; ++a) rows *= double(stage(number).axes[std::size_t(a)].extent);
+    if (target_.threads > 1 && rows >= double(target_.threads))
+      builder_.line(fmt::format("parallel {} {}", name(number), joined(loops_of(stage(number), 0, axes))));
+  }
+
+  // Several rows side by side, a result for every lane. Returns the loops within a block of rows.
+  std::string reduce(int number, bool outermost) {
+    const Stage& here = stage(number);
+    const int spatial = computation_.spatial_axes(here), summed = summed_[number];
+    const std::int64_t lanes = lanes_of(computation_, here, target_);
+    std::string side_by_side;
+    if (spatial > 0) {
+      const Axis& axis = here.axes[std::size_t(spatial) - 1];
+      if (split(number, spatial - 1, powers_of_two(1, axis.extent, largest_row_tile))) side_by_side = axis.name + ".1";
+    }
+    const Axis& along = here.axes[std::size_t(summed)];
+    split(number, summed, powers_of_two(lanes, along.extent, largest_row_vectors));
+    const std::string reduced = joined(loops_of(here, spatial, int(here.axes.size())));
+    builder_.line(fmt::format("order {} {} {}.1", name(number),
+                              joined({joined(loops_of(here, 0, spatial)), reduced, side_by_side}), along.name));
+    if (outermost) in_parallel(number, spatial);
+    if (!side_by_side.empty()) builder_.line(fmt::format("unroll {} {}", name(number), side_by_side));
+    builder_.line(fmt::format("accumulate {} above {}", name(number), reduced));
+    builder_.line(fmt::format("lanes {} {}.1", name(number), along.name));
+    return reduced;
+  }
+
+  // Vectors along the rows. Returns the loops within a block of rows, which is one of the outermost loops' iterations
+  // where the stage stands outermost.
+  std::string go_through(int number, bool outermost) {
+    const Stage& here = stage(number);
+    const int rank = computation_.spatial_axes(here), last = rank - 1;
+    const std::int64_t lanes = lanes_of(computation_, here, target_);
+    const bool vector = rank > rows_ && lanes > 1 && here.axes[std::size_t(last)].extent >= lanes &&
+                        is_along_memory(computation_, here, last);
+    if (!vector && !outermost) return "";  // as stages that no step describes
+    std::vector<std::string> loops = loops_of(here, 0, rank), within;
+    if (outermost) {
+      const Axis& row = here.axes[std::size_t(rows_) - 1];
+      if (split(number, rows_ - 1, powers_of_two(1, row.extent, most_rows()))) within.push_back(row.name + ".1");
+    }
+    within.insert(within.end(), loops.begin() + rows_, loops.end());
+    loops.resize(std::size_t(rows_));
+    const std::string& along = here.axes[std::size_t(last)].name;
+    if (vector) {
+      split(number, last, powers_of_two(lanes, here.axes[std::size_t(last)].extent, largest_row_vectors),
+            fmt::format(" {}", lanes));
+      within.push_back(along + ".1");
+      within.push_back(along + ".2");
+    }
+    if (vector || outermost)
+      builder_.line(fmt::format("order {} {}", name(number), joined({joined(loops), joined(within)})));
+    if (outermost) in_parallel(number, rows_);
+    if (vector) {
+      builder_.line(fmt::format("vector {} {}.2", name(number), along));
+      builder_.line(fmt::format("unroll {} {}.1", name(number), along));
+    }
+    return joined(within);
+  }
+
+  SketchSpace chain() {
+    const int last = chain_.back();
+    const bool reduces = computation_.is_reduction(stage(last));
+    const std::string loops = reduces ? reduce(last, true) : go_through(last, true);
+    const std::string_view within = base::words(loops).front();
+    for (std::size_t c = chain_.size() - 1; c-- > 0;)
+      builder_.line(fmt::format("compute {} {} above {}", name(last), name(chain_[c]), within));
+    std::string label = "rows";
+    for (const int number : chain_) {
+      const bool sums = computation_.is_reduction(stage(number));
+      if (sums) label += "_" + name(number);
+      if (number != last) sums ? reduce(number, false) : go_through(number, false);
+    }
+    return builder_.finish(argument_name(label));
+  }
+
+  SketchSpace single(int number) {
+    for (const int producer : absorbable_producers(computation_, number)) {
+      const std::string argument = fmt::format("{}_{}", argument_name(name(number)), argument_name(name(producer)));
+      if (pads_along(computation_, stage(producer), stage(number), summed_[number])) continue;
+      const std::string absorb = fmt::format("absorb {} {}", name(number), name(producer));
+      builder_.line(builder_.choice(argument, {"", absorb}));
+    }
+    reduce(number, true);
+    fuse_consumers(computation_, number, "", builder_);
+    return builder_.finish(
+        fmt::format("{}_lanes_of_{}", name(number), stage(number).axes[std::size_t(summed_[number])].name));
+  }
+
+  const Computation& computation_;
+  const Target& target_;
+  std::vector<int> chain_, reductions_;  // stages
+  std::map<int, int> summed_;            // by reduction
+  int rows_ = 0;                         // leading axes, which all stages have
+  Builder builder_;
+};
 
 // ---- a stage with an intrinsic ----
 
@@ -851,12 +1070,7 @@ class WinogradSketch {
   // Whether vectors run along the last spatial axis of a transform.
   bool is_vectorised(const Stage& stage, const Transform& transform, std::int64_t lanes) const {
     const int last = form_.spatial_axes(stage) - 1;
-    const bool along_memory =
-        std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
-          const std::int64_t stride = stride_along(form_, access, last);
-          return stride == 0 || stride == 1;
-        });
-    return lanes > 1 && last != transform.result && along_memory &&
+    return lanes > 1 && last != transform.result && is_along_memory(form_, stage, last) &&
            stage.axes[std::size_t(last)].extent >= shortest_vector_axis;
   }
 
@@ -1057,6 +1271,7 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
   std::vector<SketchSpace> result;
   add_sketches(computation, target, "", "", result);
   add_factored_sketches(computation, target, result);
+  RowSketch(computation, target).add_to(result);
   add_tensorized_sketches(computation, target, intrinsics, result);
   for (const int number : reductions(computation)) {
     const Stage& stage = computation.stages[std::size_t(number)];

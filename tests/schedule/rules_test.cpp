@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
+#include "codegen/expression/suites.h"
 #include "codegen/program/forms.h"
 #include "tests/schedule/support.h"
 
@@ -101,13 +103,71 @@ TEST(Rules, WinogradIsProposedWhereItApplies) {
 TEST(Rules, SumsAlongMemoryAreFactored) {
   const char* const workload = "input A[5,64]; output B[i] += A[i,j] where i=5, j=64";
   const auto sketches = derived(workload);
-  EXPECT_EQ(names(sketches).back(), "B.rf_by_j_i_B_scalar_factored") << names(sketches).back();
-  const Space space(parse_workload(workload), target_with(256, 16), {sketches.back()});
+  EXPECT_EQ(names(sketches), (Names{"B_scalar", "B.rf_by_j_i_B_scalar_factored", "B_lanes_of_j"}));
+  const Space space(parse_workload(workload), target_with(256, 16), {sketches[1]});
   base::Stream stream(1, "rules");
   for (int i = 0; i < 10; ++i) {
     const auto program = codegen::program(space.sample(stream), space.target());
     ASSERT_TRUE(program.ok()) << program.reason().text;
     EXPECT_LE(worst_excess(computed(workload), *program, 1), 0);
+  }
+}
+
+TEST(Rules, RowsAreReducedInLanesAndChainsOfThemBlockByBlock) {
+  const std::tuple<const char*, const char*, std::int64_t> rows[] = {
+      {"softmax(m=9,n=45)", "rows_largest_total", 1},
+      {"layer_norm(m=9,n=45)", "rows_total_square", 1},
+      {"softmax(m=9,n=45)", "rows_largest_total", 2},
+      {"input A[7,45]; output B[i] += A[i,j] where i=7, j=45", "B_lanes_of_j", 1},
+      {"input A[45]; output B[] max= A[j] where j=45", "B_lanes_of_j", 1},
+      {"input A[9,45]; output B[i] += A[i,j] * A[i,j] where i=9, j=45", "B_lanes_of_j", 2},
+      // Without a vector for the rows: the element-wise stages are absorbed or fused.
+      {"input A[7,45]; E[i,j] = exp(A[i,j]); S[i] += E[i,l]; output Y[i] = log(S[i]) where i=7, j=45, l=45",
+       "S_lanes_of_l", 1},
+      {"input A[7,45]; M[i] max= A[i,l]; E[i,j] = exp(A[i,j] - M[i]); S[i] += E[i,l]; output Y[i] = log(S[i]) + M[i] "
+       "where i=7, j=45, l=45",
+       "rows_M_S", 1},
+      // The last stage is a reduction itself; several leading axes; a row of its own for each of two.
+      {"input A[7,45]; M[i] += A[i,l]; D[i,j] = A[i,j] - M[i] / 45; output V[i] += D[i,l] * D[i,l] where i=7, j=45, "
+       "l=45",
+       "rows_M_V", 1},
+      {"input A[2,3,19]; M[b,i] max= A[b,i,l]; output Y[b,i,j] = A[b,i,j] - M[b,i] where b=2, i=3, j=19, l=19",
+       "rows_M", 2},
+      {"input A[1,40]; M[i] max= A[i,l]; output Y[i,j] = A[i,j] - M[i] where i=1, j=40, l=40", "rows_M", 1},
+  };
+  for (const auto& [workload, name, threads] : rows) {
+    SCOPED_TRACE(workload);
+    Target target = target_with(256, 16);
+    target.threads = threads;
+    const auto sketches = derive_sketches(computed(workload), target);
+    const auto found = std::find_if(sketches.begin(), sketches.end(),
+                                    [&](const SketchSpace& sketch) { return sketch.sketch->name == name; });
+    ASSERT_NE(found, sketches.end()) << to_text(*sketches.back().sketch);
+    const Space space(parse_workload(workload), target, {*found});
+    base::Stream stream(3, "rows");
+    for (int i = 0; i < 10; ++i) {
+      const auto program = codegen::program(space.sample(stream), target);
+      ASSERT_TRUE(program.ok()) << program.reason().text;
+      EXPECT_LE(worst_excess(computed(workload), *program, std::uint64_t(i)), 0) << to_text(*program);
+      EXPECT_EQ(contains(to_text(*program), " parallel\n"), threads > 1) << to_text(*program);
+    }
+  }
+}
+
+// Datasets and models refer to sketches by name and text.
+TEST(Rules, WhatReducesNoRowsHasTheSketchesThatItHad) {
+  for (const Suite& suite : suites()) {
+    for (const auto& [text] : suite.workloads) {
+      if (contains(text, "softmax") || contains(text, "layer_norm")) continue;
+      for (const std::string& name : names(derived(text))) {
+        EXPECT_FALSE(contains(name, "rows_") || contains(name, "_lanes_of_")) << text << ": " << name;
+      }
+    }
+  }
+  for (const char* text : {"matmul(m=32,n=3,k=32)",
+                           "input A[9,40]; input B[7,40]; output C[i,j] += A[i,l] * B[j,l] "
+                           "where i=9, j=7, l=40"}) {
+    for (const std::string& name : names(derived(text))) EXPECT_FALSE(contains(name, "_lanes_of_")) << name;
   }
 }
 
