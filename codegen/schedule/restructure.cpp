@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <utility>
 
 #include "codegen/schedule/relayout.h"
@@ -178,11 +180,89 @@ std::string copy(Computation& computation, const Step& step) {
   return "";
 }
 
+// The value of a node, with what `instead` gives in place of nodes below it.
+Value rebuilt(const Value& value, int number, const std::function<std::optional<Value>(const ValueNode&)>& instead) {
+  const ValueNode& node = value.nodes[std::size_t(number)];
+  if (std::optional<Value> other = instead(node)) return *std::move(other);
+  const auto operand = [&](int position) { return rebuilt(value, position, instead); };
+  switch (operands_of(node.op)) {
+    case 1:
+      return Value::apply(node.op, operand(node.a));
+    case 2:
+      return Value::apply(node.op, operand(node.a), operand(node.b));
+    case 3:
+      return Value::apply(node.op, operand(node.a), operand(node.b), operand(node.c));
+    default:
+      return node.op == Op::load ? Value::load(value.loads[std::size_t(node.load)]) : Value::constant(node.number);
+  }
+}
+
+// Text of the failure, empty if it applied.
+std::string reciprocal(Computation& computation, const Step& step) {
+  const int number = stage_named(computation, step.stage);
+  if (number < 0) return fmt::format("there is no stage {}", step.stage);
+  Stage stage = computation.stages[std::size_t(number)];
+  const DType type = computation.tensors[std::size_t(stage.tensor)].dtype;
+  if (!is_floating(type)) return fmt::format("{} holds integers", step.stage);
+  const auto found =
+      std::find_if(stage.axes.begin(), stage.axes.end(), [&](const Axis& axis) { return axis.name == step.subject; });
+  if (found == stage.axes.end()) return fmt::format("{} has no axis {}", step.stage, step.subject);
+  const int along = int(found - stage.axes.begin());
+  const auto moves = [](const Access& access, int axis) {
+    return std::any_of(access.index.begin(), access.index.end(),
+                       [&](const Affine& form) { return form.coefficient(axis) != 0; });
+  };
+
+  std::vector<Stage> stages;
+  std::vector<std::pair<Value, Access>> known;  // divisors, and where their reciprocals are
+  const auto whole = [](const ValueNode&) { return std::optional<Value>(); };
+  const auto reciprocal_of = [&](const Value& divisor) {
+    for (const auto& [other, access] : known) {
+      if (other == divisor) return access;
+    }
+    Stage inverse;
+    std::vector<Affine> by(stage.axes.size());  // old axes in terms of new ones
+    std::vector<std::int64_t> shape;
+    Access access{-1, {}, false};
+    for (int a = 0; a < int(stage.axes.size()); ++a) {
+      if (std::none_of(divisor.loads.begin(), divisor.loads.end(), [&](const Access& l) { return moves(l, a); }))
+        continue;
+      by[std::size_t(a)] = Affine::variable(int(inverse.axes.size()));
+      access.index.push_back(Affine::variable(a));
+      inverse.axes.push_back(stage.axes[std::size_t(a)]);
+      shape.push_back(stage.axes[std::size_t(a)].extent);
+    }
+    inverse.value = Value::apply(Op::div, Value::constant(1), map_accesses(divisor, [&](Access load) {
+                                   for (Affine& form : load.index) form = substitute(form, by);
+                                   return load;
+                                 }));
+    inverse.tensor = access.tensor = add_temporary(computation, step.stage + ".reciprocal", type, std::move(shape));
+    stages.push_back(std::move(inverse));
+    known.emplace_back(divisor, access);
+    return access;
+  };
+  const Value value = stage.value;
+  const std::function<std::optional<Value>(const ValueNode&)> multiplied =
+      [&](const ValueNode& node) -> std::optional<Value> {
+    if (node.op != Op::div) return std::nullopt;
+    const Value divisor = rebuilt(value, node.b, whole);
+    const bool stays = std::none_of(divisor.loads.begin(), divisor.loads.end(),
+                                    [&](const Access& access) { return access.padded || moves(access, along); });
+    if (!stays || divisor.loads.empty()) return std::nullopt;
+    return Value::apply(Op::mul, rebuilt(value, node.a, multiplied), Value::load(reciprocal_of(divisor)));
+  };
+  stage.value = rebuilt(value, int(value.nodes.size()) - 1, multiplied);
+  if (stages.empty()) return fmt::format("{} divides by nothing that stays along {}", step.stage, step.subject);
+  stages.push_back(std::move(stage));
+  replace_stage(computation, number, std::move(stages));
+  return "";
+}
+
 }  // namespace
 
 bool is_restructuring(StepKind kind) {
   return kind == StepKind::absorb || kind == StepKind::rfactor || kind == StepKind::winograd ||
-         kind == StepKind::layout || kind == StepKind::block || kind == StepKind::copy;
+         kind == StepKind::layout || kind == StepKind::block || kind == StepKind::copy || kind == StepKind::reciprocal;
 }
 
 base::Result<Restructured> restructured(const Computation& computation, const Schedule& schedule) {
@@ -192,6 +272,7 @@ base::Result<Restructured> restructured(const Computation& computation, const Sc
     if (step.kind == StepKind::absorb) failure = absorb(result.computation, step);
     if (step.kind == StepKind::layout || step.kind == StepKind::block) failure = relayout(result.computation, step);
     if (step.kind == StepKind::copy) failure = copy(result.computation, step);
+    if (step.kind == StepKind::reciprocal) failure = reciprocal(result.computation, step);
     if (step.kind == StepKind::rfactor) failure = rfactor(result.computation, step);
     if (step.kind == StepKind::winograd) {
       const base::Result<double> factor = winograd(result.computation, step);

@@ -5,6 +5,8 @@
 //                   and S[x] over l_i of S.rf: l_i, often contiguous in memory, may be a vector
 //   layout T ...    T stored in blocks or another order (relayout.h); block T ... the same
 //   copy S T a n    T copied for S: S.T[d..] = T[d..], or S.T[a, d..] = T[what S reads for n of a, from d = 0 on]
+//   reciprocal S l  what S divides by and what stays along l: S.reciprocal[x] = 1 / that, over the axes x that move it,
+//                   and S multiplies
 //   winograd S m    stages of Winograd's algorithm in S's place (winograd.h)
 #pragma once
 

@@ -83,6 +83,7 @@ class Rewriter {
       case StepKind::layout:
       case StepKind::block:
       case StepKind::copy:
+      case StepKind::reciprocal:
         break;
     }
     return "unknown step";

@@ -778,11 +778,28 @@ class RowSketch {
     return joined(within);
   }
 
+  // The step by which the last stage multiplies with one number for each row instead of dividing by it; "" for none.
+  std::string reciprocal() const {
+    const int last = chain_.back(), rank = computation_.spatial_axes(stage(last));
+    if (rank == rows_) return "";
+    const Step step{StepKind::reciprocal, name(last), stage(last).axes[std::size_t(rank) - 1].name, {}, {}};
+    const base::Result<Restructured> form = restructured(computation_, {step});
+    if (!form || form->computation.stages.size() != computation_.stages.size() + 1) return "";
+    const Stage& made = form->computation.stages[std::size_t(last)];
+    return form->computation.spatial_axes(made) == rows_ ? to_text(step) : "";
+  }
+
   SketchSpace chain() {
     const int last = chain_.back();
     const bool reduces = computation_.is_reduction(stage(last));
+    const std::string divides = argument_name(name(last)) + "_reciprocal", inverse = reciprocal();
+    if (!inverse.empty()) builder_.line(builder_.choice(divides, {"", inverse}));
     const std::string loops = reduces ? reduce(last, true) : go_through(last, true);
     const std::string_view within = base::words(loops).front();
+    if (!inverse.empty()) {
+      const std::string compute = fmt::format("compute {0} {0}.reciprocal above {1}", name(last), within);
+      builder_.line(Builder::again(divides, {"", compute}));
+    }
     for (std::size_t c = chain_.size() - 1; c-- > 0;)
       builder_.line(fmt::format("compute {} {} above {}", name(last), name(chain_[c]), within));
     std::string label = "rows";

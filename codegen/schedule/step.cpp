@@ -31,6 +31,7 @@ std::string_view subject_of(StepKind kind) {
   switch (kind) {
     case StepKind::tile:
     case StepKind::rfactor:
+    case StepKind::reciprocal:
       return "an axis";
     case StepKind::pack:
     case StepKind::prefetch:
@@ -134,7 +135,7 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
     }
     ++next;
   }
-  if (step.kind == StepKind::fuse || step.kind == StepKind::absorb) {
+  if (step.kind == StepKind::fuse || step.kind == StepKind::absorb || step.kind == StepKind::reciprocal) {
     if (!step.loops.empty()) throw base::UserError(place, fmt::format("{}: unexpected '{}'", words[0], step.loops[0]));
   } else if (step.kind != StepKind::copy && (sizes_of(step.kind) > 0 ? step.sizes.empty() : step.loops.empty())) {
     throw base::UserError(

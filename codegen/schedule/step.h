@@ -15,13 +15,16 @@ namespace graft::codegen {
 // made, for good. What a step of a name does never changes; a step that is to do something else, even something better,
 // gets a new name beside the old one, which stays. tests/datasets/frozen holds programs of every step against that.
 //
-// Text form of each (STAGE is the name of the tensor that it fills); absorb, rfactor, winograd and layout stand before
-// all others, tile and order before a stage's other steps, the steps of a stage that is computed within another one
-// behind that compute:
+// Text form of each (STAGE is the name of the tensor that it fills); absorb, rfactor, winograd, reciprocal and layout
+// stand before all others, tile and order before a stage's other steps, the steps of a stage that is computed within
+// another one behind that compute:
 //   absorb STAGE PRODUCER                the stage PRODUCER, which reduces nothing, is written into STAGE's expression
 //                                        (a padding copy: loops then keep its border apart, and skip what is zero)
 //   rfactor STAGE AXIS FACTOR            the reduction over AXIS in FACTOR interleaved parts, added up behind
 //   winograd STAGE M                     a 3x3 convolution of stride 1 by Winograd's algorithm, in tiles of M x M
+//   reciprocal STAGE AXIS                the stage STAGE.reciprocal computes 1 / divisors that stay along AXIS, and
+//                                        STAGE multiplies by it: for divisors whose reciprocals are normal numbers,
+//                                        2^-126 to 2^126 in f32
 //   layout TENSOR DIMENSION ...          the tensor is stored in these dimensions (expression/layout.h); who calls the
 //                                        kernel hands a parameter over like this; `1 / 16` is `1/16`
 //   block TENSOR DIMENSION ...           the same, and an axis that indexes a divided dimension always becomes one axis
@@ -65,7 +68,8 @@ namespace graft::codegen {
   X(accumulate)        \
   X(pack)              \
   X(fuse)              \
-  X(absorb) X(compute) X(rfactor) X(winograd) X(tensorize) X(prefetch) X(layout) X(block) X(copy) X(bind) X(lanes)
+  X(absorb)            \
+  X(compute) X(rfactor) X(winograd) X(tensorize) X(prefetch) X(layout) X(block) X(copy) X(bind) X(lanes) X(reciprocal)
 
 enum class StepKind {
 #define X(name) name,
@@ -78,8 +82,8 @@ std::vector<std::string> step_names();
 struct Step {
   StepKind kind = StepKind::tile;
   std::string stage;
-  // tile, rfactor: axis; pack, prefetch, copy: tensor; fuse: consumer; absorb, compute: producer; tensorize: intrinsic;
-  // bind: kind; else empty
+  // tile, rfactor, reciprocal: axis; pack, prefetch, copy: tensor; fuse: consumer; absorb, compute: producer;
+  // tensorize: intrinsic; bind: kind; else empty
   std::string subject;
   // layout, block: stored dimensions; copy: axes; order, bind, vector, unroll, parallel, tensorize, prefetch, lanes;
   // accumulate, pack, compute: those behind "above"

@@ -151,6 +151,41 @@ TEST(Absorb, VectorsAlongTheBorderAreRefused) {
   EXPECT_TRUE(contains(program.reason().text, "x.1 is vector and runs over the border")) << program.reason().text;
 }
 
+TEST(Reciprocal, DivisionsByWhatStaysBecomeProducts) {
+  const Computation c = computed(
+      "input X[4,9]; input S[4]; input T[9]; output Y[i,j] = (X[i,j] / (S[i] * S[i] + 1) + T[j] / (S[i] * S[i] + 1)) /"
+      "(T[j] * T[j] + 2) / 3 where i=4, j=9");
+  const auto program = lower(c, steps("reciprocal Y j\n"), 4);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_LE(worst_excess(c, *program, 1), 0);
+  const std::string text = to_text(*program);
+  EXPECT_TRUE(contains(text, "Y.reciprocal[i.1] = 1 / (S[i.1] * S[i.1] + 1)")) << text;
+  EXPECT_FALSE(contains(text, "Y.reciprocal_")) << text;  // both are one
+  EXPECT_TRUE(contains(text, "* Y.reciprocal[i.0] + T[4*j.0 + j.1] * Y.reciprocal[i.0]) / (")) << text;
+  const auto other = lower(c, steps("reciprocal Y i\n"), 4);
+  ASSERT_TRUE(other.ok()) << other.reason().text;
+  EXPECT_LE(worst_excess(c, *other, 1), 0);
+  EXPECT_TRUE(contains(to_text(*other), "1 / (T[4*j.0 + j.1] * T[4*j.0 + j.1] + 2)")) << to_text(*other);
+}
+
+TEST(Reciprocal, WhatDoesNotApplyHasAReason) {
+  const std::pair<const char*, const char*> refusals[] = {
+      {"reciprocal X j", "there is no stage X"},
+      {"reciprocal Y k", "Y has no axis k"},
+      {"reciprocal Y i", "Y divides by nothing that stays along i"},
+      {"reciprocal N j", "N holds integers"},
+  };
+  const Computation c = computed(
+      "input X[4,9]; input S[4]; input Q[4] : i32; output Y[i,j] = X[i,j] / S[i] / 4; output N[i,j] : i32 = Q[i] + "
+      "Q[i] "
+      "where i=4, j=9");
+  for (const auto& [text, words] : refusals) {
+    const auto program = lower(c, steps(text), 1);
+    ASSERT_FALSE(program.ok()) << text;
+    EXPECT_TRUE(contains(program.reason().text, words)) << program.reason().text;
+  }
+}
+
 TEST(Compute, TheTileHoldsWhatIsReadFromThereOn) {
   const Computation c = computed("conv2d_nchwc(c=4,h=8,w=6,k=8,r=3,s=3,pad=1,block=4)");
   const auto program = lower(c,

@@ -29,7 +29,8 @@ TEST(Step, EveryKindIsReadAndWritten) {
       "block A 0/8 1 0%8\n"
       "copy C A i 4 j 2\n"
       "bind C thread_x i.0 j.1\n"
-      "lanes C l.2\n");
+      "lanes C l.2\n"
+      "reciprocal Y j\n");
   ASSERT_EQ(schedule.size(), step_names().size());
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     EXPECT_EQ(schedule[i].kind, StepKind(i));
@@ -62,6 +63,8 @@ TEST(Step, RefusalsNamePlaceAndWord) {
       {"tile C i 4x", "expected a size >= 1, got '4x'"},
       {"order C", "order: expected a loop, got the end"},
       {"vector C i.0 j.0", "vector: expected one loop, got 2"},
+      {"reciprocal Y", "reciprocal: expected an axis, got the end"},
+      {"reciprocal Y j i", "reciprocal: unexpected 'i'"},
       {"lanes C", "lanes: expected a loop, got the end"},
       {"lanes C l.0 l.1", "lanes: expected one loop, got 2"},
       {"parallel C", "parallel: expected a loop, got the end"},
