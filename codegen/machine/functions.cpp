@@ -31,6 +31,10 @@ double integers_from(const llvm::Value* x) {
 double magic(const llvm::Value* x) {
   return 1.5 * integers_from(x);
 }
+// The same, with twice the exponent's bias added, so that what stands in the low bits is positive: see scaled.
+double scaling_magic(const llvm::Value* x) {
+  return magic(x) + 2 * bias(x);
+}
 
 llvm::Constant* number(const llvm::Value* like, double value) {
   return llvm::ConstantFP::get(like->getType(), value);
@@ -59,6 +63,9 @@ std::vector<double> inverse_factorials(int first, int last) {
   }
   return result;
 }
+
+// e^r for |r| <= ln 2 / 2, fitted so that the relative error is below 4e-9.
+constexpr double exp_single[] = {1, 1, 0.5, 0.166665182, 0.041666206, 0.0083688898, 0.00139505405};
 
 // ln erfc(1 + t) for t up to 3 and 5, fitted so that the error of erfc itself is below 1e-9 and 1e-17.
 constexpr double log_erfc_single[] = {-1.84960552,   -2.63896678,    -0.843118556,  -0.0415002141,
@@ -114,13 +121,13 @@ llvm::Value* Functions::exp(llvm::Value* x) {
 }
 
 llvm::Value* Functions::exp_of_bounded(llvm::Value* x) {
-  const Reduced by = reduced(x);
-  return scaled(exp_series(by.r, is_single(x) ? 7 : 13), by.shifted);
+  const Reduced by = reduced(x, scaling_magic(x));
+  return scaled(is_single(x) ? polynomial(by.r, exp_single) : exp_series(by.r, 13), by.shifted);
 }
 
-Functions::Reduced Functions::reduced(llvm::Value* x) {
-  llvm::Value* const shifted = fused(x, number(x, log2e), number(x, magic(x)));
-  llvm::Value* const n = builder_.CreateFSub(shifted, number(x, magic(x)));
+Functions::Reduced Functions::reduced(llvm::Value* x, double to_integer) {
+  llvm::Value* const shifted = fused(x, number(x, log2e), number(x, to_integer));
+  llvm::Value* const n = builder_.CreateFSub(shifted, number(x, to_integer));
   // ln 2 in two parts, the first short enough for n * ln2_high to be exact.
   const double ln2_high = is_single(x) ? 0.693359375 : 0.693147180369123816490;
   const double ln2_low = is_single(x) ? -2.12194440054690583e-4 : 1.90821492927058770002e-10;
@@ -133,16 +140,15 @@ llvm::Value* Functions::exp_series(llvm::Value* r, int degree) {
   return polynomial(r, inverse_factorials(0, degree));
 }
 
-// x * 2^n in two factors, so that results beyond the normal numbers overflow to infinity and underflow gradually.
+// x * 2^n in two factors, so that results beyond the normal numbers overflow to infinity and underflow gradually. The
+// low bits of `shifted` are n + 2 * bias: its halves are the exponents of the factors, and what stands in front of them
+// is shifted out.
 llvm::Value* Functions::scaled(llvm::Value* x, llvm::Value* shifted) {
-  llvm::Type* const integer = bits_type(x);
-  llvm::Value* const exponent = builder_.CreateSub(builder_.CreateBitCast(shifted, integer),
-                                                   builder_.CreateBitCast(number(x, magic(x)), integer));
-  llvm::Value* const half = builder_.CreateAShr(exponent, bits(x, 1));
-  llvm::Value* const rest = builder_.CreateSub(exponent, half);
+  llvm::Value* const exponents = builder_.CreateBitCast(shifted, bits_type(x));
+  llvm::Value* const half = builder_.CreateLShr(exponents, bits(x, 1));
+  llvm::Value* const rest = builder_.CreateSub(exponents, half);
   for (llvm::Value* part : {half, rest}) {
-    llvm::Value* const power =
-        builder_.CreateShl(builder_.CreateAdd(part, bits(x, bias(x))), bits(x, mantissa_bits(x)));
+    llvm::Value* const power = builder_.CreateShl(part, bits(x, mantissa_bits(x)));
     x = builder_.CreateFMul(x, builder_.CreateBitCast(power, x->getType()));
   }
   return x;
@@ -204,7 +210,7 @@ llvm::Value* Functions::tanh(llvm::Value* x) {
   llvm::Value* const size = abs(x);
   llvm::Constant* const end = number(x, is_single(x) ? 10 : 20);  // 1 from here on
   llvm::Value* const bounded = builder_.CreateSelect(builder_.CreateFCmpOLT(size, end), size, end);
-  const Reduced by = reduced(builder_.CreateFAdd(bounded, bounded));
+  const Reduced by = reduced(builder_.CreateFAdd(bounded, bounded), magic(x));
   llvm::Value* const tail = polynomial(by.r, inverse_factorials(2, is_single(x) ? 7 : 13));
   llvm::Value* const part = fused(builder_.CreateFMul(by.r, by.r), tail, by.r);  // e^r - 1
   llvm::Value* const power = scaled_to_normal(number(x, 1), by.shifted);
@@ -295,8 +301,8 @@ llvm::Value* Functions::power_of_double(llvm::Value* size, llvm::Value* y) {
   llvm::Value* const inside = builder_.CreateFCmpOLT(abs(rounded), number(y, most));
   llvm::Value* const exponent =
       builder_.CreateSelect(inside, builder_.CreateFMul(y_high, log_high), clamped(rounded, most));
-  llvm::Value* const shifted = builder_.CreateFAdd(exponent, number(y, magic(y)));
-  llvm::Value* rest = builder_.CreateFSub(exponent, builder_.CreateFSub(shifted, number(y, magic(y))));
+  llvm::Value* const shifted = builder_.CreateFAdd(exponent, number(y, scaling_magic(y)));
+  llvm::Value* rest = builder_.CreateFSub(exponent, builder_.CreateFSub(shifted, number(y, scaling_magic(y))));
   rest = builder_.CreateFAdd(rest, builder_.CreateSelect(inside, low, number(y, 0)));
   return scaled(exp_series(builder_.CreateFMul(rest, number(y, ln2)), 13), shifted);
 }

@@ -28,7 +28,7 @@ class Functions {
   llvm::Value* erf(llvm::Value* x);
 
  private:
-  // x = n * ln 2 + r, |r| <= ln 2 / 2; n stands in the low bits of `shifted`, too.
+  // x = n * ln 2 + r, |r| <= ln 2 / 2; `shifted` is n + to_integer, so that n stands in its low bits.
   struct Reduced {
     llvm::Value *shifted, *n, *r;
   };
@@ -41,10 +41,10 @@ class Functions {
     llvm::Value *high, *low;
   };
 
-  Reduced reduced(llvm::Value* x);
+  Reduced reduced(llvm::Value* x, double to_integer);  // magic or scaling_magic
   llvm::Value* exp_of_bounded(llvm::Value* x);
   llvm::Value* exp_series(llvm::Value* r, int degree);
-  // x * 2^n; the second for results that are normal numbers.
+  // x * 2^n, of shifted = n + scaling_magic; the second, of n + magic, for results that are normal numbers.
   llvm::Value* scaled(llvm::Value* x, llvm::Value* shifted);
   llvm::Value* scaled_to_normal(llvm::Value* x, llvm::Value* shifted);
   Split split(llvm::Value* x);
