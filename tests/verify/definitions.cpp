@@ -402,6 +402,28 @@ Example avg_pool2d(base::Stream& stream) {
 
 // ---- rows
 
+// The sum or the largest of each row, of shorter integers, too.
+Example row_reduction(base::Stream& stream) {
+  Draw draw(stream);
+  const Int m = draw.size(19), n = draw.size(67);
+  const bool sum = draw.coin();
+  const Type type = draw.operand();
+  Example made = example(fmt::format("input X[{0},{1}] : {2}; output Y[i] : {3} {4} X[i,l] where i={0}, l={1}", m, n,
+                                     Draw::name(type), draw.dtype(), sum ? "+=" : "max="),
+                         {draw.numbers(m * n, type)}, m, n);
+  if (!sum) std::fill(made.output.begin(), made.output.end(), draw.lowest());
+  for (Int i = 0; i < m; ++i)
+    for (Int l = 0; l < n; ++l) {
+      const double value = made.operands[0][std::size_t(i * n + l)];
+      double& output = made.output[std::size_t(i)];
+      if (sum)
+        add(made, i, value);
+      else
+        output = std::max(output, value);
+    }
+  return made;
+}
+
 Example softmax(base::Stream& stream) {
   Draw draw(stream, false);
   const Int m = draw.size(19), n = draw.size(67);
@@ -608,6 +630,7 @@ const std::vector<Definition>& definitions() {
       DEFINITION(conv3d),
       DEFINITION(max_pool2d),
       DEFINITION(avg_pool2d),
+      DEFINITION(row_reduction),
       DEFINITION(softmax),
       DEFINITION(layer_norm),
       DEFINITION(activation),
