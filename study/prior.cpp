@@ -35,7 +35,7 @@ void check_model(const std::string& model) {
 
 Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor) {
   Prior prior;
-  const bool asks = search::explorer_named(request.explorer).asks_model;
+  const bool asks = request.explorer.empty() || search::explorer_named(request.explorer).asks_model;
   // Without a wish graft's own, but some explorers ask none.
   const bool own = request.model.empty() && asks;
   const std::string name = own                     ? shipped_model().string()

@@ -34,7 +34,7 @@ struct Prior {
 struct PriorRequest {
   std::string model;                 // a file or an untrained model's name (meta/learner.h); "": graft's own
   std::string transfer = "adapted";  // what the search does with what is measured (meta/methods/methods.h)
-  std::string explorer;              // some ask no model (search/explorer.h)
+  std::string explorer;              // some ask no model (search/explorer.h); "": none, the model alone is wanted
   std::filesystem::path run;         // whose record of the model counts (model_identity)
   std::uint64_t seed = 1;
   int threads = 1;

@@ -48,6 +48,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"bench",
      {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features",
       "tasks", "meta", "meta/networks", "meta/gradient", "meta/forests", "search", "study", "cli"}},
+    {"python", {"graft"}},
 };
 
 // Exceptions, with their reasons: the parent and its worker share one file that describes their messages, whoever runs
@@ -73,6 +74,7 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> kHeavy = {
     {"ATen/", {"meta/networks/torch"}},
     {"CLI/", {"cli", "bench"}},
     {"cblas.h", {"bench"}},
+    {"pybind11/", {"python"}},
 };
 
 std::string part_of(const std::string& file) {

@@ -1,0 +1,40 @@
+"""graft: find fast schedules of tensor programs, and call the kernels made of them on numpy arrays.
+
+    import graft
+    answer = graft.tune("matmul(m=64,n=64,k=64)", "native", trials=64)
+    kernel = graft.Kernel(answer)
+    c = kernel(a, b)
+
+A workload or platform may be given as its text wherever a function takes one, a model as its file's path. Times are
+seconds. Long calls release the interpreter's lock and end tidily on KeyboardInterrupt; run again, they continue.
+"""
+
+from ._graft import (
+    Adapted,
+    Answer,
+    Compiled,
+    Error,
+    Failure,
+    Function,
+    Mistake,
+    Model,
+    Platform,
+    Quality,
+    Stopped,
+    Workload,
+    adapt,
+    compile,
+    platforms,
+    predict,
+    tune,
+    version,
+    write,
+)
+from .kernel import Kernel, Parameter, kernels
+
+__version__ = version()
+__all__ = [
+    "Adapted", "Answer", "Compiled", "Error", "Failure", "Function", "Kernel", "Mistake", "Model", "Parameter",
+    "Platform", "Quality", "Stopped", "Workload", "adapt", "compile", "kernels", "platforms", "predict", "tune",
+    "version", "write",
+]

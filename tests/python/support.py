@@ -1,0 +1,19 @@
+"""What the tests of the Python module share."""
+
+import pathlib
+import tempfile
+import unittest
+
+import graft
+
+SMALL = graft.Workload("matmul(m=8,n=16,k=8)")
+MODELLED = "model:sifive-u54"  # equal calls give equal times
+
+
+class InFolder(unittest.TestCase):
+    """A folder of its own for each test."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="graft-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
