@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/installation.h"
 #include "base/process.h"
+#include "cli/version.h"
 #include "codegen/expression/reference.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
@@ -85,12 +85,6 @@ std::string level_runs(const std::string& id) {
   return fmt::format("{} bit vectors", platform.target.vector_bits);
 }
 
-std::string plugin() {
-  const std::filesystem::path file = base::plugin_folder() / "graft_torch.so";
-  if (!std::filesystem::exists(file)) throw base::Failure(fmt::format("{} is not there", file.string()));
-  return "present";
-}
-
 std::string environment() {
   std::string set;
   for (const char* name : {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}) {
@@ -128,7 +122,8 @@ std::vector<Check> checks_of_this_machine() {
     add(program, false, "apt install qemu-user (checks of cross-compiled code are left out)",
         [&] { return version_of(program); });
   }
-  add("LibTorch plug-in", false, "apt install libtorch-dev and build again (only --backend torch needs it)", plugin);
+  add("LibTorch plug-in", false, "apt install libtorch-dev and build again (only --backend torch needs it)",
+      torch_plugin);
   add("clang-19", false, "apt install clang-19 (only benchmarks need it)", [] { return version_of("clang-19"); });
   add("environment", false, "unset it before you compare with OpenBLAS", environment);
   return checks;

@@ -18,6 +18,8 @@
 #include "base/parallel.h"
 #include "base/shortened.h"
 #include "base/text.h"
+#include "cli/common_flags.h"
+#include "cli/version.h"
 #include "study/field_error.h"
 
 namespace graft::cli {
@@ -118,6 +120,7 @@ void print_overview() {
   for (const Command& command : commands()) fmt::print("  {:<{}}  {}\n", command.name, widest, command.help);
   fmt::print(
       "\nEvery command has --help (also: graft help COMMAND), --json, --seed, --threads and --quiet.\n"
+      "graft --version says what it was built with.\n"
       "Results go to standard output, everything else to standard error.\n"
       "Exit codes: 0 done, 1 failed, 2 flags or files, 3 a gate was not met, 130 interrupted and safe to repeat.\n");
 }
@@ -210,12 +213,9 @@ int run_command(const Command& command, const std::vector<std::string>& words, i
   app.allow_extras();
   Flags flags(app);
   const Action action = command.declare(flags);
-  bool json = false, quiet = false;
-  std::int64_t seed = 1, threads = base::hardware_threads();
-  flags.flag("json", json, "print one JSON object");
-  flags.flag("quiet", quiet, "no progress and no notes");
-  flags.integer("seed", seed, 0, "fixes every random choice");
-  if (!flags.knows("threads")) flags.integer("threads", threads, 1, "of this program; results do not depend on it");
+  CommonFlags common;
+  common.declare(flags);
+  if (!flags.knows("threads")) common.declare_threads(flags);
   std::string examples;
   for (const std::string& example : command.examples) examples += "  " + example + "\n";
   if (!examples.empty()) app.footer("Examples:\n" + examples);
@@ -253,10 +253,14 @@ int run_command(const Command& command, const std::vector<std::string>& words, i
     throw base::Failure("/dev/null cannot be opened");
   // Ranks end together: one that ends by itself would take the others with it.
   if (command.stops && team->size() == 1) end_when_asked(std::chrono::milliseconds(1500));
-  Output output(json);
-  Progress progress(quiet || team->rank() > 0);
-  Session session{
-      std::uint64_t(seed), int(std::min<std::int64_t>(threads, 1024)), typed(words), output, progress, *team};
+  Output output(common.json);
+  Progress progress(common.quiet || team->rank() > 0);
+  Session session{std::uint64_t(common.seed),
+                  int(std::min<std::int64_t>(common.threads, 1024)),
+                  typed(words),
+                  output,
+                  progress,
+                  *team};
   const int code = action(session);
   output.finish();
   return code;
@@ -268,7 +272,7 @@ int run_words(const std::vector<std::string>& words) {
     return words.empty() ? wrong_use : done;
   }
   if (words[0] == "--version") {
-    fmt::print("graft {}\n", GRAFT_VERSION);
+    fmt::print("{}", version_text());
     return done;
   }
   if (words[0] == "help") {
@@ -296,6 +300,18 @@ bool continues_expression(std::string_view part, std::string_view rest) {
 }
 
 }  // namespace
+
+CommonFlags::CommonFlags() : threads(base::hardware_threads()) {}
+
+void CommonFlags::declare(Options& options) {
+  options.flag("json", json, "print one JSON object");
+  options.flag("quiet", quiet, "no progress and no notes");
+  options.integer("seed", seed, 0, "fixes every random choice");
+}
+
+void CommonFlags::declare_threads(Options& options) {
+  options.integer("threads", threads, 1, "of this program; results do not depend on it");
+}
 
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> parts{""};

@@ -2,6 +2,9 @@
 
 namespace graft::cli {
 
+Command reference_command();
+Command completion_command();
+
 const std::vector<Command>& commands() {
   static const std::vector<Command> table = {
       doctor_command(),
@@ -36,6 +39,8 @@ const std::vector<Command>& commands() {
       bench_predict_command(),
       bench_train_command(),
       bench_store_command(),
+      reference_command(),
+      completion_command(),
   };
   return table;
 }

@@ -2,12 +2,22 @@
 
 #include <gtest/gtest.h>
 
+#include "codegen/schedule/step_forms.h"
 #include "tests/schedule/support.h"
 
 namespace graft::codegen {
 namespace {
 
 using namespace test;
+
+TEST(Step, ExamplesOfTheFormsAreSteps) {
+  for (const StepForm& form : step_forms()) {
+    const Step step = parse_step(form.example, "form");
+    EXPECT_EQ(step.kind, form.kind);
+    EXPECT_EQ(to_text(step), form.example);
+    EXPECT_TRUE(form.form.starts_with(std::string(name_of(form.kind)) + " ")) << form.form;
+  }
+}
 
 TEST(Step, EveryKindIsReadAndWritten) {
   const Schedule schedule = steps(

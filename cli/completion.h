@@ -1,0 +1,16 @@
+// Scripts by which a shell completes what is typed after `graft`: commands, their flags, and the names that flags and
+// arguments take (platforms, operators, suites, methods, encodings, explorers). Made of the table of commands and of the
+// lists themselves, as they are when the script is written.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace graft::cli {
+
+const std::vector<std::string>& completed_shells();  // bash, zsh, fish
+// UserError (did you mean) for another shell.
+std::string completion_script(std::string_view shell);
+
+}  // namespace graft::cli

@@ -1,0 +1,15 @@
+// What this program is and what it was built with.
+#pragma once
+
+#include <string>
+
+namespace graft::cli {
+
+// "graft 0.1.0", then a line for each of: the commit (where the source tree had one when it was configured), the
+// compiler and kind of build, the libraries, the LibTorch plug-in. Ends in a newline.
+std::string version_text();
+
+// Where the LibTorch plug-in is found; Failure when it is not there.
+std::string torch_plugin();
+
+}  // namespace graft::cli

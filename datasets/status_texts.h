@@ -1,0 +1,20 @@
+// What each status of a measurement means, as data: the reference (docs/reference/statuses.md) is made of it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "datasets/trial.h"
+
+namespace graft::datasets {
+
+struct StatusText {
+  Status status;
+  std::string_view meaning;
+  std::string_view reason;  // what the reason of such a measurement says
+  std::string_view remedy;  // where nearly all measurements end like this
+};
+// One for each status, in the order of GRAFT_STATUSES.
+std::span<const StatusText> status_texts();
+
+}  // namespace graft::datasets
