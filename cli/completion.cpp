@@ -264,6 +264,10 @@ std::string fish_script() {
       "  test \"$words[1]\" = help; and set -e words[1]\n"
       "  string join ' ' -- $words\n"
       "end\n"
+      "function __graft_only  # whether nothing but this was typed\n"
+      "  set -l typed (__graft_typed)\n"
+      "  test \"$typed\" = \"$argv[1]\"\n"
+      "end\n"
       "function __graft_is  # whether this is the command that was typed\n"
       "  set -l typed (__graft_typed)\n"
       "  test \"$typed\" = \"$argv[1]\"; or string match -q -- \"$argv[1] *\" \"$typed\"\n"
@@ -280,10 +284,10 @@ std::string fish_script() {
     std::string help = base::join(more, ", ");
     for (const Command& command : commands())
       if (command.name == word) help = command.help;
-    complete("test -z (__graft_typed | string collect)", fmt::format("-f -a {}", word), help);
+    complete("__graft_only ''", fmt::format("-f -a {}", word), help);
     for (const Command& command : commands()) {
       if (!more.empty() && command.name.starts_with(word + " "))
-        complete(fmt::format("test (__graft_typed | string collect) = {}", word),
+        complete(fmt::format("__graft_only {}", word),
                  fmt::format("-f -a {}", command.name.substr(word.size() + 1)), command.help);
     }
   }

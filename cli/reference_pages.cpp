@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "base/hash.h"
@@ -61,6 +62,12 @@ class Page {
 
 std::string code(std::string_view text) {
   return text.empty() ? "" : fmt::format("`{}`", text);
+}
+
+// A line of help as a sentence.
+std::string sentence(std::string text) {
+  text[0] = char(std::toupper(static_cast<unsigned char>(text[0])));
+  return text + ".";
 }
 
 const char* yes_no(bool value) {
@@ -122,7 +129,7 @@ std::string cli_page() {
   page.paragraph("The default of `--threads` is the number of this machine's threads.");
   for (const Command& command : commands()) {
     const std::vector<Declared> entries = declared(command);
-    page.heading("graft " + command.name).paragraph(command.help + ".").code(usage(command, entries));
+    page.heading("graft " + command.name).paragraph(sentence(command.help)).code(usage(command, entries));
     std::string also;
     if (command.stops) also += "Can be interrupted: the first SIGINT or SIGTERM ends it at a safe place. ";
     if (command.shares) also += "Under `mpirun` its ranks share the work.";
@@ -187,7 +194,7 @@ std::string operators_page() {
       expression += '\n';
       while (i + 1 < op.expression.size() && op.expression[i + 1] == ' ') ++i;
     }
-    page.heading(op.name).paragraph(op.description + ".").code(fmt::format("{}({})", op.name, base::join(call, ",")));
+    page.heading(op.name).paragraph(sentence(op.description)).code(fmt::format("{}({})", op.name, base::join(call, ",")));
     page.table({"parameter", "default", "at least"}, rows).code(expression);
   }
   page.heading("Suites").paragraph(

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <limits>
 
@@ -32,8 +33,14 @@ TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor) {
     if (!next) break;
     TuneSession& session = sessions[*next];
     const std::int64_t before = session.trials();
+    // All have a first round, however few trials there are.
+    std::int64_t most = request.trials - trials;
+    const std::int64_t without = std::count_if(tasks.begin(), tasks.end(), [](const search::SharedTask& task) {
+      return !task.ended && task.best_seconds.empty();
+    });
+    if (without > 0) most = std::max<std::int64_t>(most / without, 1);
     base::QuietMonitor quiet(monitor);
-    tasks[*next].ended = !session.step(request.trials - trials, quiet);
+    tasks[*next].ended = !session.step(most, quiet);
     trials += session.trials() - before;
     if (session.trials() > before) tasks[*next].best_seconds.push_back(session.best_seconds());
     monitor.progress(

@@ -10,8 +10,8 @@ namespace graft::cli {
 Command completion_command() {
   return {.name = "completion",
           .help = "a script by which a shell completes commands, flags, workloads and platforms",
-          .examples = {"graft completion bash > graft.bash", "graft completion zsh > ~/.zfunc/_graft",
-                       "graft completion fish > ~/.config/fish/completions/graft.fish"},
+          .examples = {"graft completion bash > graft.bash", "graft completion zsh > _graft",
+                       "graft completion fish > graft.fish"},
           .declare = [](Options& options) -> Action {
             const auto shell = std::make_shared<std::string>();
             options.positional("SHELL", *shell, base::join(completed_shells(), ", "));

@@ -34,6 +34,14 @@ TEST(TuneAll, SharesItsTrialsAndContinues) {
   EXPECT_LE(measured, 12);  // ten more, and what a round was cut short by
 }
 
+TEST(TuneAll, AFewTrialsAreForAll) {
+  const base::Folder folder;
+  std::vector<std::string> command = both((folder / "runs").string(), "8");
+  *(std::find(command.begin(), command.end(), "--batch") + 1) = "32";
+  for (const base::Document& search : json_of(command).at("searches").as_list())
+    EXPECT_EQ(search.at("trials").as_integer(), 4);
+}
+
 TEST(TuneAll, RefusesWhatDoesNotGoTogether) {
   const base::Folder folder;
   const auto refused = [&](const std::string& weights) {

@@ -102,7 +102,7 @@ TEST(Lanes, WhatDoesNotApplyHasAReason) {
       {"lanes S l.0", "l.0 has 21 iterations, not a power of two"},
       {"tile S l 1\nlanes S l.1", "l.1 has 1 iterations, not a power of two"},
       {"tile S l 8\nunroll S l.1\nlanes S l.1", "l.1 is already unrolled"},
-      {"tile S l 8\nlanes S l.1\norder S l.0 i.0 l.1", "stands behind other steps of S"},
+      {"tile S l 8\nlanes S l.1\norder S l.0 i.0 l.1", "comes after other steps of S"},
       {"tile S l 8\nlanes S l.1", "lanes S l.1: the stage does not accumulate"},
       {"tile S l 8\naccumulate S above l.1\nlanes S l.1", "lanes S l.1: l.0 reduces outside of its tile"},
   };
