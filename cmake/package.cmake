@@ -1,4 +1,4 @@
-# Packages (docs/guides/use-as-a-library.md and python.md use them installed):
+# Packages:
 #   cpack --config build/release/CPackConfig.cmake -G DEB          one .deb of what was built
 #   cpack --config build/release/CPackSourceConfig.cmake -G TGZ    the sources
 find_program(GZIP gzip)

@@ -1,5 +1,5 @@
 // The extension module graft._graft: the values and functions of graft/graft.h. What Python adds to them is in
-// graft/*.py; what both promise to users of Python is said in the docstrings here and in graft/_graft.pyi.
+// graft/*.py; what both promise to users of Python is said in the docstrings.
 #include <pybind11/numpy.h>
 #include <pybind11/operators.h>
 #include <pybind11/pybind11.h>

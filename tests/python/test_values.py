@@ -34,7 +34,7 @@ class Values(unittest.TestCase):
         with self.assertRaises(TypeError):
             graft.tune(SMALL, MODELLED, 4)  # settings are named
 
-    def test_stubs_name_what_there_is(self):
+    def test_every_name_has_a_docstring(self):
         for name in graft.__all__:
             self.assertTrue(getattr(graft, name).__doc__, name + " has no docstring")
 
