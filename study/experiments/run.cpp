@@ -257,7 +257,9 @@ ExperimentResults run(const ExperimentRequest& request, base::Monitor& monitor) 
     }
   }
   const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  results.context = context_of(request.command_line);
+  // Without folders of this machine.
+  results.context =
+      context_of(fmt::format("graft experiment run {}{}", experiment.name, experiment.quick ? " --quick" : ""));
   results.context.set("commit", commit_of(std::filesystem::current_path()))
       .set("seconds", std::round(seconds_with_earlier(own.work / "seconds.json", took)));
   return results;
