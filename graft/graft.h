@@ -85,7 +85,8 @@ GRAFT_API std::vector<std::string> platforms();  // ids that are known here
 class GRAFT_API Model {
  public:
   Model() = default;  // graft's own, installed with it
-  // A file of graft train or graft adapt, or one without a file: "scratch", "black-box", "analytic", "random".
+  // A file of graft train or graft adapt, or one without a file: "scratch", "trees", "mlp", "treegru",
+  // "black-box", "analytic", "random" (graft tune --help).
   explicit Model(const std::string& name);
   const std::string& name() const { return name_; }  // "" for graft's own
 

@@ -172,13 +172,16 @@ void Tuning::learn() {
   scorer_.use(model_.get(), ok_candidates());
 }
 
-void Tuning::remember(std::span<const datasets::Trial> history) {
-  assert(trials_.empty());
+void Tuning::remember(std::span<const std::vector<datasets::Trial>> runs) {
+  assert(trials_.empty() && history_.empty());
   if (prior_ == nullptr) return;
-  meta::Examples before = examples_of(history);
-  if (before.size() < 2) return;
-  before.workload.text += " before";  // a group of its own: models compare programs within one
-  history_ = {std::move(before)};
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    meta::Examples before = examples_of(runs[r]);
+    if (before.size() < 2) continue;
+    before.workload.text += fmt::format(" before {}", r);  // models compare programs within a group
+    history_.push_back(std::move(before));
+  }
+  if (history_.empty()) return;
   model_ = prior_->adapted(history_);
   if (model_->is_informed()) scorer_.use(model_.get());
 }

@@ -67,11 +67,10 @@ class Tuning {
   // One round; false when the budget (of trials or of time) is spent, the search has settled or is hopeless, the space
   // has no more candidates, or a stop was asked for.
   bool step(base::Monitor& monitor);
-  // Before the first round: trials of the same workload from elsewhere, or from this machine when it was another one,
-  // that the model learns from, too: in which order programs stood there, not how long they took. Nothing without a
-  // model.
-  void remember(std::span<const datasets::Trial> history);
-  // From now on so many trials in all. A round that is cut short by it and goes on later proposes the same again.
+  // Before the first round: runs of the same workload elsewhere, or on this machine when it was another one, that the
+  // model learns from, too: in which order programs stood in each run, not how long they took. Nothing without a model.
+  void remember(std::span<const std::vector<datasets::Trial>> runs);
+  // From now on this many trials in all. A round that is cut short by it and goes on later proposes the same again.
   void limit(std::int64_t trials) { settings_.trials = trials; }
   // The last `stop_after` trials were no more than `least_gain` faster than the best one before them.
   bool settled() const;
@@ -108,7 +107,7 @@ class Tuning {
   std::unique_ptr<Explorer> explorer_;
   std::unique_ptr<Explorer> random_;
   std::vector<datasets::Trial> trials_;
-  std::vector<meta::Examples> history_;  // none or one
+  std::vector<meta::Examples> history_;  // a group for each run
   bool any_ok_ = false;
   TimeSpent spent_;
 };

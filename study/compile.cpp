@@ -192,11 +192,14 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
     function.name = asked != request.names.end() ? asked->second : function_name(source.workload);
     Compiled::Function made{function.name, source.workload, source.path, {}, 0};
     std::vector<codegen::RunSettings::SelfCheck> checks;
-    tasks::Expected results = expected.of(source.workload, monitor);
-    const bool brings_constants = !request.constants.empty() && has_constants(results.computation);
+    const tasks::Expected& seeded = expected.of(source.workload, monitor);
+    const bool brings_constants = !request.constants.empty() && has_constants(seeded.computation);
+    tasks::Expected given;  // with the request's constants
     if (brings_constants)
-      results.reference = codegen::reference(results.computation,
-                                             operands_with(request.constants, function.name, results, constants_used));
+      given = {seeded.computation,
+               codegen::reference(seeded.computation,
+                                  operands_with(request.constants, function.name, seeded, constants_used))};
+    const tasks::Expected& results = brings_constants ? given : seeded;
     for (const search::Build& build : source.builds) {
       auto lowered = codegen::program(build.trial.candidate, target);
       if (!lowered) throw base::Failure(fmt::format("{}: {}", source.place, lowered.reason().text));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -46,7 +47,7 @@ History history_of(const std::vector<std::filesystem::path>& runs, const codegen
                             fmt::format("has no trial of {} that works here", base::shortened(workload.text)));
     for (const datasets::Trial& best : search::best_trials(own, workload, best_of_each))
       history.best.push_back(best.candidate);
-    history.trials.insert(history.trials.end(), own.begin(), own.end());
+    history.runs.push_back(std::move(own));
   }
   if (!runs.empty()) history.identity = base::to_hex(identity);
   return history;

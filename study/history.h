@@ -14,9 +14,9 @@
 namespace graft::study {
 
 struct History {
-  std::vector<datasets::Trial> trials;   // ok ones, whose schedules can be applied on the target
-  std::vector<codegen::Candidate> best;  // what is worth measuring first: of each run its fastest programs
-  std::string identity;                  // of all of it; "" for none
+  std::vector<std::vector<datasets::Trial>> runs;  // of each its ok trials whose schedules can be applied on the target
+  std::vector<codegen::Candidate> best;            // what is worth measuring first: of each run its fastest programs
+  std::string identity;                            // of all of it; "" for none
 };
 // UserError for a folder that is no run, or has no trial of the workload.
 History history_of(const std::vector<std::filesystem::path>& runs, const codegen::Workload& workload,

@@ -25,7 +25,8 @@ std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model
 std::filesystem::path shipped_model() {
   std::filesystem::path file = base::share_folder() / "models" / "base.h5";
   if (!std::filesystem::exists(file))
-    throw base::UserError(file.string(), "the model that graft ships is not installed with the program; name a model, or scratch");
+    throw base::UserError(file.string(),
+                          "the model that graft ships is not installed with the program; name a model, or scratch");
   return file;
 }
 
@@ -41,7 +42,7 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
   const std::string name = own                     ? shipped_model().string()
                            : request.model.empty() ? meta::untrained_models().front().name
                                                    : request.model;
-  prior.name = own ? "graft's own (models/base.h5)" : name;
+  prior.name = own ? shipped_model_name : name;
   const meta::UntrainedModel* const untrained = meta::untrained_named(name);
   if (untrained != nullptr) {
     prior.encoding = &features::encoding_named(untrained->encoding);

@@ -15,6 +15,7 @@ namespace graft::study {
 
 // The model that graft ships, models/base.h5, as installed next to the program. UserError where it is missing.
 std::filesystem::path shipped_model();
+inline constexpr const char* shipped_model_name = "graft's own (models/base.h5)";  // for people
 
 // The model for a run on that platform: itself, or what it was adapted from if that was for another platform, which a
 // note then says.

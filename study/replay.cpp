@@ -34,7 +34,8 @@ ReplayResult replay(const ReplayRequest& request, base::Monitor& monitor) {
   tasks::Platform platform;
   platform.name = dataset.platform;
   platform.target = dataset.target;
-  const Prior prior = prior_of({request.model, "adapted", request.explorer, {}, request.seed, request.threads}, platform, monitor);
+  const Prior prior =
+      prior_of({request.model, "adapted", request.explorer, {}, request.seed, request.threads}, platform, monitor);
   search::TuningSettings settings;
   settings.explorer = request.explorer;
   settings.selection = request.selection;

@@ -70,7 +70,8 @@ void note_few_programs(const meta::TaskSet& tasks, base::Monitor& monitor) {
 std::optional<meta::ModelFile> base_of(const TrainRequest& request) {
   if (request.base.empty()) return std::nullopt;
   if (request.model.members > 1 || request.model.guard)
-    throw FieldError("members, guard", "cannot be combined with `base`: the base model decides whether it is an ensemble or guarded");
+    throw FieldError("members, guard",
+                     "cannot be combined with `base`: the base model decides whether it is an ensemble or guarded");
   meta::ModelFile file = meta::load_model(request.base);
   try {
     meta::check_continues(*file.model);

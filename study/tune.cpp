@@ -280,7 +280,7 @@ struct TuneSession::State {
         tuning({space, request.platform.name, prior.encoding}, prior.model.get(), *measurer, run,
                settings(start_of(request, with_history(), run, space))) {
     note_continued(run, monitor);
-    tuning.remember(history.trials);
+    tuning.remember(history.runs);
   }
 
  private:
@@ -425,7 +425,7 @@ TuneResult watched(TuneRequest request, base::Monitor& monitor) {
         changed = session->machine_changed(monitor);
         if (changed) break;
       }
-      over = !session->step(request.watch, monitor);
+      over = !session->step(request.trials, monitor);
     }
     if (!changed) return session->finish(!monitor.stop_requested(), monitor);
     session.reset();  // gives the folder free

@@ -7,6 +7,7 @@
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
 #include "cli/texts.h"
+#include "study/prior.h"
 
 namespace graft::cli {
 namespace {
@@ -33,7 +34,7 @@ study::AdaptRequest request_of(const Flags& flags, const Session& session) {
   return request;
 }
 
-void print(const study::AdaptResult& result, Output& out) {
+void print(const study::AdaptResult& result, const std::string& prior, Output& out) {
   const auto text = [](const std::optional<base::Interval>& quality) {
     return quality ? interval_text(*quality) : "-";
   };
@@ -43,9 +44,9 @@ void print(const study::AdaptResult& result, Output& out) {
     table.row({row.workload, std::to_string(row.programs), text(row.zero_shot), text(row.cross_validated)});
     validated = validated || row.cross_validated.has_value();
   }
-  out.line(fmt::format("{}: {} adapted to {} with {} {} ({} a workload)", result.out.string(), result.prior.string(),
-                       result.platform, result.measurements,
-                       result.source == "modelled" ? "modelled times" : "measurements", result.shots));
+  out.line(fmt::format("{}: {} adapted to {} with {} {} ({} a workload)", result.out.string(), prior, result.platform,
+                       result.measurements, result.source == "modelled" ? "modelled times" : "measurements",
+                       result.shots));
   out.table(table);
   if (!validated)
     out.line(fmt::format("cross-validation needs {} programs of every workload", study::cross_validation_folds));
@@ -55,7 +56,7 @@ int adapt(const Flags& flags, Session& session) {
   check_output_folder(flags.out);
   const study::AdaptResult result = study::adapt(request_of(flags, session), session.progress);
   session.output.add(study::to_document(result));
-  print(result, session.output);
+  print(result, flags.model.empty() ? study::shipped_model_name : flags.model, session.output);
   return done;
 }
 

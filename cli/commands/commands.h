@@ -28,6 +28,8 @@ Command library_merge_command();
 Command experiment_list_command();
 Command experiment_run_command();
 Command experiment_render_command();
+Command reference_command();
+Command completion_command();
 Command inspect_command();
 Command report_command();
 Command bench_kernels_command();

@@ -20,12 +20,12 @@ struct Flags {
 };
 
 std::vector<fs::path> chosen(const Flags& flags) {
-  const std::vector<fs::path> all = study::experiments_in(flags.folder);
-  if (flags.name == "all") return all;
+  if (flags.name == "all") return study::experiments_in(flags.folder);
   std::vector<std::string> names;
-  for (const fs::path& each : all) {
-    names.push_back(study::read_experiment(each).name);
-    if (flags.name == names.back() || flags.name == study::read_experiment(each).id) return {each};
+  for (const fs::path& each : study::experiments_in(flags.folder)) {
+    const study::Experiment experiment = study::read_experiment(each);
+    if (flags.name == experiment.name || flags.name == experiment.id) return {each};
+    names.push_back(experiment.name);
   }
   throw base::UserError(flags.name,
                         fmt::format("no experiment in {}{}", flags.folder, base::did_you_mean(flags.name, names)));

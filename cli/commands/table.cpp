@@ -2,9 +2,6 @@
 
 namespace graft::cli {
 
-Command reference_command();
-Command completion_command();
-
 const std::vector<Command>& commands() {
   static const std::vector<Command> table = {
       doctor_command(),

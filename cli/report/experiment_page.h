@@ -18,7 +18,7 @@ struct ExperimentEntry {
   std::optional<study::ExperimentResults> results;  // nothing: it has not been run
 };
 
-// A claim's row in tables. Without results only what is asked.
+// A claim's row in tables; without results it has only what is asked.
 struct ClaimText {
   std::string figure, asked, verdict;
 };

@@ -26,7 +26,7 @@ std::string clock_text(const SystemCalls& calls);
 // `void @serial_for(context, body, closure, n)`: the parallel_for (compile.h) of those that bring none.
 std::string serial_for_text();
 
-// `i64 @timed(run, buffers, workspace, parallel_for, context, runs)`: nanoseconds of so many runs of a kernel; needs
+// `i64 @timed(run, buffers, workspace, parallel_for, context, runs)`: nanoseconds of this many runs of a kernel; needs
 // @now.
 std::string timed_text();
 

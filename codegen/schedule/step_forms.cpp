@@ -31,9 +31,10 @@ constexpr std::array forms = {
     StepForm{absorb, "absorb STAGE PRODUCER", "absorb Y P",
              "The stage PRODUCER, which reduces nothing, is written into STAGE's expression. Of a padding copy, loops "
              "then keep the border apart, and skip what is zero."},
-    StepForm{compute, "compute STAGE PRODUCER above LOOP ...", "compute Y P above y.0",
-             "What STAGE reads of the stage PRODUCER, from directly above the outermost of these loops of STAGE on, is "
-             "computed there, into a tile."},
+    StepForm{
+        compute, "compute STAGE PRODUCER above LOOP ...", "compute Y P above y.0",
+        "What STAGE, and what it computes above the same loop, reads of the stage PRODUCER from directly above the "
+        "outermost of these loops of STAGE on is computed there, into a tile."},
     StepForm{rfactor, "rfactor STAGE AXIS FACTOR", "rfactor S l 8",
              "The reduction over AXIS is done in FACTOR interleaved parts, which are added up afterwards."},
     StepForm{winograd, "winograd STAGE M", "winograd Y 4",
@@ -62,12 +63,14 @@ constexpr std::array forms = {
         bind, "bind STAGE KIND LOOP ...", "bind C block_x i.0 j.0",
         "Loops of this kind of a GPU: block_x, thread_x, virtual_thread and so on. All that threads do between two "
         "barriers is a nest of thread loops; one larger than the block of threads is work that they share."},
-    StepForm{lanes, "lanes STAGE LOOP", "lanes S l.1",
-             "The innermost loop, which is reduced, becomes one vector operation with a result for every lane; a "
-             "remainder works on the first lanes. They become one number when the tile is written back."},
+    StepForm{
+        lanes, "lanes STAGE LOOP", "lanes S l.1",
+        "The innermost loop, which is reduced, becomes one vector operation with a result of its own for each lane, "
+        "a power of two of them; a remainder works on the first lanes. They become one number when the tile is written "
+        "back."},
     StepForm{reciprocal, "reciprocal STAGE AXIS", "reciprocal Y j",
              "The stage STAGE.reciprocal computes 1 / divisors that stay along AXIS, and STAGE multiplies by it: for "
-             "divisors whose reciprocals are normal numbers."},
+             "divisors whose reciprocals are normal numbers, 2^-126 to 2^126 in f32."},
 };
 
 constexpr bool in_order() {

@@ -1,5 +1,5 @@
-// How each kind of step is written and what it does, as data: the reference (docs/reference/steps.md) is made of it. Not
-// what a step accepts: the reader (step.h) and lowering decide that, and a test holds the examples against the reader.
+// How each kind of step is written and what it does, as data; docs/reference/steps.md is made of it. The reader
+// (step.h) and lowering decide what is accepted, and a test holds the examples against the reader.
 #pragma once
 
 #include <span>

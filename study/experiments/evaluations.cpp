@@ -10,16 +10,11 @@
 #include "datasets/formats/format.h"
 #include "study/evaluate.h"
 #include "study/experiments/runs.h"
+#include "study/experiments/settings.h"
 #include "study/request.h"
 
 namespace graft::study {
 namespace {
-
-std::vector<std::string> texts_of(const base::Document& list) {
-  std::vector<std::string> texts;
-  for (const base::Document& each : list.as_list()) texts.push_back(each.as_string());
-  return texts;
-}
 
 // One setting of an evaluation. UserError for a key that none has.
 void apply(const std::string& key, const base::Document& value, EvaluateRequest& request) {
@@ -59,9 +54,6 @@ void apply(const std::string& key, const base::Document& value, EvaluateRequest&
     request.model.loss = value.as_string();
   } else if (key == "steps") {
     request.model.steps = value.as_integer();
-  } else if (key == "shots") {
-    request.shots.clear();
-    for (const base::Document& shots : value.as_list()) request.shots.push_back(shots.as_integer());
   } else {
     throw base::UserError(value.place(), fmt::format("unknown setting '{}' of an evaluation", key));
   }

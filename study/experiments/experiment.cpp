@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -12,30 +11,17 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "codegen/expression/workload.h"
+#include "study/experiments/settings.h"
 
 namespace graft::study {
 namespace {
 
-std::string text_at(const base::Document& document, std::string_view key, std::string otherwise = "") {
-  const base::Document* const value = document.find(key);
-  return value == nullptr ? otherwise : value->as_string();
-}
-
-std::int64_t integer_at(const base::Document& document, std::string_view key, std::int64_t otherwise,
-                        std::int64_t least) {
-  const base::Document* const value = document.find(key);
-  if (value == nullptr) return otherwise;
-  if (value->as_integer() < least)
-    throw base::UserError(value->place(), fmt::format("{}: expected at least {}", key, least));
-  return value->as_integer();
-}
-
-std::vector<std::string> texts_at(const base::Document& document, std::string_view key) {
-  std::vector<std::string> texts;
-  if (const base::Document* const list = document.find(key)) {
-    for (const base::Document& each : list->as_list()) texts.push_back(each.as_string());
-  }
-  return texts;
+std::int64_t integer_from(const base::Document& document, std::string_view key, std::int64_t otherwise,
+                          std::int64_t least) {
+  const std::int64_t value = integer_at(document, key, otherwise);
+  if (value < least)
+    throw base::UserError(document.at(key).place(), fmt::format("{}: expected at least {}", key, least));
+  return value;
 }
 
 [[noreturn]] void refuse(const base::Document& at, const std::string& why) {
@@ -82,13 +68,17 @@ Claim claim_from(const base::Document& document, const Experiment& experiment) {
         std::find(experiment.baselines.begin(), experiment.baselines.end(), name) != experiment.baselines.end();
     if (!name.empty() && !known) refuse(document, fmt::format("'{}' is no method of this experiment", name));
   }
-  claim.at = integer_at(document, "at", 0, 0);
-  claim.other_at = integer_at(document, "other_at", of_evaluations ? claim.at : 0, 0);
-  if (const base::Document* const share = document.find("share")) claim.share = share->as_number();
+  claim.at = integer_from(document, "at", 0, 0);
+  claim.other_at = integer_from(document, "other_at", of_evaluations ? claim.at : 0, 0);
+  claim.share = number_at(document, "share", 1);
   if (!(claim.share > 0)) refuse(document, "share: expected more than 0");
   claim.metric = text_at(document, "metric", of_evaluations ? "spearman" : "");
   for (const std::string& name : texts_at(document, "only"))
     claim.only.push_back(of_evaluations ? name : codegen::parse_workload(name).text);
+  if (const base::Document* const weights = document.find("weights")) {
+    for (const auto& [workload, weight] : weights->as_map())
+      claim.weights[codegen::parse_workload(workload).text] = weight.as_number();
+  }
   if (const base::Document* const bound = document.find("at_least")) claim.at_least = bound->as_number();
   if (const base::Document* const bound = document.find("at_most")) claim.at_most = bound->as_number();
   if (claim.at_least.has_value() == claim.at_most.has_value()) refuse(document, "expected one of at_least and at_most");
@@ -104,15 +94,15 @@ std::int64_t scaled(std::int64_t trials, double scale) {
 Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
   const std::filesystem::path file = folder / "experiment.yaml";
   base::Document document = base::parse_yaml(base::read_file(file), file.string());
-  document.only_keys({"id",        "title",      "question",  "published", "source", "protocol", "kind",
-                      "platforms", "workloads",  "models",    "methods",   "seeds",  "again",    "counts",
-                      "data",      "evaluation", "baselines", "weights",   "claims", "quick"});
+  document.only_keys({"id", "title", "question", "published", "source", "protocol", "kind", "platforms", "workloads",
+                      "models", "methods", "seeds", "again", "counts", "data", "evaluation", "baselines", "claims",
+                      "quick"});
   double scale = 1;
   if (quick && document.find("quick") != nullptr) {
     const base::Document small = document.at("quick");
     small.only_keys(
         {"platforms", "workloads", "models", "methods", "seeds", "again", "counts", "data", "evaluation", "trials"});
-    if (const base::Document* const trials = small.find("trials")) scale = trials->as_number();
+    scale = number_at(small, "trials", 1);
     document = overlaid(document, small);
   }
   Experiment experiment;
@@ -131,8 +121,8 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
   experiment.kind = kind == "search"   ? Experiment::Kind::search
                     : kind == "layers" ? Experiment::Kind::layers
                                        : Experiment::Kind::evaluate;
-  experiment.seeds = integer_at(document, "seeds", 1, 1);
-  experiment.again = integer_at(document, "again", 0, 0);
+  experiment.seeds = integer_from(document, "seeds", 1, 1);
+  experiment.again = integer_from(document, "again", 0, 0);
   const bool searches = experiment.kind != Experiment::Kind::evaluate;
   if (searches) {
     experiment.platforms = texts_at(document, "platforms");
@@ -162,17 +152,15 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
   for (const base::Document& claim : document.at("claims").as_list()) {
     experiment.claims.push_back(claim_from(claim, experiment));
     Claim& made = experiment.claims.back();
-    if (const base::Document* const weights = document.find("weights")) {
-      for (const auto& [workload, weight] : weights->as_map())
-        made.weights[codegen::parse_workload(workload).text] = weight.as_number();
-    }
     if (searches && made.at > 0) made.at = scaled(made.at, scale);
     if (searches && made.other_at > 0) made.other_at = scaled(made.other_at, scale);
   }
   base::Document decides = base::Document::map();
-  for (const char* const key :
-       {"kind", "platforms", "workloads", "models", "methods", "seeds", "again", "data", "evaluation"}) {
-    if (const base::Document* const value = document.find(key)) decides.set(key, *value);
+  std::vector<std::string_view> keys = {"kind",  "platforms", "workloads", "models",     "methods",
+                                        "seeds", "again",     "data",      "evaluation", "baselines"};
+  if (!searches) keys.push_back("counts");  // of shots; of searches they say what tables show
+  for (const std::string_view key : keys) {
+    if (const base::Document* const value = document.find(key)) decides.set(std::string(key), *value);
   }
   decides.set("scale", scale);
   experiment.definition = base::to_hex(base::hash_bytes(decides.to_json()));

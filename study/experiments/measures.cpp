@@ -1,12 +1,10 @@
 #include "study/experiments/measures.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <tuple>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -148,7 +146,10 @@ Finding sum(const Claim& claim, const std::vector<Searched>& searches) {
   return found;
 }
 
-Finding trials(const Claim& claim, const std::vector<Searched>& searches) {
+// Of searches that have a time to reach: the geometric mean of `value` of a search, that time and its trials until
+// then.
+template <class Value>
+Finding until_reached(const Claim& claim, const std::vector<Searched>& searches, const Value& value) {
   const std::map<Place, double> wanted = times_to_reach(claim, searches);
   Finding found;
   std::vector<double> logs;
@@ -156,32 +157,32 @@ Finding trials(const Claim& claim, const std::vector<Searched>& searches) {
     const auto time = wanted.find({search->workload, search->platform});
     if (time == wanted.end()) continue;
     const std::int64_t count = trials_until(*search, time->second);
+    const std::optional<double> known = value(*search, time->second, count);
+    if (!known) continue;
     found.never += count > std::int64_t(search->best_seconds.size());
-    logs.push_back(std::log(double(count)));
+    logs.push_back(std::log(*known));
   }
   found.of = std::int64_t(logs.size());
   found.value = factor(logs);
   return found;
+}
+
+Finding trials(const Claim& claim, const std::vector<Searched>& searches) {
+  return until_reached(claim, searches, [](const Searched&, double, std::int64_t count) {
+    return std::optional<double>(double(count));
+  });
 }
 
 Finding times_fewer(const Claim& claim, const std::vector<Searched>& searches) {
-  const std::map<Place, double> wanted = times_to_reach(claim, searches);
-  Finding found;
-  std::vector<double> logs;
-  for (const Searched* const search : searches_of(searches, claim.method, claim.only)) {
-    const auto time = wanted.find({search->workload, search->platform});
-    const Searched* const other = partner(searches, *search, claim.other);
-    if (time == wanted.end() || other == nullptr) continue;
-    const std::int64_t count = trials_until(*search, time->second);
-    found.never += count > std::int64_t(search->best_seconds.size());
-    logs.push_back(std::log(double(trials_until(*other, time->second))) - std::log(double(count)));
-  }
-  found.of = std::int64_t(logs.size());
-  found.value = factor(logs);
-  return found;
+  return until_reached(claim, searches,
+                       [&](const Searched& search, double seconds, std::int64_t count) -> std::optional<double> {
+                         const Searched* const other = partner(searches, search, claim.other);
+                         if (other == nullptr) return std::nullopt;
+                         return double(trials_until(*other, seconds)) / double(count);
+                       });
 }
 
-// By draw, the mean over targets of a method's metric with so many shots.
+// By draw, the mean over targets of a method's metric with this number of shots.
 std::vector<double> draws_of(const Claim& claim, const base::Document& evaluation, const std::string& method,
                              std::int64_t shots, std::int64_t& targets) {
   std::vector<double> sums;

@@ -2,6 +2,7 @@
 
 #include "base/team.h"
 #include "study/experiments/runs.h"
+#include "study/experiments/settings.h"
 #include "study/request.h"
 #include "study/train.h"
 
@@ -10,27 +11,16 @@ namespace {
 
 TrainRequest train_request(const base::Document& settings) {
   settings.only_keys({"data", "workloads", "rows", "learner", "model", "encoding", "loss", "steps", "hold_out"});
-  const auto texts = [&](std::string_view key) {
-    std::vector<std::string> list;
-    if (const base::Document* const value = settings.find(key)) {
-      for (const base::Document& each : value->as_list()) list.push_back(each.as_string());
-    }
-    return list;
-  };
-  const auto text = [&](std::string_view key, std::string otherwise) {
-    const base::Document* const value = settings.find(key);
-    return value == nullptr ? otherwise : value->as_string();
-  };
   TrainRequest request;
-  request.data.files = texts("data");
-  request.data.workloads = texts("workloads");
-  if (const base::Document* const rows = settings.find("rows")) request.data.rows = rows->as_integer();
-  request.learner = text("learner", request.learner);
-  request.model.model = text("model", "");
-  request.model.encoding = text("encoding", "");
-  request.model.loss = text("loss", "");
-  if (const base::Document* const steps = settings.find("steps")) request.model.steps = steps->as_integer();
-  request.hold_out = text("hold_out", "");
+  request.data.files = texts_at(settings, "data");
+  request.data.workloads = texts_at(settings, "workloads");
+  request.data.rows = integer_at(settings, "rows", 0);
+  request.learner = text_at(settings, "learner", request.learner);
+  request.model.model = text_at(settings, "model", "");
+  request.model.encoding = text_at(settings, "encoding", "");
+  request.model.loss = text_at(settings, "loss", "");
+  request.model.steps = integer_at(settings, "steps", 0);
+  request.hold_out = text_at(settings, "hold_out", "");
   return request;
 }
 

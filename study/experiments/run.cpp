@@ -17,6 +17,7 @@
 #include "base/process.h"
 #include "search/comparison.h"
 #include "study/experiments/runs.h"
+#include "study/experiments/settings.h"
 #include "study/request.h"
 #include "study/tune.h"
 #include "tasks/rebuild.h"
@@ -35,31 +36,25 @@ TuneRequest search_request(const Experiment::Method& method, const Models& model
   settings.only_keys({"trials", "model", "transfer", "explorer", "acquisition", "bound", "selection", "diversity",
                       "preselected", "random_share", "batch", "minimum_ms", "repetitions", "layouts", "workloads",
                       "before", "before_trials"});
-  const auto text = [&](std::string_view key, std::string otherwise) {
-    const base::Document* const value = settings.find(key);
-    return value == nullptr ? otherwise : value->as_string();
-  };
   TuneRequest search;
   search.workload = workload;
   search.platform = platform;
   search.trials = method.trials;
-  search.model = text("model", "");
+  search.model = text_at(settings, "model", "");
   if (const auto own = models.find(search.model); own != models.end()) search.model = own->second.string();
-  search.transfer = text("transfer", search.transfer);
-  search.explorer = text("explorer", search.explorer);
-  search.selection.acquisition = search::acquisition_named(text("acquisition", "mean"));
-  search.selection.selection = search::selection_named(text("selection", "best"));
-  const auto number = [&](std::string_view key, double& value) {
-    if (const base::Document* const given = settings.find(key)) value = given->as_number();
-  };
+  search.transfer = text_at(settings, "transfer", search.transfer);
+  search.explorer = text_at(settings, "explorer", search.explorer);
+  search.selection.acquisition = search::acquisition_named(text_at(settings, "acquisition", "mean"));
+  search.selection.selection = search::selection_named(text_at(settings, "selection", "best"));
+  const auto number = [&](std::string_view key, double& value) { value = number_at(settings, key, value); };
   number("bound", search.selection.bound);
   number("diversity", search.selection.diversity);
   number("preselected", search.selection.preselected);
   number("random_share", search.selection.random_share);
   number("minimum_ms", search.timing.minimum_ms);
-  if (const base::Document* const batch = settings.find("batch")) search.batch = batch->as_integer();
-  if (const base::Document* const count = settings.find("repetitions")) search.timing.repetitions = count->as_integer();
-  const std::string layouts = text("layouts", "given");
+  search.batch = integer_at(settings, "batch", search.batch);
+  search.timing.repetitions = integer_at(settings, "repetitions", search.timing.repetitions);
+  const std::string layouts = text_at(settings, "layouts", "given");
   if (layouts != "given" && layouts != "free")
     throw base::UserError(settings.at("layouts").place(), "expected given or free");
   search.space.layouts = layouts == "free" ? codegen::Layouts::free : codegen::Layouts::given;

@@ -96,7 +96,7 @@ TEST(Tuning, BeginsWithWhatItIsToldTo) {
   settings.start = {space().sample(stream), space().sample(stream)};
   settings.start.push_back(settings.start.front());
   FakeMeasurer measurer;
-  RunDirectory run(folder.path, request(1), {});
+  RunDirectory run(folder.path(), request(1), {});
   Tuning tuning({space(), "fake"}, nullptr, measurer, run, settings);
   base::Monitor monitor;
   while (tuning.step(monitor)) {
@@ -109,13 +109,61 @@ TEST(Tuning, BeginsWithWhatItIsToldTo) {
   EXPECT_EQ(distinct.size(), 8u);
 }
 
+// Notes what it is fitted to: workload and number of programs of each group.
+class Listener : public Oracle {
+ public:
+  using Groups = std::vector<std::pair<std::string, std::int64_t>>;
+  explicit Listener(std::shared_ptr<std::vector<Groups>> heard) : heard_(std::move(heard)) {}
+  std::unique_ptr<meta::CostModel> fitted(std::span<const meta::Examples> support) const override {
+    Groups groups;
+    for (const meta::Examples& group : support) groups.emplace_back(group.workload.text, group.size());
+    heard_->push_back(groups);
+    return clone();
+  }
+  std::unique_ptr<meta::CostModel> clone() const override { return std::make_unique<Listener>(*this); }
+
+ private:
+  std::shared_ptr<std::vector<Groups>> heard_;
+};
+
+// Times of two machines are never compared: each earlier run is a group of its own, next to what is measured now.
+TEST(Tuning, EachEarlierRunIsAGroupOfItsOwn) {
+  const Folder folder;
+  base::Stream stream(8, "history");
+  std::vector<std::vector<datasets::Trial>> runs(3);
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    for (std::size_t t = 0; t < 5 * r; ++t) {  // the first one has none
+      datasets::Trial trial{std::int64_t(t), space().sample(stream), 100 * r + t + 1, {}};
+      trial.measurement.seconds = {double(r) + 0.1 * double(t + 1)};
+      runs[r].push_back(trial);
+    }
+  }
+  const auto heard = std::make_shared<std::vector<Listener::Groups>>();
+  const Listener prior(heard);
+  TuningSettings settings;
+  settings.trials = 16, settings.batch = 8;
+  FakeMeasurer measurer;
+  RunDirectory run(folder.path(), request(1), {});
+  Tuning tuning({space(), "fake", &encoding()}, &prior, measurer, run, settings);
+  tuning.remember(runs);
+  ASSERT_EQ(heard->size(), 1u);
+  ASSERT_EQ(heard->front().size(), 2u);
+  EXPECT_NE(heard->front()[0].first, heard->front()[1].first);
+  EXPECT_EQ(heard->front()[0].second, 5);
+  EXPECT_EQ(heard->front()[1].second, 10);
+  base::Monitor monitor;
+  EXPECT_TRUE(tuning.step(monitor));
+  ASSERT_EQ(heard->back().size(), 3u);
+  EXPECT_EQ(heard->back()[2], std::pair(space().workload().text, std::int64_t(8)));
+}
+
 // Ends at the end of the round in which the last `stop_after` trials gained less than 1 %.
 TEST(Tuning, SettlesWhereNothingGetsFaster) {
   const Folder folder;
   TuningSettings settings;
   settings.explorer = "random", settings.trials = 10000, settings.batch = 4, settings.stop_after = 12;
   FakeMeasurer measurer;
-  RunDirectory run(folder.path, request(1), {});
+  RunDirectory run(folder.path(), request(1), {});
   Tuning tuning({space(), "fake"}, nullptr, measurer, run, settings);
   base::Monitor monitor;
   while (tuning.step(monitor)) EXPECT_FALSE(tuning.settled() && tuning.trials().size() <= 12);
@@ -135,7 +183,7 @@ TEST(Tuning, EndsWhenItsTimeIsUp) {
   TuningSettings settings;
   settings.explorer = "random", settings.trials = 1000000, settings.batch = 4, settings.budget_seconds = 0.05;
   FakeMeasurer measurer;
-  RunDirectory run(folder.path, request(1), {});
+  RunDirectory run(folder.path(), request(1), {});
   Tuning tuning({space(), "fake"}, nullptr, measurer, run, settings);
   EXPECT_FALSE(tuning.out_of_time());
   base::Monitor monitor;
@@ -420,8 +468,8 @@ TEST(Tuning, GuidedSearchBeatsRandomSearchOnAPlatformWithoutNoise) {
   Folder folder;
   FakeMeasurer a, b;
   Oracle prior;
-  const Outcome random = tune(folder.path / "random", a, "random", nullptr, 72);
-  const Outcome guided = tune(folder.path / "guided", b, "annealing", &prior, 72);
+  const Outcome random = tune(folder.path() / "random", a, "random", nullptr, 72);
+  const Outcome guided = tune(folder.path() / "guided", b, "annealing", &prior, 72);
   EXPECT_EQ(guided.candidates.size(), 72u);
   EXPECT_LT(guided.best, 0.9 * random.best);
 }
@@ -430,8 +478,8 @@ TEST(Tuning, EvolutionGetsCloserThanTheBestOfAsManyRandomOnes) {
   Folder folder;
   FakeMeasurer a, b;
   Oracle prior;
-  const Outcome random = tune(folder.path / "random", a, "random", nullptr, 72);
-  const Outcome bred = tune(folder.path / "bred", b, "evolution", &prior, 72);
+  const Outcome random = tune(folder.path() / "random", a, "random", nullptr, 72);
+  const Outcome bred = tune(folder.path() / "bred", b, "evolution", &prior, 72);
   EXPECT_EQ(bred.candidates.size(), 72u);
   EXPECT_LT(bred.best, 0.9 * random.best);
 }
@@ -444,7 +492,7 @@ TEST(Tuning, ABatchThatIsCutKeepsWhatTheModelThinksFastest) {
     Folder folder;
     const auto seconds_of = [&](const char* name, std::int64_t trials) {
       FakeMeasurer measurer;
-      RunDirectory run(folder.path / name, request(1), base::Document::map());
+      RunDirectory run(folder.path() / name, request(1), base::Document::map());
       TuningSettings settings;
       settings.explorer = entry.name;
       settings.trials = trials;
@@ -470,14 +518,14 @@ TEST(Tuning, ABatchThatIsCutKeepsWhatTheModelThinksFastest) {
 TEST(Tuning, AnInformedPriorGuidesTheFirstRound) {
   Folder folder;
   FakeMeasurer measurer;
-  const Outcome random = tune(folder.path / "random", measurer, "random", nullptr, 12);
+  const Outcome random = tune(folder.path() / "random", measurer, "random", nullptr, 12);
   const NearestRow empty;
-  EXPECT_EQ(tune(folder.path / "empty", measurer, "annealing", &empty, 12).candidates, random.candidates);
+  EXPECT_EQ(tune(folder.path() / "empty", measurer, "annealing", &empty, 12).candidates, random.candidates);
   meta::Examples one;
   one.features = features::one_row_each(base::Matrix(1, std::int64_t(encoding().features.size())));
   one.log_seconds = {0};
   const auto adapted = empty.adapted({&one, 1});
-  EXPECT_NE(tune(folder.path / "adapted", measurer, "annealing", adapted.get(), 12).candidates, random.candidates);
+  EXPECT_NE(tune(folder.path() / "adapted", measurer, "annealing", adapted.get(), 12).candidates, random.candidates);
 }
 
 TEST(Tuning, OnlyMeasuredTrialsCountForTheTimeSpent) {
@@ -485,7 +533,7 @@ TEST(Tuning, OnlyMeasuredTrialsCountForTheTimeSpent) {
   FakeMeasurer measurer;
   NearestRow prior;
   for (const std::int64_t expected : {24, 12}) {  // the second run finds 24 of 36 recorded
-    RunDirectory run(folder.path / "run", request(1), base::Document::map());
+    RunDirectory run(folder.path() / "run", request(1), base::Document::map());
     TuningSettings settings;
     settings.trials = expected == 24 ? 24 : 36;
     settings.batch = 12;
@@ -506,9 +554,9 @@ TEST(Tuning, ARunThatWasInterruptedAnywhereContinuesToTheSameEnd) {
   Folder folder;
   NearestRow prior;
   FakeMeasurer whole;
-  const Outcome expected = tune(folder.path / "whole", whole, "evolution", &prior, 40);
+  const Outcome expected = tune(folder.path() / "whole", whole, "evolution", &prior, 40);
   for (const std::int64_t stop : {1, 11, 12, 13, 25, 39}) {
-    const auto path = folder.path / std::to_string(stop);
+    const auto path = folder.path() / std::to_string(stop);
     FakeMeasurer first;
     first.stop_after = stop;
     tune(path, first, "evolution", &prior, 40);
@@ -524,9 +572,9 @@ TEST(Tuning, ARunThatGoesOnWithMoreTrialsIsTheRunThatHadThemFromTheStart) {
   Folder folder;
   NearestRow prior;
   FakeMeasurer whole, first, second;
-  const Outcome expected = tune(folder.path / "whole", whole, "annealing", &prior, 40);
-  tune(folder.path / "grown", first, "annealing", &prior, 17);
-  const Outcome grown = tune(folder.path / "grown", second, "annealing", &prior, 40);
+  const Outcome expected = tune(folder.path() / "whole", whole, "annealing", &prior, 40);
+  tune(folder.path() / "grown", first, "annealing", &prior, 17);
+  const Outcome grown = tune(folder.path() / "grown", second, "annealing", &prior, 40);
   EXPECT_EQ(grown.candidates, expected.candidates);
   EXPECT_EQ(first.measured + second.measured, 40);
 }
@@ -536,7 +584,7 @@ TEST(Tuning, FailedTrialsCountButAreNeitherBestNorLearntFrom) {
   FakeMeasurer measurer;
   measurer.fail_every = 2;
   NearestRow prior;
-  const Outcome outcome = tune(folder.path / "run", measurer, "annealing", &prior, 24);
+  const Outcome outcome = tune(folder.path() / "run", measurer, "annealing", &prior, 24);
   EXPECT_EQ(outcome.candidates.size(), 24u);
   EXPECT_GT(outcome.best, 0);
 }
@@ -564,24 +612,24 @@ using Ending = std::pair<std::int64_t, bool>;
 
 TEST(Tuning, ASearchInWhichNothingIsOkEndsAfterItsFirstRound) {
   Folder folder;
-  EXPECT_EQ(measured_with(folder.path / "32", 100, 32, 1000), Ending(32, true));
-  EXPECT_EQ(measured_with(folder.path / "32", 100, 32, 1000), Ending(0, true)) << "it is recorded";
-  EXPECT_EQ(measured_with(folder.path / "8", 100, 8, 1000), Ending(16, true)) << "eight say too little";
-  EXPECT_EQ(measured_with(folder.path / "1", 100, 1, 1000), Ending(16, true));
+  EXPECT_EQ(measured_with(folder.path() / "32", 100, 32, 1000), Ending(32, true));
+  EXPECT_EQ(measured_with(folder.path() / "32", 100, 32, 1000), Ending(0, true)) << "it is recorded";
+  EXPECT_EQ(measured_with(folder.path() / "8", 100, 8, 1000), Ending(16, true)) << "eight say too little";
+  EXPECT_EQ(measured_with(folder.path() / "1", 100, 1, 1000), Ending(16, true));
 }
 
 TEST(Tuning, ASearchThatBeginsWithFailuresGoesOn) {
   Folder folder;
-  EXPECT_EQ(measured_with(folder.path / "31", 64, 32, 31), Ending(64, false));
-  EXPECT_EQ(measured_with(folder.path / "15", 64, 8, 15), Ending(64, false));
-  EXPECT_EQ(measured_with(folder.path / "one by one", 32, 1, 15), Ending(32, false));
+  EXPECT_EQ(measured_with(folder.path() / "31", 64, 32, 31), Ending(64, false));
+  EXPECT_EQ(measured_with(folder.path() / "15", 64, 8, 15), Ending(64, false));
+  EXPECT_EQ(measured_with(folder.path() / "one by one", 32, 1, 15), Ending(32, false));
 }
 
 TEST(RunDirectory, AnotherRequestIsRefusedWithKeyAndRemedy) {
   Folder folder;
-  { RunDirectory run(folder.path / "run", request(1), base::Document::map()); }
+  { RunDirectory run(folder.path() / "run", request(1), base::Document::map()); }
   try {
-    RunDirectory run(folder.path / "run", request(2), base::Document::map());
+    RunDirectory run(folder.path() / "run", request(2), base::Document::map());
     FAIL();
   } catch (const base::UserError& error) {
     EXPECT_NE(std::string(error.what()).find("seed 1, not 2"), std::string::npos) << error.what();
@@ -592,19 +640,19 @@ TEST(RunDirectory, AnotherRequestIsRefusedWithKeyAndRemedy) {
 TEST(RunDirectory, GoesIntoOneTextAndBack) {
   Folder folder;
   FakeMeasurer measurer;
-  tune(folder.path / "run", measurer, "random", nullptr, 6);
-  const std::string packed = packed_run(folder.path / "run");
-  unpack_run(packed, folder.path / "copy");
-  EXPECT_EQ(packed_run(folder.path / "copy"), packed);
-  RunDirectory copy(folder.path / "copy", request(1), base::Document::map());
+  tune(folder.path() / "run", measurer, "random", nullptr, 6);
+  const std::string packed = packed_run(folder.path() / "run");
+  unpack_run(packed, folder.path() / "copy");
+  EXPECT_EQ(packed_run(folder.path() / "copy"), packed);
+  RunDirectory copy(folder.path() / "copy", request(1), base::Document::map());
   EXPECT_EQ(copy.journal().trials().size(), 6u);
-  EXPECT_THROW(unpack_run(R"({"../elsewhere": "x"})", folder.path / "third"), base::UserError);
+  EXPECT_THROW(unpack_run(R"({"../elsewhere": "x"})", folder.path() / "third"), base::UserError);
 }
 
 TEST(RunDirectory, IsLockedWhileItIsOpen) {
   Folder folder;
-  RunDirectory run(folder.path / "run", request(1), base::Document::map());
-  EXPECT_THROW(RunDirectory(folder.path / "run", request(1), base::Document::map()), base::UserError);
+  RunDirectory run(folder.path() / "run", request(1), base::Document::map());
+  EXPECT_THROW(RunDirectory(folder.path() / "run", request(1), base::Document::map()), base::UserError);
 }
 
 TEST(RunDirectory, ReadsBackWhatWasAppended) {
@@ -614,16 +662,16 @@ TEST(RunDirectory, ReadsBackWhatWasAppended) {
   datasets::Measurement measurement;
   measurement.seconds = {0.5, 0.25};
   {
-    RunDirectory run(folder.path / "run", request(1), base::Document::map());
+    RunDirectory run(folder.path() / "run", request(1), base::Document::map());
     run.append({0, candidate, 77, measurement});
   }
-  const RunContent content = read_run(folder.path / "run");
+  const RunContent content = read_run(folder.path() / "run");
   ASSERT_EQ(content.journal.trials.size(), 1u);
   EXPECT_EQ(codegen::hash(content.journal.trials[0].candidate), codegen::hash(candidate));
   const auto best = best_trial(content.journal.trials, candidate.workload);
   ASSERT_TRUE(best.has_value());
   EXPECT_EQ(datasets::seconds_of(best->measurement), 0.25);
-  EXPECT_THROW(read_run(folder.path), base::UserError);
+  EXPECT_THROW(read_run(folder.path()), base::UserError);
 }
 
 // Three trials of distinct programs, of 3, 1 and 2 seconds.
@@ -683,14 +731,14 @@ TEST(RunDirectory, KeepsTheLatestBuilds) {
   Folder folder;
   const std::vector<datasets::Trial> trials = three_trials();
   {
-    RunDirectory run(folder.path / "run", request(1), base::Document::map());
+    RunDirectory run(folder.path() / "run", request(1), base::Document::map());
     for (const datasets::Trial& trial : trials) run.append(trial);
     EXPECT_TRUE(run.builds().empty());
     run.record({build_of(trials[0], "search", 0.5)});
     run.record({build_of(trials[1], "O3", 0.25), build_of(trials[2], "search", 0.75)});
   }
-  const RunDirectory run(folder.path / "run", request(1), base::Document::map());
-  const RunContent content = read_run(folder.path / "run");
+  const RunDirectory run(folder.path() / "run", request(1), base::Document::map());
+  const RunContent content = read_run(folder.path() / "run");
   for (const std::vector<Build>& builds : {run.builds(), content.builds}) {
     ASSERT_EQ(builds.size(), 2u);
     EXPECT_EQ(builds[0].pipeline, "O3");
@@ -704,12 +752,12 @@ TEST(RunDirectory, KeepsTheLatestBuilds) {
 TEST(RunDirectory, RefusesBuildsOfTrialsThatItDoesNotHave) {
   Folder folder;
   {
-    RunDirectory run(folder.path / "run", request(1), base::Document::map());
+    RunDirectory run(folder.path() / "run", request(1), base::Document::map());
     run.append(three_trials()[0]);
     run.record({build_of(three_trials()[2], "search", 0.5)});
   }
   try {
-    read_run(folder.path / "run");
+    read_run(folder.path() / "run");
     FAIL();
   } catch (const base::UserError& error) {
     EXPECT_NE(std::string(error.what()).find("builds[0].trial"), std::string::npos) << error.what();

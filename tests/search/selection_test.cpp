@@ -203,7 +203,7 @@ TEST(Selections, EachIsASearch) {
         Folder folder;
         const auto searched = [&](const char* name, std::int64_t trials) {
           FakeMeasurer measurer;
-          RunDirectory run(folder.path / name, request(1), base::Document::map());
+          RunDirectory run(folder.path() / name, request(1), base::Document::map());
           TuningSettings settings;
           settings.explorer = explorer;
           settings.selection = {.acquisition = acquisition, .selection = selection, .diversity = 1};

@@ -4,25 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include "codegen/schedule/space.h"
 #include "search/run_directory.h"
 #include "search/scorer.h"
 #include "tasks/measurer.h"
+#include "tests/base/support.h"
+#include "tests/support/target.h"
 
 namespace graft::search {
-
-inline codegen::Target small_target() {
-  codegen::Target target;
-  target.triple = "x86_64-unknown-linux-gnu";
-  target.cpu = "x86-64-v3";
-  target.vector_bits = 256;
-  target.vector_registers = 16;
-  return target;
-}
 
 inline const features::Encoding& encoding() {
   return features::encoding_named("context_relation");
@@ -119,15 +110,7 @@ class Oracle : public meta::CostModel {
   base::Arrays state() const override { return {}; }
 };
 
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "graft-search-XXXXXX").string();
-    path = mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::filesystem::path path;
-};
+using base::Folder;
 
 inline base::Document request(int seed) {
   base::Document document = base::Document::map();

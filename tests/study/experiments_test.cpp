@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
@@ -195,6 +196,28 @@ TEST(Experiments, AreReadWholeAndQuick) {
   EXPECT_EQ(definition_of("question: b", "question: c"), whole.definition);
   EXPECT_EQ(definition_of("at_most: 200", "at_most: 100"), whole.definition);
   EXPECT_NE(definition_of("trials: 800", "trials: 900"), whole.definition);
+}
+
+TEST(Experiments, ASumHasTheWeightsOfItsClaim) {
+  const base::Folder folder;
+  std::filesystem::create_directories(folder / "layers");
+  std::string layers = definition;
+  layers.replace(layers.find("kind: search"), 12, "kind: layers\nbaselines: [c]");
+  const std::size_t claims = layers.find("  - {text");
+  layers.replace(
+      claims, layers.find('\n', claims) - claims,
+      "  - {text: d, measure: sum, method: a, other: c, weights: {\"matmul(m=8,n=8,k=8)\": 4}, at_least: 1}");
+  base::replace_file(folder / "layers/experiment.yaml", layers);
+  const Experiment read = read_experiment(folder / "layers");
+  EXPECT_EQ(read.claims[0].weights, (std::map<std::string, double>{{"matmul(m=8,n=8,k=8,dtype=f32)", 4}}));
+  layers.replace(layers.find("baselines: [c]"), 14, "baselines: [c, e]");
+  base::replace_file(folder / "layers/experiment.yaml", layers);
+  EXPECT_NE(read_experiment(folder / "layers").definition, read.definition);
+  EXPECT_TRUE(contains(refusal([&] {
+                         base::replace_file(folder / "layers/experiment.yaml", definition + "weights: {}\n");
+                         read_experiment(folder / "layers");
+                       }),
+                       "unknown key 'weights'"));
 }
 
 TEST(Experiments, RefuseWhatDoesNotGoTogether) {

@@ -48,9 +48,10 @@ TEST(History, IsOfRunsWithTheWorkload) {
       run.append(trial_of(stream, i, std::uint64_t(100 + i), 1e-3 * double(12 - i)));
   }
   const History history = history_of({folder / "run"}, space().workload(), small_target());
-  EXPECT_EQ(history.trials.size(), 12u);
+  ASSERT_EQ(history.runs.size(), 1u);
+  EXPECT_EQ(history.runs.front().size(), 12u);
   ASSERT_EQ(history.best.size(), 8u);
-  EXPECT_EQ(codegen::hash(history.best.front()), codegen::hash(history.trials.back().candidate));
+  EXPECT_EQ(codegen::hash(history.best.front()), codegen::hash(history.runs.front().back().candidate));
   EXPECT_FALSE(history.identity.empty());
   EXPECT_EQ(history_of({}, space().workload(), small_target()).identity, "");
   EXPECT_TRUE(codegen::contains(codegen::refusal([&] {

@@ -6,17 +6,9 @@
 #include "base/random.h"
 #include "codegen/schedule/space.h"
 #include "datasets/trial.h"
+#include "tests/support/target.h"
 
 namespace graft::study {
-
-inline codegen::Target small_target() {
-  codegen::Target target;
-  target.triple = "x86_64-unknown-linux-gnu";
-  target.cpu = "x86-64-v3";
-  target.vector_bits = 256;
-  target.vector_registers = 16;
-  return target;
-}
 
 inline const codegen::Space& space() {
   static const codegen::Space known =
