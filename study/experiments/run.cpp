@@ -35,7 +35,7 @@ TuneRequest search_request(const Experiment::Method& method, const Models& model
   const base::Document& settings = method.settings;
   settings.only_keys({"trials", "model", "transfer", "explorer", "acquisition", "bound", "selection", "diversity",
                       "preselected", "random_share", "batch", "minimum_ms", "repetitions", "layouts", "workloads",
-                      "before", "before_trials"});
+                      "before", "before_trials", "library"});
   TuneRequest search;
   search.workload = workload;
   search.platform = platform;
@@ -82,6 +82,27 @@ void add_history(const Experiment::Method& method, const tasks::Platform& platfo
   earlier.out += ".before";
   if (!tune(earlier, monitor).complete) throw base::Stopped();
   search.history = {earlier.out};
+}
+
+// What is known of other workloads: searches of them, whose answers are a library of this search alone (a search records
+// what it finds, which another one is not to know).
+void add_library(const Experiment::Method& method, TuneRequest& search, base::Monitor& monitor) {
+  const base::Document* const library = method.settings.find("library");
+  if (library == nullptr) return;
+  library->only_keys({"workloads", "trials"});
+  const std::filesystem::path folder = search.out.string() + ".library";
+  for (const base::Document& text : library->at("workloads").as_list()) {
+    TuneRequest known = search;
+    known.workload = codegen::parse_workload(text.as_string());
+    known.trials = library->at("trials").as_integer();
+    known.library = folder;
+    known.again = true;
+    known.out = search.out.parent_path() / fmt::format("known-{}-{}-s{}", short_name(known.workload.text),
+                                                       short_name(search.platform.name), search.seed);
+    if (!tune(known, monitor).complete) throw base::Stopped();
+  }
+  search.library = folder;
+  search.again = true;
 }
 
 // Methods that take long may search some of the workloads only.
@@ -143,6 +164,7 @@ std::vector<search::Searched> searches_of(const codegen::Workload& workload, con
       base::QuietMonitor quiet(monitor);
       TuneRequest search = search_request(method, models, workload, platform, seed, request);
       add_history(method, platform, search, quiet);
+      add_library(method, search, quiet);
       TuneResult result = tune(search, quiet);
       if (!result.complete) return {};
       made.push_back({method.name, seed, std::move(result.trials)});
