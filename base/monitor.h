@@ -1,5 +1,5 @@
 // What a long call says while it runs, and how it is asked to stop. The program (cli) implements it; libraries never
-// print. docs/stop-requests.md says which phase of which command looks at it, and how often.
+// print. docs/reference/stop-requests.md says which phase of which command looks at it, and how often.
 #pragma once
 
 #include <atomic>

@@ -220,7 +220,7 @@ meta::Examples Tuning::examples_of(std::span<const datasets::Trial> trials) {
   assert(task_.encoding != nullptr);
   meta::Examples examples;
   examples.platform = task_.platform;
-  examples.workload = task_.space.workload();
+  examples.workload = trials.empty() ? task_.space.workload() : trials.front().candidate.workload;
   std::vector<codegen::Candidate> candidates;
   for (const datasets::Trial& trial : trials) {
     if (trial.measurement.status != datasets::Status::ok) continue;

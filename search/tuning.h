@@ -67,8 +67,9 @@ class Tuning {
   // One round; false when the budget (of trials or of time) is spent, the search has settled or is hopeless, the space
   // has no more candidates, or a stop was asked for.
   bool step(base::Monitor& monitor);
-  // Before the first round: runs of the same workload elsewhere, or on this machine when it was another one, that the
-  // model learns from, too: in which order programs stood in each run, not how long they took. Nothing without a model.
+  // Before the first round: earlier runs, each of one workload, that the model learns from, too: of this workload
+  // elsewhere, or on this machine when it was another one, or of other workloads. It learns the order of the programs
+  // within each run, not how long they took. Nothing without a model.
   void remember(std::span<const std::vector<datasets::Trial>> runs);
   // From now on this many trials in all. A round that is cut short by it and goes on later proposes the same again.
   void limit(std::int64_t trials) { settings_.trials = trials; }

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/shortened.h"
 #include "base/statistics.h"
 #include "codegen/schedule/candidate.h"
 #include "search/run_directory.h"
@@ -16,7 +16,8 @@
 namespace graft::study {
 namespace {
 
-constexpr std::size_t best_of_each = 8;
+// Few: what was fast elsewhere may be slow here, and the model has learnt from the rest.
+constexpr std::size_t best_of_each = 4;
 constexpr double much = 0.223, little = 0.03;  // logarithms of ratios: a quarter; more than repetitions differ by
 
 std::filesystem::path before(const std::filesystem::path& out, std::size_t number) {
@@ -33,21 +34,22 @@ History history_of(const std::vector<std::filesystem::path>& runs, const codegen
   std::uint64_t identity = 0;
   for (const std::filesystem::path& path : runs) {
     const search::RunContent run = search::read_run(path);
-    std::vector<datasets::Trial> own;
+    std::map<std::string, std::vector<datasets::Trial>> groups;  // by workload
     for (const datasets::Trial& trial : run.journal.trials) {
-      if (!(trial.candidate.workload == workload) || trial.measurement.status != datasets::Status::ok) continue;
-      if (!codegen::program(trial.candidate, target)) continue;
+      if (trial.measurement.status != datasets::Status::ok || !codegen::program(trial.candidate, target)) continue;
       identity = base::hash_combine(identity, codegen::hash(trial.candidate));
       identity =
           base::hash_combine(identity, base::hash_bytes(fmt::format("{}", datasets::seconds_of(trial.measurement))));
-      own.push_back(trial);
+      groups[trial.candidate.workload.text].push_back(trial);
     }
-    if (own.empty())
-      throw base::UserError(path.string(),
-                            fmt::format("has no trial of {} that works here", base::shortened(workload.text)));
-    for (const datasets::Trial& best : search::best_trials(own, workload, best_of_each))
-      history.best.push_back(best.candidate);
-    history.runs.push_back(std::move(own));
+    if (groups.empty()) throw base::UserError(path.string(), "has no trial whose program works here");
+    for (auto& [text, trials] : groups) {
+      if (text == workload.text) {
+        for (const datasets::Trial& best : search::best_trials(trials, workload, best_of_each))
+          history.best.push_back(best.candidate);
+      }
+      history.runs.push_back(std::move(trials));
+    }
   }
   if (!runs.empty()) history.identity = base::to_hex(identity);
   return history;

@@ -1,5 +1,5 @@
-// Private to this folder: what was measured of a workload before, on another machine or on this one when it was another
-// one, and whether it is another one now.
+// Private to this folder: what earlier runs measured, of the same workload on another machine (or on this one when it was
+// another one) or of other workloads; and whether the machine is another one now.
 #pragma once
 
 #include <filesystem>
@@ -14,11 +14,12 @@
 namespace graft::study {
 
 struct History {
-  std::vector<std::vector<datasets::Trial>> runs;  // of each its ok trials whose schedules can be applied on the target
-  std::vector<codegen::Candidate> best;            // what is worth measuring first: of each run its fastest programs
-  std::string identity;                            // of all of it; "" for none
+  // Of each run and workload the ok trials whose schedules can be applied on the target. Never empty ones.
+  std::vector<std::vector<datasets::Trial>> runs;
+  std::vector<codegen::Candidate> best;  // worth measuring first: of each run the workload's fastest programs
+  std::string identity;                  // of all of it; "" for none
 };
-// UserError for a folder that is no run, or has no trial of the workload.
+// UserError for a folder that is no run, or has no such trial.
 History history_of(const std::vector<std::filesystem::path>& runs, const codegen::Workload& workload,
                    const codegen::Target& target);
 

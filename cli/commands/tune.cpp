@@ -96,9 +96,10 @@ Command tune_command() {
                      "what the model does with measurements: adapted; as others published frozen (nothing), "
                      "global-local (its scores fade as trees grow on the measurements)");
         flags->effort.declare(options);
-        options.list("history", flags->history,
-                     "runs of this workload on another machine, or on this one when it was another: learnt from, and "
-                     "their best are measured first");
+        options.list(
+            "history", flags->history,
+            "folders of earlier runs to learn from: of other workloads, or of this one on another machine, whose "
+            "best programs are then measured first");
         options.integer("watch", flags->request.watch, 0,
                         "trials after which the fastest are measured again; where the machine has become another one, "
                         "the run so far becomes history; 0: never");

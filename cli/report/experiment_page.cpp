@@ -124,6 +124,21 @@ std::string speeds_table(const Experiment& experiment, const ExperimentResults& 
   return text;
 }
 
+// Seconds that 100 trials took, without those that a search found in its folder when it went on.
+std::string times_table(const Experiment& experiment, const ExperimentResults& results) {
+  std::string text = "| method | measuring | proposing | learning |\n|---|---|---|---|\n";
+  for (const Experiment::Method& method : experiment.methods) {
+    const auto found = results.times.find(method.name);
+    if (found == results.times.end() || found->second.measured == 0) continue;
+    const study::MethodTime& time = found->second;
+    text += fmt::format("| {} |", cell(method.name));
+    for (const double seconds : {time.measuring, time.proposing, time.learning})
+      text += fmt::format(" {:.2f} |", seconds / double(time.measured) * 100);
+    text += "\n";
+  }
+  return text;
+}
+
 // Trials 1, 2, 4, ..., and all: enough points for a curve.
 std::vector<std::int64_t> points_of(std::int64_t most) {
   std::set<std::int64_t> points{most};
@@ -261,6 +276,9 @@ std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry
         "![{}](speed.svg)\n\nSpeed by the number of trials; 1 is the fastest program that any search of "
         "the workload found. Geometric mean over workloads and seeds [95 % bootstrap interval].\n\n{}\n",
         caption, speeds_table(experiment, results));
+    if (!results.times.empty())
+      page += fmt::format("Seconds of wall time that 100 trials took, on average:\n\n{}\n",
+                          times_table(experiment, results));
     int panel = 0;
     if (workloads_of(results.searches).size() > 1) {
       page += "By workload:\n\n";
@@ -295,24 +313,41 @@ std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry
 std::string experiments_table(const std::vector<ExperimentEntry>& entries) {
   std::string text =
       "# Experiments\n\n"
-      "Each row is a claim, published or our own, and what came out of it here. *Reproduced*: the figure is within "
-      "what "
-      "is asked;\n*contradicted*: its whole 95 % interval is outside; *not reproduced*: in between. A page has the "
-      "protocol, the curves and the command.\n`graft experiment render` makes this table and the pages of each "
-      "folder's `experiment.yaml` and `results.json`; `graft experiment run NAME` runs one again.\n\n"
-      "| | question | claim | figure | asked | verdict |\n|---|---|---|---|---|---|\n";
+      "Questions that were asked of graft, and the answers. The first table has each experiment's main claim, "
+      "published "
+      "or our own, and\nhow many of its claims came out as asked; the second one every claim that did not. An "
+      "experiment's "
+      "page has all of its claims, the protocol,\nthe curves and the command. *Reproduced*: the figure is within what "
+      "is "
+      "asked; *contradicted*: its whole 95 % interval is outside;\n*not reproduced*: in between. `graft experiment run "
+      "NAME` runs one again; `graft experiment render` makes this file and the pages of each\nfolder's "
+      "`experiment.yaml` "
+      "and `results.json`.\n\n"
+      "| | question | main claim | figure | asked | claims reproduced |\n|---|---|---|---|---|---|\n";
+  std::string failed;
   for (const ExperimentEntry& entry : entries) {
     const Experiment& experiment = entry.experiment;
+    const ExperimentResults* const results = entry.results ? &*entry.results : nullptr;
     const std::string link = fmt::format("[{}]({}/page.md)", experiment.id, experiment.name);
-    bool first = true;
+    std::size_t reproduced = 0;
     for (const Claim& claim : experiment.claims) {
-      const ClaimText of_claim = claim_text(experiment, claim, entry.results ? &*entry.results : nullptr);
-      text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", first ? link : "", first ? cell(experiment.title) : "",
-                          cell(claim.text), of_claim.figure, of_claim.asked, of_claim.verdict);
-      first = false;
+      const ClaimText of_claim = claim_text(experiment, claim, results);
+      if (&claim == &experiment.claims.front())
+        text += fmt::format("| {} | {} | {} | {} | {} |", link, cell(experiment.title), cell(claim.text),
+                            of_claim.figure, of_claim.asked);
+      if (results == nullptr) continue;
+      const bool as_asked = study::finding(claim, *results).verdict == Finding::Verdict::reproduced;
+      reproduced += as_asked;
+      if (!as_asked)
+        failed += fmt::format("| {} | {} | {} | {} | {} |\n", link, cell(claim.text), of_claim.figure, of_claim.asked,
+                              of_claim.verdict);
     }
+    text += results == nullptr ? " not run |\n" : fmt::format(" {} of {} |\n", reproduced, experiment.claims.size());
   }
-  return text;
+  return text +
+         "\n## Claims that did not come out as asked\n\n| | claim | figure | asked | verdict "
+         "|\n|---|---|---|---|---|\n" +
+         failed;
 }
 
 }  // namespace graft::cli

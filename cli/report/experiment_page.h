@@ -28,7 +28,8 @@ ClaimText claim_text(const study::Experiment& experiment, const study::Claim& cl
 // File names and contents: page.md, and the drawings that it shows.
 std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry);
 
-// experiments/README.md: a row for each claim.
+// experiments/README.md: a row for each experiment with its first claim, which is its main one, and a row for each claim
+// that was not reproduced.
 std::string experiments_table(const std::vector<ExperimentEntry>& entries);
 
 }  // namespace graft::cli

@@ -168,14 +168,16 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
 }
 
 std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& folder) {
-  std::vector<std::pair<std::pair<std::size_t, std::string>, std::filesystem::path>> found;
+  std::vector<std::pair<std::pair<std::int64_t, std::string>, std::filesystem::path>> found;
   if (!std::filesystem::is_directory(folder))
     throw base::UserError(folder.string(), "does not exist; experiments are in a folder of graft's sources");
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::filesystem::path file = entry.path() / "experiment.yaml";
     if (!std::filesystem::exists(file)) continue;
     const std::string id = base::parse_yaml(base::read_file(file), file.string()).at("id").as_string();
-    found.push_back({{id.size(), id}, entry.path()});  // E2 before E10
+    const std::size_t digits = id.find_first_of("0123456789");
+    const std::int64_t number = digits == std::string::npos ? 0 : std::atoll(id.c_str() + digits);
+    found.push_back({{number, id}, entry.path()});  // E2, E10, E10b, E11
   }
   std::sort(found.begin(), found.end());
   std::vector<std::filesystem::path> paths;

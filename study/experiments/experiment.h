@@ -61,8 +61,8 @@ struct Experiment {
   // "files", "options"} (graft import), files relative to the folder that they are in.
   std::vector<base::Document> data;
   base::Document evaluation;  // its settings
-  std::vector<Claim> claims;
-  std::string definition;  // hash of all that decides results; texts and claims do not
+  std::vector<Claim> claims;  // the main one first
+  std::string definition;     // hash of all that decides results; texts and claims do not
 };
 
 // With `quick`, what its key "quick" says in place of the same keys. UserError with file, line and column for what is

@@ -65,11 +65,21 @@ base::Document to_document(const ExperimentResults& results) {
                       .set("trials", search.best_seconds.size())
                       .set("best", curve_of(search)));
   }
-  return document.set("searches", std::move(searches));
+  document.set("searches", std::move(searches));
+  if (results.times.empty()) return document;
+  base::Document times = base::Document::map();
+  for (const auto& [method, time] : results.times) {
+    times.set(method, base::Document::map()
+                          .set("measured", time.measured)
+                          .set("proposing", time.proposing)
+                          .set("learning", time.learning)
+                          .set("measuring", time.measuring));
+  }
+  return document.set("times", std::move(times));
 }
 
 ExperimentResults results_from(const base::Document& document) {
-  document.only_keys({"experiment", "definition", "quick", "complete", "context", "searches", "evaluation"});
+  document.only_keys({"experiment", "definition", "quick", "complete", "context", "searches", "times", "evaluation"});
   ExperimentResults results;
   results.experiment = document.at("experiment").as_string();
   results.definition = document.at("definition").as_string();
@@ -79,6 +89,13 @@ ExperimentResults results_from(const base::Document& document) {
   if (const base::Document* const evaluation = document.find("evaluation")) results.evaluation = *evaluation;
   if (const base::Document* const searches = document.find("searches")) {
     for (const base::Document& search : searches->as_list()) results.searches.push_back(search_from(search));
+  }
+  if (const base::Document* const times = document.find("times")) {
+    for (const auto& [method, time] : times->as_map()) {
+      time.only_keys({"measured", "proposing", "learning", "measuring"});
+      results.times[method] = {time.at("measured").as_integer(), time.at("proposing").as_number(),
+                               time.at("learning").as_number(), time.at("measuring").as_number()};
+    }
   }
   return results;
 }

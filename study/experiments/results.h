@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,13 +13,21 @@
 
 namespace graft::study {
 
+// Where the wall time of a method's searches went, in seconds, over the trials that were measured (not those that a
+// search found in its folder when it went on).
+struct MethodTime {
+  std::int64_t measured = 0;
+  double proposing = 0, learning = 0, measuring = 0;
+};
+
 struct ExperimentResults {
   std::string experiment, definition;  // Experiment::name and definition
   bool quick = false;
   bool complete = false;   // false: interrupted
   base::Document context;  // context_of, and "commit", "seconds" (of wall time, over all runs of it)
   std::vector<search::Searched> searches;
-  base::Document evaluation;  // document of an EvaluationTable without single draws; null of searches
+  std::map<std::string, MethodTime> times;  // of searches, by method; none in files of older versions
+  base::Document evaluation;                // document of an EvaluationTable without single draws; null of searches
 };
 
 base::Document to_document(const ExperimentResults& results);

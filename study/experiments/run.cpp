@@ -35,7 +35,7 @@ TuneRequest search_request(const Experiment::Method& method, const Models& model
   const base::Document& settings = method.settings;
   settings.only_keys({"trials", "model", "transfer", "explorer", "acquisition", "bound", "selection", "diversity",
                       "preselected", "random_share", "batch", "minimum_ms", "repetitions", "layouts", "workloads",
-                      "before", "before_trials", "library"});
+                      "before", "before_trials", "history", "library"});
   TuneRequest search;
   search.workload = workload;
   search.platform = platform;
@@ -84,24 +84,25 @@ void add_history(const Experiment::Method& method, const tasks::Platform& platfo
   search.history = {earlier.out};
 }
 
-// What is known of other workloads: searches of them, whose answers are a library of this search alone (a search records
-// what it finds, which another one is not to know).
-void add_library(const Experiment::Method& method, TuneRequest& search, base::Monitor& monitor) {
-  const base::Document* const library = method.settings.find("library");
-  if (library == nullptr) return;
-  library->only_keys({"workloads", "trials"});
-  const std::filesystem::path folder = search.out.string() + ".library";
-  for (const base::Document& text : library->at("workloads").as_list()) {
-    TuneRequest known = search;
-    known.workload = codegen::parse_workload(text.as_string());
-    known.trials = library->at("trials").as_integer();
-    known.library = folder;
-    known.again = true;
-    known.out = search.out.parent_path() / fmt::format("known-{}-{}-s{}", short_name(known.workload.text),
-                                                       short_name(search.platform.name), search.seed);
-    if (!tune(known, monitor).complete) throw base::Stopped();
+// Searches of other workloads, {"workloads", "trials"}: as a library of their answers, which is this search's own (a
+// search records what it finds, and no other one is to know that), or as history that a model learns from.
+void add_known(const Experiment::Method& method, std::string_view key, TuneRequest& search, base::Monitor& monitor) {
+  const base::Document* const known = method.settings.find(key);
+  if (known == nullptr) return;
+  known->only_keys({"workloads", "trials"});
+  const bool is_library = key == "library";
+  TuneRequest earlier = search;
+  if (is_library) earlier.library = search.out.string() + ".library";
+  earlier.again = true;
+  for (const base::Document& text : known->at("workloads").as_list()) {
+    earlier.workload = codegen::parse_workload(text.as_string());
+    earlier.trials = known->at("trials").as_integer();
+    earlier.out = search.out.parent_path() / fmt::format("known-{}-{}-s{}", short_name(earlier.workload.text),
+                                                         short_name(search.platform.name), search.seed);
+    if (!tune(earlier, monitor).complete) throw base::Stopped();
+    if (!is_library) search.history.push_back(earlier.out);
   }
-  search.library = folder;
+  search.library = earlier.library;
   search.again = true;
 }
 
@@ -153,7 +154,8 @@ struct Made {
 // All searches of one workload on one platform; fewer when the monitor asked to stop.
 std::vector<search::Searched> searches_of(const codegen::Workload& workload, const tasks::Platform& platform,
                                           const ExperimentRequest& request, const Models& models, std::int64_t& done,
-                                          std::int64_t all, base::Monitor& monitor) {
+                                          std::int64_t all, std::map<std::string, MethodTime>& times,
+                                          base::Monitor& monitor) {
   const Experiment& experiment = request.experiment;
   std::vector<Made> made;
   for (std::int64_t seed = 1; seed <= experiment.seeds; ++seed) {
@@ -164,8 +166,14 @@ std::vector<search::Searched> searches_of(const codegen::Workload& workload, con
       base::QuietMonitor quiet(monitor);
       TuneRequest search = search_request(method, models, workload, platform, seed, request);
       add_history(method, platform, search, quiet);
-      add_library(method, search, quiet);
+      add_known(method, "library", search, quiet);
+      add_known(method, "history", search, quiet);
       TuneResult result = tune(search, quiet);
+      MethodTime& time = times[method.name];
+      time.measured += result.time.measured;
+      time.proposing += result.time.proposing;
+      time.learning += result.time.learning;
+      time.measuring += result.time.measuring;
       if (!result.complete) return {};
       made.push_back({method.name, seed, std::move(result.trials)});
     }
@@ -264,7 +272,8 @@ ExperimentResults run(const ExperimentRequest& request, base::Monitor& monitor) 
           continue;
         }
         for (const std::string& text : experiment.workloads) {
-          const auto searches = searches_of(codegen::parse_workload(text), platform, own, models, done, all, monitor);
+          const auto searches =
+              searches_of(codegen::parse_workload(text), platform, own, models, done, all, results.times, monitor);
           results.searches.insert(results.searches.end(), searches.begin(), searches.end());
           base::check_stop(monitor);
         }

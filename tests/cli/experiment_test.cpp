@@ -63,8 +63,14 @@ TEST_F(Experiment, SearchesAreRunJudgedAndShown) {
   EXPECT_EQ(graft(command({"render", "--check"})).exit_code, 1);  // there are no pages yet
   EXPECT_EQ(graft(command({"render"})).exit_code, 0);
   EXPECT_EQ(graft(command({"render", "--check"})).exit_code, 0);
-  EXPECT_NE(content("README.md").find("[T1](two/page.md)"), std::string::npos);
+  // One row says how many claims came out as asked, another one which did not.
+  const std::string overview = content("README.md");
+  EXPECT_NE(overview.find("| [T1](two/page.md) | Two searches | more trials never hurt |"), std::string::npos);
+  EXPECT_NE(overview.find("| 1 of 2 |\n"), std::string::npos);
+  EXPECT_NE(overview.find("| [T1](two/page.md) | nobody is a thousand times faster |"), std::string::npos);
+  EXPECT_EQ(overview.find("| [T1](two/page.md) | more trials never hurt |"), std::string::npos);
   EXPECT_NE(content("two/page.md").find("| long |"), std::string::npos);
+  EXPECT_NE(content("two/page.md").find("| method | measuring | proposing | learning |"), std::string::npos);
   EXPECT_EQ(content("two/speed.svg").find("<svg"), 0u);
   base::replace_file(folder / "experiments/two/page.md", "old");
   EXPECT_EQ(graft(command({"render", "--check"})).exit_code, 1);

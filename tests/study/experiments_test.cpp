@@ -144,9 +144,12 @@ TEST(ExperimentMeasures, ScoresAreMeansOverTargetsByDraw) {
 TEST(ExperimentResults, AreTheSameAfterAFile) {
   ExperimentResults all = results();
   all.complete = true;
+  all.times["a"] = {800, 1.5, 2.5, 20};
   all.context = base::Document::map().set("date", "2025-01-31T12:00:00Z");
   const ExperimentResults again = results_from(base::parse_json(to_document(all).to_json(), "results.json"));
   EXPECT_EQ(to_document(again), to_document(all));
+  EXPECT_EQ(again.times.at("a").measured, 800);
+  EXPECT_EQ(again.times.at("a").learning, 2.5);
   ASSERT_EQ(again.searches.size(), all.searches.size());
   for (std::size_t s = 0; s < all.searches.size(); ++s)
     EXPECT_EQ(again.searches[s].best_seconds, all.searches[s].best_seconds);

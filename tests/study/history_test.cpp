@@ -39,7 +39,7 @@ TEST(History, FoldersAreCounted) {
   EXPECT_EQ(next_before(folder / "run").filename(), "run.before-2");
 }
 
-TEST(History, IsOfRunsWithTheWorkload) {
+TEST(History, IsOfEachRunAndWorkload) {
   const base::Folder folder;
   base::Stream stream(1, "history");
   {
@@ -50,15 +50,30 @@ TEST(History, IsOfRunsWithTheWorkload) {
   const History history = history_of({folder / "run"}, space().workload(), small_target());
   ASSERT_EQ(history.runs.size(), 1u);
   EXPECT_EQ(history.runs.front().size(), 12u);
-  ASSERT_EQ(history.best.size(), 8u);
+  ASSERT_EQ(history.best.size(), 4u);
   EXPECT_EQ(codegen::hash(history.best.front()), codegen::hash(history.runs.front().back().candidate));
   EXPECT_FALSE(history.identity.empty());
   EXPECT_EQ(history_of({}, space().workload(), small_target()).identity, "");
-  EXPECT_TRUE(codegen::contains(codegen::refusal([&] {
-                                  history_of({folder / "run"}, codegen::parse_workload("matmul(m=8,n=8,k=8)"),
-                                             small_target());
-                                }),
-                                "has no trial of matmul(m=8,n=8,k=8,dtype=f32) that works here"));
+  // Of another workload: learnt from, and nothing of it is measured.
+  const History other = history_of({folder / "run"}, codegen::parse_workload("matmul(m=8,n=8,k=8)"), small_target());
+  ASSERT_EQ(other.runs.size(), 1u);
+  EXPECT_EQ(other.runs.front().size(), 12u);
+  EXPECT_TRUE(other.best.empty());
+  EXPECT_EQ(other.identity, history.identity);
+}
+
+TEST(History, NeedsATrialThatWorksHere) {
+  const base::Folder folder;
+  base::Stream stream(1, "history");
+  {
+    search::RunDirectory run(folder / "run", base::Document::map().set("command", "tune"), base::Document::map());
+    datasets::Trial failed = trial_of(stream, 0, 1, 1e-3);
+    failed.measurement.status = datasets::Status::timed_out;
+    run.append(failed);
+  }
+  EXPECT_TRUE(
+      codegen::contains(codegen::refusal([&] { history_of({folder / "run"}, space().workload(), small_target()); }),
+                        "has no trial whose program works here"));
 }
 
 }  // namespace
