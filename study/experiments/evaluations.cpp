@@ -7,11 +7,14 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/team.h"
 #include "datasets/formats/format.h"
+#include "study/collect.h"
 #include "study/evaluate.h"
 #include "study/experiments/runs.h"
 #include "study/experiments/settings.h"
 #include "study/request.h"
+#include "tasks/platform.h"
 
 namespace graft::study {
 namespace {
@@ -59,7 +62,42 @@ void apply(const std::string& key, const base::Document& value, EvaluateRequest&
   }
 }
 
-// Datasets as files: those that there are, and others imported into the work folder.
+// Measurements of others, imported into the folder.
+void import_into(const std::filesystem::path& folder, const base::Document& data, const ExperimentRequest& request,
+                 base::Monitor& monitor) {
+  data.only_keys({"import", "platform", "files", "options"});
+  if (request.others.empty())
+    throw base::UserError(data.place(), "is of measurements of others; name their folder with --data");
+  datasets::formats::ImportSettings settings;
+  for (const std::string& file : texts_of(data.at("files"))) settings.files.push_back(request.others / file);
+  settings.platform = data.at("platform").as_string();
+  if (const base::Document* const options = data.find("options")) {
+    for (const auto& [name, value] : options->as_map()) settings.options[name] = value.as_string();
+  }
+  auto import = datasets::formats::imported(data.at("import").as_string(), settings, monitor);
+  for (auto& [name, dataset] : import.datasets()) dataset.commit(folder / dataset_file_name(name));
+}
+
+// Schedules of workloads, measured on platforms into the folder. Stopped when the monitor asks for it.
+void collect_into(const std::filesystem::path& folder, const base::Document& data, const ExperimentRequest& request,
+                  base::Monitor& monitor) {
+  data.only_keys({"collect", "platforms", "space", "samples"});
+  CollectRequest collection;
+  collection.workloads = workloads_of(texts_of(data.at("collect")));
+  collection.samples = integer_at(data, "samples", 0);
+  collection.space.file = text_at(data, "space", "");
+  collection.threads = request.threads;
+  collection.command_line = request.command_line;
+  tasks::Shared shared;
+  base::Team alone;
+  for (const std::string& name : texts_of(data.at("platforms"))) {
+    collection.platform = tasks::platform_named(name);
+    collection.out = folder / dataset_file_name(collection.platform.name);
+    if (!collect(collection, Pool(), shared, alone, monitor).complete) throw base::Stopped();
+  }
+}
+
+// Datasets as files: those that there are, and others that are imported or collected into the work folder.
 std::vector<std::string> data_files(const ExperimentRequest& request, base::Monitor& monitor) {
   std::vector<std::string> files;
   for (const base::Document& data : request.experiment.data) {
@@ -67,20 +105,11 @@ std::vector<std::string> data_files(const ExperimentRequest& request, base::Moni
       files.push_back(data.as_string());
       continue;
     }
-    data.only_keys({"import", "platform", "files", "options"});
-    if (request.others.empty())
-      throw base::UserError(data.place(), "is of measurements of others; name their folder with --data");
     const std::filesystem::path folder = request.work / "data" / base::to_hex(base::hash_bytes(data.to_json()));
     if (!std::filesystem::exists(folder / "complete")) {
-      datasets::formats::ImportSettings settings;
-      for (const std::string& file : texts_of(data.at("files"))) settings.files.push_back(request.others / file);
-      settings.platform = data.at("platform").as_string();
-      if (const base::Document* const options = data.find("options")) {
-        for (const auto& [name, value] : options->as_map()) settings.options[name] = value.as_string();
-      }
       std::filesystem::create_directories(folder);
-      auto import = datasets::formats::imported(data.at("import").as_string(), settings, monitor);
-      for (auto& [name, dataset] : import.datasets()) dataset.commit(folder / dataset_file_name(name));
+      const auto make = data.find("collect") != nullptr ? collect_into : import_into;
+      make(folder, data, request, monitor);
       base::replace_file(folder / "complete", "");
     }
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -121,7 +150,12 @@ base::Document evaluated(const ExperimentRequest& request, base::Monitor& monito
     std::vector<std::pair<std::string, std::string>> names;  // of graft's method, and here
   };
   std::vector<Group> groups;
-  const std::vector<std::string> files = data_files(request, monitor);
+  std::vector<std::string> files;
+  try {
+    files = data_files(request, monitor);
+  } catch (const base::Stopped&) {
+    return {};
+  }
   for (const Experiment::Method& method : experiment.methods) {
     Group group;
     group.request.methods = {method.name};

@@ -57,8 +57,10 @@ struct Experiment {
   std::int64_t seeds = 1;            // of layers: how often all are timed
   std::int64_t again = 0;            // of searches on hardware: rounds in which their finalists are timed again
   std::vector<std::int64_t> counts;  // trials, or shots, that tables show
-  // Of an evaluation: files, relative to the working folder; or measurements of others, {"import": format, "platform",
-  // "files", "options"} (graft import), files relative to the folder that they are in.
+  // Of an evaluation: files, relative to the working folder; measurements of others, {"import": format, "platform",
+  // "files", "options"} (graft import), files relative to the folder that they are in; or what is measured for it,
+  // {"collect": workloads, "platforms", "space", "samples"} (graft collect), the space's file relative to the working
+  // folder.
   std::vector<base::Document> data;
   base::Document evaluation;  // its settings
   std::vector<Claim> claims;  // the main one first
