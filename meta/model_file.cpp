@@ -37,7 +37,7 @@ std::uint64_t hash_of(const base::Arrays& state) {
 }  // namespace
 
 void save_model(const CostModel& model, const features::Encoding& encoding, const base::Document& provenance,
-                const std::string& card, const std::filesystem::path& path) {
+                const std::string& card, const std::filesystem::path& path, const std::vector<KnownProgram>& known) {
   base::Arrays file = model.state();
   file.attributes[own_attribute("schema")] = schema;
   file.attributes[own_attribute("kind")] = model.kind();
@@ -45,6 +45,7 @@ void save_model(const CostModel& model, const features::Encoding& encoding, cons
   file.attributes[own_attribute("encoding_hash")] = base::to_hex(encoding.hash);
   file.attributes[own_attribute("provenance")] = provenance.to_json();
   file.attributes[own_attribute("card")] = card;
+  if (!known.empty()) file.attributes[own_attribute("known")] = to_document(known).to_json();
   datasets::write_arrays(file, path);
 }
 
@@ -66,6 +67,8 @@ ModelFile load_model(const std::filesystem::path& path) {
     }
     out.provenance = base::parse_json(attribute_of(file, own_attribute("provenance")), "provenance");
     out.card = attribute_of(file, own_attribute("card"));
+    if (const auto known = file.attributes.find(own_attribute("known")); known != file.attributes.end())
+      out.known = known_programs_from(base::parse_json(known->second, "known"));
     const std::string kind = attribute_of(file, own_attribute("kind"));
     for (const char* const said : {"provenance", "card", "schema"}) file.attributes.erase(own_attribute(said));
     out.hash = base::to_hex(hash_of(file));

@@ -1,22 +1,25 @@
-// Model files: HDF5 with a cost model's numbers, its encoding's name and hash, where it was trained, and a card for
-// people.
+// Model files: HDF5 with a cost model's numbers, its encoding's name and hash, what it remembers of its training, where
+// it was trained, and a card for people.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/document.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"
+#include "meta/known_programs.h"
 
 namespace graft::meta {
 
 struct ModelFile {
   std::unique_ptr<CostModel> model;
   std::string encoding;  // name
-  // 16 hex digits: which model it is, by its encoding, kind and numbers. Who trained it, when and with which command
-  // change nothing, so the same training gives the same hash.
+  std::vector<KnownProgram> known;
+  // 16 hex digits: which model it is, by its encoding, kind, numbers and known programs. Who trained it, when and with
+  // which command change nothing, so the same training gives the same hash.
   std::string hash;
   base::Document provenance;  // datasets, platforms, learner, settings, seed, versions
   std::string card;           // Markdown
@@ -24,7 +27,8 @@ struct ModelFile {
 
 // Failure where the file cannot be written.
 void save_model(const CostModel& model, const features::Encoding& encoding, const base::Document& provenance,
-                const std::string& card, const std::filesystem::path& path);
+                const std::string& card, const std::filesystem::path& path,
+                const std::vector<KnownProgram>& known = {});
 // UserError when the file is no model, of an unknown kind, or was made with another encoding ("<file>: made with
 // encoding context_relation 0123...; this graft has 4567...; train again").
 ModelFile load_model(const std::filesystem::path& path);

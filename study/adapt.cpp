@@ -101,7 +101,7 @@ void save(const AdaptRequest& request, const AdaptResult& result, const meta::Mo
   const std::string card = fmt::format(
       "{}\n## Adapted\n\nTo {} ({}) with {} measurements of {} workloads, {} each, by graft {}.\n", prior.card,
       result.platform, result.source, result.measurements, request.workloads.size(), result.shots, graft_version());
-  meta::save_model(*result.model, features::encoding_named(prior.encoding), provenance, card, result.out);
+  meta::save_model(*result.model, features::encoding_named(prior.encoding), provenance, card, result.out, prior.known);
 }
 
 }  // namespace

@@ -72,34 +72,28 @@ auto value_at(const base::Document& document, std::string_view key, const Read& 
   }
 }
 
+// Those whose workloads are other shapes of one operator, nearest first.
+template <class Known, class WorkloadOf>
+std::vector<Known> nearest(std::vector<Known> known, const WorkloadOf& workload_of, const codegen::Workload& workload,
+                           std::size_t most) {
+  std::vector<std::pair<double, Known>> found;
+  for (Known& each : known) {
+    if (workload_of(each) == workload) continue;
+    if (const auto distance = shape_distance(workload.text, workload_of(each).text))
+      found.emplace_back(*distance, std::move(each));
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (found.size() > most) found.erase(found.begin() + std::ptrdiff_t(most), found.end());
+  std::vector<Known> out;
+  for (auto& [distance, each] : found) out.push_back(std::move(each));
+  return out;
+}
+
 KnownAnswer read_answer(const std::filesystem::path& file) {
   return known_answer_from(base::parse_json(base::read_file(file, most_bytes), file.string()));
 }
 
 }  // namespace
-
-base::Document to_document(const codegen::Candidate& candidate) {
-  base::Document arguments = base::Document::list();
-  for (const std::int64_t argument : candidate.arguments) arguments.push(argument);
-  return base::Document::map()
-      .set("workload", candidate.workload.text)
-      .set("sketch", codegen::to_text(*candidate.sketch))
-      .set("arguments", std::move(arguments));
-}
-
-codegen::Candidate candidate_from(const base::Document& document) {
-  codegen::Candidate candidate;
-  candidate.workload = value_at(document, "workload", codegen::parse_workload);
-  if (!codegen::names_computation(candidate.workload))
-    throw base::UserError(document.at("workload").place(), "expected an operator or an index expression");
-  const base::Document& sketch = document.at("sketch");
-  candidate.sketch = std::make_shared<const codegen::Sketch>(codegen::parse_sketch(sketch.as_string(), sketch.place()));
-  if (candidate.sketch->program != nullptr || !candidate.sketch->columns.empty())
-    throw base::UserError(sketch.place(), "expected a list of schedule steps");
-  for (const base::Document& argument : document.at("arguments").as_list())
-    candidate.arguments.push_back(argument.as_integer());
-  return candidate;
-}
 
 base::Document to_document(const KnownAnswer& answer) {
   base::Document out = base::Document::map()
@@ -128,7 +122,7 @@ KnownAnswer known_answer_from(const base::Document& document) {
   answer.platform = document.at("platform").as_string();
   answer.platform_hash = document.at("platform_hash").as_string();
   answer.source = document.at("source").as_string();
-  answer.candidate = candidate_from(document);
+  answer.candidate = codegen::candidate_from(document);
   if (!answer.candidate.sketch->intrinsics.empty())
     throw base::UserError(document.at("sketch").place(), "expected a schedule without micro-kernels of its own");
   answer.program_hash = value_at(document, "program", base::from_hex);
@@ -188,20 +182,19 @@ std::optional<KnownAnswer> Library::find(const codegen::Workload& workload, std:
                                                    answer.candidate.workload.text, answer.platform));
 }
 
+std::vector<codegen::Candidate> near_shapes(std::span<const codegen::Candidate> candidates,
+                                            const codegen::Workload& workload, std::size_t most) {
+  return nearest(
+      std::vector<codegen::Candidate>(candidates.begin(), candidates.end()),
+      [](const codegen::Candidate& candidate) -> auto& { return candidate.workload; }, workload, most);
+}
+
 std::vector<KnownAnswer> Library::near(const codegen::Workload& workload, std::string_view platform_hash,
                                        std::size_t most) const {
-  std::vector<std::pair<double, KnownAnswer>> found;
-  for (KnownAnswer& answer : all()) {
-    if (answer.platform_hash != platform_hash || answer.candidate.workload == workload) continue;
-    if (const auto distance = shape_distance(workload.text, answer.candidate.workload.text))
-      found.emplace_back(*distance, std::move(answer));
-  }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<KnownAnswer> answers;
-  for (auto& [distance, answer] : found) {
-    if (answers.size() < most) answers.push_back(std::move(answer));
-  }
-  return answers;
+  std::vector<KnownAnswer> answers = all();
+  std::erase_if(answers, [&](const KnownAnswer& answer) { return answer.platform_hash != platform_hash; });
+  return nearest(
+      std::move(answers), [](const KnownAnswer& answer) -> auto& { return answer.candidate.workload; }, workload, most);
 }
 
 bool Library::record(const KnownAnswer& answer) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,11 +20,6 @@
 #include "datasets/trial.h"
 
 namespace graft::study {
-
-// {"workload":...,"sketch":...,"arguments":[...]}, strictly read: UserError with the place for a workload that computes
-// nothing and for a sketch that is no list of steps.
-base::Document to_document(const codegen::Candidate& candidate);
-codegen::Candidate candidate_from(const base::Document& document);
 
 struct KnownAnswer {
   std::string platform, platform_hash;  // the id, and the hash of all that the platform's description says
@@ -37,7 +33,7 @@ struct KnownAnswer {
 };
 
 // One JSON object, strictly read: UserError with the place for what is missing, unknown or contradictory, a candidate
-// that candidate_from refuses or that has micro-kernels of its own, a measurement that is not ok.
+// that codegen::candidate_from refuses or that has micro-kernels of its own, a measurement that is not ok.
 base::Document to_document(const KnownAnswer& answer);
 KnownAnswer known_answer_from(const base::Document& document);
 
@@ -49,6 +45,10 @@ bool holds(const KnownAnswer& answer, const codegen::Target& target);
 // extents of one operator or index expression. nullopt where anything else differs; digits within names (f32) are no
 // numbers.
 std::optional<double> shape_distance(std::string_view a, std::string_view b);
+
+// Those of other shapes of the workload's operator, the nearest first (shape_distance), at most `most`.
+std::vector<codegen::Candidate> near_shapes(std::span<const codegen::Candidate> candidates,
+                                            const codegen::Workload& workload, std::size_t most);
 
 class Library {
  public:

@@ -58,6 +58,9 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
     prior.identity = model_identity(file, name, request.run);
     if (!asks) return prior;
     prior.model = model_on(std::move(file.model), platform, monitor);
+    for (meta::KnownProgram& known : file.known) {
+      if (known.platform == platform.name) prior.known.push_back(std::move(known.candidate));
+    }
   }
   prior.model = meta::with_transfer(std::move(prior.model), request.transfer, *prior.encoding);
   return prior;

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/monitor.h"
+#include "codegen/schedule/candidate.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"
 #include "tasks/platform.h"
@@ -30,6 +32,8 @@ struct Prior {
   const features::Encoding* encoding = nullptr;
   std::string identity;  // of a model file (model_identity), or an untrained model's name; "" where none is asked
   std::string name;      // for people
+  // The fastest programs on this platform that a model file remembers, one of each workload; none where none is asked.
+  std::vector<codegen::Candidate> known = {};
 };
 
 struct PriorRequest {

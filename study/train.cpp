@@ -92,6 +92,20 @@ meta::TaskSet tasks_of(const TrainRequest& request, const std::vector<datasets::
   return meta::with_reversed_labels(std::move(tasks), request.misleading);
 }
 
+// What the model remembers: the fastest programs of the platforms that it learns from, and what its base remembers.
+std::vector<meta::KnownProgram> known_of(const TrainRequest& request, const std::vector<datasets::Dataset>& data,
+                                         const std::optional<meta::ModelFile>& base_model) {
+  std::vector<meta::KnownProgram> known;
+  if (base_model) known = base_model->known;
+  for (meta::KnownProgram& program : meta::fastest_programs(data)) {
+    const auto is_left_out = [&](const std::string& platform) { return platform == program.platform; };
+    if (is_left_out(request.hold_out) || std::any_of(request.misleading.begin(), request.misleading.end(), is_left_out))
+      continue;
+    known.push_back(std::move(program));
+  }
+  return known;
+}
+
 // What decides the model.
 base::Document identity_of(const TrainRequest& request, const ModelPlan& plan, const std::string& learner,
                            const std::optional<meta::ModelFile>& base_model) {
@@ -198,7 +212,8 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
                       request.seed,     date,
                       request.hold_out, request.misleading,
                       more_of_card};
-  meta::save_model(*result.model, encoding, result.provenance, card_of(text, tasks), request.out);
+  meta::save_model(*result.model, encoding, result.provenance, card_of(text, tasks), request.out,
+                   known_of(request, data, base_model));
   std::filesystem::remove_all(checkpoints);
   return result;
 }

@@ -110,7 +110,8 @@ void rebuild_best(const TuneRequest& request, search::RunDirectory& run, const t
 
 // What a search begins with is kept in its folder: the library may have learnt more when it goes on.
 const char* const start_name = "start.json";
-constexpr std::size_t most_near = 8;  // shapes of the library
+constexpr std::size_t most_near = 8;        // shapes of the library
+constexpr std::size_t most_remembered = 4;  // of the model
 constexpr std::size_t watched_programs = 3;
 
 base::Document start_document(const std::vector<codegen::Candidate>& start) {
@@ -140,23 +141,32 @@ std::vector<codegen::Candidate> wanted_start(const TuneRequest& request, const c
   return start;
 }
 
-// `start`, and what the library knows of near shapes; of a run that goes on, what it began with.
+// `start`, what the library knows of near shapes, and what the model remembers of this shape and of near ones; of a run
+// that goes on, what it began with.
 std::vector<codegen::Candidate> start_of(const TuneRequest& request, std::vector<codegen::Candidate> start,
-                                         const search::RunDirectory& run, const codegen::Space& space) {
+                                         const Prior& prior, const search::RunDirectory& run,
+                                         const codegen::Space& space) {
   const std::filesystem::path file = run.path() / start_name;
   if (std::filesystem::exists(file)) {
     start.clear();
     const base::Document document = base::parse_json(base::read_file(file), file.string());
-    for (const base::Document& each : document.at("start").as_list()) start.push_back(candidate_from(each));
+    for (const base::Document& each : document.at("start").as_list()) start.push_back(codegen::candidate_from(each));
     return start;
   }
   if (!run.journal().trials().empty()) return {};
+  std::vector<codegen::Candidate> known;
   if (!request.library.empty()) {
-    for (const KnownAnswer& near :
-         Library(request.library).near(request.workload, platform_hash(request.platform), most_near)) {
-      if (base::Result<codegen::Candidate> found = in_space(near.candidate, space))
-        start.push_back(std::move(found).value());
-    }
+    for (KnownAnswer& near :
+         Library(request.library).near(request.workload, platform_hash(request.platform), most_near))
+      known.push_back(std::move(near.candidate));
+  }
+  for (const codegen::Candidate& candidate : prior.known) {
+    if (candidate.workload == request.workload) known.push_back(candidate);
+  }
+  for (codegen::Candidate& near : near_shapes(prior.known, request.workload, most_remembered))
+    known.push_back(std::move(near));
+  for (const codegen::Candidate& candidate : known) {
+    if (base::Result<codegen::Candidate> found = in_space(candidate, space)) start.push_back(std::move(found).value());
   }
   if (!start.empty()) base::replace_file(file, start_document(start).to_pretty_json() + "\n");
   return start;
@@ -242,7 +252,7 @@ codegen::Candidate schedule_from(std::string_view text, const std::string& place
     candidate.set("workload", document.at("workload"));
     for (const char* const key : {"sketch", "arguments"})
       candidate.set(key, best == nullptr ? document.at(key) : best->at(key));
-    return candidate_from(candidate);
+    return codegen::candidate_from(candidate);
   }
   codegen::Candidate candidate{
       workload,
@@ -278,7 +288,7 @@ struct TuneSession::State {
             request.platform.yaml),
         measurer(tasks::make_measurer(request.platform, measure)),
         tuning({space, request.platform.name, prior.encoding}, prior.model.get(), *measurer, run,
-               settings(start_of(request, with_history(), run, space))) {
+               settings(start_of(request, with_history(), prior, run, space))) {
     note_continued(run, monitor);
     tuning.remember(history.runs);
   }

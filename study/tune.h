@@ -34,8 +34,8 @@ struct TuneRequest {
   std::int64_t trials = 256;                   // in all: a run is continued with more
   std::int64_t batch = 32;                     // trials a round
   std::vector<codegen::Candidate> start = {};  // measured first; of other shapes: what is most like them
-  // Earlier runs of the workload, on another machine or on this one when it was another one: what they measured is
-  // learnt from as an order of programs, and their best are measured first.
+  // Earlier runs: of other workloads, or of this one on another machine (or on this one when it was another one), whose
+  // best are measured first. What they measured is learnt from as an order of programs.
   std::vector<std::filesystem::path> history = {};
   // After so many trials the fastest are measured again. Where they are not as fast as they were, the machine is
   // another one: the run so far becomes history (folder OUT.before-1, ...), and the search goes on in a new one. 0:

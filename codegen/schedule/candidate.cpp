@@ -51,4 +51,33 @@ std::uint64_t hash(const Candidate& candidate) {
   return value;
 }
 
+base::Document to_document(const Candidate& candidate) {
+  base::Document arguments = base::Document::list();
+  for (const std::int64_t argument : candidate.arguments) arguments.push(argument);
+  return base::Document::map()
+      .set("workload", candidate.workload.text)
+      .set("sketch", to_text(*candidate.sketch))
+      .set("arguments", std::move(arguments));
+}
+
+Candidate candidate_from(const base::Document& document) {
+  Candidate candidate;
+  const base::Document& workload = document.at("workload");
+  const std::string& text = workload.as_string();
+  try {
+    candidate.workload = parse_workload(text);
+  } catch (const base::UserError& error) {
+    throw base::UserError(workload.place(), error.what());
+  }
+  if (!names_computation(candidate.workload))
+    throw base::UserError(workload.place(), "expected an operator or an index expression");
+  const base::Document& sketch = document.at("sketch");
+  candidate.sketch = std::make_shared<const Sketch>(parse_sketch(sketch.as_string(), sketch.place()));
+  if (candidate.sketch->program != nullptr || !candidate.sketch->columns.empty())
+    throw base::UserError(sketch.place(), "expected a list of schedule steps");
+  for (const base::Document& argument : document.at("arguments").as_list())
+    candidate.arguments.push_back(argument.as_integer());
+  return candidate;
+}
+
 }  // namespace graft::codegen

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/document.h"
 #include "base/error.h"
 #include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
@@ -25,5 +26,10 @@ base::Result<Schedule> schedule(const Candidate& candidate);
 base::Result<LoopProgram> program(const Candidate& candidate, const Target& target);
 // Of workload, sketch and arguments.
 std::uint64_t hash(const Candidate& candidate);
+
+// {"workload":...,"sketch":...,"arguments":[...]}, strictly read: UserError with the place for a workload that computes
+// nothing and for a sketch that is no list of steps.
+base::Document to_document(const Candidate& candidate);
+Candidate candidate_from(const base::Document& document);
 
 }  // namespace graft::codegen

@@ -850,6 +850,7 @@ TEST_P(EveryLearner, FileRoundTrips) {
   EXPECT_EQ(file.model->state(), model->state());
   EXPECT_EQ(file.model->is_informed(), model->is_informed());
   EXPECT_EQ(file.hash.size(), 16u);
+  EXPECT_TRUE(file.known.empty());
   std::filesystem::remove(path);
 }
 

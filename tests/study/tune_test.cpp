@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "search/run_directory.h"
+#include "study/collect.h"
+#include "study/train.h"
 #include "tests/base/support.h"
 
 namespace graft::study {
@@ -68,6 +71,49 @@ TEST(Tune, RefusesBeforeThereIsAFolder) {
   request.model = (folder / "no.h5").string();
   EXPECT_NE(base::refusal([&] { tune(request, monitor); }).find("no.h5"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+}
+
+// A model file knows the fastest program that it was trained on of each workload of its platforms. A search there
+// measures that of its own workload first, and those of near shapes next; one elsewhere, or without the model, does
+// not.
+TEST(Tune, BeginsWithTheProgramsThatAModelKnows) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  base::Team team;
+  tasks::Shared shared;
+  CollectRequest collection;
+  for (const char* const text : {"matmul(m=8,n=16,k=8)", "matmul(m=12,n=16,k=8)", "matmul(m=40,n=64,k=40)"})
+    collection.workloads.push_back(codegen::parse_workload(text));
+  collection.platform = tasks::platform_named("model:sifive-u54");
+  collection.samples = 12;
+  collection.out = folder / "data.h5";
+  collection.command_line = "a test";
+  const CollectResult collected = collect(collection, {}, shared, team, monitor);
+  TrainRequest training;
+  training.data.files = {collection.out.string()};
+  training.learner = "ridge";
+  training.model.steps = 5;
+  training.out = folder / "model.h5";
+  training.command_line = "a test";
+  ASSERT_TRUE(train(training, team, monitor).has_value());
+
+  TuneRequest request = small_request(folder / "run");
+  request.explorer = "evolution";
+  request.model = training.out.string();
+  const TuneResult result = tune(request, monitor);
+  const auto fastest = [&](std::size_t workload) {
+    return *search::best_trial(collected.rows[workload].trials, collection.workloads[workload]);
+  };
+  EXPECT_EQ(result.trials[0].program_hash, fastest(0).program_hash);
+  const codegen::Space space = codegen::derive_space(request.workload, request.platform.target);
+  const auto moved = space.nearest(fastest(1).candidate);
+  ASSERT_TRUE(bool(moved));
+  EXPECT_EQ(codegen::hash(result.trials[1].candidate), codegen::hash(*moved));
+
+  request.platform = tasks::platform_named("model:xiangshan-nanhu");
+  request.out = folder / "elsewhere";
+  tune(request, monitor);
+  EXPECT_FALSE(std::filesystem::exists(folder / "elsewhere" / "start.json"));
 }
 
 }  // namespace
