@@ -65,9 +65,9 @@ int inspect_model(const InspectFlags& flags, Session& session) {
   const features::Encoding& encoding = features::encoding_named(file.encoding);
   Output& out = session.output;
   const bool informed = file.model->is_informed();
-  out.line(fmt::format("{}: model {} of kind {}{}, encoding {} {} ({} features)\n", flags.what, file.hash,
-                       file.model->kind(), informed ? "" : " that knows nothing yet", file.encoding,
-                       base::to_hex(encoding.hash), encoding.features.size()));
+  out.line(fmt::format("{}: model {} of kind {}{}, encoding {} {} ({} features), {} known programs\n", flags.what,
+                       file.hash, file.model->kind(), informed ? "" : " that knows nothing yet", file.encoding,
+                       base::to_hex(encoding.hash), encoding.features.size(), file.known.size()));
   out.json()
       .set("kind", "model")
       .set("model", std::string(file.model->kind()))
@@ -75,6 +75,7 @@ int inspect_model(const InspectFlags& flags, Session& session) {
       .set("informed", informed)
       .set("encoding", file.encoding)
       .set("encoding_hash", base::to_hex(encoding.hash))
+      .set("known_programs", file.known.size())
       .set("provenance", file.provenance)
       .set("card", file.card);
   out.text(file.card);
