@@ -52,6 +52,7 @@ Request identity_of(const AdaptRequest& request, std::int64_t shots, const std::
 
 struct Support {
   std::vector<meta::Examples> of_workloads;
+  std::vector<codegen::Candidate> best;  // of each workload
   std::int64_t trials = 0;
 };
 
@@ -71,7 +72,9 @@ Support measured_support(const AdaptRequest& request, std::int64_t shots, const 
     if (!run_rounds(tuning, shots, monitor)) throw base::Stopped();
     support.trials += std::int64_t(tuning.trials().size());
     support.of_workloads.push_back(tuning.examples());
-    if (!tuning.best()) throw base::Failure(nothing_ok_text(tuning.trials(), request.platform, run.path()));
+    const auto best = tuning.best();
+    if (!best) throw base::Failure(nothing_ok_text(tuning.trials(), request.platform, run.path()));
+    support.best.push_back(best->candidate);
   }
   return support;
 }
@@ -86,8 +89,9 @@ void note_single_programs(const std::vector<meta::Examples>& supports, base::Mon
                   alone, supports.size(), alone == supports.size() ? ", so the model stays as it was" : ""));
 }
 
-// Writes the adapted model's file.
-void save(const AdaptRequest& request, const AdaptResult& result, const meta::ModelFile& prior) {
+// Writes the adapted model's file, which remembers the fastest programs of the support, too.
+void save(const AdaptRequest& request, const AdaptResult& result, const meta::ModelFile& prior,
+          const Support& support) {
   base::Document provenance = context_of(request.command_line);
   provenance.set("adapted_from", request.model.empty() ? std::string("models/base.h5") : request.model.string())
       .set("adapted_from_hash", prior.hash)
@@ -101,7 +105,9 @@ void save(const AdaptRequest& request, const AdaptResult& result, const meta::Mo
   const std::string card = fmt::format(
       "{}\n## Adapted\n\nTo {} ({}) with {} measurements of {} workloads, {} each, by graft {}.\n", prior.card,
       result.platform, result.source, result.measurements, request.workloads.size(), result.shots, graft_version());
-  meta::save_model(*result.model, features::encoding_named(prior.encoding), provenance, card, result.out, prior.known);
+  std::vector<meta::KnownProgram> known = prior.known;
+  for (const codegen::Candidate& best : support.best) known.push_back({result.platform, best});
+  meta::save_model(*result.model, features::encoding_named(prior.encoding), provenance, card, result.out, known);
 }
 
 }  // namespace
@@ -197,7 +203,7 @@ AdaptResult adapt(const AdaptRequest& request, base::Monitor& monitor) {
 
   const std::vector<std::vector<float>> places = cross_validated(*prior.model, supports, request.seed, monitor);
   base::check_stop(monitor);
-  save(request, result, prior);
+  save(request, result, prior, support);
   for (std::size_t w = 0; w < supports.size(); ++w) {
     AdaptResult::Row row{request.workloads[w].text, supports[w].size(), {}, {}};
     const std::vector<double>& log_seconds = supports[w].log_seconds;

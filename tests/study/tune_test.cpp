@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "search/run_directory.h"
+#include "study/adapt.h"
 #include "study/collect.h"
 #include "study/train.h"
 #include "tests/base/support.h"
@@ -114,6 +115,21 @@ TEST(Tune, BeginsWithTheProgramsThatAModelKnows) {
   request.out = folder / "elsewhere";
   tune(request, monitor);
   EXPECT_FALSE(std::filesystem::exists(folder / "elsewhere" / "start.json"));
+
+  // Adapted to it, the model knows what was measured there.
+  AdaptRequest adaptation;
+  adaptation.model = training.out;
+  adaptation.platform = request.platform;
+  adaptation.workloads = {request.workload};
+  adaptation.shots = 6;
+  adaptation.out = folder / "adapted.h5";
+  adaptation.command_line = "a test";
+  const AdaptResult adapted = adapt(adaptation, monitor);
+  request.model = adaptation.out.string();
+  request.out = folder / "adapted";
+  const TuneResult after = tune(request, monitor);
+  EXPECT_EQ(after.trials[0].program_hash,
+            search::best_trial(search::read_run(adapted.folder).journal.trials, request.workload)->program_hash);
 }
 
 }  // namespace
