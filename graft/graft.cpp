@@ -11,6 +11,7 @@
 #include "study/adapt.h"
 #include "study/answer.h"
 #include "study/compile.h"
+#include "study/data.h"
 #include "study/predict.h"
 #include "study/prior.h"
 #include "study/request.h"
@@ -107,14 +108,19 @@ study::TuneRequest request_of(const Workload& workload, const Platform& platform
   return request;
 }
 
+std::string schedule_text(const codegen::Candidate& candidate) {
+  std::string text;
+  for (const base::Document& step : study::schedule_document(candidate).as_list()) text += step.as_string() + "\n";
+  return text;
+}
+
 Answer answer_from(study::TuneResult result, const tasks::Platform& platform) {
   study::Answer& best = *result.answer;
   Answer answer;
   answer.workload = result.workload;
   answer.platform = result.platform;
   answer.source = result.source;
-  for (const base::Document& step : study::schedule_document(best.candidate).as_list())
-    answer.schedule += step.as_string() + "\n";
+  answer.schedule = schedule_text(best.candidate);
   answer.seconds = best.seconds();
   answer.gflops = best.gflops();
   answer.check = best.measurement.check;
@@ -204,6 +210,28 @@ std::vector<double> predict(const Model& model, const Workload& workload, const 
     }
     const auto scores = study::predict({model.name(), platform.description().platform}, candidates, monitor);
     return std::vector<double>(scores.begin(), scores.end());
+  });
+}
+
+Dataset read_dataset(const std::filesystem::path& file) {
+  return translated([&] {
+    base::Monitor monitor;
+    datasets::Dataset read = std::move(study::read_datasets({file.string()}, monitor).front());
+    Dataset dataset;
+    dataset.platform = read.platform;
+    dataset.source = read.source;
+    dataset.yaml = read.platform_yaml;
+    for (const codegen::Workload& workload : read.workloads) dataset.workloads.push_back(workload.text);
+    for (const auto& sketch : read.sketches) dataset.sketches.push_back(codegen::to_text(*sketch));
+    for (datasets::Dataset::Row& row : read.rows) {
+      std::string schedule = schedule_text(read.candidate(row));
+      datasets::Measurement& measurement = row.measurement;
+      const double seconds = datasets::seconds_of(measurement);
+      dataset.rows.push_back({row.workload, row.sketch, std::move(row.arguments), std::move(schedule), row.program_hash,
+                              std::string(datasets::name_of(measurement.status)), std::move(measurement.reason),
+                              seconds, std::move(measurement.seconds)});
+    }
+    return dataset;
   });
 }
 

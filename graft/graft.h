@@ -142,6 +142,25 @@ GRAFT_API Answer tune(const Workload& workload, const Platform& platform, const 
 GRAFT_API std::vector<double> predict(const Model& model, const Workload& workload, const Platform& platform,
                                       const std::vector<std::string>& schedules);
 
+// The measurements of one platform, as a file of graft collect, import or clean holds them
+// (docs/reference/dataset-format.md).
+struct Dataset {
+  std::string platform, source;
+  std::string yaml;  // the platform's description, Platform::yaml; "" for times that were imported
+  std::vector<std::string> workloads, sketches;  // distinct texts
+  struct Row {
+    int workload = 0, sketch = 0;          // positions above
+    std::vector<std::int64_t> arguments;   // of the sketch
+    std::string schedule;                  // as Answer::schedule; "" where no steps are known, as of a table's row
+    std::uint64_t program = 0;             // hash: equal programs have equal ones; 0: it cannot be applied
+    std::string status, reason;            // "ok", "crashed", ... (docs/reference/statuses.md); "" where ok
+    double seconds = 0;                    // least of the repetitions; NaN unless ok
+    std::vector<double> repetitions = {};  // in order; the lower bound for "slower_than_limit"
+  };
+  std::vector<Row> rows;
+};
+GRAFT_API Dataset read_dataset(const std::filesystem::path& file);
+
 struct AdaptSettings {
   std::int64_t shots = 20;  // measurements of each workload
   std::uint64_t seed = 1;

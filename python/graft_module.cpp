@@ -76,8 +76,7 @@ void add_errors(py::module_& module) {
   static py::object error, mistake, failure, stopped;
   const auto add = [&](const char* name, const py::handle& bases, const char* doc) {
     const std::string full = std::string("graft.") + name;
-    auto type = py::reinterpret_steal<py::object>(
-        PyErr_NewExceptionWithDoc(full.c_str(), doc, bases.ptr(), nullptr));
+    auto type = py::reinterpret_steal<py::object>(PyErr_NewExceptionWithDoc(full.c_str(), doc, bases.ptr(), nullptr));
     if (!type) throw py::error_already_set();
     module.add_object(name, type);
     return type;
@@ -86,7 +85,8 @@ void add_errors(py::module_& module) {
   mistake = add("Mistake", py::make_tuple(error, py::handle(PyExc_ValueError)),
                 "A text, a file or settings that do not go together.");
   failure = add("Failure", error, "A full disk, a dead child, no schedule that works.");
-  stopped = add("Stopped", error, "The callback `stop` asked for it before there was an answer; the same call continues.");
+  stopped =
+      add("Stopped", error, "The callback `stop` asked for it before there was an answer; the same call continues.");
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);
@@ -115,8 +115,7 @@ void add_values(py::module_& module) {
       .def(py::init<const std::string&>(), py::arg("id"))
       .def_static("from_yaml", &Platform::from_yaml, py::arg("yaml"), "The content of such a file.")
       .def_property_readonly("name", &Platform::name)
-      .def_property_readonly("source", &Platform::source,
-                             "Of its times: 'native', 'remote', 'emulated' or 'modelled'.")
+      .def_property_readonly("source", &Platform::source, "Of its times: 'native', 'remote', 'emulated' or 'modelled'.")
       .def_property_readonly("yaml", &Platform::yaml, "The platform's full description.")
       .def("__repr__", [](const Platform& platform) { return "<graft.Platform " + platform.name() + ">"; });
 
@@ -138,7 +137,8 @@ void add_values(py::module_& module) {
                     "Of its results: 'host', 'remote', 'qemu'; 'none' where nothing could run it.")
       .def_readonly("trials", &Answer::trials, "That the run measured.")
       .def_readonly("complete", &Answer::complete, "False: stopped; the same call continues it.")
-      .def_readonly("known_since", &Answer::known_since, "Date of an answer of the library; '' for one that was searched.")
+      .def_readonly("known_since", &Answer::known_since,
+                    "Date of an answer of the library; '' for one that was searched.")
       .def_property_readonly(
           "run", [](const Answer& answer) { return answer.run.empty() ? std::nullopt : std::optional(answer.run); },
           "The run's folder; None if it is the library's.")
@@ -204,11 +204,49 @@ const char* const compile_doc =
     "constants: file of numpy.savez with arrays 'FUNCTION/TENSOR' that become part of the library.\n"
     "Callbacks, KeyboardInterrupt and errors as tune().";
 
+// What graft.read_dataset makes columns of: lists and arrays of one element per row, and texts that rows refer to.
+py::dict content_of(const Dataset& dataset) {
+  const std::size_t count = dataset.rows.size();
+  std::vector<std::int64_t> workload(count), sketch(count);
+  std::vector<std::uint64_t> program(count);
+  std::vector<double> seconds(count);
+  py::list arguments, schedule, status, reason, repetitions;
+  for (std::size_t r = 0; r < count; ++r) {
+    const Dataset::Row& row = dataset.rows[r];
+    workload[r] = row.workload;
+    sketch[r] = row.sketch;
+    program[r] = row.program;
+    seconds[r] = row.seconds;
+    arguments.append(py::tuple(py::cast(row.arguments)));
+    schedule.append(row.schedule);
+    status.append(row.status);
+    reason.append(row.reason);
+    repetitions.append(py::tuple(py::cast(row.repetitions)));
+  }
+  py::dict content;
+  content["platform"] = dataset.platform;
+  content["source"] = dataset.source;
+  content["yaml"] = dataset.yaml;
+  content["workloads"] = dataset.workloads;
+  content["sketches"] = dataset.sketches;
+  content["workload"] = array_of(workload);
+  content["sketch"] = array_of(sketch);
+  content["arguments"] = arguments;
+  content["schedule"] = schedule;
+  content["program"] = array_of(program);
+  content["status"] = status;
+  content["reason"] = reason;
+  content["seconds"] = array_of(seconds);
+  content["repetitions"] = repetitions;
+  return content;
+}
+
 using Path = std::optional<std::filesystem::path>;
 
 void add_calls(py::module_& module) {
   const auto none = py::none();
-  module.def("version", [] { return std::string(version()); }, "Of graft: '0.1.0'.");
+  module.def(
+      "version", [] { return std::string(version()); }, "Of graft: '0.1.0'.");
   module.def("platforms", &platforms, "Ids of platforms that are known here.");
 
   module.def(
@@ -253,7 +291,8 @@ void add_calls(py::module_& module) {
         const auto where = value_from<Platform>(platform);
         const std::vector<Workload> what = workloads_from(workloads);
         const AdaptSettings settings{
-            shots, seed, threads, run.value_or(""), {repetitions, repetition_seconds, timeout_seconds}, waiting.watch()};
+            shots,          seed, threads, run.value_or(""), {repetitions, repetition_seconds, timeout_seconds},
+            waiting.watch()};
         return waiting.run([&] { return adapt(which, where, what, out, settings); });
       },
       adapt_doc, py::arg("model"), py::arg("platform"), py::arg("workloads"), py::arg("out"), py::kw_only(),
@@ -268,9 +307,8 @@ void add_calls(py::module_& module) {
         const Model which = model_from(model);
         const auto what = value_from<Workload>(workload);
         const auto where = value_from<Platform>(platform);
-        return array_of(Waiting(py::none(), py::none(), py::none()).run([&] {
-          return predict(which, what, where, schedules);
-        }));
+        return array_of(
+            Waiting(py::none(), py::none(), py::none()).run([&] { return predict(which, what, where, schedules); }));
       },
       predict_doc, py::arg("model"), py::arg("workload"), py::arg("platform"), py::arg("schedules"));
 
@@ -280,13 +318,23 @@ void add_calls(py::module_& module) {
          const std::map<std::string, std::string>& names, std::int64_t variants, const Path& constants, int threads,
          const py::object& progress, const py::object& note, const py::object& stop) {
         Waiting waiting(progress, note, stop);
-        const CompileSettings settings{format_from(format),       name,    names,          variants,
+        const CompileSettings settings{format_from(format),    name,    names,          variants,
                                        constants.value_or(""), threads, waiting.watch()};
         return waiting.run([&] { return compile(answers, settings); });
       },
       compile_doc, py::arg("answers"), py::kw_only(), py::arg("format") = "library", py::arg("name") = "kernels",
       py::arg("names") = std::map<std::string, std::string>(), py::arg("variants") = 1, py::arg("constants") = none,
       py::arg("threads") = 1, py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+
+  module.def(
+      "dataset_content",
+      [](const std::filesystem::path& file) {
+        return content_of([&] {
+          const py::gil_scoped_release release;
+          return read_dataset(file);
+        }());
+      },
+      "What graft.read_dataset() makes columns of.", py::arg("file"));
 
   module.def("write", &write, "Makes the folder, replaces files there.", py::arg("compiled"), py::arg("folder"),
              py::call_guard<py::gil_scoped_release>());

@@ -30,11 +30,12 @@ from ._graft import (
     version,
     write,
 )
+from .data import Dataset, read_dataset
 from .kernel import Kernel, Parameter, kernels
 
 __version__ = version()
 __all__ = [
-    "Adapted", "Answer", "Compiled", "Error", "Failure", "Function", "Kernel", "Mistake", "Model", "Parameter",
-    "Platform", "Quality", "Stopped", "Workload", "adapt", "compile", "kernels", "platforms", "predict", "tune",
-    "version", "write",
+    "Adapted", "Answer", "Compiled", "Dataset", "Error", "Failure", "Function", "Kernel", "Mistake", "Model",
+    "Parameter", "Platform", "Quality", "Stopped", "Workload", "adapt", "compile", "kernels", "platforms", "predict",
+    "read_dataset", "tune", "version", "write",
 ]

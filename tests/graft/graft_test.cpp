@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <limits>
 
@@ -97,6 +98,22 @@ TEST(Graft, ARunIsContinuedAndPredicted) {
   ASSERT_EQ(scores.size(), 3u);
   EXPECT_GT(scores[0], scores[1]);
   EXPECT_EQ(scores[2], -std::numeric_limits<double>::infinity());
+}
+
+TEST(Graft, ADatasetIsRows) {
+  const Dataset data = read_dataset(GRAFT_SOURCE_DIR "/datasets/shipped/model-sifive-u54.h5");
+  EXPECT_EQ(data.platform, modelled);
+  EXPECT_EQ(data.source, "modelled");
+  EXPECT_EQ(Platform::from_yaml(data.yaml).yaml(), data.yaml);
+  ASSERT_FALSE(data.rows.empty());
+  const Dataset::Row& row = data.rows.front();
+  const std::string& workload = data.workloads.at(std::size_t(row.workload));
+  EXPECT_EQ(Workload(workload).text(), workload);
+  EXPECT_EQ(data.sketches.at(std::size_t(row.sketch)).substr(0, 7), "sketch ");
+  EXPECT_EQ(row.status, "ok");
+  EXPECT_EQ(row.seconds, row.repetitions.front());
+  EXPECT_TRUE(std::isfinite(predict(Model("analytic"), Workload(workload), Platform(modelled), {row.schedule})[0]));
+  EXPECT_EQ(error_of([] { read_dataset("none.h5"); }).first, Error::Kind::mistake);
 }
 
 TEST(Graft, AModelIsAdapted) {

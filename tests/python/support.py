@@ -7,6 +7,7 @@ import unittest
 import graft
 
 SMALL = graft.Workload("matmul(m=8,n=16,k=8)")
+SHIPPED = pathlib.Path(__file__).parents[2] / "datasets" / "shipped"
 MODELLED = "model:sifive-u54"  # equal calls give equal times
 
 
