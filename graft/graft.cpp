@@ -12,6 +12,7 @@
 #include "study/answer.h"
 #include "study/compile.h"
 #include "study/data.h"
+#include "study/encode.h"
 #include "study/predict.h"
 #include "study/prior.h"
 #include "study/request.h"
@@ -68,6 +69,17 @@ std::vector<codegen::Candidate> candidates_of(const std::vector<std::string>& sc
   std::vector<codegen::Candidate> candidates;
   for (const std::string& text : schedules)
     candidates.push_back(study::schedule_from(text, fmt::format("schedule {}", candidates.size() + 1), workload));
+  return candidates;
+}
+
+// Refuses results of other workloads (study::schedule_from).
+std::vector<codegen::Candidate> own_candidates_of(const std::vector<std::string>& schedules, const Workload& workload) {
+  std::vector<codegen::Candidate> candidates = candidates_of(schedules, {workload.text()});
+  for (const codegen::Candidate& candidate : candidates) {
+    if (candidate.workload.text != workload.text())
+      throw base::UserError(fmt::format("schedule {}", 1 + (&candidate - candidates.data())),
+                            fmt::format("of another workload, {}", candidate.workload.text));
+  }
   return candidates;
 }
 
@@ -202,14 +214,26 @@ std::vector<double> predict(const Model& model, const Workload& workload, const 
                             const std::vector<std::string>& schedules) {
   return translated([&] {
     base::Monitor monitor;
-    const auto candidates = candidates_of(schedules, {workload.text()});
-    for (const codegen::Candidate& candidate : candidates) {
-      if (candidate.workload.text != workload.text())
-        throw base::UserError(fmt::format("schedule {}", 1 + (&candidate - candidates.data())),
-                              fmt::format("of another workload, {}", candidate.workload.text));
-    }
+    const auto candidates = own_candidates_of(schedules, workload);
     const auto scores = study::predict({model.name(), platform.description().platform}, candidates, monitor);
     return std::vector<double>(scores.begin(), scores.end());
+  });
+}
+
+std::vector<std::string> encodings() {
+  return translated([] { return study::vector_encodings(); });
+}
+
+std::vector<std::string> feature_names(const std::string& encoding) {
+  return translated([&] { return study::columns_of(encoding); });
+}
+
+std::vector<float> encode(const Workload& workload, const Platform& platform, const std::vector<std::string>& schedules,
+                          const std::string& encoding, int threads) {
+  return translated([&] {
+    check("threads", threads, 1, any);
+    const auto candidates = own_candidates_of(schedules, workload);
+    return study::encode({platform.description().platform, encoding, threads}, candidates).values;
   });
 }
 

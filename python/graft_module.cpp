@@ -195,6 +195,11 @@ const char* const predict_doc =
     "A score for each schedule (texts as Answer.schedule), higher is faster, without running any; comparable within\n"
     "one call. float64, shape (schedules,); -inf for a schedule that cannot be applied.";
 
+const char* const encode_doc =
+    "Schedules (texts as Answer.schedule) as numbers, for models that are made elsewhere: float32, shape (schedules,\n"
+    "columns), NaN in the row of a schedule that cannot be applied. feature_names(encoding) names the columns.\n\n"
+    "encoding: one of encodings(). threads: no result depends on it.";
+
 const char* const compile_doc =
     "Answers for one platform, of distinct workloads, as a library that needs nothing but itself. Nothing is\n"
     "written; write() does that.\n\n"
@@ -311,6 +316,25 @@ void add_calls(py::module_& module) {
             Waiting(py::none(), py::none(), py::none()).run([&] { return predict(which, what, where, schedules); }));
       },
       predict_doc, py::arg("model"), py::arg("workload"), py::arg("platform"), py::arg("schedules"));
+
+  module.def("encodings", &encodings, "Names for encode(): encodings with one row for each program.");
+  module.def("feature_names", &feature_names,
+             "Names of an encoding's columns, in order; docs/reference/encodings.md defines them.",
+             py::arg("encoding"));
+  module.def(
+      "encode",
+      [](const py::object& workload, const py::object& platform, const std::vector<std::string>& schedules,
+         const std::string& encoding, int threads) {
+        const auto what = value_from<Workload>(workload);
+        const auto where = value_from<Platform>(platform);
+        const std::vector<float> rows = Waiting(py::none(), py::none(), py::none()).run([&] {
+          return encode(what, where, schedules, encoding, threads);
+        });
+        const std::size_t columns = feature_names(encoding).size();
+        return py::array_t<float>({py::ssize_t(schedules.size()), py::ssize_t(columns)}, rows.data());
+      },
+      encode_doc, py::arg("workload"), py::arg("platform"), py::arg("schedules"),
+      py::arg("encoding") = "context_relation", py::kw_only(), py::arg("threads") = 1);
 
   module.def(
       "compile",

@@ -24,6 +24,9 @@ from ._graft import (
     Workload,
     adapt,
     compile,
+    encode,
+    encodings,
+    feature_names,
     platforms,
     predict,
     tune,
@@ -36,6 +39,6 @@ from .kernel import Kernel, Parameter, kernels
 __version__ = version()
 __all__ = [
     "Adapted", "Answer", "Compiled", "Dataset", "Error", "Failure", "Function", "Kernel", "Mistake", "Model",
-    "Parameter", "Platform", "Quality", "Stopped", "Workload", "adapt", "compile", "kernels", "platforms", "predict",
-    "read_dataset", "tune", "version", "write",
+    "Parameter", "Platform", "Quality", "Stopped", "Workload", "adapt", "compile", "encode", "encodings",
+    "feature_names", "kernels", "platforms", "predict", "read_dataset", "tune", "version", "write",
 ]

@@ -3,7 +3,7 @@ import unittest
 import numpy as np
 
 import graft
-from support import SHIPPED, InFolder
+from support import MODELLED, SHIPPED, SMALL, InFolder
 
 try:
     import pandas
@@ -52,6 +52,35 @@ class Datasets(InFolder):
         (self.folder / "text.h5").write_text("no dataset")
         with self.assertRaisesRegex(graft.Mistake, "text.h5"):
             graft.read_dataset(self.folder / "text.h5")
+
+
+class Encodings(unittest.TestCase):
+    schedules = ["tile C i 8", "tile C q 4", "order C l.0 j.0 i.0"]  # the second cannot be applied
+
+    def test_are_rows_of_schedules(self):
+        for encoding in ("context_relation", "analytic", "loop_context+facts"):
+            rows = graft.encode(SMALL, MODELLED, self.schedules, encoding)
+            self.assertEqual(rows.dtype, np.float32)
+            self.assertEqual(rows.shape, (3, len(graft.feature_names(encoding))), encoding)
+            self.assertTrue(np.isnan(rows[1]).all())
+            self.assertTrue(np.isfinite(rows[[0, 2]]).all())
+            np.testing.assert_array_equal(graft.encode(SMALL, MODELLED, self.schedules[2:], encoding, threads=2)[0],
+                                          rows[2])
+        self.assertEqual(graft.encode(SMALL, MODELLED, []).shape, (0, len(graft.feature_names("context_relation"))))
+        self.assertEqual(graft.feature_names("analytic")[0], "cycles")
+
+    def test_that_are_no_vector_are_refused(self):
+        self.assertIn("context_relation", graft.encodings())
+        for other in ("tree", "stores", "knobs", "columns"):
+            self.assertNotIn(other, graft.encodings())
+        with self.assertRaisesRegex(graft.Mistake, "encoding: tree has several rows for each program"):
+            graft.encode(SMALL, MODELLED, self.schedules, "tree")
+        with self.assertRaisesRegex(graft.Mistake, "encoding: knobs looks at a sketch's arguments"):
+            graft.encode(SMALL, MODELLED, self.schedules, "knobs")
+        with self.assertRaisesRegex(graft.Mistake, "did you mean 'analytic'"):
+            graft.feature_names("analitic")
+        with self.assertRaisesRegex(graft.Mistake, "schedule 1"):
+            graft.encode(SMALL, MODELLED, ["tiel C i 8"])
 
 
 if __name__ == "__main__":
