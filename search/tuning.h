@@ -13,36 +13,23 @@
 #include <vector>
 
 #include "base/monitor.h"
-#include "codegen/schedule/space.h"
 #include "datasets/trial.h"
 #include "meta/cost_model.h"
+#include "search/ask_tell.h"
 #include "search/explorer.h"
 #include "search/run_directory.h"
 #include "tasks/measurer.h"
 
 namespace graft::search {
 
-struct TuningSettings {
-  std::string explorer = "evolution";
-  SelectionSettings selection = {};
-  std::int64_t trials = 64;  // budget in all
-  int batch = 32;            // trials a round
-  std::uint64_t seed = 1;
-  int threads = 1;
-  std::vector<codegen::Candidate> start = {};  // measured first, before anything is proposed
-  double budget_seconds = 0;                   // of wall time in this process; 0: none
-  std::int64_t stop_after = 0;                 // trials in a row without a gain of `least_gain`; 0: never
+struct TuningSettings : AskTellSettings {
+  std::int64_t trials = 64;     // budget in all
+  int batch = 32;               // trials a round
+  double budget_seconds = 0;    // of wall time in this process; 0: none
+  std::int64_t stop_after = 0;  // trials in a row without a gain of `least_gain`; 0: never
 };
 
 constexpr double least_gain = 0.01;  // share of the best time by which a trial must be faster for the search to go on
-
-// What is tuned: schedules of a space, measured on a platform.
-struct Task {
-  const codegen::Space& space;  // must outlive the tuning
-  std::string platform;         // id, put into the examples
-  // What a model, or an explorer, sees of a program; null where none looks.
-  const features::Encoding* encoding = nullptr;
-};
 
 // Where the wall time of a tuning went, in seconds. Recorded trials that answer in place of the measurer cost next to
 // nothing and are not counted.
@@ -54,9 +41,7 @@ struct TimeSpent {
 
 class Tuning {
  public:
-  // `prior` may be null (no model: random search, or annealing without one); if it is not informed (cost_model.h),
-  // the first round is drawn at random. `explorer` stands in place of the one that
-  // the settings name (null: that one). References must outlive the tuning.
+  // `prior` and `explorer` as of AskTell. References must outlive the tuning.
   Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, RunDirectory& run,
          const TuningSettings& settings, std::unique_ptr<Explorer> explorer = nullptr)
       : Tuning(std::move(task), prior, measurer, &run, settings, std::move(explorer)) {}
@@ -67,10 +52,8 @@ class Tuning {
   // One round; false when the budget (of trials or of time) is spent, the search has settled or is hopeless, the space
   // has no more candidates, or a stop was asked for.
   bool step(base::Monitor& monitor);
-  // Before the first round: earlier runs, each of one workload, that the model learns from, too: of this workload
-  // elsewhere, or on this machine when it was another one, or of other workloads. It learns the order of the programs
-  // within each run, not how long they took. Nothing without a model.
-  void remember(std::span<const std::vector<datasets::Trial>> runs);
+  // Before the first round (AskTell::remember).
+  void remember(std::span<const std::vector<datasets::Trial>> runs) { search_.remember(runs); }
   // From now on this many trials in all. A round that is cut short by it and goes on later proposes the same again.
   void limit(std::int64_t trials) { settings_.trials = trials; }
   // The last `stop_after` trials were no more than `least_gain` faster than the best one before them.
@@ -81,35 +64,25 @@ class Tuning {
   bool hopeless() const;
   static constexpr std::int64_t least_to_judge = 16;
 
-  const std::vector<datasets::Trial>& trials() const { return trials_; }  // of this workload, recorded ones included
-  std::optional<datasets::Trial> best() const;
+  // Of this workload, recorded ones included.
+  const std::vector<datasets::Trial>& trials() const { return search_.trials(); }
+  std::optional<datasets::Trial> best() const { return search_.best(); }
   const TimeSpent& time_spent() const { return spent_; }
   // (number of trials, best seconds so far), one point per improvement and one at the end.
   std::vector<std::pair<std::int64_t, double>> curve() const;
   // All `ok` trials, encoded: the support for `adapted`. The task must have an encoding.
-  meta::Examples examples();
+  meta::Examples examples() { return search_.examples(); }
 
  private:
   Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, RunDirectory* run,
          const TuningSettings& settings, std::unique_ptr<Explorer> explorer);
   std::vector<codegen::Candidate> proposal();
-  void learn();
-  std::vector<codegen::Candidate> ok_candidates() const;
-  meta::Examples examples_of(std::span<const datasets::Trial> trials);
 
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  Task task_;
-  const meta::CostModel* prior_;
-  std::unique_ptr<meta::CostModel> model_;
   tasks::Measurer& measurer_;
   RunDirectory* run_;  // null: none
   TuningSettings settings_;
-  Scorer scorer_;
-  std::unique_ptr<Explorer> explorer_;
-  std::unique_ptr<Explorer> random_;
-  std::vector<datasets::Trial> trials_;
-  std::vector<meta::Examples> history_;  // a group for each run
-  bool any_ok_ = false;
+  AskTell search_;
   TimeSpent spent_;
 };
 

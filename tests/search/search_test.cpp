@@ -514,6 +514,63 @@ TEST(Tuning, ABatchThatIsCutKeepsWhatTheModelThinksFastest) {
   }
 }
 
+// The loop that measures is asking and telling, in rounds of its batch.
+TEST(AskTell, AsksForWhatATuningMeasures) {
+  for (const char* const explorer : {"evolution", "random", "bayesian"}) {
+    Folder folder;
+    FakeMeasurer measurer;
+    measurer.fail_every = 5;
+    const NearestRow prior;
+    RunDirectory run(folder.path() / "run", request(1), base::Document::map());
+    base::Stream stream(3, "start");
+    TuningSettings settings;
+    settings.explorer = explorer;
+    settings.trials = 40;
+    settings.batch = 12;
+    for (int i = 0; i < 3; ++i) settings.start.push_back(space_of_two_sketches().sample(stream));
+    const meta::CostModel* const model = explorer_named(explorer).asks_model ? &prior : nullptr;
+    Tuning tuning({space_of_two_sketches(), "", &encoding()}, model, measurer, run, settings);
+    base::Monitor monitor;
+    while (tuning.step(monitor)) {
+    }
+    ASSERT_EQ(tuning.trials().size(), 40u);
+    AskTell search({space_of_two_sketches(), "", &encoding()}, model, settings);
+    for (std::size_t told = 0; told < 36; told += 12) {
+      const std::vector<codegen::Candidate> asked = search.ask(12);
+      ASSERT_EQ(asked.size(), 12u);
+      const std::vector<datasets::Trial> trials(tuning.trials().begin() + std::ptrdiff_t(told),
+                                                tuning.trials().begin() + std::ptrdiff_t(told + 12));
+      for (std::size_t i = 0; i < 12; ++i)
+        EXPECT_EQ(codegen::hash(asked[i]), codegen::hash(trials[i].candidate)) << explorer << " " << told + i;
+      search.tell(trials);
+    }
+    EXPECT_EQ(search.trials().size(), 36u);
+  }
+}
+
+// One by one, some of them never told, and told what was not asked for.
+TEST(AskTell, NeverAsksTwice) {
+  const NearestRow prior;
+  base::Stream stream(3, "start");
+  AskTellSettings settings;
+  const codegen::Candidate start = space_of_two_sketches().sample(stream);
+  settings.start = {start, start};
+  AskTell search({space_of_two_sketches(), "", &encoding()}, &prior, settings);
+  std::set<std::uint64_t> asked;
+  for (int i = 0; i < 40; ++i) {
+    const std::vector<codegen::Candidate> one = search.ask(1);
+    ASSERT_EQ(one.size(), 1u) << i;
+    EXPECT_TRUE(asked.insert(codegen::hash(one[0])).second) << i;
+    EXPECT_TRUE(i > 0 || codegen::hash(one[0]) == codegen::hash(start));
+    if (i % 3 == 0) continue;
+    datasets::Measurement measurement;
+    measurement.seconds = {seconds_of_program(one[0])};
+    search.tell({{0, one[0], codegen::hash(*codegen::program(one[0], small_target())), measurement}});
+  }
+  EXPECT_EQ(search.waiting(), 0);
+  EXPECT_EQ(search.trials().back().index, std::int64_t(search.trials().size()) - 1);
+}
+
 // Whatever kind of model it is: what it knows guides the first round, and nothing known is a random round.
 TEST(Tuning, AnInformedPriorGuidesTheFirstRound) {
   Folder folder;

@@ -1,0 +1,128 @@
+#include "search/ask_tell.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "search/run_directory.h"
+
+namespace graft::search {
+namespace {
+
+std::vector<codegen::Candidate> distinct(const std::vector<codegen::Candidate>& candidates) {
+  std::vector<codegen::Candidate> once;
+  std::unordered_set<std::uint64_t> taken;
+  for (const codegen::Candidate& candidate : candidates) {
+    if (taken.insert(codegen::hash(candidate)).second) once.push_back(candidate);
+  }
+  return once;
+}
+
+}  // namespace
+
+AskTell::AskTell(Task task, const meta::CostModel* prior, const AskTellSettings& settings,
+                 std::unique_ptr<Explorer> explorer)
+    : task_(std::move(task)),
+      prior_(prior),
+      start_(distinct(settings.start)),
+      // Whatever encoding, where nobody looks: candidates are lowered and hashed all the same.
+      scorer_(task_.encoding == nullptr ? features::encodings().front() : *task_.encoding, task_.space.target(),
+              settings.threads, settings.selection, settings.seed),
+      explorer_(explorer != nullptr ? std::move(explorer)
+                                    : make_explorer(settings.explorer, task_.space, settings.seed, settings.selection)),
+      random_(make_explorer("random", task_.space, settings.seed)) {
+  assert(prior_ == nullptr || task_.encoding != nullptr);
+  if (prior_ != nullptr && prior_->is_informed()) scorer_.use(prior_);
+}
+
+std::vector<codegen::Candidate> AskTell::ask(int count) {
+  learn();
+  const auto end = start_.begin() + std::min<std::ptrdiff_t>(std::ssize(start_), count);
+  std::vector<codegen::Candidate> batch(std::make_move_iterator(start_.begin()), std::make_move_iterator(end));
+  start_.erase(start_.begin(), end);
+  for (const codegen::Candidate& candidate : batch) started_.insert(codegen::hash(candidate));
+  const bool guided = scorer_.has_model() || prior_ == nullptr;
+  Explorer& explorer = guided ? *explorer_ : *random_;
+  for (bool again = true; again && int(batch.size()) < count;) {
+    std::vector<codegen::Candidate> proposed = explorer.propose(count - int(batch.size()), scorer_);
+    // Explorers know what they proposed and what was told, but not what was to start with.
+    again = std::erase_if(proposed, [&](const codegen::Candidate& candidate) {
+              return started_.contains(codegen::hash(candidate));
+            }) > 0;
+    std::move(proposed.begin(), proposed.end(), std::back_inserter(batch));
+  }
+  return batch;
+}
+
+void AskTell::tell(std::vector<datasets::Trial> trials) {
+  for (datasets::Trial& trial : trials) {
+    trial.index = std::int64_t(trials_.size());
+    any_ok_ = any_ok_ || trial.measurement.status == datasets::Status::ok;
+    if (!started_.empty()) started_.erase(codegen::hash(trial.candidate));
+    trials_.push_back(trial);
+  }
+  explorer_->told(trials);
+  random_->told(trials);
+  learnt_ = learnt_ && trials.empty();
+}
+
+void AskTell::learn() {
+  if (prior_ == nullptr || std::exchange(learnt_, true)) return;
+  std::vector<meta::Examples> support = history_;
+  support.push_back(examples());
+  if (support.back().size() < 2) return;
+  model_ = prior_->adapted(support);
+  scorer_.use(model_.get(), ok_candidates());
+}
+
+void AskTell::remember(std::span<const std::vector<datasets::Trial>> runs) {
+  assert(trials_.empty() && history_.empty());
+  if (prior_ == nullptr) return;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    meta::Examples before = examples_of(runs[r]);
+    if (before.size() < 2) continue;
+    before.workload.text += fmt::format(" before {}", r);  // models compare programs within a group
+    history_.push_back(std::move(before));
+  }
+  if (history_.empty()) return;
+  model_ = prior_->adapted(history_);
+  if (model_->is_informed()) scorer_.use(model_.get());
+}
+
+std::optional<datasets::Trial> AskTell::best() const {
+  return best_trial(trials_, task_.space.workload());
+}
+
+std::vector<codegen::Candidate> AskTell::ok_candidates() const {
+  std::vector<codegen::Candidate> candidates;
+  for (const datasets::Trial& trial : trials_) {
+    if (trial.measurement.status == datasets::Status::ok) candidates.push_back(trial.candidate);
+  }
+  return candidates;
+}
+
+meta::Examples AskTell::examples() {
+  return examples_of(trials_);
+}
+
+meta::Examples AskTell::examples_of(std::span<const datasets::Trial> trials) {
+  assert(task_.encoding != nullptr);
+  meta::Examples examples;
+  examples.platform = task_.platform;
+  examples.workload = trials.empty() ? task_.space.workload() : trials.front().candidate.workload;
+  std::vector<codegen::Candidate> candidates;
+  for (const datasets::Trial& trial : trials) {
+    if (trial.measurement.status != datasets::Status::ok) continue;
+    candidates.push_back(trial.candidate);
+    examples.log_seconds.push_back(std::log(datasets::seconds_of(trial.measurement)));
+    examples.program_hashes.push_back(trial.program_hash);
+  }
+  examples.features = scorer_.encoded(candidates);
+  return examples;
+}
+
+}  // namespace graft::search

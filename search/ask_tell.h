@@ -1,0 +1,84 @@
+// What to measure next, by what was measured so far: the search itself, without anything that measures. `Tuning` is a
+// loop around it; whoever measures by other means asks and tells.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "codegen/schedule/space.h"
+#include "datasets/trial.h"
+#include "meta/cost_model.h"
+#include "search/explorer.h"
+
+namespace graft::search {
+
+// What is tuned: schedules of a space, measured on a platform.
+struct Task {
+  const codegen::Space& space;  // must outlive the search
+  std::string platform;         // id, put into the examples
+  // What a model, or an explorer, sees of a program; null where none looks.
+  const features::Encoding* encoding = nullptr;
+};
+
+struct AskTellSettings {
+  std::string explorer = "evolution";
+  SelectionSettings selection = {};
+  std::uint64_t seed = 1;
+  int threads = 1;
+  std::vector<codegen::Candidate> start = {};  // asked for first, before anything is proposed
+};
+
+class AskTell {
+ public:
+  // `prior` may be null (no model: random search, or annealing without one); if it is not informed (cost_model.h), what
+  // is asked for before anything was told is drawn at random. `explorer` replaces the one that the settings name
+  // (null: that one). References must outlive the search.
+  AskTell(Task task, const meta::CostModel* prior, const AskTellSettings& settings,
+          std::unique_ptr<Explorer> explorer = nullptr);
+
+  // Before anything is asked: earlier runs, each of one workload, that the model learns from, too: of this workload
+  // elsewhere, or on this machine when it was another one, or of other workloads. It learns the order of the programs
+  // within each run, not how long they took. Nothing without a model.
+  void remember(std::span<const std::vector<datasets::Trial>> runs);
+  // Distinct candidates to measure next, at most `count`, none that was asked for before; fewer where the space has no
+  // more. Learns first. Begins with those to start with. Deterministic in the seed and in what was asked and told, in
+  // this order.
+  std::vector<codegen::Candidate> ask(int count);
+  // Trials of this workload, in the order of measurement, whether they were asked for or not. Those that are ok must
+  // lower where a model learns from them. Sets their index.
+  void tell(std::vector<datasets::Trial> trials);
+  // What was told since, if it was not learnt yet; `ask` does the same.
+  void learn();
+
+  std::int64_t waiting() const { return std::int64_t(start_.size()); }    // of those to start with, not asked for yet
+  const std::vector<datasets::Trial>& trials() const { return trials_; }  // that were told
+  bool any_ok() const { return any_ok_; }
+  std::optional<datasets::Trial> best() const;  // the fastest ok trial
+  // All `ok` trials, encoded: the support for `adapted`. The task must have an encoding.
+  meta::Examples examples();
+
+  const Task& task() const { return task_; }
+
+ private:
+  std::vector<codegen::Candidate> ok_candidates() const;
+  meta::Examples examples_of(std::span<const datasets::Trial> trials);
+
+  Task task_;
+  const meta::CostModel* prior_;
+  std::unique_ptr<meta::CostModel> model_;
+  std::vector<codegen::Candidate> start_;      // distinct, in order, not asked for yet
+  std::unordered_set<std::uint64_t> started_;  // hashes of those that were asked for, and not told yet
+  Scorer scorer_;
+  std::unique_ptr<Explorer> explorer_;
+  std::unique_ptr<Explorer> random_;
+  std::vector<datasets::Trial> trials_;
+  std::vector<meta::Examples> history_;  // a group for each run
+  bool any_ok_ = false, learnt_ = true;
+};
+
+}  // namespace graft::search
