@@ -3,19 +3,25 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <mutex>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "base/monitor.h"
 #include "base/numpy.h"
+#include "base/team.h"
 #include "codegen/expression/workload.h"
 #include "study/adapt.h"
 #include "study/answer.h"
+#include "study/ask_tell.h"
 #include "study/compile.h"
 #include "study/data.h"
 #include "study/encode.h"
+#include "study/evaluate.h"
 #include "study/predict.h"
 #include "study/prior.h"
 #include "study/request.h"
+#include "study/train.h"
 #include "study/tune.h"
 #include "tasks/platform.h"
 
@@ -210,6 +216,96 @@ Answer tune(const Workload& workload, const Platform& platform, const TuneSettin
   });
 }
 
+struct Search::State {
+  codegen::Workload workload;
+  std::mutex mutex;
+  study::AskTellSession session;
+  std::unordered_map<std::string, codegen::Candidate> asked;  // by their texts, which lack the sketch
+
+  State(study::AskTellRequest request, base::Monitor& monitor)
+      : workload(request.workload), session(std::move(request), monitor) {}
+};
+
+namespace {
+
+Measured measured_from(const datasets::Trial& trial) {
+  const datasets::Measurement& measurement = trial.measurement;
+  return {schedule_text(trial.candidate),
+          measurement.seconds.empty() ? std::numeric_limits<double>::quiet_NaN() : measurement.seconds.front(),
+          std::string(datasets::name_of(measurement.status))};
+}
+
+datasets::Measurement measurement_of(const Measured& measured, const std::string& place) {
+  const auto status = datasets::status_of(measured.status);
+  if (!status) throw base::UserError(place, fmt::format("unknown status '{}'", measured.status));
+  datasets::Measurement measurement;
+  measurement.status = *status;
+  if (*status == datasets::Status::ok || *status == datasets::Status::slower_than_limit)
+    measurement.seconds = {measured.seconds};
+  if (*status != datasets::Status::ok) measurement.reason = "told so";
+  return measurement;
+}
+
+}  // namespace
+
+Search::Search(const Workload& workload, const Platform& platform, const SearchSettings& settings)
+    : state_(translated([&] {
+        check("threads", settings.threads, 1, any);
+        study::AskTellRequest request;
+        request.workload = {workload.text()};
+        request.platform = platform.description().platform;
+        request.model = settings.model.name();
+        request.start = candidates_of(settings.start, request.workload);
+        request.seed = settings.seed;
+        request.threads = settings.threads;
+        base::Monitor monitor;
+        return std::make_unique<State>(std::move(request), monitor);
+      })) {}
+Search::~Search() = default;
+Search::Search(Search&&) noexcept = default;
+Search& Search::operator=(Search&&) noexcept = default;
+
+std::vector<std::string> Search::ask(std::int64_t count) {
+  return translated([&] {
+    check("count", double(count), 1, 100000);
+    const std::lock_guard lock(state_->mutex);
+    std::vector<std::string> schedules;
+    for (codegen::Candidate& candidate : state_->session.ask(int(count))) {
+      schedules.push_back(schedule_text(candidate));
+      state_->asked.emplace(schedules.back(), std::move(candidate));
+    }
+    return schedules;
+  });
+}
+
+void Search::tell(const std::vector<Measured>& measured) {
+  translated([&] {
+    const std::lock_guard lock(state_->mutex);
+    std::vector<study::AskTellSession::Told> told;
+    for (const Measured& each : measured) {
+      const std::string place = fmt::format("schedule {}", told.size() + 1);
+      const auto asked = state_->asked.find(each.schedule);
+      told.push_back(
+          {asked != state_->asked.end() ? asked->second : study::schedule_from(each.schedule, place, state_->workload),
+           measurement_of(each, place)});
+    }
+    state_->session.tell(told);
+  });
+}
+
+std::vector<Measured> Search::trials() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<Measured> all;
+  for (const datasets::Trial& trial : state_->session.trials()) all.push_back(measured_from(trial));
+  return all;
+}
+
+std::optional<Measured> Search::best() const {
+  const std::lock_guard lock(state_->mutex);
+  const std::optional<datasets::Trial> best = state_->session.best();
+  return best ? std::optional(measured_from(*best)) : std::nullopt;
+}
+
 std::vector<double> predict(const Model& model, const Workload& workload, const Platform& platform,
                             const std::vector<std::string>& schedules) {
   return translated([&] {
@@ -256,6 +352,94 @@ Dataset read_dataset(const std::filesystem::path& file) {
                               seconds, std::move(measurement.seconds)});
     }
     return dataset;
+  });
+}
+
+namespace {
+
+study::DataSource source_of(const std::vector<std::filesystem::path>& files, const Learning& learning) {
+  if (files.empty()) throw base::UserError("datasets", "there is none");
+  check("rows", double(learning.rows), 0, any);
+  study::DataSource source;
+  for (const std::filesystem::path& file : files) source.files.push_back(file.string());
+  for (const Workload& workload : learning.workloads) source.workloads.push_back(workload.text());
+  source.rows = learning.rows;
+  return source;
+}
+
+study::ModelChoice choice_of(const Learning& learning, const std::string& usual_model) {
+  check("steps", double(learning.steps), 0, any);
+  study::ModelChoice choice;
+  choice.model = learning.model.empty() ? usual_model : learning.model;
+  choice.encoding = learning.encoding;
+  choice.steps = learning.steps;
+  return choice;
+}
+
+Evaluated evaluated_from(const study::EvaluationTable::Row& row) {
+  const auto estimate = [&](study::Metric metric) {
+    const base::Interval& interval = row.means[metric];
+    return Evaluated::Estimate{interval.mean, interval.low, interval.high};
+  };
+  return {row.target,
+          row.method,
+          row.shots,
+          row.draws,
+          row.workloads,
+          estimate(study::Metric::spearman),
+          estimate(study::Metric::top1),
+          estimate(study::Metric::top5)};
+}
+
+}  // namespace
+
+Trained train(const std::vector<std::filesystem::path>& datasets, const std::filesystem::path& out,
+              const TrainSettings& settings) {
+  return translated([&] {
+    check("threads", settings.threads, 1, any);
+    study::TrainRequest request;
+    request.data = source_of(datasets, settings.learning);
+    request.model = choice_of(settings.learning, "");
+    request.learner = settings.learner;
+    request.hold_out = settings.hold_out;
+    request.base = settings.base;
+    request.out = out;
+    request.seed = settings.seed;
+    request.threads = settings.threads;
+    request.command_line = "libgraft";
+    WatchMonitor watch(settings.watch);
+    base::SharedMonitor monitor(watch);
+    base::Team alone;
+    study::TrainResult result = *study::train(request, alone, monitor);
+    return Trained{Model(result.out.string()), std::move(result.learner), result.programs, std::move(result.platforms)};
+  });
+}
+
+std::vector<Evaluated> evaluate(const std::vector<std::filesystem::path>& datasets, const EvaluateSettings& settings) {
+  return translated([&] {
+    check("threads", settings.threads, 1, any);
+    check("draws", double(settings.draws), 1, any);
+    if (settings.methods.empty()) throw base::UserError("methods", "there is none");
+    if (settings.shots.empty()) throw base::UserError("shots", "there is none");
+    for (const std::int64_t shots : settings.shots) check("shots", double(shots), 0, any);
+    study::EvaluateRequest request;
+    request.data = source_of(datasets, settings.learning);
+    request.model = choice_of(settings.learning, study::ModelChoice().model);
+    request.methods = settings.methods;
+    request.shots = settings.shots;
+    request.draws = settings.draws;
+    request.targets = settings.targets;
+    request.regime = study::regime_named(settings.regime);
+    request.seed = settings.seed;
+    request.threads = settings.threads;
+    request.out = settings.out;
+    request.command_line = "libgraft";
+    WatchMonitor watch(settings.watch);
+    base::SharedMonitor monitor(watch);
+    std::vector<Evaluated> rows;
+    for (const study::EvaluationTable::Row& row : study::evaluate(request, monitor).rows)
+      rows.push_back(evaluated_from(row));
+    return rows;
   });
 }
 

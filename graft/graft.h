@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -137,6 +138,44 @@ struct Answer {
 // Searches, or continues a search. Failure if no schedule worked; stopped if there is no answer yet.
 GRAFT_API Answer tune(const Workload& workload, const Platform& platform, const TuneSettings& settings = {});
 
+struct SearchSettings {
+  Model model = {};
+  std::vector<std::string> start = {};  // schedules that are asked for first: texts as Answer::schedule
+  std::uint64_t seed = 1;
+  int threads = 1;  // no result depends on it
+};
+
+// A schedule and what became of it.
+struct Measured {
+  std::string schedule;
+  double seconds = 0;         // of one run; counts only where ok, the lower bound for "slower_than_limit"
+  std::string status = "ok";  // docs/reference/statuses.md
+};
+
+// The search of tune, for whoever measures by other means: ask, measure, tell, and again. Asked for 32 schedules at a
+// time and told what tune measured, it asks for what tune measures. Deterministic in seed, and in what was asked and
+// told, so that a search is continued by telling another one the same. Calls from several threads wait for each other.
+class GRAFT_API Search {
+ public:
+  Search(const Workload& workload, const Platform& platform, const SearchSettings& settings = {});
+  ~Search();
+  Search(Search&& other) noexcept;
+  Search& operator=(Search&& other) noexcept;
+
+  // Distinct schedules, at most `count`, none that was asked for before; fewer where the space has no more.
+  std::vector<std::string> ask(std::int64_t count = 1);
+  // Schedules of the workload in the order of measurement, asked for or not. All of them are taken, or none: mistake
+  // for a text that is no schedule, for a status that is unknown, and for what is ok but has no time above 0 or cannot
+  // be applied.
+  void tell(const std::vector<Measured>& measured);
+  std::vector<Measured> trials() const;  // all that was told
+  std::optional<Measured> best() const;  // the fastest ok one
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 // A score for each schedule, higher is faster, without running any; comparable within one call. -infinity for a
 // schedule that cannot be applied; mistake for a text that is none.
 GRAFT_API std::vector<double> predict(const Model& model, const Workload& workload, const Platform& platform,
@@ -170,6 +209,67 @@ struct Dataset {
   std::vector<Row> rows;
 };
 GRAFT_API Dataset read_dataset(const std::filesystem::path& file);
+
+// Which rows of datasets are learnt from, and which kind of model learns.
+struct Learning {
+  std::string model = {};                // "mlp", "treegru", "gbt"; "": for train trees where the learner can have
+                                         // them, for evaluate an MLP
+  std::string encoding = {};             // docs/reference/encodings.md; "": what is usual for the model
+  std::int64_t steps = 0;                // outer steps, or trees; 0: the learner's own number
+  std::vector<Workload> workloads = {};  // the rows of these alone; none: all
+  std::int64_t rows = 0;                 // at most that many programs of each workload in each file; 0: all
+};
+
+struct TrainSettings {
+  std::string learner = "residual";  // docs/reference/methods.md
+  Learning learning = {};
+  std::string hold_out = {};        // platform to leave out; "": none
+  std::filesystem::path base = {};  // a trained model that learns of these platforms, too; "": a new one
+  std::uint64_t seed = 1;
+  int threads = 1;  // no result depends on it
+  Watch watch = {};
+};
+
+struct Trained {
+  Model model;          // the file
+  std::string learner;  // what it was made by: with trees, what took the place of the one asked for
+  std::int64_t programs = 0;
+  std::vector<std::string> platforms;
+};
+
+// Meta-trains a cost model on files of datasets, and writes it to `out`. Mistake for what does not go together;
+// stopped, and the same call continues.
+GRAFT_API Trained train(const std::vector<std::filesystem::path>& datasets, const std::filesystem::path& out,
+                        const TrainSettings& settings = {});
+
+struct EvaluateSettings {
+  std::vector<std::string> methods = {"scratch", "zero-shot", "residual"};  // docs/reference/methods.md
+  std::vector<std::int64_t> shots = {0, 10, 50};  // measurements of each workload on the target
+  std::int64_t draws = 20;                        // of these measurements, the same for all methods
+  std::vector<std::string> targets = {};          // platforms to judge on; none: each in turn
+  std::string regime = "seen";                    // or "unseen", "alone", "in-domain": where the measurements are from
+  Learning learning = {};
+  std::filesystem::path out = {};  // file of the table, after each target; the same call continues from it; "": none
+  std::uint64_t seed = 1;
+  int threads = 1;  // no result depends on it
+  Watch watch = {};
+};
+
+// A method on a target that it was not trained on. Means over draws and workloads, with 95 % intervals.
+struct Evaluated {
+  struct Estimate {
+    double mean = 0, low = 0, high = 0;  // low and high NaN: the mean alone is known
+  };
+  std::string target, method;
+  std::int64_t shots = 0, draws = 0, workloads = 0;
+  Estimate spearman;    // of predicted and measured speed
+  Estimate top1, top5;  // least time / least time among the programs predicted first; 1: the fastest was among them
+};
+
+// Judges methods on each target, trained on the other platforms of the files (docs/explanation/evaluation-protocol.md).
+// Errors as train.
+GRAFT_API std::vector<Evaluated> evaluate(const std::vector<std::filesystem::path>& datasets,
+                                          const EvaluateSettings& settings = {});
 
 struct AdaptSettings {
   std::int64_t shots = 20;  // measurements of each workload

@@ -7,9 +7,12 @@
 #include <pybind11/stl/filesystem.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -157,6 +160,13 @@ void add_values(py::module_& module) {
       .def_readonly("model", &Adapted::model, "The file that was written.")
       .def_readonly("workloads", &Adapted::workloads, "A Quality for each workload.");
 
+  py::class_<Trained>(module, "Trained", "A model that train() wrote.")
+      .def_readonly("model", &Trained::model, "The file.")
+      .def_readonly("learner", &Trained::learner,
+                    "What it was made by: with trees, what replaced the one that was asked for.")
+      .def_readonly("programs", &Trained::programs, "That it has learnt from.")
+      .def_readonly("platforms", &Trained::platforms);
+
   py::class_<Compiled::Function>(module, "Function", "A function of a compiled library.")
       .def_readonly("name", &Compiled::Function::name)
       .def_readonly("workload", &Compiled::Function::workload)
@@ -187,6 +197,26 @@ const char* const tune_doc =
     "has ended tidily; what was measured is kept, and the same call continues.\n\n"
     "Raises Mistake, Failure if no schedule worked, Stopped if there is no answer yet.";
 
+Measured measured_from(std::string schedule, const py::handle& outcome) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  if (py::isinstance<py::str>(outcome)) return {std::move(schedule), none, outcome.cast<std::string>()};
+  const double seconds = outcome.is_none() ? none : outcome.cast<double>();
+  return {std::move(schedule), seconds, std::isnan(seconds) ? "crashed" : "ok"};
+}
+
+const char* const search_doc =
+    "The search of tune(), for whoever measures by other means: ask, measure, tell, and again.\n\n"
+    "Asked for 32 schedules at a time and told what tune() measured, it asks for what tune() measures. Deterministic "
+    "in\n"
+    "the seed and in what was asked and told, so that a search is continued by telling another one the same. start:\n"
+    "schedules that are asked for first. threads: no result depends on it. Errors as tune().";
+
+const char* const tell_doc =
+    "What became of schedules of the workload, in the order of measurement, whether they were asked for or not.\n\n"
+    "seconds: for each schedule its time, or what failed: None or NaN for 'crashed', or a status (str,\n"
+    "docs/reference/statuses.md). All are taken, or none: Mistake for a text that is no schedule, a time that is not\n"
+    "above 0, an unknown status, and a time of a schedule that cannot be applied.";
+
 const char* const adapt_doc =
     "Measures `shots` programs of each workload, which the model chooses, on the platform, and writes the adapted\n"
     "model to the file `out`. Callbacks, KeyboardInterrupt and errors as tune().";
@@ -199,6 +229,30 @@ const char* const encode_doc =
     "Schedules (texts as Answer.schedule) as numbers, for models that are made elsewhere: float32, shape (schedules,\n"
     "columns), NaN in the row of a schedule that cannot be applied. feature_names(encoding) names the columns.\n\n"
     "encoding: one of encodings(). threads: no result depends on it.";
+
+const char* const train_doc =
+    "Meta-trains a cost model on files of datasets (paths, one or several for each platform), and writes it to the "
+    "file\n"
+    "`out`.\n\n"
+    "learner: docs/reference/methods.md has all. model: 'mlp', 'treegru' or 'gbt'; '': trees where the learner can "
+    "have\n"
+    "them. encoding: '' is the model's usual one. steps: outer steps, or trees; 0: the learner's own number.\n"
+    "hold_out: platform to leave out. workloads: the rows of these alone; rows: at most that many of each workload in\n"
+    "each file; 0: all. base: file of a trained model that learns of these platforms, too. threads: no result depends\n"
+    "on it.\n\n"
+    "Callbacks, KeyboardInterrupt and errors as tune(); the same call continues from checkpoints in `out`.checkpoints.";
+
+const char* const evaluate_doc =
+    "Judges methods on each target platform, trained on the other platforms of the files of datasets\n"
+    "(docs/explanation/evaluation-protocol.md).\n\n"
+    "Returns columns of equal length, a row for each target, method and number of shots; pandas.DataFrame takes them:\n"
+    "target, method, shots (measurements of each workload on the target), draws, workloads, and for each of the "
+    "figures\n"
+    "spearman, top1, top5 its mean and 95 % interval, float64: spearman, spearman_low, spearman_high, ... top1: least\n"
+    "time / time of the program predicted first, in (0, 1].\n\n"
+    "targets: None: each in turn. regime: 'seen', 'unseen', 'alone' or 'in-domain'. out: file of the table, from "
+    "which\n"
+    "the same call continues. The other settings, callbacks, KeyboardInterrupt and errors as train().";
 
 const char* const compile_doc =
     "Answers for one platform, of distinct workloads, as a library that needs nothing but itself. Nothing is\n"
@@ -246,7 +300,81 @@ py::dict content_of(const Dataset& dataset) {
   return content;
 }
 
+py::dict columns_of(const std::vector<Evaluated>& rows) {
+  py::dict columns;
+  const auto add = [&](const std::string& name, const auto& value_of) {
+    using Value = std::decay_t<decltype(value_of(rows.front()))>;
+    std::vector<Value> values;
+    for (const Evaluated& row : rows) values.push_back(value_of(row));
+    if constexpr (std::is_arithmetic_v<Value>) {
+      columns[py::str(name)] = array_of(values);
+    } else {
+      columns[py::str(name)] = values;
+    }
+  };
+  const auto add_estimate = [&](const std::string& name, Evaluated::Estimate Evaluated::*estimate) {
+    add(name, [&](const Evaluated& row) { return (row.*estimate).mean; });
+    add(name + "_low", [&](const Evaluated& row) { return (row.*estimate).low; });
+    add(name + "_high", [&](const Evaluated& row) { return (row.*estimate).high; });
+  };
+  add("target", [](const Evaluated& row) { return row.target; });
+  add("method", [](const Evaluated& row) { return row.method; });
+  add("shots", [](const Evaluated& row) { return row.shots; });
+  add("draws", [](const Evaluated& row) { return row.draws; });
+  add("workloads", [](const Evaluated& row) { return row.workloads; });
+  add_estimate("spearman", &Evaluated::spearman);
+  add_estimate("top1", &Evaluated::top1);
+  add_estimate("top5", &Evaluated::top5);
+  return columns;
+}
+
 using Path = std::optional<std::filesystem::path>;
+
+void add_search(py::module_& module) {
+  py::class_<Measured>(module, "Measured", "A schedule, and what became of it.")
+      .def_readonly("schedule", &Measured::schedule, "Its steps, a line each.")
+      .def_readonly("seconds", &Measured::seconds, "Of one run; NaN unless the status is 'ok'.")
+      .def_readonly("status", &Measured::status, "'ok', or how it failed.");
+
+  py::class_<Search>(module, "Search", search_doc)
+      .def(py::init([](const py::object& workload, const py::object& platform, const py::object& model,
+                       std::uint64_t seed, int threads, const std::vector<std::string>& start) {
+             const auto what = value_from<Workload>(workload);
+             const auto where = value_from<Platform>(platform);
+             const SearchSettings settings{model_from(model), start, seed, threads};
+             return Waiting(py::none(), py::none(), py::none()).run([&] { return Search(what, where, settings); });
+           }),
+           py::arg("workload"), py::arg("platform"), py::kw_only(), py::arg("model") = py::none(), py::arg("seed") = 1,
+           py::arg("threads") = 1, py::arg("start") = py::tuple())
+      .def(
+          "ask",
+          [](Search& search, std::int64_t count) {
+            return Waiting(py::none(), py::none(), py::none()).run([&] { return search.ask(count); });
+          },
+          py::arg("count") = 1,
+          "Distinct schedules to measure next, at most `count`, none that was asked for before, best guess first; "
+          "fewer\n"
+          "where the space has no more. Learns from what was told.")
+      .def(
+          "tell",
+          [](Search& search, const std::vector<std::string>& schedules, const py::iterable& seconds) {
+            std::vector<Measured> measured;
+            for (const py::handle& outcome : seconds) {
+              if (measured.size() == schedules.size())
+                throw Error(Error::Kind::mistake, "seconds: more than schedules, give one for each");
+              measured.push_back(measured_from(schedules[measured.size()], outcome));
+            }
+            if (measured.size() < schedules.size())
+              throw Error(Error::Kind::mistake, "seconds: fewer than schedules, give one for each");
+            const py::gil_scoped_release release;
+            search.tell(measured);
+          },
+          py::arg("schedules"), py::arg("seconds"), tell_doc)
+      .def("best", &Search::best, py::call_guard<py::gil_scoped_release>(),
+           "The fastest that was told; None before any was ok.")
+      .def("trials", &Search::trials, py::call_guard<py::gil_scoped_release>(),
+           "All that was told, in order: a list of Measured.");
+}
 
 void add_calls(py::module_& module) {
   const auto none = py::none();
@@ -317,6 +445,46 @@ void add_calls(py::module_& module) {
       },
       predict_doc, py::arg("model"), py::arg("workload"), py::arg("platform"), py::arg("schedules"));
 
+  module.def(
+      "train",
+      [](const std::vector<std::filesystem::path>& datasets, const std::filesystem::path& out,
+         const std::string& learner, const std::string& kind, const std::string& encoding, std::int64_t steps,
+         const std::string& hold_out, const py::iterable& workloads, std::int64_t rows, const Path& base,
+         std::uint64_t seed, int threads, const py::object& progress, const py::object& note, const py::object& stop) {
+        Waiting waiting(progress, note, stop);
+        const TrainSettings settings{learner,        {kind, encoding, steps, workloads_from(workloads), rows},
+                                     hold_out,       base.value_or(""),
+                                     seed,           threads,
+                                     waiting.watch()};
+        return waiting.run([&] { return train(datasets, out, settings); });
+      },
+      train_doc, py::arg("datasets"), py::arg("out"), py::kw_only(), py::arg("learner") = "residual",
+      py::arg("model") = "", py::arg("encoding") = "", py::arg("steps") = 0, py::arg("hold_out") = "",
+      py::arg("workloads") = py::tuple(), py::arg("rows") = 0, py::arg("base") = none, py::arg("seed") = 1,
+      py::arg("threads") = 1, py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+
+  const EvaluateSettings usual;
+  module.def(
+      "evaluate",
+      [](const std::vector<std::filesystem::path>& datasets, const std::vector<std::string>& methods,
+         const std::vector<std::int64_t>& shots, std::int64_t draws, const std::vector<std::string>& targets,
+         const std::string& regime, const std::string& kind, const std::string& encoding, std::int64_t steps,
+         const py::iterable& workloads, std::int64_t rows, const Path& out, std::uint64_t seed, int threads,
+         const py::object& progress, const py::object& note, const py::object& stop) {
+        Waiting waiting(progress, note, stop);
+        const EvaluateSettings settings{
+            methods,          shots,  draws,
+            targets,          regime, {kind, encoding, steps, workloads_from(workloads), rows},
+            out.value_or(""), seed,   threads,
+            waiting.watch()};
+        return columns_of(waiting.run([&] { return evaluate(datasets, settings); }));
+      },
+      evaluate_doc, py::arg("datasets"), py::kw_only(), py::arg("methods") = usual.methods,
+      py::arg("shots") = usual.shots, py::arg("draws") = usual.draws, py::arg("targets") = py::tuple(),
+      py::arg("regime") = usual.regime, py::arg("model") = "", py::arg("encoding") = "", py::arg("steps") = 0,
+      py::arg("workloads") = py::tuple(), py::arg("rows") = 0, py::arg("out") = none, py::arg("seed") = 1,
+      py::arg("threads") = 1, py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+
   module.def("encodings", &encodings, "Names for encode(): encodings with one row for each program.");
   module.def("feature_names", &feature_names,
              "Names of an encoding's columns, in order; docs/reference/encodings.md defines them.",
@@ -364,12 +532,23 @@ void add_calls(py::module_& module) {
              py::call_guard<py::gil_scoped_release>());
 }
 
+// pybind11 before 2.12 reads the dtypes of numpy 1 alone: arrays of numpy 2 would have wrong values without a word.
+void check_numpy() {
+#if PYBIND11_VERSION_HEX < 0x020C0000
+  const auto version = py::module_::import("numpy").attr("__version__").cast<std::string>();
+  if (!version.starts_with("1."))
+    throw py::import_error("numpy " + version + ": graft was built for numpy 1, build it for this one (pip install .)");
+#endif
+}
+
 }  // namespace
 }  // namespace graft::python
 
 PYBIND11_MODULE(_graft, module) {
   module.doc() = "graft from Python; import graft, which adds to this.";
+  graft::python::check_numpy();
   graft::python::add_errors(module);
   graft::python::add_values(module);
+  graft::python::add_search(module);
   graft::python::add_calls(module);
 }

@@ -10,7 +10,9 @@
 #include "meta/methods/methods.h"
 #include "meta/model_file.h"
 #include "search/explorer.h"
+#include "study/library.h"
 #include "study/request.h"
+#include "study/space.h"
 
 namespace graft::study {
 
@@ -64,6 +66,21 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
   }
   prior.model = meta::with_transfer(std::move(prior.model), request.transfer, *prior.encoding);
   return prior;
+}
+
+std::vector<codegen::Candidate> remembered(const Prior& prior, const codegen::Space& space) {
+  constexpr std::size_t most_near = 4;
+  std::vector<codegen::Candidate> known;
+  for (const codegen::Candidate& candidate : prior.known) {
+    if (candidate.workload == space.workload()) known.push_back(candidate);
+  }
+  for (codegen::Candidate& near : near_shapes(prior.known, space.workload(), most_near))
+    known.push_back(std::move(near));
+  std::vector<codegen::Candidate> own;
+  for (const codegen::Candidate& candidate : known) {
+    if (base::Result<codegen::Candidate> found = in_space(candidate, space)) own.push_back(std::move(found).value());
+  }
+  return own;
 }
 
 }  // namespace graft::study

@@ -9,6 +9,7 @@
 
 #include "base/monitor.h"
 #include "codegen/schedule/candidate.h"
+#include "codegen/schedule/space.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"
 #include "tasks/platform.h"
@@ -45,5 +46,9 @@ struct PriorRequest {
   int threads = 1;
 };
 Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor);
+
+// What a search of the space begins with: the prior's known programs of its workload, then those of the four nearest
+// shapes (study/library.h) as what is most like them in the space.
+std::vector<codegen::Candidate> remembered(const Prior& prior, const codegen::Space& space);
 
 }  // namespace graft::study

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -53,6 +54,25 @@ codegen::Space space_of(const SpaceSource& source, const codegen::Workload& work
                                                            base::shortened(workload.text)));
   }
   return space;
+}
+
+base::Result<codegen::Candidate> in_space(const codegen::Candidate& candidate, const codegen::Space& space) {
+  if (!(candidate.workload == space.workload())) return space.nearest(candidate);
+  const auto program = codegen::program(candidate, space.target());
+  if (!program) return program.reason();
+  return candidate;
+}
+
+std::vector<codegen::Candidate> in_space(const std::vector<codegen::Candidate>& start, const codegen::Space& space) {
+  std::vector<codegen::Candidate> found;
+  for (const codegen::Candidate& candidate : start) {
+    base::Result<codegen::Candidate> own = in_space(candidate, space);
+    if (!own)
+      throw base::UserError(base::shortened(space.workload().text),
+                            fmt::format("cannot start from this schedule: {}", own.reason().text));
+    found.push_back(std::move(own).value());
+  }
+  return found;
 }
 
 void put(const SpaceSource& source, base::Document& request) {

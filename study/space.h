@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/document.h"
+#include "base/error.h"
 #include "codegen/schedule/space.h"
 
 namespace graft::study {
@@ -17,6 +19,12 @@ struct SpaceSource {
 // UserError when none of a file's schedules is possible: before there is a run, not in the middle of it; and for a
 // micro-kernel that the target lacks features for, or that computes no part of the workload.
 codegen::Space space_of(const SpaceSource& source, const codegen::Workload& workload, const codegen::Target& target);
+
+// A candidate of the same workload as it is, one of another as what is most like it in this space; a Reason where it
+// does not lower, or nothing is like it.
+base::Result<codegen::Candidate> in_space(const codegen::Candidate& candidate, const codegen::Space& space);
+// The same for those that a user wants measured first. UserError for the first that cannot be.
+std::vector<codegen::Candidate> in_space(const std::vector<codegen::Candidate>& start, const codegen::Space& space);
 
 // What of it identifies a run: hashes of the files.
 void put(const SpaceSource& source, base::Document& request);

@@ -110,35 +110,13 @@ void rebuild_best(const TuneRequest& request, search::RunDirectory& run, const t
 
 // What a search begins with is kept in its folder: the library may have learnt more when it goes on.
 const char* const start_name = "start.json";
-constexpr std::size_t most_near = 8;        // shapes of the library
-constexpr std::size_t most_remembered = 4;  // of the model
+constexpr std::size_t most_near = 8;  // shapes of the library
 constexpr std::size_t watched_programs = 3;
 
 base::Document start_document(const std::vector<codegen::Candidate>& start) {
   base::Document list = base::Document::list();
   for (const codegen::Candidate& candidate : start) list.push(to_document(candidate));
   return base::Document::map().set("start", std::move(list));
-}
-
-// Of the same workload as it is, another as what is most like it in this space.
-base::Result<codegen::Candidate> in_space(const codegen::Candidate& candidate, const codegen::Space& space) {
-  if (!(candidate.workload == space.workload())) return space.nearest(candidate);
-  const auto program = codegen::program(candidate, space.target());
-  if (!program) return program.reason();
-  return candidate;
-}
-
-// What the user wants measured first. UserError for what cannot be.
-std::vector<codegen::Candidate> wanted_start(const TuneRequest& request, const codegen::Space& space) {
-  std::vector<codegen::Candidate> start;
-  for (const codegen::Candidate& candidate : request.start) {
-    base::Result<codegen::Candidate> found = in_space(candidate, space);
-    if (!found)
-      throw base::UserError(base::shortened(request.workload.text),
-                            fmt::format("cannot start from this schedule: {}", found.reason().text));
-    start.push_back(std::move(found).value());
-  }
-  return start;
 }
 
 // `start`, what the library knows of near shapes, and what the model remembers of this shape and of near ones; of a run
@@ -154,20 +132,14 @@ std::vector<codegen::Candidate> start_of(const TuneRequest& request, std::vector
     return start;
   }
   if (!run.journal().trials().empty()) return {};
-  std::vector<codegen::Candidate> known;
   if (!request.library.empty()) {
-    for (KnownAnswer& near :
-         Library(request.library).near(request.workload, platform_hash(request.platform), most_near))
-      known.push_back(std::move(near.candidate));
+    for (const KnownAnswer& near :
+         Library(request.library).near(request.workload, platform_hash(request.platform), most_near)) {
+      if (base::Result<codegen::Candidate> found = in_space(near.candidate, space))
+        start.push_back(std::move(found).value());
+    }
   }
-  for (const codegen::Candidate& candidate : prior.known) {
-    if (candidate.workload == request.workload) known.push_back(candidate);
-  }
-  for (codegen::Candidate& near : near_shapes(prior.known, request.workload, most_remembered))
-    known.push_back(std::move(near));
-  for (const codegen::Candidate& candidate : known) {
-    if (base::Result<codegen::Candidate> found = in_space(candidate, space)) start.push_back(std::move(found).value());
-  }
+  for (codegen::Candidate& known : remembered(prior, space)) start.push_back(std::move(known));
   if (!start.empty()) base::replace_file(file, start_document(start).to_pretty_json() + "\n");
   return start;
 }
@@ -280,7 +252,7 @@ struct TuneSession::State {
         measure(request.timing.settings(abort_factor, request.threads)),
         space(checked_space(request, measure)),
         history(history_of(request.history, request.workload, request.platform.target)),
-        start(wanted_start(request, space)),
+        start(in_space(request.start, space)),
         prior(prior_of(
             {request.model, request.transfer, request.explorer, folder_of(request), request.seed, request.threads},
             request.platform, monitor)),

@@ -100,6 +100,35 @@ TEST(Graft, ARunIsContinuedAndPredicted) {
   EXPECT_EQ(scores[2], -std::numeric_limits<double>::infinity());
 }
 
+TEST(Graft, ASearchAsksAndIsTold) {
+  SearchSettings settings;
+  settings.model = Model("scratch");
+  settings.start = {"order C l.0 j.0 i.0"};
+  Search search(small, Platform(modelled), settings);
+  EXPECT_FALSE(search.best());
+  const std::vector<std::string> asked = search.ask(3);
+  ASSERT_EQ(asked.size(), 3u);
+  EXPECT_EQ(asked[0], "order C l.0 j.0 i.0\n");
+  search.tell({{asked[0], 3e-6}, {asked[1], 0, "crashed"}, {"tile C i 4", 2e-6}});
+  ASSERT_TRUE(search.best());
+  EXPECT_EQ(search.best()->schedule, "tile C i 4\n");
+  EXPECT_EQ(search.trials().size(), 3u);
+  EXPECT_TRUE(std::isnan(search.trials()[1].seconds));
+  EXPECT_EQ(error_of([&] { search.tell({{asked[2], 1e-6}, {asked[2], 0}}); }).first, Error::Kind::mistake);
+  EXPECT_EQ(search.trials().size(), 3u);
+  Search moved = std::move(search);
+  EXPECT_EQ(moved.ask(2).size(), 2u);
+}
+
+TEST(Graft, SchedulesAreEncoded) {
+  const std::vector<std::string> names = feature_names("analytic");
+  const std::vector<float> rows = encode(small, Platform(modelled), {"tile C i 8", "tile C q 4"}, "analytic");
+  ASSERT_EQ(rows.size(), 2 * names.size());
+  EXPECT_TRUE(std::isfinite(rows[0]));
+  EXPECT_TRUE(std::isnan(rows[names.size()]));
+  EXPECT_EQ(error_of([] { encode(small, Platform(modelled), {}, "tree"); }).first, Error::Kind::mistake);
+}
+
 TEST(Graft, ADatasetIsRows) {
   const Dataset data = read_dataset(GRAFT_SOURCE_DIR "/datasets/shipped/model-sifive-u54.h5");
   EXPECT_EQ(data.platform, modelled);

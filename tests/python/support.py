@@ -7,7 +7,8 @@ import unittest
 import graft
 
 SMALL = graft.Workload("matmul(m=8,n=16,k=8)")
-SHIPPED = pathlib.Path(__file__).parents[2] / "datasets" / "shipped"
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+SHIPPED = PROJECT / "datasets" / "shipped"
 MODELLED = "model:sifive-u54"  # equal calls give equal times
 
 

@@ -1,0 +1,108 @@
+import itertools
+import math
+import threading
+import unittest
+
+import numpy as np
+
+import graft
+from support import MODELLED, InFolder
+
+WORKLOAD = graft.Workload("matmul(m=32,n=48,k=16)")
+
+
+def measured(schedules):
+    """A platform that costs nothing: what the pre-defined roofline predicts."""
+    return np.exp(-graft.predict("analytic", WORKLOAD, MODELLED, schedules))
+
+
+def searched(rounds, count=16, **settings):
+    search = graft.Search(WORKLOAD, MODELLED, model="scratch", **settings)
+    for _ in range(rounds):
+        schedules = search.ask(count)
+        search.tell(schedules, measured(schedules))
+    return search
+
+
+class Search(InFolder):
+    def test_asks_and_is_told(self):
+        search = searched(4)
+        trials = search.trials()
+        self.assertEqual(len(trials), 64)
+        self.assertEqual(len({each.schedule for each in trials}), 64)
+        times = [each.seconds for each in trials]
+        self.assertEqual(search.best().seconds, min(times))
+        self.assertEqual(search.best().status, "ok")
+        # It has learnt: the rounds that a model guides are faster than the first one, which is drawn at random.
+        self.assertLess(np.median(np.log(times[48:])), np.median(np.log(times[:16])))
+
+    def test_is_deterministic_and_continued_by_telling_the_same(self):
+        first, again = searched(2), searched(2, threads=2)
+        self.assertEqual([each.schedule for each in first.trials()], [each.schedule for each in again.trials()])
+        self.assertEqual(first.ask(4), again.ask(4))
+        self.assertNotEqual(searched(1, seed=2).trials()[0].schedule, first.trials()[0].schedule)
+
+    def test_failures_are_told_and_never_best(self):
+        search = graft.Search(WORKLOAD, MODELLED, model="scratch")
+        self.assertIsNone(search.best())
+        schedules = search.ask(4)
+        search.tell(schedules, [None, math.nan, "wrong_result", 2.5])
+        self.assertEqual([each.status for each in search.trials()], ["crashed", "crashed", "wrong_result", "ok"])
+        self.assertEqual(search.best().schedule, schedules[3])
+        self.assertTrue(math.isnan(search.trials()[0].seconds))
+        self.assertFalse(set(search.ask(8)) & set(schedules))
+
+    def test_is_told_what_it_did_not_ask_for(self):
+        search = graft.Search(WORKLOAD, MODELLED, model="scratch")
+        own = "order C l.0 j.0 i.0\n"
+        search.tell([own, "tile C i 8"], [1e-3, 2e-3])
+        self.assertEqual(search.best().schedule, own)
+        self.assertEqual(len(search.ask(8)), 8)
+        # As Optuna's enqueue_trial: asked for first.
+        search = graft.Search(WORKLOAD, MODELLED, model="scratch", start=[own, "tile C i 8\n", own])
+        self.assertEqual(list(itertools.chain(search.ask(), search.ask())), [own, "tile C i 8\n"])
+        self.assertNotIn(search.ask()[0], (own, "tile C i 8\n"))
+
+    def test_what_does_not_fit_is_refused_as_a_whole(self):
+        search = graft.Search(WORKLOAD, MODELLED, model="scratch")
+        schedules = search.ask(2)
+        for seconds, why in (([1.0], "seconds: fewer"), ([1.0, 2.0, 3.0], "seconds: more"),
+                             ([1.0, -1.0], "schedule 2: a time of -1"), ([1.0, "lost"], "unknown status 'lost'"),
+                             ([1.0, "ok"], "schedule 2: a time of nan")):
+            with self.assertRaisesRegex(graft.Mistake, why):
+                search.tell(schedules, seconds)
+        with self.assertRaisesRegex(graft.Mistake, "schedule 1: cannot be applied"):
+            search.tell(["tile C q 4"], [1.0])
+        search.tell(["tile C q 4"], [None])
+        with self.assertRaisesRegex(graft.Mistake, "schedule 1"):
+            search.tell(["tiel C i 4"], [1.0])
+        with self.assertRaisesRegex(graft.Mistake, "count: 0"):
+            search.ask(0)
+        with self.assertRaises(TypeError):
+            search.tell(schedules[0], [1.0])  # a text is no list of schedules
+        self.assertEqual(len(search.trials()), 1)
+
+    def test_threads_take_turns(self):
+        search = graft.Search(WORKLOAD, MODELLED, model="scratch")
+
+        def some():
+            for _ in range(4):
+                schedules = search.ask(4)
+                search.tell(schedules, measured(schedules))
+
+        threads = [threading.Thread(target=some) for _ in range(3)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        self.assertEqual(len({each.schedule for each in search.trials()}), 48)
+
+    def test_its_best_becomes_an_answer(self):
+        best = searched(1, 4).best()
+        answer = graft.tune(WORKLOAD, MODELLED, trials=1, model="scratch", start=[best.schedule],
+                            out=self.folder / "run")
+        self.assertEqual(answer.schedule, best.schedule)
+
+
+if __name__ == "__main__":
+    unittest.main()
