@@ -1,5 +1,7 @@
 import itertools
+import json
 import math
+import re
 import threading
 import unittest
 
@@ -14,6 +16,24 @@ WORKLOAD = graft.Workload("matmul(m=32,n=48,k=16)")
 def measured(schedules):
     """A platform that costs nothing: what the pre-defined roofline predicts."""
     return np.exp(-graft.predict("analytic", WORKLOAD, MODELLED, schedules))
+
+
+ARGUMENT = re.compile(r"\$(\w+)(?:\{([^}]*)\})?")
+
+
+def recorded(run):
+    """Schedules and seconds of a run, by its journal: sketches with their arguments put in."""
+    sketches, trials = [], []
+    for line in map(json.loads, (run / "journal.jsonl").read_text().splitlines()):
+        if "text" in line:
+            sketches.append(line["text"])
+        elif "trial" in line:
+            text = sketches[line["sketch"]]
+            values = dict(zip(dict.fromkeys(name for name, _ in ARGUMENT.findall(text)), line["arguments"]))
+            steps = ARGUMENT.sub(lambda match: str(values[match[1]]) if match[2] is None
+                                 else match[2].split("|")[values[match[1]]], text).splitlines()[1:]
+            trials.append(("".join(step + "\n" for step in steps if step), line["seconds"][0]))
+    return trials
 
 
 def searched(rounds, count=16, **settings):
@@ -35,6 +55,14 @@ class Search(InFolder):
         self.assertEqual(search.best().status, "ok")
         # It has learnt: the rounds that a model guides are faster than the first one, which is drawn at random.
         self.assertLess(np.median(np.log(times[48:])), np.median(np.log(times[:16])))
+
+    def test_is_the_search_of_tune(self):
+        graft.tune(WORKLOAD, MODELLED, model="scratch", trials=36, seed=5, out=self.folder / "run")
+        schedules, seconds = zip(*recorded(self.folder / "run"))
+        search = graft.Search(WORKLOAD, MODELLED, model="scratch", seed=5)
+        self.assertEqual(search.ask(32), list(schedules[:32]))
+        search.tell(schedules[:32], seconds[:32])
+        self.assertEqual(search.ask(32)[:4], list(schedules[32:]))
 
     def test_is_deterministic_and_continued_by_telling_the_same(self):
         first, again = searched(2), searched(2, threads=2)
