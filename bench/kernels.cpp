@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/statistics.h"
+#include "bench/bandwidth.h"
 #include "bench/blas.h"
 #include "bench/compilers.h"
 #include "bench/library.h"
@@ -109,7 +110,7 @@ Contender our_contender(const Problem& problem, const LoopProgram& program, cons
 }
 
 KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, const KernelSettings& settings,
-                    ThreadPool& pool) {
+                    ThreadPool& pool, double bandwidth) {
   const Target& target = best.platform.target;
   const Problem problem(best.workload);
   const base::Result<LoopProgram> program = codegen::program(best.trial.candidate, target);
@@ -148,6 +149,7 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
                 .program = base::to_hex(hash(*program)),
                 .flops = problem.flops(),
                 .peak_flops = peak_flops(peak_program(target)) * settings.threads,
+                .memory_gigabytes_per_second = bandwidth,
                 .ours = {},
                 .peak = {},
                 .baselines = {}};
@@ -208,10 +210,12 @@ std::vector<KernelRow> bench_kernels(const KernelSettings& settings, const std::
     for (Tuned& best : tuned_kernels(run, settings.trials)) tuned.push_back(std::move(best));
   }
   ThreadPool pool(settings.threads);
+  const double bandwidth = stream_gigabytes_per_second(
+      settings.threads, settings.threads > 1 ? pool.parallel() : in_order(), settings.timing);
   std::vector<KernelRow> rows;
   for (const Tuned& best : tuned) {
     note(fmt::format("{}: {}", best.run, best.workload.text));
-    rows.push_back(bench_one(best, wanted, settings, pool));
+    rows.push_back(bench_one(best, wanted, settings, pool, bandwidth));
   }
   return rows;
 }

@@ -37,6 +37,7 @@ struct KernelRow {
   std::int64_t trial = 0, trials = 0;   // the best trial's number; how many there are
   std::string program;                  // hash
   double flops = 0, peak_flops = 0;     // of one call
+  double memory_gigabytes_per_second = 0;
   Contender ours, peak;
   std::vector<Contender> baselines;
 

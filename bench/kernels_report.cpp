@@ -35,6 +35,7 @@ base::Document row_document(const KernelRow& row, const KernelRow& first) {
   base::Document entry = base::Document::map();
   entry.set("name", row.workload).set("value", gflops_or_null(row, row.ours.timing)).set("unit", "GFLOP/s");
   entry.set("baselines", baselines).set("right", row.ours.timing.right).set("peak", row.peak_gflops());
+  entry.set("memory_gigabytes_per_second", row.memory_gigabytes_per_second);
   if (row.ours.timing.right) {
     entry.set("percent_of_peak", 100 * row.gflops(row.ours.timing) / row.peak_gflops());
     if (first.ours.timing.right)

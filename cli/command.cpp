@@ -19,6 +19,7 @@
 #include "base/shortened.h"
 #include "base/text.h"
 #include "cli/common_flags.h"
+#include "cli/texts.h"
 #include "cli/version.h"
 #include "study/field_error.h"
 
@@ -153,12 +154,7 @@ std::pair<const Command*, int> find_command(const std::vector<std::string>& word
 
 std::string typed(const std::vector<std::string>& words) {
   std::string out = "graft";
-  for (const std::string& word : words) {
-    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"()[]*?$;&|<>\\`!#~") == std::string::npos;
-    std::string quoted;
-    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    out += plain ? " " + word : " '" + quoted + "'";
-  }
+  for (const std::string& word : words) out += " " + shell_word(word);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/declared.h"
+#include "cli/texts.h"
 #include "codegen/expression/suites.h"
 #include "features/encoding.h"
 #include "meta/evaluate.h"
@@ -103,12 +104,6 @@ std::vector<std::pair<std::string, Words>> command_words() {
     if (words.size() == 2) found->second.emplace_back(words[1]);
   }
   return all;
-}
-
-std::string shell_quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 // What bash and zsh have in common: functions that set the caller's local variables.
@@ -287,8 +282,8 @@ std::string fish_script() {
     complete("__graft_only ''", fmt::format("-f -a {}", word), help);
     for (const Command& command : commands()) {
       if (!more.empty() && command.name.starts_with(word + " "))
-        complete(fmt::format("__graft_only {}", word),
-                 fmt::format("-f -a {}", command.name.substr(word.size() + 1)), command.help);
+        complete(fmt::format("__graft_only {}", word), fmt::format("-f -a {}", command.name.substr(word.size() + 1)),
+                 command.help);
     }
   }
   for (const Completed& one : completed_commands()) {

@@ -46,6 +46,17 @@ std::string interval_text(const base::Interval& value, std::string_view number) 
   return fmt::format("{} [{}, {}]", text(value.mean), text(value.low), text(value.high));
 }
 
+std::string shell_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string shell_word(std::string_view text) {
+  const bool plain = !text.empty() && text.find_first_of(" \t\n'\"()[]*?$;&|<>\\`!#~") == std::string_view::npos;
+  return plain ? std::string(text) : shell_quoted(text);
+}
+
 std::string gates_text(const datasets::Quality& quality) {
   return quality.missed.empty() ? "passed" : "missed: " + base::join(quality.missed, ", ");
 }

@@ -23,6 +23,10 @@ std::string status_line(const base::Document& counts);  // "40 ok, 1 wrong_resul
 // "0.713 [0.650, 0.780]", "0.713" where there is no interval, "-" where there is no mean. `number`: a format of fmt.
 std::string interval_text(const base::Interval& value, std::string_view number = "{:.3f}");
 
+// Text as one word of a shell's command line, in quotes; and as a person would type it, in quotes where it needs them.
+std::string shell_quoted(std::string_view text);
+std::string shell_word(std::string_view text);
+
 // "passed", or which gates it missed; a share in per cent, "-" for none.
 std::string gates_text(const datasets::Quality& quality);
 std::string share_text(double share);

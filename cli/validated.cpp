@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "cli/report/page.h"
+#include "cli/report/html.h"
 #include "cli/report/plot.h"
 
 namespace graft::cli {

@@ -62,6 +62,12 @@ class AskTell {
   // All `ok` trials, encoded: the support for `adapted`. The task must have an encoding.
   meta::Examples examples();
 
+  // Whether a model that knows something guides the search, and what it thinks (Scorer::predictions).
+  bool is_informed() const { return scorer_.has_model() && (model_ != nullptr ? *model_ : *prior_).is_informed(); }
+  std::vector<float> predictions(std::span<const codegen::Candidate> candidates) {
+    return scorer_.predictions(candidates);
+  }
+
   const Task& task() const { return task_; }
 
  private:

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/hash.h"
 #include "base/shortened.h"
 
 namespace graft::search {
@@ -14,6 +15,7 @@ namespace {
 const char* const request_name = "run.json";
 const char* const journal_name = "journal.jsonl";
 const char* const builds_name = "builds.json";
+const char* const predictions_name = "predictions.json";
 
 std::filesystem::path prepared(const std::filesystem::path& path) {
   std::error_code error;
@@ -86,6 +88,33 @@ std::vector<Build> read_builds(const std::filesystem::path& path, const std::vec
   return builds;
 }
 
+// {"predictions":[{"candidate":"<hash>","score":-1.5,"seconds":0.002},...]}
+base::Document predictions_document(const Predictions& predictions) {
+  base::Document list = base::Document::list();
+  for (const auto& [candidate, prediction] : predictions) {
+    base::Document entry = base::Document::map();
+    entry.set("candidate", base::to_hex(candidate)).set("score", prediction.score);
+    if (prediction.seconds) entry.set("seconds", *prediction.seconds);
+    list.push(std::move(entry));
+  }
+  return base::Document::map().set("predictions", std::move(list));
+}
+
+Predictions read_predictions(const std::filesystem::path& path) {
+  Predictions predictions;
+  const std::filesystem::path file = path / predictions_name;
+  if (!std::filesystem::exists(file)) return predictions;
+  const base::Document document = base::parse_json(base::read_file(file), file.string());
+  document.only_keys({"predictions"});
+  for (const base::Document& entry : document.at("predictions").as_list()) {
+    entry.only_keys({"candidate", "score", "seconds"});
+    Prediction prediction{entry.at("score").as_number(), {}};
+    if (const base::Document* seconds = entry.find("seconds")) prediction.seconds = seconds->as_number();
+    predictions[base::from_hex(entry.at("candidate").as_string())] = prediction;
+  }
+  return predictions;
+}
+
 // run.json; none where it is missing.
 std::optional<base::Document> recorded_head(const std::filesystem::path& path) {
   const std::filesystem::path file = path / request_name;
@@ -105,6 +134,7 @@ RunDirectory::RunDirectory(const std::filesystem::path& path, const base::Docume
     by_candidate_.emplace(codegen::hash(journal_.trials()[i].candidate), i);
   }
   builds_ = read_builds(path_, journal_.trials());
+  predictions_ = read_predictions(path_);
 }
 
 const datasets::Trial* RunDirectory::recorded(std::uint64_t candidate_hash) const {
@@ -121,6 +151,11 @@ void RunDirectory::append(datasets::Trial trial) {
 void RunDirectory::record(std::vector<Build> builds) {
   base::replace_file(path_ / builds_name, builds_document(builds).to_pretty_json() + "\n");
   builds_ = std::move(builds);
+}
+
+void RunDirectory::record(const Predictions& predictions) {
+  for (const auto& [candidate, prediction] : predictions) predictions_[candidate] = prediction;
+  base::replace_file(path_ / predictions_name, predictions_document(predictions_).to_json() + "\n");
 }
 
 std::optional<base::Document> recorded_request(const std::filesystem::path& path) {
@@ -140,6 +175,7 @@ RunContent read_run(const std::filesystem::path& path) {
   if (const base::Document* yaml = head->find("platform_yaml")) content.platform_yaml = *yaml;
   content.journal = datasets::read_journal(path / journal_name);
   content.builds = read_builds(path, content.journal.trials);
+  content.predictions = read_predictions(path);
   return content;
 }
 
@@ -150,7 +186,7 @@ tasks::Platform platform_of(const RunContent& run) {
 
 std::string packed_run(const std::filesystem::path& path) {
   base::Document files = base::Document::map();
-  for (const char* const name : {request_name, journal_name, builds_name}) {
+  for (const char* const name : {request_name, journal_name, builds_name, predictions_name}) {
     if (std::filesystem::exists(path / name)) files.set(name, base::read_file(path / name));
   }
   return files.to_json();
@@ -158,7 +194,7 @@ std::string packed_run(const std::filesystem::path& path) {
 
 void unpack_run(std::string_view text, const std::filesystem::path& path) {
   const base::Document files = base::parse_json(text, "packed run");
-  files.only_keys({request_name, journal_name, builds_name});
+  files.only_keys({request_name, journal_name, builds_name, predictions_name});
   prepared(path);
   for (const auto& [name, content] : files.as_map()) base::replace_file(path / name, content.as_string());
 }

@@ -1,13 +1,16 @@
-// A run on disk: what was asked for and on which platform (run.json), what was measured (journal.jsonl), how the best
-// was built in the end (builds.json), and a lock, so that two runs never write one directory. The same command
-// continues it.
+// A run on disk: what was asked for and on which platform (run.json), what was measured (journal.jsonl), what a model
+// expected of it (predictions.json), how the best was built in the end (builds.json), and a lock, so that two runs
+// never write one directory. The same command continues it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/document.h"
 #include "base/files.h"
@@ -23,6 +26,13 @@ struct Build {
   // again: what its program did then, in place of what the trial did.
   std::string pipeline;
 };
+
+// What a search's model said of a candidate before it was measured.
+struct Prediction {
+  double score = 0;               // higher is faster; comparable among the candidates of one round
+  std::optional<double> seconds;  // the time that goes with it, where times were known to tell by
+};
+using Predictions = std::map<std::uint64_t, Prediction>;  // by codegen::hash of the candidate
 
 class RunDirectory {
  public:
@@ -44,6 +54,9 @@ class RunDirectory {
   const std::vector<Build>& builds() const { return builds_; }
   // In place of those recorded before; on disk when it returns. They must be of trials of this run's journal.
   void record(std::vector<Build> builds);
+  // Besides those recorded before, in place of those of the same candidates; on disk when it returns. Nothing that a
+  // search does depends on them.
+  void record(const Predictions& predictions);
 
  private:
   std::filesystem::path path_;
@@ -52,6 +65,7 @@ class RunDirectory {
   datasets::Journal journal_;
   std::unordered_map<std::uint64_t, std::size_t> by_candidate_;  // position in the journal's trials
   std::vector<Build> builds_;
+  Predictions predictions_;
 };
 
 // What the run there was asked for; nullopt where there is no run.
@@ -63,6 +77,7 @@ struct RunContent {
   base::Document platform_yaml;  // the platform's description, verbatim; null: the run keeps none (of earlier versions)
   datasets::JournalContent journal;
   std::vector<Build> builds;
+  Predictions predictions;  // of candidates; none where no model was asked, and in runs of earlier versions
 };
 RunContent read_run(const std::filesystem::path& path);
 

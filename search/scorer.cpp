@@ -88,6 +88,14 @@ features::Encoded Scorer::encoded(std::span<const codegen::Candidate> candidates
 }
 
 std::vector<float> Scorer::scores(std::span<const codegen::Candidate> candidates) {
+  return scores(candidates, true);
+}
+
+std::vector<float> Scorer::predictions(std::span<const codegen::Candidate> candidates) {
+  return scores(candidates, false);
+}
+
+std::vector<float> Scorer::scores(std::span<const codegen::Candidate> candidates, bool acquire) {
   std::vector<float> result(candidates.size(), 0.0f);
   if (model_ == nullptr || candidates.empty()) return result;
   const std::vector<std::uint64_t> keys = hashes(candidates);
@@ -106,7 +114,8 @@ std::vector<float> Scorer::scores(std::span<const codegen::Candidate> candidates
     }
   }
   if (lowering.empty()) return result;
-  const std::vector<float> scores = acquired(scored(all), programs, context_, selection_);
+  const std::vector<float> scores =
+      acquire ? acquired(scored(all), programs, context_, selection_) : model_->score(all).mean;
   for (std::size_t k = 0; k < lowering.size(); ++k) result[lowering[k]] = scores[k];
   return result;
 }

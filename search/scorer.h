@@ -29,6 +29,8 @@ class Scorer {
   // What the acquisition makes of the model's scores (by default these), higher is better; -infinity for a candidate
   // that does not lower. In the candidates' order.
   std::vector<float> scores(std::span<const codegen::Candidate> candidates);
+  // The model's own scores, whatever the acquisition; otherwise the same.
+  std::vector<float> predictions(std::span<const codegen::Candidate> candidates);
   // codegen::hash of each candidate's program: many schedules come to the same one. 0: it does not lower.
   std::vector<std::uint64_t> programs(std::span<const codegen::Candidate> candidates);
   // UserError for a candidate that does not lower.
@@ -41,6 +43,7 @@ class Scorer {
   };
 
   meta::Scores scored(const features::Encoded& programs) const;
+  std::vector<float> scores(std::span<const codegen::Candidate> candidates, bool acquire);
   void remember(std::span<const codegen::Candidate> candidates, const std::vector<std::uint64_t>& keys);
 
   const features::Encoding& encoding_;

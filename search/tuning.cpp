@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/duration.h"
+#include "base/statistics.h"
 
 namespace graft::search {
 namespace {
@@ -29,6 +30,25 @@ class Stopwatch {
 double ok_seconds(const datasets::Trial& trial) {
   const bool ok = trial.measurement.status == datasets::Status::ok;
   return ok ? datasets::seconds_of(trial.measurement) : std::numeric_limits<double>::infinity();
+}
+
+struct Line {
+  double x = 0, y = 0, slope = 0;  // through (x, y)
+};
+
+// The line of least squares; nothing for one that does not fall. Of scores and log times that means that the model has
+// the order wrong, and its scores tell no time.
+std::optional<Line> falling_line(const std::vector<double>& x, const std::vector<double>& y) {
+  if (x.size() < 2) return std::nullopt;
+  Line line{base::mean(x), base::mean(y), 0};
+  double together = 0, alone = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    together += (x[i] - line.x) * (y[i] - line.y);
+    alone += (x[i] - line.x) * (x[i] - line.x);
+  }
+  if (!(alone > 0) || !(together < 0)) return std::nullopt;
+  line.slope = together / alone;
+  return line;
 }
 
 // Asks to stop when the time is up, too.
@@ -79,6 +99,7 @@ bool Tuning::step(base::Monitor& monitor) {
   }
   std::int64_t done = std::int64_t(trials().size() + batch.size() - unknown.size());
   if (!unknown.empty()) {
+    predict(unknown);
     const Stopwatch watch(spent_.measuring);
     double fastest = std::numeric_limits<double>::infinity();
     for (const datasets::Trial& trial : trials()) fastest = std::min(fastest, ok_seconds(trial));
@@ -133,6 +154,32 @@ bool Tuning::out_of_time() const {
 std::vector<codegen::Candidate> Tuning::proposal() {
   const Stopwatch watch(spent_.proposing);
   return search_.ask(std::max(settings_.batch, int(search_.waiting())));  // all to start with in the first round
+}
+
+// Records what the model expects of what is about to be measured. A score becomes a time by the line through the scores
+// and log times of what was measured before.
+void Tuning::predict(std::span<const codegen::Candidate> candidates) {
+  if (run_ == nullptr || !search_.is_informed()) return;
+  const Stopwatch watch(spent_.learning);
+  std::vector<codegen::Candidate> measured;
+  std::vector<double> log_seconds;
+  for (const datasets::Trial& trial : trials()) {
+    if (trial.measurement.status != datasets::Status::ok) continue;
+    measured.push_back(trial.candidate);
+    log_seconds.push_back(std::log(datasets::seconds_of(trial.measurement)));
+  }
+  std::vector<double> scores;
+  for (const float score : search_.predictions(measured)) scores.push_back(score);
+  const std::optional<Line> line = falling_line(scores, log_seconds);
+  const std::vector<float> predicted = search_.predictions(candidates);
+  Predictions predictions;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!std::isfinite(predicted[i])) continue;
+    Prediction& prediction = predictions[codegen::hash(candidates[i])];
+    prediction.score = predicted[i];
+    if (line) prediction.seconds = std::exp(line->y + line->slope * (predicted[i] - line->x));
+  }
+  run_->record(predictions);
 }
 
 std::vector<std::pair<std::int64_t, double>> Tuning::curve() const {

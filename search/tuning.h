@@ -77,6 +77,7 @@ class Tuning {
   Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, RunDirectory* run,
          const TuningSettings& settings, std::unique_ptr<Explorer> explorer);
   std::vector<codegen::Candidate> proposal();
+  void predict(std::span<const codegen::Candidate> candidates);
 
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   tasks::Measurer& measurer_;

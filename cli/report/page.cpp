@@ -5,189 +5,20 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
-#include "base/text.h"
-#include "cli/best.h"
 #include "cli/output.h"
+#include "cli/report/html.h"
 #include "cli/report/plot.h"
+#include "cli/report/searches.h"
 #include "cli/texts.h"
-#include "codegen/expression/workload.h"
-#include "study/answer.h"
 #include "study/evaluation_table.h"
-#include "study/rounds.h"
 
 namespace graft::cli {
 namespace {
-
-constexpr int kColours = 8;
-constexpr const char* kStyle = R"(*{box-sizing:border-box}
-body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
-main{max-width:860px;margin:0 auto;padding:32px 20px 60px}
-h1{font-size:1.7rem;margin:0 0 4px}h2{font-size:1.25rem;margin:40px 0 8px;overflow-wrap:anywhere}h3{font-size:1rem;margin:24px 0 6px}
-p,figcaption{color:var(--soft);margin:4px 0 12px}
-figure{margin:12px 0 20px;padding:14px;background:var(--card);border:1px solid var(--line);border-radius:10px}
-figcaption{font-size:.86rem;margin:8px 0 0}
-svg{width:100%;height:auto;display:block}
-.legend{list-style:none;display:flex;flex-wrap:wrap;gap:4px 18px;margin:8px 0 0;padding:0;font-size:.9rem}
-.legend span{display:inline-block;width:18px;height:4px;border-radius:2px;margin-right:7px;vertical-align:middle}
-.scroll{overflow-x:auto}
-table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
-th,td{padding:5px 14px 5px 0;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:600}
-pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 14px;overflow-x:auto;font-size:.85rem}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 18px;margin:8px 0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
-)";
-
-// The unit in which times of this size read well.
-std::pair<double, const char*> unit_of(double seconds) {
-  if (seconds < 1e-6) return {1e-9, "ns"};
-  if (seconds < 1e-3) return {1e-6, "µs"};
-  if (seconds < 1) return {1e-3, "ms"};
-  return {1, "s"};
-}
-
-// One search of one workload.
-struct Search {
-  std::string name, workload, platform, source;
-  std::vector<std::pair<std::int64_t, double>> best;  // trial, best seconds so far: at each improvement, and at the end
-  std::vector<std::pair<std::int64_t, double>> measured;  // trial, seconds; ok ones
-  std::int64_t trials = 0;
-  std::string statuses;
-  std::optional<double> seconds;  // of the answer
-  std::vector<std::string> schedule;
-  void answer(double its_seconds, const base::Document& its_schedule) {
-    seconds = its_seconds;
-    for (const base::Document& step : its_schedule.as_list()) schedule.push_back(step.as_string());
-  }
-};
-
-std::vector<Search> searches_of(const ReportedRun& run) {
-  std::vector<Search> out;
-  std::vector<std::vector<datasets::Trial>> own;
-  for (const datasets::Trial& trial : run.content.journal.trials) {
-    const std::string& text = trial.candidate.workload.text;
-    auto found = std::find_if(out.begin(), out.end(), [&](const Search& search) { return search.workload == text; });
-    if (found == out.end()) {
-      out.push_back({run.name,
-                     text,
-                     run.content.request.at("platform").as_string(),
-                     run.content.request.at("source").as_string(),
-                     {},
-                     {},
-                     0,
-                     "",
-                     {},
-                     {}});
-      own.emplace_back();
-      found = out.end() - 1;
-    }
-    own[std::size_t(found - out.begin())].push_back(trial);
-    ++found->trials;
-    if (trial.measurement.status != datasets::Status::ok) continue;
-    const double seconds = datasets::seconds_of(trial.measurement);
-    found->measured.emplace_back(found->trials, seconds);
-    if (found->best.empty() || seconds < found->best.back().second) found->best.emplace_back(found->trials, seconds);
-  }
-  for (std::size_t s = 0; s < out.size(); ++s) {
-    out[s].statuses = status_line(study::status_counts(own[s]));
-    if (const auto answer = study::answer_of(run.content, own[s].front().candidate.workload))
-      out[s].answer(answer->seconds(), study::schedule_document(answer->candidate));
-    if (!out[s].best.empty() && out[s].best.back().first != out[s].trials) {
-      out[s].best.emplace_back(out[s].trials, out[s].best.back().second);
-    }
-  }
-  return out;
-}
-
-Search search_of(const ReportedResult& given) {
-  const base::Document& result = given.result;
-  Search search;
-  search.name = given.name;
-  search.workload = result.at("workload").as_string();
-  search.platform = result.at("platform").as_string();
-  if (const base::Document* source = result.find("source")) search.source = source->as_string();
-  search.trials = result.at("trials").as_integer();
-  if (const base::Document* statuses = result.find("statuses")) search.statuses = status_line(*statuses);
-  for (const base::Document& point : result.at("curve").as_list()) {
-    const base::Document::List& pair = point.as_list();
-    if (pair.size() != 2) throw base::UserError(point.place(), "expected [trial, seconds]");
-    search.best.emplace_back(pair[0].as_integer(), pair[1].as_number());
-  }
-  const base::Document& best = result.at("best");
-  if (!best.is_null()) search.answer(best.at("seconds").as_number(), best.at("schedule"));
-  return search;
-}
-
-// All searches of one workload on one platform.
-std::string search_section(const std::vector<Search>& searches) {
-  const Search& first = searches.front();
-  const bool modelled = first.source == "modelled";
-  std::string out = fmt::format("<h2>{}</h2>\n<p>on {}{}</p>\n", escaped(first.workload), escaped(first.platform),
-                                modelled ? ": modelled times, not measurements of a device" : "");
-  double best = std::numeric_limits<double>::infinity(), worst = 0;
-  for (const Search& search : searches) {
-    for (const auto& points : {search.best, search.measured}) {
-      for (const auto& [trial, seconds] : points) {
-        best = std::min(best, seconds);
-        worst = std::max(worst, seconds);
-      }
-    }
-  }
-  if (worst > 0) {
-    const auto [unit, unit_name] = unit_of(best);
-    Plot plot{.x_label = "trials",
-              .y_label = fmt::format("{} of one run, {}{}", modelled ? "modelled time" : "time", unit_name,
-                                     worst / best > 5 ? " (log)" : ""),
-              .log_y = worst / best > 5,
-              .series = {}};
-    const auto points = [unit = unit](const std::vector<std::pair<std::int64_t, double>>& pairs) {
-      std::vector<Point> list;
-      for (const auto& [trial, seconds] : pairs) list.push_back({.x = double(trial), .y = seconds / unit});
-      return list;
-    };
-    for (std::size_t s = 0; s < searches.size(); ++s) {
-      const int colour = int(s) % kColours;
-      plot.series.push_back({.name = searches[s].name + ", single trials",
-                             .colour = colour,
-                             .dots_only = true,
-                             .points = points(searches[s].measured)});
-    }
-    for (std::size_t s = 0; s < searches.size(); ++s) {
-      const int colour = int(s) % kColours;
-      plot.series.push_back(
-          {.name = searches[s].name, .colour = colour, .steps = true, .points = points(searches[s].best)});
-    }
-    out += figure(plot, "Best time so far over the number of trials; faint dots are single trials.");
-  }
-  const codegen::Workload workload = codegen::parse_workload(first.workload);
-  const double operations = double(codegen::flops(workload));
-  const auto peak = peak_gflops(first.platform, workload);
-  std::vector<std::string> head{"run", "trials", fmt::format("best {}", seconds_word(first.source)),
-                                modelled ? "modelled GFLOP/s" : "GFLOP/s"};
-  if (peak) head.push_back("of the peak");
-  head.push_back("status");
-  Table table(head);
-  for (const Search& search : searches) {
-    const bool any = search.seconds.has_value();
-    const double gflops = any ? operations / *search.seconds * 1e-9 : 0;
-    std::vector<std::string> cells{search.name, std::to_string(search.trials),
-                                   any ? seconds_text(*search.seconds) : "-", any ? number_text(gflops, 2) : "-"};
-    if (peak) cells.push_back(any ? of_peak_text(gflops, *peak) : "-");
-    cells.push_back(search.statuses);
-    table.row(std::move(cells));
-  }
-  out += html_table(table);
-  for (const Search& search : searches) {
-    if (search.schedule.empty()) continue;
-    out += fmt::format("<h3>Best schedule of {}</h3>\n<pre>{}</pre>\n", escaped(search.name),
-                       escaped(base::join(search.schedule, "\n")));
-  }
-  return out;
-}
 
 struct Words {
   study::Metric metric;
@@ -221,15 +52,13 @@ study::Compared compared_in(const study::EvaluationTable& table) {
 }
 
 std::string settings_section(const base::Document& request) {
-  std::string out = "<dl>";
+  std::vector<std::pair<std::string, std::string>> facts;
   for (const char* key : {"regime", "support", "draws", "folds", "sources", "misleading", "model", "encoding", "hidden",
                           "loss", "seed"}) {
-    const base::Document* value = request.find(key);
-    if (value != nullptr)
-      out += fmt::format("<dt>{}</dt><dd>{}</dd>", key,
-                         escaped(value->is_string() ? value->as_string() : value->to_json()));
+    if (const base::Document* value = request.find(key))
+      facts.emplace_back(key, value->is_string() ? value->as_string() : value->to_json());
   }
-  return out + "</dl>\n";
+  return html_facts(facts);
 }
 
 // Shots and, where the rows say it, support trials in all.
@@ -249,7 +78,7 @@ std::string metric_section(const study::EvaluationTable& table, const study::Com
   for (const std::int64_t shots : compared.shots) head.push_back(shots_text(table, target, shots));
   Table values(head);
   for (std::size_t m = 0; m < compared.methods.size(); ++m) {
-    Series series{.name = compared.methods[m], .colour = int(m) % kColours, .band = true, .points = {}};
+    Series series{.name = compared.methods[m], .colour = int(m) % series_colours, .band = true, .points = {}};
     std::vector<std::string> cells{compared.methods[m]};
     for (const std::int64_t shots : compared.shots) {
       const study::EvaluationTable::Row* const row = table.find(target, compared.methods[m], shots);
@@ -388,7 +217,7 @@ std::string searches_section(const ReportedResult& given) {
   for (const base::Document& method : result.at("methods").as_list()) {
     const std::string& name = method.at("method").as_string();
     const auto series = [&](const char* key, double unit) {
-      Series out{.name = name, .colour = colour % kColours, .band = true, .points = {}};
+      Series out{.name = name, .colour = colour % series_colours, .band = true, .points = {}};
       const base::Document::List& values = method.at(key).as_list();
       for (std::size_t i = 0; i < values.size() && i < trials.size(); ++i) {
         const base::Interval value = base::interval_from(values[i]);
@@ -415,60 +244,24 @@ std::string searches_section(const ReportedResult& given) {
 
 }  // namespace
 
-std::string html_table(const Table& table) {
-  std::string out = "<div class=\"scroll\"><table><thead><tr>";
-  for (const std::string& cell : table.head()) out += fmt::format("<th>{}</th>", escaped(cell));
-  out += "</tr></thead><tbody>\n";
-  for (const auto& row : table.rows()) {
-    out += "<tr>";
-    for (const std::string& cell : row) out += fmt::format("<td>{}</td>", escaped(cell));
-    out += "</tr>\n";
-  }
-  return out + "</tbody></table></div>\n";
-}
-
-std::string whole_page(const std::string& title, const std::string& about, const std::string& body) {
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width,initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
-      "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<main>\n<h1>{0}</h1>\n<p>{2}</p>\n{3}"
-      "</main>\n</body>\n</html>\n",
-      escaped(title), palette_style() + plot_style + kStyle, escaped(about), body);
-}
-
-std::string page(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results,
-                 const std::string& about) {
-  std::vector<std::vector<Search>> searches;  // one list per workload and platform
-  const auto add = [&](Search search) {
-    const auto same = std::find_if(searches.begin(), searches.end(), [&](const std::vector<Search>& list) {
-      return list.front().workload == search.workload && list.front().platform == search.platform;
-    });
-    if (same == searches.end()) {
-      searches.push_back({std::move(search)});
-    } else {
-      same->push_back(std::move(search));
-    }
-  };
-  for (const ReportedRun& run : runs) {
-    for (Search& search : searches_of(run)) add(std::move(search));
-  }
+std::string page(const Reported& reported, const std::string& about) {
+  std::vector<ReportedResult> searched;
   std::string evaluations;
-  for (const ReportedResult& result : results) {
-    if (result.result.find("rows") != nullptr) {
+  for (const ReportedResult& result : reported.results) {
+    if (is_search(result.result) || is_bench(result.result)) {
+      searched.push_back(result);
+    } else if (result.result.find("rows") != nullptr) {
       evaluations += evaluation_section(result);
     } else if (result.result.find("families") != nullptr) {
       evaluations += comparison_section(result);
     } else if (result.result.find("methods") != nullptr) {
       evaluations += searches_section(result);
-    } else if (result.result.find("curve") != nullptr) {
-      add(search_of(result));
     } else {
-      throw base::UserError(result.name, "neither an evaluation, a comparison nor a tuning result of graft");
+      throw base::UserError(result.name,
+                            "neither an evaluation, a comparison, a tuning nor a bench kernels result of graft");
     }
   }
-  std::string body;
-  for (const std::vector<Search>& group : searches) body += search_section(group);
-  return whole_page("graft report", about, body + evaluations);
+  return whole_page("graft report", about, search_sections(reported.runs, searched) + evaluations);
 }
 
 }  // namespace graft::cli

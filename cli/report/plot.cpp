@@ -62,7 +62,17 @@ namespace {
 
 constexpr int kSeriesColours = 8;
 constexpr double kWidth = 720, kHeight = 340;
-constexpr double kLeft = 68, kRight = 16, kTop = 12, kBottom = 52;
+constexpr double kLeft = 68, kRight = 16;
+constexpr double kDecades = 2.5;
+
+// Of a plot; letters have the same size in each, so a small one has room for fewer ticks.
+struct Layout {
+  double width, height, left, right, top, bottom;
+  int x_ticks, y_ticks;
+  double x_decades;  // a logarithmic x axis of fewer decades shows 2 and 5 times the powers of ten, too
+};
+constexpr Layout kWide{kWidth, kHeight, kLeft, kRight, 12, 52, 8, 6, kDecades};
+constexpr Layout kNarrow{390, 290, 62, 10, 10, 50, 4, 5, 1.5};
 
 // Heat maps: the width of a letter of a tick, and how strong the colour of a shade of 1 is: text stays readable on it.
 constexpr double kLetter = 7, kStrongest = 0.6;
@@ -125,9 +135,11 @@ std::string band_of(const Series& series, const Scale& x, const Scale& y) {
   return path.empty() ? path : path + "Z";
 }
 
-// The drawing alone; empty text for a plot without points. `inside`: what is drawn first, `attributes` of the svg.
-std::string drawing(const Plot& plot, const std::string& caption, double height, const std::string& attributes,
-                    const std::string& inside) {
+// The drawing alone; empty text for a plot without points. `inside`: what is drawn first, `attributes` of the svg;
+// `height`: of the whole, with what is drawn below the plot.
+std::string drawing(const Plot& plot, const std::string& caption, const Layout& layout, double height,
+                    const std::string& attributes, const std::string& inside) {
+  const double left = layout.left, right = layout.width - layout.right, bottom = layout.height - layout.bottom;
   Range xs, ys;
   for (const Series& series : plot.series) {
     for (const Point& point : series.points) {
@@ -151,30 +163,31 @@ std::string drawing(const Plot& plot, const std::string& caption, double height,
     ys.low -= margin;
     ys.high += margin;
   }
-  const Scale x(xs.low, xs.high, kLeft, kWidth - kRight, plot.log_x);
-  const Scale y(ys.low, ys.high, kHeight - kBottom, kTop, plot.log_y);
+  const Scale x(xs.low, xs.high, left, right, plot.log_x);
+  const Scale y(ys.low, ys.high, bottom, layout.top, plot.log_y);
 
-  std::string out = fmt::format("<svg{} viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n{}", attributes, kWidth,
-                                height, escaped(caption), inside);
-  for (const double tick : plot.log_y ? log_ticks(ys.low, ys.high) : linear_ticks(ys.low, ys.high, 6)) {
-    out += fmt::format("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kWidth - kRight,
-                       y(tick), y(tick));
-    out += fmt::format("<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>\n", kLeft - 8,
+  std::string out = fmt::format("<svg{} viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n{}", attributes,
+                                layout.width, height, escaped(caption), inside);
+  for (const double tick :
+       plot.log_y ? log_ticks(ys.low, ys.high, kDecades) : linear_ticks(ys.low, ys.high, layout.y_ticks)) {
+    out += fmt::format("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", left, right, y(tick),
+                       y(tick));
+    out += fmt::format("<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>\n", left - 8,
                        y(tick) + 4, tick_text(tick));
   }
-  for (const double tick : plot.log_x ? log_ticks(xs.low, xs.high) : linear_ticks(xs.low, xs.high, 8)) {
-    out += fmt::format("<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", x(tick),
-                       kHeight - kBottom, kHeight - kBottom + 5);
+  for (const double tick :
+       plot.log_x ? log_ticks(xs.low, xs.high, layout.x_decades) : linear_ticks(xs.low, xs.high, layout.x_ticks)) {
+    out += fmt::format("<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", x(tick), bottom,
+                       bottom + 5);
     out += fmt::format("<text class=\"tick\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", x(tick),
-                       kHeight - kBottom + 19, tick_text(tick));
+                       bottom + 19, tick_text(tick));
   }
-  out += fmt::format("<line class=\"mark\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\n", kLeft, kWidth - kRight,
-                     kHeight - kBottom, kHeight - kBottom);
+  out += fmt::format("<line class=\"mark\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\n", left, right, bottom, bottom);
   out += fmt::format("<text class=\"label\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n",
-                     (kLeft + kWidth - kRight) / 2, kHeight - 10, escaped(plot.x_label));
+                     (left + right) / 2, layout.height - 10, escaped(plot.x_label));
   out += fmt::format(
       "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(16 {:.1f}) rotate(-90)\">{}</text>\n",
-      (kTop + kHeight - kBottom) / 2, escaped(plot.y_label));
+      (layout.top + bottom) / 2, escaped(plot.y_label));
 
   for (const Series& series : plot.series) {
     const std::string band = series.band ? band_of(series, x, y) : "";
@@ -240,8 +253,8 @@ std::vector<double> linear_ticks(double low, double high, int count) {
   return ticks;
 }
 
-std::vector<double> log_ticks(double low, double high) {
-  const bool few = std::log10(high / low) < 2.5;
+std::vector<double> log_ticks(double low, double high, double decades) {
+  const bool few = std::log10(high / low) < decades;
   std::vector<double> ticks;
   for (double decade = std::floor(std::log10(low)); decade <= std::ceil(std::log10(high)); ++decade) {
     for (const double nice : {1.0, 2.0, 5.0}) {
@@ -263,8 +276,9 @@ std::string figure(const HeatMap& map, const std::string& caption) {
   const double side = std::min(52.0, (kWidth - left - kRight) / double(map.columns.size()));
   const double line = std::min(side, 30.0);
   const double bottom = top + line * double(map.rows.size());
-  std::string out = fmt::format("<figure>\n<svg viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
-                                bottom + 8, escaped(caption));
+  std::string out =
+      fmt::format("<figure class=\"map\">\n<svg viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
+                  bottom + 8, escaped(caption));
   for (std::size_t c = 0; c < map.columns.size(); ++c) {
     const double x = left + side * (double(c) + 0.5) + 4;
     out += fmt::format("<text class=\"tick\" transform=\"translate({:.1f} {:.1f}) rotate(-90)\">{}</text>\n", x,
@@ -294,15 +308,15 @@ std::string figure(const HeatMap& map, const std::string& caption) {
 }
 
 std::string figure(const Plot& plot, const std::string& caption) {
-  std::string out = drawing(plot, caption, kHeight, "", "");
+  std::string out = drawing(plot, caption, kWide, kWide.height, " class=\"wide\"", "");
   if (out.empty()) return out;
-  out.insert(0, "<figure>\n");
+  out = "<figure>\n" + out + drawing(plot, caption, kNarrow, kNarrow.height, " class=\"narrow\"", "");
   if (shown_series(plot) > 1) {
     out += "<ul class=\"legend\">";
     for (const Series& series : plot.series) {
       if (!series.dots_only)
-        out += fmt::format("<li><span style=\"background:var(--c{})\"></span>{}</li>", series.colour,
-                           escaped(series.name));
+        out += fmt::format("<li><span{} style=\"color:var(--c{})\"></span>{}</li>",
+                           series.dashed ? " class=\"dashes\"" : "", series.colour, escaped(series.name));
     }
     out += "</ul>\n";
   }
@@ -335,8 +349,8 @@ std::string svg_file(const Plot& plot, const std::string& caption) {
       "<style>svg{{font-family:system-ui,\"Segoe UI\",Roboto,\"DejaVu Sans\",sans-serif}}\n{}@media "
       "(prefers-color-scheme:dark){{\n{}}}</style>\n<rect class=\"card\" width=\"{}\" height=\"{}\"/>\n",
       coloured(rules, false), coloured(rules, true), kWidth, y);
-  std::string out = drawing(plot, caption, y, fmt::format(" xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\"", kWidth),
-                            style + legend);
+  std::string out = drawing(plot, caption, kWide, y,
+                            fmt::format(" xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\"", kWidth), style + legend);
   for (int c = 0; c < kSeriesColours; ++c) {
     for (const auto& [property, letter] : {std::pair{"stroke", 's'}, {"fill", 'f'}}) {
       const std::string inline_style = fmt::format("\" style=\"{}:var(--c{})\"", property, c);

@@ -30,7 +30,8 @@ struct Plot {
   std::vector<Series> series;
 };
 
-// A figure: the SVG and, for more than one series, a legend below. Empty text for a plot without points.
+// A figure: the SVG, once for wide and once for narrow screens (classes wide and narrow, of which the page shows one),
+// and, for more than one series, a legend below. Empty text for a plot without points.
 std::string figure(const Plot& plot, const std::string& caption);
 
 // The same as a file of its own, with the legend inside; light or dark as the reader's system is.
@@ -57,8 +58,9 @@ std::string figure(const HeatMap& map, const std::string& caption);
 
 std::string escaped(const std::string& text);  // for HTML and SVG
 
-// Round numbers that cover low .. high, about `count` of them.
+// Round numbers that cover low .. high, about `count` of them; the logarithmic ones powers of ten, and over fewer
+// `decades` 2 and 5 times these, too.
 std::vector<double> linear_ticks(double low, double high, int count);
-std::vector<double> log_ticks(double low, double high);
+std::vector<double> log_ticks(double low, double high, double decades);
 
 }  // namespace graft::cli

@@ -1,0 +1,22 @@
+// Parts of HTML that several sections of a page are made of; `escaped` of plot.h is for their texts.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/output.h"
+
+namespace graft::cli {
+
+constexpr int series_colours = 8;  // series take turns
+
+std::string html_table(const Table& table);
+// A list of names with what they stand for; the texts are escaped here.
+std::string html_facts(const std::vector<std::pair<std::string, std::string>>& facts);
+// Text as it is, under a title of its own; nothing for an empty text.
+std::string html_listing(const std::string& title, const std::string& text);
+// One self-contained page; `body` is HTML.
+std::string whole_page(const std::string& title, const std::string& about, const std::string& body);
+
+}  // namespace graft::cli

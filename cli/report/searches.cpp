@@ -1,0 +1,451 @@
+#include "cli/report/searches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/statistics.h"
+#include "base/text.h"
+#include "cli/best.h"
+#include "cli/output.h"
+#include "cli/report/excerpt.h"
+#include "cli/report/html.h"
+#include "cli/report/plot.h"
+#include "cli/texts.h"
+#include "codegen/expression/workload.h"
+#include "datasets/failures.h"
+#include "study/rounds.h"
+
+namespace graft::cli {
+namespace {
+
+// The unit in which times of this size read well.
+std::pair<double, const char*> unit_of(double seconds) {
+  if (seconds < 1e-6) return {1e-9, "ns"};
+  if (seconds < 1e-3) return {1e-6, "µs"};
+  if (seconds < 1) return {1e-3, "ms"};
+  return {1, "s"};
+}
+
+using Curve = std::vector<std::pair<std::int64_t, double>>;  // trial, seconds
+
+// One search of one workload.
+struct Search {
+  std::string name, workload, platform, source;
+  Curve best;      // so far: at each improvement, and at the end
+  Curve measured;  // the ok ones
+  Curve expected;  // at each round's end the least time that the model expected of the round, where it expected times
+  std::vector<double> foreseen;  // by round: rank correlation of what the model expected with what was measured
+  std::int64_t trials = 0;
+  base::Document statuses = base::Document::map();
+  datasets::FailureCounts failures;
+  std::optional<double> seconds;  // of the answer
+  std::vector<std::string> schedule;
+  const ReportedRun* run = nullptr;      // null: a result alone
+  const ReportedBest* answer = nullptr;  // .
+
+  void take(double its_seconds, const base::Document& its_schedule) {
+    seconds = its_seconds;
+    for (const base::Document& step : its_schedule.as_list()) schedule.push_back(step.as_string());
+  }
+};
+
+// What the model expected of each round before it was measured.
+void add_expected(const std::vector<datasets::Trial>& trials, const search::RunContent& content, Search& out) {
+  constexpr std::size_t least_to_rank = 5;
+  const base::Document* const given = content.request.find("batch");
+  if (given == nullptr || content.predictions.empty()) return;
+  const auto batch = std::size_t(std::max<std::int64_t>(1, given->as_integer()));
+  for (std::size_t begin = 0; begin < trials.size(); begin += batch) {
+    const std::size_t end = std::min(begin + batch, trials.size());
+    double least = std::numeric_limits<double>::infinity();
+    std::vector<double> scores, speeds;
+    for (std::size_t t = begin; t < end; ++t) {
+      const auto found = content.predictions.find(codegen::hash(trials[t].candidate));
+      if (found == content.predictions.end()) continue;
+      if (found->second.seconds) least = std::min(least, *found->second.seconds);
+      if (trials[t].measurement.status != datasets::Status::ok) continue;
+      scores.push_back(found->second.score);
+      speeds.push_back(-datasets::seconds_of(trials[t].measurement));
+    }
+    if (std::isfinite(least)) out.expected.emplace_back(std::int64_t(end), least);
+    if (scores.size() >= least_to_rank) out.foreseen.push_back(base::spearman(scores, speeds));
+  }
+}
+
+std::vector<Search> searches_of(const ReportedRun& run) {
+  std::vector<Search> out;
+  std::vector<std::vector<datasets::Trial>> own;
+  for (const datasets::Trial& trial : run.content.journal.trials) {
+    const std::string& text = trial.candidate.workload.text;
+    auto found = std::find_if(out.begin(), out.end(), [&](const Search& search) { return search.workload == text; });
+    if (found == out.end()) {
+      Search search;
+      search.name = run.name;
+      search.workload = text;
+      search.platform = run.content.request.at("platform").as_string();
+      search.source = run.content.request.at("source").as_string();
+      search.run = &run;
+      out.push_back(std::move(search));
+      own.emplace_back();
+      found = out.end() - 1;
+    }
+    own[std::size_t(found - out.begin())].push_back(trial);
+    ++found->trials;
+    found->failures.add(trial.measurement);
+    if (trial.measurement.status != datasets::Status::ok) continue;
+    const double seconds = datasets::seconds_of(trial.measurement);
+    found->measured.emplace_back(found->trials, seconds);
+    if (found->best.empty() || seconds < found->best.back().second) found->best.emplace_back(found->trials, seconds);
+  }
+  for (std::size_t s = 0; s < out.size(); ++s) {
+    out[s].statuses = study::status_counts(own[s]);
+    add_expected(own[s], run.content, out[s]);
+    if (const auto best = run.best.find(out[s].workload); best != run.best.end()) {
+      out[s].answer = &best->second;
+      out[s].take(best->second.answer.seconds(), study::schedule_document(best->second.answer.candidate));
+    }
+    if (!out[s].best.empty() && out[s].best.back().first != out[s].trials)
+      out[s].best.emplace_back(out[s].trials, out[s].best.back().second);
+  }
+  return out;
+}
+
+Search search_of(const ReportedResult& given) {
+  const base::Document& result = given.result;
+  Search search;
+  search.name = given.name;
+  search.workload = result.at("workload").as_string();
+  search.platform = result.at("platform").as_string();
+  if (const base::Document* source = result.find("source")) search.source = source->as_string();
+  search.trials = result.at("trials").as_integer();
+  if (const base::Document* statuses = result.find("statuses")) search.statuses = *statuses;
+  for (const base::Document& point : result.at("curve").as_list()) {
+    const base::Document::List& pair = point.as_list();
+    if (pair.size() != 2) throw base::UserError(point.place(), "expected [trial, seconds]");
+    search.best.emplace_back(pair[0].as_integer(), pair[1].as_number());
+  }
+  const base::Document& best = result.at("best");
+  if (!best.is_null()) search.take(best.at("seconds").as_number(), best.at("schedule"));
+  return search;
+}
+
+bool is_modelled(const Search& search) {
+  return search.source == "modelled";
+}
+
+// Best times so far of all, single trials, and what models expected.
+std::string curves(const std::vector<Search>& searches) {
+  const bool modelled = is_modelled(searches.front());
+  double best = std::numeric_limits<double>::infinity(), worst = 0;
+  bool expected = false;
+  for (const Search& search : searches) {
+    expected = expected || !search.expected.empty();
+    for (const Curve* curve : {&search.best, &search.measured, &search.expected}) {
+      for (const auto& [trial, seconds] : *curve) {
+        best = std::min(best, seconds);
+        worst = std::max(worst, seconds);
+      }
+    }
+  }
+  if (!(worst > 0)) return "";
+  const auto [unit, unit_name] = unit_of(best);
+  Plot plot{.x_label = "trials",
+            .y_label = fmt::format("{} of one run, {}{}", modelled ? "modelled time" : "time", unit_name,
+                                   worst / best > 5 ? " (log)" : ""),
+            .log_y = worst / best > 5,
+            .series = {}};
+  const auto points = [unit = unit](const Curve& curve) {
+    std::vector<Point> list;
+    for (const auto& [trial, seconds] : curve) list.push_back({.x = double(trial), .y = seconds / unit});
+    return list;
+  };
+  const auto add = [&](std::size_t s, const std::string& name, const Curve& curve) -> Series& {
+    return plot.series.emplace_back(
+        Series{.name = searches[s].name + name, .colour = int(s) % series_colours, .points = points(curve)});
+  };
+  for (std::size_t s = 0; s < searches.size(); ++s) add(s, ", single trials", searches[s].measured).dots_only = true;
+  for (std::size_t s = 0; s < searches.size(); ++s) add(s, "", searches[s].best).steps = true;
+  for (std::size_t s = 0; s < searches.size(); ++s) {
+    if (searches[s].expected.empty()) continue;
+    Series& series = add(s, ", as the model expected", searches[s].expected);
+    series.dashed = true;
+    if (searches.size() == 1) series.colour = 1;
+  }
+  return figure(plot, std::string("Best time so far over the number of trials; faint dots are single trials.") +
+                          (expected ? " Dashed: the best time of each round as the model expected it before the round "
+                                      "was measured."
+                                    : ""));
+}
+
+std::string foreseen_text(const Search& search) {
+  if (search.foreseen.empty()) return "";
+  std::string text = fmt::format("{:.2f} in its first round", search.foreseen.front());
+  if (search.foreseen.size() > 1) {
+    const std::vector<double> later(search.foreseen.begin() + 1, search.foreseen.end());
+    text += fmt::format(", {:.2f} in later ones (mean of {})", base::mean(later), later.size());
+  }
+  return text;
+}
+
+std::string count_text(double value, const char* unit) {
+  const char* const prefixes[] = {"", "K", "M", "G", "T"};
+  std::size_t p = 0;
+  for (; value >= 1000 && p + 1 < std::size(prefixes); ++p) value /= 1000;
+  return fmt::format("{:.3g} {}{}", value, prefixes[p], unit);
+}
+
+// What bench kernels measured of a workload; null where it did not.
+const base::Document* bench_row(const base::Document& bench, const std::string& workload, const ReportedBest& best) {
+  const base::Document* found = nullptr;
+  for (const base::Document& row : bench.at("rows").as_list()) {
+    if (row.at("name").as_string() != workload) continue;
+    const bool same = row.at("program").as_string() == base::to_hex(best.answer.program_hash);
+    if (found == nullptr || same) found = &row;
+    if (same) break;
+  }
+  return found;
+}
+
+// The roof that the platform's description knows, or that bench kernels measured on it.
+std::optional<study::Roof> roof_of(const ReportedBest& best, const base::Document* row) {
+  if (best.explained.roof || row == nullptr) return best.explained.roof;
+  const base::Document* const bandwidth = row->find("memory_gigabytes_per_second");
+  if (bandwidth == nullptr) return std::nullopt;
+  return study::Roof{row->at("peak").as_number(), bandwidth->as_number()};
+}
+
+std::string roofline(const Search& search, const base::Document* row) {
+  const study::Explained& explained = search.answer->explained;
+  const std::string title = "<h3>Position under the roofline</h3>\n";
+  const std::string amounts =
+      fmt::format("{} of the definition over {} of operands, each moved once: {:.3g} FLOP a byte",
+                  count_text(explained.operations, "FLOP"), count_text(explained.bytes, "B"), explained.intensity());
+  const std::optional<study::Roof> roof = roof_of(*search.answer, row);
+  if (!roof)
+    return title + fmt::format("<p>{}. The platform's peak and bandwidth are not known{}.</p>\n", escaped(amounts),
+                               search.source == "native" ? ": graft bench kernels measures them (see below)" : "");
+  const double at = explained.intensity(), ridge = roof->gflops / roof->gigabytes_per_second;
+  const double from = std::min(at, ridge) / 8, to = std::max(at, ridge) * 8;
+  const auto bound = [&](double intensity) { return std::min(roof->gflops, intensity * roof->gigabytes_per_second); };
+  const double speed = row != nullptr && !explained.roof && !row->at("value").is_null()
+                           ? row->at("value").as_number()
+                           : search.answer->answer.gflops();
+  Plot plot{.x_label = "FLOP per byte of operands (log)",
+            .y_label = fmt::format("{}GFLOP/s (log)", is_modelled(search) ? "modelled " : ""),
+            .log_x = true,
+            .log_y = true,
+            .x_from_zero = false,
+            .series = {}};
+  plot.series.push_back(
+      {.name = fmt::format("roof: {:.4g} GB/s, {:.4g} GFLOP/s", roof->gigabytes_per_second, roof->gflops),
+       .colour = 7,
+       .points = {{.x = from, .y = bound(from)}, {.x = ridge, .y = bound(ridge)}, {.x = to, .y = bound(to)}}});
+  plot.series.push_back(
+      {.name = fmt::format("best: {:.4g} GFLOP/s", speed), .colour = 1, .points = {{.x = at, .y = speed}}});
+  const bool by_memory = at < ridge;
+  std::string caption = fmt::format("{}, where {} bounds it to {:.4g} GFLOP/s; the best is at {:.1f} %.", amounts,
+                                    by_memory ? "memory" : "arithmetic", bound(at), 100 * speed / bound(at));
+  if (speed > bound(at))
+    caption += by_memory ? " It is above the bound where operands stay in caches between runs."
+                         : " It is above the bound because it needs less arithmetic than the definition (winograd).";
+  return title + figure(plot, caption);
+}
+
+std::string libraries(const base::Document& row, const ReportedBest& best) {
+  const auto text = [](const base::Document& value) {
+    return value.is_null() ? "wrong" : number_text(value.as_number(), 1);
+  };
+  Table table({"", "GFLOP/s", "graft is", "how"});
+  const base::Document& ours = row.at("value");
+  table.row({"graft", text(ours), "", row.at("pipeline").as_string()});
+  for (const auto& [name, value] : row.at("baselines").as_map()) {
+    const bool both = !ours.is_null() && !value.is_null();
+    const base::Document* const how = row.at("how").find(name);
+    table.row({name, text(value), both ? fmt::format("{:.2f}x", ours.as_number() / value.as_number()) : "-",
+               how == nullptr ? "" : how->as_string()});
+  }
+  table.row({"peak", number_text(row.at("peak").as_number(), 1), "", ""});
+  const bool same = row.at("program").as_string() == base::to_hex(best.answer.program_hash);
+  return fmt::format("<h3>Compared with libraries</h3>\n<p>Measured in turn by graft bench kernels{}.</p>\n",
+                     same ? ""
+                          : fmt::format(", of trial {}, which is not the best of today: run it again",
+                                        row.at("trial").as_integer())) +
+         html_table(table);
+}
+
+std::string statuses_table(const Search& search) {
+  constexpr std::size_t most_reasons = 5;
+  Table table({"trials that ended as", "number", "share"});
+  for (const auto& [name, count] : search.statuses.as_map())
+    table.row({name, std::to_string(count.as_integer()),
+               share_text(double(count.as_integer()) / double(std::max<std::int64_t>(1, search.trials)))});
+  std::string out = "<h3>Trials by status</h3>\n" + html_table(table);
+  Table reasons({"why trials failed", "number"});
+  for (const datasets::FailureKind& kind : search.failures.kinds()) {
+    if (reasons.rows().size() < most_reasons) reasons.row({datasets::to_text(kind), std::to_string(kind.count)});
+  }
+  return reasons.empty() ? out : out + html_table(reasons);
+}
+
+std::string commands_text(const Search& search) {
+  const ReportedRun& run = *search.run;
+  const std::string folder = shell_word(run.folder);
+  std::string out;
+  if (const base::Document* context = run.content.journal.head.find("context")) {
+    if (const base::Document* command = context->find("command")) out += command->as_string() + "\n";
+  }
+  const std::string which = run.best.size() > 1 ? " --workload " + shell_word(search.workload) : "";
+  out += fmt::format("graft inspect {}{} --program --assembly\n", folder, which);
+  if (run.content.request.at("command").as_string() == "tune")
+    out += fmt::format("graft compile {} --out lib\n", folder);
+  if (search.source == "native")
+    out += fmt::format("graft bench kernels {0} --json > {1}\n", folder,
+                       shell_word((std::filesystem::path(run.folder) / "bench.json").string()));
+  return out;
+}
+
+// All that is known of a run's best.
+std::string details(const Search& search, const base::Document* bench) {
+  constexpr std::size_t most_lines = 60;
+  const study::Explained& explained = search.answer->explained;
+  const base::Document* const row = bench == nullptr ? nullptr : bench_row(*bench, search.workload, *search.answer);
+  std::string out = roofline(search, row);
+  if (row != nullptr) out += libraries(*row, *search.answer);
+  out += "<div class=\"pair\">\n" + html_listing("Loop program before: as defined", explained.naive) +
+         html_listing("Loop program after: of the best schedule", explained.scheduled) + "</div>\n";
+  if (!explained.unknown.empty()) out += fmt::format("<p>{}.</p>\n", escaped(explained.unknown));
+  if (!explained.assembly.empty()) {
+    const Excerpt excerpt = busiest_loop(explained.assembly, most_lines);
+    out += html_listing(fmt::format("Machine code for {}: {} lines of {}, the innermost loop with the most arithmetic",
+                                    explained.cpu, excerpt.lines, excerpt.of),
+                        excerpt.text);
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> facts_of(const Search& search) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) facts.emplace_back(name, value);
+  };
+  const base::Document& request = search.run->content.request;
+  if (search.answer != nullptr) {
+    const study::Answer& answer = search.answer->answer;
+    add("best", fmt::format("{} ({}), trial {} of {}", seconds_text(answer.seconds()), seconds_word(search.source),
+                            answer.trial, search.trials));
+    add("its results", checked_text(search.source, answer.measurement.check));
+    add("built by", answer.pipeline);
+  }
+  for (const char* key : {"model", "explorer", "seed"}) {
+    if (const base::Document* value = request.find(key))
+      add(key, value->is_string() ? value->as_string() : value->to_json());
+  }
+  add("the model's rank correlation with what was measured", foreseen_text(search));
+  return facts;
+}
+
+// The table of all searches of one workload on one platform.
+std::string searches_table(const std::vector<Search>& searches, const std::optional<double>& peak) {
+  const Search& first = searches.front();
+  const double operations = double(codegen::flops(codegen::parse_workload(first.workload)));
+  std::vector<std::string> head{"run", "trials", fmt::format("best {}", seconds_word(first.source)),
+                                is_modelled(first) ? "modelled GFLOP/s" : "GFLOP/s"};
+  if (peak) head.push_back("of the peak");
+  head.push_back("status");
+  Table table(head);
+  for (const Search& search : searches) {
+    const bool any = search.seconds.has_value();
+    const double gflops = any ? operations / *search.seconds * 1e-9 : 0;
+    std::vector<std::string> cells{search.name, std::to_string(search.trials),
+                                   any ? seconds_text(*search.seconds) : "-", any ? number_text(gflops, 2) : "-"};
+    if (peak) cells.push_back(any ? of_peak_text(gflops, *peak) : "-");
+    cells.push_back(status_line(search.statuses));
+    table.row(std::move(cells));
+  }
+  return html_table(table);
+}
+
+// All searches of one workload on one platform. `benches`: results that were given by themselves.
+std::string search_section(const std::vector<Search>& searches, const std::vector<const base::Document*>& benches) {
+  const Search& first = searches.front();
+  std::string out = fmt::format("<h2>{}</h2>\n<p>on {}{}</p>\n", escaped(first.workload), escaped(first.platform),
+                                is_modelled(first) ? ": modelled times, not measurements of a device" : "");
+  const Search* fastest = nullptr;
+  for (const Search& search : searches) {
+    if (search.seconds && (fastest == nullptr || *search.seconds < *fastest->seconds)) fastest = &search;
+  }
+  out += curves(searches);
+  out += searches_table(searches, peak_gflops(first.platform, codegen::parse_workload(first.workload)));
+  for (const Search& search : searches) {
+    std::string own;
+    if (!search.schedule.empty())
+      own += html_listing("Best schedule of " + search.name, base::join(search.schedule, "\n"));
+    if (search.run != nullptr) {
+      const base::Document* bench = search.run->bench ? &*search.run->bench : nullptr;
+      for (const base::Document* given : benches) {
+        if (bench == nullptr && search.answer != nullptr && search.source == "native" &&
+            bench_row(*given, search.workload, *search.answer) != nullptr)
+          bench = given;
+      }
+      own = html_facts(facts_of(search)) + own;
+      if (search.answer != nullptr) own += details(search, bench);
+      own += statuses_table(search) +
+             html_listing("Commands: to find it again, look at it, use it", commands_text(search));
+    }
+    if (own.empty()) continue;
+    // Of several, the fastest is open.
+    if (searches.size() > 1)
+      own = fmt::format("<details{}><summary>{}</summary>\n{}</details>\n", &search == fastest ? " open" : "",
+                        escaped(search.name), own);
+    out += own;
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_search(const base::Document& result) {
+  return result.find("curve") != nullptr && result.find("best") != nullptr;
+}
+
+bool is_bench(const base::Document& result) {
+  return result.find("rows") != nullptr && result.find("of_peak") != nullptr;
+}
+
+std::string search_sections(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results) {
+  std::vector<std::vector<Search>> groups;  // one for each workload and platform
+  const auto add = [&](Search search) {
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const std::vector<Search>& group) {
+      return group.front().workload == search.workload && group.front().platform == search.platform;
+    });
+    if (same == groups.end()) {
+      groups.push_back({std::move(search)});
+    } else {
+      same->push_back(std::move(search));
+    }
+  };
+  std::string out;
+  for (const ReportedRun& run : runs) {
+    if (run.content.journal.trials.empty())
+      out += fmt::format("<p>{}: no trial is recorded yet.</p>\n", escaped(run.name));
+    for (Search& search : searches_of(run)) add(std::move(search));
+  }
+  std::vector<const base::Document*> benches;
+  for (const ReportedResult& given : results) {
+    if (is_bench(given.result))
+      benches.push_back(&given.result);
+    else
+      add(search_of(given));
+  }
+  for (const std::vector<Search>& group : groups) out += search_section(group, benches);
+  return out;
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,19 @@
+// What the page of `graft report` says of searches: runs, and results of graft tune and graft bench kernels.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/report/reported.h"
+
+namespace graft::cli {
+
+// True for a result of graft tune; of graft bench kernels.
+bool is_search(const base::Document& result);
+bool is_bench(const base::Document& result);
+
+// HTML: a section for each workload on each platform, in the order in which they come. Those of one workload on one
+// platform share a plot. `results`: of these two kinds.
+std::string search_sections(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results);
+
+}  // namespace graft::cli
