@@ -144,6 +144,33 @@ std::string list(const std::vector<std::string>& words) {
   return all.to_json();
 }
 
+// What both ways write. `machine`: its architecture; `comment`: whole lines.
+std::string yaml_of(const Remote& remote, const codegen::Target& target, const std::string& machine,
+                    const std::string& comment) {
+  const std::string where = remote.ssh.empty() ? "here" : remote.ssh[0];
+  const std::string name = remote.ssh.empty() ? "here:" + machine : "ssh:" + where.substr(where.find('@') + 1);
+  const std::string runner = command_of(remote).empty() ? "" : ", under " + command_of(remote)[0];
+  std::string yaml =
+      comment + fmt::format("name: {}\ndescription: {}\ntarget:\n", scalar(name),
+                            scalar(fmt::format("{} {}{}{}", machine, remote.ssh.empty() ? "" : "at ", where, runner)));
+  const base::Document fields = codegen::to_document(target);
+  for (const auto& [key, value] : fields.as_map()) yaml += fmt::format("  {}: {}\n", key, value.to_json());
+  yaml += "remote:\n";
+  if (remote.ssh.empty()) {
+    yaml += fmt::format("  prefix: {}\n", list(remote.prefix));
+  } else {
+    yaml += fmt::format("  ssh: {}\n", scalar(where));
+    // Wherever the YAML will be.
+    if (!remote.ssh_config.empty())
+      yaml += fmt::format("  ssh_config: {}\n", scalar(std::filesystem::absolute(remote.ssh_config).string()));
+    if (!remote.runner.empty()) yaml += fmt::format("  runner: {}\n", list(remote.runner));
+    if (remote.folder != "/tmp") yaml += fmt::format("  folder: {}\n", scalar(remote.folder));
+    if (remote.core >= 0) yaml += fmt::format("  core: {}\n", remote.core);
+  }
+  parse_platform(yaml, "the probed platform");  // what is written can be read
+  return yaml;
+}
+
 }  // namespace
 
 Probed probed(const Remote& remote) {
@@ -165,31 +192,36 @@ Probed probed(const Remote& remote) {
   read_caches(told.caches, target);
   const std::string saw = seen(board, target);
 
-  std::string yaml = fmt::format("# Probed: {}", base::one_line(told.system));
-  if (told.kilohertz) yaml += fmt::format(", {:.2f} GHz at most", double(*told.kilohertz) * 1e-6);
-  if (!told.governor.empty()) yaml += fmt::format(", {} governor", base::one_line(told.governor));
-  yaml += fmt::format("\n# A program ran there: {}", saw);
-  const std::string where = remote.ssh.empty() ? "here" : remote.ssh[0];
-  const std::string name = remote.ssh.empty() ? "here:" + told.machine : "ssh:" + where.substr(where.find('@') + 1);
-  const std::string runner = command_of(remote).empty() ? "" : ", under " + command_of(remote)[0];
-  yaml += fmt::format("\nname: {}\ndescription: {}\ntarget:\n", scalar(name),
-                      scalar(fmt::format("{} {}{}{}", told.machine, remote.ssh.empty() ? "" : "at ", where, runner)));
-  const base::Document fields = codegen::to_document(target);
-  for (const auto& [key, value] : fields.as_map()) yaml += fmt::format("  {}: {}\n", key, value.to_json());
-  yaml += "remote:\n";
-  if (remote.ssh.empty()) {
-    yaml += fmt::format("  prefix: {}\n", list(remote.prefix));
-  } else {
-    yaml += fmt::format("  ssh: {}\n", scalar(where));
-    // Wherever the YAML will be.
-    if (!remote.ssh_config.empty())
-      yaml += fmt::format("  ssh_config: {}\n", scalar(std::filesystem::absolute(remote.ssh_config).string()));
-    if (!remote.runner.empty()) yaml += fmt::format("  runner: {}\n", list(remote.runner));
-    if (remote.folder != "/tmp") yaml += fmt::format("  folder: {}\n", scalar(remote.folder));
-    if (remote.core >= 0) yaml += fmt::format("  core: {}\n", remote.core);
+  std::string comment = fmt::format("# Probed: {}", base::one_line(told.system));
+  if (told.kilohertz) comment += fmt::format(", {:.2f} GHz at most", double(*told.kilohertz) * 1e-6);
+  if (!told.governor.empty()) comment += fmt::format(", {} governor", base::one_line(told.governor));
+  comment += fmt::format("\n# A program ran there: {}\n", saw);
+  return {yaml_of(remote, target, told.machine, comment), saw};
+}
+
+Probed described(const std::string& cpuinfo, const std::string& isa, Remote board) {
+  std::string text = cpuinfo;
+  if (!isa.empty()) {
+    const bool is_arm = codegen::machine_of_cpuinfo("Features : " + isa) == "aarch64";
+    // The first line with a key counts.
+    text.insert(0, fmt::format("{} : {}\n", isa.starts_with("rv") ? "isa" : is_arm ? "Features" : "flags", isa));
   }
-  parse_platform(yaml, "the probed platform");  // what is written can be read
-  return {std::move(yaml), saw};
+  const std::string machine = codegen::machine_of_cpuinfo(text);
+  if (machine.empty())
+    throw base::UserError("cpuinfo",
+                          "it shows neither 'isa : rv64...' (riscv64), 'Features' with asimd (aarch64) nor 'flags' "
+                          "with sse2 (x86_64); give the text of /proc/cpuinfo of a 64-bit Linux, or its ISA string");
+  codegen::Target target = codegen::target_of_cpuinfo(machine, text);
+  target.cores = codegen::cores_of_cpuinfo(text);
+  if (board.ssh.empty()) board.ssh = {"board"};
+  const std::string saw = fmt::format("{} ({}) with vectors of {} bits", machine, target.cpu, target.vector_bits);
+  const std::string name = codegen::name_of_cpuinfo(text);
+  const std::string comment = fmt::format(
+      "# Described by /proc/cpuinfo{}: {}\n# No program ran there. Add l1_bytes, l2_bytes, l3_bytes and line_bytes "
+      "from "
+      "its data sheet.\n",
+      name.empty() ? "" : " of " + base::one_line(name), saw);
+  return {yaml_of(board, target, machine, comment), saw};
 }
 
 Probed probed_here() {

@@ -20,6 +20,11 @@ struct Probed {
 // (codegen::probe_program) finds, which runs as candidates will. Failure, with the remedy where one is known, where the
 // board does not answer or that program does not run; UserError for an architecture that graft makes no programs for.
 Probed probed(const Remote& board);
+// The same without a board, from what its /proc/cpuinfo says. `isa`: in place of what the text says of extensions (the
+// line "isa" of riscv64, "Features" of aarch64, "flags" of x86_64), or all that is known where there is no text; "":
+// none. `board` says how it will be reached, ssh:board where nothing does. Nothing is run, so `saw` says so, and
+// caches, which /proc/cpuinfo does not tell, are left out. UserError for a text that shows no architecture of ours.
+Probed described(const std::string& cpuinfo, const std::string& isa, Remote board);
 // The platform `native`, when such a program has run on this machine.
 Probed probed_here();
 

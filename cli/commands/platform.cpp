@@ -1,15 +1,10 @@
+#include "tasks/platform.h"
+
 #include <fmt/format.h>
 
 #include <memory>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/parallel.h"
-#include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/flags.h"
-#include "study/request.h"
-#include "tasks/probe.h"
 
 namespace graft::cli {
 namespace {
@@ -46,59 +41,6 @@ int show(const std::string& name, Session& session) {
   return done;
 }
 
-struct ProbeFlags {
-  std::string board, out, runner, ssh_config, folder = "/tmp";
-  std::int64_t core = -1;
-};
-
-// "ssh://root@board" or "root@board"; without a board, what the runner is here.
-tasks::Remote board_of(const ProbeFlags& flags) {
-  tasks::Remote remote;
-  for (const std::string_view word : base::words(flags.runner)) remote.runner.emplace_back(word);
-  if (flags.board.empty()) {
-    remote.prefix = std::move(remote.runner);
-    return remote;
-  }
-  std::string destination = flags.board;
-  if (destination.starts_with("ssh://")) destination.erase(0, std::string_view("ssh://").size());
-  if (destination.empty() || destination[0] == '-')
-    throw base::UserError(
-        "BOARD", fmt::format("'{}' is no destination of ssh; give ssh://HOST or ssh://USER@HOST", flags.board));
-  remote.ssh = {destination};
-  remote.ssh_config = flags.ssh_config;
-  remote.folder = flags.folder;
-  remote.core = flags.core;
-  return remote;
-}
-
-int probe(const ProbeFlags& flags, Session& session) {
-  if (!flags.out.empty()) check_output_folder(flags.out);
-  if (flags.board.empty() && (!flags.ssh_config.empty() || flags.folder != ProbeFlags().folder || flags.core >= 0))
-    throw base::UserError("BOARD", "missing: options of a board need a board, ssh://HOST");
-  tasks::Probed probed;
-  std::string what = flags.board.empty() ? flags.runner : flags.board;
-  if (what.empty()) {
-    probed = tasks::probed_here();
-    what = study::host_cpu();
-    probed.yaml = fmt::format("# {}, {} threads\n{}", what, base::hardware_threads(), probed.yaml);
-    session.output.json().set("cpu", what);
-  } else {
-    probed = tasks::probed(board_of(flags));
-  }
-  const std::string& yaml = probed.yaml;
-  session.output.json().set("saw", probed.saw);
-  const tasks::Platform platform = tasks::parse_platform(yaml, "probed");
-  session.output.json().set("yaml", yaml).set("target", codegen::to_document(platform.target));
-  if (flags.out.empty()) {
-    session.output.text(yaml);
-  } else {
-    base::replace_file(flags.out, yaml);
-    session.output.line(fmt::format("{}: {}: a program ran there, {}", flags.out, what, probed.saw));
-    session.output.json().set("out", flags.out);
-  }
-  return done;
-}
-
 }  // namespace
 
 Command platform_list_command() {
@@ -116,28 +58,6 @@ Command platform_show_command() {
             options.positional("PLATFORM", *name, "id or YAML file");
             return [name](Session& session) { return show(*name, session); };
           }};
-}
-
-Command platform_probe_command() {
-  return {
-      .name = "platform probe",
-      .help = "run a program on this machine, or on a board over ssh, and write its YAML",
-      .examples =
-          {"graft platform probe --out here.yaml", "graft platform probe ssh://root@board --out board.yaml",
-           "graft platform probe --runner 'qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=256' --out riscv.yaml"},
-      .declare = [](Options& options) -> Action {
-        const auto flags = std::make_shared<ProbeFlags>();
-        options.positional("BOARD", flags->board,
-                           "ssh://HOST or ssh://USER@HOST, as the OpenSSH client knows it; this machine without it",
-                           Options::optional);
-        options.text("out", flags->out, "file to write; standard output without it");
-        options.text("runner", flags->runner,
-                     "command that runs programs there (here, without a board), words apart by spaces: qemu, say");
-        options.text("ssh-config", flags->ssh_config, "file for ssh -F; default: your own");
-        options.text("folder", flags->folder, "where programs lie there while they run");
-        options.integer("core", flags->core, -1, "that programs are kept on there; -1: any");
-        return [flags](Session& session) { return probe(*flags, session); };
-      }};
 }
 
 }  // namespace graft::cli

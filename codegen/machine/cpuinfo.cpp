@@ -5,7 +5,11 @@
 #include <llvm/TargetParser/Host.h>
 #include <llvm/TargetParser/Triple.h>
 
+#include <algorithm>
+#include <charconv>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -15,7 +19,7 @@
 namespace graft::codegen {
 namespace {
 
-// What stands behind "KEY :" in its first line with that key.
+// The value of "KEY : value" in the first line with that key.
 std::string value_of(const std::string& cpuinfo, std::string_view key) {
   for (const std::string_view line : base::split(cpuinfo, '\n')) {
     const std::size_t colon = line.find(':');
@@ -40,8 +44,22 @@ bool is_known(const Target& target) {
   }
 }
 
-// "rv64imafdcv_zba_zvl256b": letters, then names.
-void read_riscv(const std::string& isa, Target& target) {
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// "zba" of "zba1p0": older kernels add versions.
+std::string_view without_version(std::string_view extension) {
+  std::size_t end = extension.size();
+  while (end > 0 && is_digit(extension[end - 1])) --end;
+  if (end == extension.size() || end == 0 || extension[end - 1] != 'p') return extension;
+  std::size_t begin = end - 1;
+  while (begin > 0 && is_digit(extension[begin - 1])) --begin;
+  return begin == end - 1 ? extension : extension.substr(0, begin);
+}
+
+// "rv64imafdcv_zba_zvl256b": letters, then names. `has_rvv`: whether "v" means RVV 1.0.
+void read_riscv(const std::string& isa, bool has_rvv, Target& target) {
   std::vector<std::string> features;
   const auto add = [&](const std::string& name) {
     Target with = target;
@@ -49,17 +67,42 @@ void read_riscv(const std::string& isa, Target& target) {
     if (is_known(with)) features.push_back("+" + name);  // LLVM need not know the latest
   };
   const std::vector<std::string_view> parts = base::split(isa, '_');
-  for (const char letter : parts[0].substr(std::min<std::size_t>(4, parts[0].size()))) {  // behind "rv64"
+  const auto add_letter = [&](char letter) {
     if (letter == 'g')
       for (const char* each : {"m", "a", "f", "d"}) add(each);
-    else if (letter != 'i')
+    else if (letter != 'i' && (letter != 'v' || has_rvv))
       add(std::string(1, letter));
+  };
+  const std::string_view letters = without_version(parts[0]);
+  for (const char letter : letters.substr(std::min<std::size_t>(4, letters.size())))
+    add_letter(letter);  // after "rv64"
+  for (const std::string_view part : std::span(parts).subspan(1)) {
+    const std::string_view name = without_version(part);
+    if (name.size() == 1)
+      add_letter(name[0]);
+    else if (has_rvv || !name.starts_with("zv"))
+      add(std::string(name));
   }
-  for (std::size_t p = 1; p < parts.size(); ++p) add(std::string(parts[p]));
   if (isa.empty()) features = {"+m", "+a", "+f", "+d", "+c"};
   target.features = base::join(features, ",");
-  for (const std::string& feature : features)
-    if (feature == "+v") target.vector_bits = 128;
+  std::int64_t longest = 128;
+  bool vectors = false;
+  for (const std::string& feature : features) {
+    vectors = vectors || feature == "+v";
+    std::int64_t bits = 0;
+    if (feature.starts_with("+zvl")) std::from_chars(feature.data() + 4, feature.data() + feature.size(), bits);
+    longest = std::max(longest, bits);
+  }
+  if (vectors) target.vector_bits = longest;
+}
+
+// Those of Linux's names that kernels gain from and no length of vectors depends on.
+std::string arm_features(const std::string& listed) {
+  std::vector<std::string> features;
+  for (const auto& [linux_name, name] :
+       {std::pair{"asimddp", "+dotprod"}, {"asimdhp", "+fullfp16"}, {"i8mm", "+i8mm"}, {"bf16", "+bf16"}})
+    if (has_word(listed, linux_name)) features.emplace_back(name);
+  return base::join(features, ",");
 }
 
 // Runs instead of anything else: no kernel in it.
@@ -83,11 +126,19 @@ Target target_of_cpuinfo(const std::string& machine, const std::string& cpuinfo)
   target.vector_registers = 32;
   if (machine == "riscv64") {
     target.cpu = llvm::sys::detail::getHostCPUNameForRISCV(cpuinfo).str();
+    const std::string design = value_of(cpuinfo, "uarch");
+    if (target.cpu.empty()) {  // "spacemit,x60" is LLVM's spacemit-x60
+      target.cpu = design;
+      std::replace(target.cpu.begin(), target.cpu.end(), ',', '-');
+    }
     if (target.cpu.empty() || !is_known(target)) target.cpu = "generic-rv64";
-    read_riscv(value_of(cpuinfo, "isa"), target);
+    const std::string vendor = value_of(cpuinfo, "mvendorid");
+    const bool old_rvv = design.starts_with("thead,c9") || vendor == "0x5b7";
+    read_riscv(value_of(cpuinfo, "isa"), !old_rvv, target);
   } else if (machine == "aarch64") {
     target.cpu = cpuinfo.empty() ? "generic" : llvm::sys::detail::getHostCPUNameForARM(cpuinfo).str();
     if (target.cpu.empty() || !is_known(target)) target.cpu = "generic";
+    if (target.cpu == "generic") target.features = arm_features(value_of(cpuinfo, "Features"));
     target.vector_bits = 128;
   } else if (machine == "x86_64") {
     const std::string flags = value_of(cpuinfo, "flags");
@@ -106,6 +157,26 @@ Target target_of_cpuinfo(const std::string& machine, const std::string& cpuinfo)
     throw base::UserError(machine, "graft makes programs for boards of x86_64, aarch64 and riscv64");
   }
   return target;
+}
+
+std::string machine_of_cpuinfo(const std::string& cpuinfo) {
+  if (value_of(cpuinfo, "isa").starts_with("rv64")) return "riscv64";
+  if (has_word(value_of(cpuinfo, "Features"), "asimd")) return "aarch64";  // a 32-bit system calls it neon
+  if (has_word(value_of(cpuinfo, "flags"), "sse2")) return "x86_64";
+  return "";
+}
+
+std::int64_t cores_of_cpuinfo(const std::string& cpuinfo) {
+  std::int64_t cores = 0;
+  for (const std::string_view line : base::split(cpuinfo, '\n'))
+    cores += base::trim(line.substr(0, line.find(':'))) == "processor" ? 1 : 0;
+  return std::max<std::int64_t>(1, cores);
+}
+
+std::string name_of_cpuinfo(const std::string& cpuinfo) {
+  for (const char* key : {"Model", "model name", "uarch"})
+    if (std::string value = value_of(cpuinfo, key); !value.empty()) return value;
+  return "";
 }
 
 base::Result<std::string> probe_program(const Target& target) {

@@ -1,0 +1,147 @@
+// A board's description without the board: from its /proc/cpuinfo, and from data sheets in platforms/boards/.
+#include <filesystem>
+#include <set>
+
+#include "tests/cli/support.h"
+
+namespace graft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Board : public testing::Test {
+ protected:
+  base::Finished probe(const std::string& cpuinfo, std::vector<std::string> more = {}) {
+    base::replace_file(folder / "cpuinfo", cpuinfo);
+    more.insert(more.begin(), {"platform", "probe", "--cpuinfo", (folder / "cpuinfo").string()});
+    return graft(more);
+  }
+  // The platform of what is printed, as graft inspect reads it.
+  base::Document described(const std::string& cpuinfo, const std::vector<std::string>& more = {}) {
+    const base::Finished finished = probe(cpuinfo, more);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_NE(finished.out.find("# No program ran there"), std::string::npos) << finished.out;
+    base::replace_file(folder / "board.yaml", finished.out);
+    return json_of({"inspect", (folder / "board.yaml").string()});
+  }
+  std::int64_t vector_bits(const std::string& cpuinfo, const std::vector<std::string>& more = {}) {
+    return described(cpuinfo, more).at("target").at("vector_bits").as_integer();
+  }
+  std::string target_text(const std::string& key, const std::string& cpuinfo,
+                          const std::vector<std::string>& more = {}) {
+    return described(cpuinfo, more).at("target").at(key).as_string();
+  }
+  base::Folder folder;
+};
+
+const std::string riscv = R"(processor       : 0
+hart            : 0
+isa             : rv64imafdcv_zicsr_zba_zbb_zvl256b
+mmu             : sv39
+uarch           : spacemit,x60
+mvendorid       : 0x710
+
+processor       : 1
+hart            : 1
+isa             : rv64imafdcv_zicsr_zba_zbb_zvl256b
+)";
+
+TEST_F(Board, OfRiscV) {
+  const base::Document board = described(riscv);
+  EXPECT_EQ(board.at("source").as_string(), "remote");
+  EXPECT_EQ(board.at("platform").as_string(), "ssh:board");
+  EXPECT_EQ(board.at("target").at("triple").as_string(), "riscv64-unknown-linux-gnu");
+  EXPECT_EQ(board.at("target").at("cpu").as_string(), "spacemit-x60");
+  EXPECT_EQ(board.at("target").at("vector_bits").as_integer(), 256);
+  EXPECT_EQ(board.at("target").at("cores").as_integer(), 2);
+  for (const char* const feature : {"+v", "+zba", "+zvl256b"})
+    EXPECT_NE(board.at("target").at("features").as_string().find(feature), std::string::npos)
+        << board.at("target").at("features").as_string();
+
+  // The ISA string alone, in place of that of the text, and with versions as older kernels write them.
+  EXPECT_EQ(vector_bits("processor : 0\n", {"--isa", "rv64imafdcv"}), 128);
+  EXPECT_EQ(vector_bits(riscv, {"--isa", "rv64imafdc"}), 0);
+  EXPECT_EQ(vector_bits("isa : rv64i2p0_m2p0_a2p0_f2p0_d2p0_c2p0_v1p0_zvl512b1p0\n"), 512);
+  const base::Document told = described(riscv, {"ssh://root@k1"});
+  EXPECT_EQ(told.at("platform").as_string(), "ssh:k1");
+  EXPECT_NE(base::read_file(folder / "board.yaml").find("ssh: \"root@k1\""), std::string::npos);
+}
+
+// XuanTie's C910 and C920 say "v", and mean RVV 0.7.1, whose code is another one.
+TEST_F(Board, OfRiscVWithOldVectors) {
+  for (const char* const who : {"uarch : thead,c910", "mvendorid : 0x5b7"}) {
+    const base::Document board = described(std::string("processor : 0\nisa : rv64imafdcv_zfh\n") + who + "\n");
+    EXPECT_EQ(board.at("target").at("vector_bits").as_integer(), 0) << who;
+    EXPECT_EQ(board.at("target").at("features").as_string().find("+v"), std::string::npos)
+        << board.at("target").at("features").as_string();
+    EXPECT_NE(board.at("target").at("features").as_string().find("+zfh"), std::string::npos)
+        << board.at("target").at("features").as_string();
+  }
+}
+
+TEST_F(Board, OfARaspberryPi) {
+  std::string text;
+  for (int core = 0; core < 4; ++core)
+    text += "processor\t: " + std::to_string(core) +
+            "\nBogoMIPS\t: 108.00\nFeatures\t: fp asimd evtstrm crc32 cpuid\nCPU implementer\t: 0x41\n"
+            "CPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: 0xd08\nCPU revision\t: 3\n\n";
+  text += "Revision\t: c03114\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n";
+  const base::Document board = described(text);
+  EXPECT_EQ(board.at("target").at("triple").as_string(), "aarch64-unknown-linux-gnu");
+  EXPECT_EQ(board.at("target").at("cpu").as_string(), "cortex-a72");
+  EXPECT_EQ(board.at("target").at("vector_bits").as_integer(), 128);
+  EXPECT_EQ(board.at("target").at("cores").as_integer(), 4);
+  EXPECT_NE(probe(text).out.find("Raspberry Pi 4 Model B"), std::string::npos);
+  // A part that LLVM does not know: what Linux lists.
+  const std::string unknown =
+      "processor : 0\nFeatures : fp asimd asimddp i8mm\nCPU implementer : 0x41\nCPU part : 0xfff\n";
+  EXPECT_EQ(target_text("cpu", unknown), "generic");
+  EXPECT_EQ(target_text("features", unknown), "+dotprod,+i8mm");
+  EXPECT_EQ(target_text("features", unknown, {"--isa", "fp asimd"}), "");
+}
+
+TEST_F(Board, OfAPc) {
+  const std::string text =
+      "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Core(TM) i7-4770 CPU @ 3.40GHz\n"
+      "cache size\t: 8192 KB\nflags\t\t: fpu sse sse2 ssse3 fma cx16 sse4_1 sse4_2 movbe popcnt avx f16c bmi1 avx2 "
+      "bmi2\n";
+  const base::Document board = described(text);
+  EXPECT_EQ(board.at("target").at("triple").as_string(), "x86_64-unknown-linux-gnu");
+  EXPECT_EQ(board.at("target").at("cpu").as_string(), "x86-64-v3");
+  EXPECT_EQ(board.at("target").at("vector_bits").as_integer(), 256);
+  EXPECT_EQ(target_text("cpu", text, {"--isa", "fpu sse sse2"}), "x86-64");
+}
+
+TEST_F(Board, RefusesWhatSaysNothing) {
+  for (const std::string& text : {std::string(), std::string("hello\n"),
+                                  std::string("processor : 0\nFeatures : half thumb neon vfpv4\nCPU part : 0xd03\n"),
+                                  std::string("isa : rv32imac\n")}) {
+    const base::Finished finished = probe(text);
+    EXPECT_EQ(finished.exit_code, 2) << text;
+    EXPECT_NE(finished.err.find("error: cpuinfo: it shows neither"), std::string::npos) << finished.err;
+  }
+  EXPECT_NE(graft({"platform", "probe", "--isa", "rv64gc"}).err.find("goes with --cpuinfo"), std::string::npos);
+  EXPECT_EQ(probe(riscv, {"--runner", "qemu-riscv64"}).exit_code, 2);
+}
+
+TEST_F(Board, DataSheetsAreGoodPlatforms) {
+  const fs::path boards = fs::path(GRAFT_SOURCE_DIR) / "platforms/boards";
+  std::set<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(boards)) {
+    SCOPED_TRACE(entry.path());
+    const std::string text = base::read_file(entry.path());
+    EXPECT_EQ(text.find("# Not measured by us: from the data sheet.\n# "), 0u);
+    const base::Document board = json_of({"inspect", entry.path().string()});
+    EXPECT_EQ(board.at("source").as_string(), "remote");
+    EXPECT_EQ(board.at("platform").as_string(), "ssh:" + entry.path().stem().string());
+    const base::Document& target = board.at("target");
+    EXPECT_GT(target.at("l1_bytes").as_integer(), 0);
+    EXPECT_GE(target.at("l2_bytes").as_integer(), target.at("l1_bytes").as_integer());
+    EXPECT_GE(target.at("cores").as_integer(), 4);
+    names.insert(entry.path().stem());
+  }
+  EXPECT_GE(names.size(), 7u);
+}
+
+}  // namespace
+}  // namespace graft::cli
