@@ -11,11 +11,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/process.h"
-#include "cli/version.h"
 #include "codegen/expression/reference.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
 #include "codegen/schedule/lower.h"
+#include "meta/network.h"
 #include "tasks/host_runner.h"
 #include "tasks/platform.h"
 
@@ -122,8 +122,11 @@ std::vector<Check> checks_of_this_machine() {
     add(program, false, "apt install qemu-user (checks of cross-compiled code are left out)",
         [&] { return version_of(program); });
   }
-  add("LibTorch plug-in", false, "apt install libtorch-dev and build again (only --backend torch needs it)",
-      torch_plugin);
+  add("LibTorch plug-in", false,
+      "apt install libtorch-dev; if graft was built without it, build again (only --backend torch needs it)", [] {
+        meta::check_backend("torch");
+        return "loads";
+      });
   add("clang-19", false, "apt install clang-19 (only benchmarks need it)", [] { return version_of("clang-19"); });
   add("environment", false, "unset it before you compare with OpenBLAS", environment);
   return checks;

@@ -4,17 +4,11 @@
 
 #include <filesystem>
 
-#include "base/error.h"
 #include "base/installation.h"
+#include "meta/networks/torch/plugin.h"
 #include "study/request.h"
 
 namespace graft::cli {
-
-std::string torch_plugin() {
-  const std::filesystem::path file = base::plugin_folder() / "graft_torch.so";
-  if (!std::filesystem::exists(file)) throw base::Failure(fmt::format("{} is not there", file.string()));
-  return "present";
-}
 
 std::string version_text() {
   std::string text = fmt::format("graft {}\n", study::graft_version());
@@ -22,12 +16,9 @@ std::string version_text() {
   text += fmt::format("commit: {}\n", commit.empty() ? "not known (built from an archive)" : commit);
   text += fmt::format("compiler: {}, {}\n", GRAFT_COMPILER, GRAFT_BUILD_TYPE);
   text += fmt::format("LLVM: {}\nHDF5: {}\n", GRAFT_LLVM_VERSION, GRAFT_HDF5_VERSION);
-  std::string plugin = "absent (only --backend torch needs it)";
-  try {
-    plugin = torch_plugin();
-  } catch (const base::Failure&) {  // what it is for is said instead of where it was looked for
-  }
-  return text + fmt::format("LibTorch plug-in: {}\n", plugin);
+  const bool plugin = std::filesystem::exists(base::plugin_folder() / meta::torch_plugin_file);
+  return text + fmt::format("LibTorch plug-in: {}\n", plugin ? "built (graft doctor says whether it loads)"
+                                                             : "absent (only --backend torch needs it)");
 }
 
 }  // namespace graft::cli

@@ -9,7 +9,4 @@ namespace graft::cli {
 // compiler and kind of build, the libraries, the LibTorch plug-in. Ends in a newline.
 std::string version_text();
 
-// Where the LibTorch plug-in is found; Failure when it is not there.
-std::string torch_plugin();
-
 }  // namespace graft::cli

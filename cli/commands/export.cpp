@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
 #include "cli/imported.h"
@@ -30,6 +31,13 @@ struct ExportFlags {
   std::string format, dataset, out;
 };
 
+// "12 does not lower, 3 a row of a table has no program"
+std::string dropped_text(const formats::Counts& counts) {
+  std::vector<std::string> parts;
+  for (const auto& [why, count] : counts.dropped) parts.push_back(fmt::format("{} {}", count, why));
+  return base::join(parts, ", ");
+}
+
 int export_dataset(const ExportFlags& flags, Session& session) {
   check_output_folder(flags.out);
   const datasets::DatasetFile file(flags.dataset);
@@ -39,6 +47,12 @@ int export_dataset(const ExportFlags& flags, Session& session) {
       flags.format, file, [&](std::string_view text) { stream.write(text.data(), std::streamsize(text.size())); });
   stream.close();
   if (!stream) throw base::Failure(fmt::format("{}: cannot be written", flags.out));
+  if (counts.records == 0)
+    throw base::UserError(flags.dataset, "the dataset has no rows, so there is nothing to export");
+  if (counts.rows == 0)
+    throw base::UserError(
+        flags.dataset, fmt::format("none of its {} rows can be written as {} ({}); nothing was written", counts.records,
+                                   flags.format, dropped_text(counts)));
   base::commit_file(temporary.path, flags.out);
   Output& out = session.output;
   out.line(fmt::format("{}: {} of {} rows as {} in {}\n", file.head().platform, counts.rows, counts.records,

@@ -188,6 +188,21 @@ TEST(Import, ProgramsAreRankedByAModelOfOurSchedules) {
   EXPECT_TRUE(std::filesystem::exists(folder / "back" / "model-sifive-p450.h5"));
 }
 
+// Rows of a table are numbers: none is a program, and a file without any would say nothing.
+TEST(Import, AnExportWithoutRowsIsRefused) {
+  const Folder folder;
+  const std::string table = (folder / "table.csv").string(), data = (folder / "data.h5").string(),
+                    out = (folder / "out.jsonl").string();
+  base::replace_file(table, "x,a\n1,2\n2,4\n3,8\n");
+  json_of({"import", "table", table, "--platform", "a", "--out", data});
+  const base::Finished finished = graft({"export", "programs", data, "--out", out});
+  EXPECT_EQ(finished.exit_code, 2) << finished.out;
+  EXPECT_NE(finished.err.find("none of its 3 rows can be written as programs (3 a row of a table has no program)"),
+            std::string::npos)
+      << finished.err;
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
 // Whatever is exported, under whatever name, is imported again by the same name.
 TEST(Import, ExportsComeBack) {
   const Folder folder;

@@ -116,7 +116,8 @@ const std::vector<Refused> kRefused = {
     {{"train", "nothing.h5", "--out", "m.h5", "--model", "treegru", "--slots", "0"}, {"--slots", "at least 1"}},
     {{"train", "nothing.h5", "--out", "m.h5", "--hidden", "64,0"}, {"--hidden", "at least 1", "got 0"}},
     {{"train", "nothing.h5", "--out", "m.h5"}, {"nothing.h5"}},
-    {{"train", "nothing.h5", "--out", "m.h5", "--base", "b.h5", "--guard"}, {"--members, --guard", "cannot be combined with --base"}},
+    {{"train", "nothing.h5", "--out", "m.h5", "--base", "b.h5", "--guard"},
+     {"--members, --guard", "cannot be combined with --base"}},
     {{"evaluate", "nothing.h5", "--regime", "in-domain", "--support", "kmeans"}, {"--support", "in-domain"}},
     {{"evaluate", "nothing.h5", "--methods", "riddge"}, {"unknown method 'riddge'", "did you mean 'ridge'"}},
     {{"evaluate", "nothing.h5", "--shots", "0,,5"}, {"--shots", "separated by commas"}},
@@ -305,6 +306,28 @@ TEST(Doctor, SaysWhatIsMissing) {
   EXPECT_EQ(finished.exit_code, 1);
   EXPECT_NE(finished.out.find("FAILS"), std::string::npos) << finished.out;
   EXPECT_NE(finished.out.find("graft-worker"), std::string::npos) << finished.out;
+}
+
+// A plug-in that is there and cannot be loaded, as on a machine without LibTorch, is not called good.
+TEST(Doctor, LoadsThePlugIn) {
+  const base::Folder folder;
+  for (const char* const part : {"bin", "lib/graft"}) std::filesystem::create_directories(folder / part);
+  const std::string copy = (folder / "bin/graft").string();
+  std::filesystem::copy_file(GRAFT_PROGRAM, copy);
+  const auto found = [&] {
+    const base::Finished finished = base::run_process({copy, "doctor", "--json"}, std::chrono::minutes(1));
+    const base::Document result = base::parse_json(finished.out, "doctor");
+    for (const base::Document& check : result.at("checks").as_list()) {
+      if (check.at("check").as_string() != "LibTorch plug-in") continue;
+      EXPECT_FALSE(check.at("ok").as_bool());
+      EXPECT_NE(check.at("remedy").as_string().find("libtorch"), std::string::npos);
+      return check.at("found").as_string();
+    }
+    return std::string("no such check");
+  };
+  EXPECT_NE(found().find("no "), std::string::npos) << found();
+  base::replace_file(folder / "lib/graft/graft_torch.so", "no library");
+  EXPECT_NE(found().find("cannot be loaded"), std::string::npos) << found();
 }
 
 TEST(Output, AFullDiskIsAFailure) {
