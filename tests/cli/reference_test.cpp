@@ -86,6 +86,7 @@ TEST(Completion, Platforms) {
   EXPECT_EQ(completed("graft tune resnet18.C2 --platform=model:sifive-x"), Words{"sifive-x280"});
   EXPECT_EQ(completed("graft evaluate --sources model:pwr9,model:sifive-x"), Words{"sifive-x280"});
   EXPECT_EQ(completed("graft platform show model:pwr"), Words{"pwr9"});
+  EXPECT_GE(completed("graft tune resnet18.C2 --platform model:").size(), 14u);
 }
 
 TEST(Completion, Workloads) {
@@ -95,6 +96,12 @@ TEST(Completion, Workloads) {
   EXPECT_EQ(completed("graft tune --again resnet18.C1", " "),
             (Words{"resnet18.C1", "resnet18.C10", "resnet18.C11", "resnet18.C12"}));
   EXPECT_EQ(completed("graft tune 'matmul(m=6"), Words{});
+  // As the value of a flag, in lists, and after an equal sign.
+  EXPECT_EQ(completed("graft inspect run --workload depthwise_c"), completed("graft tune depthwise_c"));
+  EXPECT_EQ(completed("graft adapt --workloads resnet18.C1", " "),
+            (Words{"resnet18.C1", "resnet18.C10", "resnet18.C11", "resnet18.C12"}));
+  EXPECT_EQ(completed("graft adapt --workloads resnet18.C3,res", " ").size(), 12u);
+  EXPECT_TRUE(has(completed("graft adapt --workloads=res"), "resnet18.C2"));
 }
 
 TEST(Completion, NamesThatFlagsTake) {
