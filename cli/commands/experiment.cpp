@@ -44,11 +44,9 @@ void print_claims(const ExperimentEntry& entry, Output& output) {
   for (const study::Claim& claim : entry.experiment.claims) {
     const ClaimText text = claim_text(entry.experiment, claim, entry.results ? &*entry.results : nullptr);
     table.row({claim.text, text.figure, text.asked, text.verdict});
-    claims.push(base::Document::map()
-                    .set("claim", claim.text)
-                    .set("figure", text.figure)
-                    .set("asked", text.asked)
-                    .set("verdict", text.verdict));
+    base::Document row = base::Document::map();
+    row.set("claim", claim.text).set("figure", text.figure);
+    claims.push(row.set("asked", text.asked).set("verdict", text.verdict));
   }
   output.line(fmt::format("{} {}: {}", entry.experiment.id, entry.experiment.name, entry.experiment.title));
   output.table(table);
@@ -87,15 +85,17 @@ int render(const Flags& flags, Session& session) {
     for (auto& [name, content] : experiment_files(entries.back())) files[folder / name] = std::move(content);
   }
   files[fs::path(flags.folder) / "README.md"] = experiments_table(entries);
-  std::int64_t stale = 0;
+  base::Document stale = base::Document::list();
   for (const auto& [file, content] : files) {
     if (fs::exists(file) && base::read_file(file) == content) continue;
-    ++stale;
+    stale.push(file.string());
     session.output.line(file.string());
     if (!flags.check) base::replace_file(file, content);
   }
-  if (flags.check && stale > 0)
-    throw base::Failure(fmt::format("{} files are out of date; run graft experiment render", stale));
+  const std::size_t count = stale.as_list().size();
+  if (flags.check && count > 0)
+    throw base::Failure(fmt::format("{} files are out of date; run graft experiment render", count));
+  session.output.json().set("files", std::move(stale));
   return done;
 }
 
