@@ -127,7 +127,8 @@ Target target_of_cpuinfo(const std::string& machine, const std::string& cpuinfo)
   if (machine == "riscv64") {
     target.cpu = llvm::sys::detail::getHostCPUNameForRISCV(cpuinfo).str();
     const std::string design = value_of(cpuinfo, "uarch");
-    if (target.cpu.empty()) {  // "spacemit,x60" is LLVM's spacemit-x60
+    const bool by_design = target.cpu.empty();
+    if (by_design) {  // "spacemit,x60" is LLVM's spacemit-x60
       target.cpu = design;
       std::replace(target.cpu.begin(), target.cpu.end(), ',', '-');
     }
@@ -135,6 +136,8 @@ Target target_of_cpuinfo(const std::string& machine, const std::string& cpuinfo)
     const std::string vendor = value_of(cpuinfo, "mvendorid");
     const bool old_rvv = design.starts_with("thead,c9") || vendor == "0x5b7";
     read_riscv(value_of(cpuinfo, "isa"), !old_rvv, target);
+    // Such a name brings vectors of its own, which a system without them does not allow.
+    if (by_design && target.vector_bits == 0) target.cpu = "generic-rv64";
   } else if (machine == "aarch64") {
     target.cpu = cpuinfo.empty() ? "generic" : llvm::sys::detail::getHostCPUNameForARM(cpuinfo).str();
     if (target.cpu.empty() || !is_known(target)) target.cpu = "generic";

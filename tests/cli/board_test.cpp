@@ -61,6 +61,7 @@ TEST_F(Board, OfRiscV) {
   // The ISA string alone, in place of that of the text, and with versions as older kernels write them.
   EXPECT_EQ(vector_bits("processor : 0\n", {"--isa", "rv64imafdcv"}), 128);
   EXPECT_EQ(vector_bits(riscv, {"--isa", "rv64imafdc"}), 0);
+  EXPECT_EQ(target_text("cpu", riscv, {"--isa", "rv64imafdc"}), "generic-rv64");  // LLVM's X60 has vectors
   EXPECT_EQ(vector_bits("isa : rv64i2p0_m2p0_a2p0_f2p0_d2p0_c2p0_v1p0_zvl512b1p0\n"), 512);
   const base::Document told = described(riscv, {"ssh://root@k1"});
   EXPECT_EQ(told.at("platform").as_string(), "ssh:k1");

@@ -90,7 +90,8 @@ TEST_F(Json, OfSearches) {
   for (const std::string seed : {"1", "2"})
     tuned({"--platform", "model:sifive-p450", "--seed", seed, "--out", file("searches/s" + seed)});
   tuned({"--platform", "native:v2", "--library", file("library"), "--out", file("native")});
-  EXPECT_NE(tuned({"--platform", "native:v2", "--library", file("library")}).find("known_since"), nullptr);
+  const base::Document known = tuned({"--platform", "native:v2", "--library", file("library")});
+  EXPECT_NE(known.find("known_since"), nullptr);
   check("`tune-all`", {"tune-all", small, other, "--platform", "model:sifive-p450", "--model", "scratch", "--trials",
                        "16", "--out", file("all")});
   const std::string run = file("searches/s1");
