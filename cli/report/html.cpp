@@ -25,7 +25,7 @@ th,td{padding:5px 14px 5px 0;text-align:right;border-bottom:1px solid var(--line
 th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:600}
 pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 14px;overflow:auto;max-height:30rem;font-size:.85rem;line-height:1.4;tab-size:8;margin:4px 0 12px}
 .pair{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:0 20px}
-summary{cursor:pointer;color:var(--soft)}
+summary{cursor:pointer;color:var(--soft);padding:4px 0}.wrap pre{white-space:pre-wrap;overflow-wrap:anywhere}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 18px;margin:8px 0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 @media (max-width:640px){main{padding:20px 12px 40px}figure{padding:10px 6px}figcaption{padding:0 4px}
 svg.wide{display:none}svg.narrow{display:block}.map{overflow-x:auto}.map svg{min-width:600px}

@@ -338,16 +338,16 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Search& search) 
   const base::Document& request = search.run->content.request;
   if (search.answer != nullptr) {
     const study::Answer& answer = search.answer->answer;
-    add("best", fmt::format("{} ({}), trial {} of {}", seconds_text(answer.seconds()), seconds_word(search.source),
-                            answer.trial, search.trials));
+    add("best", fmt::format("{}{}, trial {} of {}", seconds_text(answer.seconds()),
+                            is_modelled(search) ? " (modelled)" : "", answer.trial, search.trials));
     add("its results", checked_text(search.source, answer.measurement.check));
     add("built by", answer.pipeline);
   }
-  for (const char* key : {"model", "explorer", "seed"}) {
+  for (const char* key : {"seed", "explorer", "model"}) {
     if (const base::Document* value = request.find(key))
       add(key, value->is_string() ? value->as_string() : value->to_json());
   }
-  add("the model's rank correlation with what was measured", foreseen_text(search));
+  add("the model's rank correlation", foreseen_text(search));
   return facts;
 }
 
@@ -396,8 +396,8 @@ std::string search_section(const std::vector<Search>& searches, const std::vecto
       }
       own = html_facts(facts_of(search)) + own;
       if (search.answer != nullptr) own += details(search, bench);
-      own += statuses_table(search) +
-             html_listing("Commands: to find it again, look at it, use it", commands_text(search));
+      own += statuses_table(search) + "<div class=\"wrap\">" +
+             html_listing("Commands: to find it again, look at it, use it", commands_text(search)) + "</div>\n";
     }
     if (own.empty()) continue;
     // Of several, the fastest is open.
