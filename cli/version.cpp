@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "base/installation.h"
-#include "meta/networks/torch/plugin.h"
 #include "study/request.h"
 
 namespace graft::cli {
@@ -16,7 +15,7 @@ std::string version_text() {
   text += fmt::format("commit: {}\n", commit.empty() ? "not known (built from an archive)" : commit);
   text += fmt::format("compiler: {}, {}\n", GRAFT_COMPILER, GRAFT_BUILD_TYPE);
   text += fmt::format("LLVM: {}\nHDF5: {}\n", GRAFT_LLVM_VERSION, GRAFT_HDF5_VERSION);
-  const bool plugin = std::filesystem::exists(base::plugin_folder() / meta::torch_plugin_file);
+  const bool plugin = std::filesystem::exists(base::plugin_folder() / "graft_torch.so");
   return text + fmt::format("LibTorch plug-in: {}\n", plugin ? "built (graft doctor says whether it loads)"
                                                              : "absent (only --backend torch needs it)");
 }

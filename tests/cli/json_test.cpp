@@ -145,7 +145,7 @@ TEST_F(Json, OfBenchmarks) {
   check("`bench compile`",
         {"bench", "compile", "--workload", small, "--candidates", "4", "--slow-candidates", "2", "--repetitions", "2"});
   collect();
-  check("`bench store`", {"bench", "store", file("one.h5"), "--rows", "100", "--episodes", "2", "--repetitions", "2"});
+  check("`bench store`", {"bench", "store", file("one.h5"), "--rows", "2000", "--episodes", "2", "--repetitions", "2"});
   json_of(
       quick({"tune", small, "--platform", "native:v2", "--model", "random", "--trials", "4", "--out", file("run")}));
   check("`bench kernels`",
