@@ -1,5 +1,5 @@
-// Values as bytes, one behind the other, for another process of the same program on a machine alike (no file format).
-// Numbers and the like are copied as they lie in memory, vectors and strings with their length in front; a type of
+// Values as consecutive bytes, for another process of the same program on a machine of the same kind (no file format).
+// Numbers and the like are copied as they are in memory, vectors and strings with their length in front; a type of
 // several fields names them once for both directions:
 //   template <class Bytes, class Self>
 //   static void fields(Bytes& bytes, Self& self) { bytes(self.first), bytes(self.second); }
@@ -47,7 +47,7 @@ class BytesOut {
   std::string bytes_;
 };
 
-// Failure when there are fewer bytes than asked for.
+// Throws Failure if fewer bytes are left than a value needs.
 class BytesIn {
  public:
   explicit BytesIn(std::string_view bytes) : rest_(bytes) {}
@@ -77,7 +77,7 @@ class BytesIn {
   bool at_end() const { return rest_.empty(); }
 
  private:
-  // Of a vector whose elements have at least so many bytes.
+  // The length of a vector whose elements have at least `each` bytes each.
   std::size_t length(std::size_t each) {
     std::uint64_t length = 0;
     take(&length, sizeof length);

@@ -1,4 +1,4 @@
-// Clocks in seconds. Durations only: where they begin means nothing.
+// Clocks in seconds. Only differences have a meaning.
 #pragma once
 
 namespace graft::base {
@@ -6,7 +6,7 @@ namespace graft::base {
 double thread_seconds();  // CPU time of the calling thread: pre-emption by others does not count
 double wall_seconds();    // steady
 
-// Adds what passed on the thread's clock since the last lap to one of the phases, if anybody wants to know.
+// Adds the thread's time since the last lap to one of the phases, if phases are wanted.
 template <class Phases>
 class Laps {
  public:

@@ -1,9 +1,9 @@
-// A strict tree read from JSON or YAML: every node knows where it stands, and every accessor refuses what does not fit
+// A strict tree read from JSON or YAML: every node knows its place, and every accessor refuses what does not fit
 // with a UserError that names place, value and remedy. Also the tree from which JSON is written. No schema: a reader
 // asks for the keys that it knows and calls `only_keys`.
 //
-// Places: YAML is written by people and read in an editor, so a node stands at "board.yaml:7:3" (a map's value at its
-// key). JSON is written by programs, often on one line, so a node stands at "run.json: best.seconds[2]".
+// Places: YAML is written by people and read in an editor, so a node's place is "board.yaml:7:3" (for a map's value,
+// that of its key). JSON is written by programs, often on one line, so a node's place is "run.json: best.seconds[2]".
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace graft::base {
 class Document {
  public:
   using List = std::vector<Document>;
-  // In the order of insertion or of the file. A list of pairs, not a vector: who reads a record and adds to it (`set`)
-  // may keep references into what was there.
+  // In the order of insertion or of the file. A list of pairs, not a vector: code that reads a record and adds to it
+  // (`set`) may keep references to earlier values.
   using Map = std::list<std::pair<std::string, Document>>;
 
   Document() = default;  // null
@@ -50,11 +50,11 @@ class Document {
   const List& as_list() const&;
   const Map& as_map() const&;
 
-  // Map access; what is no map is refused. `at` throws "<place>: missing key 'k'"; `find` gives nullptr.
+  // Map access; refused for nodes that are not maps. `at` throws "<place>: missing key 'k'"; `find` gives nullptr.
   const Document& at(std::string_view key) const&;
   const Document* find(std::string_view key) const&;
 
-  // Of a temporary, the value itself: nothing refers into a document that is gone.
+  // For a temporary they return the value itself: nothing refers to a document that no longer exists.
   std::string as_string() &&;
   List as_list() &&;
   Map as_map() &&;
@@ -87,7 +87,7 @@ class Document {
   std::string place_;
 };
 
-// `name` is what places begin with: a file name, or a file name and line ("trials.jsonl:17"). Both throw UserError with
+// Places begin with `name`: a file name, or a file name and line ("trials.jsonl:17"). Both throw UserError with
 // line and column for text that does not parse, and refuse duplicate keys, trees deeper than 200 levels, numbers that a
 // double cannot hold (JSON), aliases that stand for more than a million nodes and files of several documents (YAML).
 // Integers beyond 64 bits with sign become doubles, in YAML's 0x form strings. YAML's plain scalars follow the core

@@ -6,10 +6,10 @@
 
 namespace graft::base {
 
-// "1.234 us", "12 min"; "-" for what is not finite. Four digits below a second.
+// "1.234 us", "12 min"; "-" if not finite. Four digits below a second.
 std::string seconds_text(double seconds);
 
-// "90", "90s", "10m", "1.5h" in seconds; UserError for anything else, and for what is not above 0.
+// "90", "90s", "10m", "1.5h" in seconds; UserError for anything else, and for values that are not above 0.
 double seconds_from(std::string_view text);
 
 }  // namespace graft::base

@@ -32,14 +32,14 @@ class InputFile {
   std::unique_ptr<Handles> handles_;
 };
 
-// Writes beside `path`, fsyncs, renames over it, fsyncs the directory. Throws Failure.
+// Writes to a file next to `path`, fsyncs, renames over it, fsyncs the directory. Throws Failure.
 void replace_file(const std::filesystem::path& path, std::string_view content);
 // The same in two halves, for libraries that write files themselves: write to `temporary_beside(path)`, then `commit`.
 std::filesystem::path temporary_beside(const std::filesystem::path& path);
 void commit_file(const std::filesystem::path& temporary, const std::filesystem::path& path);
 
 // Appends whole records; each `append` returns after write + fdatasync. When the disk is full it throws Failure and
-// takes back what was written of the record.
+// removes the part of the record that was written.
 class AppendFile {
  public:
   explicit AppendFile(const std::filesystem::path& path);  // created if missing; throws Failure
@@ -47,14 +47,14 @@ class AppendFile {
   AppendFile(AppendFile&& other) noexcept;
   AppendFile& operator=(AppendFile&& other) noexcept;
   void append(std::string_view record);
-  void truncate(std::int64_t bytes);  // drops what lies behind (a torn last line)
+  void truncate(std::int64_t bytes);  // drops everything after them (a torn last line)
 
  private:
   int descriptor_ = -1;
 };
 
 // An advisory lock (flock) that dies with its process. Throws UserError "<path>: in use by process N" if it is held (by
-// this process, too). The file stays behind.
+// this process, too). The file is not removed.
 class FileLock {
  public:
   explicit FileLock(const std::filesystem::path& path);

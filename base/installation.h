@@ -11,7 +11,7 @@
 
 namespace graft::base {
 
-// Of the program or shared library that holds this code.
+// The prefix of the program or shared library that contains this code.
 std::filesystem::path own_folder();
 // A program or module of this name, there or in ../bin as seen from there. Throws Failure with the remedy when it is in
 // neither.

@@ -1,4 +1,4 @@
-// How much memory there is, before it is asked for: a refusal in time instead of the kernel's end.
+// How much memory is available, before it is requested: an early refusal instead of a kill by the kernel.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 namespace graft::base {
 
 // Bytes that this process can take now: the least of what the kernel calls available, what the limits of its control
-// groups (versions 1 and 2) leave, and what its own limit on address space leaves. The largest number where nothing
-// says anything.
+// groups (versions 1 and 2) leave, and what its own limit on address space leaves. The largest number if none of them
+// says anything about it.
 std::int64_t available_memory();
 
-// The same from another root folder ("/proc" and "/sys" lie in it) and without the limit on address space: for tests.
+// The same from another root folder (that contains "/proc" and "/sys") and without the limit on address space: for
+// tests.
 std::int64_t available_memory(const std::filesystem::path& root);
 
 // a + b and a * b, at most the largest number; a and b are not negative.

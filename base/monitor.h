@@ -32,7 +32,7 @@ inline void check_stop(Monitor& monitor) {
   if (monitor.stop_requested()) throw Stopped();
 }
 
-// Says nothing, passes the wish to stop on: for parts of a whole that run side by side.
+// Reports nothing, passes on requests to stop: for parts of one task that run in parallel.
 class QuietMonitor final : public Monitor {
  public:
   explicit QuietMonitor(Monitor& to) : to_(to) {}
@@ -64,7 +64,7 @@ class SharedMonitor final : public Monitor {
   std::mutex mutex_;
 };
 
-// Between threads that work and one that waits for them: what is reported here is kept until the waiting thread passes
+// Between threads that work and one that waits for them: reports are kept until the waiting thread passes
 // it on, and its answer is what the workers see.
 class RelayMonitor final : public Monitor {
  public:
@@ -79,8 +79,8 @@ class RelayMonitor final : public Monitor {
   }
   bool stop_requested() override { return stop_; }
 
-  // By the waiting thread: tells `to` what was reported since the last time, and asks it whether to stop. True once it
-  // has said so.
+  // Called by the waiting thread: passes to `to` what was reported since the last call, and asks it whether to stop.
+  // True once it has said so.
   bool pass_on(Monitor& to) {
     {
       const std::lock_guard lock(mutex_);

@@ -19,7 +19,7 @@ struct NumpyArray {
 // order. UserError naming `place` for anything else, and for a file that is shorter or longer than it says.
 NumpyArray parse_npy(std::string_view bytes, std::string_view place);
 
-// All arrays of a ".npz" file by name, without ".npy". UserError "<file>: ..." for what is no such file, and for arrays
+// All arrays of a ".npz" file by name, without ".npy". UserError "<file>: ..." if it is not such a file, and for arrays
 // of more than `most_bytes` in all.
 std::map<std::string, NumpyArray> read_npz(const std::filesystem::path& path, std::int64_t most_bytes = std::int64_t(1)
                                                                                                         << 32);

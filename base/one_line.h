@@ -1,4 +1,4 @@
-// What other programs write, for our messages.
+// Output of other programs, made fit for our messages.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ namespace graft::base {
 int hardware_threads();
 
 // Calls body(i) for i in 0 .. count-1 on up to `threads` threads (the caller's among them). The first exception thrown,
-// by index, is rethrown after all have ended. Threads are kept from call to call, and so is what is local to them.
+// by index, is rethrown after all have ended. Threads are kept between calls, with their thread-local variables.
 void parallel_for(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body);
 // As above, but begins no index once the monitor asks to stop: those that have begun end, and Stopped is thrown. The
 // monitor is asked by one thread at a time.

@@ -1,4 +1,4 @@
-// Private to this room: the two things that every caller of the operating system needs. Not for other rooms, which use
+// Private to this room: two helpers that every caller of the operating system needs. Not for other rooms, which use
 // files.h and process.h.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace graft::base {
 
-// Closes what it holds; -1 is nothing.
+// Owns a file descriptor and closes it; -1 is none.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}

@@ -1,4 +1,4 @@
-// Child processes with a deadline: run to the end and collect, talk with, or keep as a partner behind a socket.
+// Child processes with a deadline: run to the end and collect the output, talk to, or keep as a partner on a socket.
 #pragma once
 
 #include <chrono>
@@ -21,29 +21,29 @@ struct Finished {
 };
 
 // Runs argv[0] (searched in PATH) to its end in a process group of its own, which is killed at the deadline, and also
-// when the program has ended: what it left running does not outlive it. Standard input is empty. Throws Failure if the
-// program cannot be started.
+// when the program has ended: processes that it left running do not outlive it. Standard input is empty. Throws Failure
+// if the program cannot be started.
 Finished run_process(const std::vector<std::string>& argv, std::chrono::milliseconds deadline,
                      std::int64_t limit_bytes = 64 << 20);
 
-// What is said to a program, and heard of it.
+// Input to a program, and what happens to its output.
 struct Exchange {
   std::string_view input;                           // on its standard input
-  bool input_ends = true;                           // behind it; otherwise the input stays open
+  bool input_ends = true;                           // after `input`; otherwise it stays open
   std::function<void(std::string_view)> on_output;  // each piece of its standard output as it comes; must not throw
   // Each piece of its standard error as it comes, `err` stays empty; must not throw. Without it: into `err`.
   std::function<void(std::string_view)> on_error = {};
-  // It is killed (timed_out) when for so long it has neither taken any input nor written anything.
+  // The program is killed (timed_out) if it neither takes input nor writes anything for this long.
   std::chrono::milliseconds silence = std::chrono::hours(24);
   std::function<bool()> stop = {};  // asked a few times a second; true: it is killed (timed_out)
-  std::function<bool()> done = {};  // asked behind output; true: all is said, though the program goes on
+  std::function<bool()> done = {};  // asked after output; true: the exchange is over, though the program keeps running
 };
-// As run_process above otherwise, without `done`; `out` stays empty.
+// Otherwise as run_process above, without `done`; `out` stays empty.
 Finished run_process(const std::vector<std::string>& argv, const Exchange& exchange, std::chrono::milliseconds deadline,
                      std::int64_t limit_bytes = 1 << 20);
 
-// A program that is talked with over its standard input and output, as often as it goes on. One thread at a time.
-// Throws Failure if it cannot be started.
+// A program that is talked to over its standard input and output, in any number of exchanges while it runs. One thread
+// at a time. Throws Failure if it cannot be started.
 class Dialogue {
  public:
   explicit Dialogue(const std::vector<std::string>& argv);
@@ -52,7 +52,7 @@ class Dialogue {
   Dialogue& operator=(const Dialogue&) = delete;
 
   bool alive();  // false once it has ended
-  // Nothing when the exchange was done; otherwise how the program ended, and nothing more is heard of it. `err` is of
+  // nullopt if the exchange completed; otherwise how the program ended, and no more exchanges are possible. `err` is of
   // this exchange, `out` stays empty.
   std::optional<Finished> exchange(const Exchange& exchange, std::chrono::milliseconds deadline,
                                    std::int64_t limit_bytes = 1 << 20);
@@ -74,13 +74,13 @@ class Partner {
   Partner& operator=(const Partner&) = delete;
 
   bool alive();  // false once it has ended
-  // Whole messages of raw bytes; `descriptors` go along with the first byte by SCM_RIGHTS. False when the partner is
-  // gone; one that takes nothing for a minute is killed.
+  // Whole messages of raw bytes; `descriptors` are sent with the first byte by SCM_RIGHTS. False if the partner is
+  // gone; a partner that takes nothing for a minute is killed.
   bool send(const void* bytes, std::size_t count, const std::vector<int>& descriptors = {});
-  // Whether there is something to receive, or the partner is gone; waits for it at most so long.
+  // Whether there is something to receive, or the partner is gone; waits at most `longest`.
   bool wait(std::chrono::milliseconds longest);
   enum class Received { all, gone, timed_out };
-  // After `timed_out` or `gone` a part of the message may have been taken: the partner is of no more use.
+  // After `timed_out` or `gone` a part of the message may have been taken: the partner is no longer usable.
   Received receive(void* bytes, std::size_t count, std::chrono::milliseconds deadline);
   void kill();  // its whole process group
 

@@ -19,10 +19,10 @@ double pearson(std::span<const double> a, std::span<const double> b);   // 0 whe
 double spearman(std::span<const double> a, std::span<const double> b);  // Pearson of the ranks (mid-ranks for ties)
 double kendall(std::span<const double> a, std::span<const double> b);   // tau-b in O(n log n)
 
-// Percentile bootstrap interval of the mean (2,000 resamples, seeded): `level` = .95 gives the 2.5 and 97.5 % points.
-// The mean alone of fewer than least_for_interval values; NaN when empty.
+// Percentile bootstrap interval of the mean (2,000 resamples, seeded): `level` = 0.95 gives the 2.5 and 97.5 % points.
+// For fewer than least_for_interval values, the mean without an interval; NaN when empty.
 Interval bootstrap_mean(std::span<const double> values, double level, std::uint64_t seed);
-// The same of the mean difference a[i] - b[i] of paired values.
+// The same for the mean difference a[i] - b[i] of paired values.
 Interval bootstrap_paired_difference(std::span<const double> a, std::span<const double> b, double level,
                                      std::uint64_t seed);
 

@@ -1,5 +1,5 @@
-// The processes that work on one command together. Everyone runs the same command; what is divided is said by who
-// calls. One process alone is a team, too.
+// The processes that work on one command together. All run the same command; the callers divide the work.
+// A single process is a team, too.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@
 
 namespace graft::base {
 
-// Bytes of every rank, by rank.
+// The bytes of every rank, by rank.
 class Gathered {
  public:
-  // Of so many bytes each, of no set content.
+  // With sizes[rank] bytes for each rank, uninitialised.
   explicit Gathered(std::span<const std::size_t> lengths);
 
   std::string_view operator[](int rank) const { return parts_[std::size_t(rank)]; }
@@ -28,7 +28,7 @@ class Gathered {
   char* to(int rank) { return bytes_.get() + (parts_[std::size_t(rank)].data() - bytes_.get()); }
 
  private:
-  std::unique_ptr<char[]> bytes_;  // of all, one behind the other
+  std::unique_ptr<char[]> bytes_;  // of all ranks, consecutive
   std::vector<std::string_view> parts_;
 };
 
@@ -37,8 +37,8 @@ class Team {
   virtual ~Team() = default;
   virtual int rank() const { return 0; }
   virtual int size() const { return 1; }
-  // Everyone's bytes, by rank. All ranks call it equally often and in the same order, from one thread at a time; waits
-  // for all. When a rank is gone, MPI ends the program.
+  // The bytes of all ranks, by rank. All ranks must call it equally often and in the same order, from one thread at a
+  // time; waits for all. If a rank is gone, MPI ends the program.
   virtual Gathered gather(std::string_view own);
 };
 
@@ -48,8 +48,8 @@ std::unique_ptr<Team> make_mpi_team();
 // body(i) for those i of 0 .. count-1 that are this rank's, every size()-th, on up to `threads` threads.
 void parallel_for_own(const Team& team, std::int64_t count, int threads, const std::function<void(std::int64_t)>& body);
 
-// work(i) for 0 <= i < count, each done by one rank, which uses up to `threads` threads; everyone gets all, in order:
-// the same for any number of ranks and threads. What work returns can be sent (bytes.h).
+// work(i) for 0 <= i < count, each done by one rank, which uses up to `threads` threads; every rank gets all results,
+// in order: the same for any number of ranks and threads. The results must be sendable (bytes.h).
 template <class Work>
 auto divided(Team& team, std::int64_t count, int threads, const Work& work) {
   std::vector<std::decay_t<std::invoke_result_t<Work, std::int64_t>>> out(static_cast<std::size_t>(count));
@@ -68,12 +68,12 @@ auto divided(Team& team, std::int64_t count, int threads, const Work& work) {
 }
 
 // The sum of work(i) for 0 <= i < count, vectors of one length; each is made by one rank, which uses up to `threads`
-// threads. The second half of what is left is added to the first, upon and upon, which gives everyone the same bits for
+// threads. The second half of the vectors is added to the first, repeatedly, which gives the same bits for
 // any number of ranks and threads; of 2, 4, 8, .. ranks each sends one vector only.
 std::vector<float> summed(Team& team, std::int64_t count, int threads,
                           const std::function<std::vector<float>(std::int64_t)>& work);
 
-// The wish of one rank to stop is that of all. They ask equally often: a question waits for all.
+// If one rank is asked to stop, all are. All ranks must ask equally often: each question waits for all.
 class TeamMonitor final : public Monitor {
  public:
   TeamMonitor(Team& team, Monitor& own) : team_(team), own_(own) {}

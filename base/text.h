@@ -23,7 +23,7 @@ class Cursor {
   std::int64_t integer();  // optional minus sign; throws on overflow
   double number();
   // For languages in which lines count: a cursor over the rest of this line, up to `comment` (0: none), with the same
-  // places; this one moves behind the line.
+  // places; this one moves past the line.
   Cursor line(char comment = '\0');
   [[noreturn]] void fail(std::string_view message) const;  // throws UserError at the present place
   std::size_t position() const { return position_; }
