@@ -1,12 +1,12 @@
-// graft from C++: find fast schedules of a workload on a platform, and make a C library of what was found.
+// graft from C++: find fast schedules of a workload on a platform, and make a C library of the results.
 //
 //   const graft::Workload workload("matmul(m=64,n=64,k=64)");
 //   const graft::Answer answer = graft::tune(workload, graft::Platform("native"), {.trials = 64});
 //   graft::write(graft::compile({answer}), "lib");
 //
-// Values only: what is passed is copied, what is returned holds nothing open. The requests are those of the program: a
-// run that `graft tune` began is continued here, and the other way round. One call at a time in a process, because
-// whatever else runs disturbs what is measured. Nothing is printed. Whatever fails throws Error. A whole project that
+// Values only: arguments are copied, results hold nothing open. The requests are those of the program: a
+// run that `graft tune` began is continued here, and the other way round. Make one call at a time in a process, because
+// anything else that runs disturbs measurements. Nothing is printed. All failures throw Error. A whole project that
 // uses it: docs/guides/use-as-a-library.md.
 #pragma once
 
@@ -71,7 +71,7 @@ class GRAFT_API Platform {
   static Platform from_yaml(const std::string& yaml);  // the content of such a file
   const std::string& name() const;
   const std::string& source() const;  // of its times: "native", "remote", "emulated" or "modelled"
-  const std::string& yaml() const;    // all that is known of it
+  const std::string& yaml() const;    // its full description
 
   struct Description;  // for the library itself
   const Description& description() const { return *description_; }
@@ -99,20 +99,20 @@ class GRAFT_API Model {
 struct Timing {
   std::int64_t repetitions = 3;
   double repetition_seconds = 1e-3;  // least duration of one
-  double timeout_seconds = 10;       // for the candidate in all
+  double timeout_seconds = 10;       // for one candidate in total
 };
 
 struct TuneSettings {
-  std::int64_t trials = 256;    // in all: a run is continued with more
+  std::int64_t trials = 256;    // in total: a larger number continues a run
   double budget_seconds = 0;    // of wall time, after which the search ends; 0: none
   std::int64_t stop_after = 0;  // trials in a row without a gain of 1 %, after which it ends; 0: never
   std::uint64_t seed = 1;
-  int threads = 1;  // that search and compile; no result depends on it
+  int threads = 1;  // for search and compilation; no result depends on it
   Model model = {};
-  std::vector<std::string> start = {};  // schedules that are measured first: texts as Answer::schedule
+  std::vector<std::string> start = {};  // schedules to measure first: texts as in Answer::schedule
   std::filesystem::path out = {};       // the run's folder; run again to continue; "": runs/tune-...
   std::filesystem::path library = {};   // folder of known answers (graft tune --library); "": none
-  bool again = false;                   // search though the library has an answer
+  bool again = false;                   // search even if the library has an answer
   Timing timing = {};
   Watch watch = {};
 };
@@ -124,11 +124,11 @@ struct Answer {
   std::string schedule;  // its steps, a line each
   double seconds = 0;    // least of the repetitions
   double gflops = 0;
-  std::string check;          // of its results: "host", "remote", "qemu"; "none" where nothing could run it
-  std::int64_t trials = 0;    // that the run measured
+  std::string check;          // of its results: "host", "remote", "qemu"; "none" if nothing could run it
+  std::int64_t trials = 0;    // measured by the run
   bool complete = false;      // false: stopped; the same call continues it
-  std::string known_since;    // date of an answer of the library; "" for one that was searched
-  std::filesystem::path run;  // its folder; "" if it is the library's
+  std::string known_since;    // date of an answer from the library; "" if it was searched for
+  std::filesystem::path run;  // its folder; "" if the answer is the library's
   std::vector<std::pair<std::int64_t, double>> curve = {};  // (trials, best seconds so far), one for each improvement
 
   struct Program;
@@ -177,7 +177,7 @@ class GRAFT_API Search {
 };
 
 // A score for each schedule, higher is faster, without running any; comparable within one call. -infinity for a
-// schedule that cannot be applied; mistake for a text that is none.
+// schedule that cannot be applied; mistake for a text that is not a schedule.
 GRAFT_API std::vector<double> predict(const Model& model, const Workload& workload, const Platform& platform,
                                       const std::vector<std::string>& schedules);
 
@@ -280,20 +280,20 @@ struct AdaptSettings {
   Watch watch = {};
 };
 
-// A model that knows a platform from a few measurements of its own.
+// A model adapted to a platform by a few measurements there.
 struct Adapted {
   Model model;  // the file
-  // Spearman correlations of predicted and measured speed; NaN where too little was measured to know.
+  // Spearman correlations of predicted and measured speed; NaN if too little was measured.
   struct Quality {
     std::string workload;
-    std::int64_t programs = 0;     // that were measured, and went well
-    double before = 0, after = 0;  // by the model as it was; adapted, cross-validated
+    std::int64_t programs = 0;     // measured with status ok
+    double before = 0, after = 0;  // by the model before adaptation; adapted, cross-validated
   };
   std::vector<Quality> workloads;
 };
 
-// Measures a support that the model chooses, and writes the adapted model. Failure when nothing of a workload works;
-// stopped, and the same call continues.
+// Measures a support that the model chooses, and writes the adapted model. Failure if no program of a workload works;
+// stopped if interrupted; the same call then continues.
 GRAFT_API Adapted adapt(const Model& model, const Platform& platform, const std::vector<Workload>& workloads,
                         const std::filesystem::path& out, const AdaptSettings& settings = {});
 
@@ -302,7 +302,7 @@ struct CompileSettings {
   Format format = Format::library;
   std::string name = "kernels";                   // of the library
   std::map<std::string, std::string> names = {};  // of functions, by Workload::text; others are named for their shapes
-  std::int64_t variants = 1;                      // distinct programs of each workload, the fastest of its run
+  std::int64_t variants = 1;                      // distinct programs per workload, the fastest of its run
   // File of numpy.savez with arrays "FUNCTION/TENSOR": constants that become part of the library; "": none.
   std::filesystem::path constants = {};
   int threads = 1;
@@ -312,18 +312,18 @@ struct CompileSettings {
 struct Compiled {
   struct Function {
     std::string name, workload;
-    std::string check;                 // of this very code, as Answer::check
-    std::int64_t workspace_bytes = 0;  // that a call needs
+    std::string check;                 // of this exact code, as Answer::check
+    std::int64_t workspace_bytes = 0;  // needed by a call
   };
   std::vector<Function> functions;
   std::map<std::string, std::string> files;  // contents by name
   bool executable = false;                   // the files are programs
 };
 
-// Answers for one platform, of distinct workloads, as a library that needs nothing but itself: an archive, a C header,
+// Answers for one platform, of distinct workloads, as a library without dependencies: an archive, a C header,
 // files for pkg-config and CMake (docs/guides/deploy.md). Nothing is written.
 GRAFT_API Compiled compile(const std::vector<Answer>& answers, const CompileSettings& settings = {});
-// Makes the folder, replaces files there.
+// Creates the folder, replaces files in it.
 GRAFT_API void write(const Compiled& compiled, const std::filesystem::path& folder);
 
 }  // namespace graft
