@@ -19,8 +19,8 @@ struct Term {
   bool operator==(const Term&) const = default;
 };
 
-// A list of terms. Forms are made and dropped by the thousand for each program that a search looks at, and nearly all
-// are short: those live in the object itself, without the heap.
+// A list of terms. Thousands of forms are made and dropped for each program that a search looks at, and nearly all
+// are short: short ones are stored in the object itself, without heap memory.
 class Terms {
  public:
   Terms() = default;
@@ -89,7 +89,7 @@ class Terms {
   }
 
   Term near_[most_near];
-  std::unique_ptr<Term[]> far_;  // null while all fit near
+  std::unique_ptr<Term[]> far_;  // null while all terms fit into near_
   std::uint32_t size_ = 0, capacity_ = most_near;
 };
 

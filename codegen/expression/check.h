@@ -1,4 +1,4 @@
-// Private to this folder: what makes a computation ill-formed, told apart from where its user wrote it, so that the
+// Private to this folder: finds what makes a computation ill-formed, independent of where it was written, so that the
 // parser can point into a text and `checked` can name a place. Checks only; nothing is repaired.
 #pragma once
 

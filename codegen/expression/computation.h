@@ -1,5 +1,5 @@
-// An operator as index expressions: tensors, and stages that each fill one tensor. What an operator computes, never
-// how.
+// An operator as index expressions: tensors, and stages that each fill one tensor. It says what an operator computes,
+// never how.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Tensor {
   Role role = Role::temporary;
   // A literal: its elements, row-major, known when code is generated. A temporary that no stage writes.
   std::vector<double> values = {};
-  Layout layout = {};  // how `shape` stores what the operator's own index means; only restructuring makes one
+  Layout layout = {};  // how `shape` stores the operator's logical index; only restructuring sets it
   bool operator==(const Tensor&) const = default;
   bool is_literal() const { return !values.empty(); }
   std::int64_t elements() const;
@@ -32,7 +32,7 @@ struct Tensor {
 
 enum class Combine { none, sum, max, min };
 std::string_view name_of(Combine combine);  // "=", "+=", "max=", "min="
-double identity_of(Combine combine);        // what a reduction starts from: 0, -inf, +inf (integers: their ends)
+double identity_of(Combine combine);        // start of a reduction: 0, -inf, +inf (integers: ends of their range)
 
 struct Axis {
   std::string name;
@@ -40,7 +40,7 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
-// T[x0, x1, ...] combine= value. The first rank(T) axes are spatial, axis d runs over dimension d of T; the axes behind
+// T[x0, x1, ...] combine= value. The first rank(T) axes are spatial, axis d runs over dimension d of T; the axes after
 // them are reduced. combine == none has no reduction axes. With `index`, which only restructuring makes, the element is
 // T[index] instead: forms over the leading axes, which are the spatial ones then, one form per dimension, every element
 // of T reached exactly once (T[4*t + i] with axes t, i).
@@ -67,15 +67,15 @@ struct Computation {
 // The element that a stage writes, over its axes.
 std::vector<Affine> element_of(const Computation& computation, const Stage& stage);
 
-// Elements that an access moves in its (row-major) tensor per step of a stage's axis.
+// The number of elements by which an access moves in its (row-major) tensor per step of a stage's axis.
 std::int64_t stride_along(const Computation& computation, const Access& access, int axis);
 
-// Throws UserError at what is not well formed: an index outside its tensor (unless padded), a tensor written twice or
+// Throws UserError if it is not well formed: an index outside its tensor (unless padded), a tensor written twice or
 // read before it is written, an extent <= 0, a name twice. Returns its argument.
 Computation checked(Computation computation, std::string_view place);
 
 // Arithmetic operations of all stages (adds, multiplies, divisions, compares, specials; a reduction's combine counts as
-// one): 2mnk for a matmul. Copies count nothing.
+// one): 2mnk for a matmul. Copies are not counted.
 std::int64_t flops(const Computation& computation);
 
 }  // namespace graft::codegen

@@ -1,5 +1,5 @@
-// Order and blocking of a tensor's stored dimensions, where they are not those of its index expression: channels in
-// blocks, a matrix transposed. Who calls a kernel hands its parameters over like this.
+// Order and blocking of a tensor's stored dimensions, if they differ from those of its index expression: channels in
+// blocks, a matrix transposed. Callers of a kernel pass its parameters in this layout.
 //
 // Text, a word for each stored dimension, outermost first: `0` dimension 0, `1/16` its blocks of 16, `1%16` the place
 // within a block; `1%64/16` blocks of 16 within blocks of 64. `0 1/16 2 3 1%16`: NCHW with 16 channels side by side.
@@ -30,13 +30,13 @@ struct Layout {
 std::string to_text(const Layout& layout);
 Layout parse_layout(std::span<const std::string> words, std::string_view place);  // throws UserError
 
-// Of the stored dimensions. A Reason where the parts are no division of the logical shape: a dimension missing, blocks
-// that do not divide what they are of.
+// The shape of the stored dimensions. A Reason if the parts do not divide the logical shape: a dimension missing,
+// blocks that do not divide their dimension.
 base::Result<std::vector<std::int64_t>> stored_shape(const Layout& layout, std::span<const std::int64_t> shape);
 // The logical shape again.
 std::vector<std::int64_t> logical_shape(const Layout& layout, std::span<const std::int64_t> stored);
 
-// Elements in the order of the index expression to those in stored order, and back; both row-major. `stored`: the
+// Converts elements from the order of the index expression to stored order, and back; both row-major. `stored`: the
 // stored shape. A plain layout changes nothing.
 std::vector<double> packed(const Layout& layout, std::span<const std::int64_t> stored, std::vector<double> logical);
 std::vector<double> unpacked(const Layout& layout, std::span<const std::int64_t> stored, std::vector<double> elements);

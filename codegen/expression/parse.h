@@ -3,7 +3,7 @@
 //   input A[512,512]; input B[512,512]; output C[i,j] += A[i,l] * B[l,j] where i=512, j=512, l=512
 //
 // Statements, separated by ';':
-//   input|constant NAME[extent, ...] [: dtype]          a tensor from outside
+//   input|constant NAME[extent, ...] [: dtype]          an operand of the operator
 //   literal NAME[extent, ...] [: dtype] = {number, ...}  a tensor of known elements, row-major
 //   [output] NAME[axis, ...] [: dtype] (=|+=|max=|min=) value [where axis=extent, ...]
 //                                                        a stage; without `output` its tensor is a temporary; the axes
@@ -33,7 +33,7 @@ Computation parse_computation(std::string_view text, const Parameters& parameter
 
 // Text that parses back, without parameters and with default type f32, to an equal computation. Two things are not
 // kept: nodes that one value uses twice are written twice, and tensors are numbered in the order of operands and
-// stages. A stage with an `index` of its own is written with forms on the left, which are for people only.
+// stages. A stage with its own `index` is written with forms on the left, which are for people only and do not parse.
 std::string to_text(const Computation& computation);
 
 }  // namespace graft::codegen

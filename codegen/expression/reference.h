@@ -1,4 +1,4 @@
-// What the outputs of a computation must be: inputs made from a seed, expected outputs computed in double by evaluating
+// The expected outputs of a computation: inputs made from a seed, expected outputs computed in double by evaluating
 // the index expressions directly, and per element the sum of absolute values that bounds rounding errors.
 #pragma once
 
@@ -18,16 +18,16 @@ struct Reference {
   // empty. Infinite for an element whose expected value was not computed: its tolerance is infinite, too, so that any
   // number passes and NaN does not.
   std::vector<std::vector<double>> magnitude;
-  // By tensor: for outputs, how many terms the longest chain of additions has (the k of the bound); else 0.
+  // By tensor: for outputs, the number of terms of the longest chain of additions (the k of the bound); else 0.
   std::vector<std::int64_t> reduction_length;
-  // Elements of all outputs, and how many of them were computed: all, or a sample of a large computation.
+  // Elements of all outputs, and the number of them that were computed: all, or a sample of a large computation.
   std::int64_t elements = 0, computed = 0;
 };
 
 // What a reference may cost. Work is counted in multiply-adds of the fast path; one node of any other expression counts
 // as several.
 struct ReferenceSettings {
-  int threads = 1;  // changes nothing but the time
+  int threads = 1;  // changes only the time
   // A computation of more work is evaluated at a sample of its outputs only: the ends of every axis in all combinations
   // (up to 1024 of them) and points drawn by the seed, as many as `sampled_work` pays for, at least 16. Stages in
   // between are computed as far as these points need them.
@@ -36,15 +36,15 @@ struct ReferenceSettings {
 
 // Fast for sums of products (strided inner loops); any computation works. Deterministic in (computation, seed).
 Reference reference(const Computation& computation, std::uint64_t seed);
-// The same, or a sample; says its progress where it takes long. Throws base::Stopped within a fraction of a second when
+// The same, or a sample; reports progress if it takes long. Throws base::Stopped within a fraction of a second when
 // the monitor asks for it.
 Reference reference(const Computation& computation, std::uint64_t seed, const ReferenceSettings& settings,
                     base::Monitor& monitor);
-// With these inputs and constants, by tensor of the computation; what stands for other tensors counts nothing.
+// With these inputs and constants, by tensor of the computation; entries for other tensors are ignored.
 Reference reference(const Computation& computation, std::vector<std::vector<double>> operands);
 
 // Allowed |error| of an element: 4 * eps(dtype) * k * magnitude (DESIGN rule), at least the smallest normal number;
-// 0 for integer types, infinite where the magnitude is.
+// 0 for integer types, infinite if the magnitude is.
 double tolerance(DType dtype, std::int64_t reduction_length, double magnitude);
 
 }  // namespace graft::codegen

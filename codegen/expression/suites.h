@@ -1,5 +1,5 @@
-// Workloads under one name, so that data of different platforms are of the same ones: `suite:shipped`. A suite may grow
-// at its end; what it names stays, in its place.
+// Named lists of workloads, so that data of different platforms are about the same workloads: `suite:shipped`. A suite
+// may grow at its end; its present entries keep their positions.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ struct Suite {
   std::string name, description;
   std::vector<Workload> workloads;
 };
-// resnet18: the layers C1 .. C12. shipped: what the datasets of graft are made of; like operators stand together.
+// resnet18: the layers C1 .. C12. shipped: the workloads of graft's datasets, grouped by operator.
 const std::vector<Suite>& suites();
 
-// The workloads of `suite:NAME`, or the one workload that any other text is. UserError as parse_workload, or for a
-// suite that is not known (did you mean).
+// The workloads of `suite:NAME`, or the single workload that any other text names. UserError as parse_workload, or for
+// a suite that is not known (did you mean).
 std::vector<Workload> parse_workloads(std::string_view text);
 
 }  // namespace graft::codegen

@@ -1,5 +1,5 @@
-// What code generation may know about a machine. Comes from a platform's YAML, never from the machine that graft runs
-// on.
+// All that code generation may know about a machine. It comes from a platform's YAML, never from the machine that graft
+// runs on.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Target {
   std::int64_t lanes(std::int64_t bytes) const { return vector_bits >= 8 * bytes ? vector_bits / (8 * bytes) : 1; }
 };
 
-// The map form: triple, cpu, features, vector_bits, vector_registers, cores, threads (left out where it is 1),
+// The map form: triple, cpu, features, vector_bits, vector_registers, cores, threads (left out if it is 1),
 // l1_bytes, ... Throws UserError with the
 // place for unknown or missing keys and values out of range.
 Target target_from(const base::Document& document);

@@ -50,17 +50,17 @@ decltype(auto) with_element_of(DType type, Function f) {
 double lowest(DType type);
 double highest(DType type);
 
-// What a tensor of the type keeps of a number: itself for floating-point types; modulo 2^bits for integers, infinities
-// (what a max or min starts from) as lowest and highest.
+// The number as a tensor of the type stores it: itself for floating-point types; modulo 2^bits for integers, infinities
+// (the start values of max and min) as lowest and highest.
 double kept(double number, DType type);
 
-// Numbers as they lie in memory, little-endian, and back. Each must be within its type's range.
+// Numbers to their bytes in memory, little-endian, and back. Each must be within its type's range.
 std::string as_bytes(const std::vector<double>& numbers, DType type);
 std::vector<double> numbers_from(std::string_view bytes, DType type);
 
-// name, number of operands, the sign between two of them ("": written as a call), as what ArithmeticCounts counts it,
-// and the types it works on. Numbers of operations are written nowhere, but new ones are added at the end: hashes of
-// features use them.
+// name, number of operands, the sign between two of them ("": written as a call), the kind under which ArithmeticCounts
+// counts it, and the types it works on. Numbers of operations are written nowhere, but new ones are added at the end:
+// hashes of features use them.
 #define GRAFT_OPS(X)                         \
   X(constant, 0, "", nothing, all)           \
   X(load, 0, "", nothing, all)               \
@@ -96,14 +96,14 @@ enum class Op {
 };
 std::string_view name_of(Op op);
 int operands_of(Op op);
-std::string_view sign_of(Op op);  // "" for what is written as a call
+std::string_view sign_of(Op op);  // "" for operations written as calls
 bool needs_floating(Op op);
 // A condition, which only a `select` uses, as its first operand.
 bool is_comparison(Op op);
 bool holds(Op comparison, double a, double b);
 
 // An element of a tensor (or buffer), by number. `padded`: the number `outside` (of the tensor's type) where an index
-// lies outside of the shape, instead of being an error; only index expressions have it, lowering resolves it.
+// is outside of the shape, instead of being an error; only index expressions have it, lowering resolves it.
 struct Access {
   int tensor = 0;
   std::vector<Affine> index;  // one form per dimension
@@ -120,8 +120,8 @@ struct ValueNode {
   bool operator==(const ValueNode&) const = default;
 };
 
-// Operands stand before their users; the last node is the root. Casts: a load is converted to the type of the stage's
-// tensor when it is used, and all is computed in that type; integers wrap around.
+// Operands come before their users; the last node is the root. Casts: a load is converted to the type of the stage's
+// tensor when it is used, and everything is computed in that type; integers wrap around.
 struct Value {
   std::vector<ValueNode> nodes;
   std::vector<Access> loads;  // in order of appearance; equal accesses may appear twice
@@ -143,13 +143,13 @@ Value map_accesses(const Value& value, Map map) {
   for (const Access& access : value.loads) result.loads.push_back(map(access));
   return result;
 }
-// `value` with each load for which `by` gives a value (over the same variables) replaced by that.
+// `value` with each load for which `by` gives a value (over the same variables) replaced by that value.
 Value replace_loads(const Value& value, const std::function<std::optional<Value>(const Access&)>& by);
-// The number that the value always is, if that is plain from its constants (0 times anything is 0).
+// The number that the value always has, if this follows from its constants (0 times anything is 0).
 std::optional<double> constant_value(const Value& value);
 
-// What is wrong with the nodes as such, whatever they are loaded from: operands that are no earlier nodes, a condition
-// where a number is meant, or the other way round.
+// Faults of the nodes themselves, independent of what they load from: operands that are not earlier nodes, a condition
+// in place of a number, or a number in place of a condition.
 std::optional<std::string> nodes_problem(const Value& value);
 
 // Number of nodes of each arithmetic kind, as GRAFT_OPS says.

@@ -1,6 +1,6 @@
 // Text of values, both ways: infix + - * / with brackets where the order of operations needs them, comparisons as the
 // first operand of select(a < b, c, d), all other operations as calls. Index expressions (parse.h) and loop programs
-// (program/forms.h) share it; they differ in what their leaves are, and that is left to them.
+// (program/forms.h) share it; they differ in their leaves, which each defines itself.
 #pragma once
 
 #include <functional>
@@ -17,21 +17,21 @@ namespace graft::codegen {
 // `load` gives the text of an access, `comma` separates the operands of a call.
 std::string to_text(const Value& value, const std::function<std::string(const Access&)>& load, std::string_view comma);
 
-// Recursive descent over a cursor of its own. Deeper nesting and longer values than any real one are refused: the text
+// Recursive descent over its own cursor. Deeper nesting and longer values than any real one are refused: the text
 // may come from anywhere.
 class ValueReader {
  protected:
   explicit ValueReader(base::Cursor cursor) : cursor_(std::move(cursor)) {}
   ~ValueReader() = default;
 
-  // What is no bracket: a number, a load, a call, whatever else the language has.
+  // A factor other than a bracket: a number, a load, a call, or what else the language has.
   virtual Value leaf(int depth) = 0;
 
   Value sum(int depth);
   Value factor(int depth);  // a leaf, or a sum in brackets
   // The operation `op` of operands in brackets, the opening one already read.
   Value operation(Op op, int depth);
-  // The operation called `name`; Op::load (never written as a call) where there is none.
+  // The operation called `name`; Op::load (never written as a call) if there is none.
   static Op function_named(std::string_view name);
   // "unknown function 'sqr'; did you mean 'sqrt'? known: ...": all operations that are called, and `others`.
   static std::string unknown_function(std::string_view name, std::vector<std::string> others = {});

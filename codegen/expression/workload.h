@@ -23,7 +23,7 @@ struct Workload {
 // not known, an output extent <= 0. ResNet-18's layers may be named: `resnet18.C1` .. `resnet18.C12` (batch 1).
 Workload parse_workload(std::string_view text);
 
-// False where a workload is no more than a name: of tables and others' records nobody can say what they compute.
+// False if a workload is only a name: nothing is known of what tables and imported records compute.
 bool names_computation(const Workload& workload);
 Computation computation(const Workload& workload);
 std::int64_t flops(const Workload& workload);

@@ -52,7 +52,8 @@ class CodegenPasses : public llvm::legacy::PassManagerBase {
   llvm::legacy::PassManager kept_;
 };
 
-// Runs the function; what LLVM reports as errors meanwhile. Without this LLVM would print them and end the process.
+// Runs the function and returns the errors that LLVM reports meanwhile. Without this LLVM would print them and end the
+// process.
 std::string errors_while(llvm::LLVMContext& context, const std::function<void()>& function);
 
 // Code of a module, as an object file or as assembly text; a Reason when the back end reports an error.

@@ -1,4 +1,4 @@
-// Loop programs -> machine code of the target, through LLVM. One kernel ABI from the first day (no allocation, no libc,
+// Loop programs -> machine code of the target, through LLVM. One stable kernel ABI (no allocation, no libc,
 // no libm in the code):
 //
 //   void <symbol>_prepare(void* const* buffers, void* workspace);
@@ -37,30 +37,30 @@ struct Parameter {
 };
 
 struct Signature {
-  std::vector<Parameter> parameters;  // buffers of the program that are no temporaries, in order
+  std::vector<Parameter> parameters;  // the program's buffers except temporaries, in order
   std::int64_t workspace_bytes = 0;
-  double amplification = 1;  // the program's, for whoever checks results
-  std::int64_t threads = 1;  // of the target: how many the kernel may use
+  double amplification = 1;  // the program's, for checks of results
+  std::int64_t threads = 1;  // of the target: the number that the kernel may use
 };
 Signature signature(const LoopProgram& program, std::int64_t threads = 1);
 
-// A way through LLVM as data.
+// A sequence of LLVM's passes as data.
 struct Pipeline {
   std::string name;
   std::string passes;  // LLVM's textual pipeline, or "default<O3>" and the like; "": none
-  // The same for a program with a loop that comes back to the same place in memory: its loads can be hoisted and its
-  // sums kept in registers.
+  // The same for a program with a loop that accesses the same memory in each iteration: its loads can be hoisted and
+  // its sums kept in registers.
   std::string passes_where_repeated;
   int codegen_level = 1;  // CodeGenOptLevel 0..3
   // Passes of the code generator that are not run, as LLVM calls them (argument, or name where it has none); a name
-  // that a target does not use means nothing there.
+  // that a target does not use has no effect there.
   std::set<std::string, std::less<>> left_out;
   auto operator<=>(const Pipeline&) const = default;
 };
 // Fast enough to search with; its code is as fast as that of O3. On x86-64 that is "search"; elsewhere "less", because
-// what is left out earns its time where offsets are short and cores run in order.
+// the passes left out by "search" pay off if offsets are short and cores run in order.
 const Pipeline& search_pipeline(const Target& target);
-// All known. Which one makes the fastest code of a program differs by a few per cent: what was found by
+// All known pipelines. Their code for a program differs by a few per cent in speed: the result of a
 // search is worth building with each.
 const std::vector<Pipeline>& pipelines();
 
@@ -72,21 +72,21 @@ struct Object {
   std::int64_t ir_instructions = 0;
 };
 
-// Where the time of a compilation went: CPU seconds of the calling thread.
+// The time of a compilation by phase: CPU seconds of the calling thread.
 struct PhaseSeconds {
   double emit = 0, optimise = 0, generate = 0;
-  double inspect = 0;  // the object's hash and what it needs from elsewhere
+  double inspect = 0;  // the object's hash and its undefined symbols
 };
 
 // Thread-safe (each call has its own context); `phases`, if given, is added to. A Reason for a program that this back
 // end cannot emit; UserError for a target that LLVM does not know ("this LLVM (19.1.7) does not know the cpu 'x' for
-// riscv64; did you mean ...") and for an intrinsic whose body is not what intrinsic.h asks for.
+// riscv64; did you mean ...") and for an intrinsic whose body violates the rules of intrinsic.h.
 base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
                              const std::string& symbol = "graft", PhaseSeconds* phases = nullptr);
 base::Result<Object> compile(const LoopProgram& program, const Target& target);  // with the search pipeline
 
-// Set if the target lacks what the intrinsic needs. An intrinsic must name all features that its body uses: LLVM ends
-// the process where it cannot make code of one.
+// A Reason if the target lacks a feature that the intrinsic needs. An intrinsic must name all features that its body
+// uses: LLVM ends the process if it cannot generate code for one.
 std::optional<base::Reason> lacks_feature(const Intrinsic& intrinsic, const Target& target);
 
 // Throws the UserError that compile would for this target.

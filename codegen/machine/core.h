@@ -1,5 +1,5 @@
-// One core as LLVM's analyser (the llvm-mca library) has it, put right where documents say otherwise: how long it takes
-// for a sequence of instructions that is repeated. Private to this part: it speaks LLVM.
+// One core as modelled by LLVM's analyser (the llvm-mca library), corrected where vendors' documents differ: the time
+// of a repeated sequence of instructions. Private to this part: its interface has LLVM types.
 #pragma once
 
 #include <llvm/MC/MCInst.h>
@@ -19,19 +19,19 @@ namespace graft::codegen {
 
 struct Step {
   const RecordedInstruction* instruction = nullptr;
-  // Numbers for slots of the stack and places of memory: a step that reads one waits for the last that wrote it, be it
+  // Numbers for slots of the stack and places of memory: a step that reads one waits for the last that wrote it, even
   // in the iteration before.
   std::optional<int> reads = {}, writes = {};
 };
 using Sequence = std::vector<Step>;
 
-// With what it has been asked before. Of one thread, as its target machine is.
+// Keeps earlier answers. For one thread only, as its target machine is.
 class Core {
  public:
   virtual ~Core() = default;
 
   struct Line {
-    double slope = 0, intercept = 0;  // cycles per iteration, and on top for all of them
+    double slope = 0, intercept = 0;  // cycles per iteration, and once in addition
   };
   struct Answer {
     Line line;
@@ -42,9 +42,10 @@ class Core {
   virtual base::Result<Answer> ask(const Sequence& sequence, const llvm::MCInst* before, int iterations,
                                    const CoreTimingSettings& settings) = 0;
 
-  // Calls and returns are none of the model's business.
+  // Whether the model simulates the instruction: calls and returns are left out.
   virtual bool simulates(const llvm::MCInst& instruction) const = 0;
-  // How many of the block's instructions run as often as the block does: up to its conditional branch, with it.
+  // The number of the block's instructions that run as often as the block does: up to and including its conditional
+  // branch.
   virtual std::size_t branch_end(const RecordedBlock& block) const = 0;
   // RISC-V vector code takes its type from the last vsetvli. Whether this is one.
   virtual bool sets_instruments(const llvm::MCInst& instruction) const = 0;

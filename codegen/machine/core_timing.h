@@ -1,6 +1,6 @@
-// How long a core takes for a program's machine code when every access hits the first cache: LLVM's own scheduling
+// The time of a program's machine code on one core if every access hits the first cache: LLVM's own scheduling
 // model (the llvm-mca library) on the instructions that code generation really emits, with loop nests expanded; a load
-// waits for the store that it takes its value from. Not a measurement: what caches add is the tasks room's business.
+// waits for the store that it takes its value from. Not a measurement: the tasks room adds the cost of caches.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace graft::codegen {
 
-// What runs under one loop of the program and under no inner one that has a part of its own.
+// The code under one loop of the program, without inner loops that have their own part.
 struct CorePart {
   int loop = -1;  // position in LoopProgram::loops; -1: outside of loops
   double cycles = 0;
@@ -23,9 +23,9 @@ struct CorePart {
 
 struct CoreTiming {
   double cycles = 0;                       // of one `run`
-  double instructions = 0;                 // executed by the loops; the exported wrapper's few are left out
-  std::vector<CorePart> parts;             // their sums are above; no two of one loop
-  std::map<std::string, int> unsupported;  // opcodes that the cpu's model lacks, with how many static occurrences
+  double instructions = 0;                 // executed by the loops; those of the exported wrapper are left out
+  std::vector<CorePart> parts;             // they add up to the fields above; no two of one loop
+  std::map<std::string, int> unsupported;  // opcodes that the cpu's model lacks, with the number of static occurrences
 };
 
 struct CoreTimingSettings {
@@ -36,12 +36,12 @@ struct CoreTimingSettings {
   int dispatch_width = 0;        // instructions a cycle into the core; 0: as many as LLVM's model issues
 };
 
-// Where the time went: CPU seconds of the calling thread.
+// The time by phase: CPU seconds of the calling thread.
 struct CoreTimingPhases {
   double emit = 0, optimise = 0, generate = 0, simulate = 0;
 };
 
-// Of the code that search_pipeline makes of `run`; parallel loops run on one core. Thread-safe, deterministic;
+// Times the code that search_pipeline makes of `run`; parallel loops run on one core. Thread-safe, deterministic;
 // `phases`, if given, is added to. Counts are exact while no loop has more than 40,000 trips, and wrong by one part in
 // 2^32 / trips at most beyond. UserError for a cpu without a scheduling model; a Reason for a program that the back end
 // cannot emit.

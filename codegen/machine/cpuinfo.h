@@ -1,4 +1,4 @@
-// What a Linux machine says of its cpu, as a target: for boards that graft cannot run on itself.
+// A target from what a Linux machine reports about its cpu: for boards that graft itself cannot run on.
 #pragma once
 
 #include <string>
@@ -25,9 +25,9 @@ std::string name_of_cpuinfo(const std::string& cpuinfo);
 
 // A static executable that finds out what a machine really runs. It writes {"graft":1} as its first line, executes what
 // every program of ours may have in it (riscv64: rv64gc; aarch64: ASIMD; x86_64: SSE2), writes {"begin":0}, executes an
-// instruction or two of the longest vectors (RVV 1.0; SVE; for x86_64 what the target's vector_bits stand for: SSE4.2,
-// AVX2 with FMA, AVX-512 with BW), and leaves with the bytes of such a vector as its exit code, 0 meaning 256. A
-// machine that lacks the instructions ends it by SIGILL. A Reason for other architectures.
+// instruction or two of the longest vectors (RVV 1.0; SVE; for x86_64 the extension that the target's vector_bits mean:
+// SSE4.2, AVX2 with FMA, AVX-512 with BW), and leaves with the bytes of such a vector as its exit code, 0 meaning 256.
+// A machine that lacks the instructions ends it by SIGILL. A Reason for other architectures.
 base::Result<std::string> probe_program(const Target& target);
 
 }  // namespace graft::codegen

@@ -1,9 +1,9 @@
 // Private to this folder: how `run` is cut into tasks for several threads. Analysis of the loop program alone.
 //
 // A nest whose outermost loops are parallel, each the only child of the one before, is a band: every iteration of it is
-// a task. Nests that touch nothing of each other's results (such as the remainders of a tiled loop) form a group, whose
+// a task. Nests that do not touch each other's results (such as the remainders of a tiled loop) form a group, whose
 // tasks run at the same time; groups run one after the other. The tasks of a group are dealt out to as many slots as
-// there are threads, and a temporary that tasks would otherwise fight over exists once per slot.
+// there are threads, and a temporary that tasks would otherwise share exists once per slot.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Group {  // sections [begin, end)
 struct Dispatch {
   std::vector<Section> sections;
   std::vector<Group> groups;
-  std::vector<std::int64_t> copies;  // by buffer: one per slot of its group where tasks need it for themselves, else 0
+  std::vector<std::int64_t> copies;     // by buffer: one per slot of its group if each task needs its own, else 0
   std::optional<base::Reason> refused;  // parallel loops within others, or iterations that would race
 };
 

@@ -22,7 +22,7 @@
 
 namespace graft::codegen {
 
-// Where a buffer of memory lies while the code runs. Literals lie in the code.
+// The location of a memory buffer while the code runs. Literals are part of the code.
 struct Home {
   int parameter = -1;           // position among the parameters, or -1
   std::int64_t offset = -1;     // bytes into the workspace, or -1
@@ -32,7 +32,7 @@ struct Homes {
   std::vector<Home> buffers;  // parallel to LoopProgram::buffers
   std::int64_t workspace_bytes = 0;
 };
-// Temporaries stand one behind the other, at multiples of 64 bytes.
+// Temporaries are consecutive, at multiples of 64 bytes.
 Homes homes(const LoopProgram& program, std::int64_t threads);
 
 // Whether an innermost loop (of those that are neither unrolled nor vectors) reads or writes memory at a place that it
@@ -42,12 +42,12 @@ bool repeats_accesses(const LoopProgram& program);
 // The loop of the program (position in LoopProgram::loops) whose branch carries this !llvm.loop; -1 for none.
 int loop_of_program(const llvm::MDNode* loop_id);
 
-// What every function is told about the machine.
+// Attributes of the machine that every function gets.
 struct CodeAttributes {
   std::string cpu, features;
   std::int64_t prefer_vector_bits = 0;  // 0: no word about it
-  // Registers that are spilled may need more than the stack's own alignment. Without the word, LLVM learns that too
-  // late and stores them across cache lines, from where nothing is forwarded: up to three times as slow.
+  // Registers that are spilled may need more than the stack's own alignment. Without this attribute, LLVM learns that
+  // too late and stores them across cache lines, which prevents store forwarding: up to three times as slow.
   bool realign_stack = false;
   unsigned vscale_least = 0;  // of scalable vector units; 0: no word about it
   bool rounds = true;         // has an instruction that rounds down to an integer
@@ -56,18 +56,19 @@ struct CodeAttributes {
   bool named_places = false;
 };
 
-// An element of a buffer, row-major, as a function of the loops around.
+// An element of a buffer, row-major, as a function of the surrounding loops.
 struct NamedPlace {
   int buffer = 0;  // position in LoopProgram::buffers
   std::int64_t constant = 0;
   std::map<int, std::int64_t> by_loop = {};  // elements per iteration, by position in LoopProgram::loops
   bool operator==(const NamedPlace&) const = default;
 };
-// The place that this !alias.scope names; none where it names no place, or several.
+// The place that this !alias.scope names; none if it names no place or several.
 std::optional<NamedPlace> named_place(const llvm::MDNode* scopes);
 
-// Adds the functions to `module`, whose triple and data layout are set. A Reason, and a module to throw away, for a
-// program that this back end cannot express. For one thread parallel loops are serial ones.
+// Adds the functions to `module`, whose triple and data layout are set. A Reason for a
+// program that this back end cannot express; the module is then unusable. For one thread, parallel loops are emitted as
+// serial ones.
 std::optional<base::Reason> emit(llvm::Module& module, const LoopProgram& program, const CodeAttributes& attributes,
                                  const std::string& symbol, std::int64_t threads);
 

@@ -1,8 +1,7 @@
-// Private to this folder: elementary functions of numbers and of vectors as LLVM IR, the same on every target: no call
-// is left, and nothing but the basic operations, square roots and selections is asked of the machine. Within 4 ulp in
-// f32, with fused multiply-add or without; IEEE 754 results for zeros, denormal numbers, infinities and NaN, but for
-// exp, whose argument must be a number. Series are Taylor's, to below half an ulp, unless a table of coefficients is
-// given.
+// Private to this folder: elementary functions of numbers and of vectors as LLVM IR, the same on every target: the code
+// has no calls and uses only basic operations, square roots and selections. Within 4 ulp in f32, with fused
+// multiply-add or without; IEEE 754 results for zeros, denormal numbers, infinities and NaN, but for exp, whose
+// argument must be a number. Series are Taylor's, to below half an ulp, unless a table of coefficients is given.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -28,7 +27,7 @@ class Functions {
   llvm::Value* erf(llvm::Value* x);
 
  private:
-  // x = n * ln 2 + r, |r| <= ln 2 / 2; `shifted` is n + to_integer, so that n stands in its low bits.
+  // x = n * ln 2 + r, |r| <= ln 2 / 2; `shifted` is n + to_integer, so that its low bits hold n.
   struct Reduced {
     llvm::Value *shifted, *n, *r;
   };
@@ -36,7 +35,7 @@ class Functions {
   struct Split {
     llvm::Value *k, *m;
   };
-  // A number in two parts of which the second is below the rounding of the first.
+  // A number as the sum of two parts, the second below the rounding error of the first.
   struct Pair {
     llvm::Value *high, *low;
   };
@@ -44,7 +43,7 @@ class Functions {
   Reduced reduced(llvm::Value* x, double to_integer);  // magic or scaling_magic
   llvm::Value* exp_of_bounded(llvm::Value* x);
   llvm::Value* exp_series(llvm::Value* r, int degree);
-  // x * 2^n, of shifted = n + scaling_magic; the second, of n + magic, for results that are normal numbers.
+  // x * 2^n, of shifted = n + scaling_magic; the second takes n + magic, for results that are normal numbers.
   llvm::Value* scaled(llvm::Value* x, llvm::Value* shifted);
   llvm::Value* scaled_to_normal(llvm::Value* x, llvm::Value* shifted);
   Split split(llvm::Value* x);
@@ -57,7 +56,7 @@ class Functions {
   llvm::Value* truncated(llvm::Value* x);
 
   llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c);
-  llvm::Value* polynomial(llvm::Value* x, llvm::ArrayRef<double> coefficients);  // the constant first
+  llvm::Value* polynomial(llvm::Value* x, llvm::ArrayRef<double> coefficients);  // the constant term first
   llvm::Value* nan_kept(llvm::Value* x, llvm::Value* result);
   llvm::Value* copysign(llvm::Value* size, llvm::Value* sign);
 

@@ -1,6 +1,6 @@
 // Private to this folder: the freestanding program around kernels - start, system calls, clock, output - as an object
-// for the target. No libc, no files, no threads: parallel_for runs one iteration after the other, so times of parallel
-// programs are those of one core.
+// for the target. No libc, no files, no threads: parallel_for runs the iterations in order, so times of parallel
+// programs are times on one core.
 #pragma once
 
 #include <string>

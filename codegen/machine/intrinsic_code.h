@@ -7,7 +7,7 @@
 
 namespace graft::codegen {
 
-// Adds the function of the body to the module. Throws UserError naming the intrinsic for a body that is no LLVM IR, or
+// Adds the function of the body to the module. Throws UserError naming the intrinsic for a body that is not LLVM IR, or
 // not one function of one block that takes and returns what the intrinsic's expression says.
 llvm::Function* add_intrinsic(llvm::Module& module, const Intrinsic& intrinsic);
 

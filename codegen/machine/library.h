@@ -1,17 +1,17 @@
-// Kernels as a library that others link: C functions around machine code, a header, and what pkg-config and CMake read.
+// Kernels as a library that others link: C functions around machine code, a header, and files for pkg-config and CMake.
 // The code is freestanding: no libc, no libm, no allocation, nothing undefined. For a function F with parameters A, B,
 // C in the order of the workload's text:
 //
-//   void F_prepare(const float* B, void* workspace);                    // constants; only where a kernel prepares
+//   void F_prepare(const float* B, void* workspace);                    // constants; only if a kernel prepares
 //   void F(const float* A, const float* B, float* C, void* workspace);  // on the calling thread alone
-//   void F_parallel(A, B, C, workspace, graft_parallel_for, context);   // only where a kernel has parallel loops
-//   long long F_select(A, B, C, workspace, budget_ns, parallel_for, context);  // only of several variants
+//   void F_parallel(A, B, C, workspace, graft_parallel_for, context);   // only if a kernel has parallel loops
+//   long long F_select(A, B, C, workspace, budget_ns, parallel_for, context);  // only with several variants
 //
-// Constants that are in the library are no parameters, and there is nothing to prepare.
+// Constants that are part of the library are not parameters; then there is nothing to prepare.
 //
 // Pointers and workspace are aligned to 64 bytes; a workspace has F_WORKSPACE_BYTES, is prepared once, and is used by
-// one call at a time. Of functions of one operator in several shapes NAME_OPERATOR_for(extents...) finds the one of a
-// shape, or none.
+// one call at a time. For one operator in several shapes, NAME_OPERATOR_for(extents...) returns the function of a
+// shape, or a null pointer.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct LibraryVariant {
   Object object;            // its symbol differs from those of all others
   bool prepares = false;    // its program has a part that prepares
   std::string description;  // lines for the header: the schedule, its time and its check
-  // What the object's constant parameters hold, in their order and as stored; "" for one that its code does not read.
-  // Empty: the caller hands constants over. The variants of a function all do the same.
+  // The contents of the object's constant parameters, in their order and as stored; "" for one that its code does not
+  // read. Empty: the caller passes the constants. All variants of a function must agree in this.
   std::vector<std::string> constants = {};
 };
 
@@ -49,13 +49,13 @@ struct Library {
   std::vector<LibraryFunction> functions;  // at least one
 };
 
-// What a C compiler takes for a name, made of any text: "resnet18.C2" gives "resnet18_C2".
+// A C identifier made from any text: "resnet18.C2" gives "resnet18_C2".
 std::string identifier(std::string_view text);
 
 enum class LibraryFormat { library, object };
 
 // File names and contents: NAME.h, graft_parallel.h, and libNAME.a, NAME.pc, NAMEConfig.cmake (library) or NAME.o
-// (object). UserError for names that are no C identifiers or occur twice, and for variants of one function that store
+// (object). UserError for names that are not C identifiers or occur twice, and for variants of one function that store
 // their parameters differently.
 std::map<std::string, std::string> library_files(const Library& library, LibraryFormat format);
 

@@ -1,4 +1,4 @@
-// Private to this folder: what a library's files say in C, pkg-config's and CMake's words.
+// Private to this folder: the text of a library's files for C, pkg-config and CMake.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace graft::codegen {
 
-std::vector<Parameter> parameters(const LibraryVariant& variant);  // that the caller hands over
+std::vector<Parameter> parameters(const LibraryVariant& variant);  // that the caller passes
 bool prepares(const LibraryFunction& function);                    // any of its variants
 bool is_parallel(const LibraryFunction& function);                 // any of its variants has parallel loops
-std::int64_t workspace_bytes(const LibraryFunction& function);     // of the variant that needs most
+std::int64_t workspace_bytes(const LibraryFunction& function);     // of the variant that needs the most
 
 // The functions of one operator, by its extents in the order of the workload's text.
 struct OperatorShapes {
@@ -21,7 +21,7 @@ struct OperatorShapes {
   std::vector<std::string> extents;  // "n", "c", ...
   std::vector<std::pair<const LibraryFunction*, std::vector<std::int64_t>>> functions;
 };
-// In order of first occurrence; index expressions, which name no extents, are in none.
+// In order of first occurrence; index expressions, which do not name extents, are in no family.
 std::vector<OperatorShapes> operator_shapes(const Library& library);
 
 std::string header_text(const Library& library);  // NAME.h

@@ -17,14 +17,14 @@ namespace graft::codegen {
 // A shared object (bytes of an ELF file) for this host's dynamic loader; no libraries needed.
 base::Result<std::string> link_shared(const std::vector<const Object*>& objects);
 
-// How an executable runs each of its kernels, as a measurer says it (tasks/measurer.h).
+// How an executable runs each of its kernels, in a measurer's terms (tasks/measurer.h).
 struct RunSettings {
   int repetitions = 3;         // timed ones; 0: the first run only
-  double minimum_seconds = 0;  // of a repetition: so many runs make one
-  double timeout_seconds = 0;  // of one kernel in all, wall time: SIGALRM ends the program; 0: for ever
+  double minimum_seconds = 0;  // of a repetition, which has as many runs as that takes
+  double timeout_seconds = 0;  // of one kernel in total, wall time: SIGALRM ends the program; 0: no limit
   double abort_seconds = 0;    // > 0: a kernel whose first run takes longer is not timed
-  // By kernel, of a program for people that checks itself: what to call it, and base::hash_bytes of its outputs. Empty:
-  // the program writes the outputs for whoever started it.
+  // For a program that checks itself, by kernel: its name for people, and base::hash_bytes of its outputs. Empty:
+  // the program writes the outputs instead.
   struct SelfCheck {
     std::string name;
     std::uint64_t digest = 0;
@@ -36,11 +36,11 @@ struct RunSettings {
 // with kernels of one computation, whose symbols differ. For each in turn: inputs as reference(computation, seed) has
 // them, outputs and workspace filled with ones (floats: NaN), prepare, a first run, then `repetitions` of as many runs
 // as make minimum_seconds (fewer of either where they would take more than half of timeout_seconds). On standard
-// output, a line before and one behind each kernel, times in nanoseconds, those of a repetition for all of its runs:
+// output, one line before and one after each kernel; times are in nanoseconds, each for all runs of a repetition:
 //   {"graft":1,"kernels":2}
 //   {"begin":0}
 //   {"end":0,"first":1200,"runs":3,"times":[3300,3250,3270],"bytes":N}
-// and behind the latter N raw bytes: the outputs as the kernel stores them, one after the other. Inputs are embedded as
+// and after the latter N raw bytes: the outputs as the kernel stores them, consecutively. Inputs are embedded as
 // data that cannot be written. It has one thread: parallel loops run one iteration after the other. One that checks
 // itself writes a line for each kernel instead, "NAME: 1100 ns, results right" (or "results WRONG"), with the least
 // time of a run, and ends with 1 if a result was wrong. A Reason for an architecture other than x86_64, riscv64,
@@ -55,10 +55,11 @@ base::Result<std::string> link_program(const std::vector<std::string_view>& obje
 // One relocatable object of several.
 base::Result<std::string> link_relocatable(const std::vector<std::string_view>& objects);
 
-// What an ELF file defines, by name: where its code and data come to lie (as linked), for whoever observes it running.
+// The symbols that an ELF file defines, by name: the linked addresses of its code and data, for observers of its
+// execution.
 struct Symbol {
   std::uint64_t address = 0, bytes = 0;
 };
-std::map<std::string, Symbol> symbols_of(const std::string& elf);  // Failure for what is no ELF file
+std::map<std::string, Symbol> symbols_of(const std::string& elf);  // Failure if it is not an ELF file
 
 }  // namespace graft::codegen

@@ -1,4 +1,4 @@
-// What code generation really emits for one function: the instructions of every basic block as the assembler would get
+// The code that LLVM emits for one function: the instructions of every basic block as the assembler would get
 // them, how often each block runs, and the loops around it. Private to this part: it speaks LLVM.
 //
 // Does not simulate anything (core_timing does), and needs neither an assembler nor an object file.
@@ -20,16 +20,16 @@ namespace graft::codegen {
 
 struct RecordedInstruction {
   llvm::MCInst code;  // symbolic operands replaced by 0: they would point into LLVM's memory
-  // Slots of the stack that it reads and writes, by numbers of their own: where spilled registers live.
+  // Slots of the stack that it reads and writes, numbered separately: they hold spilled registers.
   std::optional<int> reads_slot = {}, writes_slot = {};
-  // Places of memory, positions in Recording::places, where they are named (CodeAttributes::named_places).
+  // Places of memory, positions in Recording::places, if they are named (CodeAttributes::named_places).
   std::optional<int> reads_place = {}, writes_place = {};
 };
 
 struct RecordedBlock {
   std::vector<RecordedInstruction> instructions;
   double count = 0;         // executions per call of the function
-  double behind_count = 0;  // of what stands behind its conditional branch: a jump, padding
+  double behind_count = 0;  // of the code after its conditional branch: a jump, padding
   int loop = -1;            // innermost loop around it, position in Recording::loops
   int dominator = -1;       // immediate dominator, position in Recording::blocks
 };
@@ -39,16 +39,16 @@ struct RecordedLoop {
   int header = -1;      // position in Recording::blocks
   double entries = 0;   // how often it is entered, per call of the function
   double trips = 1;     // executions of the header per entry
-  int of_program = -1;  // position in LoopProgram::loops; -1: not told
+  int of_program = -1;  // position in LoopProgram::loops; -1: unknown
 };
 
-// Padding in front of aligned blocks, which runs where the block before falls into it, counts as instructions of the
-// latter. Exact but for x86, where the assembler may choose longer branches: then it is off by a no-operation or two.
+// Padding before aligned blocks, which runs if the previous block falls through into it, counts as instructions of the
+// latter. Exact except on x86, where the assembler may choose longer branches: then it is off by a no-operation or two.
 struct Recording {
   std::vector<RecordedBlock> blocks;  // in the order of their addresses
   std::vector<RecordedLoop> loops;    // outer loops before inner ones
   std::vector<NamedPlace> places;
-  llvm::MCInst no_operation;  // as padding has it
+  llvm::MCInst no_operation;  // the instruction used as padding
 };
 
 // Runs code generation for the (already optimised) module; consumes its bodies. Counts are exact where the branches

@@ -1,4 +1,5 @@
-// The core's own time for a recorded function, by LLVM's machine code analyser. Private to this part: it speaks LLVM.
+// The core's own time for a recorded function, by LLVM's machine code analyser. Private to this part: its interface has
+// LLVM types.
 #pragma once
 
 #include "codegen/machine/core_timing.h"

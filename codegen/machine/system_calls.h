@@ -1,5 +1,5 @@
-// Private to this folder: what code without a system's libraries is made of, as text of LLVM IR: how Linux is called on
-// an architecture, the clock, kernels run and timed.
+// Private to this folder: parts of code that uses no system libraries, as text of LLVM IR: system calls of Linux on
+// an architecture, the clock, running and timing kernels.
 #pragma once
 
 #include <optional>
@@ -12,21 +12,21 @@ namespace graft::codegen {
 struct SystemCalls {
   int write, exit, clock_gettime, setitimer;
   const char* instruction;
-  const char* constraints;  // result; number; three arguments; what is lost
+  const char* constraints;  // result; number; three arguments; clobbers
   const char* start;        // assembly after "_start:": an aligned stack, then graft_main
 };
 
-// nullopt for an architecture whose calls are not known here.
+// nullopt for an architecture whose system calls are not known here.
 std::optional<SystemCalls> system_calls(const Target& target);
 
 // Definitions of `i64 @system(number, a, b, c)` and `i64 @now()`, the nanoseconds of the monotonic clock, for a module
 // that has neither.
 std::string clock_text(const SystemCalls& calls);
 
-// `void @serial_for(context, body, closure, n)`: the parallel_for (compile.h) of those that bring none.
+// `void @serial_for(context, body, closure, n)`: the parallel_for (compile.h) for callers without their own.
 std::string serial_for_text();
 
-// `i64 @timed(run, buffers, workspace, parallel_for, context, runs)`: nanoseconds of this many runs of a kernel; needs
+// `i64 @timed(run, buffers, workspace, parallel_for, context, runs)`: nanoseconds for `runs` runs of a kernel; needs
 // @now.
 std::string timed_text();
 

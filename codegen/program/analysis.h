@@ -1,4 +1,4 @@
-// What can be counted in a loop program without running it: trips, touched elements, reuse, strides, footprints. Read
+// Counts of a loop program that need no execution: trips, touched elements, reuse, strides, footprints. Read
 // by limits, features and the simulator; nothing here depends on a machine.
 #pragma once
 
@@ -13,17 +13,18 @@ namespace graft::codegen {
 // One access of a store in `run`, seen from one enclosing loop (fixed outer iterations, this loop and all inside run).
 struct Touch {
   std::int64_t stride = 0;  // elements that the flattened offset moves per step of this loop
-  // Distinct elements touched by this loop and all inside, from above: the product over dimensions of the interval's
-  // width, at most the trips of the loops in that dimension; and no more than the trips of all loops in the index.
+  // Upper bound on the distinct elements touched by this loop and all inside: the product over dimensions of the
+  // interval's width, at most the trips of the loops in that dimension; and no more than the trips of all loops in the
+  // index.
   std::int64_t touched = 1;
   std::int64_t reuse = 1;  // executions of the access in this loop and inside / touched (rounded down, at least 1)
   std::int64_t bytes = 0;  // touched * element size
-  // Distinct lines of `line_bytes`, as if every row began with one: rows (contiguous, dimensions that are walked whole
-  // joined to the next) times the lines of a row's span; no more than lines from the first element to the last, nor
-  // than elements. 0 unless asked for.
+  // Distinct lines of `line_bytes`, as if every row began a new line: rows (contiguous, dimensions that are walked
+  // whole joined to the next) times the lines of a row's span; no more than lines from the first element to the last,
+  // nor than elements. 0 unless requested.
   std::int64_t lines = 0;
 };
-inline constexpr std::int64_t line_bytes = 64;  // a unit to count memory in, not a machine's
+inline constexpr std::int64_t line_bytes = 64;  // a unit for counting memory, not a property of a machine
 
 struct AccessSite {
   int store = 0;  // position in LoopProgram::stores
@@ -43,7 +44,7 @@ struct StoreContext {
   std::int64_t executions = 1;  // how often the store runs
 };
 
-// Looked at once for each of the many programs that a search meets: all lists lie in three vectors. Move only, as its
+// Made for each of the many programs of a search: all lists are stored in three vectors. Move only, as its
 // spans point into these.
 struct Analysis {
   std::vector<StoreContext> stores;  // in order of `run`
@@ -53,32 +54,32 @@ struct Analysis {
   Analysis(Analysis&&) = default;
   Analysis& operator=(Analysis&&) = default;
 
-  std::vector<int> loops;              // what the spans show
+  std::vector<int> loops;              // storage of the spans
   std::vector<std::int64_t> products;  // .
   std::vector<Touch> touches;          // .
 };
 enum class Lines { left_out, counted };
 Analysis analyse(const LoopProgram& program, Lines lines = Lines::left_out);
 
-// The stores of `run` one after the other, for those who look at many programs and keep little of each: what an
-// analysis is made of. What it shows is valid until the same function, or next(), is called again.
+// Visits the stores of `run` in order, for callers that look at many programs and keep little of each;
+// an Analysis is made from it. Results are valid until the same function, or next(), is called again.
 class StoreWalk {
  public:
   explicit StoreWalk(const LoopProgram& program, Lines lines = Lines::left_out);
-  bool next();  // to the first store, to the next; false behind the last
+  bool next();  // moves to the first, then the next store; false after the last
   const StoreContext& context() const { return context_; }
-  bool entered() const { return entered_; }  // other loops are around it than around the store before
-  // Of an access of the store, by level of the context's loops.
+  bool entered() const { return entered_; }  // the loops around it differ from those around the previous store
+  // For an access of the store, by level of the context's loops.
   std::span<const Touch> touches(const Access& access);
-  std::int64_t stride(const Access& access, std::size_t level);  // of these only one stride: much cheaper
+  std::int64_t stride(const Access& access, std::size_t level);  // a single stride of these: much cheaper
 
  private:
-  struct Move {  // of an access per step of a loop
+  struct Move {  // the movement of an access per step of a loop
     std::int64_t stride = 0;
     std::int64_t distance = 0;      // of the index along `dimension`
-    int dimension = -1, more = -1;  // more: further dimensions, of a diagonal: position in diagonals_
+    int dimension = -1, more = -1;  // more: further dimensions, for a diagonal: position in diagonals_
   };
-  struct Side {  // of the box that an access touches, along a dimension
+  struct Side {  // one side of the box that an access touches, along a dimension
     std::int64_t width = 1, trips = 1;
     std::int64_t distinct() const { return width < trips ? width : trips; }
     void move(std::int64_t distance, std::int64_t extent) {
@@ -96,7 +97,7 @@ class StoreWalk {
   StoreContext context_;
   bool entered_ = false;
   std::size_t node_ = 0;                                      // the next of run
-  std::vector<int> level_of_;                                 // by loop; right for those around
+  std::vector<int> level_of_;                                 // by loop; valid for the surrounding loops
   std::size_t depth_ = 0;                                     // loops around it; by level, with room for more:
   std::vector<int> loops_, ends_;                             // positions in the program's loops, ends in run
   std::vector<std::int64_t> extents_, top_down_, bottom_up_;  // .

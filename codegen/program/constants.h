@@ -1,5 +1,5 @@
-// A program whose constants are known when it is compiled, cut in two: what prepares them runs once, by whoever
-// compiles, and what runs takes the result as constants.
+// Splits a program whose constants are known when it is compiled: the part that prepares them runs once, when
+// it is compiled, and the other part takes the results as constants.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace graft::codegen {
 struct WithoutPrepare {
   LoopProgram prepare;  // its `run` is the program's prepare; parameters: the constants, then, as outputs, `prepared`
   LoopProgram run;      // parameters: the program's, then, as constants, `prepared`; nothing to prepare
-  std::vector<int> prepared;  // positions in buffers of either: what prepare writes and run reads; may be empty
+  std::vector<int> prepared;  // positions in buffers of either: written by prepare and read by run; may be empty
 };
 WithoutPrepare without_prepare(const LoopProgram& program);
 

@@ -1,4 +1,4 @@
-// Text and JSON forms in which loop programs enter and leave, without their `amplification`. Text:
+// Text and JSON forms of loop programs, without their `amplification`. Text:
 //
 //   buffer A f32 [512,512] input
 //   buffer acc f32 [8,32] temporary registers
@@ -10,7 +10,7 @@
 //
 // A literal's elements follow its role: `buffer B f32 [2,2] temporary {1, 0, 0, -1}`.
 // A parameter's layout, if it has one, too: `buffer X f32 [1,4,8,8,16] input stored {0 1/16 2 3 1%16}` (layout.h). What
-// a loop prefetches stands behind its kind: `for k 512 prefetch A[8*i.0,k + 16]`. Two spaces a level; loop names must
+// a loop prefetches follows its kind: `for k 512 prefetch A[8*i.0,k + 16]`. Two spaces a level; loop names must
 // be unique on the path to a node (the same name may be used again elsewhere).
 #pragma once
 

@@ -15,7 +15,7 @@
 //
 // The body is a function of values, not of memory: it takes the output's elements before (with `=` it does not), then
 // those of each input in order of declaration, and returns the output's elements. A tensor is one vector, row-major;
-// one of a single element is a scalar. So accumulators stay in registers, and what is read twice is loaded once.
+// a tensor of a single element is a scalar. So accumulators stay in registers, and values read twice are loaded once.
 // Packing lays operands out in the order of the axes, spatial ones first: tensors are best declared so.
 #pragma once
 
@@ -33,7 +33,7 @@ namespace graft::codegen {
 struct Intrinsic {
   std::string name;
   std::string needs;        // LLVM features, "+avx512vnni,+avx512vl"; may be empty
-  Computation computation;  // one stage; every input is read in one place, all of it
+  Computation computation;  // one stage; every input is read in one place, in full
   std::string body;         // LLVM IR: one function of the intrinsic's name, of one block; declarations
   bool operator==(const Intrinsic&) const = default;
 
@@ -41,7 +41,7 @@ struct Intrinsic {
   const Tensor& output() const { return computation.tensors[std::size_t(stage().tensor)]; }
 };
 
-// Any number of them; throws UserError with the place. What the body says is not looked at here (machine/compile.h).
+// Any number of them; throws UserError with the place. The body is not checked here (machine/compile.h).
 std::vector<IntrinsicPointer> parse_intrinsics(std::string_view text, std::string_view place);
 std::string to_text(const Intrinsic& intrinsic);  // parses back
 std::uint64_t hash(const Intrinsic& intrinsic);
@@ -50,13 +50,13 @@ std::uint64_t hash(const Intrinsic& intrinsic);
 // end.
 IntrinsicPointer parse_intrinsic(std::span<const std::string_view> lines, std::size_t& line, std::string_view place);
 
-// Refuses a second one of the same name with a UserError at the place.
+// Refuses a second intrinsic of the same name with a UserError at the place.
 void append_intrinsic(std::vector<IntrinsicPointer>& intrinsics, IntrinsicPointer intrinsic, std::string_view place);
 
-// nullptr if there is none of that name.
+// nullptr if none has that name.
 IntrinsicPointer intrinsic_named(std::span<const IntrinsicPointer> intrinsics, std::string_view name);
 
-// A nest of a program that computes what an intrinsic does.
+// A nest of a program that computes the same as an intrinsic.
 struct Match {
   int store = 0;
   std::vector<int> loops;  // outermost first: the intrinsic's axes of extent > 1, in order
@@ -68,14 +68,14 @@ struct Match {
 // every operand contiguous, in the order of the intrinsic's tensor. A Reason names the first difference.
 base::Result<Match> match(const LoopProgram& program, const Body& body, int node, const Intrinsic& intrinsic);
 
-// A way in which part of a stage is what an intrinsic computes.
+// A way in which part of a stage computes the same as an intrinsic.
 struct Assignment {
   std::vector<int> axes;   // by axis of the intrinsic: the stage's axis in its place; -1 for an extent of 1
   std::vector<int> loads;  // by load of the intrinsic: the stage's
 };
 
-// All of them: axes of at least the intrinsic's extents, along which the same operands move. How far they move is left
-// to packing, and to match.
+// All such ways: axes of at least the intrinsic's extents, along which the same operands move. How far they move is
+// left to packing, and to match.
 std::vector<Assignment> assignments(const Computation& computation, const Stage& stage, const Intrinsic& intrinsic);
 
 }  // namespace graft::codegen

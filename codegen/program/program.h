@@ -2,7 +2,7 @@
 // unrolls and vectors are already decided, so features, cache simulation and machine code describe the same loops.
 //
 // A program has two parts: `prepare` does what depends on constants only (once per weights, never timed), `run` is what
-// is timed, encoded and simulated. Nodes stand in pre-order in flat vectors; a loop's variable in an Affine is its
+// is timed, encoded and simulated. Nodes are stored in pre-order in flat vectors; a loop's variable in an Affine is its
 // position in `loops`.
 #pragma once
 
@@ -42,7 +42,7 @@ struct Buffer {
   std::vector<std::int64_t> shape;
   Role role = Role::temporary;
   Scope scope = Scope::memory;
-  std::vector<double> values = {};  // of a literal (Tensor::values): no memory that anyone hands in, never written
+  std::vector<double> values = {};  // of a literal (Tensor::values): not passed by the caller, never written
   Layout layout = {};               // of a parameter: how `shape` stores the operator's tensor
   bool is_literal() const { return !values.empty(); }
   std::int64_t elements() const;
@@ -54,9 +54,9 @@ struct Loop {
   std::string name;  // "i.0"; no part of identity
   std::int64_t extent = 1;
   LoopKind kind = LoopKind::serial;
-  int intrinsic = -1;  // position in LoopProgram::intrinsics of the one whose code does this loop and all inside
-  // What every iteration asks the cache for before anything else: elements of buffers in memory that the loop touches.
-  // No effect but on time; they may lie outside of their buffer, by less than each of its extents.
+  int intrinsic = -1;  // position in LoopProgram::intrinsics of the one whose code replaces this loop and all inside
+  // What every iteration prefetches first: elements of buffers in memory that the loop touches.
+  // They affect only time, and may be outside of their buffer, by less than each of its extents.
   std::vector<Access> prefetches = {};
 };
 
@@ -84,11 +84,12 @@ struct LoopProgram {
   std::vector<Loop> loops;
   std::vector<Store> stores;
   Body prepare, run;
-  // Factor on the error that its results may have, from how it was made (schedule/restructure.h); no part of identity.
+  // Factor on the allowed error of its results, from the way it was made (schedule/restructure.h); not part of its
+  // identity.
   double amplification = 1;
 };
 
-// Equality and hash of what is computed, in which order and how: names of buffers and loops count nothing.
+// Equality and hash of the computation, its order and its form: names of buffers and loops are ignored.
 bool operator==(const LoopProgram& a, const LoopProgram& b);
 std::uint64_t hash(const LoopProgram& program);
 
@@ -101,8 +102,8 @@ Affine offset(const LoopProgram& program, const Access& access);
 // Throws UserError naming `place` for a program from outside that is not well formed: an index that can leave its
 // buffer, a loop variable used outside its loop, a vector loop that contains a loop, a loop without a body, an extent
 // <= 0, a nest that is not what its intrinsic computes or not unrolled, register buffers indexed by serial loops,
-// prefetches of a loop that is neither serial nor unrolled, of what it does not touch or further away, inputs or
-// constants written, `prepare` that depends on inputs, a name twice; and for sizes beyond any real program (2^50
+// prefetches by a loop that is neither serial nor unrolled, of elements that it does not touch or further away, inputs
+// or constants written, `prepare` that depends on inputs, a name twice; and for sizes beyond any real program (2^50
 // elements or executions, 64 loops in each other).
 void check(const LoopProgram& program, std::string_view place);
 

@@ -1,4 +1,4 @@
-// A schedule proposed for a workload: sketch and arguments, by value. What datasets store and measurers take.
+// A schedule proposed for a workload: sketch and arguments, by value. Datasets store candidates, measurers take them.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct Candidate {
 };
 
 base::Result<Schedule> schedule(const Candidate& candidate);
-// Lowered for the target's vector width and threads, and within limits (none for a target of unknown registers); a
-// sketch's own program as it is. A Reason for a row of a table, of which no program is known.
+// The candidate lowered for the target's vector width and threads, and within limits (none for a target of unknown
+// registers); a sketch's own program unchanged. A Reason for a row of a table, which has no known program.
 base::Result<LoopProgram> program(const Candidate& candidate, const Target& target);
-// Of workload, sketch and arguments.
+// Hash of workload, sketch and arguments.
 std::uint64_t hash(const Candidate& candidate);
 
 // {"workload":...,"sketch":...,"arguments":[...]}, strictly read: UserError with the place for a workload that computes

@@ -1,7 +1,7 @@
-// Conditions over a sketch's arguments, by which a user's space forbids points: "$i3 * $j3 > 28 * lanes".
+// Conditions over a sketch's arguments, with which a user's space forbids points: "$i3 * $j3 > 28 * lanes".
 //
 // Operators as in C, loosest first: || && (== !=) (< <= > >=) (+ -) (* / %) (! -), brackets; on 64-bit integers, where
-// true is 1. $NAME is an argument (of `$name{a|b}`: the number of its alternative), other names are constants.
+// true is 1. $NAME is an argument (for `$name{a|b}`, the number of its alternative), other names are constants.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ struct Condition {
   struct Node {
     std::string operation;    // "": a number; "$": an argument; else the operator
     int a = -1, b = -1;       // operands: positions of earlier nodes
-    std::int64_t number = 0;  // of a constant; of an argument its position in `arguments`
+    std::int64_t number = 0;  // a constant's value; an argument's position in `arguments`
     bool operator==(const Node&) const = default;
   };
   std::string text;  // as written
   std::vector<Node> nodes;
-  std::vector<std::string> names;  // of the arguments that occur
+  std::vector<std::string> names;  // names of the arguments that occur
   std::vector<int> arguments;      // their positions in the sketch; empty until it is bound to one
   bool operator==(const Condition&) const = default;
 };
 
-// Up to the end of the cursor's text. Throws UserError.
+// Reads up to the end of the cursor's text. Throws UserError.
 Condition parse_condition(base::Cursor& cursor, const std::map<std::string, std::int64_t>& constants);
-// The condition on this sketch's arguments; nullopt when the sketch has not all of them.
+// The condition on this sketch's arguments; nullopt if the sketch lacks one of them.
 std::optional<Condition> bound(const Condition& condition, const Sketch& sketch);
-// nullopt where there is no value: a division by zero, a number beyond 64 bits. && and || look to their right only
-// where it counts.
+// nullopt if it has no value: a division by zero, a number beyond 64 bits. && and || evaluate their right operand only
+// if it matters.
 std::optional<std::int64_t> value_of(const Condition& condition, std::span<const std::int64_t> arguments);
-// A point where a condition cannot be told is one that it forbids.
+// A condition without a value at a point forbids it.
 bool forbids(const Condition& condition, std::span<const std::int64_t> arguments);
 std::uint64_t hash(const Condition& condition);
 

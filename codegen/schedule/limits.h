@@ -1,5 +1,5 @@
-// Refuses a program before it is compiled, from analysis alone: what would spill or explode in instructions. LLVM is
-// never asked.
+// Refuses a program before it is compiled, by analysis alone, if it would spill registers or have too many
+// instructions. LLVM is not used.
 #pragma once
 
 #include <cstdint>
@@ -30,21 +30,21 @@ class LimitCounter {
   std::optional<base::Reason> add(const LoopProgram& program, const Store& store, std::span<const int> loops);
 
  private:
-  // How often the unrolled loops around an access make it.
+  // The number of times that the surrounding unrolled loops make an access.
   struct UnrolledReads {
     std::int64_t distinct = 1;  // different elements (or vectors)
-    std::int64_t live = 1;      // of them, those that wait in registers for their next use, in order of the loops
-    std::int64_t elements = 1;  // that an intrinsic takes at once
+    std::int64_t live = 1;      // those of them that wait in registers for their next use, in order of the loops
+    std::int64_t elements = 1;  // elements that an intrinsic takes at once
   };
-  // `nest`: from this place among the loops on, an intrinsic does all iterations at once.
+  // `nest`: from this position among the loops, an intrinsic does all iterations at once.
   UnrolledReads unrolled_reads(const LoopProgram& program, const Access& access, std::span<const int> loops,
                                std::size_t nest);
 
-  // Prefetches of those of the loops that were not counted before, as often as unrolled loops make them.
+  // Prefetches by the loops that were not counted before, times the number that unrolled loops make.
   std::int64_t new_prefetches(const LoopProgram& program, std::span<const int> loops);
 
-  // A register buffer. Its start values only say how many elements there are, at least; the first store or load behind
-  // them, how they lie: an intrinsic's side by side in whole registers.
+  // A register buffer. Its start values only give a lower bound on its elements; the first store or load after
+  // them gives their arrangement: an intrinsic's are packed into whole registers.
   struct Held {
     std::int64_t at_start = 0;  // vector registers, as start values are stored
     bool by_intrinsic = false;
@@ -53,10 +53,10 @@ class LimitCounter {
   const Target& target_;
   std::vector<Held> held_;                           // by buffer
   std::int64_t accumulators_ = 0, widest_row_ = 0;   // most of any store so far
-  std::int64_t block_ = 0, largest_ = 0, code_ = 0;  // instructions: of the block at hand, the largest one, all
+  std::int64_t block_ = 0, largest_ = 0, code_ = 0;  // instructions: of the current block, the largest one, all
   std::set<int> counted_;                            // loops whose prefetches are in the counts
-  int block_loop_ = -1;                              // innermost serial loop of the block at hand
-  // Scratch. By loop: its place among those around the store. By that place: elements that the access looked at last
+  int block_loop_ = -1;                              // innermost serial loop of the current block
+  // Scratch. By loop: its position among those around the store. By that position: elements by which the last access
   // moves in its buffer per step of the loop. Step and extent of the unrolled loops that move it.
   std::vector<std::size_t> level_of_;
   std::vector<std::int64_t> moves_;

@@ -1,7 +1,7 @@
 // computation + schedule -> loop program. A schedule that does not apply gives a Reason (the step, the place, the
 // value).
 //
-// Parallel loops stand outermost, each the only child of the one before: their remainders are nests of their own, with
+// Parallel loops are outermost, each the only child of the one before: their remainders are nests of their own, with
 // tiles of their own. Loops whose tile does not divide their range become a main part and a remainder, never a guard;
 // loops of extent 1 vanish, but for the outermost parallel one. A stage that pads becomes a fill and a copy of its
 // inside. A reduction without `accumulate` starts from a fill. Temporaries that depend on constants only are computed
@@ -21,12 +21,12 @@
 
 namespace graft::codegen {
 
-// Padded loads pulled out into stages of their own that copy ("X.pad"), unless a stage is such a copy already.
+// Moves padded loads into separate copy stages ("X.pad"), unless a stage is such a copy already.
 // Schedules name the stages of this form; everything else in codegen/schedule works on it. Idempotent.
 Computation with_padding_stages(const Computation& computation);
 
-// Asked about every store of `run` as soon as it is written, with the loops around it (positions in program.loops,
-// outermost first); its Reason ends lowering there. Of the program, what stands in front of the store is final.
+// Called for every store of `run` as soon as it is written, with the loops around it (positions in program.loops,
+// outermost first); its Reason ends lowering there. The part of the program before the store is final.
 using StoreWatch = std::function<std::optional<base::Reason>(const LoopProgram& program, const Store& store,
                                                              std::span<const int> loops)>;
 

@@ -10,8 +10,9 @@
 
 namespace graft::codegen {
 
-// Text of the failure, empty if it applied. A blocked dimension must be indexed by a whole axis, or by one that an
-// earlier step has divided alike; temporaries may be stored otherwise as well (the padded copy of a blocked input).
+// The text of the failure, empty if the step applied. A blocked dimension must be indexed by a whole axis, or by one
+// that an earlier step has divided alike; temporaries may be stored otherwise as well (the padded copy of a blocked
+// input).
 std::string relayout(Computation& computation, const Step& step);
 
 }  // namespace graft::codegen

@@ -1,4 +1,4 @@
-// Steps that change stages, applied before any loop is planned: what other steps name are the stages of the result.
+// Steps that change stages, applied before any loop is planned: other steps name the stages of the result.
 //
 //   absorb S P      the producer P written into S's expression
 //   rfactor S l f   S[x] reduces over l and further axes r. With l = f*l_o + l_i it becomes S.rf[x, l_i] over r, l_o,
@@ -22,17 +22,17 @@ bool is_restructuring(StepKind kind);
 // winograd.
 //
 // Winograd's error is bounded, element by element, by roundings * eps/2 * |A|(|G||w||G'| * |B||d||B'|)|A'|: Higham,
-// "Accuracy and stability of numerical algorithms", section 3.1, for the three products one after the other; Barabasz
+// "Accuracy and stability of numerical algorithms", section 3.1, for the three successive products; Barabasz
 // et al., "Error analysis and improving the accuracy of Winograd convolution", ACM TOMS 46(4), 2020. For data and
 // weights of one magnitude that is n^2 * sum|d||w|, n = max_i sum_f |A[i,f]| sum_u|G[f,u]| sum_p|B[f,p]| / 3: 2.7^2 for
 // m = 2, 16^2 for m = 4. `roundings` is that of channels and transforms, less than the 9 * channels that reference.h
-// counts; and of the slack there (4 eps for eps/2) a factor of 2 stays.
+// counts; and a factor of 2 remains of the slack there (4 eps for eps/2).
 struct Restructured {
   Computation computation;
   double amplification = 1;
 };
 
-// The computation with every such step of the schedule done, in order. A Reason names the step that does not apply.
+// The computation with every such step of the schedule applied, in order. A Reason names the step that does not apply.
 base::Result<Restructured> restructured(const Computation& computation, const Schedule& schedule);
 
 }  // namespace graft::codegen

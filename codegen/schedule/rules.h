@@ -1,4 +1,4 @@
-// Sketches for any computation and target, from the shape of its index expressions alone: no operator has a name here.
+// Sketches for any computation and target, from the shape of its index expressions alone: no operator is named here.
 #pragma once
 
 #include <span>
@@ -11,23 +11,23 @@
 
 namespace graft::codegen {
 
-// One sketch per spatial axis that can be vectorised (one scalar sketch where none can, or the target has no vectors).
-// Each tiles the stage that reduces (the last stage where none does) as
+// One sketch per spatial axis that can be vectorised (one scalar sketch if none can be, or the target has no vectors).
+// Each tiles the stage that reduces (the last stage if none does) as
 //
 //   S0 S1 R0 S2 R1 R2 S3 v       S: spatial axes in 4 levels, R: reduction axes in 3, S3 and R2 unrolled, v the vector
 //
 // with the order within S0, S1, R0, S2 and R1 open, the first, the first two or all loops of S0 parallel where the
-// target has threads, results kept from above R0 or from above R1 on, operands packed or not, and an element-wise
-// consumer fused where the whole reduction lies inside. Packing needs every dimension of the operand to follow one
+// target has threads, results kept from above R0 or above R1, operands packed or not, and an element-wise
+// consumer fused if the whole reduction is inside. Packing needs every dimension of the operand to follow one
 // axis; constants are packed ahead of time. An axis is vectorised when each operand moves by 0, 1 or 2 elements along
-// it, or is a constant that packing can turn around. Producers that reduce nothing (padding) run by themselves, are
+// it, or is a constant that packing can transpose. Producers without a reduction (padding) run separately, are
 // absorbed, or are computed in tiles. Spatial axes along which every operand moves are not tiled.
 //
 // Further sketches: sums along memory factored, so that vectors run along them; Winograd's stages (restructure.h),
-// each by itself or each computed within its reader; and one per way in which a stage that reduces holds an intrinsic:
-// S0 S1 R0 R1 S2, and the intrinsic's loops; operands that do not lie as the intrinsic takes them are packed.
+// run separately or computed within their readers; and one for each way in which a stage that reduces contains an
+// intrinsic: S0 S1 R0 R1 S2, and the intrinsic's loops; operands whose order differs from the intrinsic's are packed.
 //
-// With free layouts, the same sketches once more for every way in which a spatial axis that is not the innermost one of
+// With free layouts, the same sketches again for every way in which a spatial axis that is not the innermost one of
 // its result can be stored in blocks of a vector's lanes, innermost, in all tensors that it indexes; operands that it
 // does not index are stored in blocks of an axis that is summed over.
 std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,

@@ -7,17 +7,17 @@
 //   accumulate C above $where{k.0|k.1}
 //   $packing{pack C B above k.0|}
 //
-// Behind the steps may stand intrinsics that they name (program/intrinsic.h): a sketch needs nothing beside itself.
+// Intrinsics that the steps name (program/intrinsic.h) may follow them: a sketch is self-contained.
 //
 // `$name` is filled by the argument's number, `$name{a|b|...}` by its alternative of that number; a line that is then
 // empty is no step. One argument may occur in several lines. Arguments are numbered in order of first appearance.
 //
-// What comes from outside may be no list of steps. A row of a table, of which nothing but arguments is known:
+// Imported sketches need not be lists of steps. A row of a table, with only arguments known:
 //
 //   sketch convolution
 //   columns $block_size $order{ijk|ikj}
 //
-// and a program that no steps of ours made, as its text form (program/forms.h), which is all that stands behind its
+// and a program that our steps did not make, as its text form (program/forms.h), which is all that follows its first
 // line:
 //
 //   sketch handwritten
@@ -39,7 +39,7 @@
 
 namespace graft::codegen {
 
-// Never changes once made, so that its hash is taken once.
+// Immutable, so that its hash is computed once.
 struct Sketch {
   struct Argument {
     std::string name;
@@ -63,18 +63,18 @@ struct Sketch {
   const std::vector<Argument> arguments;
   const std::vector<Line> lines;
   const std::vector<IntrinsicPointer> intrinsics;
-  const Line columns;                                // of a row of a table: its arguments; else empty
-  const std::shared_ptr<const LoopProgram> program;  // the body, if it is no list of steps; else null
+  const Line columns;                                // the arguments of a row of a table; else empty
+  const std::shared_ptr<const LoopProgram> program;  // the body, if it is not a list of steps; else null
   const std::uint64_t hash;                          // of the text
 
-  // A table's row. Without alternatives a column holds plain numbers. What the text form cannot hold in names and
-  // alternatives becomes '_', and a name that is there already gets a number behind it.
+  // A table's row. Without alternatives a column holds plain numbers. Characters that the text form does not allow in
+  // names and alternatives become '_', and a repeated name gets a number appended.
   struct Column {
     std::string name;
     std::vector<std::string> alternatives;
   };
   static Sketch of_columns(std::string_view name, const std::vector<Column>& columns);
-  static Sketch of_program(std::string_view name, LoopProgram program);  // which must be well formed (check)
+  static Sketch of_program(std::string_view name, LoopProgram program);  // `program` must be well formed (check)
 
  private:
   friend Sketch parse_sketch(std::string_view text, std::string_view place);
@@ -90,7 +90,7 @@ inline std::uint64_t hash(const Sketch& sketch) {
   return sketch.hash;
 }
 
-// All arguments put in; a Reason for a wrong number of arguments or an alternative that does not exist, and for a
+// Substitutes all arguments; a Reason for a wrong number of arguments or an alternative that does not exist, and for a
 // sketch that does not consist of steps.
 base::Result<Schedule> fill(const Sketch& sketch, std::span<const std::int64_t> arguments);
 

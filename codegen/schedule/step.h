@@ -11,11 +11,11 @@
 
 namespace graft::codegen {
 
-// Names of steps are versions: datasets and journals hold sketches as text and the hashes of the programs that they
-// made, for good. What a step of a name does never changes; a step that is to do something else, even something better,
-// gets a new name next to the old one, which stays. tests/datasets/frozen holds programs of every step against that.
+// Names of steps are versions: datasets and journals permanently store sketches as text and the hashes of the programs
+// that they made. The effect of a step's name never changes; a step with another effect, even a better one, gets a new
+// name, and the old one stays. tests/datasets/frozen checks this with programs of every step.
 //
-// How each is written and what it does: step_forms.h. absorb, rfactor, winograd, reciprocal and layout come before all
+// The form and effect of each: step_forms.h. absorb, rfactor, winograd, reciprocal and layout come before all
 // others, tile and order before a stage's other steps, the steps of a stage that is computed within another one after
 // that compute.
 #define GRAFT_STEPS(X) \
@@ -45,7 +45,7 @@ struct Step {
   // tensorize: intrinsic; bind: kind; else empty
   std::string subject;
   // layout, block: stored dimensions; copy: axes; order, bind, vector, unroll, parallel, tensorize, prefetch, lanes;
-  // accumulate, pack, compute: those behind "above"
+  // accumulate, pack, compute: those after "above"
   std::vector<std::string> loops;
   std::vector<std::int64_t> sizes;  // tile; copy: by axis; pack: N; rfactor, winograd, prefetch: one
   bool operator==(const Step&) const = default;

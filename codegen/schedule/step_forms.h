@@ -1,5 +1,5 @@
-// How each kind of step is written and what it does, as data; docs/reference/steps.md is made of it. The reader
-// (step.h) and lowering decide what is accepted, and a test holds the examples against the reader.
+// The form and effect of each kind of step, as data; docs/reference/steps.md is generated from it. The reader
+// (step.h) and lowering decide what is accepted, and a test checks the examples against the reader.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// A space as a user writes it: sketches of their own with domains, or the derived ones with parts fixed, knobs added
+// A space as a user writes it: new sketches with domains, or the derived ones with parts fixed, knobs added
 // and points forbidden. A file of lines; `#` begins a comment.
 //
 //   sketch blocked                              begins a sketch (sketch.h); the lines below are its steps
@@ -7,7 +7,7 @@
 //   ...
 //   domain i1 i2 i3 = splits(C.i; powers)       what the arguments may be, jointly
 //   domain outer = all
-//   forbid $i3 * $j3 > registers - 4            points with this are no schedules
+//   forbid $i3 * $j3 > registers - 4            points with this are not schedules
 //
 //   from rules                                  begins with the derived sketches (all, or `from rules NAME`, one);
 //   $spread{|parallel C i.0}                    steps below are added to them
@@ -20,9 +20,9 @@
 // condition.h. Constants are the extents STAGE.AXIS, `lanes` (of a vector of the first tensor's type) and `registers`.
 // In `from rules`, a statement concerns the sketches that have its arguments.
 //
-// Intrinsics (program/intrinsic.h) stand among the steps of the sketches that name them.
+// Intrinsics (program/intrinsic.h) are written among the steps of the sketches that name them.
 //
-// Without a domain, alternatives may be all, and the sizes of a tile step all its usual chains.
+// Without a domain, all alternatives are allowed, and for the sizes of a tile step all usual chains.
 #pragma once
 
 #include <string_view>
@@ -32,7 +32,7 @@
 namespace graft::codegen {
 
 // Throws UserError ("<place>:<line>:<column>: ..."). Conditions on arguments of one domain are applied to its rows
-// here; the others are the space's to keep.
+// here; the space applies the others.
 Space parse_space(std::string_view text, std::string_view place, const Workload& workload, const Target& target);
 
 }  // namespace graft::codegen

@@ -8,8 +8,8 @@
 //   S.V.rows[fy, .., x]   = B[fy, p] * D[m*ty + p, x]  S.V[fy, fx, ..] = B[fx, p] * S.V.rows[.., m*tx + p]
 //   S.M[fy, fx, ..]       = S.V * S.U over all axes that S reduced but u and v
 //   S.rows[iy, fx, ..]    = A[iy, fy] * S.M            S[.., m*ty + iy, m*tx + ix] = A[ix, fx] * S.rows
-// U depends on constants only where W does: lowering computes it in `prepare`. Where m does not divide an extent, zeros
-// are read behind D's end, and S.tiles, of whole tiles, is copied to S. The innermost dimensions are channels: those of
+// U depends on constants only if W does: lowering computes it in `prepare`. Where m does not divide an extent, zeros
+// are read after D's end, and S.tiles, of whole tiles, is copied to S. The innermost dimensions are channels: those of
 // results in U and M, those of data in V.
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace graft::codegen {
 
-// Changes the computation; gives the factor on the error allowed (restructure.h, amplification). A Reason, and the
-// computation as it was, where the step does not apply.
+// Changes the computation; returns the factor on the allowed error (restructure.h, amplification). A Reason, and the
+// computation unchanged, if the step does not apply.
 base::Result<double> winograd(Computation& computation, const Step& step);
 
 }  // namespace graft::codegen
