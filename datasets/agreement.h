@@ -13,7 +13,7 @@
 
 namespace graft::datasets {
 
-// What a workload's text has before its parenthesis; with the window where it has one ("conv2d 3x3"). "expression" for
+// The operator of a workload, with its window if it has one ("conv2d 3x3"). "expression" for
 // an index expression.
 std::string family_of(const codegen::Workload& workload);
 
@@ -24,7 +24,7 @@ struct Agreement {
   struct Platform {
     std::string name, source;
   };
-  // Of two platforms: the mean over workloads of Spearman's correlation of their times. NaN where they share no
+  // For two platforms, the mean over workloads of Spearman's correlation of their times. NaN if they share no
   // workload with enough common programs.
   struct Correlation {
     base::Interval value;  // 95 %, bootstrap over workloads; the mean alone for fewer than base::least_for_interval
@@ -48,9 +48,9 @@ struct Agreement {
   std::vector<Family> families;     // "all" first, the others by name
   Square<Regret> regret;            // [whose best][where it runs]
 };
-// Datasets of one platform count as one; of programs measured twice, the later. Only `ok` rows, and workloads of which
-// two platforms have at least `least_programs` in common. UserError for fewer than two platforms, and when no two have
-// such a workload.
+// Datasets of one platform count as one; for programs measured twice, the later row counts. Only `ok` rows, and
+// workloads of which two platforms have at least `least_programs` in common. UserError for fewer than two platforms,
+// and when no two have such a workload.
 Agreement agreement(const std::vector<Dataset>& datasets, int least_programs = 10);
 
 }  // namespace graft::datasets

@@ -1,5 +1,5 @@
-// Rows that should not teach a model anything, by stated rules. Nothing is changed in place: the result is a new
-// dataset, with what was dropped and why.
+// Removes rows that a model should not learn from, by stated rules. Nothing is changed in place: the result is a new
+// dataset, with a list of dropped rows and reasons.
 #pragma once
 
 #include <cstdint>
@@ -27,22 +27,22 @@ std::string_view name_of(Drop drop);
 struct CleanRules {
   double most_flops_per_second = 1e15;
   double most_seconds = 1e4;
-  // A repetition is an outlier when it is further from the median of its row than this factor and than
+  // A repetition is an outlier if it is further from the median of its row than this factor and than
   // `deviations` * 1.4826 * (median of such distances over all rows of the workload), both on the log scale; the
-  // distance of the repetition that is the median does not count. Outliers are taken out of a row that stays.
+  // distance of the repetition that is the median does not count. Outliers are removed from a row that is kept.
   double least_factor = 1.25;
   double deviations = 6;
 };
 
 struct Cleaned {
-  Dataset dataset;  // workloads and sketches without rows are left out; provenance says what was done
+  Dataset dataset;  // workloads and sketches without rows are left out; provenance describes the cleaning
   struct Dropped {
     std::int64_t row = 0;  // of the input
     Drop why = Drop::failed;
   };
   std::vector<Dropped> dropped;    // by row
-  std::int64_t repetitions = 0;    // outliers taken out of rows that stayed
-  std::int64_t steadied_rows = 0;  // rows that they were taken out of
+  std::int64_t repetitions = 0;    // outliers removed from kept rows
+  std::int64_t steadied_rows = 0;  // rows that they were removed from
   std::int64_t count(Drop why) const;
 };
 Cleaned cleaned(const Dataset& dataset, const CleanRules& rules = {});

@@ -1,4 +1,4 @@
-// The measurements of one platform in columns, as one HDF5 file holds them: workloads, sketches, arguments, program
+// The measurements of one platform in columns, stored as one HDF5 file: workloads, sketches, arguments, program
 // hashes, all repetitions, status, provenance, the platform's YAML. Rows name programs; features are derived from them.
 #pragma once
 
@@ -46,11 +46,11 @@ void refuse_emulated(std::string_view place, std::string_view source);
 // Replaces the file as a whole (temporary file, fsync, rename). Equal datasets give equal files. Throws Failure, also
 // for a contradictory measurement (trial.h).
 void write_dataset(const Dataset& dataset, const std::filesystem::path& path);
-// Throws UserError for a file that is missing, truncated, no HDF5, of a newer schema, or inconsistent ("<file>: ...").
+// Throws UserError for a file that is missing, truncated, not HDF5, of a newer schema, or inconsistent ("<file>: ...").
 Dataset read_dataset(const std::filesystem::path& path);
 
-// The same file row by row, for measurements that need not fit into memory: rows are packed as they come, some 50 bytes
-// are kept for each. Written as a whole by `commit`, or not at all.
+// Writes the same file row by row, for measurements that need not fit into memory: rows are compressed as they are
+// added, about 50 bytes are kept for each. `commit` writes the whole file; without it none is written.
 class DatasetWriter {
  public:
   explicit DatasetWriter(Dataset head);  // without rows
@@ -58,15 +58,15 @@ class DatasetWriter {
   DatasetWriter(DatasetWriter&& other) noexcept;
   DatasetWriter& operator=(DatasetWriter&& other) noexcept;
 
-  // What is known so far; its platform, target and provenance may be changed until `commit`.
+  // The contents so far, without rows; its platform, target and provenance may be changed until `commit`.
   Dataset& head();
   std::int64_t rows() const;
-  // Positions for rows; what is new is added.
+  // Positions for rows; new entries are added.
   int position_of(const codegen::Workload& workload);
   int position_of(const std::shared_ptr<const codegen::Sketch>& sketch);
   // Failure for a contradictory measurement (trial.h).
   void add(const Dataset::Row& row);
-  // Once, last. Throws Failure.
+  // Called once, last. Throws Failure.
   void commit(const std::filesystem::path& path);
 
  private:
@@ -74,9 +74,9 @@ class DatasetWriter {
   std::unique_ptr<Content> content_;
 };
 
-// A dataset's file whose rows are read by position, without unpacking those that lie elsewhere: for episodes of files
-// that are large. Cheapest where the rows of a workload lie together, as `graft collect` writes them. Errors as
-// read_dataset: of the rows when they are read.
+// A dataset's file whose rows are read by position, without unpacking others: for episodes of files
+// that are large. Cheapest if the rows of a workload are adjacent, as `graft collect` writes them. Errors as
+// read_dataset: for rows, when they are read.
 class DatasetFile {
  public:
   explicit DatasetFile(const std::filesystem::path& path);
@@ -86,9 +86,9 @@ class DatasetFile {
 
   const Dataset& head() const;                                                   // all but the rows
   std::int64_t size() const;                                                     // number of rows
-  std::vector<Dataset::Row> rows(std::int64_t first, std::int64_t count) const;  // which must exist
+  std::vector<Dataset::Row> rows(std::int64_t first, std::int64_t count) const;  // the rows must exist
   std::vector<Dataset::Row> rows(std::span<const std::int64_t> positions) const;
-  // What tells rows apart, of all rows.
+  // The columns that identify rows, for all rows.
   struct Key {
     int workload = 0;
     Status status = Status::ok;
@@ -101,8 +101,8 @@ class DatasetFile {
   std::unique_ptr<Content> content_;
 };
 
-// Rows of both (same platform and equal YAML, or UserError), rows that name the same candidate once (the later one
-// wins).
+// The rows of both (same platform and equal YAML, or UserError); rows of the same candidate are kept once (the later
+// one wins).
 Dataset merged(const Dataset& a, const Dataset& b);
 
 }  // namespace graft::datasets

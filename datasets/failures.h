@@ -1,4 +1,4 @@
-// Why candidates failed, counted: what a run shows of its failures, and the error of one in which nothing works.
+// Counts why candidates failed: for the summary of a run's failures, and the error of a run in which nothing works.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace graft::datasets {
 
-// Measurements that are not ok, for one reason. Reasons that differ only in their numbers ("element 4 is ...",
+// Failed measurements with one reason. Reasons that differ only in their numbers ("element 4 is ...",
 // "element 7 is ...") are one.
 struct FailureKind {
   Status status = Status::crashed;
-  std::string reason;  // of the first of them; may be empty
+  std::string reason;  // the reason of the first of them; may be empty
   std::int64_t count = 0;
 };
 
@@ -24,8 +24,8 @@ std::string to_text(const FailureKind& kind);
 
 class FailureCounts {
  public:
-  void add(const Measurement& measurement);  // nothing if it is ok
-  // Most frequent first; equally frequent ones in the order in which they came.
+  void add(const Measurement& measurement);  // no effect if it is ok
+  // Most frequent first; equally frequent ones in order of their first occurrence.
   std::vector<FailureKind> kinds() const;
 
  private:

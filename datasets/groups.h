@@ -20,7 +20,7 @@ struct Group {
 std::vector<Group> groups(const Dataset& dataset);
 std::vector<Group> groups(const DatasetFile& file);  // the same groups, from three columns
 
-// A dataset of the rows of its groups alone: of those, none but the named sketches' (no names: all), and at most `most`
+// A dataset of the rows of its groups alone: only those of the named sketches (no names: all), and at most `most`
 // of a workload (0: all), drawn by the seed, in their order.
 Dataset narrowed(const Dataset& dataset, const std::vector<std::string>& sketches, std::int64_t most,
                  std::uint64_t seed);
@@ -29,7 +29,7 @@ Dataset narrowed(const Dataset& dataset, const std::vector<std::string>& sketche
 //   platforms                         trained on: the ten modelled platforms; held out: the three new RISC-V boards
 //   workloads.0 .. workloads.4        held out: a fifth of the workloads; like operators of suite:shipped are dealt out
 //                                     in turn
-// What a platform is in the split `platforms`: "source", "held out", or "" for none of them.
+// The role of a platform in the split `platforms`: "source", "held out", or "" for none of them.
 std::string_view role_of(std::string_view platform);
 // In which of the five parts a workload is held out: 0 .. folds - 1.
 constexpr int folds = 5;

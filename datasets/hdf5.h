@@ -1,4 +1,5 @@
-// HDF5 behind RAII, without its header: named float arrays with text attributes, and what a file says about itself.
+// RAII wrappers of HDF5, without its header: named float arrays with text attributes, and what a file says about
+// itself.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +14,7 @@ void write_arrays(const base::Arrays& arrays, const std::filesystem::path& path)
 // Throws UserError "<file>: ..." when it is missing, truncated or not a file of this kind.
 base::Arrays read_arrays(const std::filesystem::path& path);
 
-// "dataset", "arrays", or "" for an HDF5 file that is neither; UserError if it is no readable HDF5 file.
+// "dataset", "arrays", or "" for an HDF5 file that is neither; UserError if it is not a readable HDF5 file.
 std::string kind_of_file(const std::filesystem::path& path);
 
 }  // namespace graft::datasets

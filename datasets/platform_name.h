@@ -1,4 +1,4 @@
-// What a platform may be called: said once, for platforms of ours and for imported ones.
+// Valid names of platforms: defined once, for our platforms and imported ones.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// What each status of a measurement means, as data: the reference (docs/reference/statuses.md) is made of it.
+// The meaning of each status of a measurement, as data: the reference (docs/reference/statuses.md) is generated from
+// it.
 #pragma once
 
 #include <span>
@@ -11,8 +12,8 @@ namespace graft::datasets {
 struct StatusText {
   Status status;
   std::string_view meaning;
-  std::string_view reason;  // what the reason of such a measurement says
-  std::string_view remedy;  // where nearly all measurements end like this
+  std::string_view reason;  // the contents of the reason of such a measurement
+  std::string_view remedy;  // if nearly all measurements end like this
 };
 // One for each status, in the order of GRAFT_STATUSES.
 std::span<const StatusText> status_texts();

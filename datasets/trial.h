@@ -1,4 +1,4 @@
-// One measured candidate. Everything later stages know about it, in one value with one JSON form.
+// One measured candidate. All that later stages know about it, in one value with one JSON form.
 #pragma once
 
 #include <cstdint>
@@ -38,13 +38,13 @@ struct Measurement {
   std::vector<double> seconds;  // every repetition, in order
   std::string clock;            // "thread_cpu", "wall", "modelled"
   double reference_ratio = 1;   // speed of the reference kernel now / at the start of the run (drift); 1 if not taken
-  std::string check;            // which check the result had: "host", "qemu", "none"
+  std::string check;            // the check that the result had: "host", "qemu", "none"
 };
 
 // The estimator of a measurement: minimum of its repetitions. NaN unless ok.
 double seconds_of(const Measurement& measurement);
 
-// What a measurement may not be, in words; empty if there is nothing. Journals and datasets hold and accept no other
+// The contradiction in a measurement, in words; empty if there is none. Journals and datasets hold and accept no other
 // measurements: ok has at least one time and no reason, slower_than_limit has its lower bound, times and the ratio are
 // finite and positive.
 std::string contradiction(const Measurement& measurement);
@@ -56,7 +56,7 @@ struct Trial {
   Measurement measurement;
 };
 
-// {"status":"ok","seconds":[...],"clock":"thread_cpu","check":"host"}; what is empty, or a ratio of 1, is left out.
+// {"status":"ok","seconds":[...],"clock":"thread_cpu","check":"host"}; empty fields and a ratio of 1 are left out.
 // Reading is strict: UserError with the place for unknown keys and statuses, and for contradictions.
 base::Document to_document(const Measurement& measurement);
 Measurement measurement_from(const base::Document& document);

@@ -1,9 +1,9 @@
 // Logs of TVM's auto_scheduler (Ansor), one JSON record a line. The transform steps are replayed on our own expressions
-// where the record is of a matmul, conv2d or depthwise convolution that is tiled as Ansor's rules do it on CPUs:
+// if the record is of a matmul, conv2d or depthwise convolution tiled by Ansor's rules for CPUs:
 // splits, order, a result cached in tiles, padding inlined or computed in tiles, parallel and vector loops, unrolling
-// by pragma. A copy of a cached result back, and a padding computed in tiles, are nests as our lowering writes them.
+// by pragma. A copy of a cached result back, and a padding computed in tiles, become the nests that our lowering makes.
 // Everything else (GPU threads, cached reads, factored reductions, layouts, unknown workloads) keeps its steps' numbers
-// in columns, and is counted by the reason.
+// in columns, and is counted by reason.
 #pragma once
 
 #include "datasets/formats/format.h"

@@ -1,5 +1,5 @@
 // Private to this folder: records of AutoTVM 0.1, from before templates were named for their target. There, one name
-// stood for all of an operator's templates; target, the template's key and the knobs say which one it was.
+// denoted all of an operator's templates; target, the template's key and the knobs identify the template.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace graft::datasets::formats {
 
-// [target, template, arguments, {}] as version 0.2 has it, of the first four items of a record's "i": template by its
-// present name where we know it, else by the old one; convolutions' arguments in the present order, with a dilation.
+// [target, template, arguments, {}] in the form of version 0.2, of the first four items of a record's "i": template by
+// its present name if we know it, else by the old one; convolutions' arguments in the present order, with a dilation.
 // `key`: the config's "t", such as "direct" or "winograd". UserError for an input of another form.
 base::Document present_input(const base::Document& input, std::string_view key, const std::vector<std::string>& knobs);
 

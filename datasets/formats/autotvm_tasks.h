@@ -1,4 +1,4 @@
-// Private to this folder: what an AutoTVM record measured, from its "input".
+// Private to this folder: the workload that an AutoTVM record measured, from its "input".
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace graft::datasets::formats {
 
-// Sizes as our operators call them; those that an operator lacks are 0.
+// Sizes by our operators' names; those that an operator lacks are 0.
 struct Shape {
   enum class Operator { unknown, conv2d, depthwise_conv2d, dense, batch_matmul };
   Operator op = Operator::unknown;
@@ -23,7 +23,7 @@ struct Shape {
   bool is_padded() const { return top + left + bottom + right > 0; }
 };
 
-// Template names of our own rows begin so; their only argument is the workload's text.
+// Template names of our own rows begin with this; their only argument is the workload's text.
 constexpr std::string_view exported_prefix = "graft.";
 constexpr std::size_t longest_template = 100;  // characters of a template's name
 
@@ -33,9 +33,9 @@ struct Task {
   Shape shape;
 };
 
-// `input`: [target, template, arguments, {}]. The workload is an operator's or index expression where the template's
-// name says an operator that we know in a way that we know, else "table(name=<template>,...)" with the sizes of the
-// tensors, whatever integers stand behind them, and a hash of all arguments. UserError at `place`, also for tensors of
+// `input`: [target, template, arguments, {}]. The workload is an operator's or an index expression if the template's
+// name denotes an operator and form that we know, else "table(name=<template>,...)" with the sizes of the
+// tensors, any integers after them, and a hash of all arguments. UserError at `place`, also for tensors of
 // more than 2^40 elements.
 Task task_of(const base::Document& input, const std::string& place);
 

@@ -1,4 +1,4 @@
-// Private to this folder: AutoTVM's knobs, and which sketch of ours says what a template did with them.
+// Private to this folder: AutoTVM's knobs, and the sketches of ours that express what templates do with them.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@
 
 namespace graft::datasets::formats {
 
-// What an "an" knob may say of a loop; stored by its position.
+// The values that an "an" knob may have for a loop; stored by position.
 constexpr std::array<std::string_view, 3> annotations = {"none", "unroll", "vec"};
 
-// The entity of one record. Kept from record to record, so that nothing is allocated.
+// The entity of one record. Reused for all records, to avoid allocation.
 class Knobs {
  public:
   enum class Kind { split, reorder, annotate, other };
@@ -35,7 +35,7 @@ class Knobs {
   const Knob* end() const { return knobs_.data() + used_; }
   const Knob& named(std::string_view name) const;  // an empty one if there is none
 
-  // The parts of a split from the second on, as many as `parts` - 1; false where the knob is something else.
+  // The parts of a split from the second on, as many as `parts` - 1; false if the knob is something else.
   bool factors(std::string_view name, std::size_t parts, std::int64_t* into) const;
   bool value(std::string_view name, std::int64_t& into) const;  // of an "ot" knob
 
@@ -47,7 +47,7 @@ class Knobs {
 // A template that we have a sketch for.
 struct Template {
   std::string_view name;
-  // Appends the sketch's arguments; a Reason, without the template's name, where our language cannot say it.
+  // Appends the sketch's arguments; a Reason, without the template's name, if our language cannot express it.
   base::Result<std::shared_ptr<const codegen::Sketch>> (*sketch)(const Shape& shape, const Knobs& knobs,
                                                                  std::vector<std::int64_t>& arguments);
 };

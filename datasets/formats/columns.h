@@ -1,5 +1,5 @@
 // The columns of tables and the tunable parameters of others' kernels, as the arguments of a sketch of columns: what
-// values a column has is known once all rows were seen, so files are gone through twice.
+// a column's values are known once all rows were seen, so files are read twice.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ namespace graft::datasets::formats {
 
 class Columns {
  public:
-  // UserError at `place` for a name twice and for more columns than any real table has.
+  // UserError at `place` for a duplicate name and for more columns than any real table has.
   Columns(std::vector<std::string> names, std::string place);
 
   const std::vector<std::string>& names() const { return names_; }
   int named(std::string_view name) const;  // -1 if there is none
-  // Why a value, as text, cannot be one of the column: NaN, infinities, a very long word; "" where it can.
+  // Why a value, as text, cannot be one of the column: NaN, infinities, a very long word; "" if it can.
   std::string problem(int column, std::string_view value) const;
   // A value without a problem: a number or any word, which may be empty. TooMuch when all columns together have more
   // different values than any real table.
   void see(int column, std::string_view value);
-  // Whether a number of the column is written as one with fractions, if only as 17.0.
+  // Whether a number of the column is written with a fraction, even as 17.0.
   bool has_fraction(int column) const { return seen_[std::size_t(column)].point; }
   bool has_text(int column) const { return seen_[std::size_t(column)].text; }
 
@@ -35,7 +35,7 @@ class Columns {
   // fractions as alternatives; more integers as plain numbers. UserError for a column of more than 16,384 different
   // values that are not all integers.
   std::shared_ptr<const codegen::Sketch> sketch(std::string_view name, const std::vector<int>& chosen);
-  // After `sketch`: the argument that stands for a value that was seen. TooMuch for another one.
+  // After `sketch`: the argument for a value that was seen. TooMuch for any other.
   std::int64_t argument(int column, std::string_view value) const;
 
  private:

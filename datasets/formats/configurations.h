@@ -1,6 +1,6 @@
-// Documents of tuners of kernels: one JSON document for a run, with an entry for each configuration of a kernel's
-// parameters and what became of it. A document may end in the middle, as one does whose run goes on or was stopped:
-// the entries that are whole count.
+// Documents of kernel tuners: one JSON document for a run, with an entry for each configuration of a kernel's
+// parameters and its outcome. A document may be truncated, if its run is still going on or was stopped:
+// complete entries count.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Configuration {
   std::string reason;  // empty for ok
 };
 
-// What a document says of all its entries.
+// Information that applies to all entries of a document.
 struct ConfigurationsHead {
   std::string kernel, device;
   std::vector<std::pair<std::string, std::int64_t>> sizes;  // of the problem
@@ -37,21 +37,21 @@ struct ConfigurationsHead {
 
 class ConfigurationsDocument {
  public:
-  // Reads the file. Where it ends in the middle, within the map or list of entries that one of these keys of the
-  // outermost map has, the part of an entry behind the last whole one is skipped. UserError as base::read_file.
+  // Reads the file. If it is truncated within the map or list of entries that one of these keys of the
+  // outermost map has, the incomplete last entry is skipped. UserError as base::read_file.
   ConfigurationsDocument(Import& import, const std::filesystem::path& path,
                          std::initializer_list<std::string_view> keys);
 
   const std::string& path() const { return path_; }
   JsonReader reader() const { return {text_, path_}; }
 
-  // Rows of all entries; what `read` or we refuse about one of them is skipped. UserError where there are no
+  // Rows of all entries; entries that `read` or we refuse are skipped. UserError if there are no
   // parameters.
   void import(const ConfigurationsHead& head, const std::function<Configuration(JsonReader&)>& read);
 
  private:
   void mend();
-  // For the value of every entry; `twice` is its key where another entry had it before.
+  // For the value of every entry; `twice` is its key if an earlier entry had it.
   using Visit = std::function<void(JsonReader& entry, std::string_view twice)>;
   void for_each_entry(const Visit& visit) const;
 
@@ -66,7 +66,7 @@ std::string scalar_text(JsonReader& reader);
 double number_or_text(JsonReader& reader);
 // The same, as a time in any unit: finite and positive.
 double time_value(JsonReader& reader);
-// The number in a text; nothing where it is something else.
+// The number in a text; nullopt if it is something else.
 std::optional<double> number_in(std::string_view text);
 
 }  // namespace graft::datasets::formats

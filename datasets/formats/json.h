@@ -1,5 +1,5 @@
-// Reads JSON as it comes, without a tree: logs of millions of records, documents of a hundred megabytes. The reader
-// asks for what it expects and skips the rest; what is skipped is checked, too. Nothing is copied but strings with
+// Reads JSON as a stream, without a tree: logs of millions of records, documents of a hundred megabytes. The caller
+// asks for what it expects and skips the rest; skipped values are checked, too. Nothing is copied except strings with
 // escapes.
 //
 //   reader.begin_map();
@@ -28,8 +28,8 @@ class JsonReader {
   // `file` and the number of the text's first line begin every error's place. The text must outlive the reader.
   JsonReader(std::string_view text, std::string_view file, std::int64_t first_line = 1);
 
-  // All throw UserError "<file>:<line>:<column>: ..." for text that is no JSON, for a value of another kind, for
-  // numbers that are none (NaN) or do not fit, for maps with a key twice (but those that are skipped), and beyond 200
+  // All throw UserError "<file>:<line>:<column>: ..." for text that is not JSON, for a value of another kind, for
+  // NaN and numbers that do not fit, for duplicate keys of maps (except skipped ones), and for more than 200
   // levels.
   Kind kind();  // of the next value
   bool at(Kind kind) { return this->kind() == kind; }
@@ -37,7 +37,7 @@ class JsonReader {
   bool next_item();  // false: the list has ended, and is left
   void begin_map();
   bool next_key(std::string_view& key);  // valid until the next string or key
-  // The same for a map in which a key that is there twice spoils one entry only.
+  // The same for a map in which a duplicate key invalidates only one entry.
   bool next_key(std::string_view& key, bool& is_twice);
   std::string_view string();  // valid until the next string or key
   double number();
@@ -46,9 +46,9 @@ class JsonReader {
   void null();
   void skip();             // the next value, whatever it is
   std::string_view raw();  // the same, with its text
-  void end();              // nothing but white space is left
-  // A reader of the next value alone, where this one passes over it by its brackets and quotes: whatever else is wrong
-  // in the value is found by that reader only. Valid as long as the text.
+  void end();              // only white space is left
+  // A reader of the next value alone, which this one skips by its brackets and quotes: other faults
+  // in the value are found by that reader only. Valid as long as the text.
   JsonReader apart();
 
   std::string place() const;                               // "<file>:<line>:<column>", counted from the beginning
@@ -57,7 +57,7 @@ class JsonReader {
  private:
   struct Level {
     bool is_map = false, is_first = true;
-    std::vector<std::uint64_t> keys;              // hashes, while they are few
+    std::vector<std::uint64_t> keys;              // hashes, while there are few
     std::unordered_set<std::uint64_t> more_keys;  // afterwards
   };
   void skip_space();
@@ -71,7 +71,7 @@ class JsonReader {
   std::string_view text_;
   std::string file_;
   std::int64_t first_line_, first_column_ = 1;  // of the text
-  std::size_t counted_ = 0, last_line_ = 0;     // up to where `apart` counted lines, and where the last of them begins
+  std::size_t counted_ = 0, last_line_ = 0;     // where `apart` stopped counting lines, and the start of the last line
   std::int64_t counted_lines_ = 0;
   std::size_t position_ = 0, depth_ = 0;
   std::vector<Level> levels_;  // those below depth_ are in use

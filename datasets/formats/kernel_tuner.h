@@ -1,6 +1,6 @@
 // Kernel Tuner's cache files and the T4 results of the FAIR auto-tuning formats (one JSON document per kernel and GPU,
-// plain or gzip), and T1 space descriptions beside them, whose restrictions are noted. A configuration is a row over
-// the tunable parameters; every repetition is kept; a failure, which stands in the place of a time, becomes a status.
+// plain or gzip), and T1 space descriptions next to them, whose restrictions are noted. A configuration is a row over
+// the tunable parameters; every repetition is kept; a failure, recorded in place of a time, becomes a status.
 #pragma once
 
 #include "datasets/formats/format.h"

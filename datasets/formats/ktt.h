@@ -1,5 +1,5 @@
-// KTT's results, as its JSON output has them: a list of configurations of one or several kernels, each with a status
-// and the durations of what it launched, in the unit that the metadata name.
+// KTT's results, in its JSON output: a list of configurations of one or several kernels, each with a status
+// and the durations of its launches, in the unit that the metadata name.
 #pragma once
 
 #include "datasets/formats/format.h"

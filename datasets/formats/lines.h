@@ -1,5 +1,5 @@
-// Files of others, one record a line, plain or gzip: read in pieces, so that memory is bounded by the longest line that
-// is allowed, and every complaint names file and line.
+// Others' files, one record per line, plain or gzip: read in pieces, so that memory is bounded by the longest line that
+// is allowed, and every error names file and line.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class TooMuch : public base::UserError {
   using UserError::UserError;
 };
 
-// Runs `work`; a complaint of it that does not begin with the file's name gets the reader's place in front.
+// Runs `work`; an error of it that does not begin with the file's name is prefixed with the reader's place.
 template <class Reader, class Work>
 void located(const Reader& reader, std::string_view file, Work work) {
   const auto has_place = [&](std::string_view message) {
@@ -43,7 +43,7 @@ class LineReader {
   explicit LineReader(const std::filesystem::path& path, std::int64_t longest_line = std::int64_t(1) << 20);
 
   // The next line; false at the end. UserError "<file>:<line>: ..." for a line that is too long, and for gzip that is
-  // broken or ends in the middle. Reading may continue after such an error: behind the long line, and at the end.
+  // broken or ends in the middle. Reading may continue after such an error: after the long line, and at the end.
   bool next_line();
   bool next();                                     // the next line that is not blank
   std::string_view text() const { return text_; }  // without its end and white space around it; valid until `next`
@@ -72,7 +72,7 @@ class LineReader {
   std::int64_t number_ = 0;
 };
 
-// What most documents of a tuner may take, unpacked.
+// The limit on the unpacked size of a tuner's documents.
 constexpr std::int64_t largest_document = std::int64_t(1) << 28;
 
 }  // namespace graft::datasets::formats

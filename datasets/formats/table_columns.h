@@ -1,4 +1,4 @@
-// Private to this folder: a table's head, its lines, and which of its columns are what.
+// Private to this folder: a table's head, its lines, and the roles of its columns.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 namespace graft::datasets::formats {
 
 constexpr std::string_view every_platform = "*";
-// The first column of an exported table, and of no other: behind it stands the configuration, last the seconds.
+// The first column of an exported table, and of no other: the configuration follows, and last the seconds.
 constexpr std::string_view workload_column = "graft_workload";
 
 // The lines of a CSV file, one at a time. The head is the first line that is no comment, or the last comment in front
-// of it where that names as many columns and the line holds a number. A line that begins with '#' is a comment but
-// where it has all cells and a number among them.
+// of it if that names as many columns and the line holds a number. A line that begins with '#' is a comment unless
+// it has all cells and a number among them.
 class TableLines {
  public:
-  // Files are gone through several times: of one of them, `counts`, comments and broken lines are counted. UserError
+  // Files are read several times: with `counts`, comments and broken lines are counted. UserError
   // for a file without a head.
   TableLines(Import& import, const std::filesystem::path& path, bool counts);
 
@@ -49,10 +49,10 @@ class TableLines {
 // tile_1, tile_2. Not in an exported table, whose columns are those of the dataset.
 class Tuples {
  public:
-  explicit Tuples(TableLines& lines);  // goes through all of them
+  explicit Tuples(TableLines& lines);  // reads all of them
 
   std::vector<std::string> names(const std::vector<std::string>& head) const;
-  // Cells as those columns have them.
+  // The cells of those columns.
   std::vector<std::string> apart(const std::vector<std::string>& cells) const;
   // The columns that a column of the head became.
   std::vector<int> columns_of(int head_column) const;
@@ -61,7 +61,7 @@ class Tuples {
   std::vector<int> sizes_;  // by column of the head; 0: no tuples
 };
 
-// What is what; numbers of columns are those behind Tuples.
+// The roles of columns; column numbers are those after Tuples.
 struct TableRoles {
   struct Time {
     int column = 0;
@@ -71,12 +71,12 @@ struct TableRoles {
   };
   std::vector<int> workload, configuration;
   std::vector<Time> times;
-  bool is_inverse = false;   // more is better: 1 / value stands for a time
+  bool is_inverse = false;   // more is better: 1 / value is used as the time
   bool is_exported = false;  // by export_table: the first column holds the texts of workloads
 };
 
-// By the options of the import, the platform's name and what the columns hold. UserError that says which columns could
-// be what.
+// Decided by the options of the import, the platform's name and the contents of the columns. UserError that says which
+// columns could have which role.
 TableRoles table_roles(Import& import, const std::filesystem::path& path, const Columns& columns, const Tuples& tuples,
                        const TableLines& lines);
 

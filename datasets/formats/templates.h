@@ -1,4 +1,4 @@
-// Schedules of other tuners as sketches of ours: files in templates/, which are part of the library.
+// Schedules of other tuners as sketches of ours: files in templates/, which are compiled into the library.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ struct TemplateText {
 };
 const std::vector<TemplateText>& template_texts();  // by file
 
-// The sketch of that file, and the same with further lines behind it; each made once.
+// The sketch of that file, and the same with further lines appended; each made once.
 std::shared_ptr<const codegen::Sketch> template_sketch(std::string_view file, std::string_view lines = {});
 
 }  // namespace graft::datasets::formats
