@@ -1,6 +1,6 @@
-// Running an executable of kernels (codegen/machine/link.h) where the code is for: behind a command prefix on this
+// Runs an executable of kernels (codegen/machine/link.h) on its target: with a command prefix on this
 // machine, or on a board. A board needs sshd, a POSIX shell, mktemp and head, nothing of ours, and nothing listens
-// there: one shell behind one ssh connection takes executable after executable in, runs it, and carries out what it
+// there: one shell on one ssh connection receives each executable, runs it, and sends back what it
 // writes. When the connection ends, for whatever reason, that shell kills the program and removes the file.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace graft::tasks {
 
-// What the executable said of one of its kernels.
+// The executable's answer for one of its kernels.
 struct Answer {
   int kernel = 0;
   double first = 0;             // seconds of the first run
@@ -26,21 +26,21 @@ struct Answer {
   std::string outputs;          // bytes
 };
 
-// Takes apart what an executable writes, piece by piece as it comes.
+// Parses the output of an executable, piece by piece as it arrives.
 class AnswerReader {
  public:
   // `kernels` of the executable. on_answer gets each of them at most once, in their order.
   AnswerReader(int kernels, std::function<void(Answer)> on_answer)
       : kernels_(kernels), on_answer_(std::move(on_answer)) {}
-  // Bytes in front of the executable's first line (greetings of shells) are skipped; what comes behind a line that is
-  // none of its own is, too.
+  // Bytes before the executable's first line (greetings of shells) are skipped, as is everything after a line that is
+  // not its own.
   void read(std::string_view piece);
 
-  bool has_begun() const { return stage_ != Stage::greetings; }  // the executable's first line was heard
+  bool has_begun() const { return stage_ != Stage::greetings; }  // the executable's first line was received
   int began_kernel() const { return began_; }                    // the last one that began; -1
-  int answered() const { return answered_; }                     // so many have ended
-  int exit_code() const { return exit_code_; }         // as the board's shell tells it at the end; -1: it did not
-  const std::string& state() const { return state_; }  // what the board said of itself; ""
+  int answered() const { return answered_; }                     // the number of kernels that have ended
+  int exit_code() const { return exit_code_; }         // as reported by the board's shell at the end; -1: not reported
+  const std::string& state() const { return state_; }  // the board's report about itself; ""
   bool is_garbled() const { return stage_ == Stage::garbled; }
 
  private:
@@ -60,37 +60,38 @@ class AnswerReader {
 // One execution.
 struct Delivery {
   int answered = 0;
-  bool started = false;  // the executable's first line was heard
+  bool started = false;  // the executable's first line was received
   int began = -1;        // the last kernel that began
-  bool ended = false;    // the program itself came to an end, of which we know how:
-  int exit_code = 0;     // 128 + signal where one ended it
-  std::string reason;    // why it is over too early, one line; empty when all is well
-  // Asking again cannot help (a missing file of ssh's configuration, an unknown host key, a refused key, a folder that
-  // is missing or full, a runner that does not start): `reason` ends with what does.
+  bool ended = false;    // the program itself ended, in a known way:
+  int exit_code = 0;     // 128 + signal if a signal ended it
+  std::string reason;    // why it ended too early, one line; empty if all is well
+  // Retrying cannot help (a missing file of ssh's configuration, an unknown host key, a refused key, a folder that
+  // is missing or full, a runner that does not start): `reason` ends with the remedy.
   bool permanent = false;
-  std::string state;  // "performance governor, 45 C": what the board said of itself before, where it could be read
+  std::string state;  // "performance governor, 45 C": the board's state before the run, if it could be read
 };
 
 // The destination `ssh[which]`, or the command prefix. The connection for executables stays until the object's end; a
-// lost one is opened anew.
+// lost one is reopened.
 class Board {
  public:
   Board(const Remote& remote, std::size_t which);
   const std::string& name() const { return name_; }
-  // Begins to connect, so that the first executable need not wait for it. Whether that succeeds is seen with the first
-  // run, which does it where this was not called. Throws Failure when the command cannot be started.
+  // Begins to connect, so that the first executable need not wait for it. Errors are reported by the first
+  // run, which connects if this was not called. Throws Failure if the command cannot be started.
   void open();
-  // Runs an executable; each kernel is handed over as its outputs are complete. `silence`: the longest time without a
-  // sign of life; `stop` is asked now and then whether to end it. Throws Failure when the command cannot be started.
+  // Runs an executable; each kernel's answer is passed on as soon as its outputs are complete. `silence`: the longest
+  // time without a sign of life; `stop` is asked from time to time whether to end it. Throws Failure when the command
+  // cannot be started.
   Delivery run(std::string_view executable, int kernels, std::chrono::milliseconds silence,
                const std::function<void(Answer)>& on_answer, const std::function<bool()>& stop = {});
-  // What a POSIX shell script writes there, over a connection of its own; on this machine for a command prefix. Failure
-  // with what ssh said, and the remedy where one is known.
+  // The output of a POSIX shell script there, over a separate connection; on this machine for a command prefix. Failure
+  // with ssh's message, and the remedy if one is known.
   std::string shell(const std::string& script, std::chrono::milliseconds deadline) const;
 
  private:
   std::vector<std::string> command(std::string_view script) const;
-  // How it ended, if it did not just come to the end of the exchange.
+  // How it ended, if not at the end of the exchange.
   std::optional<base::Finished> converse(std::string_view executable, base::Exchange exchange);
 
   Remote remote_;

@@ -1,4 +1,4 @@
-// Compiling a batch of candidates for this machine on threads of its own, a few ahead of the one that is measured.
+// Compiles a batch of candidates for this machine on its own threads, a few ahead of the one that is measured.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@
 
 namespace graft::tasks {
 
-// Identity of what is measured: programs of different workloads may be equal (their inputs are not).
+// The identity of a measured candidate: programs of different workloads may be equal (their inputs are not).
 std::uint64_t measured_identity(const codegen::Workload& workload, std::uint64_t program_hash);
 
 // One candidate of a batch on its way to the worker.
@@ -45,15 +45,16 @@ class CompileAhead {
     CompileAhead& ahead_;
   };
 
-  // `known`: identities of what is measured already, which need no binary. Candidates and target must outlive it; of
+  // `known`: identities of candidates already measured, which need no binary. Candidates and target must outlive it; of
   // `threads` at most four are used.
   CompileAhead(std::span<const codegen::Candidate> candidates, const codegen::Target& target,
                std::set<std::uint64_t> known, int threads);
   ~CompileAhead() { stop(); }
 
-  // Nothing more is begun, and who waits for it is not kept waiting.
+  // Nothing more is begun, and waiting callers return.
   void stop();
-  // Waits for a candidate; asked for in order. Rethrows what its compilation threw; Stopped after stop().
+  // Waits for a candidate; candidates are requested in order. Rethrows what its compilation threw; Stopped after
+  // stop().
   Compiled take(std::size_t position);
 
  private:

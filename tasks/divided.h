@@ -1,4 +1,4 @@
-// Measuring on the ranks of a team, each with a platform of its own of the same description.
+// Measures on the ranks of a team, each with its own platform of the same description.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace graft::tasks {
 
-// Everyone is given the same batch, measures a share of it with `own`, and reports the results of all, in order. Its
-// monitor must be one that all ranks answer alike (base::TeamMonitor). `team` must outlive it.
+// All ranks get the same batch, measure a share of it with `own`, and report the results of all, in order. The
+// monitor must give all ranks the same answer (base::TeamMonitor). `team` must outlive it.
 std::unique_ptr<Measurer> make_divided_measurer(std::unique_ptr<Measurer> own, base::Team& team);
 
 }  // namespace graft::tasks

@@ -1,5 +1,5 @@
-// Running programs on this machine, in a worker process that may crash or hang without harm: what the `native` measurer
-// (native.h) times with, and what the other measurers check their programs with.
+// Running programs on this machine, in a worker process that may crash or hang without harm: the `native` measurer
+// (native.h) times with it, and the other measurers check their programs with it.
 #pragma once
 
 #include <functional>
@@ -25,12 +25,12 @@ struct HostBinary {
   std::string symbol;
 };
 
-// By the pipeline to search with, or by a given one. Thread-safe. UserError for a target that LLVM does not know.
+// Compiles with the search pipeline, or with a given one. Thread-safe. UserError for a target that LLVM does not know.
 base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target);
 base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target,
                                           const codegen::Pipeline& pipeline);
 
-// What a workload's inputs and outputs are to be, for a seed: codegen::reference, or a test's own.
+// The inputs and expected outputs of a workload, for a seed: codegen::reference, or a test's own function.
 using MakeReference = std::function<codegen::Reference(const codegen::Workload& workload, std::uint64_t seed)>;
 
 // One worker process, started with the first run and again whenever it is lost. Not thread-safe.
@@ -43,14 +43,14 @@ class HostRunner {
   HostRunner(const HostRunner&) = delete;
   HostRunner& operator=(const HostRunner&) = delete;
 
-  // Runs prepare and run, holds the outputs against the workload's reference (inputs of settings.input_seed), then
+  // Runs prepare and run, compares the outputs with the workload's reference (inputs of settings.input_seed), then
   // times. The binary must be of a program of this workload. `abort_seconds` > 0 ends a slower candidate as
-  // slower_than_limit. Throws Failure when there is no worker program, or when it cannot even start; UserError when
-  // there is no room for the workload (expected.h); base::Stopped, having killed the worker, when the monitor asks for
-  // it.
+  // slower_than_limit. Throws Failure if there is no worker program, or if it cannot start; UserError if
+  // there is no memory for the workload (expected.h); base::Stopped, having killed the worker, when the monitor asks
+  // for it.
   datasets::Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds = 0,
                             base::Monitor* monitor = nullptr);
-  // The same from a program: compiled first, for `target`, which must be code of this machine.
+  // The same for a program: compiled first, for `target`, whose code must run on this machine.
   datasets::Measurement run(const codegen::Workload& workload, const codegen::LoopProgram& program,
                             const codegen::Target& target);
 

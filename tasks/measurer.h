@@ -1,5 +1,5 @@
-// Measuring candidates: lower, compile, check, time. Each result is handed over as soon as it exists, so that a journal
-// has it before anyone else; a candidate that fails costs itself only.
+// Measures candidates: lower, compile, check, time. Each result is passed on as soon as it exists, so that a journal
+// has it before anyone else; a failing candidate affects only itself.
 #pragma once
 
 #include <cstdint>
@@ -24,24 +24,24 @@ struct Measured {
 
 struct MeasureSettings {
   int repetitions = 3;  // timed repetitions, at most 64; each is `run` called until minimum_seconds are over; fewer
-                        // where timeout_seconds allows no more; 0 only checks (not over a remote prefix)
+                        // if timeout_seconds allows no more; 0 only checks (not over a remote prefix)
   double minimum_seconds = 1e-3;  // of one repetition
-  double timeout_seconds = 10;    // of one candidate in all: CPU time in the worker, wall time elsewhere
+  double timeout_seconds = 10;    // of one candidate in total: CPU time in the worker, wall time elsewhere
   double abort_factor = 0;        // > 0: a first run slower than this times the best so far of its workload (and than
                                   // minimum_seconds: shorter ones are mostly cold caches and clock) ends as
                                   // slower_than_limit, and one of at least minimum_seconds counts as the first
                                   // repetition; 0 aborts nothing (collect)
   std::int64_t memory_limit_bytes = std::int64_t(4) << 30;  // of the worker's address space
   std::uint64_t input_seed = 1;
-  // Whether buffers begin at a page that faults in front of them, instead of ending at one behind them: for checks, no
+  // Whether a page that faults is placed before buffers, instead of after them: for checks; no
   // difference to a right program.
   bool guard_in_front = false;
-  // That make programs (lower, compile, model) before they are measured; results do not depend on it. Beside a kernel
-  // that is being timed on this machine at most four.
+  // Threads that make programs (lower, compile, model) before they are measured; results do not depend on it. While a
+  // kernel is timed on this machine, at most four.
   int threads = base::hardware_threads();
 };
 
-// A measurement without times and without a check; `clock` is the one that would have timed it, if that is known.
+// A measurement without times and without a check; `clock` is the clock that would have timed it, if known.
 datasets::Measurement without_times(datasets::Status status, std::string reason, std::string clock = "");
 
 class Measurer {
@@ -53,8 +53,8 @@ class Measurer {
                        const std::function<void(const Measured&)>& on_trial, base::Monitor& monitor) = 0;
 };
 
-// What measurers of several modelled platforms find out once for all: checks on this host, by program, and traffic, by
-// program and geometry of the caches. Filled by the first make_measurer that has a use for it.
+// Results that measurers of several modelled platforms share: checks on this host, by program, and traffic, by
+// program and geometry of the caches. Filled by the first make_measurer that needs it.
 class HostChecks;
 class TrafficMemo;
 struct Shared {
@@ -62,7 +62,7 @@ struct Shared {
   std::shared_ptr<TrafficMemo> memo;
 };
 
-// `shared`, if given, goes with equal settings to every measurer that it is meant for.
+// `shared`, if given, must be used with equal settings for all of its measurers.
 std::unique_ptr<Measurer> make_measurer(const Platform& platform, const MeasureSettings& settings,
                                         Shared* shared = nullptr);
 

@@ -1,4 +1,4 @@
-// Private to this room: bytes that another process can map (memfd). What travels to the worker.
+// Private to this room: bytes that another process can map (memfd). Used to send data to the worker.
 #pragma once
 
 #include <cstdint>

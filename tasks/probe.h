@@ -1,4 +1,4 @@
-// What a board or this machine is, found out there: the YAML of a platform to measure on.
+// Probes a board or this machine: the YAML of a platform to measure on.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@ namespace graft::tasks {
 
 struct Probed {
   std::string yaml;
-  std::string saw;  // what a program of ours met there: "riscv64 with RVV of 256 bits"
+  std::string saw;  // what our probe program found there: "riscv64 with RVV of 256 bits"
 };
 
 // `board` says how to reach it: one destination, and the runner if there is one; or a prefix on this machine. The
-// platform "ssh:NAME" (NAME: the destination's host) or "here:ARCH" with all that /proc and /sys there tell:
+// platform "ssh:NAME" (NAME: the destination's host) or "here:ARCH" with all that its /proc and /sys report:
 // architecture, cpu, features, cores, caches; comments name the cpu, its clock and its governor. Under qemu-ARCH the
-// architecture is that one, its cpu unknown and its caches absent. The length of vectors is what a program of ours
-// (codegen::probe_program) finds, which runs as candidates will. Failure, with the remedy where one is known, where the
-// board does not answer or that program does not run; UserError for an architecture that graft makes no programs for.
+// architecture is that one, its cpu unknown and its caches absent. The length of vectors is found by a program of ours
+// (codegen::probe_program), which runs as candidates will. Failure, with the remedy if one is known, if the
+// board does not answer or that program does not run; UserError for an architecture that graft cannot generate code
+// for.
 Probed probed(const Remote& board);
 // The same without a board, from what its /proc/cpuinfo says. `isa`: in place of what the text says of extensions (the
 // line "isa" of riscv64, "Features" of aarch64, "flags" of x86_64), or all that is known where there is no text; "":

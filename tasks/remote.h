@@ -1,5 +1,5 @@
-// Measuring elsewhere: programs become static executables, several of one workload in each, which a board runs
-// (board.h); what they write is held against the reference here. qemu-user is such a board, for checks: its times are
+// Measures on remote machines: programs become static executables, several of one workload in each, which a board runs
+// (board.h); their outputs are compared with the reference here. qemu-user is such a board, for checks: its times are
 // never measurements, and the platform's source says "emulated".
 #pragma once
 
@@ -19,16 +19,16 @@
 
 namespace graft::tasks {
 
-// What a workload computes, for inputs of a seed.
+// The results of a workload, for inputs of a seed.
 struct Expected {
   codegen::Computation computation;
   codegen::Reference reference;
 };
-// Candidates of one workload come in a row: what it computes is evaluated once.
+// Candidates of one workload are consecutive: its results are computed once.
 class LatestExpected {
  public:
   explicit LatestExpected(std::uint64_t seed, int threads = 1) : seed_(seed), threads_(threads) {}
-  // Valid until the next call. UserError where there is no room for it; base::Stopped when the monitor asks for it.
+  // Valid until the next call. UserError if there is no memory for it; base::Stopped when the monitor asks for it.
   const Expected& of(const codegen::Workload& workload, base::Monitor& monitor);
 
  private:
@@ -39,8 +39,8 @@ class LatestExpected {
 };
 
 // One program alone: prepare once, run once, and `repetitions` times more that are timed on the other side's wall clock
-// (0: the first run is the only time). Never throws for what the program does: ok with the seconds, wrong_result,
-// crashed, timed_out, does_not_compile, or unsupported where the freestanding code cannot run it. `check` is "qemu" for
+// (0: the first run is the only time). Never throws for faults of the program: ok with the seconds, wrong_result,
+// crashed, timed_out, does_not_compile, or unsupported if freestanding code cannot run it. `check` is "qemu" for
 // a prefix of qemu, else "remote". Throws Failure when the command cannot be started, base::Stopped when the monitor
 // asks for it.
 datasets::Measurement run_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
@@ -48,17 +48,17 @@ datasets::Measurement run_under(const std::vector<std::string>& prefix, const co
                                 std::chrono::milliseconds deadline, base::Monitor* monitor = nullptr);
 
 // The same for a kernel that is compiled already, where `remote` runs it (a prefix of no words: on this machine).
-// `outputs`, if given: as the kernel stored them, one after the other.
+// `outputs`, if given: as the kernel stored them, consecutively.
 datasets::Measurement run_object(const Remote& remote, const codegen::Object& object, const codegen::Target& target,
                                  const Expected& expected, int repetitions, std::chrono::milliseconds deadline,
                                  base::Monitor* monitor = nullptr, std::string* outputs = nullptr);
 
-// Candidates of one workload go out together, four and later eight at a time; boards of a list work on different ones
-// at the same time, each on one. A program that crashes or hangs ends its executable: it has its status, the others go
-// out again. A wrong result or a crash counts only of the first program of its executable: of others it may be the work
-// of one before them, and they run alone once more. A board that does not answer or drops out in the middle is asked
-// again after retry_seconds, twice as long each time, with what has no result yet; a program during which it was lost
-// twice is `crashed`. After `attempts` without any result, or at once where asking again cannot help
+// Candidates of one workload are sent together, four and later eight at a time; boards of a list work on different ones
+// at the same time, each on one. A program that crashes or hangs ends its executable: it gets its status, the others are
+// sent again. A wrong result or a crash counts only for the first program of its executable: for others it may be the
+// effect of an earlier one, and they are run again alone. A board that does not answer or is lost in the middle is
+// tried again after retry_seconds, twice as long each time, with what has no result yet; a program during which it was
+// lost twice is `crashed`. After `attempts` without any result, or at once if retrying cannot help
 // (Delivery::permanent), measure() throws Failure, unless another board is left.
 // UserError for settings with less than one repetition or no time.
 std::unique_ptr<Measurer> make_remote_measurer(const Platform& platform, const MeasureSettings& settings);

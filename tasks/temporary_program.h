@@ -6,7 +6,7 @@
 
 namespace graft::tasks {
 
-// Gone with this value. Throws Failure when it cannot be written.
+// Removed with this value. Throws Failure when it cannot be written.
 class TemporaryProgram {
  public:
   explicit TemporaryProgram(std::string_view content);

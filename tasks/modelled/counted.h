@@ -1,5 +1,5 @@
-// What a modelled cpu's code really does, counted under qemu by our plug-in (tasks/counters.c): the check of the counts
-// that modelled times are made of. Nothing here is a source of times.
+// Counts of the actual execution of a modelled cpu's code under qemu, by our plug-in (tasks/counters.c): a check of the
+// counts that modelled times are computed from. Nothing here is a source of times.
 #pragma once
 
 #include "base/error.h"
@@ -16,9 +16,9 @@ struct Counted {
   double l1_misses = 0;  // lines, by a first cache of the geometry's size, ways and lines, fed with every access
 };
 
-// Of the second call of `run` in one process, on one thread, with buffers taken to lie at buffer_addresses (code and
-// stack where they are). A Reason where there is no code for the target or none that qemu runs, `qemu` does not start,
-// or takes no plug-ins. Throws Failure when the plug-in lies neither beside the program nor in ../bin.
+// Counts of the second call of `run` in one process, on one thread, with buffers assumed to be at buffer_addresses
+// (code and stack where they are). A Reason if there is no code for the target or none that qemu runs, `qemu` does not
+// start, or takes no plug-ins. Throws Failure if the plug-in is neither next to the program nor in ../bin.
 base::Result<Counted> count_under(const std::vector<std::string>& qemu, const codegen::LoopProgram& program,
                                   const codegen::Target& target, const Geometry& geometry, const Expected& expected,
                                   std::chrono::milliseconds deadline);

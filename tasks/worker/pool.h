@@ -1,4 +1,4 @@
-// A parallel-for on threads that wait for it: what a kernel's parallel_for (codegen/machine/compile.h) is here. Nothing
+// A parallel-for on threads that wait for it: it serves as a kernel's parallel_for (codegen/machine/compile.h). Nothing
 // is allocated after the start, and a call costs about a microsecond while the threads are awake: they look for work
 // for a while before they sleep. Includes nothing of ours and needs libc alone, because graft-worker is linked that
 // way.
@@ -27,7 +27,7 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   // `threads` in all: the one that calls run() is one of them. What ran before is stopped. False, and no threads, where
-  // the system gives no more.
+  // the system refuses more.
   bool start(int threads) {
     stop();
     if (threads < 1 || threads > most_threads) return false;
@@ -71,7 +71,7 @@ class Pool {
     closure_ = closure;
     n_ = n;
     next_.store(threads(), std::memory_order_relaxed);
-    caller_sleeps_.store(0, std::memory_order_relaxed);  // a run() that was left may have counted itself
+    caller_sleeps_.store(0, std::memory_order_relaxed);  // an abandoned run() may have counted itself
     begin_round();
     share(0);
     wait([&] { return idle(); }, finished_, caller_sleeps_);
@@ -82,7 +82,7 @@ class Pool {
   }
 
   // For a signal handler that wants to leave a run(): whether no helper is in a body or on the way to one, and the
-  // helpers' threads. A run() that was left and is idle again is over.
+  // helpers' threads. An abandoned run() that is idle again is over.
   bool idle() const {
     const std::uint32_t rounds = round_.load(std::memory_order_relaxed) - first_round_;
     return finished_.load(std::memory_order_acquire) - finished_before_ == rounds * std::uint32_t(helpers_);
@@ -96,7 +96,7 @@ class Pool {
   struct Helper {
     Pool* pool = nullptr;
     int number = 0;
-    std::uint32_t seen = 0;  // the latest round that it knows of
+    std::uint32_t seen = 0;  // the latest round that it has seen
     pthread_t thread{};
   };
 
@@ -124,8 +124,8 @@ class Pool {
     for (std::int64_t i = first; i < n; i = next_.fetch_add(1, std::memory_order_relaxed)) body_(closure_, i);
   }
 
-  // Until `ready`, which a change of `word` brings about. Who changes it looks at `sleepers` afterwards, and who sleeps
-  // is counted there before it looks at the word for the last time: no change is slept through.
+  // Waits until `ready`, which a change of `word` brings about. A thread that changes it checks `sleepers` afterwards,
+  // and a sleeper is counted there before it checks the word for the last time: no change is missed.
   template <class Ready>
   static void wait(const Ready& ready, std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sleepers) {
     constexpr std::int64_t awake_nanoseconds = 100000;  // a wake-up costs some tens of thousands
@@ -155,7 +155,7 @@ class Pool {
     return std::int64_t(now.tv_sec) * 1000000000 + now.tv_nsec;
   }
 
-  // What all read, what helpers count up, and what bodies are handed out by: lines of their own.
+  // Read by all; counted up by helpers; used to distribute bodies: each on its own cache line.
   alignas(64) std::atomic<std::uint32_t> round_{0};
   std::atomic<std::uint32_t> sleepers_{0};
   std::atomic<bool> stopping_{false};

@@ -1,4 +1,4 @@
-// What graft and graft-worker say to each other over descriptor 3: fixed-size requests (with one memory file each) and
+// The protocol of graft and graft-worker over descriptor 3: fixed-size requests (with one memory file each) and
 // fixed-size answers. The worker includes nothing else of ours, so this header includes nothing of ours either. Both
 // sides are built together; there are no versions.
 #pragma once
@@ -30,7 +30,7 @@ enum class Kind : std::uint32_t { workload, candidate };
 struct Request {
   Kind kind = Kind::workload;
 
-  // workload; its memory file begins with this many Parts. Stays in force until the next one.
+  // workload; its memory file begins with this many Parts. It remains valid until the next one.
   std::uint32_t parts = 0;
   std::uint64_t file_bytes = 0;
   std::uint32_t at_begin =
@@ -42,7 +42,7 @@ struct Request {
   std::int32_t repetitions = 0;  // 0: check only
   double minimum_seconds = 0;    // of a repetition
   double timeout_seconds = 0;    // of everything
-  double abort_seconds = 0;      // a first run beyond it ends the candidate; 0: no limit
+  double abort_seconds = 0;      // a first run longer than this ends the candidate; 0: no limit
   double tolerance_factor = 1;   // on the errors that the workload's parts allow
   std::int32_t threads = 1;      // that the kernel is given; above 1 all seconds are of the wall clock
 };
@@ -65,7 +65,7 @@ struct Answer {
   char message[256] = {};        // empty when ok
 };
 
-// What passes for the expected value, here and everywhere. NaN does for NaN only.
+// Whether a value is accepted in place of the expected one, here and everywhere. NaN is accepted for NaN only.
 inline bool within(double value, double expected, double tolerance) {
   return value == expected || (std::isnan(value) && std::isnan(expected)) || std::fabs(value - expected) <= tolerance;
 }
