@@ -1,4 +1,4 @@
-// The loops around stores as cheap encodings look at them: of one body all stores share what is said here.
+// The loops around stores in the form that cheap encodings use: all stores of one body share it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Around {
   std::vector<Level> levels;          // outermost first
   std::vector<std::size_t> carriers;  // levels of vector, unrolled and parallel loops
   int innermost = -1;                 // level of the innermost loop but vector loops, -1: none
-  int vector = -1;                    // of the vector loop
+  int vector = -1;                    // level of the vector loop
   // The loops next to the store that are unrolled or the vector loop, its straight-line code, begin at this level.
   std::size_t straight = 0;
   double unrolled_next = 1, unrolled = 1, parallel = 1, vector_extent = 1;  // products of extents

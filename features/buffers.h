@@ -1,4 +1,4 @@
-// Which buffers of a program are large: encodings have room for a few, and these are the ones they keep apart.
+// Which buffers of a program are large: encodings have room for a few, which they keep apart.
 #pragma once
 
 #include <vector>
@@ -13,10 +13,10 @@ inline constexpr int buffer_slots = 5;  // buffers kept apart
 struct BufferSize {
   int buffer = 0;
   std::size_t number = 0;    // in order of first use
-  double bytes_touched = 0;  // the box around all accesses in run, at most the sum of what each touches
+  double bytes_touched = 0;  // the box around all accesses in run, at most the sum of the bytes that each touches
 };
 
-// Collects them, one access after the other. Names count nothing.
+// Collects them, access by access. Names are ignored.
 class BufferSizes {
  public:
   explicit BufferSizes(const codegen::LoopProgram& program);
@@ -37,7 +37,7 @@ class BufferSizes {
   std::vector<codegen::Interval> sides_;
 };
 
-// Of a whole program, largest first.
+// The buffers of a whole program, largest first.
 std::vector<BufferSize> buffers_by_size(const codegen::LoopProgram& program, const codegen::Analysis& analysis);
 
 }  // namespace graft::features

@@ -1,10 +1,10 @@
-// The context-relation encoding: for each buffer, how much is reused of how much data at which height of the nest, as
-// curves sampled at fixed thresholds, hence of one length for any program, operator and loop structure ("Learning to
+// The context-relation encoding: for each buffer, the reuse of data volumes at each height of the nest, as curves
+// sampled at fixed thresholds, so that it has one length for any program, operator and loop structure ("Learning to
 // Optimize Tensor Programs", Chen et al. 2018, section 3 and its appendix on context relation features:
-// R_t^(ij) = max over loops k with Z_kj < beta_t of Z_ki). Beside the curves stand strides, kinds of loops and
-// arithmetic, which the published feature lacks.
+// R_t^(ij) = max over loops k with Z_kj < beta_t of Z_ki). In addition to the curves it has strides, kinds of loops
+// and arithmetic, which the published feature lacks.
 //
-// The points of a curve stay paired per loop: sorting the two quantities independently, as was published, pairs the
+// The points of a curve stay paired per loop: sorting the two quantities independently, as published, pairs the
 // innermost loop's touched elements with the outermost loop's product. It does not know any operator, schedule or
 // target.
 #pragma once
@@ -27,11 +27,11 @@ struct ContextPoint {
 };
 using Quantity = std::int64_t ContextPoint::*;
 
-// R_t for all thresholds: the largest `to` among points whose `from` is below 2^t; 0 where there is none.
+// R_t for all thresholds: the largest `to` among points whose `from` is below 2^t; 0 if there is none.
 std::array<std::int64_t, thresholds> relation(std::span<const ContextPoint> points, Quantity from, Quantity to);
 
-// Version 1. Buffers are those in memory that `run` uses, in the order of buffers.h; those behind the first
-// buffer_slots are summed into one more slot. Counts enter as log2(1 + count); what is missing is 0.
+// Version 1. Buffers are those in memory that `run` uses, in the order of buffers.h; those after the first
+// buffer_slots are summed into one more slot. Counts enter as log2(1 + count); missing values are 0.
 Encoding context_relation();
 
 }  // namespace graft::features

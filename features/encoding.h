@@ -1,6 +1,6 @@
 // Loop program -> numbers. An encoding is a declared list of features (name, unit, definition) and a function; vectors,
-// CSV heads, documentation and the version hash derive from the list. Labels, cycles, modelled misses never get in
-// here.
+// CSV heads, documentation and the version hash derive from the list. Labels, cycles and modelled misses are never
+// features.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,17 @@ struct Feature {
   std::string name;  // "b0.touched>reuse.t07"
   std::string unit;  // "log2", "1", "elements"
   std::string definition;
-  bool of_target =
-      false;  // of the target alone, and what models tell by which targets are alike (not so target_facts.h's)
+  bool of_target = false;  // of the target alone, and used by models to compare targets (target_facts.h's are not)
 };
 
-// What an encoding may look at; never what was measured or modelled.
+// The inputs of an encoding; never measured or modelled times.
 struct Subject {
-  const codegen::LoopProgram* program = nullptr;  // `run` only is looked at; null for a row of a table
+  const codegen::LoopProgram* program = nullptr;  // only `run` is used; null for a row of a table
   const codegen::Candidate* candidate = nullptr;  // null for a program that no schedule of ours made
-  const codegen::Target* target = nullptr;        // null where there is none
+  const codegen::Target* target = nullptr;        // null if there is none
 };
 
-// Programs as numbers: each is one row or several, in the programs' order.
+// Programs as numbers: each has one or several rows, in the programs' order.
 struct Encoded {
   base::Matrix rows;
   std::vector<std::int64_t> begins{0};  // program p has the rows [begins[p], begins[p + 1])
@@ -46,17 +45,17 @@ struct Encoded {
   }
 };
 Encoded one_row_each(base::Matrix rows);
-// `more` behind what is there. `all` may be empty, of no columns.
+// Appends `more` to `all`, which may be empty, without columns.
 void append(Encoded& all, const Encoded& more);
 // The sum of each program's rows.
 base::Matrix summed(const Encoded& programs);
 Encoded chosen(const Encoded& from, std::span<const std::int64_t> programs);
 
-// How many rows a program has.
+// The rows that a program has.
 enum class Shape {
   row,   // one
-  rows,  // one for each of its parts, whose order means nothing
-  tree,  // one for each node, parents in front of their children, the first is the root of all
+  rows,  // one for each of its parts, in no meaningful order
+  tree,  // one for each node, parents before their children, the first is the root of all
 };
 std::string_view name_of(Shape shape);
 
@@ -67,19 +66,19 @@ struct Encoding {
   std::vector<Feature> features;  // one per column; the number of columns is the same for every program
   std::uint64_t hash = 0;         // of name, version and the list
   std::function<Encoded(const Subject& subject)> encode;  // of one program
-  bool needs_program = true;  // false: looks at nothing but the candidate, so rows of tables have this encoding, too
+  bool needs_program = true;  // false: uses only the candidate, so rows of tables have this encoding, too
 };
-// Two encodings of one row a program as one, NAME+OTHER: the other's columns behind.
+// Two encodings of one row per program as one, NAME+OTHER: the other's columns follow.
 Encoding joined(const Encoding& encoding, const Encoding& other);
 
-// Of an encoding's name, the version of what it computes (raised when values change though the list does not) and its
-// list. A model keeps it, and is refused where it is another one.
+// Hash of an encoding's name, the version of its values (raised when values change but the list does not) and
+// its list. A model keeps it, and is refused if it differs.
 std::uint64_t hash_of(std::string_view name, int version, std::span<const Feature> features);
 
 const std::vector<Encoding>& encodings();
 const Encoding& encoding_named(std::string_view name);  // throws UserError (did you mean)
 
-// Of programs alone, without candidate and target. Deterministic; threads change nothing.
+// Encodes programs alone, without candidate and target. Deterministic; independent of threads.
 Encoded encode(const Encoding& encoding, std::span<const codegen::LoopProgram> programs, int threads = 1);
 
 }  // namespace graft::features

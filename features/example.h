@@ -1,4 +1,4 @@
-// One program that documentation shows values of: a tiled, vectorised matmul with a tail, its candidate and target.
+// The program whose values documentation shows: a tiled, vectorised matmul with a tail, its candidate and target.
 #pragma once
 
 #include <memory>

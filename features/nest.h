@@ -1,5 +1,5 @@
-// The loops and stores of `run` as encodings look at them: what happens in each, all accesses of a buffer together.
-// Names count nothing, and order only where loops and stores stand in it.
+// The loops and stores of `run` in the form that encodings use: the work of each, all accesses of a buffer
+// together. Names are ignored, and so is the order of accesses.
 #pragma once
 
 #include <array>
@@ -12,7 +12,8 @@
 
 namespace graft::features {
 
-// What a loop with all inside of it, or one execution of a store, does to one of the largest buffers. All 0: nothing.
+// The effect of a loop with all inside of it, or of one execution of a store, on one of the largest buffers. All 0:
+// none.
 struct BufferTouch {
   std::int64_t touched = 0, reuse = 0, lines = 0;  // codegen::Touch's, the largest over the accesses inside
   std::int64_t stride = 0;                         // of the access inside that is executed most often
@@ -28,8 +29,8 @@ struct Part {
   std::int64_t top_down = 1;   // product of extents from the outermost loop down to and including it
   std::int64_t bottom_up = 1;  // product of extents of it and the loops inside, the largest over stores inside
   double executions = 0;       // of all stores in it, in all of run
-  // Of these, of tails: where several stores of run are the same statement (equal value, combine and buffers, indices
-  // not looked at), all but the one executed most often (ties: the first) are what divides no tile.
+  // The part of these in tails: if several stores of run are the same statement (equal value, combine and buffers;
+  // indices are ignored), all but the one executed most often (ties: the first) are remainders of tiles.
   double tail_executions = 0;
   Operations operations;  // one execution of the stores directly in it
   std::array<BufferTouch, buffer_slots> buffers;
@@ -38,9 +39,9 @@ struct Part {
 
 struct Nest {
   std::vector<BufferSize> sizes;  // of all buffers in memory; Part::buffers is parallel to the first of them
-  std::vector<Part> parts;        // in order of run, a loop in front of what it contains
-  // All of run, as if it were the inside of a loop of one iteration. What is touched is the box of BufferSize, reuse
-  // the executions of all accesses per element of it.
+  std::vector<Part> parts;        // in order of run, a loop before its contents
+  // All of run, as if it were the inside of a loop of one iteration. The touched elements are the box of BufferSize,
+  // reuse is the executions of all accesses per element of it.
   Part whole;
 };
 Nest nest(const codegen::LoopProgram& program);

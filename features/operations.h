@@ -1,5 +1,5 @@
-// Arithmetic of one execution of a store, by kind, as a machine would do it: a product that is added at once is one
-// multiply-add. Index arithmetic counts nothing; what a store computes in integers is counted like floating point.
+// Arithmetic of one execution of a store, by kind, as a machine would do it: a product that is added immediately is
+// one multiply-add. Index arithmetic is not counted; integer operations of a store are counted like floating point.
 #pragma once
 
 #include <array>

@@ -11,9 +11,9 @@
 namespace graft::features {
 
 std::size_t part_columns();
-// Appends part_columns() features to a list, their names behind `prefix`.
+// Appends part_columns() features to a list, their names prefixed with `prefix`.
 void declare_part(std::vector<Feature>& list, const std::string& prefix);
-// The columns of the part; they must be 0.
+// Fills the columns of the part, which must be 0.
 void write_part(const codegen::LoopProgram& program, const Part& part, std::span<float> columns);
 
 }  // namespace graft::features

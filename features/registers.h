@@ -1,4 +1,4 @@
-// How many vector registers the register buffers of a program want.
+// The number of vector registers that the register buffers of a program need.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class Registers {
  public:
   explicit Registers(const codegen::LoopProgram& program) : program_(program), use_of_(program.buffers.size(), -1) {}
 
-  // position: of the store in run. lanes: elements of one register, 1 where no vector loop moves the access.
+  // position: of the store in run. lanes: elements of one register, 1 if no vector loop moves the access.
   void add(std::size_t position, int buffer, std::int64_t lanes);
 
   struct Most {
