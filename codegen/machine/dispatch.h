@@ -32,7 +32,7 @@ struct Dispatch {
   std::optional<base::Reason> refused;  // parallel loops within others, or iterations that would race
 };
 
-// For one thread all of `run` is one section, whatever its loops say.
+// For one thread all of `run` is one section, whatever the kinds of its loops.
 Dispatch dispatch(const LoopProgram& program, std::int64_t threads);
 
 }  // namespace graft::codegen

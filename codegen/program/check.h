@@ -17,7 +17,7 @@ constexpr std::size_t deepest_nest = 64;
 constexpr std::size_t longest_value = 4096;  // nodes
 constexpr std::size_t most_dimensions = 16;
 
-// Where each part was read, parallel to the program's vectors; a part without a place of its own is said to be at
+// Where each part was read, parallel to the program's vectors; a part without its own place is reported at
 // `whole`.
 struct Places {
   std::string whole;

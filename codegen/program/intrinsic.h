@@ -46,7 +46,7 @@ std::vector<IntrinsicPointer> parse_intrinsics(std::string_view text, std::strin
 std::string to_text(const Intrinsic& intrinsic);  // parses back
 std::uint64_t hash(const Intrinsic& intrinsic);
 
-// The text of one intrinsic that begins at `line` of `lines`, read while another text is; `line` is left behind its
+// The text of one intrinsic that begins at `line` of `lines`, read while another text is; `line` is moved past its
 // end.
 IntrinsicPointer parse_intrinsic(std::span<const std::string_view> lines, std::size_t& line, std::string_view place);
 
