@@ -1,4 +1,4 @@
-// Adapting a model to a platform with a few measurements there, and how good it then is as far as these say.
+// Adapting a model to a platform with a few measurements there, and its quality afterwards, estimated from them.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace graft::study {
 
 struct AdaptRequest {
-  std::filesystem::path model;  // what is adapted; "": graft's own (study/prior.h)
+  std::filesystem::path model;  // the model to adapt; "": graft's own (study/prior.h)
   tasks::Platform platform;
   std::vector<codegen::Workload> workloads;
   std::int64_t shots = 20;  // measurements of each workload
@@ -32,10 +32,10 @@ struct AdaptRequest {
 };
 
 struct AdaptResult {
-  // Spearman correlations of predicted and measured speed, with intervals over programs; none: nothing is known.
+  // Spearman correlations of predicted and measured speed, with intervals over programs; nullopt: unknown.
   struct Row {
     std::string workload;
-    std::int64_t programs = 0;  // that were measured, and went well
+    std::int64_t programs = 0;  // measured with status ok
     std::optional<base::Interval> zero_shot, cross_validated;
   };
   std::unique_ptr<meta::CostModel> model;
@@ -47,16 +47,16 @@ struct AdaptResult {
   std::filesystem::path out, folder;
 };
 
-// Programs of a workload without which it is not cross-validated: one for each fold.
+// The least number of programs of a workload for cross-validation: one for each fold.
 inline constexpr std::int64_t cross_validation_folds = 5;
 
-// Measures the support that the model chooses, or what of it the run lacks, and writes the adapted model. UserError for
-// what does not go together, before there is a folder, and for a folder of another request; Failure when nothing of a
-// workload is ok; Stopped when the monitor asks for it, and the same request then continues.
+// Measures the support that the model chooses, except trials that the run already has, and writes the adapted model.
+// UserError for contradictory settings, before a folder is made, and for a folder of another request; Failure if no
+// program of a workload is ok; Stopped when the monitor asks for it, and the same request then continues.
 AdaptResult adapt(const AdaptRequest& request, base::Monitor& monitor);
 
 // Spearman correlation of predicted and measured speed, with the percentile interval over resampled programs. One
-// program has no order: not even a mean.
+// program has no order: its mean is unknown, too.
 base::Interval quality_of(const std::vector<float>& predicted, const std::vector<double>& log_seconds,
                           std::uint64_t seed);
 

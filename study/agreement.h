@@ -1,5 +1,5 @@
 // How well modelled times agree with measured ones of the same programs. A constant factor between the two is no
-// disagreement: a model is used to tell programs apart.
+// disagreement: a model is used to rank programs.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ struct Agreement {
   double spearman = 0;
   double kendall = 0;           // tau-b
   double spearman_of_best = 0;  // within the 30 % measured fastest
-  double top1_regret = 1;       // measured: the one modelled fastest / the fastest
-  double top5_regret = 1;       // the best of the five modelled fastest / the fastest
+  double top1_regret = 1;       // measured time of the program modelled as fastest / of the fastest
+  double top5_regret = 1;       // of the best of the five modelled as fastest / of the fastest
   double rms = 0;               // of ln(modelled / measured) around its mean
 };
 

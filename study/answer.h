@@ -1,5 +1,5 @@
-// The one best of a run: what tune reports, best.json keeps, inspect lists and shows the code of, report draws and
-// bench times. All of them ask here, so all name the same program and time.
+// The one best program of a run: tune reports it, best.json stores it, inspect lists it and shows its code, report
+// draws it, and bench times it. All use these functions, so all name the same program and time.
 #pragma once
 
 #include <cstdint>
@@ -24,30 +24,31 @@ struct Answer {
   std::int64_t trial = 0;        // of the run's journal
   codegen::Candidate candidate;
   std::uint64_t program_hash = 0;
-  std::string pipeline;  // of codegen::pipelines(), that built it fastest; "": the target's own to search with
-  datasets::Measurement measurement;  // every repetition, and which check its results had
+  std::string pipeline;  // the one of codegen::pipelines() that built it fastest; "": the target's search pipeline
+  datasets::Measurement measurement;  // every repetition, and the check of its results
 
   const codegen::Workload& workload() const { return candidate.workload; }
   double seconds() const { return datasets::seconds_of(measurement); }
   double gflops() const;
 };
 
-// The fastest program of a workload that a run found. Where its best were built by every pipeline in the end, the
-// fastest of these builds: they were timed side by side, and the least of hundreds of trials, spread over minutes, is
-// also the luckiest. Elsewhere the fastest `ok` trial; one whose recorded check again (checked_answer) failed is passed
-// over, and a check that succeeded is the answer's. nullopt if nothing is ok.
+// The fastest program of a workload that a run found. If its best programs were built by every pipeline in the end,
+// the fastest of these builds: they were timed side by side, and the least of hundreds of trials, spread over minutes,
+// is also the luckiest. Elsewhere the fastest `ok` trial; one whose recorded check again (checked_answer) failed is
+// passed over, and a check that succeeded is the answer's. nullopt if nothing is ok.
 std::optional<Answer> answer_of(const search::RunContent& run, const codegen::Workload& workload);
 std::optional<Answer> answer_of(const search::RunDirectory& run, const codegen::Workload& workload);
 
-// The same, after its program has computed the right results as the code of a modelled platform's cpu, under qemu
-// (where qemu runs); one that does not is passed over with a note. What was checked is recorded in the run, so that
+// The same, after its program has computed the right results as code of a modelled platform's cpu, under
+// qemu (if qemu runs); one that does not is skipped with a note. The checks are recorded in the run, so that
 // `answer_of` gives the same from then on. Times of other platforms come with their check. When the monitor asks to
 // stop, the answer as far as it is checked.
 std::optional<Answer> checked_answer(search::RunDirectory& run, const codegen::Workload& workload,
                                      const tasks::Platform& platform, const tasks::MeasureSettings& settings,
                                      base::Monitor& monitor);
 
-// A pipeline as runs name it: "" is the target's own to search with. UserError for one that this graft does not know.
+// A pipeline by the name that runs use: "" is the target's search pipeline. UserError for one that this graft does not
+// know.
 const codegen::Pipeline& pipeline_named(const std::string& name, const codegen::Target& target);
 
 // The steps of a candidate, a line each.
@@ -57,7 +58,7 @@ base::Document schedule_document(const codegen::Candidate& candidate);
 // if one is known, "pipeline".
 base::Document to_document(const Answer& answer);
 
-// The platform's peak of fp32 multiply-adds in GFLOP/s, for workloads that compute in f32 alone; nothing where it is
+// The platform's peak of fp32 multiply-adds in GFLOP/s, for workloads that compute in f32 alone; nullopt if it is
 // not known (tasks/peak.h).
 std::optional<double> peak_gflops(const tasks::Platform& platform, const codegen::Workload& workload);
 

@@ -1,4 +1,4 @@
-// Measuring sampled schedules of workloads, or programs from elsewhere, on a platform into a dataset.
+// Measures sampled schedules of workloads, or existing programs, on a platform into a dataset.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct CollectRequest {
   std::vector<codegen::Workload> workloads;
   tasks::Platform platform;
   std::filesystem::path out;          // the dataset; its journal is kept in <out>.run
-  std::vector<std::string> programs;  // datasets, those of the pool that is measured; none: schedules are drawn
+  std::vector<std::string> programs;  // datasets of the pool to measure; none: schedules are drawn
   std::string explorer = "random";    // without programs; works without a model
   SpaceSource space;                  // without programs
   std::int64_t samples = 0;           // of each workload; 0: usual_samples, or all programs
@@ -44,25 +44,25 @@ struct CollectResult {
     codegen::Workload workload;
     std::vector<datasets::Trial> trials;
     std::vector<double> seconds;               // of the ok ones
-    std::optional<datasets::Quality> quality;  // where the dataset was written
+    std::optional<datasets::Quality> quality;  // if the dataset was written
   };
   std::string platform, source;
   std::vector<Row> rows;    // those that were reached
-  std::int64_t trials = 0;  // of the run in all
+  std::int64_t trials = 0;  // of the run in total
   bool complete = false;    // false: stopped; the same request continues it
 };
 
 // Runs or continues it, by all ranks of the team, which need the same request; rank 0 keeps the run and writes the
 // dataset. `pool`: the programs of request.programs. `shared`: for measurers of several platforms. A dataset without
-// its journal is continued, too. Notes a workload of which nothing is ok; Failure when nothing is ok before it either,
+// its journal is continued, too. Notes a workload without an ok program; Failure if no earlier workload had one either,
 // and it is the last or hopeless. UserError for a file or a run of another request.
 CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Shared& shared, base::Team& team,
                       base::Monitor& monitor);
 
-// UserError where ranks of the team would disturb each other's times; a note where they may.
+// UserError if ranks of the team would disturb each other's times; a note if they might.
 void check_ranks(const tasks::Platform& platform, base::Team& team, base::Monitor& monitor);
 
-// Of datasets, the programs that were found right on a host: modelled platforms need not run them here again.
+// The programs of datasets that were found right on a host: modelled platforms need not run them here again.
 std::shared_ptr<tasks::HostChecks> host_checks_of(const std::vector<datasets::Dataset>& checked,
                                                   const tasks::MeasureSettings& settings);
 

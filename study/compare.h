@@ -1,5 +1,5 @@
-// Which search finds fast programs with fewer trials, by runs of several; and how platforms agree on what is fast, by
-// datasets (datasets/agreement.h), as a document.
+// Compares searches by the trials that they need for fast programs, from their runs; and platforms by their agreement
+// on which programs are fast, from datasets (datasets/agreement.h), as a document.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace graft::study {
 
 struct CompareRequest {
   std::vector<std::filesystem::path> runs;  // of one method in one folder
-  std::vector<std::int64_t> trials;         // after which the best is compared; none: the usual ones that all have
-  double near = 0.95;                       // share of the fastest known speed that trials are counted to
-  std::string against;                      // the method that others are held against; "": the first
+  std::vector<std::int64_t> trials;         // to compare the best after; none: the usual ones that all searches reach
+  double near = 0.95;                       // share of the fastest known speed up to which trials are counted
+  std::string against;                      // the method that others are compared with; "": the first
   std::int64_t again = 0;  // from 1 on: the finalists are timed again, this number of times in turn, and these count
   std::uint64_t seed = 1;
   int threads = 1;  // no result depends on it
@@ -33,19 +33,19 @@ struct CompareResult {
   std::vector<search::MethodSearched> methods;
 };
 
-// FieldError for fields that no runs go with, UserError as search/comparison.h and for emulated times; Stopped when the
-// monitor asks for it.
+// FieldError for fields that do not fit the runs, UserError as search/comparison.h and for emulated times; Stopped when
+// the monitor asks for it.
 CompareResult compare(const CompareRequest& request, base::Monitor& monitor);
 
-// The name of the folder that the run is in.
+// The method's name: that of the folder that contains the run.
 std::string method_of(const std::filesystem::path& run);
 
-// Those asked for, which must rise, or the usual ones as far as every search has them: at least one.
+// The requested numbers, which must rise, or the usual ones that every search reaches: at least one.
 std::vector<std::int64_t> counts_of(const std::vector<std::int64_t>& asked,
                                     const std::vector<search::Searched>& searches);
 
-// The finalists of all runs timed again, those of a workload in turn, `rounds` times. FieldError for modelled platforms
-// and for those that are not what the runs were made on.
+// Times the finalists of all runs again, those of a workload in turn, `rounds` times. FieldError for modelled platforms
+// and for platforms other than those of the runs.
 search::Retimed times_again(const std::vector<search::RunContent>& runs, std::int64_t rounds, int threads,
                             base::Monitor& monitor);
 

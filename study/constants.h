@@ -1,5 +1,5 @@
-// Private to this folder: kernels that bring their constants. What is known when a kernel is compiled is prepared
-// then, on this machine, and becomes data of the library.
+// Private to this folder: kernels with built-in constants. Constants known when a kernel is compiled are prepared
+// then, on this machine, and become data of the library.
 #pragma once
 
 #include <map>
@@ -16,7 +16,8 @@
 namespace graft::study {
 
 // The operands of a reference: its inputs, and instead of its constants the arrays "FUNCTION/TENSOR". UserError for an
-// array that is missing, of another shape, or that its tensor's type cannot hold. Names that it took go to `used`.
+// array that is missing, of another shape, or that its tensor's type cannot hold. The names that it used are added to
+// `used`.
 std::vector<std::vector<double>> operands_with(const std::map<std::string, base::NumpyArray>& arrays,
                                                const std::string& function, const tasks::Expected& expected,
                                                std::set<std::string>& used);
@@ -29,7 +30,7 @@ struct WithConstants {
   tasks::Expected expected;            // of that program
 };
 
-// `expected`: of the workload, with these constants. Failure where this machine cannot prepare them.
+// `expected`: of the workload, with these constants. Failure if this machine cannot prepare them.
 WithConstants with_constants(const codegen::LoopProgram& program, const tasks::Expected& expected,
                              base::Monitor& monitor);
 

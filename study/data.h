@@ -1,4 +1,4 @@
-// Datasets that are learned from, and judged on: files, and which rows of them.
+// Datasets for learning and evaluation: files, and the choice of their rows.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ struct DataSource {
   std::vector<std::string> files;
   std::vector<std::string> workloads;  // the rows of these alone; none: all
   std::vector<std::string> sketches;   // likewise
-  std::int64_t rows = 0;               // at most that many programs of each workload in each file; 0: all
+  std::int64_t rows = 0;               // most programs per workload and file; 0: all
 
-  // The files' chosen rows, drawn by the seed. FieldError for workloads and sketches that no row is of; Stopped as
+  // The files' chosen rows, drawn by the seed. FieldError for workloads and sketches without rows; Stopped as
   // read_datasets.
   std::vector<datasets::Dataset> read(std::uint64_t seed, base::Monitor& monitor) const;
-  // What identifies the choice, without the files.
+  // The identity of the choice, without the files.
   void put(base::Document& request) const;
 };
 
-// Notes which rows a task set leaves out, and why.
+// Notes the rows that a task set leaves out, and why.
 void note_left_out(const meta::TaskSet& tasks, base::Monitor& monitor);
 
 }  // namespace graft::study

@@ -1,5 +1,5 @@
-// What an evaluation found, as a value: rows of target, method and number of shots; statistics of them; and how it is
-// stored, so that an interrupted one continues and `graft report` shows it.
+// The results of an evaluation, as a value: rows of target, method and number of shots; their statistics; and their
+// stored form, so that an interrupted evaluation continues and `graft report` shows it.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace graft::study {
 
-// What methods are compared by. Means of top-k over workloads and targets are geometric.
+// The metrics of comparison. Means of top-k over workloads and targets are geometric.
 enum class Metric { spearman, top1, top5 };
 inline constexpr std::array<Metric, 3> metrics = {Metric::spearman, Metric::top1, Metric::top5};
 std::string_view key_of(Metric metric);  // "spearman", in documents
@@ -30,13 +30,13 @@ struct EvaluationTable {
   struct Row {
     std::string target, method, source;        // source "": of a table that does not say it
     std::int64_t shots = 0;                    // per (platform, workload)
-    std::optional<std::int64_t> measurements;  // support trials in all
+    std::optional<std::int64_t> measurements;  // support trials in total
     std::int64_t draws = 0, workloads = 0;
     PerMetric<base::Interval> means = {};
     std::optional<PerMetric<std::vector<double>>> by_draw = {};  // equal draws of two methods are pairs
-    base::Document::Map others = {};  // values of this row that nothing here computes with, in their order
+    base::Document::Map others = {};                             // further values of this row, kept in their order
   };
-  // Of a method less the one that it is held against, over the same draws.
+  // The difference of a method from the one that it is compared with, over the same draws.
   struct Difference {
     std::string target, method, against;
     std::int64_t shots = 0;
@@ -52,7 +52,7 @@ struct EvaluationTable {
   std::vector<Row> rows;            // by target
   std::vector<Row> means;           // over all targets, where there are several
   std::vector<Difference> differences;
-  std::vector<Winner> winners;  // none: it is not complete, or of a table that does not say it
+  std::vector<Winner> winners;  // none: the table is not complete, or does not have them
   bool complete = false;
 
   const Row* find(std::string_view target, std::string_view method, std::int64_t shots) const;
@@ -62,7 +62,7 @@ using Rows = std::vector<EvaluationTable::Row>;
 const EvaluationTable::Row* row_of(const Rows& rows, std::string_view target, std::string_view method,
                                    std::int64_t shots);  // null: none
 
-// Which methods, at which numbers of shots, are compared.
+// The methods, and their numbers of shots, that are compared.
 struct Compared {
   std::vector<std::string> targets, methods;
   std::vector<std::int64_t> shots;
@@ -72,17 +72,17 @@ struct Compared {
 // for each target.
 Rows means_over_targets(const Rows& rows, const Compared& compared, std::uint64_t seed);
 
-// Of all rows but those of `against`, which has a row for each of their targets and shots.
+// Differences for all rows except those of `against`, which has a row for each of their targets and shots.
 std::vector<EvaluationTable::Difference> differences_to(std::string_view against, const Rows& rows, std::uint64_t seed);
 
-// The methods with the best means; of equal ones the first in the order of `compared`. A mean that is not known is less
+// The methods with the best means; of equal ones the first in the order of `compared`. An unknown mean is less
 // than any other.
 std::vector<EvaluationTable::Winner> winners_of(const Rows& rows, const Compared& compared);
 
 // {"request":...,"context":...,"rows":[...],"complete":...}, and "means", "differences", "winners" once there are any.
 base::Document to_document(const EvaluationTable& table);
-// Of tables of other grafts, too, which may lack all but the rows' target, method, shots and means. UserError for what
-// is no such table.
+// Reads tables of other versions, too, which may lack all but the rows' target, method, shots and means. UserError if
+// it is not such a table.
 EvaluationTable evaluation_table_from(const base::Document& document);
 
 }  // namespace graft::study

@@ -1,5 +1,5 @@
-// What is wrong with a request, by field: what() begins with the fields' names, and a program names its flags in their
-// place, also in place of names that the message has in back quotes: "not with `sources`".
+// A fault of a request, by field: what() begins with the fields' names; a program replaces them by its
+// flags, and also names in back quotes within the message: "not with `sources`".
 #pragma once
 
 #include <string>

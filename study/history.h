@@ -23,12 +23,12 @@ struct History {
 History history_of(const std::vector<std::filesystem::path>& runs, const codegen::Workload& workload,
                    const codegen::Target& target);
 
-// Folders that an earlier change of the machine left behind, "OUT.before-1", ..., in order; and the next one.
+// Folders made by earlier changes of the machine, "OUT.before-1", ..., in order; and the next one.
 std::vector<std::filesystem::path> folders_before(const std::filesystem::path& out);
 std::filesystem::path next_before(const std::filesystem::path& out);
 
-// Of the same programs, by position: whether all of them take longer now, or all less long, and half of them by a
-// quarter or more. Times of a busy machine move by less than that for all of several programs at once.
+// For the same programs, by position: whether all of them take longer now, or all less long, and half of them by a
+// quarter or more. On a busy machine, the times of several programs do not all change that much at once.
 bool is_another_machine(std::span<const double> before, std::span<const double> now);
 
 }  // namespace graft::study

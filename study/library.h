@@ -1,7 +1,7 @@
-// Answers that are known: the fastest program found for each workload on each platform, one file each in one folder, so
-// that nothing is searched twice. What stands there is data, from whoever wrote it: it is checked when it is read, a
-// program counts only where lowering its schedule gives the program that was recorded, and its time is what the
-// record says.
+// A library of known answers: the fastest program found for each workload on each platform, one file each in
+// one folder, so that nothing is searched twice. The files are data of any origin: they are checked when
+// read, a program is accepted only if lowering its schedule gives the recorded program, and its time
+// is the recorded one.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 namespace graft::study {
 
 struct KnownAnswer {
-  std::string platform, platform_hash;  // the id, and the hash of all that the platform's description says
+  std::string platform, platform_hash;  // the id, and the hash of the platform's full description
   std::string source;                   // of its time: native, remote, modelled
   codegen::Candidate candidate;         // its sketch consists of steps
   std::uint64_t program_hash = 0;
@@ -37,13 +37,13 @@ struct KnownAnswer {
 base::Document to_document(const KnownAnswer& answer);
 KnownAnswer known_answer_from(const base::Document& document);
 
-// The recorded schedule still lowers to the recorded program on this target, whose parameters are stored as the
-// workload says.
+// Whether the recorded schedule still lowers to the recorded program on this target, with parameters stored as
+// in the workload.
 bool holds(const KnownAnswer& answer, const codegen::Target& target);
 
-// How far apart two workloads are that differ in numbers alone (the sum of |log2((1 + a) / (1 + b))| over them): other
-// extents of one operator or index expression. nullopt where anything else differs; digits within names (f32) are no
-// numbers.
+// The distance of two workloads that differ only in numbers (the sum of |log2((1 + a) / (1 + b))| over them): different
+// extents of one operator or index expression. nullopt if anything else differs; digits within names (f32) are
+// not numbers.
 std::optional<double> shape_distance(std::string_view a, std::string_view b);
 
 // Those of other shapes of the workload's operator, the nearest first (shape_distance), at most `most`.
@@ -52,21 +52,21 @@ std::vector<codegen::Candidate> near_shapes(std::span<const codegen::Candidate> 
 
 class Library {
  public:
-  explicit Library(std::filesystem::path folder) : folder_(std::move(folder)) {}  // made by what is recorded first
+  explicit Library(std::filesystem::path folder) : folder_(std::move(folder)) {}  // created by the first record
 
-  // Sorted by platform, then workload; none where there is no folder. UserError for a broken file, which it names.
+  // Sorted by platform, then workload; none if there is no folder. UserError naming the file for a broken file.
   std::vector<KnownAnswer> all() const;
   std::optional<KnownAnswer> find(const codegen::Workload& workload, std::string_view platform_hash) const;
-  // Of other shapes of the operator on that platform: the nearest (shape_distance), at most `most`.
+  // Answers for other shapes of the operator on that platform: the nearest (shape_distance), at most `most`.
   std::vector<KnownAnswer> near(const codegen::Workload& workload, std::string_view platform_hash,
                                 std::size_t most) const;
-  // In place of what is known of its workload and platform, if that is not faster; on disk, whole, when it returns.
+  // Replaces the answer for its workload and platform, unless that is faster; completely on disk when it returns.
   // False if the known one stays. Processes that record at the same time wait for each other. Failure
-  // where it cannot be written.
+  // if it cannot be written.
   bool record(const KnownAnswer& answer) const;
 
   // {"graft_library":1,"answers":[...]}: a library as one file to share, and its answers recorded here; the number of
-  // those that were taken. UserError before anything is recorded if the file is no library.
+  // those that were accepted. UserError before anything is recorded if the file is not a library.
   std::string exported() const;
   std::size_t merge(std::string_view text, const std::string& place) const;
 

@@ -1,4 +1,4 @@
-// Programs that were measured elsewhere, for whoever measures them again.
+// Programs that were measured elsewhere, to be measured again.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace graft::study {
 
-// The `ok` rows of datasets, each program once; of a workload in turn from each file, so that the first ones stand for
-// all files.
+// The `ok` rows of datasets, each program once; for a workload, taken from each file in turn, so that the first ones
+// represent all files.
 class Pool {
  public:
   Pool() = default;
   explicit Pool(const std::vector<datasets::Dataset>& files);
-  // Of which it has programs, in the order of the files.
+  // Workloads of the programs, in the order of the files.
   const std::vector<codegen::Workload>& workloads() const { return workloads_; }
   // Empty for a workload that it does not know.
   std::vector<codegen::Candidate> of(const codegen::Workload& workload) const;

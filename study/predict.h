@@ -1,4 +1,4 @@
-// How fast schedules are expected to be, without running any.
+// Predicted speed of schedules, without running any.
 #pragma once
 
 #include <cstdint>

@@ -16,20 +16,21 @@
 
 namespace graft::study {
 
-// The model that graft ships, models/base.h5, as installed next to the program. UserError where it is missing.
+// The model that graft ships, models/base.h5, as installed next to the program. UserError if it is missing.
 std::filesystem::path shipped_model();
 inline constexpr const char* shipped_model_name = "graft's own (models/base.h5)";  // for people
 
-// The model for a run on that platform: itself, or what it was adapted from if that was for another platform, which a
-// note then says.
+// The model for a run on that platform: itself, or the model that it was adapted from if that was for another platform,
+// with a note.
 std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model, const tasks::Platform& platform,
                                           base::Monitor& monitor);
 
-// UserError unless it is a model's file, which is read for it, or an untrained model's name (meta/methods/methods.h).
+// UserError unless it is a model's file, which is read to find out, or an untrained model's name
+// (meta/methods/methods.h).
 void check_model(const std::string& model);
 
 struct Prior {
-  std::unique_ptr<meta::CostModel> model;  // null: an explorer that asks none
+  std::unique_ptr<meta::CostModel> model;  // null: the explorer uses none
   const features::Encoding* encoding = nullptr;
   std::string identity;  // of a model file (model_identity), or an untrained model's name; "" where none is asked
   std::string name;      // for people
@@ -39,9 +40,9 @@ struct Prior {
 
 struct PriorRequest {
   std::string model;                 // a file or an untrained model's name (meta/learner.h); "": graft's own
-  std::string transfer = "adapted";  // what the search does with what is measured (meta/methods/methods.h)
-  std::string explorer;              // some ask no model (search/explorer.h); "": none, the model alone is wanted
-  std::filesystem::path run;         // whose record of the model counts (model_identity)
+  std::string transfer = "adapted";  // how the search uses measurements (meta/methods/methods.h)
+  std::string explorer;              // some use no model (search/explorer.h); "": none, only the model is needed
+  std::filesystem::path run;         // the run with the record of the model (model_identity)
   std::uint64_t seed = 1;
   int threads = 1;
 };

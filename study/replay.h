@@ -1,4 +1,5 @@
-// Searching what a dataset recorded, in place of measuring: which explorer and which model need how many trials.
+// Searches among the recorded programs of a dataset instead of measuring: which explorer and which model need how many
+// trials.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace graft::study {
 struct ReplayRequest {
   std::filesystem::path data;                // a dataset
   std::vector<codegen::Workload> workloads;  // none: all of the dataset
-  std::string model;                         // as of TuneRequest; one that learnt from `data` knows the answers
+  std::string model;                         // as in TuneRequest; one trained on `data` knows the answers
   std::string explorer = "evolution";
   search::SelectionSettings selection = {};
   std::int64_t trials = 64;
@@ -38,7 +39,7 @@ struct ReplayedWorkload {
 
 struct ReplayResult {
   std::string platform, source, explorer;
-  std::string model;  // what guided, for people
+  std::string model;  // the model that guided, for people
   std::uint64_t seed = 1;
   std::vector<ReplayedWorkload> workloads;
   double share_after(std::int64_t count) const;  // geometric mean over workloads

@@ -1,6 +1,6 @@
-// What identifies a run: which command it is of, on which platform, with which files, models and seed. Two runs of
-// equal requests make the same, so a run is continued under an equal request only. Next to it the parts that requests,
-// and the names of what they make, consist of.
+// What identifies a run: its command, platform, files, models and seed. Two runs of equal requests
+// have the same result, so a run is continued under an equal request only. Also the parts of requests,
+// and of the names of their outputs.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace graft::study {
 std::string_view graft_version();
 std::string host_cpu();  // model name of this machine's processor
 
-// Where a result comes from:
+// The provenance of a result:
 // {"graft":"0.1.0","date":"2025-01-31T12:00:00Z","host":{"cpu":...,"system":...},"command":"graft ..."}
 base::Document context_of(std::string_view command_line);
 
@@ -31,7 +31,7 @@ std::string file_hash(const std::filesystem::path& path);
 std::string platform_hash(const tasks::Platform& platform);
 
 // What identifies a model in the request of the run in `run`: the model's hash, so that the run continues under an
-// equal model that was trained again; or the file's hash where it is what the run recorded, as older grafts did.
+// equal model that was trained again; or the file's hash if the run recorded that, as older versions did.
 std::string model_identity(const meta::ModelFile& model, const std::filesystem::path& file,
                            const std::filesystem::path& run);
 
@@ -39,20 +39,20 @@ std::string model_identity(const meta::ModelFile& model, const std::filesystem::
 // a hash.
 std::string short_name(std::string_view text);
 
-// "native-v3.h5" of "native:v3": a platform's dataset among those of others in one folder.
+// "native-v3.h5" of "native:v3": the file name of a platform's dataset in a folder of several.
 std::string dataset_file_name(std::string_view platform);
 
-// The workloads that texts name, suites (`suite:shipped`) among them. UserError for one that is given twice.
+// The workloads that texts name, including suites (`suite:shipped`). UserError for duplicates.
 std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& texts);
 
-// A command and what decides its result. Fields keep the order in which they were set; whether two requests are equal
-// does not depend on it.
+// A command and the settings that decide its result. Fields keep the order in which they were set; whether two requests
+// are equal does not depend on it.
 class Request {
  public:
   explicit Request(std::string_view command);
   Request& set(std::string key, base::Document value);
-  base::Document& fields() { return document_; }  // for what puts several at once
-  // {"command":"tune","workload":...}: as runs and datasets keep it.
+  base::Document& fields() { return document_; }  // for functions that add several at once
+  // {"command":"tune","workload":...}: as runs and datasets store it.
   const base::Document& document() const { return document_; }
   // Hash of command and fields in any order.
   std::string hash() const { return hash_of(document_); }
@@ -63,11 +63,11 @@ class Request {
   base::Document document_ = base::Document::map();
 };
 
-// How long a candidate is timed, in the units in which a request says it.
+// How long a candidate is timed, in the units of requests.
 struct Timing {
   std::int64_t repetitions = 3;
   double minimum_ms = 1;  // least duration of a repetition
-  double timeout = 10;    // seconds for one candidate in all
+  double timeout = 10;    // seconds for one candidate in total
   tasks::MeasureSettings settings(double abort_factor, int threads) const;
   void put(base::Document& request) const;
 };

@@ -1,5 +1,5 @@
-// What every command that measures by rounds (search/tuning.h) does with them: run them to the end, count how trials
-// ended, and say what may help where none was ok.
+// Used by every command that measures by rounds (search/tuning.h): runs them to the end, counts the statuses of
+// trials, and suggests remedies if none was ok.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,14 @@
 
 namespace graft::study {
 
-// Notes how many trials a run has that is continued; nothing for a fresh one.
+// Notes the number of trials of a continued run; no note for a new one.
 void note_continued(const search::RunDirectory& run, base::Monitor& monitor);
 
-// Rounds until the budget is spent, the search is hopeless or a stop is asked for; false in the last case. Notes when
-// the space had no more candidates.
+// Runs rounds until the budget is spent, the search is hopeless or a stop is requested; false in the last case. Notes
+// if the space had no more candidates.
 bool run_rounds(search::Tuning& tuning, std::int64_t trials, base::Monitor& monitor);
 
-// For a search in which no trial was ok, in one line: the most frequent reason, how often it occurred, and what may
-// help.
+// For a search in which no trial was ok, in one line: the most frequent reason, its count, and a remedy.
 std::string nothing_ok_text(std::span<const datasets::Trial> trials, const tasks::Platform& platform,
                             const std::filesystem::path& run);
 

@@ -1,4 +1,4 @@
-// Which space a request searches: derived by rule, or a user's own.
+// The space that a request searches: derived by rule, or defined by the user.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct SpaceSource {
   codegen::Layouts layouts = codegen::Layouts::given;  // by rule only
 };
 
-// UserError when none of a file's schedules is possible: before there is a run, not in the middle of it; and for a
+// UserError if none of a file's schedules is possible: before there is a run, not in the middle of it; and for a
 // micro-kernel that the target lacks features for, or that computes no part of the workload.
 codegen::Space space_of(const SpaceSource& source, const codegen::Workload& workload, const codegen::Target& target);
 

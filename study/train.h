@@ -1,4 +1,4 @@
-// Training a cost model on datasets, or continuing one with further platforms.
+// Trains a cost model on datasets, or continues one with further platforms.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ struct TrainRequest {
   std::string learner = "residual";
   std::string hold_out;                 // platform to leave out; "": none
   std::vector<std::string> misleading;  // platforms whose times are reversed within each workload
-  std::filesystem::path base;           // a trained model that learns of these platforms, too; "": a new one
+  std::filesystem::path base;           // a trained model to extend by these platforms; "": a new one
   std::filesystem::path out;            // the model's file; checkpoints are kept in <out>.checkpoints until it is there
   std::filesystem::path losses;         // CSV of the losses by stage and step; "": none
-  std::filesystem::path card;           // Markdown that follows the model's card; "": none
+  std::filesystem::path card;           // Markdown appended to the model's card; "": none
   std::uint64_t seed = 1;
   int threads = 1;           // no result depends on it
   std::string command_line;  // for provenance
@@ -36,22 +36,22 @@ struct TrainRequest {
 
 struct TrainResult {
   std::unique_ptr<meta::CostModel> model;
-  std::string learner;  // what it was made by: with trees, what took the place of the one asked for
+  std::string learner;  // the one that trained it: with trees, the replacement of the requested one
   std::filesystem::path out;
   std::int64_t programs = 0;
   std::vector<std::string> platforms;
   base::Document provenance;
 };
 
-// By all ranks of the team, which need the same request and files; rank 0 writes the model, and has the result alone.
-// UserError (FieldError) for what does not go together, before anything is read as far as possible; Stopped when the
-// monitor asks for it, and the same request then continues from its checkpoints.
+// Called by all ranks of the team, which need the same request and files; only rank 0 writes the model and has the
+// result. UserError (FieldError) for contradictory settings, as far as possible before anything is read; Stopped when
+// the monitor asks for it, and the same request then continues from its checkpoints.
 std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, base::Monitor& monitor);
 
-// Platforms that a model was trained on, with those that it was continued with: at least one.
+// Platforms that a model was trained on, including those that it was continued with: at least one.
 std::int64_t known_platforms(const base::Document& provenance);
 
-// What is written about a model: by what it was made, and from what.
+// The text about a model: its learner and its sources.
 struct CardText {
   std::string learner, made_as;  // "residual", "mlp"
   std::uint64_t seed = 1;

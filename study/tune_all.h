@@ -1,5 +1,5 @@
-// Searches of several workloads with one budget, such as the layers of a network: rounds go where they lower the
-// weighted sum of times most (search/scheduler.h).
+// Searches several workloads with one budget, such as the layers of a network: each round goes to the search where it
+// lowers the weighted sum of times most (search/scheduler.h).
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace graft::study {
 
 struct TuneAllRequest {
-  std::vector<TuneRequest> searches;  // their own trials are bounds of theirs; none of them asks a library
-  std::vector<double> weights;        // as many: how often each kernel runs; above 0
-  std::int64_t trials = 0;            // in all
+  std::vector<TuneRequest> searches;  // their own `trials` are upper bounds; none of them uses a library
+  std::vector<double> weights;        // one for each: how often the kernel runs; above 0
+  std::int64_t trials = 0;            // in total
 };
 
 struct TuneAllResult {
@@ -23,7 +23,7 @@ struct TuneAllResult {
   bool complete = false;             // false: stopped; the same request continues it
 };
 
-// Errors as tune. One search that finds nothing ends none of the others: its result says why.
+// Errors as tune. A search that finds nothing does not end the others: its result has the reason.
 TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor);
 
 // {"weighted_seconds":...,"trials":...,"complete":...,"searches":[{"weight":...,...}]}

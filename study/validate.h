@@ -1,4 +1,4 @@
-// Holding modelled times of this host against measured ones of the same machine code.
+// Compares modelled times of this host with measured ones of the same machine code.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@ struct ValidateRequest {
   std::string profile;  // YAML of a modelled platform; "": by this host's cpu (tasks/modelled/twin.h)
   SpaceSource space;
   std::int64_t samples = 200;  // schedules of each workload, uniform over its space
-  std::int64_t passes = 4;     // times that all are measured; the fastest counts
+  std::int64_t passes = 4;     // how often all are measured; the fastest counts
   Timing timing;
   std::uint64_t seed = 1;
   int threads = 1;            // no result depends on it
-  std::filesystem::path out;  // the folder of what was measured
+  std::filesystem::path out;  // the folder of the measurements
   std::string command_line;   // for provenance
 };
 
@@ -40,7 +40,7 @@ struct Comparison {
   std::vector<codegen::Candidate> candidates;
   std::vector<double> measured, modelled;  // measured: the fastest of all passes
   Agreement agreement;
-  std::optional<Agreement> repeated;  // of the odd passes with the even ones: what noise leaves to be reached
+  std::optional<Agreement> repeated;  // of the odd passes with the even ones: the most that noise permits
 };
 
 struct ValidateResult {
@@ -49,14 +49,14 @@ struct ValidateResult {
   bool complete = false;                // false: stopped; the same request continues
 };
 
-// Measures and models what the folder does not hold yet. UserError for platforms that have no modelled twin, a space
-// that has no schedule, an opcode that the core's model lacks, and a folder of another request; Failure when no program
-// of a workload is ok.
+// Measures and models programs that the folder does not have yet. UserError for platforms without a modelled twin, a
+// space that has no schedule, an opcode that the core's model lacks, and a folder of another request; Failure if no
+// program of a workload is ok.
 ValidateResult validate(const ValidateRequest& request, base::Monitor& monitor);
 
 // `ok` measurements by program (its hash).
 using Pass = std::map<std::uint64_t, datasets::Trial>;
-// The programs that went well in all passes, at least one; nothing is modelled yet.
+// The programs that were ok in all passes, at least one; not modelled yet.
 Comparison comparison_of(const std::string& platform, const std::string& workload, const std::vector<Pass>& passes);
 
 // [{"platform":...,"workload":...,"programs":...,"spearman":...},...]

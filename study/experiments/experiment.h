@@ -1,5 +1,5 @@
-// A question, what others published about it, what is run to answer it, and what counts as the answer: experiment.yaml
-// of a folder under experiments/. What was found is results.json next to it (results.h).
+// A question, published results about it, the runs that answer it, and the criteria of the answer: experiment.yaml
+// of a folder under experiments/. The results are in results.json next to it (results.h).
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ namespace graft::study {
 
 // A figure that the experiment must show (measures.h says what each measure is).
 struct Claim {
-  std::string text;  // for people: what is claimed
+  std::string text;  // for people: the claim
   // "speed", "least-speed", "trials", "times-fewer"; of layers "speed", "least-speed", "sum"; of evaluations "score",
   // "gain"
   std::string measure;
   std::string method, other;
-  std::int64_t at = 0, other_at = 0;        // trials, or shots of an evaluation; 0 of trials: all that the method has
-  double share = 1;                         // "trials", "times-fewer": of the speed that is to be reached
+  std::int64_t at = 0, other_at = 0;        // trials, or shots of an evaluation; trials 0: all of the method's
+  double share = 1;                         // "trials", "times-fewer": of the speed to reach
   std::string metric;                       // of evaluations: "spearman", "top1" or "top5"
   std::vector<std::string> only;            // workloads, or targets of an evaluation; none: all
-  std::map<std::string, double> weights;    // "sum": how often each workload runs; 1 where it is not here
+  std::map<std::string, double> weights;    // "sum": how often each workload runs; 1 if absent
   std::optional<double> at_least, at_most;  // one of them
 };
 
 struct Experiment {
-  // What a method is: settings of a search, or of an evaluation, by key; name and trials apart.
+  // The definition of a method: settings of a search, or of an evaluation, by key, except name and trials.
   struct Method {
     std::string name;  // in tables and curves
     base::Document settings;
@@ -46,7 +46,7 @@ struct Experiment {
   std::string title, question, published, source, protocol;
   enum class Kind {
     search,
-    layers,  // what searches found, next to the kernels of libraries and compilers (graft bench kernels)
+    layers,  // results of searches compared with kernels of libraries and compilers (graft bench kernels)
     evaluate
   } kind = Kind::search;
   bool quick = false;                             // the small version, which shows that it runs
@@ -67,8 +67,8 @@ struct Experiment {
   std::string definition;     // hash of all that decides results; texts and claims do not
 };
 
-// With `quick`, what its key "quick" says in place of the same keys. UserError with file, line and column for what is
-// missing, unknown or does not go together.
+// With `quick`, the values of its key "quick" replace those of the same keys. UserError with file, line and column for
+// keys that are missing, unknown or contradictory.
 Experiment read_experiment(const std::filesystem::path& folder, bool quick = false);
 
 // Folders with an experiment.yaml, by id.

@@ -1,4 +1,4 @@
-// What an experiment found, as its results.json has it.
+// The results of an experiment, as stored in results.json.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct ExperimentResults {
 };
 
 base::Document to_document(const ExperimentResults& results);
-// UserError for a document that is none.
+// UserError if the document is not valid.
 ExperimentResults results_from(const base::Document& document);
 
 }  // namespace graft::study

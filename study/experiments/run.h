@@ -1,4 +1,4 @@
-// Running an experiment: its searches or its evaluation, so that it can be interrupted and continued.
+// Runs an experiment: its searches or its evaluation, interruptible and continuable.
 #pragma once
 
 #include <filesystem>
@@ -14,13 +14,14 @@ struct ExperimentRequest {
   Experiment experiment;
   std::filesystem::path work;    // folder for runs and models; run again to continue
   std::filesystem::path others;  // folder with the measurements of others; "": none
-  int threads = 1;               // no result depends on it but that of timing
+  int threads = 1;               // no result depends on it except times
   std::string command_line;      // for provenance
 };
 
-// Searches go workload by workload and seed by seed, the methods of a seed one after the other, so that a machine whose
-// speed moves treats them alike; on hardware the finalists of a workload are then timed again in turn. UserError for
-// settings that no search or evaluation has. When the monitor asks to stop, what is known so far, not complete.
+// Searches go workload by workload and seed by seed, the methods of a seed in succession, so that changes of the
+// machine's speed affect them equally; on hardware the finalists of a workload are then timed again in turn. UserError
+// for unknown settings of searches or evaluations. When the monitor asks to stop, returns the results so far, marked as
+// not complete.
 ExperimentResults run(const ExperimentRequest& request, base::Monitor& monitor);
 
 }  // namespace graft::study

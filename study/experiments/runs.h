@@ -13,12 +13,12 @@
 
 namespace graft::study {
 
-// The models of an experiment of searches, trained into its work folder where they are not there yet.
+// The models of an experiment of searches, trained into its work folder if they are not there yet.
 // Their files by name.
 std::map<std::string, std::filesystem::path> train_models(const ExperimentRequest& request, base::Monitor& monitor);
 
-// What graft bench kernels says of these runs, as often as the experiment's seeds say: the best times of their kernels,
-// and next to the first method's those of the baselines, as searches of one trial. Failure where it cannot run.
+// The results of `graft bench kernels` for these runs, once for each of the experiment's seeds: the best times of their
+// kernels, and next to the first method's those of the baselines, as searches of one trial. Failure if it cannot run.
 std::vector<search::Searched> timed_layers(const Experiment& experiment, const std::string& method,
                                            const std::string& platform, const std::vector<std::filesystem::path>& runs,
                                            base::Monitor& monitor);

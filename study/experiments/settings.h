@@ -1,4 +1,4 @@
-// Private to this folder: settings of a definition by key, or what holds without them.
+// Private to this folder: settings of a definition by key, or their defaults.
 #pragma once
 
 #include <cstdint>
