@@ -1,4 +1,4 @@
-// An episode: a platform plays the new one, some of its measurements are given to a model and others asked of it.
+// An episode: one platform takes the role of the new one; a model gets some of its measurements and predicts others.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 
 namespace graft::meta {
 
-// Both parts as whatever is worked on: rows of a group, examples, batches.
+// The two parts, of any type: rows of a group, examples, batches.
 template <class Support, class Query = Support>
 struct Episode {
   Support support;
   Query query;
 };
 
-// Of rows in a drawn order the first `shots` as support, but no more than half of them, and up to `most` others as
-// query.
+// From rows in random order, takes the first `shots` as support, but at most half of them, and up to `most` others
+// as query.
 inline Episode<std::vector<std::int64_t>> episode_of(const std::vector<std::int64_t>& rows, std::int64_t shots,
                                                      std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
   const auto count = std::ptrdiff_t(rows.size()), cut = std::min<std::ptrdiff_t>(shots, count / 2);

@@ -23,7 +23,7 @@ struct EvaluatedMethod {
 std::vector<EvaluatedMethod> evaluated_methods();                 // all uses of all methods()
 EvaluatedMethod evaluated_method_named(const std::string& name);  // UserError (did you mean)
 
-// Support from the judged workloads / for each of them its own alone, as a search has it / from other workloads only /
+// Support from the judged workloads / for each of them only its own, as in a search / from other workloads only /
 // no other platform at all: in_domain.
 enum class Regime { seen, alone, unseen, in_domain };
 
@@ -34,12 +34,13 @@ struct EvaluationSettings {
   Regime regime = Regime::seen;
   LearnerSettings learner;
   std::vector<std::string> sources;  // platforms to train on; none: all but the target
-  // From 1 on: the last so many programs of each workload are what is judged, and no platform's are trained on or drawn
-  // as support. Where all platforms measured the same programs in one order, judged programs are new ones, too.
+  // From 1 on: only this number of the last programs of each workload is judged, and the same positions are excluded
+  // from training and support on all platforms. If all platforms measured the same programs in one order, judged
+  // programs are new ones, too.
   std::int64_t judge_last = 0;
   SupportChoice support = SupportChoice::random;
-  // In domain: `shots` programs of each of `train_workloads` are what a method learns from, and the other programs of
-  // `judge_workloads` what it is judged on (by canonical text; none named: all).
+  // In domain: a method learns from `shots` programs of each of `train_workloads`, and is judged on the
+  // other programs of `judge_workloads` (by canonical text; empty: all).
   std::vector<std::string> train_workloads, judge_workloads;
 };
 
@@ -53,12 +54,12 @@ struct EvaluationRow {
   double kendall = 0;                   // tau-b, mean
   double spearman_best30 = 0;           // Spearman within the fastest 30 % of the query set, mean
   double spearman_middle80 = 0;         // within its middle 80 % by time, as HELP (Lee et al. 2021) judges, mean
-  double best_place = 0;    // place of the fastest program in the predicted order, geometric mean; 1 is best
+  double best_place = 0;    // position of the fastest program in the predicted order, geometric mean; 1 is best
   double trials_to_95 = 0;  // programs to measure in the predicted order until one has 95 % of the best speed, likewise
   std::vector<double> spearman_draws, top1_draws, top5_draws;  // by draw: equal draws of two methods are pairs
 };
 
-// The methods' learners as they were trained last. With settings.sources several targets have the same ones.
+// The methods' learners after their last training. With settings.sources, several targets share them.
 struct Priors {
   std::vector<std::string> sources;
   std::vector<std::unique_ptr<CostModel>> models;
@@ -66,16 +67,16 @@ struct Priors {
 
 // Every method trained on the sources, adapted to each draw's support, judged on the query rows. Rows
 // for which a method cannot work (0 shots for scratch) are reported at the value of its untrained prior. Workloads with
-// too few programs for the most shots (and two to judge on) are left out, with a note; UserError when none is left.
+// too few programs for the most shots (and two to judge on) are left out, with a note; UserError if none is left.
 std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
                                     base::Monitor& monitor);
-// The same, with `priors` if they are of this target's sources, and into them otherwise. They are for calls with equal
+// The same, using `priors` if they are of the same sources, else filling them. They are for calls with equal
 // tasks and settings.
 std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
                                     base::Monitor& monitor, Priors& priors);
 
-// The regime in_domain: every draw trains anew, with a seed of its own, on programs of the target itself (methods that
-// know nothing before support get them as support). Across shapes and operators when the two lists differ. UserError
+// The regime in_domain: every draw trains again, with its own seed, on programs of the target itself (methods that
+// know nothing before support get them as support). Across shapes and operators if the two lists differ. UserError
 // for a workload that was not measured, or of too few programs.
 std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::string& target,
                                               const EvaluationSettings& settings, base::Monitor& monitor);

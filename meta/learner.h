@@ -21,20 +21,20 @@ namespace graft::meta {
 struct LearnerSettings {
   NetworkShape network;            // its inputs follow from the encoding
   std::string backend = "native";  // or "torch"
-  bool trees = false;              // boosted trees in place of networks, of learners that can have either
+  bool trees = false;              // boosted trees instead of networks, for learners that support both
   std::int64_t steps = 0;          // outer steps, or trees; 0: the learner's default
-  std::optional<Loss> loss;        // of learners that descend one; none: the learner's default
-  int members = 1;                 // from 2 on: an ensemble of so many models, each trained on its own draw of rows
+  std::optional<Loss> loss;        // for learners that minimise one; nullopt: the learner's default
+  int members = 1;                 // from 2 on: an ensemble of this many models, each trained on its own draw of rows
   bool guard = false;              // the support chooses between the model and scratch (methods/adaptive.h)
   std::uint64_t seed = 1;
   int threads = 1;
   base::Team* team = nullptr;        // whose ranks train the same model and share the tasks; none: alone
-  TrainingRecord* record = nullptr;  // losses and checkpoints, where they are wanted
+  TrainingRecord* record = nullptr;  // losses and checkpoints, if wanted
 };
 
-// UserError unless a network of this kind takes what the encoding makes: a TreeGRU trees, an MLP anything else.
+// UserError unless the encoding fits a network of this kind: trees for a TreeGRU, anything else for an MLP.
 void check_fits(NetworkKind kind, const features::Encoding& encoding);
-// Whether the network's inputs are this encoding's columns, and trees where it needs them.
+// Whether the network's inputs are this encoding's columns, and trees if it needs them.
 bool takes(const NetworkShape& shape, const features::Encoding& encoding);
 
 class Learner {

@@ -25,7 +25,7 @@ struct ModelFile {
   std::string card;           // Markdown
 };
 
-// Failure where the file cannot be written.
+// Failure if the file cannot be written.
 void save_model(const CostModel& model, const features::Encoding& encoding, const base::Document& provenance,
                 const std::string& card, const std::filesystem::path& path,
                 const std::vector<KnownProgram>& known = {});

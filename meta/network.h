@@ -1,7 +1,7 @@
 // A network on a flat parameter vector: forward, backward and their derivatives along a direction. That is enough for
-// exact Hessian-vector products, so every gradient-based meta-learner is one recursion that knows no framework. Native
-// code implements it for the MLP and the TreeGRU; LibTorch (a plug-in, loaded when asked for) for the same and as the
-// oracle.
+// exact Hessian-vector products, so every gradient-based meta-learner is one recursion that is independent of
+// frameworks. Native code implements it for the MLP and the TreeGRU; LibTorch (a plug-in, loaded on request) for the
+// same and as the oracle.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct ParameterBlock {
   std::int64_t size = 0;
   bool head = false;       // part of the last layer (what ANIL adapts)
   bool saturates = false;  // its sums go into sigmoids and the like
-  bool context = false;    // the numbers that stand for a platform (networks/conditioned.h)
+  bool context = false;    // the numbers that represent a platform (networks/conditioned.h)
 };
 
-// Normalised programs as a network takes them (features::Encoded). What refers to them must be gone before they are.
+// Normalised programs, the input of a network (features::Encoded). They must outlive all references to them.
 template <class T>
 struct Inputs {
   std::span<const T> x;  // rows, row-major
@@ -37,7 +37,7 @@ struct Inputs {
 template <class T>  // float for work, double for checks
 class NetworkOf {
  public:
-  // What backward needs of a forward pass (activations); made by forward, opaque to others.
+  // The part of a forward pass that backward needs (activations); made by forward, opaque to others.
   class Tape {
    public:
     virtual ~Tape() = default;
@@ -53,7 +53,7 @@ class NetworkOf {
   // for u and all else by score below. The tape refers to the inputs: keep them alive.
   virtual std::unique_ptr<Tape> forward(std::span<const T> theta, const Inputs<T>& programs,
                                         std::span<T> scores) const = 0;
-  // The same scores, for those who want nothing more: less memory and less time.
+  // The same scores alone: less memory and less time.
   virtual void score(std::span<const T> theta, const Inputs<T>& programs, std::span<T> scores) const {
     forward(theta, programs, scores);
   }
@@ -72,7 +72,7 @@ class NetworkOf {
 using Network = NetworkOf<float>;
 
 enum class NetworkKind {
-  mlp,      // "mlp": of rows; those of a program are summed behind the first layer (networks/mlp.h)
+  mlp,      // "mlp": of rows; those of a program are summed after the first layer (networks/mlp.h)
   treegru,  // "treegru": of trees (networks/tree_gru.h)
 };
 std::string_view name_of(NetworkKind kind);
@@ -86,7 +86,7 @@ struct NetworkShape {
     std::int64_t embedding = 64, units = 64, slots = 8;
     bool operator==(const Tree&) const = default;
   } tree = {};
-  std::int64_t outputs = 1;   // of the last layer: 1 is a score, more are an embedding of the program
+  std::int64_t outputs = 1;   // of the last layer: 1: a score; more: an embedding of the program
   struct Context {            // networks/conditioned.h
     std::int64_t size = 0;    // none
     bool everywhere = false;  // shifts all biases and the head, not the first bias alone
@@ -99,12 +99,12 @@ struct NetworkShape {
 std::vector<ParameterBlock> layout_of(const NetworkShape& shape);
 std::int64_t parameter_count(const NetworkShape& shape);
 
-// Normal weights of variance 2 / inputs (1 / inputs where no ReLU follows, in the gates of a TreeGRU), zero biases.
+// Normal weights of variance 2 / inputs (1 / inputs if no ReLU follows, in the gates of a TreeGRU), zero biases.
 std::vector<float> initial_parameters(const NetworkShape& shape, std::uint64_t seed);
 
 // backend: "native", or "torch" or "torch-cuda", LibTorch on the processor or on its first CUDA device (loads the
 // plug-in graft_torch in lib/graft; Failure with the remedy if it is absent). UserError for an unknown one, or
-// where LibTorch has no CUDA device.
+// if LibTorch has no CUDA device.
 void check_backend(std::string_view backend);
 std::unique_ptr<Network> make_network(const NetworkShape& shape, std::string_view backend = "native");
 std::unique_ptr<NetworkOf<double>> make_network_double(const NetworkShape& shape, std::string_view backend = "native");

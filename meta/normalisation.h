@@ -1,4 +1,4 @@
-// Features as networks see them: centred and scaled by what the training rows had, clipped. Kept with every model. A
+// Features for networks: centred and scaled by the training rows' statistics, and clipped. Kept with every model. A
 // feature that never varied in training is dropped (scale 0): its effect is unknown, however far it moves elsewhere.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Normalisation {
 
   static constexpr float clip = 4;  // standard deviations
   std::int64_t features() const { return std::int64_t(mean.size()); }
-  // (x - mean) * scale within +-clip. Also replaces what is not finite by the mean.
+  // (x - mean) * scale within +-clip. Also replaces values that are not finite by the mean.
   features::Encoded apply(features::Encoded programs) const;
   bool operator==(const Normalisation&) const = default;
 };

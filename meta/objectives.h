@@ -1,4 +1,4 @@
-// What a good ranking costs: losses on the scores of programs that were measured in groups (one workload on one
+// Ranking objectives: losses on the scores of programs that were measured in groups (one workload on one
 // platform each), with their gradient and Hessian-vector product by the scores. Only programs of one group are ever
 // compared, and nothing is normalised by a best time. Scores: higher is faster.
 #pragma once
@@ -24,7 +24,7 @@ enum class Loss {
 std::string_view name_of(Loss loss);
 Loss loss_named(std::string_view name);  // UserError if unknown
 
-// The loss of some rows that lie group after group. Its value is the mean over the groups; a group in which all times
+// The loss of rows that are stored group by group. Its value is the mean over the groups; a group in which all times
 // are equal (or that has one row) does not count.
 class Objective {
  public:
@@ -45,7 +45,7 @@ class Objective {
   // product = H v.
   template <class T>
   void hessian_product(std::span<const T> scores, std::span<const T> v, std::span<T> product) const;
-  // The gradient together with the diagonal of the Hessian (at least 0): what one step of boosting needs.
+  // The gradient together with the diagonal of the Hessian (at least 0): the input of one step of boosting.
   template <class T>
   void newton(std::span<const T> scores, std::span<T> gradient, std::span<T> diagonal) const;
 

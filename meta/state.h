@@ -15,17 +15,17 @@ void put_values(base::Arrays& arrays, const std::string& name, const std::vector
 const std::vector<float>& values_of(const base::Arrays& arrays, const std::string& name, std::int64_t expected = -1);
 // Whether an array's value is a whole number, low <= value < high.
 bool whole_number(float value, std::int64_t low, std::int64_t high);
-// The attributes' readers: UserError where it is missing, is not what the name says, or is less than `least`.
+// Readers of attributes: UserError if one is missing, is not of the type in the reader's name, or is less than `least`.
 const std::string& attribute_of(const base::Arrays& arrays, const std::string& name);
 std::int64_t integer_of(const base::Arrays& arrays, const std::string& name, std::int64_t least);
 double number_of(const base::Arrays& arrays, const std::string& name);
 void put_integers(base::Arrays& arrays, const std::string& name, const std::vector<std::int64_t>& values);
 std::vector<std::int64_t> integers_of(const base::Arrays& arrays, const std::string& name, std::int64_t least);
 
-// A network's shape but for its inputs. A state that names no kind is of an MLP, as all once were.
+// A network's shape except its inputs. A state without a kind is of an MLP, as in early versions.
 void put(const NetworkShape& shape, base::Arrays& arrays);
 NetworkShape shape_from(const base::Arrays& arrays, std::int64_t inputs);
-// Of a network that scores: UserError where it has several outputs, too.
+// The same for a network that scores: UserError also for several outputs.
 NetworkShape scoring_shape_from(const base::Arrays& arrays, std::int64_t inputs);
 
 }  // namespace graft::meta

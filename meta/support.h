@@ -1,5 +1,5 @@
-// What to measure first on a new platform: which few of many programs make the support. Nothing but features is looked
-// at, so the choice is the same for every model.
+// What to measure first on a new platform: which few of many programs form the support. Only features are used,
+// so the choice is the same for every model.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace graft::meta {
 
 // random:    uniformly.
-// kmeans:    of each of k clusters the program nearest to its centre (Lloyd's iterations from k-means++ seeds).
-// d_optimal: greedily what a linear model is least certain of: the largest determinant of the support's Gram matrix.
-// uncertain: the same for a Gaussian process with a Gaussian kernel: the largest posterior variance.
+// kmeans:    for each of k clusters the program nearest to its centre (Lloyd's iterations from k-means++ seeds).
+// d_optimal: greedily the program that a linear model is least certain of: the largest determinant of the support's
+// Gram matrix. uncertain: the same for a Gaussian process with a Gaussian kernel: the largest posterior variance.
 // Distances are of features centred and scaled over the programs to choose from, a program's rows summed.
 #define GRAFT_SUPPORT_CHOICES(X) X(random) X(kmeans) X(d_optimal) X(uncertain)
 enum class SupportChoice {
@@ -25,7 +25,7 @@ enum class SupportChoice {
 std::string_view name_of(SupportChoice choice);
 SupportChoice support_choice_named(std::string_view name);  // UserError (did you mean)
 
-// `count` distinct programs (all where there are fewer), in the order of choosing.
+// `count` distinct programs (all if there are fewer), in the order of choice.
 std::vector<std::int64_t> chosen_support(SupportChoice choice, const features::Encoded& programs, std::int64_t count,
                                          base::Stream stream);
 

@@ -1,5 +1,5 @@
-// Encoded measurements: the only place where a label is made. A label is log seconds; on a new platform nothing else is
-// known, so nothing is normalised by a best time.
+// Encoded measurements: the only place where a label is made. A label is log seconds; it is not normalised by a best
+// time, which is unknown on a new platform.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,15 @@ struct Examples {
   std::int64_t size() const { return features.programs(); }
 };
 
-// Of these programs, in this order.
+// The examples of these programs, in this order.
 Examples chosen(const Examples& examples, const std::vector<std::int64_t>& programs);
 
 struct TaskSet {
   const features::Encoding* encoding = nullptr;
   std::vector<Examples> groups;                // by platform, then workload, in order of the datasets
   std::map<std::string, std::string> sources;  // platform -> native / remote / imported / modelled
-  std::int64_t stale_rows = 0;  // lower to something else today than was measured (or not at all): left out
-  // Rows left out because the encoding looks at programs and they have none: of tables, and imported ones whose steps
+  std::int64_t stale_rows = 0;  // lower to a different program today than was measured (or not at all): left out
+  // Rows left out because the encoding needs programs and they have none: rows of tables, and imported ones whose steps
   // do not apply here. By sketch, in order.
   struct WithoutProgram {
     std::string sketch;
@@ -48,17 +48,17 @@ struct TaskSet {
 };
 
 // Lowers and encodes every `ok` row once per program (datasets::groups). A row without a program hash (imported, or of
-// a table) is not held against one. The ranks of a team that was given the same datasets share the work and get the
-// same. UserError for an emulated source or when nothing is left. Stopped when the monitor asks for it, before the next
-// few programs; of a rank among others, which would wait for it, it is not asked.
+// a table) is not compared with one. The ranks of a team that was given the same datasets share the work and get the
+// same. UserError for an emulated source or if nothing is left. Stopped when the monitor asks for it, before the next
+// few programs; on one of several ranks, which would wait for each other, it is not asked.
 TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads,
                       base::Team* team = nullptr, base::Monitor* monitor = nullptr);
 
 std::vector<std::string> platforms(const TaskSet& tasks);  // in order
 TaskSet only_platforms(const TaskSet& tasks, const std::vector<std::string>& names);
 TaskSet without_platform(const TaskSet& tasks, const std::string& name);  // UserError (did you mean) if unknown
-// A source that misleads, to see what it costs: the labels of these platforms mirrored within each workload, so that
-// its fastest program has the slowest one's time and the other way round. UserError (did you mean) if one is unknown.
+// A misleading source, to measure its cost: the labels of these platforms mirrored within each workload, so
+// that its fastest program has the slowest one's time and vice versa. UserError (did you mean) if one is unknown.
 TaskSet with_reversed_labels(TaskSet tasks, const std::vector<std::string>& names);
 
 }  // namespace graft::meta

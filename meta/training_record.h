@@ -1,5 +1,5 @@
-// What a training leaves behind on its way: the losses of its stages, and checkpoints from which it goes on, bit for
-// bit as if it had never been stopped. A stage is known by its name and seed.
+// The record of a training in progress: the losses of its stages, and checkpoints from which it continues, bit for bit
+// as if it had never been stopped. A stage is identified by its name and seed.
 #pragma once
 
 #include <chrono>
@@ -18,18 +18,18 @@ namespace graft::meta {
 
 class TrainingRecord {
  public:
-  // Checkpoints are kept in `folder`, which is made; none where it is empty. All stages of one training, and of no
-  // other: what is found there is taken for its own.
+  // Checkpoints are kept in `folder`, which is created; none if it is empty. A folder is for all stages of one training
+  // only: files found there are taken for its own.
   explicit TrainingRecord(std::filesystem::path folder = {},
                           std::chrono::milliseconds between = std::chrono::seconds(20));
 
-  // The last checkpoint of a stage. UserError for a file that is none.
+  // The last checkpoint of a stage. UserError for a file that is not one.
   std::optional<base::Arrays> checkpoint(const std::string& stage);
-  // Keeps it if the stage's last one is old enough, or if `last`. Thread-safe, as all here.
+  // Stores it if the stage's last one is old enough, or if `last`. Thread-safe, like all members.
   void keep(const std::string& stage, bool last, const std::function<base::Arrays()>& state);
 
   void losses(const std::string& stage, std::vector<float> values);
-  // Those of all ranks are everyone's from now on. Everyone calls it, once, in the end.
+  // Shares the losses of all ranks with all. All ranks call it, once, at the end.
   void share(base::Team& team);
   // "stage,step,loss", stages in the order of their names.
   std::string losses_csv() const;

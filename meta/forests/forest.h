@@ -1,5 +1,5 @@
 // Regression forests: sums of binary decision trees on the summed rows of programs, and their scoring. Boosting
-// (boosting.h) makes them; nothing here needs the library that trains.
+// (boosting.h) makes them; nothing here needs the training library.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 namespace graft::meta {
 
 struct DecisionForest {
-  // A row goes left where row[feature] < number, else right (where it is not a number, too): to node `left` or
-  // `left` + 1 of its tree, both behind the node itself. Leaves have feature -1; their number is what they add.
+  // A row goes left if row[feature] < number, else right (also if it is NaN): to node `left` or
+  // `left` + 1 of its tree, both after the node itself. Leaves have feature -1; their number is added to the score.
   struct Node {
     std::int32_t feature = -1;
     float number = 0;
     std::int32_t left = 0;
     bool operator==(const Node&) const = default;
   };
-  // Levels of decisions that a tree may have.
+  // The most levels of decisions of a tree.
   static constexpr int deepest = 8;
 
   std::int64_t features = 0;            // columns of a row
@@ -35,7 +35,7 @@ struct DecisionForest {
   }
 };
 
-// The trees of `more` behind those of `all`; both on the same features.
+// Appends the trees of `more` to those of `all`; both on the same features.
 void append(DecisionForest& all, const DecisionForest& more);
 
 // The trees first, first + 1, ..., last - 1.
@@ -44,17 +44,17 @@ DecisionForest part(const DecisionForest& forest, std::int64_t first, std::int64
 // Row by row, from the root down: the definition.
 float score_of(const DecisionForest& forest, std::span<const float> row);
 
-// Scores many rows of one forest. 512 rows at a time: each distinct decision (feature, number) is taken once for all
-// rows, as one bit a row; the paths through a tree are then found for all rows by selections among words of such bits,
-// so that nothing branches and no row waits for a load. Few rows go down several trees side by side. Plain loops over
-// 16 lanes; on x86-64 the best instructions of the processor are chosen at run time. Thread-safe.
+// Scores many rows of one forest. 512 rows at a time: each distinct decision (feature, number) is evaluated once for
+// all rows, as one bit a row; the paths through a tree are then found for all rows by selections among words of such
+// bits, without branches and without waiting for loads. Few rows go down several trees in parallel. Plain loops over 16
+// lanes; on x86-64 the best instructions of the processor are chosen at run time. Thread-safe.
 class ForestScorer {
  public:
   explicit ForestScorer(const DecisionForest& forest);
 
-  // scores[r] of rows of `features` columns; sums in the order of the trees, as score_of.
+  // Sets scores[r] for rows of `features` columns; sums in the order of the trees, as score_of.
   void score(const base::Matrix& rows, std::span<float> scores) const;
-  // The scorer of a forest that differs in the numbers of leaves only: made in a fraction of the time.
+  // The scorer of a forest that differs only in the numbers of leaves: made in a fraction of the time.
   ForestScorer with_leaves_of(const DecisionForest& forest) const;
 
  private:
@@ -64,13 +64,13 @@ class ForestScorer {
   std::vector<float> leaves_;  // of the complete trees
 };
 
-// In which leaf of each tree rows end: what regression on the partitions that trees make needs.
+// The leaf of each tree that rows end in: for regression on the partitions made by trees.
 class LeafTable {
  public:
   LeafTable() = default;
   LeafTable(const DecisionForest& forest, const base::Matrix& rows);
   std::int64_t rows() const { return rows_; }
-  // rows() x other.rows(): how much of the forest ends in the same leaf for both rows, 0 .. 1. Both of one forest.
+  // rows() x other.rows(): the share of the forest in which both rows end in the same leaf, 0 .. 1. Both of one forest.
   base::Matrix shared(const LeafTable& other) const;
   // The forest with other numbers in its leaves: those of tree t times scales[t], and its share of the forest times the
   // sum of values[r] over the table's rows that end there.
@@ -78,12 +78,12 @@ class LeafTable {
 
  private:
   std::int64_t rows_ = 0, trees_ = 0, stride_ = 0;
-  std::vector<std::uint8_t> leaves_;   // by row and tree, in the order of the tree's nodes; behind the trees 0
-  std::vector<std::uint8_t> weights_;  // by tree: its share of the forest, times weight_; behind the trees 0
+  std::vector<std::uint8_t> leaves_;   // by row and tree, in the order of the tree's nodes; 0 after the trees
+  std::vector<std::uint8_t> weights_;  // by tree: its share of the forest, times weight_; 0 after the trees
   std::int64_t weight_ = 0;            // the sum
 };
 
-// "forest/..." among a model's arrays, and back: UserError for what is no forest (children before their parents,
+// "forest/..." among a model's arrays, and back: UserError for an invalid forest (children before their parents,
 // nodes with none or two of them, features that do not exist, trees deeper than `deepest`).
 void put(const DecisionForest& forest, base::Arrays& arrays);
 DecisionForest forest_from(const base::Arrays& arrays);

@@ -1,4 +1,4 @@
-// Boosted trees on groups of measurements, for the learners that are made of them.
+// Trains boosted trees on groups of measurements, for the learners that consist of them.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace graft::meta {
 
-// How a forest is grown from data sets: settings.steps trees, or `usual_trees` where that is 0.
+// How a forest is grown from data sets: settings.steps trees, or `usual_trees` if that is 0.
 BoostingSettings training_trees(const LearnerSettings& settings, std::int64_t usual_trees);
 
 // A forest that starts from nothing. Stopped when the monitor asks to stop.

@@ -35,7 +35,7 @@ class Adam {
     }
   }
 
-  // The moments, for a checkpoint; `resume` goes on from them after so many steps.
+  // The moments, for a checkpoint; `resume` continues from them after `steps` steps.
   const std::vector<float>& first() const { return first_; }
   const std::vector<float>& second() const { return second_; }
   void resume(std::vector<float> first, std::vector<float> second, std::int64_t steps) {

@@ -1,6 +1,6 @@
 // How the parameters of a trained network move to a new platform: gradient steps with meta-learned rates (the inner
 // loop that the network was trained for), then Adam steps on the same support. Chosen inside the training sources and
-// stored with the model; how many Adam steps are right depends on how much support there is.
+// stored with the model; the right number of Adam steps depends on the size of the support.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Adaptation {
   bool head_only = false;         // Adam moves the last layer alone
   bool operator==(const Adaptation&) const = default;
 
-  // The descent whose shots are nearest on a logarithmic scale (the first of equals); nullptr when there is none.
+  // The descent whose shots are nearest on a logarithmic scale (the first of equals); nullptr if there is none.
   const Descent* descent_for(double shots_per_workload) const;
 };
 
@@ -43,7 +43,7 @@ struct NetworkState {
 // Refers to `programs`, which must outlive it.
 Inputs<float> inputs_of(const features::Encoded& programs);
 
-// Programs of all groups, one behind the other, and their loss.
+// Programs of all groups, concatenated, and their loss.
 struct Together {
   features::Encoded programs;  // as they are
   Objective objective;
@@ -58,13 +58,13 @@ Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<c
 void descend(const Network& network, std::vector<float>& theta, const Batch<float>& support, std::int64_t steps,
              double rate, bool head_only, const std::function<void(std::int64_t)>& on_step = {});
 
-// `theta` adapted to the support. Parameters that ran away (not finite) are taken back to what they were.
+// `theta` adapted to the support. If parameters diverge (not finite), the earlier ones are restored.
 std::vector<float> adapted_parameters(const Network& network, const Adaptation& adaptation,
                                       std::span<const float> theta, const Batch<float>& support,
                                       double shots_per_workload);
 
 void put(const Adaptation& adaptation, base::Arrays& arrays);
-// layout: of the network that adapts; none of trees, which have no inner steps. UserError if rates do not fit it.
+// layout: of the network that adapts; empty for trees, which have no inner steps. UserError if rates do not fit it.
 Adaptation adaptation_from(const base::Arrays& arrays, const std::vector<ParameterBlock>& layout);
 
 }  // namespace graft::meta

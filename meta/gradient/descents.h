@@ -11,16 +11,16 @@
 
 namespace graft::meta {
 
-// What a training leaves: parameters and the gradient steps (Adaptation::rates) that come before Adam's, if any.
+// The result of a training: parameters and the gradient steps (Adaptation::rates) that come before Adam's, if any.
 struct Trained {
   std::vector<float> theta;
   Rates<float> rates;
 };
 
 // Calls `train(groups without one platform, name of the trial)` for up to `folds` platforms, fine-tunes the result on
-// draws of support from the platform left out, and returns for some numbers of shots what ranked its other rows best (0
-// steps included). With a single platform there is nothing to choose on: a default. The draws are divided among the
-// threads and ranks of the settings, which change nothing.
+// draws of support from the platform left out, and returns for some numbers of shots the descent that ranked its other
+// rows best (including 0 steps). With a single platform there is nothing to choose on: returns a default. The draws are
+// divided among the threads and ranks of the settings; results do not depend on these.
 std::vector<Adaptation::Descent> chosen_descents(
     const Network& network, std::span<const PreparedGroup> groups, Loss loss, bool head_only, std::size_t folds,
     const LearnerSettings& settings,

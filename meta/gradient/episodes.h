@@ -1,4 +1,4 @@
-// Episodes of meta-training: a source platform plays the new one.
+// Episodes of meta-training: a source platform takes the role of the new one.
 #pragma once
 
 #include <iterator>
@@ -17,8 +17,8 @@ Episode<std::vector<Selection>> draw_episode(std::span<const PlatformGroups> pla
                                              base::Stream& stream);
 Episode<Batch<float>> batches_of(Loss loss, const Episode<std::vector<Selection>>& episode);
 
-// Of the outer steps: one of episode_shots after the other. All tasks of a step have as many, so that the ranks that
-// share them have equally much to do.
+// The shots of outer step k: cycles through episode_shots. All tasks of a step have the same shots, so that the ranks
+// that share them have equal work.
 inline std::int64_t shots_of_step(std::int64_t step) {
   return episode_shots[std::size_t(step) % std::size(episode_shots)];
 }

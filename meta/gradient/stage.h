@@ -1,5 +1,5 @@
-// One stage of a training: steps that change a few vectors, each by an Adam of its own. Reports its progress, stops
-// when asked, and goes on from the record's checkpoint, if there is one.
+// One stage of a training: steps that change a few vectors, each with its own Adam. Reports its progress, stops when
+// asked, and continues from the record's checkpoint, if there is one.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace graft::meta {
 
-// What a stage changes.
+// A vector that a stage changes.
 struct Changing {
   std::vector<float>* values = nullptr;
   Adam* adam = nullptr;  // may be null
@@ -26,12 +26,12 @@ struct Stage {
   std::int64_t steps = 0;
   TrainingRecord* record = nullptr;  // may be null
   base::Monitor* monitor = nullptr;
-  base::Team* team = nullptr;  // whose ranks take every step together; null: taken alone
+  base::Team* team = nullptr;  // whose ranks take every step together; null: one process alone
   int threads = 1;             // that a step may use, on each rank
 };
 
-// step(k) for k = 0, 1, ..: gives its loss. It must depend on k and on what is changing alone. Throws Stopped when
-// the monitor asks for it, with a checkpoint left behind, and Failure when ranks of the team found different ones.
+// Calls step(k) for k = 0, 1, .., which returns its loss. It must depend only on k and on the vectors. Throws Stopped
+// when the monitor asks for it, after writing a checkpoint, and Failure if ranks of the team found different ones.
 void run(const Stage& stage, std::span<const Changing> changing, const std::function<float(std::int64_t)>& step);
 
 }  // namespace graft::meta

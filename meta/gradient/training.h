@@ -1,4 +1,4 @@
-// What the learners share: normalised groups, mini-batches of them, and the training of one network on pooled groups.
+// Shared by the learners: normalised groups, mini-batches of them, and the training of one network on pooled groups.
 #pragma once
 
 #include <cstdint>
@@ -39,35 +39,35 @@ struct PooledSettings {
   double decay = 0.3;  // of the parameters, per step and unit of rate (Loshchilov and Hutter 2019)
   std::int64_t groups_per_step = 8, rows_per_step = 512;
 };
-// Trains on all groups alike; stage.name tells streams of random numbers apart, stage.steps is not looked at. The same
-// for any number of threads and ranks: the groups of a step are always cut into the same few parts.
+// Trains on all groups alike; stage.name distinguishes streams of random numbers, stage.steps is ignored. The result is
+// the same for any number of threads and ranks: the groups of a step are always cut into the same few parts.
 void train_pooled(const Network& network, std::vector<float>& theta, std::span<const PreparedGroup> groups,
                   const PooledSettings& settings, Stage stage);
 
-// Who shares the tasks.
+// How the tasks are shared.
 base::Team& team_of(const LearnerSettings& settings);
 
-// A stage of a training with these settings: taken alone, one of several that run side by side, or with all threads and
+// A stage of a training with these settings: alone, one of several in parallel, or with all threads and
 // ranks.
 Stage stage_of(const LearnerSettings& settings, std::string name, base::Monitor& monitor);
 Stage shared_stage_of(const LearnerSettings& settings, std::string name, base::Monitor& monitor);
 
-// The shape itself, or that of a linear model where this ranks programs better that were left out: few programs, or
-// features of a table, are fitted too well by hidden layers. Judged on up to three platforms; an MLP's choice only.
+// The shape itself, or that of a linear model if this ranks left-out programs better: hidden layers
+// overfit few programs, or features of a table. Judged on up to three platforms; an MLP's choice only.
 NetworkShape fitting_shape(const NetworkShape& shape, std::span<const PreparedGroup> groups,
                            const LearnerSettings& settings, base::Monitor& monitor);
 
-// The groups of each platform, in order of their first.
+// The groups of each platform, in order of first occurrence.
 struct PlatformGroups {
   std::string platform;
   std::vector<const PreparedGroup*> groups;
 };
 std::vector<PlatformGroups> by_platform(std::span<const PreparedGroup> groups);
-// UserError when a task set has no group of two programs or more: only programs of one group are compared.
+// UserError if a task set has no group of two programs or more: only programs of one group are compared.
 void require_groups(const TaskSet& tasks);
 // The network of the settings for the tasks' encoding. UserError as check_fits.
 NetworkShape network_shape(const TaskSet& tasks, const LearnerSettings& settings);
-// What a network learner starts from: normalisation of the tasks, and seeded parameters. UserError as both.
+// The start of a network learner: normalisation of the tasks, and seeded parameters. UserError as both.
 NetworkState untrained_state(const TaskSet& tasks, const LearnerSettings& settings);
 
 }  // namespace graft::meta

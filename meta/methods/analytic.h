@@ -8,8 +8,7 @@
 
 namespace graft::meta {
 
-// kind "column": less than the first column of an encoding that predicts times (features/analytic.h). Nothing adapts
-// it.
+// kind "column": minus the first column of an encoding that predicts times (features/analytic.h). It does not adapt.
 std::unique_ptr<CostModel> make_column_model();
 std::unique_ptr<CostModel> column_model_from(const base::Arrays& state);
 std::unique_ptr<Learner> make_analytic_learner();

@@ -1,4 +1,4 @@
-// What the models that score by a weighted sum of their sources share: ridge and nearest.
+// Shared by the models that score by a weighted sum of their sources: ridge and nearest.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class BasisModel : public CostModel {
   std::vector<double> weights_;
 };
 
-// The weights among a model's arrays. UserError where they are not as many as the sources.
+// The weights among a model's arrays. UserError if their number is not that of the sources.
 std::vector<double> weights_from(const base::Arrays& state, const SourceBasis& basis);
 
 }  // namespace graft::meta

@@ -1,5 +1,5 @@
-// What models of one network or embedding share when they learn of platforms measured later, without the data that they
-// were trained on: what is known moves by the share that one platform among all has. (Models of sources get one more.)
+// Shared by models of one network or embedding that learn from platforms measured later, without the data that they
+// were trained on: the parameters move by the share of one platform among all. (Models of sources get one more source.)
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace graft::meta {
 
-// The model adapted to one new platform after the other: what it would be if it were for that platform alone.
+// The model adapted to each new platform in turn: the parameters that it would have for that platform alone.
 std::vector<base::Arrays> adapted_states(const CostModel& model, const TaskSet& tasks);
 
 // to += share (from - to)

@@ -27,7 +27,7 @@ struct EmbeddingGradient {
   double log_scale = 0;      // as in HeadGradient
 };
 
-// All zero where a group of the support has fewer than two rows, or the query nothing to compare.
+// All zero if a group of the support has fewer than two rows, or the query has nothing to compare.
 template <class T>
 EmbeddingGradient<T> embedding_gradient(const NetworkOf<T>& network, std::span<const T> theta, const Head& prior,
                                         const Batch<T>& support, const Measured& measured, const Batch<T>& query);

@@ -1,4 +1,4 @@
-// Ensembles by bootstrap: members that each saw another draw of the rows.
+// Ensembles by resampling: members trained on different draws of the rows.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace graft::meta {
 
 // kind "ensemble": the mean of at least two members' scores; spread: their standard deviation (n - 1). Each is fitted
-// to its own draw of the support. Scores of losses that compare within groups only have an offset a workload, which is
-// part of the spread.
+// to its own draw of the support. Scores of losses that compare only within groups have an offset per workload, which
+// is part of the spread.
 std::unique_ptr<CostModel> make_ensemble_model(Members members, std::uint64_t seed);
 // A member's share: 80 % of each group's rows, without replacement.
 std::vector<Examples> bootstrap_share(std::span<const Examples> groups, std::uint64_t seed, int member);

@@ -1,4 +1,4 @@
-// What turns embedded programs (network outputs) into scores once there is a support, in closed form and with exact
+// Turns embedded programs (network outputs) into scores, given a support, in closed form and with exact
 // derivatives, so that networks can be trained through it:
 //
 //   ridge      Bayesian linear regression of -log seconds, both sides centred within each group, from a Gaussian prior
@@ -9,9 +9,9 @@
 //   matching   a kernel smoother: the mean of the support's centred -log seconds, weighed by
 //              softmax(-sharpness |e - e_i|^2) (matching networks, Vinyals et al. 2016). Nothing without support.
 //   prototype  the same towards three prototypes: the mean embeddings of the support's fast, middle and slow thirds of
-//              each group, or halves where no group has three rows (prototypical networks, Snell et al. 2017).
+//              each group, or halves if no group has three rows (prototypical networks, Snell et al. 2017).
 //
-// No framework, no data set, doubles throughout: supports are small.
+// It needs no framework and no data set, and uses doubles throughout, because supports are small.
 #pragma once
 
 #include <cstdint>
@@ -46,19 +46,19 @@ struct Head {
   double noise = 1;
   // matching, prototype
   double sharpness = 1;
-  std::vector<double> places, labels;  // what the support left: rows x width; rows. Empty before
+  std::vector<double> places, labels;  // from the support: rows x width; rows. Empty before
   bool operator==(const Head&) const = default;
 
   std::int64_t width() const { return std::int64_t(mean.size()); }
-  // Of rows x width embeddings; spread: the standard deviation of the belief (ridge), or empty.
+  // Scores rows x width embeddings; spread: the posterior standard deviation (ridge), or empty.
   std::vector<double> scores(std::span<const double> embedded) const;
   std::vector<double> spread(std::span<const double> embedded) const;
 };
 
-// The head after a support (rows in groups of one do not count). `prior.mean` decides the width.
+// The head after a support (rows in groups of one are ignored). `prior.mean` decides the width.
 Head adapted(const Head& prior, const Embedded& support);
 
-// What a query's loss, whose gradient by the scores of the adapted head is `by_scores`, gains by what these depend on.
+// Gradients of a query's loss by the inputs of the adapted head; `by_scores` is its gradient by the head's scores.
 struct HeadGradient {
   std::vector<double> support, query;  // by their embeddings
   std::vector<double> mean;            // by the prior's (ridge)

@@ -1,5 +1,5 @@
-// All methods in one table: a row says how a method is trained, how its models are read back, and what it can do. To
-// add one, write its pair of files and its row; commands, tables of results and tests have it from here.
+// All methods in one table: a row defines how a method is trained, how its models are read back, and what it can do.
+// To add one, write its pair of files and its row; commands, tables of results and tests use this table.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace graft::meta {
 
-// What a method's models can be made of.
+// What a method's models can consist of.
 enum class MadeOf { networks, trees, either, neither };
 
 struct Method {
@@ -28,12 +28,12 @@ struct Method {
   MadeOf made_of = MadeOf::networks;
   bool informed = true;    // whether its models are informed (cost_model.h) before they have any support
   bool continues = false;  // whether its models can learn of further platforms (`continued`)
-  // What takes its place where trees are asked for; none: itself.
+  // The method that replaces it if trees are requested; none: itself.
   std::string with_trees = {};
-  // How tables of results name it and use it; none: by its name, adapted.
+  // Names and uses in tables of results; none: by its name, adapted.
   struct Use {
     std::string name;
-    bool adapts = true;  // false: scored with the empty support, whatever was measured
+    bool adapts = true;  // false: scored with the empty support, regardless of measurements
   };
   std::vector<Use> uses = {};
 };
@@ -44,39 +44,39 @@ const std::vector<Method>& methods();
 const Method& method_named(std::string_view name);             // UserError (did you mean)
 std::unique_ptr<Learner> make_learner(std::string_view name);  // likewise
 
-// A model of any kind, from kind() and state(). UserError for an unknown kind or a state that does not hold together.
+// A model of any kind, from kind() and state(). UserError for an unknown kind or an inconsistent state.
 std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state);
 
-// Which method, of what, on which encoding: what holds where the user has said less than all of it.
+// Which method, with which kind of model, on which encoding: the defaults for settings that the user leaves open.
 //
-// The method that is meant by `name` where trees are asked for, or not. Errors as method_named and check_made_of.
+// The method that `name` means with or without trees. Errors as method_named and check_made_of.
 const Method& method_with(std::string_view name, bool trees);
-// UserError for trees of a method that has networks only.
+// UserError for trees with a method that has only networks.
 void check_made_of(const Method& method, bool trees);
-// Whether the method has trees unless a network is asked for.
+// Whether the method uses trees unless a network is requested.
 bool prefers_trees(const Method& method);
-// Of programs.
+// For programs.
 const features::Encoding& usual_encoding(bool trees, NetworkKind network);
-// Of data that are all rows of tables: they have no programs, so no other encoding can take them. Networks follow
+// For data that are all rows of tables: they have no programs, so no other encoding works. Networks fit
 // tables of few columns better than trees do.
 const features::Encoding& encoding_of_tables();
 bool are_tables(const std::vector<datasets::Dataset>& data);
 
-// Models that are trained on no dataset, with the encoding that each is for.
+// Models that need no dataset, with the encoding of each.
 struct UntrainedModel {
   std::string name, learner, encoding;
-  NetworkKind network = NetworkKind::mlp;  // of learners that train one
+  NetworkKind network = NetworkKind::mlp;  // for learners that train one
 };
 const std::vector<UntrainedModel>& untrained_models();
 
-// The row that is meant by "trees", or by "trees:rank" with what it descends; null: none of that name.
+// The row that "trees", or "trees:rank" with its loss, means; null: none of that name.
 const UntrainedModel* untrained_named(std::string_view name);
-// Its model. UserError for an unknown loss, and for one of a model that descends none.
+// Its model. UserError for an unknown loss, and for a loss with a model that has none.
 std::unique_ptr<CostModel> untrained_model(std::string_view name, const LearnerSettings& settings,
                                            base::Monitor& monitor);
 
-// What a search does with what is measured: "adapted" (the model is adapted to it: graft's own way), or as others
-// published (published_transfer.h) "frozen" and "global-local". UserError for any other.
+// How a search uses measurements: "adapted" (the model is adapted to them: graft's own way), or as published
+// by others (published_transfer.h) "frozen" and "global-local". UserError for any other.
 std::unique_ptr<CostModel> with_transfer(std::unique_ptr<CostModel> model, std::string_view transfer,
                                          const features::Encoding& encoding);
 
@@ -84,9 +84,9 @@ std::unique_ptr<CostModel> with_transfer(std::unique_ptr<CostModel> model, std::
 std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor);
 
-// The model with what is known of the tasks' platforms besides: a further network each where there is one a platform
-// (ridge, nearest, residual), a step towards each new platform of the length that one of `known` + 1 platforms has (all
-// other networks). UserError for models that cannot continue (trees) and for another encoding's features.
+// The model extended by the tasks' platforms: one more network each for models with one per platform (ridge,
+// nearest, residual), or a step towards each new platform with the share of one of `known` + 1 platforms (all other
+// networks). UserError for models that cannot continue (trees) and for another encoding's features.
 std::unique_ptr<CostModel> continued(const CostModel& model, std::int64_t known, const TaskSet& tasks,
                                      const LearnerSettings& settings, base::Monitor& monitor);
 

@@ -9,7 +9,7 @@
 
 namespace graft::meta {
 
-// kind "nearest": the mean of the sources that count until it has support, then the one source whose scores rank the
+// kind "nearest": the mean of the trusted sources until it has support, then the one source whose scores rank the
 // support best (mean rank correlation over the workloads; the first of equals).
 std::unique_ptr<CostModel> make_nearest_model(SourceBasis basis);
 std::unique_ptr<CostModel> nearest_model_from(const base::Arrays& state);

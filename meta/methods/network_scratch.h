@@ -11,7 +11,7 @@
 namespace graft::meta {
 
 // kind "network-scratch". All scores are equal until there is support; then the model is a network (network_model.h)
-// that the settings' loss (rank) was descended with on all of it.
+// trained on all of it with the settings' loss (rank).
 std::unique_ptr<CostModel> network_scratch_model_from(const base::Arrays& state);
 std::unique_ptr<Learner> make_network_scratch_learner();
 

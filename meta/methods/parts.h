@@ -1,4 +1,4 @@
-// Models made of other models: their parts among the arrays of one state.
+// Models that consist of other models: their parts among the arrays of one state.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// One network on all source platforms alike: zero-shot as it is, fine-tuned by Adam on a support.
+// One network on all source platforms equally: zero-shot unchanged, fine-tuned by Adam on a support.
 #pragma once
 
 #include <memory>

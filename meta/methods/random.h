@@ -1,4 +1,4 @@
-// Scores that mean nothing: the floor of every table.
+// Meaningless scores: the floor of every table.
 #pragma once
 
 #include <cstdint>

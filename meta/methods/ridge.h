@@ -12,7 +12,7 @@
 namespace graft::meta {
 
 // Ridge regression on a basis: minimises sum (y - B w)^2 + lambda n |w - w0|^2 with y and the columns of B centred per
-// group, n = rows. Few coefficients on strong features: with a handful of measurements hard to beat.
+// group, n = rows. Few coefficients on strong features: hard to beat with a handful of measurements.
 struct BasisGroup {
   base::Matrix basis;               // rows x sources
   std::vector<double> log_seconds;  // rows
@@ -20,18 +20,18 @@ struct BasisGroup {
 std::vector<double> ridge_weights(const std::vector<BasisGroup>& groups, const std::vector<double>& prior,
                                   double lambda);
 
-// The posterior covariance of those weights (sources x sources, row after row), where noise and prior are Gaussian:
+// The posterior covariance of those weights (sources x sources, row after row), if noise and prior are Gaussian:
 // s^2 (B^T B + lambda n I)^-1, s^2 = the minimum above / n. Empty without rows.
 std::vector<double> ridge_covariance(const std::vector<BasisGroup>& groups, const std::vector<double>& prior,
                                      double lambda);
 
-// kind "ridge": scores = basis * weights; adapted moves the weights by ridge_weights, shrunk to what they were (at
-// first equal shares: the mean of the sources that count). score_with_spread: sqrt(b^T covariance b), 0 without
+// kind "ridge": scores = basis * weights; adapted moves the weights by ridge_weights, shrunk to their earlier values
+// (at first equal shares: the mean of the trusted sources). score_with_spread: sqrt(b^T covariance b), 0 without
 // support.
 std::unique_ptr<CostModel> make_ridge_model(SourceBasis basis, std::vector<double> weights, double lambda);
 
-// The lambda of a grid under which the support is likeliest, with noise of unknown variance (MacKay 1992). 1 where the
-// groups say nothing.
+// The lambda of a grid with the largest evidence of the support, with noise of unknown variance (MacKay 1992). 1 if the
+// groups have no information.
 double likeliest_lambda(const std::vector<BasisGroup>& groups, const std::vector<double>& prior);
 
 // kind "bayes-ridge": ridge with the likeliest lambda of each support.

@@ -1,5 +1,5 @@
-// Parameters that begin at a cache line: a network that scores one program reads its weights and does little else, and
-// loads that straddle two lines halve its speed.
+// Parameters that begin at a cache line: a network that scores one program spends its time on reading weights,
+// and loads across two lines halve its speed.
 #pragma once
 
 #include <algorithm>

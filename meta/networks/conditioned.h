@@ -1,5 +1,5 @@
 // A network with a context: a few numbers z that shift some blocks of another network's parameters, theta_b + z U_b.
-// Shifting the first layer's bias is the same as feeding z to every row beside its features (CAVIA, Zintgraf et al.
+// Shifting the first layer's bias is the same as appending z to the features of every row (CAVIA, Zintgraf et al.
 // 2019); shifting all biases and the head is a linear hypernetwork (Ha et al. 2017) from z to parameters. Exact
 // derivatives of both orders follow from the inner network's, so it works for either kind and backend.
 #pragma once

@@ -35,7 +35,8 @@ Dense<N> dense(ConstView<N> theta, const ParameterBlock& weight, const Parameter
   return {block_of<N>(theta, weight), block_of<N>(theta, bias), weight.shape[0], weight.shape[1], rectify};
 }
 
-// Row by row and skipping zeros (of which ReLU leaves many): for few rows, where reading the weights is all the work.
+// Row by row and skipping zeros (of which ReLU leaves many): for few rows, for which reading the weights is all the
+// work.
 template <class T>
 void forward_few(const Dense<T>& layer, std::int64_t rows, ConstView<T> x, View<T> y) {
   with_wide_vectors([&]() GRAFT_INLINED {
@@ -53,7 +54,7 @@ void forward_few(const Dense<T>& layer, std::int64_t rows, ConstView<T> x, View<
           weights[waiting] = layer.weight.value + k * layer.weight.stride;
           factors[waiting++] = from[k];
         }
-        if (k + 1 == layer.in) {  // the rest is filled up with nothing
+        if (k + 1 == layer.in) {  // the rest is filled with zeros
           for (; waiting % at_once != 0; ++waiting) {
             weights[waiting] = layer.weight.value;
             factors[waiting] = 0;
@@ -116,7 +117,7 @@ void forward(const Dense<N>& layer, std::int64_t rows, ConstView<N> x, View<N> y
   }
 }
 
-// The slopes of y alone; `y`: its values, looked at where the layer rectifies. Both have no gaps between rows.
+// The slopes of y alone; `y`: its values, used if the layer rectifies. Both have no gaps between rows.
 template <class T>
 void forward_slopes(const Dense<Dual<T>>& layer, std::int64_t rows, ConstView<Dual<T>> x, const T* y, T* slopes) {
   multiply<Dual<T>>(Transposed::no, Transposed::no, rows, layer.out, layer.in, x, layer.weight, 0,
@@ -175,7 +176,7 @@ void backward(const Dense<N>& layer, std::int64_t rows, ConstView<N> x, ConstVie
   multiply<N>(Transposed::yes, Transposed::no, layer.in, layer.out, rows, x, up, 0, weight);
   sum_columns<N>(rows, layer.out, up, bias);
 }
-// The gradient by x, from what `backward` left of that of y.
+// The gradient by x, from the gradient of y as `backward` left it.
 template <class N>
 void backward_to_input(const Dense<N>& layer, std::int64_t rows, ConstView<N> up, View<N> down) {
   multiply<N>(Transposed::no, Transposed::yes, rows, layer.in, layer.out, up, layer.weight, 0, down);

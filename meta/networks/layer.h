@@ -1,5 +1,5 @@
 // A fully connected layer of floats in one go: its product, bias and rectifier on one thread, by a kernel that is
-// compiled for each width of vectors. For many rows it is faster than a matrix product (gemm.h) and a pass behind it.
+// compiled for each width of vectors. For many rows it is faster than a matrix product (gemm.h) followed by a pass.
 // Private to networks/.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Layer {
 };
 
 // y (rows x out) of x (rows x in), strides between rows. Every output is summed from the bias on in the order of the
-// inputs, whatever the width of vectors and the number of rows.
+// inputs, for any width of vectors and number of rows.
 void run(const Layer& layer, std::int64_t rows, const float* x, std::int64_t x_stride, float* y, std::int64_t y_stride);
 
 }  // namespace graft::meta

@@ -1,8 +1,8 @@
 // The multi-layer perceptron in native code: ReLU layers and one linear output, with exact derivatives of first and
-// second order (numbers.h). Of a program with several rows the outputs of the first layer are summed, and the layers
-// behind it take that sum (without hidden layers the rows themselves are): each row is embedded, as in TenSet's model
-// of stores (Zheng et al. 2021), and the order of rows means nothing. It is what learners train with by default and
-// what every trained network scores with.
+// second order (numbers.h). For a program with several rows the outputs of the first layer are summed, and the
+// following layers take that sum (without hidden layers the rows themselves are summed): each row is embedded, as in
+// TenSet's model of stores (Zheng et al. 2021), and the order of rows has no effect. Learners train with it by default,
+// and every trained network scores with it.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What networks compute with: arrays of real numbers, or of dual numbers (value and slope along a direction). A network
+// The numbers of networks: arrays of real numbers, or of dual numbers (value and slope along a direction). A network
 // that is written once over either has exact derivatives along a direction for free: its forward pass on dual numbers
 // is J v, its backward pass on dual numbers is the Hessian-vector product. Private to networks/ and the losses.
 #pragma once
@@ -61,7 +61,7 @@ GRAFT_INLINE N number(Real<N> value) {
 // e^x within 2e-7 of its value, without a call, so that loops of it are vectorised: 2^n times a polynomial (Taylor's)
 // on half an octave to either side.
 GRAFT_INLINE float exponential(float x) {
-  // Within +-87, by the bits of its magnitude: of a comparison the compiler would make a branch, and no vectors.
+  // Within +-87, by the bits of its magnitude: with a comparison the compiler would emit a branch, and no vectors.
   std::uint32_t bits_of_x;
   std::memcpy(&bits_of_x, &x, sizeof x);
   bits_of_x = (bits_of_x & 0x80000000u) | std::min(bits_of_x & 0x7fffffffu, 0x42ae0000u);
@@ -132,7 +132,7 @@ GRAFT_INLINE N rectified(N x) {
   return value_of<N>(x) > 0 ? x : number<N>(0);
 }
 
-// Rows of numbers in memory: values, and slopes in an array of their own beside them. No slopes: constants.
+// Rows of numbers in memory: values, and slopes in a separate array. No slopes: constants.
 template <class N>
 struct ConstView {
   const Real<N>* value = nullptr;
@@ -153,7 +153,7 @@ struct ConstView {
 };
 template <class N>
 struct View {
-  Real<N>* value = nullptr;  // null: nobody asks for the values (of a gradient)
+  Real<N>* value = nullptr;  // null: the values (of a gradient) are not needed
   Real<N>* slope = nullptr;
   std::int64_t stride = 0;
 
@@ -173,7 +173,7 @@ struct View {
   }
 };
 
-// Memory of no set content. A thread keeps what it gives back for its next pass: fresh pages would cost more than the
+// Uninitialised memory. A thread keeps released memory for its next pass: fresh pages would cost more than the
 // arithmetic on them.
 void* borrow(std::size_t bytes);
 void give_back(void* memory, std::size_t bytes) noexcept;
@@ -203,7 +203,7 @@ class Scratch {
   std::int64_t count_ = 0;
 };
 
-// A matrix of no set content.
+// An uninitialised matrix.
 template <class N>
 class Values {
  public:

@@ -1,5 +1,5 @@
-// A batch of trees packed for level-wise work: nodes of one height lie together, so that a network handles them in one
-// matrix product, and equal subtrees are there once. Private to networks/.
+// A batch of trees packed for level-wise work: nodes of one height are adjacent, so that a network handles them in one
+// matrix product, and equal subtrees are stored once. Private to networks/.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace graft::meta {
 
 struct PackedTrees {
   std::vector<std::int64_t> levels;        // nodes of height h are [levels[h], levels[h + 1]); height 0 is the leaves
-  std::vector<std::int64_t> rows;          // of each node, one row of the inputs that looks like it
+  std::vector<std::int64_t> rows;          // for each node, one row of the inputs equal to it
   std::vector<std::int64_t> child_begins;  // node i has the children [child_begins[i], child_begins[i + 1])
   std::vector<std::int32_t> children;      // by node, below their parent
   std::vector<std::int32_t> node_of_row;   // the inputs' rows as nodes

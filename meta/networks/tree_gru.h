@@ -7,8 +7,8 @@
 //   r, z = sigmoid([S e] Wg + bg)     n = tanh([e r*S] Wn + bn)     h = (1 - z) n + z S
 //
 // Every node's h is scattered over the slots, M_s += softmax(h Ws)_s h, and the decoder (ReLU layers, then one linear
-// output) makes the score of the program's slots. Nodes are handled height by height over all programs of a batch, and
-// equal subtrees once (packed_trees.h).
+// output) computes the score from the program's slots. Nodes are handled height by height over all programs of a batch,
+// and equal subtrees once (packed_trees.h).
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace graft::meta {
 
 std::vector<ParameterBlock> tree_gru_layout(const NetworkShape& shape);
 
-// share_equal: off to check that sharing changes nothing but the time.
+// share_equal: off to check that sharing changes only the time.
 template <class T>
 std::unique_ptr<NetworkOf<T>> make_native_tree_gru(const NetworkShape& shape, bool share_equal = true);
 

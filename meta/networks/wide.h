@@ -1,9 +1,9 @@
-// Loops with the widest vectors of the CPU at hand, in a program that is built for the baseline one. Private to
+// Loops with the widest vectors of the present CPU, in a program that is built for the baseline one. Private to
 // networks/.
 #pragma once
 
 #define GRAFT_INLINE inline __attribute__((always_inline))
-// A lambda that becomes part of the loops it is handed to, whatever instructions they are compiled for.
+// A lambda that is inlined into the loops that it is passed to, for any instruction set.
 #define GRAFT_INLINED __attribute__((always_inline))
 
 namespace graft::meta {
@@ -22,7 +22,7 @@ __attribute__((target("avx2,fma"))) void run_v3(const Body& body) {
 #endif
 }  // namespace wide
 
-// Calls body<lanes>(), a lambda marked GRAFT_INLINED, compiled for vectors of so many floats.
+// Calls body<lanes>(), a lambda marked GRAFT_INLINED, compiled for vectors of that many floats.
 template <class Body>
 void with_vectors(const Body& body) {
 #ifdef __x86_64__

@@ -1,5 +1,5 @@
-// The store of sources: one model per source platform, how like the target each platform is, which of them contradict
-// the others, and all of it among a model's arrays. What `ridge`, `nearest` and `residual` start from.
+// The sources: one model per source platform, the similarity of each platform to the target, the contradictory ones
+// among them, and their form among a model's arrays. `ridge`, `nearest` and `residual` start from them.
 #pragma once
 
 #include <cstdint>
@@ -21,37 +21,37 @@ struct SourceBasis {
   struct Source {
     std::string platform;
     float spread = 1;           // standard deviation of its labels
-    std::vector<float> target;  // what it has in target_columns
-    bool doubted = false;       // counts nothing before anything is measured
+    std::vector<float> target;  // its values in target_columns
+    bool doubted = false;       // contradictory: has weight 0 before anything is measured
   };
   std::vector<Source> sources;
   Normalisation normalisation;
   NetworkShape shape;
-  std::vector<std::vector<float>> thetas;                    // one per source; none where there are forests
-  std::vector<DecisionForest> forests;                       // one per source; none where there are networks
+  std::vector<std::vector<float>> thetas;                    // one per source; none if there are forests
+  std::vector<DecisionForest> forests;                       // one per source; none if there are networks
   std::vector<std::shared_ptr<const ForestScorer>> scorers;  // of the forests
   std::vector<std::int64_t> target_columns;                  // of the features: of_target
 
-  // programs x sources: what each source would score, times scale(). Where one platform's programs differ by factors
-  // and the others' by per cents, it would decide alone on the mean of all.
+  // programs x sources: the score of each source, times scale(). Without it, a platform whose programs differ
+  // by factors would dominate the mean if the others' differ by per cents.
   base::Matrix predict(const features::Encoded& programs) const;
-  float scale(std::size_t source) const;  // the mean spread over this source's; 1 where that is 0
-  // programs x sources: how like the target each of them is, 1 in all: alike, or where there are target_columns by
-  // exp(-d^2 / 2) of the distance d in them. Machines alike like the same programs.
+  float scale(std::size_t source) const;  // the mean spread over this source's; 1 if that is 0
+  // programs x sources: the similarity of each source to the target, summing to 1: equal, or by exp(-d^2 / 2) of the
+  // distance d in target_columns, if there are any. Similar machines prefer the same programs.
   base::Matrix likeness(const features::Encoded& programs) const;
-  // What each of them counts before anything is measured: its likeness, of those that count, 1 in all.
+  // The weight of each source before anything is measured: its similarity among the trusted ones, summing to 1.
   base::Matrix shares(const features::Encoded& programs) const;
-  bool counts(std::size_t source) const;     // not doubted, or all are
-  std::vector<double> equal_shares() const;  // of those that count, 1 in all
+  bool counts(std::size_t source) const;     // trusted, or no source is
+  std::vector<double> equal_shares() const;  // of the trusted sources, summing to 1
   bool takes(const features::Encoding& encoding) const;
 };
 
-// Doubts sources that order these programs against the others: while there are three, the one whose mean rank
-// correlation with the others' predictions is least, if it is below 0, as of times that were reversed or are of other
-// programs. No measurement is looked at.
+// Marks sources as contradictory that rank these programs against the others: while at least three remain, the one
+// whose mean rank correlation with the others' predictions is least, if it is below 0, as it is for reversed times or
+// times of other programs. No measurement is used.
 void doubt_contrary_sources(SourceBasis& basis, std::span<const Examples> groups);
 
-// A source more; that of a platform that is known is replaced.
+// Adds a source; it replaces that of a known platform.
 void add(SourceBasis& basis, const SourceBasis::Source& source, std::vector<float> theta);
 void add(SourceBasis& basis, const SourceBasis::Source& source, DecisionForest forest);
 SourceBasis without(SourceBasis basis, std::size_t source);

@@ -10,15 +10,16 @@
 
 namespace graft::meta {
 
-// The basis with the tasks' platforms besides, as networks of its shape or, where settings.trees says so, as forests.
-// They are believed.
+// The basis extended by the tasks' platforms, as networks of its shape or, with settings.trees, as forests.
+// They are trusted.
 void add_sources(SourceBasis& basis, const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor);
 
-// The same for a model that is trained already: further networks or forests, whichever it has.
+// The same for a trained model: further networks or forests, whichever it has.
 SourceBasis with_more_sources(SourceBasis basis, const TaskSet& tasks, const LearnerSettings& settings,
                               base::Monitor& monitor);
 
-// Of all platforms of the tasks, in the shape that fits them (fitting_shape); some may be doubted.
+// The basis of all platforms of the tasks, in the shape that fits them (fitting_shape); some sources may be marked as
+// contradictory.
 SourceBasis train_basis(const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor);
 
 }  // namespace graft::meta

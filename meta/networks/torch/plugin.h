@@ -1,4 +1,4 @@
-// What graft_meta and the LibTorch plug-in agree on: the name of the library and of its factories. The plug-in is
+// The interface of graft_meta and the LibTorch plug-in: the name of the library and of its factories. The plug-in is
 // loaded when a network of backend "torch" is asked for, and never otherwise: LibTorch costs 0.4 s and 160 MB.
 #pragma once
 
@@ -12,7 +12,7 @@ inline constexpr const char* torch_factory_double = "graft_torch_network_double"
 inline constexpr const char* torch_has_cuda = "graft_torch_has_cuda";
 
 // A new network that the caller owns, which computes on the processor or on the first CUDA device. `layout` comes from
-// graft_meta, so that both sides cut the flat vector alike.
+// graft_meta, so that both sides divide the flat vector in the same way.
 template <class T>
 using TorchFactory = NetworkOf<T>* (*)(const NetworkShape& shape, const std::vector<ParameterBlock>& layout, bool cuda);
 // Whether this LibTorch was built with CUDA and sees a device.
