@@ -1,4 +1,5 @@
-// What to measure next. Explorers know the space and what was measured; the scorer knows what a cost model thinks.
+// Chooses what to measure next. Explorers know the space and the measurements; the scorer has the predictions of a cost
+// model.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +17,19 @@
 
 namespace graft::search {
 
-// A round's candidates, at most as many as were asked for.
+// A round's candidates, at most as many as requested.
 struct Proposal {
-  std::vector<codegen::Candidate> chosen;  // expected to be fast, or to tell most
-  std::vector<codegen::Candidate> others;  // drawn at random, listed, or of explorers that ask no model
+  std::vector<codegen::Candidate> chosen;  // expected to be fast, or informative
+  std::vector<codegen::Candidate> others;  // drawn at random, listed, or from explorers that use no model
 };
 
 class Explorer {
  public:
   virtual ~Explorer() = default;
-  // At most `count` distinct candidates, none of them proposed before; fewer when the space has no more. Those that a
-  // model guides are distinct programs, too: of schedules that come to the same one, one is worth a trial.
-  // The chosen ones come first, highest score first, then the others as they are: whoever measures only the beginning
-  // of a batch measures what the model thinks fastest. Deterministic in (seed, what was told, scores).
+  // At most `count` distinct candidates, none of them proposed before; fewer if the space has no more. Those that a
+  // model guides are distinct programs, too: of schedules that lower to the same one, only one is worth a trial. The
+  // chosen ones come first, highest score first, then the others in their order: the beginning of a batch is what the
+  // model predicts to be fastest. Deterministic in (seed, trials told, scores).
   std::vector<codegen::Candidate> propose(int count, Scorer& scorer);
   // Trials of this space, in the order of measurement.
   virtual void told(std::span<const datasets::Trial> trials) = 0;
@@ -37,11 +38,11 @@ class Explorer {
   virtual Proposal proposal(int count, Scorer& scorer) = 0;
 };
 
-// For explorers that start from what was fast: takes the `ok` trials in and keeps the `most` fastest, fastest first.
+// For explorers that start from fast programs: adds the `ok` trials and keeps the `most` fastest, fastest first.
 void keep_fastest(std::vector<datasets::Trial>& fastest, std::span<const datasets::Trial> trials, std::size_t most);
 
-// Draws from the space until the batch has `count` candidates, each of which is taken where `is_new` says so. Fewer
-// where the space seems used up: draws_per_candidate in a row were not new.
+// Draws from the space until the batch has `count` candidates, each accepted if `is_new` returns true. Fewer if
+// the space seems exhausted: draws_per_candidate in a row were not new.
 inline constexpr int draws_per_candidate = 100;
 void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
                     base::Stream& stream, const std::function<bool(const codegen::Candidate&)>& is_new);
@@ -49,12 +50,12 @@ void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const cod
 void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
                     base::Stream& stream, std::unordered_set<std::uint64_t>& proposed);
 
-// The programs that are known, by their hash: what was proposed, and what was told.
+// The known programs, by their hash: those proposed, and those told.
 class KnownPrograms {
  public:
   void add(std::span<const datasets::Trial> trials);
   bool contains(std::uint64_t program) const { return programs_.contains(program); }
-  // True, and known from now on, if it was not; never for 0, what does not lower.
+  // True if it was not known, and known from then on; false for 0 (does not lower).
   bool take(std::uint64_t program) { return program != 0 && programs_.insert(program).second; }
   bool take(const codegen::Candidate& candidate, Scorer& scorer) {
     return take(scorer.programs({&candidate, 1}).front());
@@ -66,14 +67,14 @@ class KnownPrograms {
 
 struct ExplorerEntry {
   std::string name, description;
-  bool asks_model = false;  // if not, it proposes the same whatever a model thinks, in the order that it wants measured
+  bool asks_model = false;  // if not, its proposals do not depend on a model, and are in the order of measurement
   std::unique_ptr<Explorer> (*make)(const codegen::Space& space, std::uint64_t seed,
                                     const SelectionSettings& selection) = nullptr;
 };
 // The space must outlive the explorer.
 const std::vector<ExplorerEntry>& explorers();
 const ExplorerEntry& explorer_named(std::string_view name);  // UserError
-// UserError for an unknown name, and for a selection by scores of an explorer that asks no model.
+// UserError for an unknown name, and for a selection by scores with an explorer that uses no model.
 std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space, std::uint64_t seed,
                                         const SelectionSettings& selection = {});
 

@@ -1,5 +1,5 @@
-// A candidate as a point of its space: its sketch, and the row that each of the sketch's domains takes. What explorers
-// that move along domains work on, and what batches are diverse in.
+// A candidate as a point of its space: its sketch, and the row that each of the sketch's domains takes. Used by
+// explorers that move along domains, and for the diversity of batches.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 
-// Nothing for a candidate of another space, or whose arguments are in no row of their domain.
+// nullopt for a candidate of another space, or whose arguments are in no row of their domain.
 std::optional<Point> point_of(const codegen::Candidate& candidate, const codegen::Space& space);
 // Need not be valid (codegen/schedule/space.h).
 codegen::Candidate candidate_at(const Point& point, const codegen::Space& space);

@@ -19,11 +19,11 @@
 
 namespace graft::search {
 
-// One of the best trials as one of LLVM's pipelines builds it, measured beside the others at the end of the run.
+// One of the best trials as built by one of LLVM's pipelines, measured in turn with the others at the end of the run.
 struct Build {
   datasets::Trial trial;  // of the journal, but with this build's measurement
-  // A name in codegen::pipelines(); "": the target's pipeline to search with. Recorded with "", it is the trial checked
-  // again: what its program did then, in place of what the trial did.
+  // A name in codegen::pipelines(); "": the target's pipeline to search with. Recorded with "", it is a repeated
+  // check of the trial, which replaces the trial's own outcome.
   std::string pipeline;
 };
 
@@ -38,8 +38,8 @@ class RunDirectory {
  public:
   // Opens or makes it. `request` is a flat map of what identifies the run (command, platform, workloads, seed, ...): an
   // existing run must have been made with an equal one, or UserError names the first key that differs, both values, and
-  // the remedy. What may grow (the number of trials) is not part of it. `context` (versions, host) and the platform's
-  // description are kept from the first.
+  // the remedy. Settings that may grow (the number of trials) are not part of it. `context` (versions, host) and the
+  // platform's description are kept from the first call.
   RunDirectory(const std::filesystem::path& path, const base::Document& request, const base::Document& context,
                const std::string& platform_yaml = {});
 
@@ -50,9 +50,9 @@ class RunDirectory {
   // The recorded measurement of an equal candidate.
   const datasets::Trial* recorded(std::uint64_t candidate_hash) const;
   void append(datasets::Trial trial);
-  // Those recorded last; none at first.
+  // The builds recorded last; none at first.
   const std::vector<Build>& builds() const { return builds_; }
-  // In place of those recorded before; on disk when it returns. They must be of trials of this run's journal.
+  // Replaces those recorded before; on disk when it returns. They must be of trials of this run's journal.
   void record(std::vector<Build> builds);
   // Besides those recorded before, in place of those of the same candidates; on disk when it returns. Nothing that a
   // search does depends on them.
@@ -68,31 +68,31 @@ class RunDirectory {
   Predictions predictions_;
 };
 
-// What the run there was asked for; nullopt where there is no run.
+// The request of the run there; nullopt if there is no run.
 std::optional<base::Document> recorded_request(const std::filesystem::path& path);
 
-// What a run directory holds, without locking it. UserError when it is none.
+// The contents of a run directory, without locking it. UserError if it is not one.
 struct RunContent {
   base::Document request;
-  base::Document platform_yaml;  // the platform's description, verbatim; null: the run keeps none (of earlier versions)
+  base::Document platform_yaml;  // the platform's description, verbatim; null: the run has none (earlier versions)
   datasets::JournalContent journal;
   std::vector<Build> builds;
   Predictions predictions;  // of candidates; none where no model was asked, and in runs of earlier versions
 };
 RunContent read_run(const std::filesystem::path& path);
 
-// The platform as the run describes it, whatever became of its YAML file since; by its name where the run keeps no
-// description. UserError when this host cannot have it (tasks/platform.h).
+// The platform as the run describes it, independent of later changes to its YAML file; by its name if the run has no
+// description. UserError if this host cannot provide it (tasks/platform.h).
 tasks::Platform platform_of(const RunContent& run);
 
-// All of a run in one text, and a folder made of such a text: how a team's ranks begin with the same one.
+// A whole run as one text, and a folder made from such a text: so that a team's ranks begin with the same one.
 std::string packed_run(const std::filesystem::path& path);
 void unpack_run(std::string_view text, const std::filesystem::path& path);
 
 // The fastest `ok` trials of a workload with distinct programs, fastest first, at most `count`.
 std::vector<datasets::Trial> best_trials(const std::vector<datasets::Trial>& trials, const codegen::Workload& workload,
                                          std::size_t count);
-// How to build the fastest kernel known of a workload: the fastest `ok` build; where there is none, the fastest trial
+// How to build the fastest kernel known of a workload: the fastest `ok` build; if there is none, the fastest trial
 // (pipeline ""). A trial never beats a build: builds were timed side by side, and the least of hundreds of trials,
 // spread over minutes, is also the luckiest. nullopt if there is neither.
 std::optional<Build> best_build(const std::vector<Build>& builds, const std::vector<datasets::Trial>& trials,

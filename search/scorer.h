@@ -1,5 +1,5 @@
-// Candidates -> programs -> scores: lower, encode, score, in batches and on several threads, with what was made of a
-// candidate remembered.
+// Candidates -> programs -> scores: lower, encode, score, in batches and on several threads, with cached results
+// for each candidate.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ namespace graft::search {
 
 class Scorer {
  public:
-  // The acquisition's draws, where it has some, are of `seed`.
+  // The acquisition's random draws, if any, come from `seed`.
   Scorer(const features::Encoding& encoding, codegen::Target target, int threads, SelectionSettings selection = {},
          std::uint64_t seed = 1);
-  // Null, as at first: then every score is 0 and `has_model` false. `measured`: what the model's best score is looked
-  // for among, where the acquisition improves on that.
+  // Null, as at first: then every score is 0 and `has_model` false. `measured`: the candidates whose best score
+  // is the incumbent of acquisitions that use one.
   void use(const meta::CostModel* model, std::span<const codegen::Candidate> measured = {});
   bool has_model() const { return model_ != nullptr; }
   int threads() const { return threads_; }
 
-  // What the acquisition makes of the model's scores (by default these), higher is better; -infinity for a candidate
-  // that does not lower. In the candidates' order.
+  // The acquisition's values for the model's scores (by default these scores), higher is better; -infinity for a
+  // candidate that does not lower. In the candidates' order.
   std::vector<float> scores(std::span<const codegen::Candidate> candidates);
   // The model's own scores, whatever the acquisition; otherwise the same.
   std::vector<float> predictions(std::span<const codegen::Candidate> candidates);

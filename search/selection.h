@@ -1,4 +1,4 @@
-// Which of the programs that an explorer looked at make up a batch, and by which number they are compared: the
+// Selects a batch from the programs that an explorer looked at, by comparing one number for each: the
 // acquisition, which turns a model's score and its spread into one number, higher is better; the best by it, or a
 // diverse set of good ones; and a share that is random (epsilon-greedy).
 #pragma once
@@ -17,13 +17,14 @@ namespace graft::search {
 
 enum class Acquisition {
   mean,      // the score
-  ei,        // logarithm of the expected improvement on the best score among what was measured
+  ei,        // logarithm of the expected improvement on the best score among the measured programs
   ucb,       // upper confidence bound: the score and a number of spreads
-  thompson,  // a draw from the belief in each program, the same one for all of a round
+  thompson,  // a draw from the distribution of each program's score, the same one throughout a round
 };
 enum class Selection {
   best,     // the best by the acquisition
-  diverse,  // greedily, what adds most to: sum of acquisitions + diversity * number of distinct (domain, row) in all
+  diverse,  // greedily, the program that adds most to: sum of acquisitions + diversity * number of distinct (domain,
+            // row) in total
 };
 std::string_view name_of(Acquisition acquisition);
 std::string_view name_of(Selection selection);
@@ -34,16 +35,16 @@ struct SelectionSettings {
   Acquisition acquisition = Acquisition::mean;
   double bound = 1;  // of ucb, in spreads
   Selection selection = Selection::best;
-  double diversity = 0.1;      // of diverse: what one more row of a domain is worth, in standard deviations of the pool
-  double preselected = 2;      // of diverse: only the best are looked at, this number for each that is chosen
+  double diversity = 0.1;      // of diverse: the value of one more row of a domain, in standard deviations of the pool
+  double preselected = 2;      // of diverse: only the best are considered, this number for each that is chosen
   double random_share = 0.05;  // epsilon: of a batch, at least one of a batch of two or more; 0: none
   bool operator==(const SelectionSettings&) const = default;
 };
 
-// How many of a batch are random.
+// The number of random candidates in a batch.
 int random_of(int count, const SelectionSettings& settings);
 
-// What is known beside the scores.
+// Further inputs of an acquisition.
 struct AcquisitionContext {
   std::optional<float> incumbent;  // the best score among measured programs; without it, ei is the mean
   std::uint64_t round = 0;         // names thompson's draws
@@ -60,10 +61,10 @@ struct Scored {
   float score = 0;
 };
 
-// The standard deviation of the finite scores, 1 where there is none: models differ in scale.
+// The standard deviation of the finite scores, 1 if there are none: models differ in scale.
 double scale_of(std::span<const float> scores);
 
-// How many of a sorted pool `selected` looks at.
+// The number of candidates of a sorted pool that `selected` considers.
 std::size_t looked_at(std::size_t count, const SelectionSettings& settings);
 // Positions in `pool`, which is sorted, best first, of at most `count` programs, in the order in which they were
 // chosen; diverse together with `given`.

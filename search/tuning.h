@@ -1,6 +1,6 @@
 // The one loop that measures: propose, measure, journal, learn (Algorithm 1 of "Learning to Optimize Tensor Programs").
-// collect, adapt and tune differ in explorer, prior and budget only. Resuming is running again: recorded trials answer
-// in place of the measurer until they are used up.
+// collect, adapt and tune differ in explorer, prior and budget only. Resuming is running again: recorded trials replace
+// the measurer until they are used up.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ struct TuningSettings : AskTellSettings {
   std::int64_t stop_after = 0;  // trials in a row without a gain of `least_gain`; 0: never
 };
 
-constexpr double least_gain = 0.01;  // share of the best time by which a trial must be faster for the search to go on
+constexpr double least_gain = 0.01;  // share of the best time by which a trial must be faster to continue the search
 
 // Where the wall time of a tuning went, in seconds. Recorded trials that answer in place of the measurer cost next to
 // nothing and are not counted.
@@ -45,12 +45,12 @@ class Tuning {
   Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, RunDirectory& run,
          const TuningSettings& settings, std::unique_ptr<Explorer> explorer = nullptr)
       : Tuning(std::move(task), prior, measurer, &run, settings, std::move(explorer)) {}
-  // Without a folder: nothing is kept, and nothing answers in place of the measurer.
+  // Without a folder: nothing is kept, and all trials are measured.
   Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, const TuningSettings& settings)
       : Tuning(std::move(task), prior, measurer, nullptr, settings, nullptr) {}
 
   // One round; false when the budget (of trials or of time) is spent, the search has settled or is hopeless, the space
-  // has no more candidates, or a stop was asked for.
+  // has no more candidates, or a stop was requested.
   bool step(base::Monitor& monitor);
   // Before the first round (AskTell::remember).
   void remember(std::span<const std::vector<datasets::Trial>> runs) { search_.remember(runs); }
@@ -59,8 +59,8 @@ class Tuning {
   // The last `stop_after` trials were no more than `least_gain` faster than the best one before them.
   bool settled() const;
   bool out_of_time() const;
-  // Whole rounds of at least `least_to_judge` trials were measured, and none was ok: something is wrong with the
-  // platform rather than with a program, and more trials would fail for the same reason.
+  // Whole rounds of at least `least_to_judge` trials were measured, and none was ok: the fault is in the platform
+  // rather than in a program, and more trials would fail for the same reason.
   bool hopeless() const;
   static constexpr std::int64_t least_to_judge = 16;
 

@@ -1,6 +1,6 @@
 // Bayesian optimisation of a black box by tree-structured Parzen estimators (Bergstra et al., NeurIPS 2011), without a
-// cost model: densities of the rows of each domain among the fastest programs measured and among the others; what is
-// proposed was drawn from the first and has the largest ratio of the two, which is the largest expected improvement.
+// cost model: densities of the rows of each domain among the fastest programs measured and among the others; proposals
+// are drawn from the first and have the largest ratio of the two, which is the largest expected improvement.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace graft::search {
 
 struct BayesianSettings {
-  int first = 32;            // measured programs before the densities are asked; drawn at random until then
-  double good_share = 0.15;  // of those measured: the fast ones
+  int first = 32;            // measured programs before the densities are used; random draws until then
+  double good_share = 0.15;  // of the measured programs: the fast ones
   double bandwidth = 0.7;    // of a kernel, in the distance of rows (codegen/schedule/space.h)
   double prior_weight = 1;   // of the uniform density, in measured programs
   int draws = 24;            // from the density of the fast ones, for each that is proposed
@@ -30,7 +30,7 @@ class Bayesian : public Explorer {
 
   struct Measured {
     Point at;
-    double seconds = 0;  // infinite for what failed
+    double seconds = 0;  // infinite for failures
   };
   struct Density {
     std::vector<double> sketches;                        // probabilities

@@ -1,4 +1,4 @@
-// For datasets that are to know fast programs, too: a share of each round is bred from the fastest programs measured so
+// For datasets that should include fast programs: a share of each round is bred from the fastest programs measured so
 // far, without a model; the others are drawn as by Sampling.
 #pragma once
 

@@ -1,12 +1,12 @@
 // Evolutionary search on the cost model (the explorer of Ansor, Zheng et al., OSDI 2020, with the crossover that it
-// lacks): every round a population of the fastest programs measured, what the last round left over and fresh samples
-// breeds a few generations; the batch is selected from the distinct programs seen. Each sketch has a share of it, as
-// long as what was measured leaves it a chance: sketches are the arms of a bandit (Auer et al., 2002), which is closed
+// lacks): every round a population of the fastest programs measured, survivors of the last round and fresh samples
+// breeds a few generations; the batch is selected from the distinct programs seen. Each sketch has a share of it,
+// as long as the measurements leave it a chance: sketches are the arms of a bandit (Auer et al., 2002), which is closed
 // while its best program is slower than the fastest one by more than its upper confidence bound makes up for.
 //
-// A model that is wrong about a part of the space never asks to see it, and the first population soon is all of one
-// kind. A share of each batch is therefore the best of a second population, which starts anew from random programs and
-// so ends wherever the model has a peak; they are unlike the fastest measured and each other (multi-start search).
+// A model that is wrong about a part of the space never proposes it, and the first population soon becomes uniform.
+// A share of each batch is therefore the best of a second population, which restarts from random programs and
+// so ends at any peak of the model; they differ from the fastest measured and from each other (multi-start search).
 #pragma once
 
 #include <cstddef>
@@ -23,16 +23,16 @@ struct EvolutionSettings {
   int population = 128;
   int generations = 2;           // bred in a round
   double measured_share = 0.25;  // of the first population: the fastest programs measured so far
-  double fresh_share = 0.25;     // of it: drawn anew
+  double fresh_share = 0.25;     // of it: new random draws
   double crossover_share = 0.1;  // of the children
-  double sketch_share = 0.4;     // of the batch: divided among the sketches, each one's best; closed ones leave theirs
-  int first_looks = 4;           // trials of a sketch before it may be closed
-  double optimism = 0.5;         // of the bound: log speed per sqrt(log(all trials) / trials of the sketch)
-  double restart_share = 0.3;    // of the batch: from the population that starts anew
-  int least_difference = 3;      // choices in which these differ from the fastest measured and from each other
-  int unlike = 8;                // the number of these fastest
-  int parent_draws = 2;          // a parent is the best of that many, drawn from the sorted population: with two the
-                                 // best is about twice as likely as the middle, and the last hardly is
+  double sketch_share = 0.4;   // of the batch: divided among the sketches, each one's best; closed ones give up theirs
+  int first_looks = 4;         // trials of a sketch before it may be closed
+  double optimism = 0.5;       // of the bound: log speed per sqrt(log(all trials) / trials of the sketch)
+  double restart_share = 0.3;  // of the batch: from the population that restarts
+  int least_difference = 3;    // choices in which these differ from the fastest measured and from each other
+  int unlike = 8;              // the number of these fastest
+  int parent_draws = 2;        // a parent is the best of this many draws from the sorted population:
+                               // with two the best is about twice as likely as the middle, and the last very unlikely
 };
 
 class Evolution : public Explorer {
@@ -52,9 +52,9 @@ class Evolution : public Explorer {
   bool is_open(const Arm& arm) const;
   // Position in the sorted population: ranks, not scores, because models differ in scale.
   std::size_t parent(std::size_t count, base::Stream& stream) const;
-  // Of all distinct programs of `first` and the generations bred from it one candidate each, best first.
+  // One candidate for each distinct program of `first` and the generations bred from it, best first.
   std::vector<Scored> bred(const std::vector<codegen::Candidate>& first, Scorer& scorer);
-  // The best of a population that starts anew, at most `count`, not proposed before.
+  // The best of a population that restarts, at most `count`, not proposed before.
   std::vector<codegen::Candidate> restarted(int count, Scorer& scorer);
 
   const codegen::Space& space_;

@@ -1,6 +1,6 @@
-// Grid search without a model: every point of the space once, the sketches in turn. Points that are visited one after
-// the other are a fixed stride apart, so that the first few stand for all: in the order of their numbers they would be
-// of one corner.
+// Grid search without a model: every point of the space once, the sketches in turn. Consecutive points are a fixed
+// stride apart, so that the first few represent all: in the order of their numbers they would
+// be in one corner.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace graft::search {
 
 struct GridSettings {
   double stride = 0.6180339887498949;  // share of a sketch's points between one and the next; 0: in order
-  int most_refused = 10000;            // points in a row that are no new program, after which a batch ends
+  int most_refused = 10000;            // consecutive points without a new program, after which a batch ends
 };
 
 class Grid : public Explorer {
@@ -27,7 +27,7 @@ class Grid : public Explorer {
   // A walk over all points of a sketch. A point's rows are the digits of its number, the first domain's the highest.
   struct Walk {
     Point at;
-    std::vector<std::size_t> stride;  // digits; no common factor with the number of points, so that none is left out
+    std::vector<std::size_t> stride;  // digits; no common factor with the number of points, so that all are visited
     double left = 0;                  // points
   };
   void advance(Walk& walk) const;

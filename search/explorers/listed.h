@@ -1,5 +1,5 @@
-// Proposes what it was given, in that order: for programs that come from elsewhere (another platform's dataset), so
-// that platforms can be compared on the same ones. They need not be of the space that the tuning is about.
+// Proposes given candidates, in their order: for programs from elsewhere (another platform's dataset),
+// so that platforms can be compared on the same ones. They need not belong to the tuning's space.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
 // Reinforcement learning without a cost model: a policy changes a fast program a few times, each time choosing a domain
-// and the row that it takes; the reward is how much faster the program became, and REINFORCE (Williams, 1992) with the
-// mean reward as its baseline makes choices that paid more likely. The state is the program's features, seen through
-// the scorer's encoding; rows are described by their numbers, so that what is learnt of one holds for those like it.
+// and the row that it takes; the reward is the gain in speed, and REINFORCE (Williams, 1992) with the
+// mean reward as its baseline makes rewarded choices more likely. The state is the program's features, seen through
+// the scorer's encoding; rows are described by their numbers, so that what is learnt for one applies to similar ones.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct PolicySettings {
   int steps = 2;    // changes in an episode, which is one proposed program
   double learning_rate = 0.3;
   double baseline_weight = 0.05;  // of a new reward in the mean
-  double most_reward = 1;         // |log of the ratio of times| is cut there; what fails has the least
-  int first = 16;                 // `ok` programs before there are episodes; drawn at random until then
+  double most_reward = 1;         // |log of the ratio of times| is cut there; failures have the least
+  int first = 16;                 // `ok` programs before episodes start; random draws until then
   int tries = 8;                  // for each program, until it is a new one
 };
 
@@ -61,7 +61,7 @@ class Policy : public Explorer {
   std::vector<Weights> weights_;                                          // of sketch
   double baseline_ = 0;
   std::vector<datasets::Trial> fastest_;                  // fastest first
-  std::unordered_map<std::uint64_t, Episode> in_flight_;  // by hash of the candidate that it came to
+  std::unordered_map<std::uint64_t, Episode> in_flight_;  // by hash of its final candidate
   KnownPrograms proposed_;
 };
 

@@ -1,5 +1,5 @@
 // What to measure first on a new platform: candidates whose predicted ranks are spread evenly over a random pool, so
-// that a few measurements show the model both ends of the space. Without a model: random. No program twice.
+// that a few measurements cover both ends of the model's ranking. Without a model: random. No program twice.
 #pragma once
 
 #include "search/explorer.h"
@@ -8,7 +8,7 @@ namespace graft::search {
 
 struct SupportSettings {
   int pool = 16;             // programs that a model scores, for each that is proposed
-  int draws_per_pooled = 4;  // at most, where the space has few programs
+  int draws_per_pooled = 4;  // at most, if the space has few programs
 };
 
 class Support : public Explorer {

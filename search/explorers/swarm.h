@@ -19,7 +19,7 @@ struct SwarmSettings {
   double to_own_best = 1.4;  // pull, at most, per distance
   double to_best = 1.4;      // the same, to the fastest of the sketch
   int patience = 4;          // measurements without a gain until a particle starts again
-  int tries_for_a_move = 8;  // until it is a new program; then the particle's place mutates, or starts again
+  int tries_for_a_move = 8;  // until it is a new program; then the particle's position mutates, or restarts
 };
 
 class Swarm : public Explorer {
@@ -40,7 +40,7 @@ class Swarm : public Explorer {
     std::optional<Best> best;
     int without_gain = 0;
   };
-  // Nothing where the space seems used up.
+  // nullopt if the space seems exhausted.
   std::optional<codegen::Candidate> moved(Particle& particle, Scorer& scorer);
   std::optional<codegen::Candidate> restarted(Particle& particle, Scorer& scorer);
 
