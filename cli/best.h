@@ -1,4 +1,4 @@
-// What is said of a best result next to its time: where its results were checked, and how near its speed is to the
+// Text about a best result in addition to its time: where its results were checked, and its speed relative to the
 // platform's peak.
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace graft::cli {
 
-// "right on the board" for a measurement's check on a platform of that source; "" where nothing was checked.
+// "right on the board" for a measurement's check on a platform of that source; "" if nothing was checked.
 std::string checked_text(std::string_view source, std::string_view check);
 
-// study::peak_gflops of a platform that is only named: of those that graft ships.
+// study::peak_gflops of a platform known only by name: one of those that graft ships.
 std::optional<double> peak_gflops(const std::string& platform, const codegen::Workload& workload);
 
 // "61.2 % of 20.8 (fp32 multiply-adds)"

@@ -5,14 +5,14 @@
 
 namespace graft::cli {
 
-// One thing that graft needs, or can make use of, on this machine.
+// One thing that graft needs, or can use, on this machine.
 struct Check {
   std::string name;
   bool required = false, good = false;
   std::string found, remedy;
 };
 
-// Tries everything out here, one after the other, and takes a few seconds; a check that fails is a value, no exception.
+// Tests each of them here, in order, and takes a few seconds; a failed check is a value, not an exception.
 std::vector<Check> checks_of_this_machine();
 
 }  // namespace graft::cli

@@ -1,4 +1,4 @@
-// What `graft collect` says of the dataset of one platform.
+// The text of `graft collect` about the dataset of one platform.
 #pragma once
 
 #include "cli/output.h"

@@ -1,6 +1,7 @@
-// Commands as values: a name, a line of help, examples, and a function that declares typed flags and returns what to
-// do. `Options` keeps the flag library out of the commands; only command.cpp knows it. Declaring is cheap and only done
-// for the command that was asked for, so a hundred commands cost nothing at start.
+// Commands as values: a name, a line of help, examples, and a function that declares typed flags and returns the
+// action.
+//  `Options` keeps the flag library out of the commands; only command.cpp knows it. Declaring is cheap and only done
+// for the requested command, so a hundred commands cost nothing at start.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace graft::cli {
 
-// What every command is given.
+// The context that every command gets.
 struct Session {
   std::uint64_t seed = 1;
   int threads = 1;
@@ -27,7 +28,7 @@ struct Session {
 using Action = std::function<int(Session&)>;
 
 // Binds flags to variables, which hold the defaults (shown in the help) and must outlive the parse. Flags are named
-// without dashes; --threads, which every command has, may be declared by one for which it means something of its own. A
+// without dashes; --threads, which every command has, may be declared by one that gives it another meaning. A
 // value that does not fit is refused with the flag's name, the value and what was expected.
 class Options {
  public:
@@ -43,7 +44,7 @@ class Options {
                     Need need = optional) = 0;
   virtual void positional(const std::string& name, std::string& value, const std::string& help,
                           Need need = required) = 0;
-  // All that is left; at least one if required. Last.
+  // All remaining arguments; at least one if required. Declared last.
   virtual void positionals(const std::string& name, std::vector<std::string>& value, const std::string& help,
                            Need need = required) = 0;
 };
@@ -53,16 +54,16 @@ struct Command {
   std::string help = {};  // one line
   std::vector<std::string> examples = {};
   Action (*declare)(Options&) = nullptr;
-  bool stops = false;   // looks at Progress::stop_requested: an interruption ends it at a safe place within two seconds
+  bool stops = false;   // checks Progress::stop_requested: an interruption ends it at a safe place within two seconds
   bool shares = false;  // under mpirun its ranks share the work; others are refused there
 };
 
 // In the order of the help (commands/table.cpp).
 const std::vector<Command>& commands();
 
-// At commas that are neither in brackets nor of an index expression; spaces around the parts are dropped.
+// Splits at commas that are neither in brackets nor part of an index expression; spaces around the parts are dropped.
 std::vector<std::string> split_list(std::string_view text);
-// Of a list of numbers such as --shots 0,5,10; UserError naming the flag.
+// Parses a list of numbers such as --shots 0,5,10; UserError naming the flag.
 std::vector<std::int64_t> integers_of(const std::string& flag, const std::vector<std::string>& words,
                                       std::int64_t least);
 

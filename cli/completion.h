@@ -1,6 +1,6 @@
-// Scripts by which a shell completes what is typed after `graft`: commands, their flags, and the names that flags and
-// arguments take (platforms, operators, suites, methods, encodings, explorers). Made of the table of commands and of the
-// lists themselves, as they are when the script is written.
+// Scripts with which a shell completes arguments of `graft`: commands, their flags, and the names that flags and
+// arguments take (platforms, operators, suites, methods, encodings, explorers). Generated from the table of commands
+// and the lists at the time the script is written.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What a command declares on Options, as values: the reference pages and the shells' completions are made of them, so
-// that neither can differ from what the program accepts.
+// The declarations of a command on Options, as values: the reference pages and the shells' completions are generated
+// from them, so that neither can differ from what the program accepts.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How long a search goes on: --effort, --trials and --stop-after.
+// How long a search runs: --effort, --trials and --stop-after.
 #pragma once
 
 #include <cstdint>

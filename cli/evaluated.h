@@ -11,7 +11,7 @@ namespace graft::cli {
 // One target, when its rows are in the table.
 void print_target(const study::EvaluationTable& table, const std::string& target, const study::EvaluateRequest& request,
                   Output& out);
-// What is known once all targets are there: means over them, and differences.
+// The results over all targets: means and differences.
 void print_comparison(const study::EvaluationTable& table, const study::EvaluateRequest& request, Output& out);
 
 }  // namespace graft::cli

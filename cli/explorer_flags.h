@@ -12,7 +12,7 @@ struct ExplorerFlags {
   std::string explorer = "evolution", selection = "best", acquisition = "mean";
   search::SelectionSettings settings;  // what flags set directly
   void declare(Options& options);
-  search::SelectionSettings checked() const;  // UserError for an unknown name, or a share that is none
+  search::SelectionSettings checked() const;  // UserError for an unknown name or an invalid share
 };
 
 }  // namespace graft::cli

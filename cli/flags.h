@@ -18,7 +18,7 @@ namespace graft::cli {
 // --repetitions, --minimum-ms, --timeout: how long a candidate is timed.
 struct MeasureFlags : study::Timing {
   void declare(Options& options);
-  void check() const;  // UserError for what no measurer takes
+  void check() const;  // UserError for values that no measurer accepts
   tasks::MeasureSettings settings(double abort_factor, const Session& session) const;  // checked
 };
 
@@ -26,11 +26,11 @@ struct MeasureFlags : study::Timing {
 struct SpaceFlag {
   std::string file;
   void declare(Options& options);
-  // UserError when none of its schedules is possible: before there is a folder, not in the middle of a run.
+  // UserError if none of its schedules is possible: before a folder is made, not in the middle of a run.
   codegen::Space space(const codegen::Workload& workload, const codegen::Target& target) const;
 };
 
-// DATA.h5..., --rows, --workloads, --sketches: what is learned from, and judged on.
+// DATA.h5..., --rows, --workloads, --sketches: the data for learning and evaluation.
 struct DataFlags : study::DataSource {
   void declare(Options& options, const std::string& help);
 };
@@ -46,7 +46,7 @@ struct ModelFlags {
 // "90s", "10m", "1.5h" in seconds; UserError naming the flag.
 double seconds_of(const char* flag, const std::string& text);
 
-// The place that a result is written to is checked before hours of work: UserError when its folder does not exist.
+// Checks the place of a result before hours of work: UserError if its folder does not exist.
 void check_output_folder(const std::filesystem::path& out);
 
 }  // namespace graft::cli

@@ -1,4 +1,4 @@
-// What became of the records of an import or an export, for people and as documents.
+// The outcome of the records of an import or an export, for people and as documents.
 #pragma once
 
 #include <string>

@@ -35,12 +35,12 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// A command says its result twice: in text, and in `json()`. Only the asked one is printed.
+// A command gives its result twice: in text, and in `json()`. Only the requested one is printed.
 class Output {
  public:
   explicit Output(bool as_json) : as_json_(as_json) { json_.set("schema", 1); }
   bool is_json() const { return as_json_; }
-  // Failure when standard output cannot be written.
+  // Failure if standard output cannot be written.
   void line(std::string_view text);
   void table(const Table& table);
   void text(std::string_view text);  // as it is
@@ -55,8 +55,8 @@ class Output {
   base::Document json_ = base::Document::map();
 };
 
-// A bar with the remaining time on a terminal; elsewhere a line now and then. Asks to stop after SIGINT or SIGTERM (a
-// second one kills). Thread-safe.
+// A bar with the remaining time on a terminal; elsewhere a line from time to time. Requests a stop after SIGINT or
+// SIGTERM (a second one kills). Thread-safe.
 class Progress : public base::Monitor {
  public:
   explicit Progress(bool quiet);
@@ -72,22 +72,22 @@ class Progress : public base::Monitor {
 
   std::mutex mutex_;
   bool quiet_, terminal_;
-  bool drawn_ = false;  // a bar stands on the line
+  bool drawn_ = false;  // there is a bar on the line
   std::string what_;    // of the last report
   std::int64_t first_done_ = 0;
   Clock::time_point first_, last_;
 };
 
-// From now on SIGINT and SIGTERM ask to stop instead of ending the program; a second one ends it.
+// After this call, SIGINT and SIGTERM request a stop instead of ending the program; a second one ends it.
 void catch_signals();
-// From now on the program ends with exit code 130 at the latest `patience` after it was asked to stop, whatever it is
-// doing: what it cannot break off itself, such as one compilation by LLVM. All that is on disk is as after SIGKILL.
+// After this call, the program ends with exit code 130 at most `patience` after a stop was requested, even during
+// work that cannot be interrupted, such as one compilation by LLVM. Files are in the same state as after SIGKILL.
 void end_when_asked(std::chrono::milliseconds patience);
 bool stop_was_requested();
 
 // "1.23 ms", "45 min"
 using base::seconds_text;
-// Six significant digits at most; "-" for what is not finite.
+// At most six significant digits; "-" if not finite.
 std::string number_text(double value, int digits = 3);
 
 }  // namespace graft::cli

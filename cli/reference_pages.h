@@ -1,5 +1,5 @@
-// The pages of docs/reference/ that are made of the program's own lists (`graft reference`), so that they cannot differ
-// from what the program does: a test holds the committed files to these texts.
+// The pages of docs/reference/ that are generated from the program's own lists (`graft reference`), so that they cannot
+// differ from the program: a test compares the committed files with these texts.
 #pragma once
 
 #include <string>

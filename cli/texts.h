@@ -1,4 +1,4 @@
-// How values are said that several commands show.
+// The text of values that several commands show.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ void print_failures(const datasets::FailureCounts& failures, Output& out);
 
 std::string status_line(const base::Document& counts);  // "40 ok, 1 wrong_result"
 
-// "0.713 [0.650, 0.780]", "0.713" where there is no interval, "-" where there is no mean. `number`: a format of fmt.
+// "0.713 [0.650, 0.780]", "0.713" if there is no interval, "-" if there is no mean. `number`: a format of fmt.
 std::string interval_text(const base::Interval& value, std::string_view number = "{:.3f}");
 
 // Text as one word of a shell's command line, in quotes; and as a person would type it, in quotes where it needs them.

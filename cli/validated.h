@@ -1,4 +1,4 @@
-// How modelled times agree with measured ones: a table, and a page with pictures.
+// Agreement of modelled times with measured ones: a table, and a page with pictures.
 #pragma once
 
 #include <string>

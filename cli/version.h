@@ -1,11 +1,11 @@
-// What this program is and what it was built with.
+// The version of this program and what it was built with.
 #pragma once
 
 #include <string>
 
 namespace graft::cli {
 
-// "graft 0.1.0", then a line for each of: the commit (where the source tree had one when it was configured), the
+// "graft 0.1.0", then a line for each of: the commit (if the source tree had one when it was configured), the
 // compiler and kind of build, the libraries, the LibTorch plug-in. Ends in a newline.
 std::string version_text();
 

@@ -1,4 +1,4 @@
-// What the commands of `graft bench` have in common.
+// Shared by the commands of `graft bench`.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace graft::cli {
 
 base::Document list_of(const std::vector<std::string>& words);
 
-// graft-bench links the libraries that graft is compared with, so it is a program of its own; this one becomes it.
+// graft-bench links the libraries that graft is compared with, so it is a separate program; this process executes it.
 int become_bench(const char* what, base::Document request, const Session& session);
 
 }  // namespace graft::cli

@@ -1,5 +1,5 @@
-// The parts of `graft inspect`, one for each kind of thing that it is asked about. Each prints what it finds and
-// returns the exit code.
+// The parts of `graft inspect`, one for each kind of input. Each prints its findings and returns
+// the exit code.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ int inspect_platform(const InspectFlags& flags, Session& session);
 // An encoding's list, and its values of one program.
 int inspect_encoding(const features::Encoding& encoding, Session& session);
 int inspect_encodings(Session& session);
-// What graft tune, evaluate and others print with --json.
+// Documents that graft tune, evaluate and others print with --json.
 int inspect_result(const InspectFlags& flags, Session& session);
 
 // Rows of a dataset or trials of a journal, by workload.
@@ -52,7 +52,7 @@ void print_summary(const Summary& summary, std::string_view source, Output& out)
 // A map as lines of text, nested keys with dots.
 void print_fields(const base::Document& map, Output& out);
 
-// What is asked about one program, `pipeline` as a run names it.
+// A question about one program; `pipeline` as named in runs.
 void print_program(const codegen::Candidate& candidate, const std::string& pipeline, const codegen::Target& target,
                    const InspectFlags& flags, Session& session);
 

@@ -1,5 +1,5 @@
-// Pages of experiments as Markdown with drawings, made of their definitions and results alone: the same text again for
-// the same files, so that a page that is out of date can be told.
+// Pages of experiments as Markdown with drawings, generated from their definitions and results alone: the same text
+// for the same files, so that an outdated page can be detected.
 #pragma once
 
 #include <filesystem>
@@ -15,10 +15,10 @@ namespace graft::cli {
 
 struct ExperimentEntry {
   study::Experiment experiment;
-  std::optional<study::ExperimentResults> results;  // nothing: it has not been run
+  std::optional<study::ExperimentResults> results;  // nullopt: it has not been run
 };
 
-// A claim's row in tables; without results it has only what is asked.
+// A claim's row in tables; without results it has only the question.
 struct ClaimText {
   std::string figure, asked, verdict;
 };

@@ -1,5 +1,5 @@
 // The page of `graft report`: one HTML file without scripts or anything from outside, for runs, evaluations and
-// comparisons. It says what the results say and no more; it reads no files.
+// comparisons. It shows only the results; it reads no files.
 #pragma once
 
 #include <string>

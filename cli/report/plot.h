@@ -10,7 +10,7 @@ namespace graft::cli {
 
 struct Point {
   double x = 0, y = 0;
-  double low = 0, high = 0;  // of the band, where the series has one; NaN: none here
+  double low = 0, high = 0;  // of the band, if the series has one; NaN: none at this point
 };
 
 struct Series {
@@ -34,10 +34,10 @@ struct Plot {
 // and, for more than one series, a legend below. Empty text for a plot without points.
 std::string figure(const Plot& plot, const std::string& caption);
 
-// The same as a file of its own, with the legend inside; light or dark as the reader's system is.
+// The same as a separate file, with the legend inside; light or dark like the reader's system.
 std::string svg_file(const Plot& plot, const std::string& caption);
 
-// Colours of the page and of plots as CSS variables, light and dark; and how the parts of plots look.
+// Colours of the page and of plots as CSS variables, light and dark; and the style of the parts of plots.
 std::string palette_style();
 extern const char* const plot_style;
 
@@ -53,7 +53,7 @@ struct HeatMap {
   int colour = 0, negative_colour = 1;   // positions in the page's palette
 };
 
-// The same for a table of numbers. Column heads stand upright; a cell shows its text on its shade.
+// The same for a table of numbers. Column heads are upright; a cell shows its text on its shade.
 std::string figure(const HeatMap& map, const std::string& caption);
 
 std::string escaped(const std::string& text);  // for HTML and SVG
