@@ -1,4 +1,4 @@
-// A loop program as C, the way a person would write it: what C compilers are given as the baseline of every kernel.
+// A loop program as C, as a person would write it: the input of C compilers for the baseline of every kernel.
 #pragma once
 
 #include <string>

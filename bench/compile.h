@@ -1,4 +1,4 @@
-// How fast candidates become machine code, on one core: random ones as a search meets them, and a tuned kernel.
+// The speed of compiling candidates, on one core: random ones as in a search, and a tuned kernel.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ struct CompileSettings {
   std::string workload = "matmul(m=512,n=512,k=512)";
   std::string platform = "native";
   std::int64_t candidates = 200;
-  // The last known pipeline (O3) gets so many of them: it is the slow one that the others are compared with.
+  // The number of them for the last known pipeline (O3), the slow one that the others are compared with.
   std::int64_t slow_candidates = 40;
   std::vector<std::filesystem::path> runs;  // whose best kernels are compiled, too
   int repetitions = 20;                     // of a tuned kernel
   std::uint64_t seed = 1;
 };
 
-// Of one pipeline, CPU seconds of the thread.
+// For one pipeline, in CPU seconds of the thread.
 struct PhaseStatistics {
   std::string name;  // lower, emit, optimise, generate, inspect, link; and "all"
   double mean = 0, median = 0, best = 0;
@@ -32,7 +32,7 @@ struct CompileRow {
   bool tuned = false;
   std::int64_t compiled = 0, refused = 0;
   std::vector<PhaseStatistics> phases;
-  std::vector<double> seconds;  // of each candidate in all, in the order of the candidates; NaN for a refused one
+  std::vector<double> seconds;  // total of each candidate, in the order of the candidates; NaN for a refused one
 
   const PhaseStatistics& all() const { return phases.back(); }
 };
@@ -40,7 +40,7 @@ struct CompileRow {
 // UserError for an unknown workload or platform, and for a run without a best kernel.
 std::vector<CompileRow> bench_compile(const CompileSettings& settings, const std::function<void(std::string)>& note);
 
-// How many times as fast as `other` on the candidates that both compiled; NaN without any.
+// Speed relative to `other` on the candidates that both compiled; NaN without any.
 double times_as_fast(const CompileRow& row, const CompileRow& other);
 
 base::Document to_document(const std::vector<CompileRow>& rows, const CompileSettings& settings);

@@ -1,4 +1,4 @@
-// Traditional compilation as a contender: C compilers on the same loops as a person would write them.
+// Traditional compilation as a contender: C compilers on the same loops, as a person would write them.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct CCompiler {
 const std::vector<CCompiler>& c_compilers();
 
 // COMPILER_naive: the plain nest of every stage in axis order (ijk); COMPILER_interchanged: the last reduction loop
-// outside of the last spatial one (ikj). Those of `wanted` only. Failure for code that does not compile, and for a
-// compiler that cannot be started.
+// outside of the last spatial one (ikj). Only those in `wanted`. Failure for code that does not compile, and for
+// a compiler that cannot be started.
 std::vector<Contender> c_contenders(const Problem& problem, const std::vector<std::string>& wanted);
 
 // {"clang":"Debian clang version ..., -O3 -march=native"}; "not found" for one that is not there.

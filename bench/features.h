@@ -1,5 +1,5 @@
-// How fast programs become numbers, on one core: random candidates as a search meets them, each encoded where it has
-// just been lowered; lowering on its own. Thread CPU time of each call, less what reading the clock takes.
+// The speed of encoding programs, on one core: random candidates as in a search, each encoded right after it was
+// lowered; and the speed of lowering alone. Thread CPU time of each call, minus the cost of reading the clock.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct FeatureRow {
   std::string workload, what;  // an encoding's name, or "lower"
   std::int64_t programs = 0;
   double stores = 0, loops = 0;  // of run, means over the programs
-  double rows = 0;               // that a program becomes, mean; 0 for lowering
+  double rows = 0;               // per program, mean; 0 for lowering
   std::int64_t columns = 0;
   bool finite = true;
   double best = 0, median = 0;  // programs a second, over the repetitions

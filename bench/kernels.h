@@ -1,4 +1,4 @@
-// Tuned kernels beside what people would otherwise call, measured in one process, in turn, with every result checked.
+// Tuned kernels compared with the usual alternatives, measured in one process, in turn, with every result checked.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ struct KernelSettings {
   std::vector<std::filesystem::path> runs;
   std::vector<std::string> baselines;  // of baseline_names; empty: default_baselines
   int threads = 1;                     // of ours and of the libraries; from 2 on the wall clock counts
-  std::int64_t trials = 0;             // > 0: the best of the first so many trials of a run
+  std::int64_t trials = 0;             // > 0: the best of this many first trials of a run
   bool rebuild = false;                // ours is compiled with every known pipeline, the fastest counts
-  std::string openblas_chose;          // the core that OpenBLAS took by itself, where it was told a better one
+  std::string openblas_chose;          // the core that OpenBLAS chose itself, if a better one was set
   TimingSettings timing;
 };
 
 // openblas, onednn..., clang_naive, ... and graft_1_thread (our kernel without threads).
 const std::vector<std::string>& baseline_names();
-// On one thread all but graft_1_thread, on several those that have threads and graft_1_thread. Without the compilers
-// that are not there.
+// On one thread all but graft_1_thread, on several those that have threads and graft_1_thread. Compilers that are not
+// installed are left out.
 std::vector<std::string> default_baselines(int threads);
 
 struct KernelRow {
   std::string run, workload, pipeline;  // the pipeline that our code was made with
-  std::string layouts;                  // of our parameters; "": as the workload says
-  std::int64_t trial = 0, trials = 0;   // the best trial's number; how many there are
+  std::string layouts;                  // of our parameters; "": as in the workload
+  std::int64_t trial = 0, trials = 0;   // the best trial's number; the number of trials
   std::string program;                  // hash
   double flops = 0, peak_flops = 0;     // of one call
   double memory_gigabytes_per_second = 0;
@@ -45,11 +45,11 @@ struct KernelRow {
   double peak_gflops() const { return peak_flops / peak.timing.best * 1e-9; }
 };
 
-// The best trial of every workload in the runs. `note` hears what is being measured. UserError for a run of another
-// platform than `native...`, for unknown baselines, and for a recorded schedule that does not lower today.
+// Measures the best trial of every workload in the runs. `note` is called with the present step. UserError for a run of
+// another platform than `native...`, for unknown baselines, and for a recorded schedule that does not lower today.
 std::vector<KernelRow> bench_kernels(const KernelSettings& settings, const std::function<void(std::string)>& note);
 
-// Over the rows in which both are right, by baseline.
+// Over the rows where both are right, by baseline.
 struct Summary {
   std::string baseline;
   int workloads = 0;
@@ -58,7 +58,7 @@ struct Summary {
 };
 std::vector<Summary> summaries(const std::vector<KernelRow>& rows);
 
-// Runs of one workload (seeds, say): how near to the peak they come.
+// Runs of one workload (with different seeds, for example): their shares of the peak.
 struct Nearness {
   std::string workload;
   int runs = 0;
@@ -70,7 +70,7 @@ std::vector<Nearness> nearness(const std::vector<KernelRow>& rows);
 bool all_right(const std::vector<KernelRow>& rows);
 
 // {"context", "rows": [{"name","value","unit","baselines"...}], "summary", "nearness"}, in GFLOP/s of the best
-// repetition; null for what is wrong.
+// repetition; null for wrong results.
 base::Document to_document(const std::vector<KernelRow>& rows, const KernelSettings& settings);
 std::string to_text(const std::vector<KernelRow>& rows, const KernelSettings& settings);
 

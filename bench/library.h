@@ -1,4 +1,4 @@
-// Code that was made a moment ago, loaded into this process: our kernels and what C compilers made.
+// Freshly generated code, loaded into this process: our kernels and the output of C compilers.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace graft::bench {
 
-// A shared object, open as long as this lives. Failure when it cannot be loaded.
+// A shared object, open for the lifetime of this object. Failure if it cannot be loaded.
 class Library {
  public:
   static Library from_bytes(const std::string& bytes);
@@ -25,10 +25,10 @@ class Library {
 
  private:
   Library(const std::string& path, int descriptor);
-  void* symbol(const std::string& name) const;  // Failure when there is none
+  void* symbol(const std::string& name) const;  // Failure if there is none
 
-  // The loader takes two files of one path for one library: a file in memory stays open, so that its path stays its
-  // own.
+  // The loader treats two files of one path as one library: a file in memory stays open, so that its path remains
+  // unique.
   struct Descriptor {
     explicit Descriptor(int file) : number(file) {}
     Descriptor(Descriptor&& other) noexcept : number(std::exchange(other.number, -1)) {}
@@ -50,13 +50,13 @@ struct Parallel {
   ParallelFor run;
   void* context = nullptr;
 };
-// One iteration after the other, on the calling thread.
+// All iterations in order, on the calling thread.
 Parallel in_order();
 
 // A loop program as code of this machine, with its workspace.
 class Kernel {
  public:
-  // Failure when it does not compile.
+  // Failure if it does not compile.
   Kernel(const codegen::LoopProgram& program, const codegen::Target& target, const codegen::Pipeline& pipeline);
   void prepare(void* const* buffers) const;
   void run(void* const* buffers, Parallel parallel) const {

@@ -1,4 +1,4 @@
-// How fast the native measurer works - compile, check, time - without any model, and how well a time repeats.
+// The speed of the native measurer - compile, check, time - without a model, and the repeatability of times.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct MeasureBench {
   std::string workload = "matmul(m=512,n=512,k=512)";
   std::string platform = "native";
   std::int64_t trials = 300;
-  std::int64_t batch = 32;                  // as `graft tune` hands them over
+  std::int64_t batch = 32;                  // the size of batches, as in `graft tune`
   std::vector<std::filesystem::path> runs;  // whose best kernels are repeated; without any, the best of the trials is
   int repeats = 20;                         // of a kernel's whole measurement
   std::uint64_t seed = 1;
@@ -27,12 +27,12 @@ struct MeasureBench {
 struct Throughput {
   std::int64_t trials = 0;
   double draw_seconds = 0,
-         measure_seconds = 0;  // wall clock: drawing random candidates, and all that the measurer does
+         measure_seconds = 0;                    // wall clock: drawing random candidates, and all work of the measurer
   std::map<std::string, std::int64_t> statuses;  // by name
 };
-// How a kernel's time, taken as in a search (the least of a few repetitions), varies between measurements.
+// The variation of a kernel's time, taken as in a search (the least of a few repetitions), between measurements.
 struct Repeatability {
-  std::string what;             // workload, and where the kernel comes from
+  std::string what;             // workload, and the origin of the kernel
   std::vector<double> seconds;  // one per measurement
   double variation = 0;         // standard deviation / mean
 };
@@ -41,7 +41,8 @@ struct MeasureResult {
   std::vector<Repeatability> kernels;
 };
 
-// UserError for an unknown workload, for a platform that is not `native...`, and when no trial was ok and no run given.
+// UserError for an unknown workload, for a platform that is not `native...`, and if no trial was ok and no run was
+// given.
 MeasureResult bench_measure(const MeasureBench& settings, const std::function<void(std::string)>& note);
 
 base::Document to_document(const MeasureResult& result, const MeasureBench& settings);

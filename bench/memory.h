@@ -1,4 +1,4 @@
-// Memory as kernels want it, the same for every contender: aligned, in huge pages where it is large.
+// Memory for kernels, the same for every contender: aligned, in huge pages if it is large.
 #pragma once
 
 #include <cstdint>

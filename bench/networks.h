@@ -1,5 +1,5 @@
-// How fast cost models score and train on one core, beside LibTorch on the same networks and the bare oneDNN products
-// that they are made of.
+// The speed of scoring and training cost models on one core, compared with LibTorch on the same networks and with the
+// oneDNN products alone.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@ struct NetworkSettings {
   std::vector<std::string> workloads;  // whose random candidates are scored as trees; none: a matmul and a convolution
   std::string platform = "native";     // that they are lowered for
   std::int64_t batch = 1024;           // programs at once
-  int threads = 1;                     // from 2 on MAML's step a second time, its tasks on so many threads
+  int threads = 1;                     // from 2 on MAML's step a second time, its tasks on this many threads
   TimingSettings timing;
   std::uint64_t seed = 1;
 };
 
-// One network on one batch: what ours and the others need for it.
+// One network on one batch: the times of ours and the others.
 struct NetworkRow {
   std::string what;                   // "mlp 164-256-256-1, batch 1024"
   std::int64_t programs = 0;          // of the batch
   int threads = 1;                    // that all contenders have; from 2 on wall time
-  double nodes = 0, shared = 0;       // of trees: nodes per program, and after equal subtrees became one (0: no trees)
+  double nodes = 0, shared = 0;       // of trees: nodes per program, and after merging equal subtrees (0: no trees)
   std::vector<Contender> contenders;  // ours first: "graft", then "torch", "onednn" (products alone), "unshared"
 };
 
 // "graft bench predict": scores per second. UserError for an unknown workload or platform. Without LibTorch's plug-in
 // its column is missing, with a note.
 std::vector<NetworkRow> bench_predict(const NetworkSettings& settings, const std::function<void(std::string)>& note);
-// "graft bench train": programs per second that forward, rank loss, backward and Adam's step take.
+// "graft bench train": programs per second through forward, rank loss, backward and Adam's step.
 std::vector<NetworkRow> bench_train(const NetworkSettings& settings, const std::function<void(std::string)>& note);
 
-bool all_right(const std::vector<NetworkRow>& rows);  // what LibTorch says is what we say
+bool all_right(const std::vector<NetworkRow>& rows);  // LibTorch's results equal ours
 base::Document to_document(const std::vector<NetworkRow>& rows, const NetworkSettings& settings);
 std::string to_text(const std::vector<NetworkRow>& rows, const NetworkSettings& settings);
 

@@ -9,12 +9,13 @@
 
 namespace graft::bench {
 
-// Of matrix products: "onednn", row-major in and out. Of convolutions, with weights packed as the library likes:
+// For matrix products: "onednn", row-major in and out. For convolutions, with weights packed in the library's preferred
+// layout:
 //   onednn_direct    activations in blocks of the vector's channels (nChw16c, nChw8c), or NCHW in and blocks out
-//   onednn_winograd  the same, where the library has it
-//   onednn_any       activations as the library likes, where that is something else
-//   onednn_plain     NCHW activations, for workloads that have them like that
-// Nothing for other workloads.
+//   onednn_winograd  the same, if the library has it
+//   onednn_any       activations in the library's preferred layout, if that is different
+//   onednn_plain     NCHW activations, for workloads that use them
+// None for other workloads.
 std::vector<Contender> onednn_contenders(const Problem& problem, int threads);
 
 base::Document onednn_context();

@@ -1,5 +1,5 @@
-// What the multiply-add units can do at most (codegen/program/peak.h), measured, made by our own code generation for
-// the target that the kernels compared with it are made for.
+// The measured peak of the multiply-add units (codegen/program/peak.h), with code from our own code generation
+// for the same target as the kernels compared with it.
 #pragma once
 
 #include "bench/library.h"
@@ -8,7 +8,7 @@
 
 namespace graft::bench {
 
-// The contender "peak": the program once on each of `threads` cores. What it needs lives as long as the contender does.
+// The contender "peak": the program once on each of `threads` cores. Its resources live as long as the contender.
 Contender peak_contender(const codegen::Target& target, int threads, Parallel parallel);
 
 }  // namespace graft::bench

@@ -1,4 +1,4 @@
-// One workload ready to be computed by anyone: memory for its parameters, inputs, and what the outputs must be.
+// One workload ready to be computed by any contender: memory for its parameters, inputs, and expected outputs.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// What a library would call a workload. Bench alone needs to know: rules and learners never see an operator's name.
+// The operations of libraries that a workload corresponds to. Only bench needs this: rules and learners never see an
+// operator's name.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +18,12 @@ struct MatrixProduct {
 };
 std::optional<MatrixProduct> matrix_product(const codegen::Computation& computation);
 
-// A 2-d convolution without epilogue: X, W, Y as the operators conv2d, conv2d_nchwc, depthwise_conv2d and their like
-// have them. By the canonical text's parameters, held against the tensors.
+// A 2-d convolution without epilogue: X, W, Y as in the operators conv2d, conv2d_nchwc, depthwise_conv2d and similar
+// ones. Recognised by the canonical text's parameters, checked against the tensors.
 struct Convolution {
   std::int64_t n = 1, c = 1, h = 1, w = 1, k = 1, r = 1, s = 1, stride = 1, pad = 0, dilation = 1;
   std::int64_t groups = 1;  // of input and output channels; c of a depthwise one
-  std::int64_t block = 1;   // channels that stand together: X [n,c/block,h,w,block]; 1: X [n,c,h,w]
+  std::int64_t block = 1;   // channels stored together: X [n,c/block,h,w,block]; 1: X [n,c,h,w]
   std::int64_t out_h() const { return (h + 2 * pad - dilation * (r - 1) - 1) / stride + 1; }
   std::int64_t out_w() const { return (w + 2 * pad - dilation * (s - 1) - 1) / stride + 1; }
 };

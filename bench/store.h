@@ -1,5 +1,5 @@
-// How fast datasets go to disk and come back: a file's rows, repeated until there are many, written, read whole, and
-// episodes of them read by position. Wall time, since it is the disk's as well.
+// The speed of writing and reading datasets: a file's rows, repeated until there are many, are written and read whole,
+// and episodes of them are read by position. In wall time, which includes the disk's.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct StoreRow {
 };
 
 struct StoreBench {
-  bool equal = false;  // what came back makes the same file again
+  bool equal = false;  // the data read back give the same file
   std::vector<StoreRow> rows;
 };
 
-// Writes into a folder of its own in the system's temporary one. UserError for a file that is no dataset or has no
-// rows, Failure where an episode is larger than every group.
+// Writes into a new folder in the system's temporary one. UserError for a file that is not a dataset or has
+// no rows, Failure if an episode is larger than every group.
 StoreBench bench_store(const StoreSettings& settings, const std::function<void(std::string)>& note);
 
 base::Document to_document(const StoreBench& bench, const StoreSettings& settings);

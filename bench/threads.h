@@ -1,4 +1,5 @@
-// The parallel-for that kernels of several threads are timed with. Nothing else of bench knows how it works.
+// The parallel-for with which kernels of several threads are timed. The rest of bench does not depend on its
+// implementation.
 #pragma once
 
 #include <memory>
@@ -7,7 +8,7 @@
 
 namespace graft::bench {
 
-// `threads` - 1 threads that wait for work, and the caller. A loop within a loop runs in order.
+// `threads` - 1 threads that wait for work, and the caller. Nested loops run in order.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);

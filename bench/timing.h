@@ -1,5 +1,5 @@
-// Several ways to the same result, timed in turn: repetition 1 of each, repetition 2 of each, ... so that a clock that
-// drifts or a busy neighbour meets them all.
+// Several ways to the same result, timed in turn: repetition 1 of each, repetition 2 of each, ... so that a drifting
+// clock or a busy neighbour affects all of them.
 #pragma once
 
 #include <functional>
@@ -25,17 +25,17 @@ struct Timing {
 struct TimingSettings {
   int repetitions = 20;
   double minimum_seconds = 0.01;  // of one repetition (calls are repeated within)
-  double slow_seconds = 0.5;      // what takes longer is repeated three times only
-  bool wall = false;              // the wall clock, for what runs on several threads; else thread CPU time
+  double slow_seconds = 0.5;      // contenders that take longer are repeated only three times
+  bool wall = false;              // the wall clock, for contenders on several threads; else thread CPU time
 };
 double now(const TimingSettings& settings);
 
 struct Contender {
   std::string name;
-  std::function<void()> call;        // what is timed
-  std::function<bool()> check;       // whether what the last call left is right; not timed
+  std::function<void()> call;        // the timed call
+  std::function<bool()> check;       // whether the results of the last call are right; not timed
   std::function<void()> clear = {};  // makes an old result wrong, before the checked call
-  std::string how = {};              // "jit:avx512_core, nChw16c": what the library chose
+  std::string how = {};              // "jit:avx512_core, nChw16c": the library's choice
   Timing timing = {};
 };
 
