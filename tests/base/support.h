@@ -1,4 +1,4 @@
-// What several tests of this room need: a folder of their own, and the words of a refusal.
+// Shared by several tests of this room: a temporary folder, and the text of a refusal.
 #pragma once
 
 #include <gtest/gtest.h>

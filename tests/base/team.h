@@ -12,7 +12,7 @@
 
 namespace graft::base::test {
 
-// part(team) on so many threads, each with a rank of one team; rethrows what the first of them threw.
+// Runs part(team) on `size` threads, each with a rank of one team; rethrows the first rank's exception.
 inline void as_team(int size, const std::function<void(Team&)>& part) {
   struct Shared {
     explicit Shared(int count) : barrier(count), texts(std::size_t(count)) {}

@@ -1,4 +1,4 @@
-// Runs of the program that a signal ends, and what they leave.
+// Runs of the program that a signal ends, and the files that they leave.
 #pragma once
 
 #include <fcntl.h>
@@ -70,7 +70,7 @@ class Running {
     ::waitpid(std::exchange(process_, -1), &status, 0);
     return status;
   }
-  // Waits until it catches the signal (before, the signal ends any program), or has ended.
+  // Waits until it catches the signal (before that, the signal ends any program), or has ended.
   void wait_until_it_catches(int number) const {
     for (;;) {
       std::ifstream file("/proc/" + std::to_string(process_) + "/status");
@@ -94,7 +94,7 @@ struct Signalled {
   double seconds = 0;  // from the signal to the end
 };
 
-// Starts graft and sends the signal after a while. With `caught` the while begins once graft catches it.
+// Starts graft and sends the signal after a while. With `caught` the delay begins once graft catches it.
 inline Signalled signalled(std::vector<std::string> arguments, int signal, std::chrono::milliseconds after,
                            bool caught = false) {
   Running run(std::move(arguments));
@@ -106,7 +106,7 @@ inline Signalled signalled(std::vector<std::string> arguments, int signal, std::
   return {status, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
 }
 
-// What identifies a trial: the candidate and what was measured of it.
+// The identity of a trial: the candidate and its measurement.
 using Recorded = std::pair<std::uint64_t, std::vector<double>>;
 
 inline std::vector<Recorded> recorded(const std::filesystem::path& journal) {

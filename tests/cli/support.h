@@ -1,4 +1,4 @@
-// Real runs of the program that was built.
+// Runs of the built program.
 #pragma once
 
 #include <gtest/gtest.h>

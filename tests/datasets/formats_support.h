@@ -1,4 +1,4 @@
-// What the tests of importers share: a file with a text in it, imported, and what it became.
+// Shared by the tests of importers: a file with a given text, imported, and the result.
 #pragma once
 
 #include <zlib.h>
@@ -34,7 +34,7 @@ inline std::map<std::string, Imported> imported_platforms(const std::string& for
   return result;
 }
 
-// One file of this text, for platform "p".
+// Imports one file of this text, for platform "p".
 inline Imported imported_text(const std::string& format, const std::string& name, std::string_view text,
                               std::map<std::string, std::string, std::less<>> options = {}) {
   const Folder folder;
@@ -42,7 +42,7 @@ inline Imported imported_text(const std::string& format, const std::string& name
   return imported_platforms(format, folder, {folder / name}, "p", std::move(options)).at("p");
 }
 
-// A strict import's complaint about a file "in" of this text, without the folder.
+// The error of a strict import of a file "in" with this text, without the folder.
 inline std::string refusal_of(const std::string& format, std::string_view text,
                               std::map<std::string, std::string, std::less<>> options = {}) {
   const Folder folder;

@@ -1,4 +1,4 @@
-// What the tests of this room share: a folder that vanishes, seeded trials of every kind, and who throws what.
+// Shared by the tests of this room: a temporary folder, seeded trials of every kind, and messages of exceptions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ inline std::shared_ptr<const codegen::Sketch> sketch_numbered(std::int64_t numbe
   return std::make_shared<const codegen::Sketch>(codegen::parse_sketch(text, "test"));
 }
 
-// Trials as a run makes them: a few workloads, sketches by value (not shared), all statuses.
+// Trials like those of a run: a few workloads, sketches by value (not shared), all statuses.
 inline Trial random_trial(std::int64_t index, std::uint64_t seed) {
   base::Stream stream(seed, "trial", std::uint64_t(index));
   static const std::vector<std::string> workloads = {

@@ -1,4 +1,4 @@
-// What the tests of this room share: random forms.
+// Shared by the tests of this room: random forms.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the tests of encodings share: encoded values by name, and counts out of logarithms.
+// Shared by the tests of encodings: encoded values by name, and counts from logarithms.
 #pragma once
 
 #include <gtest/gtest.h>

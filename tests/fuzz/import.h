@@ -1,4 +1,4 @@
-// What the targets of importers share.
+// Shared by the targets of importers.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What targets share that lower something.
+// Shared by targets that lower something.
 #pragma once
 
 #include "codegen/program/program.h"

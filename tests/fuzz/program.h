@@ -1,4 +1,4 @@
-// What targets that deal with programs share.
+// Shared by targets that read programs.
 #pragma once
 
 #include "codegen/program/analysis.h"
@@ -7,7 +7,7 @@
 
 namespace graft::fuzz {
 
-// What every program that was read must hold.
+// The promises that every program that was read must keep.
 inline void hold_promises(const codegen::LoopProgram& program) {
   const std::string text = to_text(program);
   codegen::LoopProgram again = read_back(text, [&] { return codegen::parse_program(text, "again"); });

@@ -1,4 +1,4 @@
-// Loop programs run as this host's code and held against the interpreter.
+// Runs loop programs as this host's code and compares them with the interpreter.
 #pragma once
 
 #include <dlfcn.h>
@@ -79,7 +79,7 @@ inline void backwards(void* context, Task* body, void* closure, std::int64_t n) 
   for (std::int64_t i = n; i-- > 0; ++*static_cast<std::int64_t*>(context)) body(closure, i);
 }
 
-// Memory aligned to 64 bytes that ends `bytes` behind its start at a page that cannot be touched (to within alignment),
+// Memory aligned to 64 bytes that ends `bytes` after its start at a page that cannot be accessed (to within alignment),
 // so that reading beyond a buffer by a vector is noticed.
 class Guarded {
  public:

@@ -1,4 +1,4 @@
-// What the tests of schedules share: schedules as text, targets, and lowered programs held against the reference.
+// Shared by the tests of schedules: schedules as text, targets, and lowered programs compared with the reference.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline Schedule steps(std::string_view text) {
   return schedule;
 }
 
-// In the form that schedules name the stages of.
+// In the form whose stages schedules name.
 inline Computation computed(std::string_view workload) {
   return with_padding_stages(computation(parse_workload(workload)));
 }

@@ -1,4 +1,4 @@
-// What tests of searches share: a platform without noise, models that know it or learn of it, small spaces.
+// Shared by tests of searches: a platform without noise, models that know it or learn it, small spaces.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@ inline const codegen::Space& space() {
   return known;
 }
 
-// One `ok` trial of a drawn schedule, whose program's hash stands for it.
+// One `ok` trial of a drawn schedule, identified by its program's hash.
 inline datasets::Trial trial_of(base::Stream& stream, std::int64_t index, std::uint64_t program_hash, double seconds) {
   datasets::Trial trial{index, space().sample(stream), program_hash, {}};
   trial.measurement.seconds = {seconds};

@@ -1,4 +1,4 @@
-// Packed files for tests of what reads them.
+// Compressed files, for tests of their readers.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The oracle of lowering and of machine code: a loop program run literally, in double (integers wrap around), statement
-// by statement. Indices are held against the shape of every dimension; nothing about speed or rounding is modelled.
+// by statement. Indices are checked against the shape of every dimension; speed and rounding are not modelled.
 #pragma once
 
 #include <algorithm>

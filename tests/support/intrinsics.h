@@ -14,7 +14,7 @@ inline std::vector<IntrinsicPointer> shipped(const std::string& name) {
   return parse_intrinsics(base::read_file(path), name + ".txt");
 }
 
-// Column panels of A, rows of B as they lie.
+// Column panels of A, rows of B in their stored order.
 inline const std::string outer_schedule =
     "tile C i 4\n"
     "tile C j 8 4\n"

@@ -1,4 +1,4 @@
-// Files as numpy.savez writes them, for tests.
+// Files in the form of numpy.savez, for tests.
 #pragma once
 
 #include <fmt/format.h>

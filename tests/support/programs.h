@@ -29,7 +29,7 @@ run
           O[k,x] += I[c,x + r] * W[k,c,r]
 )";
 
-// A matmul in tiles, parallel, its accumulators in registers, a maximum behind it.
+// A matmul in tiles, parallel, its accumulators in registers, followed by a maximum.
 inline const std::string tiled = R"(buffer A f32 [8,16] input
 buffer B f32 [16,32] input
 buffer C f32 [8,32] output

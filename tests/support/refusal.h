@@ -1,4 +1,4 @@
-// What a user is told.
+// The messages of refusals.
 #pragma once
 
 #include <string>

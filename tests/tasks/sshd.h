@@ -1,4 +1,4 @@
-// A board that is this machine: an sshd of its own on a port of the loopback, with keys made for it.
+// A board that is this machine: a separate sshd on a port of the loopback, with keys made for it.
 #pragma once
 
 #include <string>

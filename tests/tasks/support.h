@@ -68,12 +68,12 @@ inline codegen::LoopProgram wild_matmul() {
   wild.stores.back().target.index[0].constant += std::int64_t(1) << 40;
   return wild;
 }
-// Does not end within the patience of any test.
+// Does not end within the time limit of any test.
 inline codegen::LoopProgram endless_matmul() {
   return parsed(small_matmul_text("C[i,j] += A[i,k] * B[k,j]", "  for z 1000000000000\n"));
 }
 
-// Asks to stop once so many seconds are over.
+// Requests a stop after `seconds`.
 class StopAfterSeconds final : public base::Monitor {
  public:
   explicit StopAfterSeconds(double longest) : longest_(longest) {}

@@ -1,6 +1,6 @@
-// What operators are, once more and on their own: plain loops that add up in double, written from the operators'
+// Independent definitions of operators: plain loops that add up in double, written from the operators'
 // definitions. Nothing of codegen is used here, so that an error in an index expression, in its reference or in the
-// compiler cannot hide behind itself.
+// compiler cannot hide itself.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace graft::verify {
 
-// A workload of random shape and type, with inputs and the output that they must give.
+// A workload of random shape and type, with inputs and their expected output.
 struct Example {
   std::string workload;
   std::vector<std::vector<double>> operands;  // inputs and constants, in the order in which the operator has them
