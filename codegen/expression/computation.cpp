@@ -46,8 +46,8 @@ std::optional<std::string> literal_problem(const Tensor& tensor) {
   return std::nullopt;
 }
 
-// Whether the forms over the first `axes` axes reach every element of the shape exactly once. They do when no axis
-// stands in two forms and each form counts like digits: coefficients 1, n, n*m, ... for axes of extents n, m, ...
+// Whether the forms over the first `axes` axes reach every element of the shape exactly once. They do if no axis
+// is in two forms and each form counts like digits: coefficients 1, n, n*m, ... for axes of extents n, m, ...
 bool reaches_all_once(const Stage& stage, int axes, const std::vector<std::int64_t>& shape) {
   std::set<int> seen;
   for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -92,7 +92,7 @@ std::optional<std::string> access_problem(const Computation& computation, const 
   return std::nullopt;
 }
 
-// A number that stands in an expression where a value of that type is meant.
+// A number in an expression in place of a value of that type.
 std::optional<std::string> number_problem(double number, DType type) {
   if (is_floating(type)) return std::nullopt;
   if (number != std::round(number)) return fmt::format("{} is not an integer, as {} is", number, name_of(type));

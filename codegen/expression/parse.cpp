@@ -306,7 +306,7 @@ class Parser : private ValueReader {
     return Affine::variable(axis(name, start));
   }
 
-  // exact(a, b): a / b where a remainder is the user's mistake.
+  // exact(a, b): a / b; a remainder is the user's mistake.
   Affine exact_division(int depth) {
     const Cursor start = here();
     const Affine a = form_sum(depth);
@@ -364,7 +364,7 @@ class Parser : private ValueReader {
     return (c >= '0' && c <= '9') || c == '.';
   }
 
-  // The present place behind spaces, to point at later.
+  // The present place after spaces, for later errors.
   Cursor here() {
     cursor_.peek();
     return cursor_;
@@ -380,7 +380,7 @@ class Parser : private ValueReader {
   std::vector<Start> tensors_;      // by tensor
   std::vector<StageNames> stages_;  // by stage
   std::size_t pending_ = 0;         // stages from here on wait for their extents
-  StageNames* names_ = nullptr;     // of the stage that is being read
+  StageNames* names_ = nullptr;     // of the stage being read
 };
 
 }  // namespace
@@ -409,7 +409,7 @@ std::string text_of(const Computation& computation, const Access& access, const 
   return access.outside == 0 ? fmt::format("pad({})", load) : fmt::format("pad({},{})", load, access.outside);
 }
 
-// The text of a type, left out where it is the default of texts without parameters.
+// The text of a type, left out if it is the default of texts without parameters.
 std::string type_of(const Tensor& tensor) {
   return tensor.dtype == DType::f32 ? "" : fmt::format(" : {}", name_of(tensor.dtype));
 }
@@ -450,7 +450,7 @@ std::string text_of(const Computation& computation, const Stage& stage) {
 }  // namespace
 
 std::string to_text(const Computation& computation) {
-  // One `where` for all stages, unless an axis name stands for different extents in different stages.
+  // One `where` for all stages, unless an axis name has different extents in different stages.
   bool one_where = true;
   for (const Stage& a : computation.stages)
     for (const Axis& x : a.axes)
@@ -458,7 +458,7 @@ std::string to_text(const Computation& computation) {
         for (const Axis& y : b.axes)
           if (x.name == y.name && x.extent != y.extent) one_where = false;
 
-  // A text numbers its tensors in the order of its statements: an operand stands in front of the first stage that
+  // A text numbers its tensors in the order of its statements: an operand comes before the first stage that
   // writes a later tensor.
   std::vector<std::string> statements;
   std::size_t operand = 0;

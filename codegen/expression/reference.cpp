@@ -17,7 +17,7 @@ namespace graft::codegen {
 
 namespace {
 
-// The monitor of a whole evaluation, for its threads: says what part of the work is done, where that takes seconds.
+// The monitor of a whole evaluation, for its threads: reports the finished part of the work, if that takes seconds.
 class Meter final : public base::Monitor {
  public:
   explicit Meter(base::Monitor& to) : to_(to) {}
@@ -43,11 +43,11 @@ class Meter final : public base::Monitor {
   std::int64_t percent_ = 0;
 };
 
-// What is known of a tensor once it is computed.
+// The values and error bounds of a computed tensor.
 struct Data {
   std::vector<double> value;
   std::vector<double> magnitude;  // empty: |value|
-  std::int64_t depth = 0;         // roundings on the longest chain behind an element, in units of eps(dtype)
+  std::int64_t depth = 0;         // roundings on the longest chain that leads to an element, in units of eps(dtype)
 };
 
 // How many times eps(dtype) times its magnitude an element may be off, by the rule for results.
@@ -288,7 +288,7 @@ class Interpreter {
     return extents;
   }
 
-  // Values of all nodes at the present point, and beside each a magnitude: |error| <= depth * eps * magnitude, to first
+  // Values of all nodes at the present point, and for each a magnitude: |error| <= depth * eps * magnitude, to first
   // order, when every operation rounds once. Sums add magnitudes, products multiply them, functions scale them by their
   // derivative. Where rounding may decide on which side of a step of floor, or on which branch of select a value comes
   // out, the magnitude makes room for both.
@@ -424,7 +424,7 @@ class Interpreter {
 
 // Sums of products of two loads as a blocked matrix product. One spatial axis that only one operand (B) has is the
 // vector axis; the spatial axes that only the other operand (A) has make points; what is left is walked outside. A
-// panel of B is copied, so that its lanes stand side by side whatever their stride in the tensor.
+// panel of B is copied, so that its lanes are adjacent for any stride in the tensor.
 class ProductSum {
  public:
   // Nothing when the stage is of another form, or no axis belongs to one operand alone.

@@ -22,10 +22,10 @@ std::vector<std::string> resnet18() {
   return layers;
 }
 
-// Beside ResNet-18: squares of three sizes and two products whose extents no power of two divides; the projections of a
-// transformer with 768 channels and 12 heads (Vaswani et al. 2017; Devlin et al. 2019); a depthwise layer of stride 1
-// and one of stride 2 (Howard et al. 2017); ResNeXt's 32 groups (Xie et al. 2017); ResNet's pooling; convolutions of
-// other ranks and strides; rows normalised.
+// In addition to ResNet-18: squares of three sizes and two products whose extents no power of two divides; the
+// projections of a transformer with 768 channels and 12 heads (Vaswani et al. 2017; Devlin et al. 2019); a depthwise
+// layer of stride 1 and one of stride 2 (Howard et al. 2017); ResNeXt's 32 groups (Xie et al. 2017); ResNet's pooling;
+// convolutions of other ranks and strides; rows normalised.
 std::vector<std::string> shipped() {
   std::vector<std::string> texts = resnet18();
   for (const char* text : {

@@ -44,7 +44,7 @@ const OpFacts& facts_of(Op op) {
   return op_facts[std::size_t(op)];
 }
 
-// Appends the nodes and loads of `from`; returns where its root came to stand.
+// Appends the nodes and loads of `from`; returns the position of its root.
 int append(Value& to, const Value& from) {
   assert(!from.nodes.empty());
   const int nodes = int(to.nodes.size()), loads = int(to.loads.size());

@@ -130,7 +130,7 @@ Value ValueReader::operation(Op op, int depth) {
 
 Value ValueReader::condition(int depth) {
   Value left = sum(depth);
-  // Of two signs that begin alike the longer one is meant.
+  // If two signs have the same beginning, the longer one is read.
   const Op* found = nullptr;
   for (const Op& op : all_ops)
     if (is_comparison(op) && cursor_.rest().starts_with(sign_of(op)) &&

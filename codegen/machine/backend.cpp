@@ -263,14 +263,14 @@ class Generator {
 
 base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
                                    llvm::CodeGenFileType type) {
-  // Of this thread, as the machines are, and gone before them.
+  // Thread-local, like the machines, and destroyed before them.
   using Key = std::tuple<llvm::TargetMachine*, Pipeline, llvm::CodeGenFileType>;
   thread_local std::map<Key, Generator, std::less<>> known;
   auto generator = known.find(std::forward_as_tuple(&machine, pipeline, type));
   if (generator == known.end())
     generator = known.try_emplace(Key(&machine, pipeline, type), machine, pipeline, type).first;
   base::Result<std::string> code = generator->second.run(module);
-  // What an error leaves behind in the passes is nobody's promise.
+  // The state of the passes after an error is undefined.
   if (!code) known.erase(generator);
   return code;
 }

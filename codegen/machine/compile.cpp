@@ -114,10 +114,10 @@ Signature signature(const LoopProgram& program, std::int64_t threads) {
 
 namespace {
 
-// What is of no use to straight loops over vectors with exact trip counts and no calls, and what the emitter has done
-// already (pointers that move with their loops, common values, no branches to fold). Kept is what other passes or the
-// calling convention need, peephole-opt, block-placement, and the two that take constants out of loops and merge them
-// (early-machinelicm, machine-cse). Together these take more time than instruction selection.
+// Without passes of no use to straight loops over vectors with exact trip counts and no calls, and those whose work the
+// emitter has done (pointers that move with their loops, common values, no branches to fold). Kept is what other passes
+// or the calling convention need, peephole-opt, block-placement, and the two that take constants out of loops and merge
+// them (early-machinelicm, machine-cse). Together these take more time than instruction selection.
 const std::set<std::string, std::less<>> idle_passes = {
     // on LLVM IR, before instruction selection
     "atomic-expand", "callbrprepare", "canon-freeze", "codegenprepare", "consthoist", "dwarf-eh-prepare",
@@ -185,14 +185,14 @@ std::set<std::string, std::less<>> idle_elsewhere() {
 }  // namespace
 
 const std::vector<Pipeline>& pipelines() {
-  // LICM matters where no tile is held in registers; anything that makes loops anew would undo the schedule.
+  // LICM matters if no tile is held in registers; passes that restructure loops would undo the schedule.
   static const std::string cleaned = "function(sroa,early-cse<memssa>,loop-mssa(licm),simplifycfg)";
   static const std::string hoisted = "function(early-cse,loop-mssa(licm))";
   static const std::vector<Pipeline> all = {
       {"search", "", hoisted, 1, idle_passes},
       {"less", cleaned, cleaned, 1, idle_elsewhere()},
       {"scheduled", "", hoisted, 3, {}},            // the loops as they are, with LLVM's machine scheduler
-      {"O3", "default<O3>", "default<O3>", 3, {}},  // unrolls anew
+      {"O3", "default<O3>", "default<O3>", 3, {}},  // unrolls again
   };
   return all;
 }

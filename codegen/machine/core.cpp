@@ -44,12 +44,12 @@ void initialise() {
 
 using Instruments = llvm::SmallVector<llvm::mca::Instrument*>;
 
-// Of registers that stand for memory: no advance, no class of the model's.
+// For registers that represent memory: no advance, no class of the model's.
 constexpr llvm::mca::WriteDescriptor memory_write{-1, 1, 0, 0, false};
 constexpr llvm::mca::ReadDescriptor memory_read{-1, ~0u, 0, 0};
 constexpr std::size_t regions_kept = 4096;  // per thread and cpu
 
-// Tells the cycle in which the instructions of so many iterations had left the pipeline.
+// Records the cycle in which the instructions of this many iterations had left the pipeline.
 class Retirement : public llvm::mca::HWEventListener {
  public:
   Retirement(std::size_t first, std::size_t second) : counts_{first, second} {}
@@ -176,8 +176,8 @@ class AnalysedCore final : public Core {
            instructions_.getName(instruction.getOpcode()).contains("XOR");
   }
 
-  // An instruction that loads one of its operands starts its arithmetic when that has come, so it needs the others only
-  // then: from those it takes what it takes without the load (Intel 248966, "micro-fusion": two micro-operations). Some
+  // An instruction that loads one of its operands starts its arithmetic when that has arrived, so it needs the others
+  // only then: with the advance that it has without the load (Intel 248966, "micro-fusion": two micro-operations). Some
   // tables of LLVM 19 (Golden Cove's) let them come less late than their own loads take, which makes a chain of fused
   // multiply-adds half as slow again as it is. The difference is taken off the result's latency.
   void shorten(llvm::mca::Instruction& built, const llvm::MCInst& instruction,
@@ -218,9 +218,9 @@ class AnalysedCore final : public Core {
     return place->second;
   }
 
-  // What the sequence both writes and reads, each under a register that the sequence does not use: so the analyser sees
-  // that what is spilled and taken back, or added to in memory, waits for its store. The load's own latency is that of
-  // forwarding, which documents give as that of a hit in the first cache (Intel 248966, "store forwarding").
+  // Memory that the sequence both writes and reads, each place under a register that the sequence does not use: so the
+  // analyser sees that values spilled and reloaded, or updated in memory, wait for their store. The load's own latency
+  // is that of forwarding, which documents give as that of a hit in the first cache (Intel 248966, "store forwarding").
   using Forwarded = std::map<std::optional<int>, llvm::MCPhysReg>;
   Forwarded forwarded(const Sequence& sequence) const {
     std::set<int> read, both;
@@ -247,7 +247,7 @@ class AnalysedCore final : public Core {
       while (number < taken.size() && taken[number]) ++number;
       if (number == taken.size()) break;
       result.emplace(one, llvm::MCPhysReg(number));
-      // Of AH also AL: the model may rename both as one.
+      // For AH also AL: the model may rename both as one.
       for (llvm::MCRegAliasIterator alias(number, &registers_, true); alias.isValid(); ++alias)
         take(llvm::MCPhysReg(*alias));
     }
@@ -293,7 +293,7 @@ class AnalysedCore final : public Core {
   base::Result<Answer> simulated(const Sequence& sequence, const llvm::MCInst* before, int iterations,
                                  const CoreTimingSettings& settings) {
     Answer answer;
-    // What the builder remembers of other regions may differ from what it would make anew (vector code of RISC-V).
+    // The builder's cached results of other regions may differ from new ones (vector code of RISC-V).
     builder_->clear();
     post_->resetState();
     std::vector<llvm::mca::UniqueInstrument> owned;
@@ -333,7 +333,7 @@ class AnalysedCore final : public Core {
     std::unique_ptr<llvm::mca::CustomBehaviour> behaviour(
         target_.createCustomBehaviour(subtarget_, source, instructions_));
     if (!behaviour) behaviour = std::make_unique<llvm::mca::CustomBehaviour>(subtarget_, source, instructions_);
-    // Zeros stand for the model's own sizes; loads are taken not to alias earlier stores.
+    // Zeros mean the model's own sizes; loads are assumed not to alias earlier stores.
     const llvm::mca::PipelineOptions options(0, 0, unsigned(settings.dispatch_width), 0, 0, 0, true, false);
     const auto pipeline = context.createDefaultPipeline(options, source, *behaviour);
     const int few = iterations / 2;

@@ -20,7 +20,7 @@ llvm::TargetMachine& machine_of(const Target& target) {
   return target_machine(target, search_pipeline(target).codegen_level);
 }
 
-// Of the core that is to run it.
+// The target of the core that runs it.
 llvm::TargetMachine& timed_machine(const Target& target, const CoreTimingSettings& settings) {
   Target timed = target;
   if (!settings.model_cpu.empty()) {

@@ -71,7 +71,7 @@ llvm::MDNode* scope_of(llvm::LLVMContext& context, const NamedPlace& place) {
   return llvm::MDNode::get(context, {scope});
 }
 
-// Adds IR for one program to a module. Refusals are remembered, and emission goes on with poison until the nearest
+// Adds IR for one program to a module. Refusals are recorded, and emission continues with poison until the nearest
 // loop.
 class Emitter {
  public:
@@ -122,7 +122,7 @@ class Emitter {
   }
 
  private:
-  // A pointer that moves by so many elements with every iteration of a serial loop.
+  // A pointer that moves by `coefficient` elements with every iteration of a serial loop.
   struct Moving {
     llvm::PHINode* pointer = nullptr;
     llvm::Type* element = nullptr;
@@ -145,7 +145,7 @@ class Emitter {
   // An access under the present loop variables.
   struct Place {
     int buffer = 0;
-    // Memory only; lane 0 is `constant` elements behind it. None for a literal that no serial loop moves through.
+    // Memory only; lane 0 is `constant` elements after it. None for a literal that no serial loop moves through.
     llvm::Value* pointer = nullptr;
     std::int64_t constant = 0;
     std::int64_t lane_stride = 0;
@@ -368,7 +368,7 @@ class Emitter {
     return builder_.CreateInBoundsGEP(queue_type(), queues, {slot, number(field)});
   }
 
-  // What parallel_for calls once per slot: does the slot's own tasks, which lie side by side, then helps the others
+  // What parallel_for calls once per slot: does the slot's own tasks, which are consecutive, then helps the others
   // with theirs. The closure holds buffers, workspace and queues.
   llvm::Function* tasks_of(const Group& group, const std::vector<llvm::Function*>& parts) {
     llvm::Type* pointer = builder_.getPtrTy();
@@ -840,7 +840,7 @@ class Emitter {
     return llvm::ConstantVector::get(elements);
   }
 
-  // The value of an access in type `as`: a scalar where it is the same in all lanes, else a vector.
+  // The value of an access in type `as`: a scalar if it is the same in all lanes, else a vector.
   llvm::Value* load(const Access& access, const Affine& form, DType as) { return load(place(access, form), as); }
   llvm::Value* load(const Place& p, DType as) {
     const DType type = buffer(p.buffer).dtype;
@@ -862,7 +862,7 @@ class Emitter {
   llvm::Value* load_lanes(const Place& p, std::int64_t lanes) {
     if (p.lane_stride == 1) return memory_load(p, 0, lanes);
     if (p.lane_stride == 2) {
-      // Two overlapping vectors, so that nothing behind the last element is read: [0, N) and [N-1, 2N-1).
+      // Two overlapping vectors, so that nothing after the last element is read: [0, N) and [N-1, 2N-1).
       llvm::Value* low = memory_load(p, 0, lanes);
       llvm::Value* high = memory_load(p, lanes - 1, lanes);
       std::vector<int> even(std::size_t(lanes), 0);
@@ -1061,8 +1061,8 @@ class Emitter {
     return builder_.CreateFMul(a, b);
   }
 
-  // before + a * b. A factor of 0, 1 or -1 leaves out what it makes superfluous, and so does a known factor where
-  // nothing was added up before: a transform by a matrix of literals costs its non-zero terms only.
+  // before + a * b. Operations made superfluous by a factor of 0, 1 or -1 are left out, as is
+  // an addition to nothing: a transform by a matrix of literals costs its non-zero terms only.
   llvm::Value* product_added(llvm::Value* a, llvm::Value* b, llvm::Value* before) {
     const Factors f = factors(a, b);
     const auto wide = [&](llvm::Value* value) { return lane_loop_ >= 0 ? splat(value) : value; };
@@ -1234,7 +1234,7 @@ class Emitter {
     return value;
   }
 
-  // All lanes of a vector combined into one number, in whatever order the target does best.
+  // All lanes of a vector combined into one number, in the order that is best for the target.
   llvm::Value* reduced(Combine combine, llvm::Value* value, DType type) {
     if (!is_floating(type)) {
       if (combine == Combine::sum) return builder_.CreateAddReduce(value);

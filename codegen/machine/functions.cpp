@@ -23,7 +23,7 @@ int mantissa_bits(const llvm::Value* x) {
 int bias(const llvm::Value* x) {
   return is_single(x) ? 127 : 1023;
 }
-// From here on all numbers are integers; adding it rounds to one, which then stands in the low bits. The half more
+// From here on all numbers are integers; adding it rounds to one, which the low bits then hold. The half more
 // leaves room for negative ones.
 double integers_from(const llvm::Value* x) {
   return double(std::int64_t(1) << mantissa_bits(x));
@@ -31,7 +31,7 @@ double integers_from(const llvm::Value* x) {
 double magic(const llvm::Value* x) {
   return 1.5 * integers_from(x);
 }
-// The same, with twice the exponent's bias added, so that what stands in the low bits is positive: see scaled.
+// The same, with twice the exponent's bias added, so that the low bits are positive: see scaled.
 double scaling_magic(const llvm::Value* x) {
   return magic(x) + 2 * bias(x);
 }
@@ -141,8 +141,8 @@ llvm::Value* Functions::exp_series(llvm::Value* r, int degree) {
 }
 
 // x * 2^n in two factors, so that results beyond the normal numbers overflow to infinity and underflow gradually. The
-// low bits of `shifted` are n + 2 * bias: its halves are the exponents of the factors, and what stands in front of them
-// is shifted out.
+// low bits of `shifted` are n + 2 * bias: its halves are the exponents of the factors, and the bits above them are
+// shifted out.
 llvm::Value* Functions::scaled(llvm::Value* x, llvm::Value* shifted) {
   llvm::Value* const exponents = builder_.CreateBitCast(shifted, bits_type(x));
   llvm::Value* const half = builder_.CreateLShr(exponents, bits(x, 1));
@@ -265,7 +265,7 @@ llvm::Value* Functions::pow(llvm::Value* x, llvm::Value* y) {
   return builder_.CreateSelect(builder_.CreateOr(exactly(y, zero), exactly(x, one)), one, result);
 }
 
-// 2^(y log2 size) in double, where no more than one rounding to f32 is seen.
+// 2^(y log2 size) in double, so that only one rounding to f32 is visible.
 llvm::Value* Functions::power_of_float(llvm::Value* size, llvm::Value* y) {
   llvm::Type* const single = size->getType();
   llvm::Type* wide = builder_.getDoubleTy();
@@ -307,7 +307,7 @@ llvm::Value* Functions::power_of_double(llvm::Value* size, llvm::Value* y) {
   return scaled(exp_series(builder_.CreateFMul(rest, number(y, ln2)), 13), shifted);
 }
 
-// k + 2 (s + s^3/3 + s^5/5 + ...) / ln 2. What is large is kept in two parts, the first of 26 bits.
+// k + 2 (s + s^3/3 + s^5/5 + ...) / ln 2. Large terms are kept in two parts, the first of 26 bits.
 Functions::Pair Functions::log2(llvm::Value* x) {
   const auto add = [&](llvm::Value* a, llvm::Value* b) { return builder_.CreateFAdd(a, b); };
   const auto sub = [&](llvm::Value* a, llvm::Value* b) { return builder_.CreateFSub(a, b); };

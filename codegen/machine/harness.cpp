@@ -23,7 +23,7 @@ namespace {
 // A day: no kernel takes so long.
 constexpr std::int64_t most_nanoseconds = std::int64_t(86'400) * 1'000'000'000;
 
-// Data of the program by name; what stands as external in the text is defined from here.
+// Data of the program by name; externals of the text are defined from here.
 struct Data {
   std::string name, content;  // no content: zeros
   std::int64_t bytes = 0;
@@ -38,7 +38,7 @@ struct Arguments {
   std::vector<std::string> outputs;             // names of data
 };
 
-// What is filled is filled by words.
+// Memory is filled by words.
 std::int64_t whole_words(std::int64_t bytes) {
   return (bytes + 7) / 8 * 8;
 }
@@ -51,7 +51,7 @@ Arguments arguments_of(const std::vector<const Object*>& objects, const Computat
   Arguments result;
   result.names.resize(objects.size());
   for (std::size_t p = 0; p < tensors.size(); ++p) {
-    std::vector<std::pair<const Parameter*, std::string>> known;  // whose content lies under which name
+    std::vector<std::pair<const Parameter*, std::string>> known;  // names of symbols with their content
     std::int64_t most_bytes = 0;
     const std::string name = fmt::format("data{}", p);
     for (std::size_t k = 0; k < objects.size(); ++k) {
@@ -492,7 +492,7 @@ base::Result<std::string> harness(const std::vector<const Object*>& objects, con
   if (!module)
     throw base::Failure(fmt::format("harness, line {}: {}", problem.getLineNo(), problem.getMessage().str()));
 
-  // What stands as external in the text is data made here.
+  // Externals of the text are data made here.
   const auto define = [&](const Data& data) {
     llvm::Constant* const content =
         data.content.empty() ? static_cast<llvm::Constant*>(llvm::ConstantAggregateZero::get(

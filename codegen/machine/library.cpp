@@ -89,7 +89,7 @@ std::string constant_name(const LibraryVariant& variant, std::size_t constant) {
   return fmt::format("{}.constant{}", variant.object.symbol, constant);
 }
 
-// The kernel of a variant that brings its constants: takes what the caller hands over, and adds them.
+// The kernel of a variant with built-in constants: takes the caller's parameters, and adds them.
 std::string with_constants(const LibraryVariant& variant) {
   const std::vector<Parameter>& all = variant.object.signature.parameters;
   std::string text, list = fmt::format("  %list = alloca [{} x ptr], align 16\n", all.size());
@@ -255,7 +255,7 @@ declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 )";
 
-// One dispatcher for each operator: its shapes one after the other.
+// One dispatcher for each operator: its shapes in order.
 std::string dispatcher_text(const Library& library, const OperatorShapes& shapes) {
   std::string text;
   std::vector<std::string> extents;

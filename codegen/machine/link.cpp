@@ -26,7 +26,7 @@
 LLD_HAS_DRIVER(elf)
 
 // Symbols of a link that lld (19.1) keeps in globals and clears nowhere: after a link for POWER or RISC-V the next one
-// for another machine would write through pointers to what is gone. Its header that declares them is not installed.
+// for another machine would write through dangling pointers. Its header that declares them is not installed.
 namespace lld::elf {
 class Defined;
 struct ElfSym {
@@ -63,8 +63,8 @@ class MemoryFile {
   int descriptor_;
 };
 
-// A folder of our own for lld's output, which it writes beside and renames; in memory where the system has such a
-// place.
+// A folder of our own for lld's output, which it writes to a temporary file and renames; in memory if the system has
+// such a place.
 class Folder {
  public:
   Folder() {

@@ -33,7 +33,7 @@ namespace graft::codegen {
 namespace {
 
 constexpr int elsewhere = -1;
-// What labels stand in front of: a block, by its position, or an instruction that uses the stack or a named place.
+// The thing that a label precedes: a block, by its position, or an instruction that uses the stack or a named place.
 struct Notes {
   std::unordered_map<const llvm::MCSymbol*, int> blocks;
   std::unordered_map<const llvm::MCSymbol*, RecordedInstruction> instructions;  // without code
@@ -200,7 +200,7 @@ class Recorder : public llvm::MCStreamer {
     block_ = elsewhere;
     noted_ = {};
   }
-  // Without this, printers of some targets insist on an assembler behind the streamer.
+  // Without this, printers of some targets require an assembler after the streamer.
   bool hasRawTextSupport() const override { return true; }
   void emitRawTextImpl(llvm::StringRef) override {}
   bool emitSymbolAttribute(llvm::MCSymbol*, llvm::MCSymbolAttr) override { return true; }
@@ -214,7 +214,7 @@ class Recorder : public llvm::MCStreamer {
     block_ = found->second;
     if (block_ == 0) offset_ = 0;
   }
-  // Of loops; functions are aligned before their first block.
+  // For loops; functions are aligned before their first block.
   void emitCodeAlignment(llvm::Align alignment, const llvm::MCSubtargetInfo*, unsigned most_bytes) override {
     if (block_ == elsewhere) return;
     const std::uint64_t bytes = llvm::offsetToAlignment(offset_, alignment);
@@ -305,12 +305,12 @@ class RecordingGenerator {
 
 base::Result<Recording> record(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
                                const std::string& function) {
-  // Of this thread, as the machines are, and gone before them.
+  // Thread-local, like the machines, and destroyed before them.
   using Key = std::pair<llvm::TargetMachine*, Pipeline>;
   thread_local std::map<Key, RecordingGenerator> known;
   const auto generator = known.try_emplace(Key(&machine, pipeline), machine, pipeline).first;
   base::Result<Recording> recording = generator->second.run(module, function);
-  // What an error leaves behind in the passes is nobody's promise.
+  // The state of the passes after an error is undefined.
   if (!recording) known.erase(generator);
   return recording;
 }

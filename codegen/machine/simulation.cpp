@@ -24,13 +24,13 @@ constexpr int least_iterations = 2, most_iterations = 32;
 // What executes fewer of the instructions than this is charged at the mean rate of all that is simulated.
 constexpr double negligible_share = 1e-3;
 
-// What stands in the body of a loop, or of the function, in order of addresses.
+// An item in the body of a loop, or of the function, in order of addresses.
 struct Item {
   bool is_loop = false;
   int position = 0;  // in Recording::loops or blocks
 };
 
-// What is simulated as one endless sequence: a loop with all that it holds written out, or a block.
+// The unit simulated as one endless sequence: a loop with its contents expanded, or a block.
 struct Region {
   Sequence sequence;
   int first_block = 0;
@@ -126,14 +126,14 @@ class Simulation {
     std::vector<bool> placed(recording_.loops.size());
     for (int position = 0; position < int(recording_.blocks.size()); ++position) {
       int outside = block(position).loop;
-      // A loop takes its place where its first block stands.
+      // A loop is placed at its first block.
       for (int inner = outside; inner >= 0 && !placed[std::size_t(inner)]; inner = loop(inner).parent) {
         placed[std::size_t(inner)] = true;
         items_of(loop(inner).parent).push_back({true, inner});
       }
       items_of(outside).push_back({false, position});
     }
-    // Inner loops stand behind outer ones: backwards, every size is known when it is needed.
+    // Inner loops come after outer ones: backwards, every size is known when it is needed.
     expanded_size_.resize(recording_.loops.size());
     for (int position = int(recording_.loops.size()) - 1; position >= 0; --position) {
       double size = 0;
@@ -146,7 +146,7 @@ class Simulation {
 
   std::vector<Item>& items_of(int position) { return position < 0 ? top_ : items_[std::size_t(position)]; }
 
-  // How often the item stands in one iteration of the loop around it when that is written out; 0 when it runs in less
+  // How often the item occurs in one iteration of the surrounding loop when that is expanded; 0 if it runs in less
   // than half of the iterations.
   std::int64_t copies(const Item& item, int around) const {
     const double per_iteration = 1 / std::max(iterations(around), 1e-9);
@@ -171,7 +171,7 @@ class Simulation {
     }
   }
 
-  // A sequence on its way, with what is needed to number the memory that its steps write and read.
+  // A sequence under construction, with the state for numbering the memory that its steps write and read.
   struct Expansion {
     int repeated = -1;                        // the program's loop that the sequence is repeated as; -1: none
     std::map<int, std::int64_t> copies = {};  // iterations written out so far, by the program's loops
@@ -195,7 +195,7 @@ class Simulation {
       for (const auto& [loop, coefficient] : place.by_loop)
         if (const auto copy = into.copies.find(loop); copy != into.copies.end()) element += coefficient * copy->second;
       const int number = number_of(place.buffer, element);
-      // Where the loop moves on, what the last iteration wrote is elsewhere.
+      // If the loop moves, the last iteration wrote elsewhere.
       const bool stays = into.repeated >= 0 && !place.by_loop.contains(into.repeated);
       if (instruction.reads_place && (stays || into.written.contains(number))) step.reads = number;
       if (instruction.writes_place) {
@@ -206,7 +206,7 @@ class Simulation {
     into.sequence.push_back(step);
   }
 
-  // What is left out of an expansion because it runs rarely is a region of its own.
+  // Code left out of an expansion because it runs rarely is a separate region.
   void expand(int position, bool add_rare, Expansion& into) {
     for (const Item& item : items_of(position)) {
       const std::int64_t times = copies(item, position);
@@ -244,7 +244,7 @@ class Simulation {
     regions_.push_back({std::move(whole.sequence), position, block(position).count, 0});
   }
 
-  // The vsetvli before a region stands in the nearest block that dominates it.
+  // The vsetvli before a region is in the nearest block that dominates it.
   const llvm::MCInst* type_before(int first_block) const {
     for (int at = block(first_block).dominator; at >= 0; at = block(at).dominator) {
       const auto& simulated = simulated_[std::size_t(at)];
@@ -254,7 +254,7 @@ class Simulation {
     return nullptr;
   }
 
-  // An expansion holds an instruction many times: what is told is how often it stands in the code.
+  // An expansion has an instruction many times: the count is that of the code.
   int static_count(unsigned opcode) const {
     std::ptrdiff_t count = 0;
     for (const auto& simulated : simulated_)

@@ -118,7 +118,7 @@ std::span<const Touch> StoreWalk::touches(const Access& access) {
   return {touches, depth_};
 }
 
-// Of the box that sides_ describes now.
+// For the box that sides_ describes now.
 std::int64_t StoreWalk::lines_of(const std::vector<std::int64_t>& shape, std::int64_t bytes) const {
   const auto lines = [&](std::int64_t elements) { return (elements * bytes + line_bytes - 1) / line_bytes; };
   std::int64_t all = 1, row = 1, rows = 1;  // elements from the first to the last of all, of a row

@@ -74,7 +74,7 @@ void write_body(const LoopProgram& program, const Body& body, std::string& text)
 
 // --- reading names
 
-// The value of that name; `fail` throws what it is given.
+// The value of that name; `fail` throws its argument.
 template <class Enum, std::size_t N, class Fail>
 Enum named(std::string_view word, const std::array<Enum, N>& all, std::string_view what, Fail fail) {
   std::vector<std::string> known;
@@ -230,7 +230,7 @@ class StoreReader : private ValueReader {
 
 // --- building bodies, common to both forms
 
-// Appends nodes to bodies and keeps the places of what was read for the check.
+// Appends nodes to bodies and keeps the places of the parts read, for the check.
 class Builder {
  public:
   explicit Builder(std::string_view place) { places_.whole = place; }
@@ -265,7 +265,7 @@ class Builder {
     body_->push_back({Node::Kind::loop, item, 0});
     open_.push_back(item);
   }
-  // Behind open_loop: what is prefetched may depend on the loop itself.
+  // After open_loop: prefetched elements may depend on the loop itself.
   void prefetches(std::vector<Access> accesses) {
     std::vector<Access>& all = program.loops[std::size_t(open_.back())].prefetches;
     all.insert(all.end(), accesses.begin(), accesses.end());
@@ -318,7 +318,7 @@ class TextReader {
   }
 
  private:
-  // A cursor that stands at `begin`, sees nothing behind `end`, and yet tells the right line and column.
+  // A cursor at `begin` that ends at `end`, and still reports the right line and column.
   base::Cursor line_cursor(std::size_t begin, std::size_t end) const {
     base::Cursor cursor(text_.substr(0, end), place_);
     cursor.accept(base::trim(text_.substr(0, begin)));
@@ -388,7 +388,7 @@ class TextReader {
   }
 
   void statement(base::Cursor& cursor, const std::string& place) {
-    // A buffer may be called "for", but a store of it goes on with a bracket.
+    // A buffer may be called "for", but a store of it continues with a bracket.
     base::Cursor ahead = cursor;
     if (ahead.identifier() == "for" && ahead.peek() != '[') {
       cursor = ahead;
@@ -422,9 +422,9 @@ class TextReader {
 //
 // {"buffers": [{"name", "dtype", "shape", "role", "scope", "values", "stored"}], "prepare": [node], "run": [node]}, a
 // node being
-// {"for": name, "extent": n, "kind": kind, "body": [node]} or {"store": text of the store}. Where there are intrinsics,
-// "intrinsics": [text] stands first, and a loop may have "intrinsic": name. A loop that prefetches has "prefetch":
-// [text of the element].
+// {"for": name, "extent": n, "kind": kind, "body": [node]} or {"store": text of the store}. With intrinsics,
+// "intrinsics": [text] comes first, and a loop may have "intrinsic": name. A loop that prefetches has "prefetch": [text
+// of the element].
 
 base::Document to_document(const LoopProgram& program, const Body& body, int begin, int end) {
   const Writer writer(program);

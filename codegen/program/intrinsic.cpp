@@ -26,7 +26,7 @@ std::vector<int> moving_axes(const Stage& stage) {
   return axes;
 }
 
-// Whether the values agree but for their loads; `operands(a, b)` says what is wrong with load b in the place of load a.
+// Whether the values agree except for their loads; `operands(a, b)` reports the fault of load b in place of load a.
 class ValueMatch {
  public:
   using Operands = std::function<std::string(int, int)>;
@@ -82,7 +82,7 @@ void check_semantics(const Intrinsic& intrinsic, const std::string& place) {
   for (const Access& access : stage.value.loads) {
     const Tensor& tensor = intrinsic.computation.tensors[std::size_t(access.tensor)];
     if (access.padded) fail(fmt::format("{}: an intrinsic cannot pad", tensor.name));
-    // Whatever a nest touches is loaded as one vector: it must begin and end where the tensor does.
+    // Everything that a nest touches is loaded as one vector: it must begin and end where the tensor does.
     Interval flat{0, 0};
     for (const int axis : axes) {
       const std::int64_t reach =

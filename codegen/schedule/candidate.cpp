@@ -37,7 +37,7 @@ base::Result<LoopProgram> program(const Candidate& candidate, const Target& targ
   for (const Tensor& tensor : computation->tensors) widest = std::max(widest, bytes_of(tensor.dtype));
   LimitCounter counter(target);
   StoreWatch watch;
-  // Registers that nobody knows limit nothing: what was measured elsewhere did run.
+  // Unknown registers impose no limit: programs measured elsewhere did run.
   if (target.vector_registers > 0)
     watch = [&](const LoopProgram& program, const Store& store, std::span<const int> loops) {
       return counter.add(program, store, loops);

@@ -31,7 +31,7 @@ class Parser {
       : cursor_(cursor), constants_(constants) {}
 
   Condition condition() {
-    cursor_.peek();  // behind the spaces
+    cursor_.peek();  // after the spaces
     const base::Cursor start = cursor_;
     const std::string_view text = base::trim(cursor_.rest());
     binary(0, 0);

@@ -120,7 +120,7 @@ std::optional<base::Reason> LimitCounter::add(const LoopProgram& program, const 
     const std::int64_t stride = vector_level ? moves_[*vector_level] : 1;
     const bool moves_together = stride >= 0 && stride <= 2;
     if (!moves_together || (is_target && stride != 1)) {
-      // Lane by lane: dear, hence only where it is rare.
+      // Lane by lane: expensive, hence only if it is rare.
       if (innermost >= 0 && (!is_target || store.combine != Combine::none)) {
         return base::Reason{fmt::format("limits: {} is read lane by lane, {} elements apart", buffer.name, stride)};
       }

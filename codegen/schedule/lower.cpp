@@ -23,8 +23,8 @@ constexpr std::size_t most_nodes = 4096;
 constexpr std::int64_t least_parallel_elements = 1 << 14;
 constexpr std::int64_t tasks_per_thread = 4;
 
-// What one prefetch brings: the least that targets have, so that none is left out; where lines are longer, some are
-// asked for twice.
+// The bytes of one prefetch: the shortest line of all targets, so that none is left out; with longer lines, some are
+// requested twice.
 constexpr std::int64_t line_bytes = 64;
 constexpr std::int64_t most_lines = 64;  // of one tensor and iteration: more than a core can wait for
 
@@ -45,14 +45,14 @@ bool is_padding_copy(const Stage& stage) {
   return true;
 }
 
-// What a loop nest has fixed so far about one axis: where it begins and how much is left.
+// The state of one axis within a loop nest: where it begins and how much is left.
 struct AxisRange {
   Affine begin;
   std::int64_t size = 1;
   Interval begins;  // all values of `begin` over the loops around
 };
 
-// Where a padded load stands to its tensor, under all that the loops so far leave open.
+// The position of a padded load relative to its tensor, for all values of the open loops.
 enum class Place { inside, outside, undecided };
 
 // A dimension of a padded load: inside where 0 <= form < extent, form over the stage's axes.
@@ -62,7 +62,7 @@ struct PaddedDimension {
   int until = 0;  // loops from this position on need not tell
 };
 
-// A tile that was copied out of its tensor: loads and stores go to `buffer`, indexed by where loops stand.
+// A tile that was copied out of its tensor: loads and stores go to `buffer`, indexed by positions of loops.
 struct Tile {
   struct Part {
     int loop = 0;            // position in StagePlan::loops
@@ -72,7 +72,7 @@ struct Tile {
   std::vector<std::vector<Part>> dimensions;  // each the sum of its parts
 };
 
-// What is being written of one stage.
+// The part of one stage under construction.
 struct Frame {
   const Stage* stage = nullptr;
   StagePlan* plan = nullptr;
@@ -93,10 +93,10 @@ struct Tiles {
   int across = -1;  // buffer of one result, made of those of the lanes
 };
 
-// Where the elements of a tensor lie that a stage computes for another one, as long as that other one needs them.
+// Storage of the elements of a tensor that a stage computes for another one, while that one needs them.
 struct Region {
   int buffer = -1;
-  std::vector<Affine> begin;  // by dimension: what element 0 of the buffer stands for
+  std::vector<Affine> begin;  // by dimension: the element of the tensor that element 0 of the buffer holds
 };
 
 class Lowerer {
@@ -242,7 +242,7 @@ class Lowerer {
     return parts;
   }
 
-  // Where a dimension stands; with another range for one axis in the second form.
+  // The position of a dimension; with a different range for one axis in the second form.
   Place place_of(const PaddedDimension& dimension) const { return place_of(dimension, -1, {}); }
   Place place_of(const PaddedDimension& dimension, int axis, const AxisRange& instead) const {
     Interval values{dimension.form.constant, dimension.form.constant};
@@ -328,8 +328,8 @@ class Lowerer {
     frame_.chosen.clear();
   }
 
-  // Position behind the loops `wanted` that should be a band of a nest that no step describes: from outside until there
-  // are tasks enough, and without the innermost, which is worth no task. 0 where it should have none.
+  // Position after the loops of a nest without steps that should be a band: from outside until there are enough
+  // tasks, and without the innermost, which is too small for a task. 0 if it should have none.
   int automatic_band(const std::function<bool(int)>& wanted) const {
     if (threads_ <= 1 || plan().is_computed || body_ != &program_.run) return 0;
     std::int64_t elements = 1;
@@ -412,7 +412,7 @@ class Lowerer {
     return index;
   }
 
-  // Whether a padded load reads what is outside here.
+  // Whether a padded load reads outside its tensor here.
   bool is_outside(const Access& access) const {
     if (!access.padded) return false;
     bool outside = false;
@@ -501,7 +501,7 @@ class Lowerer {
     for (int i = pack.above; i < loop_count(); ++i) {
       if (indexes(access, i) && most_trips(i) > 1) loops.push_back(i);
     }
-    // The innermost loops along the neighbours that stand side by side.
+    // The innermost loops along adjacent neighbours.
     int end = int(loops.size());
     while (end > 0 && !is_neighbour(loops[std::size_t(end) - 1])) --end;
     int begin = end;
@@ -572,7 +572,7 @@ class Lowerer {
     body_ = outer;
   }
 
-  // A copy's nest; one that stands outermost runs in parallel where it is worth it.
+  // A copy's nest; an outermost one runs in parallel if it is worth it.
   void copy_nest(int position, bool outermost, const std::function<bool(int)>& wanted,
                  const std::function<LoopKind(int)>& kind, const std::function<void()>& leaf) {
     const int band = outermost ? automatic_band(wanted) : 0;
@@ -613,7 +613,7 @@ class Lowerer {
     std::vector<std::int64_t> size, moves;
   };
 
-  // Appends to the loop at `position`, whose variable is `variable`, what its iterations prefetch.
+  // Appends to the loop at `position`, whose variable is `variable`, the prefetches of its iterations.
   void prefetch(int position, int variable) {
     for (const PrefetchPlan& prefetch : plan().prefetches) {
       if (prefetch.loop != position) continue;
@@ -723,7 +723,7 @@ class Lowerer {
     }
   }
 
-  // Programs prefetch nothing that lies further outside of a buffer than it is wide (program.h).
+  // Programs do not prefetch further outside of a buffer than its extent (program.h).
   bool is_near(const Access& access) const {
     const Buffer& buffer = program_.buffers[std::size_t(access.tensor)];
     for (std::size_t d = 0; d < access.index.size(); ++d) {
@@ -737,7 +737,7 @@ class Lowerer {
     return true;
   }
 
-  // Where parts of a stage vanish (padding), a loop may not touch what it prefetches.
+  // If parts of a stage vanish (padding), a loop may not touch its prefetched elements.
   void drop_idle_prefetches(std::size_t node) {
     std::vector<Access>& prefetches = program_.loops[std::size_t((*body_)[node].item)].prefetches;
     if (prefetches.empty()) return;
@@ -787,7 +787,7 @@ class Lowerer {
     frame_.coordinates.assign(plan().loops.size(), Affine(0));
   }
 
-  // Own padded loads are told apart down to the leaf; those of copies that are computed in tiles, above the tile.
+  // The stage's own padded loads are resolved down to the leaf; those of copies computed in tiles, above the tile.
   void find_padded_dimensions() {
     const auto add = [&](const Access& access, const std::function<Affine(const Affine&)>& over_own_axes, int until) {
       for (std::size_t d = 0; d < access.index.size(); ++d) {
@@ -892,7 +892,7 @@ class Lowerer {
     }
   }
 
-  // Computes what is read of producers from here on, by the stage or by each other.
+  // Computes the elements of producers that are read from here on, by the stage or by each other.
   void compute(int position) {
     std::vector<Frame> producers;
     for (const ComputePlan& compute : plan().computes) {
@@ -937,7 +937,7 @@ class Lowerer {
     return result;
   }
 
-  // Joins what a stage reads of a tensor, where its axes are in these ranges, with what is in `result` already.
+  // Joins the elements of a tensor that a stage reads, for axes in these ranges, with those in `result`.
   void add_read(const Stage& reader, const std::vector<AxisRange>& ranges, int number,
                 std::vector<AxisRange>& result) const {
     const std::vector<Affine> begins = begins_of(ranges);
@@ -1060,7 +1060,7 @@ class Lowerer {
 
   // ---- intrinsics ----
 
-  // The loops of an intrinsic's nest, where they have all their iterations; false where they are a remainder.
+  // The loops of an intrinsic's nest, if they have all their iterations; false if they are a remainder.
   bool tensorize() {
     const int first = plan().tensorized;
     const IntrinsicPointer intrinsic = intrinsic_named(intrinsics_, plan().intrinsic);
@@ -1096,8 +1096,8 @@ class Lowerer {
     return true;
   }
 
-  // A remainder of a spatial loop may run its whole range where all that moves along it are tiles, which have room for
-  // it: what is computed too much is never written back.
+  // A remainder of a spatial loop may run its whole range if only tiles move along it, which have room
+  // for it: surplus results are never written back.
   bool has_room(int position) {
     if (tiles().accumulator.buffer < 0 || !is_spatial(position)) return false;
     return std::all_of(stage().value.loads.begin(), stage().value.loads.end(), [&](const Access& access) {
@@ -1112,8 +1112,8 @@ class Lowerer {
     });
   }
 
-  // Kind of a loop where a tile gets its start values and is written back. An intrinsic's innermost loop is a vector
-  // there, if results lie side by side.
+  // Kind of a loop that initialises a tile or writes it back. An intrinsic's innermost loop is a vector
+  // there, if results are adjacent.
   LoopKind kind_in_tile(int position) const {
     if (plan().tensorized >= 0 && position >= plan().tensorized) {
       int last = loop_count() - 1;
@@ -1165,7 +1165,7 @@ class Lowerer {
   int next_intrinsic_ = -1;              // of the next loop that is written
   std::optional<base::Reason> stopped_;  // by the watch; no exception: a search is stopped here far too often
   LoopProgram program_;
-  std::vector<int> open_;                                    // loops around what is being written
+  std::vector<int> open_;                                    // loops around the present position
   std::vector<bool> known_ahead_;                            // by tensor: before run
   std::vector<int> buffer_of_;                               // by tensor; -1: in no buffer
   std::vector<Tiles> tiles_;                                 // by stage

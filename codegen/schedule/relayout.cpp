@@ -34,7 +34,7 @@ std::vector<Division> divisions_of(const Layout& layout, const std::vector<std::
   return result;
 }
 
-// The form as one form for each part; empty where it is no sum of them.
+// The form as one form for each part; empty if it is not a sum of them.
 std::vector<Affine> divided(const Affine& form, const Division& division, const Stage& stage) {
   std::vector<Affine> result(division.steps.size());
   if (form.is_constant()) {
@@ -58,7 +58,7 @@ std::vector<Affine> divided(const Affine& form, const Division& division, const 
 
 class Relayout {
  public:
-  // `always`: axes are split even when they lie within one block.
+  // `always`: axes are split even if they are within one block.
   Relayout(Computation& computation, int tensor, std::vector<Division> divisions, std::size_t rank, bool always)
       : computation_(computation), tensor_(tensor), divisions_(std::move(divisions)), rank_(rank), always_(always) {}
 

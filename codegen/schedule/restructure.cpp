@@ -142,7 +142,7 @@ std::string copy(Computation& computation, const Step& step) {
   if (tensor < 0 || read == nullptr) return fmt::format("{} does not read {}", step.stage, step.subject);
   if (read->padded) return fmt::format("{} is read beyond its shape", step.subject);
 
-  // Of the copy: the outer axes, then the dimensions of what one block reads.
+  // Dimensions of the copy: the outer axes, then the dimensions of the elements that one block reads.
   Stage copies;
   std::vector<int> outer;  // axes of the stage
   std::vector<Interval> ranges;

@@ -90,7 +90,7 @@ class Rewriter {
   }
 
  private:
-  // Steps other than tile and order name loops by where they stand, so those two must come first.
+  // Steps other than tile and order name loops by position, so those two must come first.
   bool is_settled() const {
     return plan_->accumulate >= 0 || plan_->fused >= 0 || plan_->tensorized >= 0 || !plan_->packs.empty() ||
            !plan_->prefetches.empty() ||
@@ -239,7 +239,7 @@ class Rewriter {
     return failure;
   }
 
-  // An intrinsic's loops are all unrolled to the rest of the program; where they stand, nothing else may happen.
+  // An intrinsic's loops are all unrolled to the rest of the program; no other step may apply there.
   std::string tensorize(const Step& step) {
     const int at = position_of(*stage_, *plan_, step.loops[0]);
     if (at < 0) return fmt::format("{} has no loop {}", step.stage, step.loops[0]);
@@ -389,7 +389,7 @@ class Rewriter {
     return "";
   }
 
-  // What an access reaches where its axes do, joined with what is needed already.
+  // The elements that an access reaches for its axes' ranges, joined with those already needed.
   static void widen(std::vector<Interval>& needed, const Access& access, const std::vector<Interval>& axes) {
     const bool first = needed.empty();
     for (std::size_t d = 0; d < access.index.size(); ++d) {
@@ -505,7 +505,7 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
     }
   }
   for (std::size_t s = 0; s < plans.size(); ++s) {
-    // What is copied must be there already.
+    // The copied elements must already be computed.
     for (const PackPlan& pack : plans[s].packs) {
       const auto name_of = [&](int tensor) { return computation.tensors[std::size_t(tensor)].name; };
       for (const ComputePlan& compute : plans[s].computes) {

@@ -36,7 +36,7 @@ bool moves(const Access& access, int axis) {
                      [&](const Affine& form) { return form.coefficient(axis) != 0; });
 }
 
-// Whether all that the stage reads is one number along the axis or lies side by side.
+// Whether everything that the stage reads is constant along the axis or adjacent.
 bool is_along_memory(const Computation& computation, const Stage& stage, int axis) {
   return std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
     const std::int64_t stride = stride_along(computation, access, axis);
@@ -96,7 +96,7 @@ std::vector<VectorAxis> vector_axes(const Computation& computation, const Stage&
         if (packs) candidate.packed.push_back(access.tensor);
         possible &= packs;
       }
-      // Results that lie apart are scattered lane by lane: worth it only for what weights vary along.
+      // Results with a stride are scattered lane by lane: worth it only for axes along which weights vary.
       const bool contiguous = axis == computation.spatial_axes(stage) - 1;
       if (possible && (contiguous || moves_constant)) result.push_back(std::move(candidate));
     }
@@ -107,8 +107,8 @@ std::vector<VectorAxis> vector_axes(const Computation& computation, const Stage&
 
 // ---- domains ----
 
-// Sizes of a register tile along an axis: what divides it; others, too, where that leaves little choice or the rest is
-// small beside the whole.
+// Sizes of a register tile along an axis: divisors; others, too, if that leaves little choice or the rest is small
+// compared with the whole.
 std::vector<std::int64_t> register_tiles(std::int64_t extent, std::int64_t largest) {
   std::set<std::int64_t> result;
   for (std::int64_t size = 1; size <= std::min(extent, largest); ++size) {
@@ -130,7 +130,7 @@ std::vector<std::vector<std::int64_t>> spatial_tiles(std::int64_t extent, std::i
     for (const std::int64_t size : register_tiles(extent, largest_register_tile)) inner.push_back({size});
   } else {
     std::set<std::int64_t> widths = {std::min(lanes, extent)};
-    // Half a vector wastes half of the unit; it pays where it leaves less of a tail.
+    // Half a vector wastes half of the unit; it pays if it leaves a smaller tail.
     if (lanes >= least_halved_lanes && extent >= lanes / 2 && extent % lanes != 0) widths.insert(lanes / 2);
     for (const std::int64_t width : widths) {
       for (std::int64_t count = 1; count <= largest_vector_tile; ++count) {
@@ -309,8 +309,8 @@ bool pads_along(const Computation& computation, const Stage& producer, const Sta
   return false;
 }
 
-// The axes of the register tile, those along which vectors are loaded innermost: each broadcast element then meets all
-// of them before the next one takes its register.
+// The axes of the register tile, those along which vectors are loaded innermost: each broadcast element is then used
+// with all of them before the next one takes its register.
 std::vector<std::string> register_order(const Stage& stage, const VectorAxis& vector,
                                         std::vector<std::pair<int, std::string>> loops) {
   const auto loads_vectors = [&](const std::pair<int, std::string>& loop) {
@@ -324,7 +324,7 @@ std::vector<std::string> register_order(const Stage& stage, const VectorAxis& ve
   return names;
 }
 
-// " by N" where the operand is read in an order in which it does not lie: neighbours are then copied together.
+// " by N" if the operand is read in another order than stored: neighbours are then copied together.
 std::string blocks_of(const Computation& computation, const Stage& stage, int tensor, const VectorAxis& vector,
                       std::int64_t lanes) {
   if (vector.axis < 0 || computation.tensors[std::size_t(tensor)].role == Role::constant) return "";
@@ -344,7 +344,7 @@ std::string argument_name(std::string name) {
   return name;
 }
 
-// Element-wise consumers are applied at write-back where argument `where` has its first value: the whole reduction lies
+// Element-wise consumers are applied at write-back if argument `where` has its first value: the whole reduction lies
 // inside; without an argument always.
 void fuse_consumers(const Computation& computation, int number, const std::string& where, Builder& builder) {
   for (int from = number, to = fusable_consumer(computation, number, number); to >= 0;) {
@@ -367,7 +367,7 @@ bool is_batch_axis(const Computation& computation, const Stage& stage, int axis)
                      [&](const Access& access) { return moves(access, axis); });
 }
 
-// Of the stage's outermost loops, those that leave what is read of the tensor where it is. Packed directly above them,
+// The stage's outermost loops that do not move the elements read of the tensor. Packed directly above them,
 // a block is used again and again while it is still near, and the next one takes its place in the cache.
 std::string loops_that_reuse(const Stage& stage, int tensor, const std::vector<std::string>& outermost) {
   std::vector<std::string> result;
@@ -394,7 +394,7 @@ std::vector<std::string> parallel_loops(std::vector<std::string>& orders) {
   return result;
 }
 
-// Appends the order of a stage's outermost loops; gives the line that makes them parallel, where there may be tasks for
+// Appends the order of a stage's outermost loops; returns the line that makes them parallel, if there may be tasks for
 // all threads.
 std::string outermost_order(const std::string& name, const std::string& label, const std::vector<std::string>& loops,
                             double most_tasks, std::int64_t threads, Builder& builder,
@@ -411,7 +411,7 @@ std::string outermost_order(const std::string& name, const std::string& label, c
   return fmt::format("parallel {} {}", name, which.size() == 1 ? which[0] : Builder::again(argument, which));
 }
 
-// `behind_order`, if given, makes a line that stands behind the order out of the stage's outermost loops.
+// `behind_order`, if given, makes a line after the order from the stage's outermost loops.
 void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes,
                std::int64_t threads, const std::function<std::string(const std::string&)>& behind_order,
                Builder& builder) {
@@ -421,7 +421,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   std::vector<std::pair<int, std::string>> register_loops;
   std::string vector_loop;
   double most_tasks = 1;
-  // Where a producer's elements come from: a pass of their own, the loads themselves, or a tile.
+  // The source of a producer's elements: a separate pass, the loads themselves, or a tile.
   struct Origin {
     std::string argument, producer;
     std::vector<std::string> absorb;  // lines, by alternative
@@ -434,7 +434,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
     if (vector.axis < 0 || !pads_along(computation, source, stage, vector.axis)) {
       origin.absorb.push_back(fmt::format("absorb {} {}", name, origin.producer));
     }
-    // The third alternative, a tile, is a line behind the order.
+    // The third alternative, a tile, is a line after the order.
     origin.absorb.emplace_back();
     builder.line(builder.choice(origin.argument, origin.absorb));
     origins.push_back(std::move(origin));
@@ -520,11 +520,11 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
       builder.line(builder.choice(fmt::format("{}_pack_{}", label, argument_name(operand.name)), alternatives));
     }
   } else {
-    // A sum over axes of extent 1 is a sum: lanes that lie apart must not be read back for it.
+    // A sum over axes of extent 1 is a sum: lanes with a stride must not be read back for it.
     if (computation.is_reduction(stage) && !s[3].empty()) {
       builder.line(fmt::format("accumulate {} above {}", name, joined(s[3])));
     }
-    // What is read once is packed only where vectors need it.
+    // Operands read once are packed only if vectors need it.
     for (const int tensor : vector.packed) {
       builder.line(fmt::format("pack {} {}{} above {}", name, computation.tensors[std::size_t(tensor)].name,
                                blocks_of(computation, stage, tensor, vector, lanes), joined(s[0])));
@@ -606,8 +606,8 @@ void add_factored_sketches(const Computation& computation, const Target& target,
 
 // ---- rows ----
 
-// The axis of a reduction along memory that gives one result at a time and uses no element of what it goes through
-// twice; -1: none.
+// The axis of a reduction along memory that gives one result at a time and uses no element twice;
+// -1: none.
 int summed_axis(const Computation& computation, const Stage& stage, const Target& target) {
   const std::int64_t lanes = lanes_of(computation, stage, target);
   if (!computation.is_reduction(stage) || !stage.index.empty() || lanes <= 1) return -1;
@@ -668,7 +668,7 @@ class RowSketch {
   const Stage& stage(int number) const { return computation_.stages[std::size_t(number)]; }
   std::string name(int number) const { return name_of(computation_, stage(number)); }
 
-  // Whether all stages go through the same rows, and read of each other only what is of the row at hand.
+  // Whether all stages go through the same rows, and read of each other only the present row.
   bool is_chain() const {
     const Stage& last = stage(chain_.back());
     for (const int number : chain_) {
@@ -701,7 +701,7 @@ class RowSketch {
     return std::clamp<std::int64_t>(row_block_bytes * rows / std::max<std::int64_t>(1, bytes), 1, largest_row_block);
   }
 
-  // Splits an axis by one size; nothing where it has one element only.
+  // Splits an axis by one size; no effect if it has only one element.
   bool split(int number, int axis, const std::vector<std::vector<std::int64_t>>& sizes, const std::string& more = "") {
     const auto& [along, extent] = stage(number).axes[std::size_t(axis)];
     if (extent == 1) return false;
@@ -746,7 +746,7 @@ class RowSketch {
   }
 
   // Vectors along the rows. Returns the loops within a block of rows, which is one of the outermost loops' iterations
-  // where the stage stands outermost.
+  // if the stage is outermost.
   std::string go_through(int number, bool outermost) {
     const Stage& here = stage(number);
     const int rank = computation_.spatial_axes(here), last = rank - 1;
@@ -847,7 +847,7 @@ bool packs_as_wanted(const Intrinsic& intrinsic, const Access& wanted) {
   return true;
 }
 
-// (s1, s2, extent): a tile, a register tile of so many of the intrinsic's, the intrinsic's.
+// (s1, s2, extent): a tile, a register tile of several of the intrinsic's, the intrinsic's.
 std::vector<std::vector<std::int64_t>> tiles_of(std::int64_t axis, std::int64_t extent) {
   std::vector<std::vector<std::int64_t>> result;
   for (const std::int64_t count : register_tiles((axis + extent - 1) / extent, largest_vector_tile)) {
@@ -856,7 +856,7 @@ std::vector<std::vector<std::int64_t>> tiles_of(std::int64_t axis, std::int64_t 
   return result;
 }
 
-// False where an operand can neither be taken as it lies nor be packed.
+// False if an operand can neither be used as stored nor be packed.
 bool add_tensorized_stage(const Computation& computation, int number, const Intrinsic& intrinsic,
                           const Assignment& assignment, std::int64_t threads, Builder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
@@ -997,7 +997,7 @@ int reduced_producer(const Computation& computation, int number) {
   return -1;
 }
 
-// The stages from the last one to the first, each read by the one before it; empty where there are others.
+// The stages from the last one to the first, each read by the one before it; empty if there are others.
 std::vector<int> winograd_chain(const Computation& form) {
   const std::vector<int> all = reductions(form);
   std::vector<int> chain = {all.back()};
@@ -1091,15 +1091,15 @@ class WinogradSketch {
            stage.axes[std::size_t(last)].extent >= shortest_vector_axis;
   }
 
-  // Loops of a transform that stand outside of what it reads, where producers are computed under the tiles' loop; the
-  // others are what is left of `loops`.
+  // Loops of a transform outside of the elements that it reads, if producers are computed under the tiles'
+  // loop; the others remain in `loops`.
   Loops outside_of_producer(std::size_t c, Loops& loops) const {
     Loops outside;
     const auto of_tiles = std::find(loops.begin(), loops.end(), tiles_ + ".0");
     const bool both = c + 1 < chain_.size() && transform_of(form_, stage(c + 1)).has_value();
     if (of_tiles == loops.end()) return outside;
     if (c == 0) {
-      // Axes of the data that stand before the tiles' own (a batch) stay in front.
+      // Axes of the data before the tiles' own (a batch) stay first.
       for (auto loop = loops.begin(); loop <= of_tiles; ++loop) {
         const bool of_data = std::any_of(reader_.axes.begin(), reader_.axes.end(),
                                          [&](const Axis& axis) { return axis.name + ".0" == *loop; });
@@ -1278,7 +1278,7 @@ void add_blocked_sketches(const Computation& computation, const Target& target, 
   }
 }
 
-// Worth its transforms where the products sum over this many channels.
+// Worth its transforms if the products sum over this many channels.
 constexpr std::int64_t least_channels = 8;
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view white_space = " \t\r\f\v";  // of one line
 constexpr std::string_view columns_word = "columns";
-constexpr std::string_view program_line = "\nprogram\n";  // what stands behind it is a program's text
+constexpr std::string_view program_line = "\nprogram\n";  // a program's text follows it
 
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';

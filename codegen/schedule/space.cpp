@@ -245,7 +245,8 @@ base::Result<Candidate> Space::mutate(const Candidate& candidate, base::Stream& 
   };
   if (open.empty()) return unchanged("no domain has a choice");
   std::optional<base::Result<LoopProgram>> before;  // lowered when first needed
-  // Of a choice among texts every second one changes nothing (the order of loops that vanish); sizes nearly always do.
+  // For a choice among texts every second value changes nothing (the order of loops that vanish); sizes nearly always
+  // do.
   const auto changes = [&](const Domain& domain, const LoopProgram& after) {
     const bool of_texts = std::any_of(domain.arguments.begin(), domain.arguments.end(), [&](int argument) {
       return part->sketch->arguments[std::size_t(argument)].alternatives > 0;
@@ -297,7 +298,7 @@ base::Result<Candidate> Space::nearest(const Candidate& other) const {
   const Sketch& from = *other.sketch;
   if (other.arguments.size() != from.arguments.size())
     return base::Reason{fmt::format("sketch {}: not as many numbers as arguments", from.name)};
-  // The argument of `from` that is the same one, by position in the sketch; -1 where it has none.
+  // The argument of `from` that is the same one, by position in the sketch; -1 if it has none.
   const auto counterparts = [&](const Sketch& sketch) {
     std::vector<int> out;
     for (const Sketch::Argument& argument : sketch.arguments) {

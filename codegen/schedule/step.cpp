@@ -26,7 +26,7 @@ std::int64_t size_from(std::string_view word, std::string_view place) {
   return size;
 }
 
-// What stands behind the stage; empty where nothing does.
+// The words after the stage; may be empty.
 std::string_view subject_of(StepKind kind) {
   switch (kind) {
     case StepKind::tile:

@@ -30,7 +30,7 @@ constexpr std::array policy_names = {
 
 struct Statement {
   std::string word;
-  Cursor start, rest;  // at the word, behind it
+  Cursor start, rest;  // at the word, after it
 };
 
 // From one `sketch` or `from rules` to the next, as read.
@@ -455,7 +455,7 @@ class Reader {
       const Sketch::Token& token = line[i];
       if (token.argument < 0) {
         Cursor size(token.literal, place_);
-        if (!size.at_number()) return;  // no size: filling says so
+        if (!size.at_number()) return;  // no size: filling reports it
         given.emplace_back(std::max<std::int64_t>(1, size.integer()));
         continue;
       }

@@ -81,7 +81,8 @@ struct Convolution {
   Slide y, x;
 };
 
-// Where the data slide by a spatial axis under taps of a reduced one, and the weights have a dimension for the tap.
+// Places where the data slide by a spatial axis under taps of a reduced one, and the weights have a dimension for the
+// tap.
 std::vector<Slide> slides(const Computation& computation, const Stage& stage, const Access& data,
                           const Access& weights) {
   const int spatial = computation.spatial_axes(stage);
@@ -124,7 +125,7 @@ Convolution convolution_of(const Computation& computation, const Stage& stage) {
 struct Dimension {
   Axis axis;
   bool inner = false;
-  int source = -1;  // what it stands for: a dimension or an axis, as its user says
+  int source = -1;  // its source: a dimension or an axis, depending on its user
 };
 
 // Channels last, unless the last one is a channel as it is: blocked layouts keep their order.
@@ -146,7 +147,7 @@ class Restructurer {
 
  private:
   // T[axes] += matrix[transformed, summed] * source, the new tensor's dimensions being `dimensions`, of which
-  // `transformed` is one. `summed` is one more axis, behind them.
+  // `transformed` is one. `summed` is one more axis, after them.
   Stage transform(int tensor, std::vector<Axis> axes, int matrix, int transformed, Axis summed, Access source) const {
     Stage stage;
     stage.tensor = tensor;
@@ -180,8 +181,8 @@ class Restructurer {
     return false;
   }
 
-  // Of which `needed` elements of each dimension may be read: the tensor itself, when it is a padding copy made longer,
-  // or a padding copy of it, which is added to `made`.
+  // A tensor of which `needed` elements of each dimension may be read: the tensor itself, when it is a padding copy
+  // made longer, or a padding copy of it, which is added to `made`.
   int with_zeros_behind(int tensor, std::vector<std::int64_t> needed, std::vector<Stage>& made) {
     Tensor& data = computation_.tensors[std::size_t(tensor)];
     for (std::size_t d = 0; d < needed.size(); ++d) needed[d] = std::max(needed[d], data.shape[d]);
@@ -304,7 +305,7 @@ class Restructurer {
     }
     made.push_back(transform(v, v_axes, b, 1, point, half_data));
 
-    // M: the spatial axes with tiles for rows and columns; reduced over what is left.
+    // M: the spatial axes with tiles for rows and columns; reduced over the rest.
     std::vector<Dimension> result_dimensions;
     for (int s = 0; s < spatial; ++s)
       result_dimensions.push_back({s == y.result   ? ty
@@ -368,7 +369,7 @@ class Restructurer {
     Stage results = transform(stage.tensor, result_axes, a, column, fx, from_rows);
     results.index = element;
 
-    // Whole tiles where the results end within one.
+    // Whole tiles if the results end within one.
     std::vector<std::int64_t> whole = tensor.shape;
     whole[std::size_t(y.result)] = by.m * ty.extent;
     whole[std::size_t(x.result)] = by.m * tx.extent;
