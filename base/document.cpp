@@ -25,7 +25,7 @@ namespace {
 
 // Deeper trees come from mistakes and attacks only, and everything that walks a tree here is recursive.
 constexpr std::size_t deepest = 200;
-// YAML aliases copy what they name, so ten short lines can stand for 10^10 nodes.
+// YAML aliases copy what they name, so ten short lines can represent 10^10 nodes.
 constexpr std::int64_t most_alias_nodes = 1'000'000;
 
 [[noreturn]] void refuse(const std::string& place, std::string_view message) {
@@ -137,7 +137,7 @@ void write(std::string& out, const Document& document, int indent) {
   }
 }
 
-// What stands here, as a message shows it.
+// The value of this node, for messages.
 std::string shown(const Document& document) {
   if (document.is_null()) return "nothing";
   if (document.is_list()) return "a list";
@@ -339,7 +339,7 @@ bool Document::operator==(const Document& other) const {
 
 namespace {
 
-// Puts a tree together from the events of a parser. The parsers say where a node stands.
+// Puts a tree together from the events of a parser. The parsers report each node's place.
 class Builder {
  public:
   bool in_map() const { return !open_.empty() && open_.back().is_map; }
@@ -347,7 +347,7 @@ class Builder {
   bool in_list() const { return !open_.empty() && !open_.back().is_map; }
   std::size_t list_size() const { return open_.back().list.size(); }
   const std::string& container_place() const { return open_.back().place; }
-  // The key that awaits its value, and where it stands.
+  // The key that awaits its value, and its place.
   const std::string& pending_key() const { return open_.back().key; }
   const std::string& pending_key_place() const { return open_.back().key_place; }
   std::size_t depth() const { return open_.size(); }
@@ -596,7 +596,7 @@ class YamlEvents : public YAML::EventHandler {
     std::int64_t nodes = 0;
   };
 
-  // A value stands where its key stands: that is what one looks for in the file, and a block's own mark is its first
+  // A value's place is that of its key: people look for the key in the file, and a block's own mark is its first
   // entry.
   std::string value_place(const YAML::Mark& mark) const {
     return builder_.in_map() ? builder_.pending_key_place() : place(mark);

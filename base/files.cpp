@@ -118,7 +118,7 @@ std::string read_file(const std::filesystem::path& path, std::int64_t limit_byte
   std::string content;
   std::size_t used = 0;
   for (;;) {
-    // One byte more than the limit is asked for, so that a file of exactly the limit ends by itself.
+    // One byte more than the limit is requested, so that a file of exactly the limit ends by itself.
     const std::size_t room = std::size_t(limit_bytes) + 1 - used;
     const std::size_t grown = used == 0 ? std::size_t(file.stored_bytes()) + 1 : std::max<std::size_t>(1 << 18, used);
     content.resize(used + std::min(room, grown));

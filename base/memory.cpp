@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
-// Files of the kernel have no size: read to their end. Nothing where there is none.
+// Files of the kernel have no size: read to their end. nullopt if there is none.
 std::optional<std::string> content_of(const std::filesystem::path& file) {
   std::ifstream in(file);
   if (!in) return std::nullopt;

@@ -58,7 +58,7 @@ class Helpers {
     return helpers;
   }
 
-  // `wanted` more threads work on the loop, if there are so many to be had.
+  // `wanted` more threads work on the loop, if they are available.
   void ask(Loop& loop, std::int64_t wanted) {
     const std::lock_guard lock(guard_);
     for (std::int64_t i = 0; i < wanted; ++i) {

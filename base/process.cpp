@@ -42,7 +42,7 @@ std::pair<Descriptor, Descriptor> make_pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// Clock::now() plus milliseconds::max() would lie in the past.
+// Clock::now() plus milliseconds::max() would be in the past.
 Clock::time_point after(std::chrono::milliseconds wait) {
   return Clock::now() + std::min<std::chrono::milliseconds>(wait, std::chrono::hours(24 * 365));
 }
@@ -139,7 +139,7 @@ struct Wiring {
   const rlimit no_core{0, 0};  // a crashing candidate is daily business
   ::setrlimit(RLIMIT_CORE, &no_core);
 
-  // What is ignored or blocked here would stay so in the new program.
+  // Signals ignored or blocked here would remain so in the new program.
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   for (int number = 1; number < NSIG; ++number) ::sigaction(number, &standard, nullptr);
@@ -191,7 +191,7 @@ int wait_for(pid_t process) {
   return status;
 }
 
-// Hands over what there is to read. False at the end of the stream.
+// Passes on the available bytes. False at the end of the stream.
 bool drain(int descriptor, const std::function<void(std::string_view)>& take) {
   char buffer[1 << 16];
   for (;;) {
@@ -294,7 +294,7 @@ class Dialogue::State {
       finished.timed_out =
           (ready == 0 && Clock::now() >= std::min(end_at, silent)) || (exchange.stop && exchange.stop());
       if (ready > 0) silent = after(exchange.silence);
-      // The program has ended or must end. What it started shall not outlive it, and is killed while its number, still
+      // The program has ended or must end. Its children must not outlive it, and are killed while its number, still
       // unreaped, cannot belong to another group.
       ended = finished.timed_out || (ready > 0 && waits[0].revents != 0);
       if (ended) ::kill(-process_, SIGKILL);
