@@ -49,7 +49,7 @@ Library built(const CCompiler& compiler, const std::string& source) {
   return Library(so);
 }
 
-// Nothing where a computation has no reduction to interchange.
+// nullopt if a computation has no reduction to interchange.
 std::vector<std::pair<std::string, LoopProgram>> loops_of(const Computation& computation) {
   std::vector<std::pair<std::string, LoopProgram>> result;
   result.emplace_back("naive", naive_program(computation));

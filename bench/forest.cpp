@@ -74,7 +74,7 @@ Data unrelated_data(std::int64_t programs, std::int64_t features, std::uint64_t 
   return out;
 }
 
-// XGBoost's model file of a forest: what it saves as JSON, all that it asks for.
+// XGBoost's model file of a forest: the JSON that it saves, with only what it requires.
 std::string model_of(const meta::DecisionForest& forest) {
   std::string trees, groups;
   for (std::int64_t t = 0; t < forest.trees(); ++t) {

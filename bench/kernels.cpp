@@ -38,7 +38,7 @@ void add_wanted(std::vector<Contender> found, const std::vector<std::string>& wa
   }
 }
 
-// The problem's parameters as a program wants them stored: in memory of their own where it has a layout for them.
+// The problem's parameters as stored for a program: in separate memory if it has a layout for them.
 class Stored {
  public:
   Stored(const Problem& problem, const LoopProgram& program) : problem_(problem), buffers_(problem.buffers()) {

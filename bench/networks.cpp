@@ -60,13 +60,13 @@ features::Encoded random_rows(std::int64_t programs, std::int64_t columns, std::
   return features::one_row_each(std::move(rows));
 }
 
-// A batch of trees and what it is.
+// A batch of trees and its description.
 struct Trees {
   std::string what;
   features::Encoded programs;
 };
 
-// As a search scores them: candidates of the workloads in equal shares, drawn at random, or small steps away from 32
+// The batches of a search: candidates of the workloads in equal shares, drawn at random, or small steps away from 32
 // of those (`steps`). Normalised over themselves.
 Trees candidates(const NetworkSettings& settings, bool steps) {
   constexpr std::size_t origins = 32;
@@ -94,7 +94,7 @@ Trees candidates(const NetworkSettings& settings, bool steps) {
           meta::fit_normalisation({&examples, 1}).apply(examples.features)};
 }
 
-// Trees without a program behind them, as TreeGRUs are often timed: 5 to 40 nodes, mostly chains, no two nodes alike.
+// Trees without programs, with which TreeGRUs are often timed: 5 to 40 nodes, mostly chains, no two nodes alike.
 Trees small_trees(const NetworkSettings& settings) {
   base::Stream stream(settings.seed, "bench small trees");
   features::Encoded trees;
@@ -121,8 +121,8 @@ std::vector<std::pair<NetworkShape, Trees>> tree_batches(const NetworkSettings& 
   return batches;
 }
 
-// The matrix products of a batch's forward pass, one after the other: what is left when all else costs nothing. Of a
-// tree network, with every node computed.
+// Only the matrix products of a batch's forward pass: the least possible time. For a tree network,
+// with every node computed.
 struct Products {
   struct Product {
     std::int64_t m, n, k;

@@ -25,7 +25,7 @@ const dnnl::engine& engine() {
   return cpu;
 }
 
-// A primitive with what it works on.
+// A primitive with its operands.
 struct Job {
   std::vector<std::unique_ptr<Memory>> memory;
   dnnl::primitive primitive;
@@ -110,7 +110,7 @@ struct Layouts {
   bool operator==(const Layouts&) const = default;
 };
 
-// Nothing where the library does not have it, or has no more than its reference code, which nobody would call.
+// nullopt if the library does not have it, or has only its reference code, which nobody would call.
 std::optional<Contender> convolution_contender(const Problem& problem, const Convolution& conv, std::string name,
                                                dnnl::algorithm algorithm, const Layouts& layouts) {
   const Dims x_dims{conv.n, conv.c, conv.h, conv.w}, y_dims{conv.n, conv.k, conv.out_h(), conv.out_w()};

@@ -107,7 +107,7 @@ std::optional<Convolution> convolution(const Workload& workload) {
   conv.groups = depthwise ? conv.c : value("groups", 1);
   const std::int64_t group_c = conv.c / conv.groups;
 
-  // The layouts that the text stands for; an operator of other ones is none that is known here.
+  // The layouts that the text means; operators with other layouts are not recognised here.
   const bool blocked = conv.block > 1;
   Shape x{conv.n, conv.c / conv.block, conv.h, conv.w}, y{conv.n, conv.k / conv.block, conv.out_h(), conv.out_w()}, w;
   if (depthwise) {

@@ -36,8 +36,8 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// Each row as often as it takes, with hashes of its own, so that each is a program of its own; a workload's rows lie
-// together, as graft collect writes them.
+// Each row as often as needed, with new hashes, so that each is a separate program; a workload's rows are
+// adjacent, as graft collect writes them.
 datasets::Dataset repeated(datasets::Dataset dataset, std::int64_t count) {
   const std::vector<datasets::Dataset::Row> rows = std::move(dataset.rows);
   dataset.rows.clear();
