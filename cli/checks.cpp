@@ -22,7 +22,7 @@
 namespace graft::cli {
 namespace {
 
-using Look = std::function<std::string()>;  // what was found; throws when there is nothing
+using Look = std::function<std::string()>;  // a description of what was found; throws if nothing was
 
 Check checked(std::string name, bool required, std::string remedy, const Look& look) {
   Check check{std::move(name), required, false, "", std::move(remedy)};

@@ -41,7 +41,7 @@ T number_from(const std::string& flag, const std::string& text, const char* expe
   return value;
 }
 
-// CLI11 sees texts only; what they mean, and what is said when they mean nothing, is decided here.
+// CLI11 handles only texts; their meaning, and messages for invalid ones, are decided here.
 class Flags final : public Options {
  public:
   explicit Flags(CLI::App& app) : app_(app) {}
@@ -223,7 +223,7 @@ int run_command(const Command& command, const std::vector<std::string>& words, i
     fmt::print("{}", app.help());
     return done;
   } catch (const CLI::ParseError& error) {
-    for (const std::string& word : app.remaining()) {  // a misspelt flag is the reason for what is missing
+    for (const std::string& word : app.remaining()) {  // a misspelt flag explains missing arguments
       if (word.starts_with("--")) {
         const std::string name = word.substr(0, word.find('='));
         if (const std::string near = base::did_you_mean(name, flags.known()); near.starts_with("; did")) {
@@ -357,7 +357,7 @@ std::string in_flags(const study::FieldError& error) {
 }  // namespace
 
 int run_program(int count, const char* const* arguments) {
-  // A file that grows beyond what the system allows is an error of the write, which says so.
+  // A file that grows beyond what the system allows is an error of the write, which reports it.
   ::signal(SIGXFSZ, SIG_IGN);
   try {
     const int code = run_words({arguments + 1, arguments + count});

@@ -10,7 +10,7 @@
 namespace graft::cli {
 namespace {
 
-// How long a search goes on where nobody says otherwise.
+// The default length of a search.
 struct Effort {
   const char* name;
   std::int64_t trials, stop_after;

@@ -25,7 +25,7 @@ struct Flags {
   study::CompareRequest request;  // what flags set directly
 };
 
-// The result in both forms, and as a page if one is asked for. `of`: "runs" or "datasets".
+// The result in both forms, and as a page if requested. `of`: "runs" or "datasets".
 template <class Result>
 void show(const Result& result, const Flags& flags, const char* of, Session& session) {
   print(result, session.output);

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace formats = datasets::formats;
 
-// Takes away a file that was not renamed, whatever happens.
+// Removes a file that was not renamed, also on errors.
 struct Temporary {
   fs::path path;
   ~Temporary() {

@@ -24,7 +24,7 @@ struct ImportFlags {
   bool higher_is_better = false, strict = false;
 };
 
-// NAME=VALUE; what has no '=' continues the list before it ("ignore=a,b").
+// NAME=VALUE; an item without '=' continues the list before it ("ignore=a,b").
 void add_options(const std::vector<std::string>& given, formats::ImportSettings& settings) {
   std::string last;
   for (const std::string& option : given) {

@@ -10,7 +10,7 @@ namespace graft::cli {
 int inspect_encoding(const features::Encoding& encoding, Session& session) {
   const features::Example example;
   const features::Encoded encoded = encoding.encode(example.subject());
-  // Of several rows, the last: the innermost part.
+  // The last of several rows: the innermost part.
   const std::int64_t row = encoded.rows.rows - 1;
   Output& out = session.output;
   out.line(fmt::format("encoding {} {}: {}\n", encoding.name, base::to_hex(encoding.hash), encoding.description));

@@ -14,7 +14,7 @@
 namespace graft::cli {
 namespace {
 
-// The part of a card that is a table; what it says of the making, the dataset's provenance says below.
+// The part of a card that is a table; the dataset's provenance below has the rest.
 void print_quality(const datasets::Dataset& dataset, Output& out) {
   Table table({"workload", "programs", "failed", "max/min", "variation", "of 9 in 10", "gates", "held out in"});
   for (const datasets::Quality& own : datasets::quality(dataset)) {

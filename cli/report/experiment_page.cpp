@@ -73,7 +73,7 @@ std::string text_of(const base::Document& context, std::string_view key) {
   return value != nullptr && value->is_string() ? value->as_string() : "";
 }
 
-// What was run on what, when, and how long it took.
+// The runs, their machine, date and duration.
 std::string provenance(const Experiment& experiment, const ExperimentResults& results) {
   const base::Document* const host = results.context.find("host");
   const base::Document* const seconds = results.context.find("seconds");

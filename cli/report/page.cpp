@@ -61,7 +61,7 @@ std::string settings_section(const base::Document& request) {
   return html_facts(facts);
 }
 
-// Shots and, where the rows say it, support trials in all.
+// Shots and, if the rows have it, total support trials.
 std::string shots_text(const study::EvaluationTable& table, const std::string& target, std::int64_t shots) {
   std::optional<std::int64_t> most;
   for (const study::EvaluationTable::Row& row : table.rows) {
@@ -132,7 +132,7 @@ Numbers numbers_of(const base::Document& square) {
   return numbers;
 }
 
-// How a number of a square is shown. `also` stands in the tooltip behind it.
+// How a number of a square is shown. `also` follows it in the tooltip.
 template <class Shade, class Also>
 HeatMap heat_map(const std::vector<std::string>& names, const Numbers& numbers, Shade shade, Also also) {
   HeatMap map;

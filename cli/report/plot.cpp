@@ -14,7 +14,8 @@ namespace {
 struct Colour {
   const char *name, *light, *dark;
 };
-// Those of series are Okabe and Ito's, which colour-blind readers can tell apart, a little lighter on dark ground.
+// Those of series are Okabe and Ito's, which colour-blind readers can distinguish, a little lighter on dark
+// backgrounds.
 constexpr Colour colours[] = {{"ground", "#fdfdfc", "#12161c"},
                               {"card", "#fff", "#1a2029"},
                               {"ink", "#1c2430", "#e6e9ee"},
