@@ -19,8 +19,8 @@ constexpr double none = std::numeric_limits<double>::quiet_NaN();
 constexpr double level = 0.95;
 constexpr std::uint64_t seed = 1;
 
-// Seconds by candidate, in the order of the rows. Vectors and a map beside them: the order decides between equals, and
-// must not depend on hashes.
+// Seconds by candidate, in the order of the rows. Vectors with a map: the order decides between equals, and must
+// not depend on hashes.
 struct Times {
   std::vector<std::uint64_t> candidates;
   std::unordered_map<std::uint64_t, double> seconds;
@@ -70,7 +70,7 @@ Common common(const Times& a, const Times& b) {
   return result;
 }
 
-// Seconds on the second platform of what is fastest on the first, over the least.
+// Seconds on the second platform of the program that is fastest on the first, over the least.
 double regret_of(const std::vector<double>& chosen_by, const std::vector<double>& run_on) {
   const auto best = std::min_element(chosen_by.begin(), chosen_by.end());
   return run_on[std::size_t(best - chosen_by.begin())] / *std::min_element(run_on.begin(), run_on.end());

@@ -36,7 +36,7 @@ std::vector<double> allowances(const Dataset& dataset, const std::vector<bool>& 
     const Dataset::Row& row = dataset.rows[i];
     if (!counts[i] || row.measurement.seconds.size() < 2) continue;
     std::vector<double> own = distances(row.measurement.seconds);
-    // Of an odd number of repetitions one is the median itself.
+    // With an odd number of repetitions one is the median itself.
     if (own.size() % 2 == 1) own.erase(std::min_element(own.begin(), own.end()));
     all[std::size_t(row.workload)].insert(all[std::size_t(row.workload)].end(), own.begin(), own.end());
   }
@@ -87,7 +87,7 @@ Cleaned cleaned(const Dataset& dataset, const CleanRules& rules) {
   out.workloads.clear();
   out.sketches.clear();
   out.rows.clear();
-  // The hash names a program; where there is none, sketch and arguments do.
+  // The hash identifies a program; without one, sketch and arguments do.
   using Program = std::pair<std::uint64_t, std::pair<int, std::vector<std::int64_t>>>;
   std::vector<std::set<Program>> seen(dataset.workloads.size());
   const auto drop = [&](std::size_t row, Drop reason) { result.dropped.push_back({std::int64_t(row), reason}); };

@@ -17,7 +17,7 @@ namespace {
 // The ok rows by workload, each program once. `row_of` is asked only for rows whose program has no hash.
 template <class KeyOf, class RowOf>
 std::vector<Group> grouped(const Dataset& head, std::size_t rows, KeyOf key_of, RowOf row_of) {
-  // What makes two rows the same program: the hash alone where there is one.
+  // The identity of a row's program: the hash alone if there is one.
   using Unnamed = std::pair<int, std::vector<std::int64_t>>;
   std::vector<std::unordered_set<std::uint64_t>> named(head.workloads.size());
   std::vector<std::set<Unnamed>> unnamed(head.workloads.size());

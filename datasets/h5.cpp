@@ -25,7 +25,7 @@ constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
 constexpr std::string_view seal_begin = "graft-seal ";
 constexpr std::size_t seal_length = seal_begin.size() + 16 + 1;
 constexpr std::int64_t largest_file = std::int64_t(1) << 34;
-// Deflate cannot do better than 1 : 1032, so a file that promises more than that lies.
+// Deflate cannot do better than 1 : 1032, so a file that claims more than that is invalid.
 constexpr std::uint64_t best_compression = 1100;
 
 class Id {
@@ -112,7 +112,7 @@ Id open_image(const std::string& image, const std::string& place) {
   return file;
 }
 
-// Strings that the library allocated, given back whatever happens.
+// Strings that the library allocated, released also on errors.
 class Strings {
  public:
   Strings(hid_t type, hid_t space, std::size_t count) : type_(type), space_(space), pointers_(count) {}
@@ -182,7 +182,7 @@ struct Writer::Handles {
     bool narrow = false;  // i32
   };
   Id file, links, strings;
-  std::map<std::string, Column> columns;  // behind `file`: closed before it
+  std::map<std::string, Column> columns;  // after `file`: closed before it
 
   static hid_t checked(hid_t result, std::string_view name) {
     if (result < 0) throw Failure(fmt::format("HDF5 cannot write '{}'", name));
@@ -194,7 +194,7 @@ struct Writer::Handles {
     return Id(checked(H5Dcreate2(file, name.c_str(), stored, space, links, creation, H5P_DEFAULT), name), H5Dclose);
   }
 
-  // As one piece, deflated or as it lies in memory; scalars have no shape.
+  // As one piece, deflated or contiguous; scalars have no shape.
   void write(const std::string& name, hid_t stored, hid_t in_memory_type, const std::vector<hsize_t>& shape,
              const void* data, bool deflated = false) {
     const Id space(

@@ -45,7 +45,7 @@ Document read_head(std::string_view line, const std::string& place) {
   try {
     document = base::parse_json(line, place);
   } catch (const UserError&) {
-    // Whatever it is, it is no head; where it stops being JSON helps nobody.
+    // It is not a head; the position of the JSON error would not help.
   }
   const Document* version = document.is_map() ? document.find(version_key) : nullptr;
   if (version == nullptr) {
@@ -146,7 +146,7 @@ JournalContent parse_journal(std::string_view text, const std::string& path) {
       try {
         reader.line(line, place);
       } catch (const UserError& error) {
-        // Some errors know the value, but not where it stands.
+        // Some errors know the value, but not its place.
         const std::string where = std::string_view(error.what()).starts_with(place) ? "" : place + ": ";
         throw UserError(
             fmt::format("{}{}; the file was changed after it was written: restore it, or keep only the {} "
@@ -250,7 +250,7 @@ void Journal::append(const Trial& trial) {
   if (known == sketches_.end()) record = sketch_line(number, *trial.candidate.sketch);
   record += trial_line(trial, number);
   file_.append(record);
-  // Only what is on the disk counts as known: a failed append leaves nothing behind.
+  // Only what is on the disk counts as known: a failed append leaves no trace.
   if (known == sketches_.end()) {
     sketches_.emplace(hash, number);
     ++sketch_count_;

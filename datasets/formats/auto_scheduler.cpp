@@ -320,8 +320,8 @@ class Replay {
   }
 
  private:
-  // A loop of the main stage, or of the copy of its cached result, where the level is a part: the last one is all
-  // levels that are left.
+  // A loop of the main stage, or of the copy of its cached result, whose level is a part: the last one covers
+  // all remaining levels.
   struct Ref {
     int axis = 0, level = 0;
     bool operator==(const Ref&) const = default;
@@ -506,7 +506,7 @@ class Replay {
 
   Result<Replayed> written() const {
     if (has_writer_ && kept_outside_.empty()) return Reason{"a cached result of the whole tensor"};
-    // Ansor's rules split all of them: only their extents show that the workload is what it is taken for.
+    // Ansor's rules split all of them: only their extents confirm the assumed workload.
     if (std::any_of(lengths_.begin(), lengths_.end(), [](const auto& each) { return each.empty(); }))
       return Reason{"axes that are not split"};
     Replayed out;
@@ -548,7 +548,7 @@ class Replay {
     if (padding_stage_ >= 0 && !padding_inlined_) {
       const std::string padding = stage_name(padding_stage_);
       if (!padding_outside_.empty()) {
-        // The innermost loop that it is computed in; what is inside of that reads the tile.
+        // The innermost loop that it is computed in; loops inside of it read the tile.
         std::size_t inside = 0;
         for (std::size_t i = 0; i < order.size(); ++i) {
           if (std::find(padding_outside_.begin(), padding_outside_.end(), order[i]) != padding_outside_.end())
@@ -567,7 +567,7 @@ class Replay {
     return out;
   }
 
-  // TVM's UnrollLoop: from the inside out, as long as a body stays within so many steps; vectors are one step.
+  // TVM's UnrollLoop: from the inside out, as long as a body stays within this many steps; vectors are one step.
   Group unrolled_loops(const Group& order) const {
     Group result;
     std::int64_t steps = 1;

@@ -68,7 +68,7 @@ std::int64_t error_of(Status status) {
 }
 
 struct Record {
-  std::string_view input;    // its text; what is equal in it is one task
+  std::string_view input;    // its text; equal texts are one task
   bool is_legacy = false;    // version 0.1: `input` is [target, template, arguments, key, knob, ...]
   std::string legacy_input;  // what `input` is then
   Knobs knobs;
@@ -236,7 +236,7 @@ void read_record(JsonReader reader, Record& record) {
   }
 }
 
-// What is known of all records with the same input.
+// Data of all records with the same input.
 struct TaskHere {
   Task task;
   const Template* known = nullptr;  // nullptr: no sketch for this template
@@ -391,7 +391,7 @@ std::string exported_name(const codegen::Sketch& sketch) {
   return fmt::format("{}{}.{}", exported_prefix, name, hash);
 }
 
-// Why our importer, whose limits are those of real logs, would refuse it; "" where it would not.
+// Why our importer, whose limits are those of real logs, would refuse it; "" if it would not.
 std::string_view not_exported(const codegen::Sketch& sketch) {
   if (sketch.arguments.size() > most_knobs) return "more arguments than a record has knobs";
   const bool long_name = std::any_of(sketch.arguments.begin(), sketch.arguments.end(),

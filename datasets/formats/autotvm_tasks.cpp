@@ -34,7 +34,7 @@ struct Tensor {
 
 struct Arguments {
   std::vector<Tensor> tensors;       // in front
-  std::vector<base::Document> rest;  // what stands behind
+  std::vector<base::Document> rest;  // the remaining items
 };
 
 std::int64_t size_of(const base::Document& value) {
@@ -83,7 +83,7 @@ Arguments arguments_of(const base::Document& list) {
   return arguments;
 }
 
-// An integer, or two: [h, w]. False where it is neither.
+// An integer, or two: [h, w]. False if it is neither.
 bool pair_of(const base::Document& value, std::int64_t& h, std::int64_t& w) {
   if (value.is_integer()) {
     h = w = value.as_integer();
@@ -258,8 +258,8 @@ void append_integers(const base::Document& value, int depth, std::vector<std::in
   for (const base::Document& each : value.as_list()) append_integers(each, depth + 1, to);
 }
 
-// "table(name=dense_tensorcore.cuda.float16,t0_0=65536,...,a0=1,all=<hash of the arguments>)": what is no integer
-// tells workloads apart, too.
+// "table(name=dense_tensorcore.cuda.float16,t0_0=65536,...,a0=1,all=<hash of the arguments>)": other values distinguish
+// workloads, too.
 std::string opaque_text(const std::string& name, const Arguments& arguments, const base::Document& all) {
   std::string text = fmt::format("table(name={}", name);
   if (!arguments.tensors.empty()) text += "." + arguments.tensors.front().dtype;

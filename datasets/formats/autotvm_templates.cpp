@@ -99,7 +99,7 @@ Made dense_nopack(const Shape& shape, const Knobs& knobs, std::vector<std::int64
   return template_sketch("dense_nopack");
 }
 
-// Tile sizes in elements from the parts of a split, outermost part left out. False where they are no such split.
+// Tile sizes in elements from the parts of a split, outermost part left out. False if they are not such a split.
 template <std::size_t parts>
 bool sizes(const Knobs& knobs, std::string_view name, std::int64_t whole, std::int64_t (&into)[parts]) {
   if (!knobs.factors(name, parts + 1, into)) return false;
@@ -111,7 +111,7 @@ bool sizes(const Knobs& knobs, std::string_view name, std::int64_t whole, std::i
 }
 
 // How many of these loops, innermost first, TVM unrolls by itself: as long as there are no more copies than
-// auto_unroll_max_step. -1 where there is no such knob.
+// auto_unroll_max_step. -1 if there is no such knob.
 std::int64_t unrolled(const Knobs& knobs, std::initializer_list<std::int64_t> trips) {
   std::int64_t most = 0, explicitly = 0, copies = 1, count = 0;
   if (!knobs.value("auto_unroll_max_step", most) || !knobs.value("unroll_explicit", explicitly)) return -1;
@@ -271,7 +271,7 @@ Made conv2d_winograd_arm(const Shape& shape, const Knobs& knobs, std::vector<std
     return base::Reason{"tile_p is neither a part of a row of tiles nor whole rows"};
   }
   const bool is_whole = shape.out_h % results == 0 && shape.out_w % results == 0;
-  std::int64_t copied = 0;  // what zeros stand around: nothing, P, or X, which then ends within a tile
+  std::int64_t copied = 0;  // what zeros surround: nothing, P, or X, which then ends within a tile
   if (shape.is_padded()) {
     copied = 1;
   } else if (!is_whole) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t most_columns = 1024;
 constexpr std::size_t most_alternatives = 16384;     // of one column
-constexpr std::size_t few_values = 16;               // up to so many numbers may be names as well as sizes
+constexpr std::size_t few_values = 16;               // up to this many numbers may be names as well as sizes
 constexpr std::int64_t most_different = 1 << 22;     // values of all columns, which bounds memory
 constexpr double largest_exact = 9007199254740992.;  // 2^53
 constexpr std::size_t longest_value = 256;

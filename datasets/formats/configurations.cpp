@@ -85,7 +85,7 @@ ConfigurationsDocument::ConfigurationsDocument(Import& import, const std::filesy
 void ConfigurationsDocument::mend() {
   std::vector<char> open;           // what closes the lists and maps that are open
   std::string_view key;             // the last string of the outermost map
-  std::size_t whole = 0;            // behind the last entry
+  std::size_t whole = 0;            // after the last entry
   std::vector<char> open_at_whole;  // there
   const std::string_view text = text_;
   std::size_t at = 0;
@@ -97,7 +97,7 @@ void ConfigurationsDocument::mend() {
       if (at >= text.size()) break;
       if (open.size() == 1) key = text.substr(begin, at - begin);
     } else if (c == '[' || c == '{') {
-      if (open.size() == most_open) return;  // the reader says so
+      if (open.size() == most_open) return;  // the reader reports it
       open.push_back(c == '[' ? ']' : '}');
     } else if (c == ']' || c == '}') {
       if (open.empty() || open.back() != c) return;
@@ -184,7 +184,7 @@ void ConfigurationsDocument::import(const ConfigurationsHead& head,
     }
     return result;
   };
-  // False where the entry is skipped.
+  // False if the entry is skipped.
   const auto is_good = [&](JsonReader& entry, const auto& work) {
     try {
       formats::located(entry, path_, work);

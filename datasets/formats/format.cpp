@@ -46,7 +46,7 @@ void check_count(std::int64_t count, std::int64_t most, std::string_view what) {
   if (count > most) throw TooMuch(fmt::format("more than {} {} in one dataset; import fewer files", most, what));
 }
 
-// What is wrong with a record, without what differs from record to record: places, numbers, quoted values.
+// The fault of a record, without the parts that differ between records: places, numbers, quoted values.
 std::string reason_of(std::string_view complaint, std::string_view file) {
   if (complaint.starts_with(file)) complaint.remove_prefix(file.size());
   while (complaint.starts_with(':')) {
@@ -242,7 +242,7 @@ Import imported(const std::string& format, ImportSettings settings, base::Monito
   for (const auto& [option, value] : settings.options) entry_named(importer.options, option, "option");
   Import import(std::move(settings), format, monitor);
   importer.run(import);
-  // Of a platform that only skipped records named.
+  // For a platform that only skipped records named.
   std::erase_if(import.datasets(), [](const auto& each) { return each.second.counts().records == 0; });
   std::int64_t rows = 0;
   for (const auto& [platform, dataset] : import.datasets()) rows += dataset.counts().rows;

@@ -96,7 +96,7 @@ void JsonReader::open(bool is_map) {
   level.is_map = is_map;
   level.is_first = true;
   level.keys.clear();
-  // clear() would go through as many buckets as the largest map of this level left behind.
+  // clear() would visit as many buckets as the largest map of this level had.
   if (!level.more_keys.empty()) level.more_keys = std::unordered_set<std::uint64_t>();
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using Kind = JsonReader::Kind;
 
-// What stands in the place of a time (cache files) or under "invalidity" (T4), and what it means here.
+// Texts in place of a time (cache files) or under "invalidity" (T4), and their meaning here.
 struct Failure {
   std::string_view word;
   Status status;
@@ -176,8 +176,8 @@ std::vector<double> read_times(JsonReader& reader) {
   return times;
 }
 
-// A cache file's entry: parameters and results side by side. What was tuned for may be no time ("GFLOP/s"): of it only
-// the word of a failure counts.
+// A cache file's entry: parameters and results together. The objective may not be a time ("GFLOP/s"): then only its
+// word for a failure is used.
 Configuration read_cached(JsonReader& reader, const Head& head, double unit) {
   Configuration result;
   std::optional<double> time;

@@ -80,7 +80,7 @@ void read_configuration(JsonReader& reader, Configuration& result) {
   }
 }
 
-// Of all launches together.
+// The total of all launches.
 double read_durations(JsonReader& reader) {
   double sum = 0;
   for (reader.begin_list(); reader.next_item();) {

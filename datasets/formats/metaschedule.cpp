@@ -37,7 +37,7 @@ void expect_item(JsonReader& reader) {
   if (!reader.next_item()) reader.fail("a record that ends too early");
 }
 
-// [[name, inputs, attributes, outputs], ...] up to the postprocessing, which follows from what stands before.
+// [[name, inputs, attributes, outputs], ...] up to the postprocessing, which follows from the instructions before.
 void read_instructions(JsonReader& reader, Trace& trace, std::vector<std::string>& names) {
   bool postprocessing = false;
   for (reader.begin_list(); reader.next_item();) {

@@ -32,7 +32,7 @@ std::string text_of(std::string_view name, codegen::DType dtype, const std::vect
   return fmt::format("{} {} [{}] {}", name, codegen::name_of(dtype), base::join(extents, ","), codegen::name_of(role));
 }
 
-// Names count nothing, and weights may be handed in like any input.
+// Names are ignored, and weights may be passed like any input.
 bool fits(const codegen::Buffer& buffer, const codegen::Tensor& tensor) {
   const auto is_read = [](codegen::Role role) { return role != codegen::Role::output; };
   return buffer.dtype == tensor.dtype && is_read(buffer.role) == is_read(tensor.role) &&

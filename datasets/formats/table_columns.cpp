@@ -392,9 +392,9 @@ class Choice {
                                               head_[std::size_t(first)], described()));
   }
 
-  // Those in front of the time. What is measured beside a time stands behind it, as a rule; where most rows have a
-  // twin in what stands in front, the whole numbers and words next behind it are parameters as far as they tell rows
-  // apart.
+  // Those before the time. Other measurements usually follow the time; if most rows equal another one in the
+  // columns before it, the columns of whole numbers and words directly after it are parameters as far as they
+  // distinguish rows.
   std::vector<int> parameters_around(int time) const {
     std::vector<int> parameters, behind;
     for (int c = 0; c < time; ++c) {
