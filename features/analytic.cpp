@@ -124,7 +124,7 @@ constexpr std::array<double, 2> page_entries{64, 1024};
 constexpr double most_crowded = 8;       // lines that share a place and stay
 constexpr double most_independent = 64;  // accumulators: more no core has under way
 
-// What is counted over the stores of a program.
+// Counts over the stores of a program.
 class Counts {
  public:
   Counts(const LoopProgram& program, const codegen::Target& target)
@@ -145,7 +145,7 @@ class Counts {
       totals_[Roofline::cycles] = std::max(totals_[Roofline::cycles], totals_[i] * cycles_each[i]);
   }
 
-  // The roofline's columns, and where there is room for them the others.
+  // The roofline's columns, and if there is room the others.
   void write(std::span<float> out) const {
     for (std::size_t i = 0; i < totals_.size(); ++i) out[i] = log_count(totals_[i]);
     const float arithmetic = out[Roofline::arithmetic];
@@ -343,7 +343,7 @@ class Counts {
   const std::vector<Inside> inside_;  // by loop
   std::vector<char> loop_counted_;    // for control
 
-  // Of the store that is being added:
+  // For the store being added:
   Around around_;
   struct Now {
     std::size_t position = 0;

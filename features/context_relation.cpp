@@ -25,7 +25,7 @@ using codegen::Touch;
 
 constexpr int version = 1;  // raised when values change though the list below does not
 
-// --- the declared lists: identifier, name, unit, definition; columns stand in this order
+// --- the declared lists: identifier, name, unit, definition; columns are in this order
 
 struct Relation {
   std::string_view name, from_text, to_text;
@@ -141,8 +141,8 @@ std::size_t carrier(LoopKind kind) {
   return kind == LoopKind::vector ? 0 : kind == LoopKind::unrolled ? 1 : 2;
 }
 
-// R_t for all thresholds t, on its way: the largest `to` of the points whose `from` lets them count at t first. What is
-// beyond all thresholds counts nowhere.
+// R_t for all thresholds t, under construction: the largest `to` of the points whose `from` is first below threshold t.
+// Points beyond all thresholds are ignored.
 using Curve = std::array<std::int64_t, 64>;
 
 void add_point(std::int64_t from, std::int64_t to, Curve& largest) {

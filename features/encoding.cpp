@@ -80,7 +80,7 @@ Encoding joined(const Encoding& encoding, const Encoding& other) {
   both.description = encoding.description + "; and " + other.description;
   both.features = encoding.features;
   both.features.insert(both.features.end(), other.features.begin(), other.features.end());
-  // Also another one when the values of what it is made of change.
+  // It changes also if the values of its parts change.
   both.hash = base::hash_combine(base::hash_combine(base::hash_bytes(both.name), encoding.hash), other.hash);
   both.needs_program = encoding.needs_program || other.needs_program;
   both.encode = [first = encoding.encode, second = other.encode](const Subject& subject) {

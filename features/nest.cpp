@@ -14,7 +14,7 @@ using codegen::LoopKind;
 using codegen::LoopProgram;
 using codegen::StoreContext;
 
-// Of what a store computes of which buffers, but not of where in them.
+// Hash of a store's computation and buffers, without the indices.
 std::uint64_t statement(const codegen::Store& store) {
   std::uint64_t hash = base::hash_combine(std::uint64_t(store.combine), std::uint64_t(store.target.tensor));
   for (const codegen::ValueNode& node : store.value.nodes) {

@@ -296,7 +296,7 @@ double requested_lines(const View& view, const AccessSite& site) {
   return 1;
 }
 
-// Of buffers in memory, most lines first.
+// Buffers in memory, most lines first.
 std::vector<BufferAccess> buffer_accesses(const View& view) {
   std::vector<BufferAccess> accesses;
   const bool combines = view.program.stores[std::size_t(view.store.store)].combine != codegen::Combine::none;
