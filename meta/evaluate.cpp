@@ -26,8 +26,8 @@ struct Asked {
 };
 using Draw = Episode<std::vector<Examples>, std::vector<Asked>>;
 
-// `shots` rows of each group that supports, and what is left of those that are judged: of `judge_last` rows, those
-// alone.
+// `shots` rows of each group that supports, and the rest of those that are judged: with `judge_last`, only the last
+// ones.
 Draw draw_rows(const std::vector<Examples>& groups, const std::vector<char>& supports, const std::vector<char>& judged,
                SupportChoice choice, int shots, std::int64_t judge_last, int number, std::uint64_t seed) {
   Draw out;
@@ -38,7 +38,7 @@ Draw draw_rows(const std::vector<Examples>& groups, const std::vector<char>& sup
     std::vector<std::int64_t> rows = stream.choose(open, open);
     const std::ptrdiff_t cut = supports[g] != 0 ? shots : 0;
     if (cut > 0 && choice != SupportChoice::random) {
-      // Of a pool drawn at random, as on a board that has not all programs either.
+      // From a random pool, as on a board, which does not have all programs either.
       constexpr std::int64_t most = 300;
       const std::vector<std::int64_t> pool(rows.begin(),
                                            rows.begin() + std::min(open, std::max<std::int64_t>(most, cut)));

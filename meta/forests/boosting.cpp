@@ -147,7 +147,7 @@ DecisionForest boosted(const base::Matrix& rows, const Objective& objective, std
   std::vector<float> scores(start.begin(), start.end()), gradient(count), diagonal(count);
   const char* const predict =
       R"({"type": 1, "training": true, "iteration_begin": 0, "iteration_end": 0, "strict_shape": false})";
-  double scale = 0;  // so that the mean curvature is 1 at first, whatever the loss
+  double scale = 0;  // so that the mean curvature is 1 at first for any loss
   for (std::int64_t made = 0; made < settings.trees; ++made) {
     objective.newton<float>(scores, gradient, diagonal);
     if (made == 0) {

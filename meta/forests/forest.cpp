@@ -52,7 +52,7 @@ void add_tree(const Words* bits, const std::int32_t* decisions, const float* lea
   std::uint32_t path[DecisionForest::deepest][lanes];
   std::uint32_t words[std::size_t(1) << (DecisionForest::deepest - 2)][lanes];
   for (int level = 0; level < depth; ++level) {
-    // Of 2^level decisions each row needs one: halves are chosen by the path so far, from the root on.
+    // Each row needs one of 2^level decisions: halves are chosen by the path so far, from the root.
     const std::int32_t* const nodes = decisions + (std::int64_t(1) << level) - 1;
     std::int64_t half = std::int64_t(1) << level;
     if (level == 0) {
@@ -84,7 +84,7 @@ void add_tree(const Words* bits, const std::int32_t* decisions, const float* lea
   }
 }
 
-// Children lie behind their parents, so one pass knows the levels.
+// Children come after their parents, so one pass finds the levels.
 int depth_of(std::span<const DecisionForest::Node> tree) {
   std::vector<int> level(tree.size(), 0);
   for (std::size_t i = 0; i < tree.size(); ++i) {
@@ -159,8 +159,8 @@ struct ForestScorer::Compiled {
   std::int64_t leaves = 0;              // of the complete trees
   std::vector<std::size_t> by_depth;    // trees, the lowest first
 
-  // Walks a tree as if it were complete: a leaf that lies above the last level stands for all places below it, where it
-  // does not matter what the decisions are. `at_leaf(place among the last level, node)`, `at_inner(place among the
+  // Walks a tree as if it were complete: a leaf above the last level represents all places below it,
+  // where decisions do not matter. `at_leaf(place among the last level, node)`, `at_inner(place among the
   // inner nodes, node)`.
   template <class AtLeaf, class AtInner>
   static void walk(std::span<const DecisionForest::Node> tree, std::size_t node, int depth, int level, std::int64_t at,
@@ -185,14 +185,14 @@ struct ForestScorer::Compiled {
     return out;
   }
 
-  // Of one row: down several trees side by side, each a chain of loads that waits for itself alone.
+  // For one row: down several trees in parallel, each an independent chain of loads.
   float score_row(std::span<const float> row, const std::vector<float>& numbers_of_leaves,
                   std::span<float> reached) const {
     constexpr std::size_t at_once = 8;
     for (std::size_t first = 0; first < by_depth.size(); first += at_once) {
       const Decision* from[at_once];
       std::size_t at[at_once] = {};
-      for (std::size_t t = 0; t < at_once; ++t)  // the last one fills what is left
+      for (std::size_t t = 0; t < at_once; ++t)  // the last one fills the rest
         from[t] = nodes.data() + trees[by_depth[std::min(first + t, by_depth.size() - 1)]].decisions;
       const auto step = [&](std::size_t t) {
         const Decision& decision = from[t][at[t]];
@@ -297,7 +297,7 @@ constexpr std::int64_t together = 64;  // leaves that are compared at once
 // As much as the second-level cache keeps while all rows go through it: trees with their nodes, and rows of leaves.
 constexpr std::int64_t trees_at_once = 64, rows_at_once = 16;
 
-// The sum of the weights where the first `count` (a multiple of `together`) are equal.
+// The sum of the weights at those of the first `count` places (a multiple of `together`) that are equal.
 GRAFT_BEST_INSTRUCTIONS
 std::int64_t equal_weight(const std::uint8_t* a, const std::uint8_t* b, const std::uint8_t* weights,
                           std::int64_t count) {
@@ -305,7 +305,7 @@ std::int64_t equal_weight(const std::uint8_t* a, const std::uint8_t* b, const st
   typedef std::uint16_t Pairs __attribute__((vector_size(together)));
   std::int64_t sum = 0;
   for (std::int64_t begin = 0; begin < count;) {
-    const std::int64_t end = std::min(count, begin + 128 * together);  // two sums of so many weights fit into 16 bits
+    const std::int64_t end = std::min(count, begin + 128 * together);  // two sums of this many weights fit into 16 bits
     Pairs even{}, odd{};
     for (; begin < end; begin += together) {
       const Bytes &left = *reinterpret_cast<const Bytes*>(a + begin),
@@ -321,8 +321,8 @@ std::int64_t equal_weight(const std::uint8_t* a, const std::uint8_t* b, const st
   return sum;
 }
 
-// What a tree counts: the root mean square of its leaves' numbers, in 255ths of the largest one, at least 1. Trees that
-// boosting added late move little, and two rows that they tell apart differ in little.
+// The weight of a tree: the root mean square of its leaves' numbers, in 255ths of the largest one, at least 1. Trees
+// that boosting added late change little, and rows that only they separate differ little.
 std::vector<std::uint8_t> weights_of_trees(const DecisionForest& forest) {
   std::vector<double> sizes;
   for (std::int64_t t = 0; t < forest.trees(); ++t) {
@@ -447,7 +447,7 @@ DecisionForest forest_from(const base::Arrays& arrays) {
     for (std::int64_t i = 0; i < size; ++i) {
       const auto at = std::size_t(begin + i);
       const bool leaf = features[at] == -1;
-      // Children behind their one parent: no walk can run in circles, and all nodes are in the tree.
+      // Children come after their only parent: no walk can loop, and all nodes are in the tree.
       const bool right =
           parents[std::size_t(i)] == (i == 0 ? 0 : 1) && std::isfinite(numbers[at]) &&
           (leaf || (whole_number(features[at], 0, forest.features) && whole_number(lefts[at], i + 1, size - 1)));

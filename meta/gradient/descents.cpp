@@ -10,7 +10,7 @@
 namespace graft::meta {
 namespace {
 
-// The grid that fine-tuning is chosen from, and what is used when there is no second platform to choose on.
+// The grid that fine-tuning is chosen from, and the default without a second platform to choose on.
 constexpr std::array<double, 3> descent_rates = {3e-4, 1e-3, 3e-3};
 constexpr std::array<std::int64_t, 6> descent_steps = {0, 3, 6, 12, 24, 40};
 constexpr std::array<std::int64_t, 3> descent_shots = {5, 20, 64};

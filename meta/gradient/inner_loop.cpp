@@ -7,8 +7,8 @@
 namespace graft::meta {
 namespace {
 
-// What a step of the inner loop leaves behind for the way back: all of it before the step. The gradient only where the
-// rates' own is asked for.
+// The record of a step of the inner loop for the backward pass: the state before the step. The gradient only if that
+// of the rates is requested.
 template <class T>
 struct Step {
   std::vector<T> theta, gradient, scores, by_scores;
@@ -29,7 +29,7 @@ auto pass(const NetworkOf<T>& network, std::span<const T> theta, const Batch<T>&
   return tape;
 }
 
-// Takes the step's theta and fills in the rest. Where the batch has nothing to compare there is no tape and the
+// Takes the step's theta and fills in the rest. If the batch has nothing to compare there is no tape and the
 // gradient is 0.
 template <class T>
 void take(Step<T>& step, const NetworkOf<T>& network, const Batch<T>& batch, std::vector<T>& gradient) {
@@ -209,7 +209,7 @@ MetaGradient<T> meta_gradient(const NetworkOf<T>& network, OuterRule rule, const
       });
     }
     if (rule == OuterRule::first_order) continue;
-    // The product is linear in its direction, so one rate for all may wait until behind it.
+    // The product is linear in its direction, so a common rate may be applied after it.
     const std::optional<T> rate = only_rate<T>(network, rates, std::int64_t(k));
     if (!rate) {
       T* const along = stepped.data();

@@ -17,7 +17,7 @@ namespace graft::meta {
 namespace {
 
 constexpr std::int64_t folds = 5;
-constexpr std::int64_t most_rows = 64;  // of a group that are looked at: the choice is not that delicate
+constexpr std::int64_t most_rows = 64;  // of a group that are used: the choice needs no more
 
 // The support without one fold, and which rows of which group were left out. Groups too small to cut are kept whole.
 using Fold = Episode<std::vector<Examples>, std::vector<std::vector<std::int64_t>>>;
@@ -122,8 +122,8 @@ class ChosenModel final : public CostModel {
   std::shared_ptr<const Members> members_;
 };
 
-// What is known in closed form is the floor, the encoder moves only where the support shows that this ranks better, and
-// nothing is worse than having no sources.
+// The closed form is the floor, the encoder moves only if the support shows that this ranks better, and the result
+// is not worse than without sources.
 class AdaptiveLearner final : public Learner {
  public:
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,

@@ -36,7 +36,7 @@ class EnsembleModel final : public CostModel {
     return out;
   }
 
-  // What the members themselves believe comes on top: the variance of a mixture.
+  // The members' own variance is added: the variance of a mixture.
   Scores score_with_spread(const features::Encoded& programs) const override {
     Scores out = score(programs);
     std::vector<double> within(out.mean.size(), 0.0);
@@ -82,7 +82,7 @@ std::vector<Examples> bootstrap_share(std::span<const Examples> groups, std::uin
   std::vector<Examples> out;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     base::Stream stream(seed, fmt::format("ensemble member {}", member), std::uint64_t(g));
-    // At least two rows, where there are: less teaches nothing.
+    // At least two rows, if available: with fewer there is nothing to learn.
     const std::int64_t share = std::max<std::int64_t>(2, (groups[g].size() * 4 + 2) / 5);
     out.push_back(chosen(groups[g], stream.choose(groups[g].size(), share)));
   }

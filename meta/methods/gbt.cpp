@@ -55,12 +55,12 @@ class ForestModel final : public CostModel {
   ForestScorer scorer_;
 };
 
-// Of the forest that is trained. Squared: it ranked programs of a platform left out better than the two losses of
+// The loss of the trained forest. Squared: it ranked programs of a platform left out better than the two losses of
 // pairs.
 constexpr std::int64_t default_trees = 400;
 constexpr Loss default_loss = Loss::squared;
 
-// The grid that fine-tuning is chosen from, and what it is when there is no second platform to choose on.
+// The grid that fine-tuning is chosen from, and the default without a second platform to choose on.
 constexpr std::array<double, 2> tuning_rates = {0.05, 0.15};
 constexpr std::array<std::int64_t, 6> tuning_trees = {0, 5, 10, 20, 40, 80};
 constexpr std::array<std::int64_t, 3> tuning_shots = {5, 20, 64};

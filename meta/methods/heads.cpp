@@ -87,7 +87,7 @@ Classes classes_of(HeadKind kind, const Embedded& support) {
   if (kind == HeadKind::matching) {
     std::iota(out.of_row.begin(), out.of_row.end(), 0);
   } else {
-    // Halves where no group has three rows: of nothing there is no mean.
+    // Halves if no group has three rows: an empty set has no mean.
     count = std::min(most, *std::max_element(support.sizes.begin(), support.sizes.end()));
     std::int64_t begin = 0;
     for (const std::int64_t size : support.sizes) {

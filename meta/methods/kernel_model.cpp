@@ -38,7 +38,7 @@ struct Kernel {
 // Programs as the kernel sees them.
 struct Rows {
   base::Matrix features;  // normalised, the sum of a program's rows
-  base::Matrix sources;   // scaled scores; no columns where there are no sources
+  base::Matrix sources;   // scaled scores; no columns without sources
   Vector norms;           // squared, of the features
   LeafTable leaves;       // of forests
 };
@@ -217,7 +217,7 @@ std::vector<Choice> choose(std::vector<Choice> all, const Similarity& similarity
     kept.push_back(std::min(size, most_rows));
     rows += kept.back();
   }
-  base::Matrix residuals(std::int64_t(all.size()), rows);  // of one that has no solution: all of the speed
+  base::Matrix residuals(std::int64_t(all.size()), rows);  // of one without solution: all of the speed
   for (std::int64_t c = 0; c < residuals.rows; ++c) std::copy_n(speed.data(), rows, residuals.row(c).data());
   const auto look = [&](std::size_t first, std::size_t last, const Eigen::LLT<Matrix>& factor) {
     const Matrix inverse = factor.solve(Matrix::Identity(rows, rows));
@@ -250,7 +250,7 @@ struct Regression {
   std::vector<float> alpha;
 };
 
-// What a support leaves behind.
+// The data kept from a support.
 struct Fit {
   std::vector<std::int64_t> sizes;  // of the support's groups
   Normalisation normalisation;      // of the features, by the support
@@ -327,9 +327,9 @@ class KernelModel final : public CostModel {
     return out;
   }
 
-  // Of the mixture of the Gaussian processes that the regressions are the means of, without their groups' offsets,
-  // which no comparison sees. Of one: amplitude (k(x, x) - k(x, X) A^-1 k(X, x)) (Rasmussen and Williams 2006, equation
-  // 2.26, and 5.9 for the amplitude).
+  // The variance of the mixture of the Gaussian processes whose means the regressions are, without their groups'
+  // offsets, which do not affect comparisons. For one process: amplitude (k(x, x) - k(x, X) A^-1 k(X, x)) (Rasmussen
+  // and Williams 2006, equation 2.26, and 5.9 for the amplitude).
   Scores score_with_spread(const features::Encoded& programs) const override {
     Scores out = score(programs);
     if (fit_ == nullptr || out.mean.empty()) return out;

@@ -72,7 +72,7 @@ class MetaGradientLearner final : public Learner {
     const auto plain = make_network(state.shape, settings.backend);
     if (meta_.adapts == Adapts::context || meta_.adapts == Adapts::code) {
       state.shape.context = {context_size, meta_.adapts == Adapts::code};
-      // The same parameters behind those of the context.
+      // The same parameters after those of the context.
       std::vector<float> all = initial_parameters(state.shape, settings.seed);
       std::copy(state.theta.begin(), state.theta.end(), all.end() - std::ptrdiff_t(state.theta.size()));
       state.theta = std::move(all);

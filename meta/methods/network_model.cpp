@@ -80,7 +80,7 @@ class NetworkModel final : public CostModel {
   }
 
  private:
-  // At once: what is normalised is a copy. Of a tree's equal parts many are still together.
+  // All at once: normalisation copies. Many equal parts of trees are still together.
   static constexpr std::int64_t most_rows = std::int64_t(1) << 17;
 
   void score(const features::Encoded& programs, std::span<float> scores) const {

@@ -12,7 +12,7 @@
 namespace graft::meta {
 namespace {
 
-// What one fit may cost: a round of a search waits for it. Programs seen in all, a step at a time.
+// The cost limit of one fit: a round of a search waits for it. Total programs seen, and per step.
 constexpr std::int64_t mlp_steps = 400, mlp_rows = 256;
 constexpr std::int64_t treegru_steps = 250, treegru_rows = 128;
 

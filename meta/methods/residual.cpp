@@ -27,10 +27,10 @@ std::vector<std::int64_t> partly_permuted(std::int64_t count, double share, base
   return out;
 }
 
-// What residual's regressions leave over on the sources, each of which plays the target in turn, with rows of one
-// workload: the hardest case, and a search's. In four regimes: sources that take each program for what it is, and such
-// that take a quarter, a half or all programs for others. The only source there is cannot tell what an honest one is
-// worth; the others are then tried with itself as its source.
+// The residuals of residual's regressions on the sources, each of which takes the role of the target in turn, with rows
+// of one workload: the hardest case, and that of a search. In four regimes: sources that take each program for what it
+// is, and such that take a quarter, a half or all programs for others. The only source there is cannot tell what an
+// honest one is worth; the others are then tried with itself as its source.
 StackingPrior stacking_prior(const SourceBasis& basis, const TaskSet& tasks, const LearnerSettings& settings,
                              base::Monitor& monitor) {
   constexpr std::array<std::int64_t, 5> shots = {4, 8, 16, 32, 64};

@@ -22,7 +22,7 @@ namespace graft::meta {
 
 namespace {
 
-// Of ridge regression: (squares) (weights - prior) = moments, with the penalty on the diagonal.
+// The system of ridge regression: (squares) (weights - prior) = moments, with the penalty on the diagonal.
 struct NormalEquations {
   Eigen::MatrixXd squares;
   Eigen::VectorXd moments;
@@ -54,7 +54,7 @@ NormalEquations normal_equations(const std::vector<BasisGroup>& groups, const st
   return out;
 }
 
-// lambda: none where the support decides.
+// lambda: nullopt if the support decides.
 class RidgeModel final : public BasisModel {
  public:
   RidgeModel(std::shared_ptr<const SourceBasis> basis, std::vector<double> weights, std::optional<double> lambda,
@@ -103,7 +103,7 @@ class RidgeModel final : public BasisModel {
 
  private:
   std::optional<double> lambda_;
-  std::vector<double> covariance_;  // of the weights; empty: no belief
+  std::vector<double> covariance_;  // of the weights; empty: unknown
 };
 
 BasisGroup chosen(const BasisGroup& group, const std::vector<std::int64_t>& rows) {
@@ -117,8 +117,8 @@ BasisGroup chosen(const BasisGroup& group, const std::vector<std::int64_t>& rows
   return out;
 }
 
-// Each source platform that is believed plays the target in turn, with the others as its basis; no network has seen the
-// platform it is judged on.
+// Each trusted source platform takes the role of the target in turn, with the others as its basis; no network has seen
+// the platform that it is judged on.
 double chosen_lambda(const SourceBasis& basis, const TaskSet& tasks, std::uint64_t seed) {
   // From most to least shrinkage; where times differ by a few per cent, the squares to which it is added are small, too.
   constexpr std::array<double, 13> lambdas = {10, 3, 1, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5};

@@ -16,10 +16,10 @@ namespace graft::meta {
 namespace {
 
 constexpr double rows_of_prior = 32, rows_without_prior = 4;
-constexpr double least_error = 1e-3;  // of a regime: a source that predicts all is not believed to
+constexpr double least_error = 1e-3;  // of a regime: no source is assumed to predict everything
 
-// A regime's moments after so many rows: between two numbers that were tried by the logarithm, outside those of the
-// nearest. As a full square.
+// A regime's moments after `rows` rows: interpolated logarithmically between the tried numbers, outside of them those
+// of the nearest. As a full square.
 std::vector<double> moments_after(const StackingPrior& prior, const StackingPrior::Regime& regime, std::int64_t rows) {
   const auto above = std::size_t(std::lower_bound(prior.rows.begin(), prior.rows.end(), rows) - prior.rows.begin());
   const std::size_t high = std::min(above, prior.rows.size() - 1), low = above == 0 ? 0 : above - 1;

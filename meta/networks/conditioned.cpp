@@ -57,7 +57,7 @@ class Conditioned final : public NetworkOf<T> {
                                         std::span<T> score_tangent) const override {
     const auto& record = static_cast<const Record&>(tape);
     auto tangent = std::make_unique<Record>();
-    // Of theta_b + z U_b along v: v_b + v_z U_b + z v_U.
+    // The derivative of theta_b + z U_b along v: v_b + v_z U_b + z v_U.
     tangent->folded.assign(v.begin() + own_, v.end());
     add_shift(v, theta, tangent->folded);
     add_shift(theta, v, tangent->folded);
@@ -123,7 +123,7 @@ class Conditioned final : public NetworkOf<T> {
   std::unique_ptr<NetworkOf<T>> inner_;
   std::vector<ParameterBlock> layout_;
   std::vector<std::size_t> shifted_;  // positions of inner blocks
-  std::int64_t size_, own_;           // of z; parameters in front of the inner ones
+  std::int64_t size_, own_;           // of z; parameters before the inner ones
 };
 
 }  // namespace

@@ -56,8 +56,8 @@ void sum_rows(std::span<const std::int64_t> begins, std::int64_t width, const T*
 // What a pass leaves: of values, or of slopes along a direction.
 template <class T>
 struct Pass {
-  std::vector<Values<T>> hidden;  // outputs of the hidden layers: of the first by row, of those behind by program
-  Values<T> sums;                 // by program, where there is not one row each: of the first one's rows
+  std::vector<Values<T>> hidden;  // outputs of the hidden layers: of the first by row, of the others by program
+  Values<T> sums;                 // by program, unless each has one row: of the first layer's rows
 };
 
 // Both together, as numbers N.
@@ -100,7 +100,7 @@ class Mlp final : public NetworkOf<T> {
   }
 
   void score(std::span<const T> theta, const Inputs<T>& programs, std::span<T> scores) const override {
-    constexpr std::int64_t most = 192;  // rows at once: what lies between two layers stays in the nearest caches
+    constexpr std::int64_t most = 192;  // rows at once: values between two layers stay in the nearest caches
     Pass<T> pass;
     std::vector<std::int64_t> begins;
     for (std::int64_t first = 0, last = 0; first < programs.programs(); first = last) {
@@ -143,7 +143,7 @@ class Mlp final : public NetworkOf<T> {
   struct Record final : Tape {
     Inputs<T> programs;
     Pass<T> pass;  // of a tangent: slopes
-    // Left behind by the latest backward: what it was given, and the loss by each layer's sums (x W + b).
+    // From the latest backward: its input, and the gradient by each layer's sums (x W + b).
     mutable std::vector<T> u;
     mutable std::vector<Values<T>> by_sums;
   };

@@ -46,7 +46,7 @@ void* borrow(std::size_t bytes) {
 void give_back(void* memory, std::size_t bytes) noexcept {
   const std::size_t held = rounded(bytes);
   const auto release = [](void* block) { ::operator delete(block, std::align_val_t(alignment)); };
-  while (!kept.blocks.empty() && kept.bytes + held > most_kept) {  // what has lain there longest makes room
+  while (!kept.blocks.empty() && kept.bytes + held > most_kept) {  // the oldest block makes room
     release(kept.blocks.front().memory);
     kept.bytes -= kept.blocks.front().bytes;
     kept.blocks.erase(kept.blocks.begin());

@@ -10,7 +10,7 @@
 namespace graft::meta {
 namespace {
 
-// Of each row's bytes; equal rows have equal hashes, and collisions are cheap (they are looked at).
+// Hashes of each row's bytes; equal rows have equal hashes, and collisions are cheap (they are checked).
 template <class T>
 void hash_rows(std::span<const T> x, std::int64_t rows, std::int64_t columns, std::uint64_t* hashes) {
   using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -60,7 +60,8 @@ PackedTrees pack(const Inputs<T>& programs, std::int64_t columns, bool share_equ
     if (parent[r] >= 0) below[next[parent[r]]++] = std::int32_t(r);
   }
 
-  // From the leaves up: which row stands for this one, and its height. `same` maps rows to the first of their equals.
+  // From the leaves up: the row that represents this one, and its height. `same` maps rows to the first of their
+  // equals.
   std::vector<std::int32_t> same(static_cast<std::size_t>(rows)), height(std::size_t(rows), 0);
   std::vector<std::uint64_t> hashes(static_cast<std::size_t>(rows));
   std::vector<std::int32_t> table;
@@ -96,7 +97,7 @@ PackedTrees pack(const Inputs<T>& programs, std::int64_t columns, bool share_equ
         continue;
       }
       table[slot] = std::int32_t(r);
-      hashes[r] = hash;  // from here on with what is below
+      hashes[r] = hash;  // from here on including its children
     }
     counts.resize(std::max(counts.size(), std::size_t(height[r]) + 1));
     ++counts[height[r]];

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Transposed no = Transposed::no, yes = Transposed::yes;
 
-// Blocks of the layout; behind these the decoder's layers.
+// Blocks of the layout; the decoder's layers follow.
 enum Block {
   embedding_weight,
   embedding_bias,
@@ -28,7 +28,7 @@ enum Block {
 
 // One pass over a batch, on numbers N: what forward computes and backward needs.
 //
-// A node's row is [S | e | r*S], so that the gates' input [S e] and the new state's [e r*S] lie side by side. Its gates
+// A node's row is [S | e | r*S], so that the gates' input [S e] and the new state's [e r*S] are contiguous. Its gates
 // are [r | z | n]. S of a leaf is 0: its row has only e, its gates only z and n.
 template <class N>
 struct Pass {
@@ -154,7 +154,7 @@ class TreeGru final : public NetworkOf<T> {
     }
   }
 
-  // Nodes of one height; their rows lie from `at` on.
+  // Nodes of one height; their rows begin at `at`.
   template <class N>
   void level_up(ConstView<N> theta, const Record& record, Pass<N>& pass, std::size_t level, std::int64_t at) const {
     const PackedTrees& packed = record.packed;
@@ -249,7 +249,7 @@ class TreeGru final : public NetworkOf<T> {
         for (std::int64_t s = 1; s < count; ++s) top = share.value[s] > top ? share.value[s] : top;
         for (std::int64_t s = 0; s < count; ++s) share.value[s] -= top;
       }
-      // Of all nodes at once: a node's slots alone would leave most of a vector empty.
+      // For all nodes at once: a node's slots alone would leave most of a vector empty.
 #pragma omp simd
       for (std::int64_t i = 0; i < packed.nodes() * count; ++i) shares.value[i] = exponential(shares.value[i]);
       for (std::int64_t i = 0; i < packed.nodes(); ++i) {

@@ -21,7 +21,7 @@
 namespace graft::meta {
 namespace {
 
-// programs x sources, 1 in all; 0 for those not counted, of which there is one at least.
+// programs x sources, summing to 1; 0 for untrusted sources, of which there is at least one.
 base::Matrix likeness_of(const SourceBasis& basis, const features::Encoded& programs,
                          const std::vector<char>& counted) {
   const std::size_t sources = basis.sources.size();
@@ -132,7 +132,7 @@ void doubt_contrary_sources(SourceBasis& basis, std::span<const Examples> groups
       }
     }
   }
-  // One after the other: beside one that contradicts them, others look contrary, too.
+  // Removed one at a time: a single contradictory source also lowers the agreement of the others.
   for (std::size_t believed = sources; believed >= 3; --believed) {
     Eigen::Index worst = 0;
     Eigen::VectorXd with_others = agreement.rowwise().sum();
@@ -153,7 +153,7 @@ void put_at(std::vector<T>& all, std::size_t place, T value) {
   all[place] = std::move(value);
 }
 
-// Where the source now stands.
+// The position of the source.
 std::size_t place_of(SourceBasis& basis, const SourceBasis::Source& source) {
   assert(source.target.size() == basis.target_columns.size());
   const auto known = std::find_if(basis.sources.begin(), basis.sources.end(),

@@ -63,7 +63,7 @@ std::vector<DecisionForest> train_forests(const TaskSet& tasks, const std::vecto
   base::Team& team = team_of(settings);
   const std::int64_t count = std::int64_t(platforms.size()), own = (count + team.size() - 1) / team.size();
   BoostingSettings trees = training_trees(settings, default_trees);
-  trees.threads = std::max(1, settings.threads / int(own));  // more than one where there are fewer platforms
+  trees.threads = std::max(1, settings.threads / int(own));  // more than one if there are fewer platforms
   TreeCount counting(monitor, own * trees.trees);
   return base::divided(team, count, settings.threads, [&](std::int64_t s) {
     const std::string& name = platforms[std::size_t(s)];

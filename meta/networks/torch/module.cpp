@@ -41,7 +41,7 @@ at::Tensor view_of(std::span<const T> values, at::IntArrayRef shape) {
                        at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value));
 }
 
-// Caller's memory where the network computes: a copy, unless that is the processor.
+// The caller's memory on the network's device: a copy, unless that is the processor.
 template <class T>
 at::Tensor on(c10::Device device, std::span<const T> values, at::IntArrayRef shape) {
   return view_of(values, shape).to(device);
@@ -53,7 +53,7 @@ void copy_out(const at::Tensor& from, std::span<T> to) {
   std::copy_n(dense.template data_ptr<T>(), to.size(), to.data());
 }
 
-// The derivative of `output` in direction `weight` by `input`; zero where the graph does not connect them.
+// The derivative of `output` in direction `weight` by `input`; zero if the graph does not connect them.
 at::Tensor derivative(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight, bool create_graph) {
   if (!output.requires_grad()) return at::zeros_like(input);
   const at::Tensor result =
