@@ -24,8 +24,8 @@ namespace py = pybind11;
 namespace graft::python {
 namespace {
 
-// Texts stand for values wherever a function takes one. Not pybind11's implicit conversions: these hide why a text is
-// refused.
+// Texts are accepted for values in all functions. Not by pybind11's implicit conversions: these hide why a text
+// is refused.
 template <class Value>
 Value value_from(const py::object& object) {
   if (py::isinstance<Value>(object)) return object.cast<Value>();
