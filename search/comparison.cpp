@@ -60,7 +60,7 @@ std::int64_t trials_to(const Searched& search, double seconds) {
   return near - search.best_seconds.begin() + 1;
 }
 
-// The least of their times, in the search or anew; infinity without any.
+// The least of their times, from the search or measured again; infinity without any.
 double best_of(const std::vector<datasets::Trial>& trials, const Retimed* retimed) {
   double least = std::numeric_limits<double>::infinity();
   for (const datasets::Trial& trial : trials) {

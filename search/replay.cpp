@@ -11,7 +11,7 @@
 namespace graft::search {
 namespace {
 
-// Answers with what was recorded; candidates are of the recording's space.
+// Answers with recorded trials; candidates are of the recording's space.
 class Recorder final : public tasks::Measurer {
  public:
   explicit Recorder(const std::vector<datasets::Trial>& trials) {
@@ -29,7 +29,7 @@ class Recorder final : public tasks::Measurer {
   std::unordered_map<std::uint64_t, const datasets::Trial*> by_candidate_;
 };
 
-// Of what was recorded of it, all arguments together.
+// A domain of its recorded points, all arguments together.
 codegen::SketchSpace listed(const std::shared_ptr<const codegen::Sketch>& sketch,
                             const std::vector<datasets::Trial>& trials) {
   codegen::Domain domain{"recorded", {}, {}};

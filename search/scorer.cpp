@@ -36,7 +36,7 @@ void Scorer::use(const meta::CostModel* model, std::span<const codegen::Candidat
   context_.incumbent = *std::max_element(means.begin(), means.end());
 }
 
-// With spreads, which may cost more than the scores, only where the acquisition looks at them.
+// With spreads, which may cost more than the scores, only if the acquisition uses them.
 meta::Scores Scorer::scored(const features::Encoded& programs) const {
   return selection_.acquisition == Acquisition::mean ? model_->score(programs) : model_->score_with_spread(programs);
 }

@@ -42,8 +42,8 @@ auto named_in(const List& list, const char* what, std::string_view name) {
                         base::did_you_mean(name, known));
 }
 
-// log(pdf(z) + z cdf(z)) of the normal distribution: where it is too small for the difference of the two, by the first
-// term of the asymptotic series, so that programs keep their order however bad they are.
+// log(pdf(z) + z cdf(z)) of the normal distribution: if it is too small for the difference of the two, by the first
+// term of the asymptotic series, so that even bad programs keep their order.
 double log_improvement(double z) {
   constexpr double far = -6;
   const double log_density = -0.5 * z * z - 0.5 * std::log(2 * std::numbers::pi);

@@ -26,7 +26,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_;
 };
 
-// Infinite for what is not ok.
+// Infinite if not ok.
 double ok_seconds(const datasets::Trial& trial) {
   const bool ok = trial.measurement.status == datasets::Status::ok;
   return ok ? datasets::seconds_of(trial.measurement) : std::numeric_limits<double>::infinity();
@@ -79,7 +79,8 @@ bool Tuning::step(base::Monitor& monitor) {
   const std::int64_t left = settings_.trials - std::int64_t(trials().size());
   UntilMonitor until(monitor, *this);
   if (left <= 0 || hopeless() || settled() || until.stop_requested()) return false;
-  // Always a whole batch, cut to what is left: a run that goes on later with more trials proposes the same ones again.
+  // Always a whole batch, cut to the remaining budget: a run that continues later with more trials proposes the same
+  // ones again.
   std::vector<codegen::Candidate> batch = proposal();
   if (std::int64_t(batch.size()) > left) batch.resize(std::size_t(left));
   if (batch.empty()) return false;

@@ -116,7 +116,7 @@ Proposal Policy::proposal(int count, Scorer& scorer) {
   return found;
 }
 
-// The gradient of the logarithm of a softmax's chance: what was chosen less what was expected.
+// The gradient of the logarithm of a softmax's chance: the choice minus its expectation.
 void Policy::learn(const Episode& episode, double reward) {
   const double rate = settings_.learning_rate * (reward - baseline_);
   baseline_ += settings_.baseline_weight * (reward - baseline_);

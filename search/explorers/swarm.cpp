@@ -48,7 +48,7 @@ std::optional<codegen::Candidate> Swarm::moved(Particle& particle, Scorer& score
   base::Result<codegen::Candidate> mutant = space_.mutate(candidate_at(own, space_), stream_);
   if (!mutant || !proposed_.take(*mutant, scorer)) return restarted(particle, scorer);
   Point to = *point_of(*mutant, space_);
-  if (to.sketch != particle.at.sketch) {  // what it found there says nothing here
+  if (to.sketch != particle.at.sketch) {  // its findings there do not apply here
     particle.best.reset();
     particle.velocity.assign(to.rows.size(), 0);
   }
