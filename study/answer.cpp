@@ -70,7 +70,7 @@ std::optional<Answer> checked_answer(search::RunDirectory& run, const codegen::W
     if (right && checked->check != "qemu") return best;  // no qemu here: another time it may be checked
     datasets::Measurement& known = best->measurement;
     if (right)
-      known.check = checked->check;  // the time is the trial's, whatever the simulator is today
+      known.check = checked->check;  // the time is the trial's, independent of today's simulator
     else
       known = *checked;
     std::vector<search::Build> builds = run.builds();

@@ -47,7 +47,7 @@ Request identity_of(const CollectRequest& request) {
   return identity;
 }
 
-// The journal as a dataset, the rows of a workload together, and how good each workload's are. The provenance is that
+// The journal as a dataset, the rows of a workload together, and each workload's quality. The provenance is that
 // of the run's first command: running it again changes no byte.
 std::vector<datasets::Quality> write(const CollectRequest& request, const search::RunDirectory& run) {
   datasets::Dataset dataset;
@@ -80,7 +80,7 @@ void restore_run(const std::filesystem::path& out, const Request& request) {
   base::Document context = base::Document::map();
   for (const auto& [key, value] : dataset.provenance.as_map())
     if (key != "request") context.set(key, value);
-  const std::filesystem::path part = folder.string() + ".part";  // what is torn there is made again
+  const std::filesystem::path part = folder.string() + ".part";  // incomplete parts are made again
   std::filesystem::remove_all(part);
   {
     search::RunDirectory run(part, request.document(), context, dataset.platform_yaml);

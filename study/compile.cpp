@@ -35,7 +35,7 @@ constexpr std::chrono::minutes most_time{10};  // of one kernel's check; emulate
 constexpr int bench_repetitions = 20;
 constexpr double bench_seconds = 1e-3;  // of a repetition
 
-// Where this machine can run code of the platform, or why it cannot.
+// How this machine can run code of the platform, or why it cannot.
 struct Runner {
   std::optional<tasks::Remote> where;
   std::string check, reason;

@@ -90,7 +90,7 @@ base::Document identity_of(const EvaluateRequest& request, const ModelPlan& plan
   return identity.document();
 }
 
-// A target and what its methods are trained on (none: what the settings say).
+// A target and the sources of its methods (none: those of the settings).
 struct Judged {
   std::string target;
   std::vector<std::string> sources;

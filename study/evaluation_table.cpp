@@ -34,7 +34,7 @@ std::string winner(const Rows& rows, const std::string& target, const Compared& 
   return best;
 }
 
-// Of a metric, draw by draw.
+// The values of a metric, draw by draw.
 std::vector<double> mean_draws(const std::vector<const Row*>& of_targets, Metric metric) {
   std::vector<double> mean(of_targets.front()->by_draw->values[std::size_t(metric)].size(), 0);
   for (const Row* const row : of_targets) {
@@ -135,7 +135,7 @@ std::vector<EvaluationTable::Winner> winners_of(const Rows& rows, const Compared
 
 namespace {
 
-// In the order in which rows are stored. `others` stand between the metrics and the draws.
+// In the order in which rows are stored. `others` are between the metrics and the draws.
 base::Document row_document(const Row& row) {
   base::Document out = base::Document::map();
   out.set("target", row.target);

@@ -48,7 +48,7 @@ Form form_of(std::string_view text) {
   return form;
 }
 
-// Whoever records at the same moment is done soon.
+// A process that records at the same moment is done soon.
 base::FileLock lock_of(const std::filesystem::path& folder) {
   for (int wait = 0;; ++wait) {
     try {

@@ -16,7 +16,7 @@
 namespace graft::study {
 namespace {
 
-// What `work` returns. What is wrong with a wish is said of these fields.
+// Returns the result of `work`. Its errors are reported for these fields.
 template <class Work>
 auto naming(std::string_view fields, const Work& work) {
   try {

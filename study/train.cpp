@@ -181,7 +181,7 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
   if (base_model) learner = base_model->model->kind();
   const base::Document identity = identity_of(request, plan, learner, base_model);
 
-  // Of this request alone: another one must not continue from its checkpoints.
+  // Specific to this request: another one must not continue from its checkpoints.
   const std::filesystem::path checkpoints = request.out.string() + ".checkpoints";
   meta::TrainingRecord record(checkpoints / base::to_hex(base::hash_bytes(identity.to_json())));
   meta::LearnerSettings settings = plan.settings();

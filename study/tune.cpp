@@ -108,7 +108,7 @@ void rebuild_best(const TuneRequest& request, search::RunDirectory& run, const t
   if (!builds.empty()) run.record(std::move(builds));
 }
 
-// What a search begins with is kept in its folder: the library may have learnt more when it goes on.
+// The start of a search is kept in its folder: the library may have new answers when it continues.
 const char* const start_name = "start.json";
 constexpr std::size_t most_near = 8;  // shapes of the library
 constexpr std::size_t watched_programs = 3;
@@ -144,7 +144,7 @@ std::vector<codegen::Candidate> start_of(const TuneRequest& request, std::vector
   return start;
 }
 
-// What the library says, if it may be believed.
+// The library's answer, if it passes the checks.
 std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor& monitor) {
   if (request.library.empty() || request.again) return std::nullopt;
   const auto known = Library(request.library).find(request.workload, platform_hash(request.platform));
@@ -202,7 +202,7 @@ base::Document builds_document(const std::vector<search::Build>& builds) {
   return out;
 }
 
-// Seconds in all and by part, and how many trials were measured in them (the others were recorded).
+// Seconds in total and by part, and the number of trials measured in them (the others were recorded).
 base::Document time_document(const search::TimeSpent& spent) {
   base::Document out = base::Document::map();
   out.set("seconds", spent.all())
@@ -270,7 +270,7 @@ struct TuneSession::State {
   static codegen::Space checked_space(const TuneRequest& request, const tasks::MeasureSettings& measure) {
     tasks::require_memory(request.workload, tasks::place_of(request.platform), measure);
     codegen::Space space = space_of(request.space, request.workload, request.platform.target);
-    // Refuses what is unknown, or does not go together.
+    // Refuses unknown or contradictory settings.
     search::make_explorer(request.explorer, space, request.seed, request.selection);
     return space;
   }
@@ -361,7 +361,7 @@ TuneResult TuneSession::finish(bool complete, base::Monitor& monitor) {
   if (result.complete && result.source == "native" && request.rebuild > 0)
     rebuild_best(request, state.run, state.measure, monitor);
   result.builds = by_pipelines(state.run.builds());
-  // Of all that is recorded: an earlier run with more trials may have found a better one.
+  // From all recorded trials: an earlier run with more trials may have found a better one.
   result.answer = checked_answer(state.run, request.workload, platform, state.measure, monitor);
   if (result.answer) result.peak_gflops = peak_gflops(platform, request.workload);
   if (result.complete) base::check_stop(monitor);  // the answer may lack its check
@@ -399,7 +399,7 @@ TuneResult watched(TuneRequest request, base::Monitor& monitor) {
     request.trials = std::max<std::int64_t>(request.trials, 1);
     std::optional<TuneSession> session(std::in_place, request, monitor);
     std::int64_t looked =
-        0;  // recorded trials at the last look; one comes before the first new trial of a run that goes on
+        0;  // recorded trials at the last look; one comes before the first new trial of a continued run
     bool changed = false, over = false;
     while (!over && !monitor.stop_requested()) {
       if (session->recorded() - looked >= request.watch) {

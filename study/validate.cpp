@@ -31,7 +31,7 @@ Request identity_of(const ValidateRequest& request, const tasks::Platform& platf
   return identity;
 }
 
-// Measures what is not recorded yet; nothing when stopped.
+// Measures programs not recorded yet; nullopt if stopped.
 std::optional<Pass> measure(const ValidateRequest& request, const tasks::Platform& platform,
                             const codegen::Space& space, tasks::Measurer& measurer, search::RunDirectory& run,
                             base::Monitor& monitor) {
@@ -57,7 +57,7 @@ double fastest_of(const std::vector<Pass>& passes, std::uint64_t program, std::s
   return fastest;
 }
 
-// Models what is not recorded yet; false when stopped. UserError when the model lacks an opcode.
+// Models programs not recorded yet; false if stopped. UserError if the model lacks an opcode.
 bool model(const tasks::Platform& twin, int threads, search::RunDirectory& run, Comparison& comparison,
            base::Monitor& monitor) {
   const std::size_t count = comparison.candidates.size();
@@ -100,7 +100,7 @@ bool model(const tasks::Platform& twin, int threads, search::RunDirectory& run, 
   return true;
 }
 
-// A platform with what it is held against.
+// A platform with its counterpart.
 struct Pair {
   tasks::Platform platform, twin;
   std::vector<codegen::Space> spaces;  // by workload

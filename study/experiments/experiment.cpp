@@ -158,7 +158,7 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
   base::Document decides = base::Document::map();
   std::vector<std::string_view> keys = {"kind",  "platforms", "workloads", "models",     "methods",
                                         "seeds", "again",     "data",      "evaluation", "baselines"};
-  if (!searches) keys.push_back("counts");  // of shots; of searches they say what tables show
+  if (!searches) keys.push_back("counts");  // of shots; for searches they choose the columns of tables
   for (const std::string_view key : keys) {
     if (const base::Document* const value = document.find(key)) decides.set(std::string(key), *value);
   }

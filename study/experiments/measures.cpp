@@ -146,7 +146,7 @@ Finding sum(const Claim& claim, const std::vector<Searched>& searches) {
   return found;
 }
 
-// Of searches that have a time to reach: the geometric mean of `value` of a search, that time and its trials until
+// For searches that have a time to reach: the geometric mean of `value` of a search, that time and its trials until
 // then.
 template <class Value>
 Finding until_reached(const Claim& claim, const std::vector<Searched>& searches, const Value& value) {

@@ -8,7 +8,7 @@
 namespace graft::study {
 namespace {
 
-// Where the best time changes, [trial, seconds], and how many trials there are. Null: no program was ok.
+// Changes of the best time, [trial, seconds], and the number of trials. Null: no program was ok.
 base::Document curve_of(const search::Searched& search) {
   base::Document changes = base::Document::list();
   double before = std::numeric_limits<double>::infinity();

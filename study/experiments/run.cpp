@@ -58,7 +58,7 @@ TuneRequest search_request(const Experiment::Method& method, const Models& model
   if (layouts != "given" && layouts != "free")
     throw base::UserError(settings.at("layouts").place(), "expected given or free");
   search.space.layouts = layouts == "free" ? codegen::Layouts::free : codegen::Layouts::given;
-  // Searches are compared by what they found when; layers by what is handed out.
+  // Searches are compared by their curves; layers by their final kernels.
   if (request.experiment.kind == Experiment::Kind::search) search.rebuild = 0;
   search.seed = std::uint64_t(seed);
   search.threads = request.threads;
