@@ -49,8 +49,8 @@ constexpr std::array refusals{
     Refusal{"Name or service not known", "correct the name, or give its HostName in ssh_config"},
 };
 
-// Of what ssh wrote to its standard error before it ended by itself. Words that are not known are of a line that is
-// down, a board that boots.
+// From ssh's standard error before it ended by itself. Unknown messages are taken for a lost connection
+// or a booting board.
 Trouble trouble_of_ssh(const std::string& err, int exit_code) {
   for (const Refusal& refusal : refusals) {
     for (const std::string_view line : base::split(err, '\n')) {
@@ -70,10 +70,11 @@ std::string shell_word(std::string_view word) {
   return text + "'";
 }
 
-// Takes executables from its input, each behind a line with its size, when the one before has ended: says how the board
-// is, runs it, and tells how it ended; one that did not end well ends the script, as who reads cannot know where its
-// output breaks off. Nothing comes in while a program runs but the end of the connection, which kills the program. (Who
-// waits for that end goes by signal 9: a young child of a shell may still take 15 for one of its parent's traps.)
+// Takes executables from its input, each after a line with its size, when the previous one has ended: reports the
+// board's state, runs it, and reports how it ended; one that did not end well ends the script, because the reader
+// cannot know where its output breaks off. While a program runs, the only possible input is the end of the connection,
+// which kills the program. (Who waits for that end goes by signal 9: a young child of a shell may still take 15 for one
+// of its parent's traps.)
 std::string script_of(const Remote& remote) {
   std::string run;
   for (const std::string& word : remote.runner) run += shell_word(word) + " ";
@@ -110,7 +111,7 @@ done
                      fmt::arg("run", run), fmt::arg("no_file", no_file), fmt::arg("no_room", no_room));
 }
 
-// What `start` returns; its Failure with the remedy where a program cannot be started.
+// The result of `start`; its Failure, with the remedy, if a program cannot be started.
 template <class Start>
 auto started(Start start) {
   try {
@@ -127,7 +128,7 @@ std::string ending(int code) {
   return fmt::format("ended with exit code {}", code);
 }
 
-// Of a program that ended before its first line: with an exit code or by an illegal instruction it will do so again.
+// For a program that ended before its first line: with an exit code or by an illegal instruction it will do so again.
 Trouble trouble_of_start(const Remote& remote, int code, const std::string& said) {
   constexpr int not_executable = 126, not_found = 127;
   const std::vector<std::string>& runner = remote.ssh.empty() ? remote.prefix : remote.runner;

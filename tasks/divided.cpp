@@ -22,7 +22,7 @@ class NotesAlone final : public base::Monitor {
   base::Monitor& to_;
 };
 
-// Of a batch; results are exchanged, and may be journaled, after each.
+// Part of a batch; results are exchanged, and may be journaled, after each.
 constexpr std::int64_t slice_of_a_rank = 8;
 
 class DividedMeasurer final : public Measurer {

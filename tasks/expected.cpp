@@ -67,7 +67,7 @@ MemoryNeed memory_need(const codegen::Computation& computation, Place place) {
     need.here = std::max({evaluating, capped_sum(capped_sum(reference, file), packing), need.worker});
   }
   if (place != Place::here) {
-    // Behind the check on this host, if there was one, an executable under qemu.
+    // After the check on this host, if there was one, an executable under qemu.
     std::int64_t board = evaluating;
     add(board, inputs, place == Place::both ? 2 : under_way);
     add(board, outputs);

@@ -255,7 +255,8 @@ class HostRunner::State {
     return worker_->receive(&answer, sizeof answer, std::chrono::seconds(5));  // it comes in one piece
   }
 
-  // A living worker that has the workload; false when it has no room for it, and then the measurement says so.
+  // Provides a living worker that has the workload; false if it has no memory for it, which the measurement then
+  // reports.
   bool hand_over(const Prepared& workload, Measurement& measurement, base::Monitor& monitor) {
     // A worker may have been killed while it waited; one that ends again at once cannot work at all.
     for (int tries = 0; tries < 2; ++tries) {

@@ -119,7 +119,7 @@ class NativeMeasurer : public Measurer {
       }
     });
     for (;;) {
-      // What was measured by now is reported all the same.
+      // Measurements made so far are reported all the same.
       if (relay.pass_on(monitor)) results.stop(), compiled.stop();
       if (!results.wait(between_questions)) continue;
       const std::optional<Measured> result = results.take();
@@ -149,7 +149,7 @@ class NativeMeasurer : public Measurer {
     const std::uint64_t key = measured_identity(workload, slot.program_hash);
     const auto found = measured_.find(key);
     if (found != measured_.end()) return found->second;
-    // The equal program whose compilation was begun first may stand later in the batch.
+    // The equal program whose compilation was begun first may come later in the batch.
     if (!slot.binary) slot.binary = compile_for_host(*slot.program, target_);
     std::optional<CompileAhead::Pause> quiet;
     if (target_.threads > 1) quiet.emplace(compiled);

@@ -45,7 +45,7 @@ constexpr std::array levels{
 };
 #undef GRAFT_HOST_SUPPORTS
 
-// Asked once: the hundred CPUID instructions behind it are slow in virtual machines.
+// Asked once: the hundred CPUID instructions that it takes are slow in virtual machines.
 const codegen::Target& host() {
   static const codegen::Target target = codegen::host_target();
   return target;
@@ -242,7 +242,7 @@ struct Catalogued {
   std::filesystem::path file;
 };
 
-// The shipped platforms: installed beside the program's folder, and in a build folder linked to the source tree's.
+// The shipped platforms: installed next to the program's folder, and in a build folder linked to the source tree's.
 std::vector<Catalogued> catalogue() {
   const std::filesystem::path folder = base::share_folder() / "platforms";
   std::vector<Catalogued> known;
@@ -262,7 +262,7 @@ Platform read_platform(const std::filesystem::path& file) {
   return parse_platform(base::read_file(file), file.string());
 }
 
-// A catalogued modelled platform on several cores or with noise: what its suffixes say stands in its YAML, too.
+// A catalogued modelled platform on several cores or with noise: its suffixes are part of its YAML, too.
 Platform changed_platform(const Catalogued& known, const std::string& id, std::string_view suffixes) {
   Document document = base::parse_yaml(base::read_file(known.file), known.file.string());
   const auto set_in = [&](const std::string& map, const std::string& key, double value) {

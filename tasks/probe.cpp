@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::chrono::seconds patience{60};
 
-// "key=value" lines, and /proc/cpuinfo behind the last of them.
+// "key=value" lines, and /proc/cpuinfo after the last of them.
 constexpr const char* script = R"sh(echo "machine=$(uname -m)"
 echo "system=$(uname -sr)"
 echo "cores=$(nproc 2>/dev/null || grep -c ^processor /proc/cpuinfo)"
@@ -88,7 +88,7 @@ void read_caches(const std::vector<std::string>& caches, codegen::Target& target
   }
 }
 
-// What the program of codegen/machine/cpuinfo.h met: bits of its longest vectors, 0 where there are none.
+// The result of the program of codegen/machine/cpuinfo.h: bits of its longest vectors, 0 if there are none.
 std::int64_t vector_bits(Board& board, const codegen::Target& target) {
   const auto program = codegen::probe_program(target);
   if (!program) throw base::Failure(program.reason().text);
@@ -103,7 +103,7 @@ std::int64_t vector_bits(Board& board, const codegen::Target& target) {
   return bits;
 }
 
-// Code for long vectors is for machines whose vectors are that long; where there are none it is scalar.
+// Code for long vectors is for machines whose vectors are that long; without vectors it is scalar.
 std::string seen(Board& board, codegen::Target& target) {
   const std::string machine = architecture(target);
   const std::int64_t bits = vector_bits(board, target);

@@ -49,7 +49,7 @@ std::string difference(const codegen::Tensor& tensor, const codegen::Parameter& 
   return {};
 }
 
-// What an executable's kernel wrote against what it should have: ok with the seconds, or wrong_result.
+// Compares the output of an executable's kernel with the expected one: ok with the seconds, or wrong_result.
 Measurement judged(const Answer& answer, const Expected& expected, const codegen::Signature& signature) {
   Measurement measurement = without_times(Status::ok, "", "wall");
   std::string_view rest = answer.outputs;
@@ -83,7 +83,7 @@ Measurement outcome(Status status, std::string reason) {
   return without_times(status, std::move(reason), "wall");
 }
 
-// Of a program that ended its executable.
+// The status of a program that ended its executable.
 Measurement ended(const Delivery& delivery, double timeout_seconds) {
   if (delivery.exit_code == signal_base + SIGALRM)
     return outcome(Status::timed_out, fmt::format("no end within {:g} s", timeout_seconds));
@@ -92,7 +92,7 @@ Measurement ended(const Delivery& delivery, double timeout_seconds) {
 
 // The longest time without a sign of a board that is at work.
 std::chrono::milliseconds silence_of(double timeout_seconds) {
-  constexpr double slack_seconds = 30;  // of a slow link, on top of the program's own limit
+  constexpr double slack_seconds = 30;  // for a slow link, in addition to the program's own limit
   return std::chrono::milliseconds(std::int64_t((timeout_seconds + slack_seconds) * 1e3));
 }
 
@@ -146,11 +146,11 @@ constexpr std::size_t first_in_one = 4, most_in_one = 8;
 constexpr std::size_t most_ahead = 4;  // executables made for each board before it has answered the first of them
 constexpr int most_lost = 2;           // times that a board may be lost during a program
 
-// A program that is to be measured, once, and what has become of it.
+// A program to measure, once, and its outcome.
 struct Job {
   base::Result<codegen::Object> object = base::Reason{};
   std::optional<Measurement> result;
-  bool alone = false;  // what it did in company is not believed
+  bool alone = false;  // results in a shared executable are not trusted
   int lost = 0;        // times that its board was lost while it ran
 };
 
@@ -291,7 +291,7 @@ class Crew {
     }
   }
 
-  // Nothing where no executable can be made: then the jobs have their results.
+  // nullopt if no executable can be made: then the jobs have their results.
   std::optional<Delivery> deliver(Board& board, Chunk& chunk, const std::vector<Job*>& jobs) {
     base::Result<std::string> executable = std::exchange(chunk.executable, {});
     if (executable->empty()) executable = linked(chunk, jobs, target_);
@@ -319,7 +319,7 @@ class Crew {
                      [this] { return closing_.load(); });
   }
 
-  // Once of each board: what it says changes with its temperature.
+  // Once for each board: its report changes with its temperature.
   void say_state(const Board& board, const std::string& state) {
     const std::lock_guard lock(mutex_);
     if (said_.insert(board.name()).second) notes_.push_back(fmt::format("{}: {}", board.name(), state));
@@ -401,8 +401,8 @@ class RemoteMeasurer : public Measurer {
     return {{candidate.workload.text, hash}, std::move(program)};
   }
 
-  // Sends out at most `most` programs of one workload that are neither known nor under way, from `next` on; the
-  // position behind them.
+  // Sends at most `most` programs of one workload that are neither known nor in transfer, from `next` on; returns
+  // the position after them.
   std::size_t send(std::span<const codegen::Candidate> candidates, const std::vector<Planned>& plan, std::size_t next,
                    std::size_t most, std::deque<Sent>& sent, base::Monitor& monitor) {
     Sent out{std::make_shared<Chunk>(), {}};

@@ -18,14 +18,14 @@ namespace {
 using codegen::Affine;
 using codegen::LoopProgram;
 
-// Lines of memory by number. Buffers in huge pages lie at the upper half; a tag is a line and whether it is dirty.
+// Lines of memory by number. Buffers in huge pages are in the upper half; a tag is a line and whether it is dirty.
 using Line = std::uint32_t;
 constexpr int line_bits = 31;
 constexpr Line upper_half = Line(1) << (line_bits - 1);
 constexpr Line no_line = ~Line(0);
 constexpr std::uint32_t no_tag = ~std::uint32_t(0);
 
-// As graft-worker has it: what buffers are aligned to, and what stands between them.
+// As in graft-worker: the alignment of buffers, and the gaps between them.
 constexpr std::int64_t alignment_bytes = 64;
 
 constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max();
@@ -75,7 +75,7 @@ class Sets {
   }
 
   bool holds(Line line) const { return find(line) != nullptr; }
-  // A line that comes back from the level in front; false where it is not there any more.
+  // A line written back by the inner level; false if it is not here any more.
   bool make_dirty(Line line) {
     std::uint32_t* const tag = const_cast<std::uint32_t*>(find(line));
     if (tag == nullptr) return false;
@@ -213,10 +213,10 @@ class Streams {
   std::size_t hand_ = 0;
 };
 
-// An access of the program, where the loops have brought it.
+// An access of the program, at its present position.
 struct Site {
   std::int64_t address = 0;  // in bytes; within a leaf loop, where the loop begins
-  std::int64_t next = 0;     // iteration of the leaf loop in which it comes to another line
+  std::int64_t next = 0;     // iteration of the leaf loop in which it moves to another line
   Line line = no_line, page = no_line;
   // The prefetcher's view: how far it moved the last time, and how often it did the same before.
   std::int32_t moved = 0, again = 0;
@@ -234,7 +234,7 @@ struct Node {
   int digest = -1;     // into Simulator::digests_
 };
 
-// Where the buffers lie. Those of huge pages are far behind the others.
+// The addresses of the buffers. Those of huge pages are far above the others.
 struct Layout {
   std::vector<std::int64_t> addresses;  // by buffer
   std::int64_t end = 0, huge_end = 0;
@@ -357,7 +357,7 @@ class TraceMaker {
     }
     return parts;
   }
-  // Whether each iteration of the outer loop goes on where the inner one ended: both are one loop then.
+  // Whether each iteration of the outer loop continues where the inner one ended: both are one loop then.
   static bool continues(const Part& outer, const Part& inner) {
     const auto goes_on = [&](const Part& part, const auto& self) -> bool {
       if (part.is_access()) return part.mover.step(outer.loop) == inner.extent * part.mover.step(inner.loop);
@@ -433,7 +433,7 @@ class TraceMaker {
     add_steps(at, part.loop, 1);
   }
   double touches_of_leaf(const Part& part, std::int64_t extent) const {
-    double busy = 1;  // iterations in which some access comes to another line
+    double busy = 1;  // iterations in which some access moves to another line
     for (const Part& access : part.parts) {
       const double step = double(std::abs(access.mover.step(part.loop)));
       busy += std::min(1.0, step / double(geometry_.line_bytes)) * double(extent - 1);
@@ -457,8 +457,8 @@ Line scattered(Line number, int bits) {
   return (number * 0x85EBCA6Bu) & mask;
 }
 
-// Counts lie in one array, so that a loop's change can be extrapolated as a whole: the touches, then those of each
-// store of the program.
+// Counts are stored in one array, so that a loop's change can be extrapolated as a whole: the touches, then those of
+// each store of the program.
 constexpr std::size_t most_levels = 3;
 enum Count : std::size_t { tlb_misses, page_walks, level_counts };  // of a store
 enum LevelCount : std::size_t { scattered_lines, prefetched_lines, written_lines, counts_of_level };
@@ -494,7 +494,7 @@ class Simulator {
     for (int pass = 0; pass < 2; ++pass) {
       std::fill(counts_.begin(), counts_.end(), 0.0);
       pass_begun_ = simulated_;
-      // Each nest of the program is allowed what it has of the work.
+      // Each nest of the program gets its share of the work.
       double all = 0;
       for (int n = 0; n < int(trace_.nodes.size()); n = trace_.nodes[std::size_t(n)].end)
         all += trace_.nodes[std::size_t(n)].touches;
@@ -575,7 +575,7 @@ class Simulator {
     }
     snapshots_.resize(before);
   }
-  // Lines are entered every so many iterations.
+  // Lines are entered every `period` iterations.
   std::int64_t period_of(const Node& node) const {
     std::int64_t period = 1;
     for (int s = 0; s < node.site_end - node.site_begin; ++s) {
@@ -590,12 +590,12 @@ class Simulator {
     Site* const sites = trace_.sites.data() + node.site_begin;
     for (int s = 0; s < node.site_end - node.site_begin; ++s) sites[s].address += steps[s] * iterations;
   }
-  // What was counted so far, into snapshots_; counts_ itself has the touches that were extrapolated only.
+  // Saves the counts so far in snapshots_; counts_ itself then has only the extrapolated touches.
   void note_counts(std::size_t at) {
     std::copy(counts_.begin(), counts_.end(), snapshots_.begin() + std::ptrdiff_t(at));
     snapshots_[at] += double(simulated_ - pass_begun_);
   }
-  // Adds what came since the snapshot so many times again, and leaves in the snapshot what it added.
+  // Adds the counts since the snapshot `times` times again, and leaves the sum added in the snapshot.
   void extrapolate(std::size_t before, double times) {
     double* const added = snapshots_.data() + before;
     added[0] = times * (counts_[0] + double(simulated_ - pass_begun_) - added[0]);
@@ -740,7 +740,7 @@ class Simulator {
     }
   }
 
-  // Nothing happens from one iteration to the next unless some access comes to another line, so only those iterations
+  // Nothing happens from one iteration to the next unless some access moves to another line, so only those iterations
   // are simulated, all accesses of each: the order of last use is that of simulating all.
   void leaf(const Node& node) {
     Site* const sites = trace_.sites.data() + node.site_begin;
@@ -809,7 +809,7 @@ class Simulator {
     site.line = line;
     site.page = page_of(line);
   }
-  // Numbered from 0, those in the upper half behind the others.
+  // Numbered from 0, those in the upper half after the others.
   Line page_of(Line line) const {
     return line < upper_half ? line >> page_shift_ : trace_.pages + ((line & (upper_half - 1)) >> huge_shift_);
   }
@@ -871,7 +871,7 @@ class Simulator {
   std::optional<Sets> l2_tlb_;
   Streams streams_;
   const bool prefetches_;
-  std::int64_t sure_of_ = 0;  // so many accesses can never push each other's lines or pages out
+  std::int64_t sure_of_ = 0;  // this many accesses can never evict each other's lines or pages
   static constexpr std::uint64_t no_touch = ~std::uint64_t(0);
   std::vector<Digest> digests_;
   std::vector<Touch> collected_;     // scratch of touches_of

@@ -19,7 +19,7 @@
 namespace graft::tasks {
 namespace {
 
-// Where the harness has its data (codegen/machine/harness.cpp), and what stands there.
+// Addresses of the harness's data (codegen/machine/harness.cpp), and the data there.
 std::string moves(const codegen::LoopProgram& program, const Geometry& geometry,
                   const std::map<std::string, codegen::Symbol>& symbols) {
   const std::vector<std::int64_t> addresses = buffer_addresses(program, geometry);
@@ -35,7 +35,7 @@ std::string moves(const codegen::LoopProgram& program, const Geometry& geometry,
     if (buffer.role != codegen::Role::temporary) {
       move(fmt::format("data{}", parameter++), addresses[b]);
     } else if (addresses[b] != 0 && !has_workspace) {
-      // Temporaries stand in their order, the first one where the workspace begins.
+      // Temporaries are in their order, the first one at the start of the workspace.
       has_workspace = true;
       move("workspace", addresses[b]);
     }

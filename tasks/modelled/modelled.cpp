@@ -32,7 +32,7 @@ using datasets::Measurement;
 using datasets::Status;
 
 constexpr double overlap_lost = 0.15;   // of the smaller of core and memory time, out of order
-constexpr double prefetch_gain = 2.5;   // of a line that a prefetcher has seen coming
+constexpr double prefetch_gain = 2.5;   // of a line that a prefetcher has predicted
 constexpr double bytes_per_cycle = 32;  // between a cache and the next one
 constexpr double first_write_back_cycles = 2, later_write_back_cycles = 3;
 constexpr double outlier_share = 0.02, least_outlier = 1.2, greatest_outlier = 2;
@@ -190,7 +190,7 @@ class ModelledMeasurer : public Measurer {
  private:
   using Key = std::pair<std::string, std::uint64_t>;  // workload and program
 
-  // All that can be done beside other candidates.
+  // The work that can be done in parallel with other candidates.
   struct Made {
     std::uint64_t program_hash = 0;
     base::Result<codegen::LoopProgram> program = base::Reason{};

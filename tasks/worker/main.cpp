@@ -1,8 +1,8 @@
-// graft-worker: runs candidates where they cannot hurt the tuner. One request, one answer (wire.h); a candidate that
-// crashes or hangs is ended by a signal guard and costs an answer, and one that takes the process with it costs the
-// parent a new worker.
+// graft-worker: runs candidates in a process where they cannot harm the tuner. One request, one answer (wire.h); a
+// candidate that crashes or hangs is ended by a signal guard and costs an answer, and one that takes the process with
+// it costs the parent a new worker.
 //
-// It is linked with libc and libdl alone, so that it starts in a millisecond and a damaged heap is nobody's loss. Times
+// It is linked with libc and libdl alone, so that it starts in a millisecond and a damaged heap does no harm. Times
 // of a kernel on one thread are the thread's CPU time: pre-emption by others does not count. Those of a kernel on
 // several threads are of the wall clock.
 #include <dlfcn.h>
@@ -206,7 +206,7 @@ void parallel_for(void*, Pool::Body body, void* closure, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) body(closure, i);
 }
 
-// Threads for a candidate that wants them; false where there are none.
+// Threads for a candidate that needs them; false if there are none.
 bool use_threads(int threads) {
   on_pool = threads > 1;
   if (!on_pool || pool.threads() == threads) return true;
@@ -236,9 +236,9 @@ const char* fault_name(int number) {
 
 // ---- memory
 
-// `bytes` at `data`, 64-byte aligned, between stretches that cannot be touched. The data end at the last page's end,
-// less the padding to 64 bytes: a load or store behind that is a fault, and so is one before the first page. What is
-// not the data's own of their pages holds marks, by which stores to it are seen; loads from there are not. `at_begin`
+// `bytes` at `data`, 64-byte aligned, between inaccessible pages. The data end at the last page's end,
+// less the padding to 64 bytes: a load or store after that is a fault, and so is one before the first page. The rest
+// of their pages is filled with marks, which reveal stores there; loads from there are not noticed. `at_begin`
 // puts the data at the first page's begin instead, so that both together leave nothing unseen but loads from the
 // padding.
 struct Region {
@@ -311,7 +311,7 @@ struct Region {
 
 struct WorkloadState {
   bool ready = false;
-  bool at_begin = false;       // where buffers stand in their pages
+  bool at_begin = false;       // the position of buffers in their pages
   const char* file = nullptr;  // mapped whole
   std::size_t file_bytes = 0;
   int parts = 0;
