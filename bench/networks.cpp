@@ -365,7 +365,7 @@ base::Document to_document(const std::vector<NetworkRow>& rows, const NetworkSet
 
 std::string to_text(const std::vector<NetworkRow>& rows, const NetworkSettings&) {
   std::string text =
-      "thousands of programs per second on one core (thread CPU time; where threads are named, on so many by wall "
+      "thousands of programs per second on one core (thread CPU time; where threads are named, on that many by wall "
       "time; "
       "best repetition; +- spread: interquartile range / median)\n";
   for (const NetworkRow& row : rows) {

@@ -20,7 +20,7 @@ constexpr Effort efforts[] = {{"quick", 64, 32}, {"normal", 256, 0}, {"thorough"
 }  // namespace
 
 void EffortFlags::declare(Options& options) {
-  options.integer("trials", trials, 1, "candidates to measure in all; without it as --effort says");
+  options.integer("trials", trials, 1, "candidates to measure in total; default: by --effort");
   options.text("effort", effort,
                "quick: 64 trials, ends after 32 without a gain; normal: 256 trials; thorough: 1024, ends after "
                "256 without a gain");

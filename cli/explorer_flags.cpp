@@ -19,10 +19,11 @@ std::string explorers_help() {
 
 void ExplorerFlags::declare(Options& options) {
   options.text("explorer", explorer, explorers_help());
-  options.text("acquisition", acquisition,
-               "what evolution and annealing compare programs by: mean (the model's score), ei (expected improvement), "
-               "ucb (score and --bound spreads), thompson (a draw from what the model believes); a model without "
-               "spreads is taken at its mean");
+  options.text(
+      "acquisition", acquisition,
+      "what evolution and annealing compare programs by: mean (the model's score), ei (expected improvement), "
+      "ucb (score and --bound spreads), thompson (a random draw from the model's distribution); a model without "
+      "spreads is taken at its mean");
   options.number("bound", settings.bound, 0, "spreads added by ucb");
   options.text("selection", selection,
                "how evolution and annealing choose a batch: best, or diverse (the best of those --preselected, with "

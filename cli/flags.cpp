@@ -11,7 +11,7 @@ namespace graft::cli {
 void MeasureFlags::declare(Options& options) {
   options.integer("repetitions", repetitions, 1, "timed repetitions of each candidate");
   options.number("minimum-ms", minimum_ms, 1e-3, "least duration of a repetition, in milliseconds");
-  options.number("timeout", timeout, 1e-3, "seconds for one candidate in all");
+  options.number("timeout", timeout, 1e-3, "seconds for one candidate in total");
 }
 
 void MeasureFlags::check() const {

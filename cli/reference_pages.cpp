@@ -119,7 +119,7 @@ std::string cli_page() {
   page.table({"exit code", "meaning"}, {{"0", "done"},
                                         {"1", "failed"},
                                         {"2", "the flags or files given are wrong"},
-                                        {"3", "a gate that was asked for was not met"},
+                                        {"3", "a requested gate was not met"},
                                         {"130", "interrupted; safe to repeat, and the command continues"}});
   page.paragraph(
       "`graft help COMMAND` prints what `graft COMMAND --help` prints. `graft --version` prints the version and what "
@@ -214,7 +214,7 @@ std::string explorers_page() {
   page.paragraph(
       "An explorer decides which candidates are measured next (`--explorer` of `tune`, `collect` and `replay`). One "
       "that "
-      "asks no model proposes the same whatever a model thinks, and takes neither `--acquisition` nor `--selection`.");
+      "asks no model proposes the same with any model, and takes neither `--acquisition` nor `--selection`.");
   std::vector<std::vector<std::string>> rows;
   for (const search::ExplorerEntry& entry : search::explorers())
     rows.push_back({code(entry.name), yes_no(entry.asks_model), entry.description});
@@ -256,7 +256,7 @@ std::string methods_page() {
   rows.clear();
   for (const meta::EvaluatedMethod& method : meta::evaluated_methods())
     rows.push_back({code(method.name), code(method.learner),
-                    method.adapts ? "adapted to the support" : "as trained, whatever was measured"});
+                    method.adapts ? "adapted to the support" : "as trained, without adaptation"});
   page.table({"name", "learner", "scored"}, rows);
   page.heading("Models without a file")
       .paragraph("What `--model` of `tune` and `replay` takes besides a file: models that are trained on no dataset.");

@@ -85,7 +85,7 @@ const std::vector<ExplorerEntry>& explorers() {
        made<Evolution, EvolutionSettings>},
       {"annealing", "parallel simulated annealing on the cost model, with a random share", true,
        made<Annealing, AnnealingSettings>},
-      {"support", "few programs that stand for the space, spread evenly over what the model predicts", true,
+      {"support", "few programs that represent the space, spread evenly over the model's predictions", true,
        made<Support, SupportSettings>},
       {"random", "uniform over the space, without a model", false,
        [](const codegen::Space& space, std::uint64_t seed, const SelectionSettings&) -> std::unique_ptr<Explorer> {

@@ -98,7 +98,7 @@ codegen::Reference expected_results(const codegen::Workload& workload, const cod
   codegen::Reference reference = codegen::reference(computation, seed, settings, monitor);
   if (reference.computed < reference.elements)
     monitor.note(fmt::format(
-        "{}: too large to check all results of every program; of {} elements {} are held against the reference, the "
+        "{}: too large to check all results of every program; of {} elements {} are compared with the reference, the "
         "others must be numbers",
         shortened(workload.text), reference.elements, reference.computed));
   return reference;

@@ -118,7 +118,7 @@ Command collect_command() {
                             "with --programs: which of theirs (default: all)",
                             Options::optional);
         options.list("platform", flags->platforms,
-                     "ids or YAML files (graft platform list), one after the other; modelled ones share the checks "
+                     "ids or YAML files (graft platform list), in this order; modelled ones share the checks "
                      "of equal programs and what equal caches do with them");
         options.integer("samples", flags->request.samples, 0,
                         fmt::format("schedules to measure of each workload; 0: {}, or all of --programs",
@@ -136,8 +136,8 @@ Command collect_command() {
         options.text("explorer", flags->request.explorer,
                      "random, or another explorer (which then works without a model)");
         options.text("out", flags->out,
-                     "the dataset (HDF5); its journal lies in <out>.run (without it, its rows are taken for what was "
-                     "measured); of several platforms the folder of their datasets",
+                     "the dataset (HDF5); its journal is in <out>.run (without it, its rows are taken as the "
+                     "measurements); of several platforms the folder of their datasets",
                      Options::required);
         flags->space.declare(options);
         flags->measure.declare(options);

@@ -86,7 +86,7 @@ Command compare_command() {
         options.number("near", flags->request.near, 0,
                        "runs: trials until one has this share of the fastest known speed");
         options.text("against", flags->request.against,
-                     "runs: the method that others are held against; default: the first");
+                     "runs: the method that others are compared with; default: the first");
         options.integer(
             "again", flags->request.again, 0,
             fmt::format("runs: measure what was among the {} fastest so far in any of them this many times more, all "

@@ -75,7 +75,7 @@ Command replay_command() {
                 "model", flags->request.model,
                 "model that guides the search, as of tune (default: graft's own, which has seen the datasets that "
                 "graft ships; scratch has seen nothing)");
-            options.integer("trials", flags->request.trials, 1, "programs to look up in all, of each workload");
+            options.integer("trials", flags->request.trials, 1, "programs to look up in total, per workload");
             options.integer("batch", flags->request.batch, 1, "programs a round");
             flags->explorer.declare(options);
             return [flags](Session& session) { return replay(*flags, session); };

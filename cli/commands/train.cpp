@@ -67,7 +67,7 @@ Command train_command() {
             options.text("hold-out", flags->request.hold_out, "platform to leave out");
             options.list("misleading", flags->request.misleading,
                          "platforms whose times are reversed within each workload, to see what such a source costs");
-            options.text("base", flags->base, "a trained model that learns of these platforms besides what it knows");
+            options.text("base", flags->base, "a trained model to extend by these platforms");
             options.text("losses", flags->losses, "CSV of the losses by stage and step to write");
             options.text("card", flags->card, "Markdown to append to the model's card, such as how it was judged");
             flags->model.choice.model.clear();

@@ -82,7 +82,7 @@ Command platform_validate_command() {
             options.list("workloads", flags->workloads, "what to compare on");
             options.integer("samples", flags->request.samples, 2, "schedules of each workload, uniform over its space");
             options.integer("passes", flags->request.passes, 1,
-                            "times that all are measured, one after the other; the fastest counts");
+                            "how often all are measured, in turn; the fastest counts");
             options.integer("threads", flags->threads, 1, "threads of the kernels");
             options.text("profile", flags->request.profile,
                          "YAML of a modelled platform; default: platforms/hosts, by this cpu");

@@ -29,7 +29,7 @@ class AnalyticLearner final : public Learner {
  public:
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings&, base::Monitor&) const override {
     if (tasks.encoding->name != "analytic")
-      throw base::UserError(fmt::format("learner analytic: its prediction is the encoding analytic; {} was asked for",
+      throw base::UserError(fmt::format("learner analytic: its prediction is the encoding analytic; {} was requested",
                                         tasks.encoding->name));
     return make_column_model();
   }

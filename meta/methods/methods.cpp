@@ -127,7 +127,7 @@ const std::vector<Method>& methods() {
        .read = network_model_from,
        .continues = true},
       {.name = "cavia",
-       .description = "MAML that adapts a few numbers that stand for the platform and are inputs next to the features",
+       .description = "MAML that adapts a few numbers that represent the platform and are inputs next to the features",
        .make = make_cavia_learner,
        .kind = "network",
        .read = network_model_from,
