@@ -1,5 +1,5 @@
 # Packages:
-#   cpack --config build/release/CPackConfig.cmake -G DEB          one .deb of what was built
+#   cpack --config build/release/CPackConfig.cmake -G DEB          one .deb of the build
 #   cpack --config build/release/CPackSourceConfig.cmake -G TGZ    the sources
 find_program(GZIP gzip)
 if(GZIP)

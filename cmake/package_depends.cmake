@@ -33,7 +33,7 @@ set(CPACK_DEBIAN_PACKAGE_DEPENDS ${CMAKE_MATCH_1})
 if(found MATCHES "shlibs:Suggests=([^\n]*)")
   set(CPACK_DEBIAN_PACKAGE_SUGGESTS ${CMAKE_MATCH_1})
 endif()
-if(CPACK_GRAFT_PYTHON)  # the module is for this Python alone, and whoever has none needs none
+if(CPACK_GRAFT_PYTHON)  # the module is for this Python alone, and is optional
   string(REPLACE . ";" version ${CPACK_GRAFT_PYTHON})
   list(GET version 1 minor)
   math(EXPR next "${minor} + 1")

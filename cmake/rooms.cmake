@@ -1,5 +1,5 @@
 # One static library per room (codegen has one per part). A room names what it may use, so that the layering is here to
-# read: PUBLIC edges may appear in its headers, PRIVATE ones only in its .cpp files. tests/layers holds every #include
+# read: PUBLIC edges may appear in its headers, PRIVATE ones only in its .cpp files. tests/layers checks every #include
 # against the same table.
 #
 #   graft_room(NAME DIRECTORIES dir... USES target... USES_PRIVATELY target... [OWN_PRECOMPILED])

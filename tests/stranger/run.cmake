@@ -1,4 +1,4 @@
-# Builds and runs the project beside this file as a stranger would, who has a build folder of graft or an installation:
+# Builds and runs the project next to this file like a stranger with a build folder of graft or an installation:
 #   cmake -D BUILD=FOLDER -D WORK=FOLDER -D GUIDE=FILE [-D INSTALL=1] [-D FLAGS=...] -D GENERATOR=... -D C_COMPILER=...
 #         -D CXX_COMPILER=... -P run.cmake
 # INSTALL: with an installation that was moved after it was made. What the guide shows must be in the project.
