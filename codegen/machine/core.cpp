@@ -366,7 +366,7 @@ class AnalysedCore final : public Core {
 
 Core& core_of(const llvm::TargetMachine& machine) {
   initialise();
-  // Of this thread, as the machines are, and gone before them.
+  // Thread-local, like the machines, and destroyed before them.
   thread_local std::map<const llvm::TargetMachine*, AnalysedCore> known;
   return known.try_emplace(&machine, machine).first->second;
 }

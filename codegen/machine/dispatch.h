@@ -2,7 +2,7 @@
 //
 // A nest whose outermost loops are parallel, each the only child of the one before, is a band: every iteration of it is
 // a task. Nests that do not touch each other's results (such as the remainders of a tiled loop) form a group, whose
-// tasks run at the same time; groups run one after the other. The tasks of a group are dealt out to as many slots as
+// tasks run at the same time; groups run in order. The tasks of a group are distributed over as many slots as
 // there are threads, and a temporary that tasks would otherwise share exists once per slot.
 #pragma once
 

@@ -216,7 +216,7 @@ typedef void (*graft_parallel_for)(void* context, void (*body)(void* closure, in
 }
 #endif
 
-/* One after the other. The context is not looked at. */
+/* All iterations in order. The context is not used. */
 static inline void graft_serial_for(void* context, void (*body)(void*, int64_t), void* closure, int64_t n) {
   int64_t i;
   (void)context;

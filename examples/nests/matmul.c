@@ -38,7 +38,7 @@ static const struct {
 
 static double now(void) {
   struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* of this process alone: others may run beside it */
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* of this process alone: others may run in parallel */
   return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 

@@ -89,7 +89,7 @@ struct CacheSettings {
 Traffic simulate_caches(const codegen::LoopProgram& program, const Geometry& geometry,
                         const CacheSettings& settings = {});
 
-// Results by (program, geometry, settings), for whoever asks about the same program more than once: for several
+// Results by (program, geometry, settings), for repeated requests for the same program: for several
 // platforms, or after changing costs. Thread-safe; about a hundred bytes per result, kept as long as the object.
 class TrafficMemo {
  public:

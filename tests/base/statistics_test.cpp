@@ -48,7 +48,7 @@ TEST(Statistics, ties_share_their_mean_rank) {
 TEST(Statistics, pearson_by_hand) {
   EXPECT_DOUBLE_EQ(pearson(Values{1, 2, 3}, Values{10, 20, 30}), 1);
   EXPECT_DOUBLE_EQ(pearson(Values{1, 2, 3}, Values{3, 2, 1}), -1);
-  // Deviations (-1.5 -.5 .5 1.5), (-.75 -1.75 1.25 1.25); products 4.5, squares 5 and 6.75.
+  // Deviations (-1.5 -0.5 0.5 1.5), (-0.75 -1.75 1.25 1.25); products 4.5, squares 5 and 6.75.
   EXPECT_NEAR(pearson(Values{1, 2, 3, 4}, Values{1, 0, 3, 3}), 4.5 / std::sqrt(5 * 6.75), 1e-15);
   EXPECT_EQ(pearson(Values{1, 2, 3}, Values{4, 4, 4}), 0);
   EXPECT_EQ(pearson(Values{1}, Values{2}), 0);

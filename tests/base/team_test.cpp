@@ -66,7 +66,7 @@ TEST(Summed, HasTheSameBitsForAnyNumberOfRanksAndThreads) {
   }
 }
 
-// Of as many ranks as are a power of two each sends one vector.
+// If the number of ranks is a power of two, each sends one vector.
 TEST(Summed, SendsOneVectorForARank) {
   class Counting final : public Team {
    public:

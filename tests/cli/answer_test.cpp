@@ -1,4 +1,4 @@
-// One run has one best: whoever is asked names the same program and time.
+// One run has one best: all commands name the same program and time.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -95,7 +95,7 @@ TEST(Answer, IsNoProgramThatFailsUnderQemu) {
   const base::Document again = expect_one_best(command, run, run + ".html");
   EXPECT_EQ(again.at("best"), tuned.at("best"));
   EXPECT_EQ(base::read_file(runs), known);
-  // Of a run that an older graft made, the answer is the fastest trial.
+  // For a run made by an older version, the answer is the fastest trial.
   std::filesystem::remove(run + "/builds.json");
   const base::Document fastest = json_of({"inspect", run}).at("best").as_list().at(0);
   EXPECT_EQ(fastest.at("seconds"), tuned.at("curve").as_list().back().as_list().at(1));

@@ -49,7 +49,7 @@ std::vector<std::string> examples_of_helps() {
   return examples;
 }
 
-// "a|b" in a command stands for either: "graft bench predict|train" is two.
+// "a|b" in a command means either: "graft bench predict|train" is two.
 std::vector<std::string> alternatives(const std::string& command) {
   const std::size_t bar = command.find('|');
   if (bar == std::string::npos || command.find('\'') < bar) return {command};
@@ -175,7 +175,7 @@ TEST(Examples, OfEveryHelpAreUnderstood) {
   for (const std::string& example : examples) EXPECT_EQ(misread(example, true), "") << example;
 }
 
-// Pages that graft writes, and dated notes on what was run with the graft of that day, show no commands of today.
+// Pages that graft writes, and dated notes about earlier versions, show no commands of today.
 TEST(Examples, OfEveryDocumentAreUnderstood) {
   const std::filesystem::path source = GRAFT_SOURCE_DIR;
   std::size_t commands = 0;
@@ -251,7 +251,7 @@ TEST(Probe, WritesNothingWhereNoProgramRuns) {
   EXPECT_NE(graft({"inspect", out}).out.find("(emulated)"), std::string::npos);
 }
 
-// Where a result was checked is said as it is, and its speed is held against the platform's peak where that is known.
+// The place of a result's check is printed, and its speed relative to the platform's peak if that is known.
 TEST(Results, SayWhereTheyWereCheckedAndHowNearTheyComeToThePeak) {
   const base::Folder folder;
   const auto tuned = [&](const std::string& platform, const std::string& name) {

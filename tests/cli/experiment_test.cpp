@@ -55,7 +55,7 @@ TEST_F(Experiment, SearchesAreRunJudgedAndShown) {
   EXPECT_EQ(results.at("searches").as_list().size(), 4u);
   EXPECT_TRUE(results.at("complete").as_bool());
 
-  // Again: nothing is measured anew, so the results are the same but for their date.
+  // Again: nothing is measured again, so the results are the same except their date.
   const std::string before = results.at("searches").to_json();
   json_of(command({"run", "two"}));
   EXPECT_EQ(base::parse_json(content("two/results.json"), "results.json").at("searches").to_json(), before);

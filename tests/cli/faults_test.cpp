@@ -1,6 +1,6 @@
 // Searches in a world where things break: programs that crash, hang, answer nonsense or too little, a worker that is
 // killed, a disk that is full, a machine that is gone. Each ends with a best program whose results were right, or with
-// an error that says what happened; what was measured is never lost.
+// an error that says what happened; measurements are never lost.
 #include <sys/stat.h>
 
 #include <fstream>
@@ -70,7 +70,7 @@ void programs_that_fail(const std::string& script, int seed, const std::string& 
   expect_sound(run, searched(search(platform_behind(folder, script), run, seed)), what);
 }
 
-// The worker of a search is killed while it works, several times; the search goes on with another one.
+// The worker of a search is killed while it works, several times; the search continues with another one.
 void killed_workers(int seed) {
   const base::Folder folder;
   const std::string run = (folder / "run").string();
@@ -85,7 +85,7 @@ void killed_workers(int seed) {
   expect_sound(run, searched(command), "killed workers");
 }
 
-// The disk is full after some bytes: an error that says so, and the same command goes on once there is room.
+// The disk is full after some bytes: an error that says so, and the same command continues once there is space.
 void full_disk(int seed) {
   const base::Folder folder;
   const std::string run = (folder / "run").string();

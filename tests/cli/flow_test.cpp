@@ -439,7 +439,7 @@ TEST_F(Flow, EvaluateKeepsItsShape) {
               row.at("method").as_string() == "ridge" ? 2 * row.at("shots").as_integer() : 0);
   }
   EXPECT_EQ(result.at("winners").as_list().size(), 4u);
-  // The mean over the targets, draw by draw, and what the others have beside the first method on the same draws.
+  // The mean over the targets, draw by draw, and the differences of the others from the first method on the same draws.
   const auto spearman = [](const base::Document& row, std::size_t draw) {
     return row.at("by_draw").at("spearman").as_list()[draw].as_number();
   };
@@ -565,7 +565,7 @@ TEST_F(Flow, TrainsOnFromAModelAndWritesLosses) {
   EXPECT_EQ(more.at("provenance").at("continues").at("platforms").as_list().front().as_string(), "native:v2");
   const base::Finished refused = graft({"train", file("v3.h5"), "--base", file("v2.h5"), "--out", file("never.h5")});
   EXPECT_EQ(refused.exit_code, 2);
-  // Of a model that cannot, before any data is read.
+  // For a model that cannot, before any data is read.
   json_of({"train", file("v2.h5"), "--learner", "gbt", "--out", file("gbt.h5"), "--steps", "3"});
   const base::Finished cannot =
       graft({"train", file("nowhere.h5"), "--base", file("gbt.h5"), "--out", file("never.h5")});
@@ -641,7 +641,7 @@ TEST_F(Flow, TuneChoosesBatchesAsItIsTold) {
   }
 }
 
-// Recorded rows answer: the same for a seed whatever the threads, and no time that the dataset lacks.
+// Recorded rows answer: the same for a seed with any threads, and no time that the dataset lacks.
 TEST_F(Flow, ReplaySearchesWhatWasRecorded) {
   const auto replayed = [&](const std::string& explorer, const std::string& threads) {
     return json_of({"replay", file("v3.h5"), "--model", "scratch", "--explorer", explorer, "--trials", "12", "--batch",
@@ -770,7 +770,7 @@ TEST_F(Flow, CompareTakesTheTimesOfSearchesAgain) {
   EXPECT_EQ(result.at("again").as_integer(), 3);
   EXPECT_NE(base::read_file(file("retimed.html")).find("by the least of 3 times that were taken again"),
             std::string::npos);
-  // Equal programs, all of them finalists, have equal times now, whatever the searches took them for.
+  // Equal programs, all of them finalists, have equal times now, independent of the searches' times.
   for (const base::Document& method : result.at("methods").as_list()) {
     const base::Document& slower = method.at("slower").as_list()[0];
     EXPECT_EQ(slower.at("mean").as_number(), 0);

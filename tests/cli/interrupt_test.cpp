@@ -1,4 +1,4 @@
-// One SIGINT ends every long command soon, by exit code 130, and the same command goes on to what it would have made;
+// One SIGINT ends every long command soon, by exit code 130, and the same command continues to the same result;
 // and what does not fit into memory is refused before anything is taken.
 #include <sys/stat.h>
 
@@ -110,8 +110,8 @@ class Interrupt : public ::testing::Test {
     };
   }
 
-  // Interrupts the command at moments spread over its run, and lets it go on, `times` times in all. The seconds that
-  // each took to end.
+  // Interrupts the command at moments spread over its run, and lets it continue, `times` times in total. The seconds
+  // that each took to end.
   static std::vector<double> interrupted_often(const Victim& victim, int times, double longest_seconds,
                                                std::uint64_t seed) {
     const auto fresh = [&] {

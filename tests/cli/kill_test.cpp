@@ -1,4 +1,4 @@
-// Whatever is long can be killed and run again: nothing measured is lost, nothing is measured twice.
+// Every long command can be killed and run again: nothing measured is lost, nothing is measured twice.
 #include <map>
 #include <set>
 

@@ -80,7 +80,7 @@ TEST(Completion, Flags) {
 
 TEST(Completion, Platforms) {
   EXPECT_TRUE(has(completed("graft tune resnet18.C2 --platform native"), "native"));
-  // Of words that readline splits at colons, only what follows the last one is replaced.
+  // In words that readline splits at colons, only the part after the last one is replaced.
   EXPECT_EQ(completed("graft tune resnet18.C2 --platform model:sifive-x"), Words{"sifive-x280"});
   EXPECT_EQ(completed("graft tune resnet18.C2 --platform model:sifive-x", " "), Words{"model:sifive-x280"});
   EXPECT_EQ(completed("graft tune resnet18.C2 --platform=model:sifive-x"), Words{"sifive-x280"});

@@ -10,7 +10,7 @@ namespace graft::cli {
 namespace {
 
 base::Finished ranks(const std::string& count, const std::vector<std::string>& arguments) {
-  // As root (in a container) mpirun runs only where it is told so twice.
+  // As root (in a container) mpirun runs only if it is told so twice.
   std::vector<std::string> command = {"env",
                                       "OMPI_ALLOW_RUN_AS_ROOT=1",
                                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
@@ -57,7 +57,7 @@ TEST_F(Ranks, CollectTheSameTrialsAsOneProcess) {
   };
   EXPECT_EQ(rows(one).size(), 80u);
   EXPECT_EQ(rows(one), rows(two));
-  // One process goes on with what ranks made, too.
+  // One process also continues the work of several ranks.
   const base::Finished again = graft(collect("two.h5", "40"));
   EXPECT_NE(again.err.find("80 trials are recorded"), std::string::npos) << again.err;
 }

@@ -237,7 +237,7 @@ TEST(Intrinsics, AreTunedAndRecorded) {
   EXPECT_EQ(result.at("statuses").find("wrong_result"), nullptr);
   EXPECT_EQ(result.at("statuses").find("does_not_compile"), nullptr);
   EXPECT_NE(base::read_file(run + "/journal.jsonl").find("tensorize C outer_4x4"), std::string::npos);
-  // What is recorded needs nothing beside itself.
+  // A record is self-contained.
   EXPECT_EQ(json_of({"inspect", run, "--program"}).at("workload").as_string(), result.at("workload").as_string());
   EXPECT_EQ(json_of(command).at("best").at("program"), result.at("best").at("program"));
   // Without the file it is another request.
@@ -297,7 +297,7 @@ TEST(Doctor, FindsThisBuildWell) {
   EXPECT_GE(result.at("checks").as_list().size(), 10u);
 }
 
-// A copy of the program alone has neither worker nor platforms beside it.
+// A copy of the program alone has neither worker nor platforms next to it.
 TEST(Doctor, SaysWhatIsMissing) {
   const base::Folder folder;
   const std::string copy = (folder / "graft").string();

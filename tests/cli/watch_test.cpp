@@ -33,13 +33,13 @@ TEST(Watch, ASlowerMachineMakesHistoryOfTheRun) {
   EXPECT_EQ(recorded(run + "/journal.jsonl").size(), 24u);
   EXPECT_EQ(after.at("trials").as_integer(), 24);
   EXPECT_GT(after.at("best").at("seconds").as_number(), 2 * before.at("best").at("seconds").as_number());
-  // What was fastest before is what is measured first.
+  // The programs that were fastest before are measured first.
   const std::vector<Recorded> old = recorded(run + ".before-1/journal.jsonl"), fresh = recorded(run + "/journal.jsonl");
   std::set<std::uint64_t> known;
   for (const Recorded& trial : old) known.insert(trial.first);
   for (std::size_t t = 0; t < 8; ++t) EXPECT_TRUE(known.contains(fresh[t].first)) << t;
 
-  // It goes on as the run that it is now.
+  // It continues as its present run.
   EXPECT_EQ(searched("48").at("trials").as_integer(), 32);
   EXPECT_FALSE(std::filesystem::exists(run + ".before-2"));
 }

@@ -116,7 +116,7 @@ TEST(Cases, CachesOfRunsThatGoOn) {
                        "json:27: the file ends in the middle of this entry"));
 }
 
-// Whatever character a cache ends at, the entries in front are rows.
+// At whatever character a cache ends, the entries before it are rows.
 TEST(Cases, CachesMayEndAnywhere) {
   const Folder folder;
   const std::string whole = base::read_file(cases / "documents/kernel_tuner_open.json") + "}\n}\n";

@@ -12,7 +12,7 @@ namespace {
 base::Arrays example() {
   base::Arrays arrays;
   arrays.arrays["layer/0/weight"] = {{3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -12.5f}};
-  arrays.arrays["layer"] = {{2}, {0.1f, std::numeric_limits<float>::infinity()}};  // beside a name that it begins
+  arrays.arrays["layer"] = {{2}, {0.1f, std::numeric_limits<float>::infinity()}};  // next to a name that it begins
   arrays.arrays["scalar"] = {{}, {42}};
   arrays.arrays["empty"] = {{0, 7}, {}};
   arrays.arrays["deep"] = {{2, 1, 1, 1, 2}, {1, 2, 3, 4}};

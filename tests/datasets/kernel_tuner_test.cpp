@@ -31,8 +31,8 @@ TEST(KernelTunerFormat, CachesBecomeRows) {
   EXPECT_EQ(data.rows[0].arguments, (std::vector<std::int64_t>{0, 1, 0}));
   ASSERT_EQ(data.rows[0].measurement.seconds.size(), 3u);
   EXPECT_DOUBLE_EQ(data.rows[0].measurement.seconds[1], 3.25e-3);
-  EXPECT_DOUBLE_EQ(seconds_of(data.rows[6].measurement), 2.5e-3);    // the one time where there are no repetitions
-  EXPECT_DOUBLE_EQ(data.rows[2].measurement.seconds.at(0), 1.5e-3);  // kept beside the failure
+  EXPECT_DOUBLE_EQ(seconds_of(data.rows[6].measurement), 2.5e-3);    // the one time if there are no repetitions
+  EXPECT_DOUBLE_EQ(data.rows[2].measurement.seconds.at(0), 1.5e-3);  // kept with the failure
   const std::pair<Status, const char*> expected[] = {{Status::ok, ""},
                                                      {Status::crashed, "RuntimeFailedConfig"},
                                                      {Status::crashed, "RuntimeFailedConfig"},

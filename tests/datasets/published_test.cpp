@@ -1,5 +1,5 @@
-// Whole files that others published, where -DGRAFT_REAL_DATA=DIR says where they are: what was counted in the raw files
-// by other means is what is imported.
+// Whole files that others published, found by -DGRAFT_REAL_DATA=DIR: the imported counts are those of
+// the raw files by other means.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What is exported can be imported: the same rows, as far as the format can say them (datasets/formats/README.md).
+// Exported files can be imported: the same rows, as far as the format can express them (datasets/formats/README.md).
 
 #include "codegen/schedule/space.h"
 #include "tests/datasets/formats_support.h"

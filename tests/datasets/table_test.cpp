@@ -38,7 +38,7 @@ TEST(TableFormat, RowsHaveColumnsAndTimes) {
 }
 
 TEST(TableFormat, TimesAreWhereFractionsBeginOrWhereTheyAreSaidToBe) {
-  // "p" stands in front of the first fraction: it and all behind it are times.
+  // "p" is before the first fraction: it and all columns after it are times.
   const Imported early = imported_text("table", "t.csv", "a,p,q\n1,20,3.5\n2,30,4.5\n");
   EXPECT_EQ(early.dataset.sketches[0]->arguments.size(), 1u);
   EXPECT_EQ(early.dataset.rows[1].measurement.seconds, std::vector<double>{30});

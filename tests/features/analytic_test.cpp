@@ -144,7 +144,7 @@ TEST(OnTarget, OneAccumulatorInMemoryIsAChain) {
   EXPECT_EQ(count(apart, "independent"), 2);
 }
 
-// 64 lines 4 KiB apart, of which one stands in each page: all at one place modulo 4 KiB, at 16 modulo 64 KiB. With the
+// 64 lines 4 KiB apart, one in each page: all at one place modulo 4 KiB, at 16 modulo 64 KiB. With the
 // four lines of B they would fit into the first cache; only one at a time does.
 TEST(OnTarget, LinesThatCrowdByHand) {
   codegen::Target target;

@@ -34,7 +34,7 @@ test::Values encoded(const std::string& text) {
 std::vector<std::int64_t> curve(const test::Values& values, const std::string& name, int length) {
   std::vector<std::int64_t> result;
   for (int t = 0; t < length; ++t) result.push_back(count(values, fmt::format("{}.t{:02}", name, t)));
-  // Nothing changes behind the part looked at, which the caller chose long enough.
+  // Nothing changes after the compared part, which the caller chose long enough.
   EXPECT_EQ(count(values, name + ".t31"), result.back()) << name;
   return result;
 }
@@ -233,7 +233,7 @@ TEST(ContextRelation, LengthIsFixedAndTheRestIsASum) {
   EXPECT_EQ(one.size(), seven.size());
   EXPECT_EQ(one.size(), encoding_named("context_relation").features.size());
   // O, I5, I4, I3, I2 have slots; what is left is I1 and I0. Without the largest buffer, O being still the first, and
-  // with just these two inputs they stand in b1 and b2.
+  // with just these two inputs they are in b1 and b2.
   const auto three = encoded(many_buffers(2));
   int compared = 0, not_zero = 0;
   for (const auto& [name, value] : seven) {

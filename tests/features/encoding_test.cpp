@@ -168,7 +168,7 @@ TEST(Encoding, ColumnsOfATableAreNumbersAndPlaces) {
   EXPECT_FALSE(encoding_named("columns+facts").needs_program);
   EXPECT_TRUE(encoding_named("context_relation").needs_program);
   auto values = test::rows_of(encoding, encoding.encode({.candidate = &row})).front();
-  // What is expected to be there; all else is 0.
+  // The expected values; all others are 0.
   const std::pair<std::string, float> expected[] = {{"c00", -7},
                                                     {"c00.log", -3},
                                                     {"c01", 0.5f},
@@ -235,7 +235,7 @@ TEST(Encoding, FeaturesAreDeclaredOnce) {
   }
   // Values of models that are out there: the hash is the one of the first release.
   EXPECT_EQ(base::to_hex(context_relation().hash), "ff1888397a59cbbc");
-  // A model trained on one list must not meet another: whoever changes the list raises the version and this number.
+  // A model trained on one list must not meet another: a change of the list raises the version and this number.
   EXPECT_EQ(encoding_named("context_relation").features.size(), 6u * (4 * 32 + 17) + 15 + 11);
   EXPECT_EQ(context_relation().hash, encoding_named("context_relation").hash);
 }

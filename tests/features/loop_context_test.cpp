@@ -104,7 +104,7 @@ TEST(LoopContext, ConvolutionByHand) {
   EXPECT_EQ(counts(values, "l01.b0.", of_buffer), (Counts{7, 6, 1, 1, 126, 126}));
 }
 
-// A nest of two loops around a lot, behind 30 loops around little: the heavy ones are kept, in order of run.
+// A nest of two loops around a lot, after 30 loops around little: the heavy ones are kept, in order of run.
 TEST(LoopContext, KeepsTheHeaviestNests) {
   std::string text = "buffer O i32 [1000] output\nrun\n";
   for (int l = 0; l < 30; ++l) text += fmt::format("  for i {}\n    O[i] = 1\n", l + 2);

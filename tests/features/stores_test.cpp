@@ -91,7 +91,7 @@ run
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(value(rows[0], "b0.serial_reuse"), 1);
   EXPECT_EQ(count(rows[0], "b0.reuse_ct"), 2);
-  EXPECT_EQ(value(rows[1], "b1.no_reuse"), 1);  // O, behind T with its two accesses
+  EXPECT_EQ(value(rows[1], "b1.no_reuse"), 1);  // O, after T with its two accesses
   EXPECT_EQ(count(rows[1], "b1.bytes_d_reuse_ct"), 64);
   EXPECT_EQ(count(rows[1], "int_mad"), 8);  // one product is added, the other stays
   EXPECT_EQ(count(rows[1], "int_mul"), 8);

@@ -51,14 +51,14 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"python", {"graft"}},
 };
 
-// Exceptions, with their reasons: the parent and its worker share one file that describes their messages, whoever runs
-// kernels runs them on the worker's threads, and of the methods others see their table alone.
+// Exceptions, with their reasons: the parent and its worker share one file that describes their messages, kernels run
+// on the worker's threads everywhere, and of the methods others see their table alone.
 const std::set<std::pair<std::string, std::string>> kAlsoAllowed = {{"tasks", "tasks/worker/wire.h"},
                                                                     {"bench", "tasks/worker/pool.h"},
                                                                     {"cli", "meta/methods/methods.h"},
                                                                     {"study", "meta/methods/methods.h"}};
 
-// Heavy packages: include prefix, and where it may stand (folder prefix, and `.cpp` files only).
+// Heavy packages: include prefix, and where it may be included (folder prefix, and `.cpp` files only).
 const std::vector<std::pair<std::string, std::vector<std::string>>> kHeavy = {
     {"nlohmann/", {"base"}},
     {"yaml-cpp/", {"base"}},

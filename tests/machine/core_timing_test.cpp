@@ -69,7 +69,7 @@ TEST(CoreTiming, CountsTheInstructionsOfALoopExactly) {
   // Two loads, an addition, a store, a branch, one to three moving pointers, and a counter where no pointer is one.
   EXPECT_GE(per_iteration, 6);
   EXPECT_LE(per_iteration, 9);
-  // What stands before and after the loop is the same but for the constant that is its end.
+  // The code before and after the loop is the same except for the constant of its end.
   EXPECT_NEAR(per_iteration, std::round(per_iteration), 2e-3);
   EXPECT_LE(thousand - 1000 * std::round(per_iteration), 20);
 }
@@ -240,7 +240,7 @@ TEST(CoreTiming, ANarrowerFrontIsNoFaster) {
 }
 
 TEST(CoreTiming, ZeroedAccumulatorsDependOnNothing) {
-  // Chains of four multiply-adds of 4 cycles each, begun anew 64 * 64 times: cores overlap them. LLVM's own model of
+  // Chains of four multiply-adds of 4 cycles each, begun 64 * 64 times: cores overlap them. LLVM's own model of
   // Sapphire Rapids would not, as it takes the register that is zeroed for an operand.
   const LoopProgram chains = parse_program(R"(buffer A f32 [64,4] input
 buffer B f32 [4,512] input
@@ -270,7 +270,7 @@ run
   }
 }
 
-// What a vector instruction takes follows from the last vsetvli, which stands before the loop that it is in.
+// The time of a vector instruction follows from the last vsetvli, which is before its loop.
 TEST(CoreTiming, LongerVectorGroupsTakeLonger) {
   const auto streaming = [](int lanes) {
     return parse_program(fmt::format(R"(buffer A f32 [4096] input
@@ -445,7 +445,7 @@ TEST(CoreTiming, WhatIsSpilledWaitsForItsStore) {
 }
 
 TEST(CoreTiming, SpilledRegistersWaitForTheirOwnStoresOnly) {
-  // Four chains beside each other take no longer than one, whatever stands for them in the analyser.
+  // Four parallel chains take no longer than one, however the analyser represents them.
   CoreTimingSettings settings;
   for (const char* cpu : {"sapphirerapids", "znver4"}) {
     settings.model_cpu = cpu;

@@ -75,7 +75,7 @@ base::Finished run_program(const std::string& executable, std::vector<std::strin
   return finished;
 }
 
-// Runs an executable (behind `prefix`) and takes its answer apart.
+// Runs an executable (with `prefix`) and parses its answer.
 Answer answer_of(const std::string& executable, const std::vector<std::string>& prefix, DType type) {
   const base::Finished finished = run_program(executable, prefix);
   EXPECT_EQ(finished.exit_code, 0) << "signal " << finished.signal << " " << finished.err;
@@ -234,7 +234,7 @@ TEST(Executable, X86OnThisMachine) {
 #endif
 
 #ifdef __x86_64__
-// What an executable of matmuls says, run as `settings` ask: a map for each line, and the bytes behind each end.
+// What an executable of matmuls says, run as `settings` ask: a map for each line, and the bytes after each end.
 std::vector<base::Document> lines_of(const std::vector<const Object*>& objects, const Target& target,
                                      const Computation& what, const Reference& expected, const RunSettings& settings,
                                      std::vector<std::string>* outputs = nullptr) {

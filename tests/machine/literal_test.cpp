@@ -94,7 +94,7 @@ run
   }
 }
 
-// Elements that are left beside the bound, as shares of it.
+// Errors of elements as shares of the bound.
 double worst_share(const char* workload, const char* steps_text, int draws) {
   const Computation c = computation(parse_workload(workload));
   Schedule schedule;

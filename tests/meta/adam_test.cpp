@@ -18,7 +18,7 @@ TEST(Clip, ShortensLongGradientsAlone) {
   EXPECT_FLOAT_EQ(longer[1], -0.8f);
 }
 
-// The first step goes as far as the rate, whatever the gradient's length; worked by hand.
+// The first step goes as far as the rate, for any length of the gradient; worked by hand.
 TEST(Adam, StepsAndGoesOnFromItsMoments) {
   std::vector<float> theta{1.0f, 1.0f};
   Adam adam(2);

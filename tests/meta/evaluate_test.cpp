@@ -139,7 +139,7 @@ TEST(Evaluate, AloneEachWorkloadHasItsOwnSupport) {
     EXPECT_EQ(alone[r].spearman.mean != together[r].spearman.mean, adapts) << alone[r].method << alone[r].shots;
   }
 
-  // Of one workload both are the same.
+  // For one workload both are the same.
   const std::string first = tasks.groups.front().workload.text;
   std::erase_if(tasks.groups,
                 [&](const Examples& group) { return group.platform == "p0" && group.workload.text != first; });
@@ -220,7 +220,7 @@ TEST(Evaluate, ModelsAreTrainedOnceForTheSameSources) {
   EXPECT_NE(priors.models[0].get(), trained);
 }
 
-// Within the middle of the query's times there is less to tell apart than over all of them.
+// Programs in the middle of the query's times differ less than all of them.
 TEST(Evaluate, MiddleOfTheQueryIsHarder) {
   const TaskSet tasks = synthetic::make({});
   base::Monitor monitor;

@@ -206,7 +206,7 @@ TEST(Residual, TrustsSourcesLikeItsTarget) {
   EXPECT_THROW(model_from("residual", bad), base::UserError);
 }
 
-// A platform whose times were reversed orders programs against all others: nothing is lost by what it says.
+// A platform with reversed times orders programs against all others: it does no harm.
 TEST(Residual, DoubtsSourcesThatContradictTheOthers) {
   SourceBasis basis = columns_as_sources(2);
   add(basis, {"p0", 1, {}}, std::vector<float>{1, 0, 0});
@@ -240,8 +240,8 @@ TEST(Residual, DoubtsSourcesThatContradictTheOthers) {
   EXPECT_GT(basis.shares(group.features).at(0, 3), 0.9f);
 }
 
-// Beside one that is reversed, honest ones look contrary, too: each of these two agrees less with the other than it
-// disagrees with that one.
+// A reversed source also lowers the agreement of honest ones: each of these two agrees less with the other than it
+// disagrees with the reversed one.
 TEST(Residual, DoubtsOneAfterTheOther) {
   SourceBasis basis = columns_as_sources(2);
   add(basis, {"p0", 1, {}}, std::vector<float>{1, 0.8f, 0});
@@ -274,7 +274,7 @@ TEST(Residual, ADoubtedSourceIsNoTargetToLearnFrom) {
   EXPECT_LT(prior.regimes[0].moments[0], 0.3f);  // the first regression is the one that keeps nearest to the mean
 }
 
-// What a doubted source says counts as soon as measurements tell which sign it has: it alone knows the third column.
+// A contradictory source is used as soon as measurements show its sign: it alone knows the third column.
 TEST(Residual, LearnsFromMeasurementsWhatADoubtedSourceIsWorth) {
   SourceBasis basis = columns_as_sources(30);
   while (basis.sources.size() > 3) basis = without(std::move(basis), 3);
@@ -391,8 +391,8 @@ TEST(Residual, FirstTrustsTheRegressionsThatWereGoodOnItsSources) {
   EXPECT_THROW(model_from("residual", bad), base::UserError);
 }
 
-// The moments of one regression are those of what it leaves over; sources that take programs for others leave over
-// more.
+// The moments of one regression are those of its residuals; sources that see other programs have larger
+// ones.
 TEST(Residual, SaysWhatItsRegressionsLeaveOver) {
   const auto like_first = [](std::span<const float> row) { return -double(row[0]); };
   const Examples pool = examples(52, 2, 1, like_first);
@@ -526,7 +526,7 @@ TEST(Chosen, IsAGuardAgainstNegativeTransfer) {
   EXPECT_EQ(prior->adapted({})->score(judged.features).mean, prior->score(judged.features).mean);
 }
 
-// Evidence prefers to stay with the sources where they explain the support, and to leave them where they do not.
+// Evidence prefers to stay with the sources if they explain the support, and to leave them if they do not.
 TEST(BayesRidge, ShrinksByTheSupport) {
   const std::vector<double> shares = {0.5, 0.5};
   const auto groups = [](std::uint64_t seed, double by_sources, double noise) {
@@ -577,7 +577,7 @@ TEST(Ridge, SpreadIsThePosteriorOfTheWeights) {
   for (const float spread : prior->score_with_spread(query.features).spread) EXPECT_EQ(spread, 0.0f);
 }
 
-// The kernel's own numbers are chosen by the model: they are read from its state, and the variance is computed anew.
+// The kernel's own numbers are chosen by the model: they are read from its state, and the variance is computed again.
 TEST(Scratch, IsAMixtureOfRegressionsByStackingTheirLeaveOneOutErrors) {
   constexpr int rows = 6;
   const Examples support =
@@ -616,7 +616,7 @@ TEST(Scratch, IsAMixtureOfRegressionsByStackingTheirLeaveOneOutErrors) {
       for (int j = 0; j < rows; ++j) all += k(x.row(i), x.row(j)) / (rows * rows);
     }
     const double within = diagonal - all;
-    // Of A without one row (none for -1), by Gauss and Jordan; that row's place is zero.
+    // The inverse of A without one row (all rows for -1), by Gauss and Jordan; that row's place is zero.
     const auto solve = [&](std::vector<double> right, int without) {
       std::vector<std::vector<double>> m(rows, std::vector<double>(rows));
       for (int i = 0; i < rows; ++i) {
@@ -660,7 +660,7 @@ TEST(Scratch, IsAMixtureOfRegressionsByStackingTheirLeaveOneOutErrors) {
     }
   }
   EXPECT_NEAR(sum_of_weights, 1, 1e-5);
-  // The least of sum (w . left)^2 + 4 / 6 sum w^2 left^2: whatever is weighed in at all has the same slope.
+  // The least of sum (w . left)^2 + 4 / 6 sum w^2 left^2: all regressions with a positive weight have the same slope.
   const auto slope = [&](std::size_t a) {
     double out = 0;
     for (std::size_t b = 0; b < left.size(); ++b) {
@@ -830,7 +830,7 @@ TEST_P(EveryLearner, StateRoundTrips) {
 }
 
 TEST_P(EveryLearner, FileRoundTrips) {
-  // Of as many columns as the encoding that the file names.
+  // With as many columns as the encoding that the file names.
   const bool trees = kind() == NetworkKind::treegru;
   const features::Encoding& encoding = features::encoding_named(trees ? "tree" : "analytic");
   const TaskSet tasks = synthetic::make(
@@ -877,7 +877,7 @@ INSTANTIATE_TEST_SUITE_P(OfTrees, EveryLearner,
                                           testing::Values(NetworkKind::mlp), testing::Values(true)),
                          EveryLearner::test_name);
 
-// What a row says is true of the models that it makes, and a file brings them back: whoever adds a row is tested by
+// The entries of a row hold for its models, and a file restores them: new rows are tested by
 // this.
 TEST(Methods, RowsSayWhatTheirModelsAre) {
   const features::Encoding& encoding = features::encoding_named("analytic");
@@ -1117,7 +1117,7 @@ TEST(ModelFiles, HashIsOfTheModelAlone) {
   EXPECT_NE(hash_of(*model_from("network", state), "2026-01-01", encoding), hash);
   settings.seed = 2;
   EXPECT_NE(hash_of(*train(), "2026-01-01", encoding), hash);
-  // Of the same numbers for other features.
+  // The same numbers for other features.
   const auto scratch = make_random_model(1);
   EXPECT_NE(hash_of(*scratch, "2026-01-01", encoding),
             hash_of(*scratch, "2026-01-01", features::encoding_named("knobs")));

@@ -28,7 +28,7 @@ std::vector<datasets::Dataset> shipped(const std::vector<std::string>& names) {
   return read;
 }
 
-// Whatever lies in the folder, every file of it: the first row of each sketch and at most about `most` others of a
+// Every file in the folder: the first row of each sketch and at most about `most` others of a
 // file.
 void expect_no_stale_row(std::size_t most) {
   std::size_t files = 0;
@@ -113,7 +113,7 @@ double mean_correlation(const CostModel& model, std::span<const Examples> groups
   return base::mean(correlations);
 }
 
-// Of a platform that is none of its sources, and adapted to eight programs of each workload: 0.893 and 0.909 when the
+// For a platform that is not among its sources, adapted to eight programs of each workload: 0.893 and 0.909 when the
 // model was trained. Lower means that features, adaptation or scoring got worse.
 TEST(ShippedModel, RanksProgramsOfAPlatformThatItHasNotSeen) {
   const ModelFile file = load_model(std::filesystem::path(GRAFT_SOURCE_DIR) / "models/base.h5");

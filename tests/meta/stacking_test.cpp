@@ -20,7 +20,7 @@ double value(const std::vector<double>& q, const std::vector<double>& w) {
   return out;
 }
 
-// Held against every mixture of a fine grid.
+// Compared with every mixture of a fine grid.
 TEST(LeastMixture, IsTheLeastOfAllMixtures) {
   constexpr int size = 3, steps = 100;
   base::Stream stream(3, "moments");
@@ -63,7 +63,7 @@ base::Matrix residuals(std::int64_t rows, float first, float second) {
   return out;
 }
 
-// Of independent errors the weights are in inverse proportion to the moments: n S + 32 M.
+// For independent errors the weights are in inverse proportion to the moments: n S + 32 M.
 TEST(StackingWeights, FollowThePriorThenTheRows) {
   const StackingPrior prior = two(0.1f, 0.1f, 0.4f);
   const std::vector<char> trusts = {1, 0};

@@ -11,7 +11,7 @@
 namespace graft::meta {
 namespace {
 
-// Asks to stop after so many reports of progress.
+// Requests a stop after a number of progress reports.
 class StopAfter : public base::Monitor {
  public:
   explicit StopAfter(int reports) : left_(reports) {}

@@ -92,7 +92,7 @@ run
   // 16 floats are a line. k: one; j: a row of four; i: 32 rows of four, whole rows, but every second one only.
   EXPECT_EQ(lines(analysis.sites[1]), (Numbers{128, 4, 1}));
   EXPECT_EQ(lines(analysis.sites[0]), (Numbers{2, 1, 1}));
-  // Whole rows behind each other are one piece: 32 * 64 / 16.
+  // Consecutive whole rows are one piece: 32 * 64 / 16.
   EXPECT_EQ(lines(analysis.sites[3]), (Numbers{128, 4}));
   // A diagonal: no more lines than elements.
   EXPECT_EQ(lines(analysis.sites[5]), (Numbers{8}));

@@ -104,7 +104,7 @@ TEST(Program, EverythingElseIsPartOfIdentity) {
     EXPECT_FALSE(prefetching("A[i,j + 1], C[i,j]") == prefetching(other)) << other;
     EXPECT_NE(hash(prefetching("A[i,j + 1], C[i,j]")), hash(prefetching(other))) << other;
   }
-  // The same nodes, but the second store once behind the loop and once inside it.
+  // The same nodes, but the second store once after the loop and once inside it.
   const char* head = "buffer C f32 [4] output\nrun\n  for i 4\n    C[0] = 1\n";
   const LoopProgram inside = parse_program(std::string(head) + "    C[1] = 2\n", "p");
   const LoopProgram behind = parse_program(std::string(head) + "  C[1] = 2\n", "p");

@@ -68,7 +68,7 @@ class Drawing {
     }
   }
 
-  // Of what the last statement in the loop writes.
+  // Elements written by the last statement in the loop.
   void prefetch(Loop& loop) {
     if (loop.kind != LoopKind::serial && loop.kind != LoopKind::unrolled) return;
     Access access = program_.stores.back().target;

@@ -104,7 +104,7 @@ TEST(Limits, LaneByLaneReadsInLoopsAreRefused) {
   EXPECT_EQ(reason(sum("k,3"), target), "");
   EXPECT_EQ(reason(sum("k,3*v"), target), "limits: A is read lane by lane, 3 elements apart");
   EXPECT_EQ(reason(sum("k,7 - v"), target), "limits: A is read lane by lane, -1 elements apart");
-  // Scattered results are paid once, behind the reduction.
+  // Scattered results are paid once, after the reduction.
   EXPECT_EQ(reason("buffer A f32 [9,8] input\nbuffer C f32 [8,9] output\nrun\n  for k 9\n    for v 8 vector\n"
                    "      C[v,k] = A[k,v]\n",
                    target),

@@ -89,8 +89,8 @@ TEST(Lower, RegisterTileOfAMatmulIsTheExpectedProgram) {
             "              C[4*i.0 + 2*i.2 + i.3,16*j.0 + 8*j.3 + j.4] = C.tile[i.3,j.3,j.4]\n");
 }
 
-// Of A what one step along the reduction first touches, of B what lies two panels ahead in its packed copy, of C the
-// next tile.
+// The elements of A that one step along the reduction first touches, those of B two panels ahead in its packed copy,
+// and the next tile of C.
 TEST(Lower, PrefetchesAskForWhatComesFirst) {
   const Computation c = computed("matmul(m=8,n=64,k=12)");
   const auto lowered = [&](const char* prefetches) {
@@ -123,7 +123,7 @@ TEST(Lower, PrefetchesAskForWhatComesFirst) {
   EXPECT_FALSE(*outside == *lowered(""));
 }
 
-// A window that moves by less than its width asks for its new end only; where nothing is read, nothing is asked for.
+// A window that moves by less than its width prefetches only its new end; if nothing is read, nothing is prefetched.
 TEST(Lower, PrefetchesOfWindowsAskForTheirEnd) {
   const Computation c = computed("conv2d(c=4,h=40,w=16,k=2,r=3,s=3,pad=1)");
   const auto program = lower(c, steps("absorb Y P\norder Y b.0 o.0 i.0 y.0 u.0 v.0 x.0\nprefetch Y X y.0 2\n"), 1);
@@ -190,7 +190,7 @@ TEST(Lower, ConstantsPackedAboveEverythingGoToPrepare) {
   EXPECT_LE(worst_excess(c, *program, 2), 0);
 }
 
-// Loops of extent 1 stand outside of every other: they repeat nothing.
+// Loops of extent 1 are outside of all others: they repeat nothing.
 TEST(Lower, ConstantsOfABatchOfOneGoToPrepareToo) {
   const Computation c = computed("conv2d(c=8,h=9,w=9,k=16,r=3,s=3)");
   const auto program = lower(c,

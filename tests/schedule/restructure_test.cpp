@@ -241,7 +241,7 @@ TEST(Compute, WhatDoesNotApplyHasAReason) {
   }
 }
 
-// Random tiles, orders and places: whatever lowers computes the reference.
+// Random tiles, orders and places: every schedule that lowers computes the reference.
 TEST(Restructure, RandomSchedulesComputeTheReference) {
   const char* const workloads[] = {
       "conv2d(n=2,c=3,h=7,w=9,k=4,r=3,s=3,stride=2,pad=1)", "conv2d(c=2,h=6,w=6,k=3,r=5,s=3,pad=2)",

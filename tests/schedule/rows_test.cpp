@@ -63,7 +63,8 @@ TEST(Lanes, EachHasAResultOfItsOwn) {
             "    S[i.0] = S.across[0]\n");
 }
 
-// Random extents, tiles, orders and types, with a consumer or without: whatever lowers computes the reference.
+// Random extents, tiles, orders and types, with a consumer or without: every schedule that lowers computes the
+// reference.
 TEST(Lanes, RandomSchedulesComputeTheReference) {
   base::Stream stream(7, "lanes");
   int lowered = 0;

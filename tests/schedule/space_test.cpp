@@ -308,7 +308,7 @@ TEST(Space, NothingWithinLimitsIsTheUsersToKnow) {
   EXPECT_TRUE(contains(message, "tile C q 4: C has no axis q (")) << message;
 }
 
-// With some points only, whatever comes out is one of them, and what is not is the nearest of its sketch.
+// In a restricted space all results are its points, and other candidates map to the nearest of their sketch.
 TEST(Space, OfSomePointsOnlyHasNoOthers) {
   const Space all = two_sketches();
   const std::shared_ptr<const Sketch>&tiles = all.sketches()[0].sketch, plain = all.sketches()[1].sketch;

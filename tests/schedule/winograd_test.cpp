@@ -26,7 +26,7 @@ bool touches(const LoopProgram& program, const Body& body, std::string_view buff
   });
 }
 
-// The index expressions themselves, whatever becomes of them.
+// The index expressions themselves, independent of their lowering.
 void expect_equal_references(const Computation& before, const Computation& after) {
   const Reference expected = reference(before, 4), got = reference(after, 4);
   for (std::size_t t = 0; t < before.tensors.size(); ++t) {
@@ -136,7 +136,7 @@ TEST(Winograd, StagesTakeEveryOtherStep) {
   EXPECT_FALSE(touches(*program, program->run, "Y.U")) << "packed in prepare";
 }
 
-// A row of tiles goes through all stages before the next one: what lies between them stays small.
+// A row of tiles goes through all stages before the next one: the data between them stay small.
 TEST(Winograd, StagesAreComputedWithinTheLoopsOfTheLast) {
   const Computation c = computation(parse_workload("conv2d_nchwc(c=16,h=8,w=12,k=16,r=3,s=3,pad=1,block=8)"));
   const Schedule schedule = steps(

@@ -178,7 +178,7 @@ TEST(Grid, GoesThroughAllOfASmallSpaceOnce) {
   }
 }
 
-// The first points stand for the space: a domain's rows occur about equally often.
+// The first points represent the space: a domain's rows occur about equally often.
 TEST(Grid, SpreadsItsFirstPoints) {
   Grid grid(space(), 1, {});
   Scorer scorer(encoding(), small_target(), 1);

@@ -76,7 +76,7 @@ TEST(Recordings, OfTablesAreRefused) {
   EXPECT_THROW(recorded(table, space_of_two_sketches().workload()), base::UserError);
 }
 
-// Every explorer, with and without a model: recorded programs only, none twice, equal for a seed whatever the threads.
+// Every explorer, with and without a model: recorded programs only, none twice, equal for a seed with any threads.
 TEST(Replay, IsTheSameForASeedWithOneThreadAndWithTwo) {
   const datasets::Dataset dataset = dataset_of(space_of_two_sketches());
   const Recording recording = recorded(dataset, space_of_two_sketches().workload());

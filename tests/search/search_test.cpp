@@ -41,7 +41,7 @@ TEST(Explorers, ProposeDistinctCandidatesThatWereNotProposedBefore) {
   }
 }
 
-// Many schedules of this space come to the same program; a trial of a second one would tell nothing.
+// Many schedules of this space lower to the same program; a trial of a second one would have no information.
 TEST(Explorers, AllButRandomProposeDistinctProgramsThatWereNotTold) {
   const codegen::Space small = codegen::derive_space(codegen::parse_workload("matmul(m=8,n=8,k=4)"), small_target());
   for (const ExplorerEntry& entry : explorers()) {
@@ -126,7 +126,7 @@ class Listener : public Oracle {
   std::shared_ptr<std::vector<Groups>> heard_;
 };
 
-// Times of two machines are never compared: each earlier run is a group of its own, next to what is measured now.
+// Times of two machines are never compared: each earlier run is a separate group, next to the present measurements.
 TEST(Tuning, EachEarlierRunIsAGroupOfItsOwn) {
   const Folder folder;
   base::Stream stream(8, "history");
@@ -193,7 +193,7 @@ TEST(Tuning, EndsWhenItsTimeIsUp) {
   EXPECT_LT(tuning.trials().size(), 1000000u);
 }
 
-// Whoever measures the beginning of a batch only measures the best of it: of evolution's, which divides its batch among
+// The beginning of a batch is the best of it: of evolution's, which divides its batch among
 // sketches, of annealing's, and of any other that asks a model.
 TEST(Explorers, ThoseThatAskAModelProposeWhatItThinksFastestFirst) {
   const codegen::Space& convolution = space_of_two_sketches();
@@ -365,8 +365,9 @@ TEST(Explorers, EvolutionKeepsAShareOfEveryBatchForEachSketch) {
   EXPECT_GE(of_second, 4) << "0.4 of 20, for two sketches";
 }
 
-// Of the batch that follows `known` trials of each of two sketches, whose best times are a second and `slower` seconds
-// (0: none of the second sketch's is ok): how many are of the second one. The model thinks that slower, too.
+// In the batch after `known` trials of each of two sketches, whose best times are a second and `slower` seconds (0:
+// none of the second sketch's is ok): the number of candidates of the second one. The model predicts it to be slower,
+// too.
 int of_second_sketch(int known, double slower) {
   const codegen::Space& convolution = space_of_two_sketches();
   Scorer scorer(encoding(), small_target(), 1);
@@ -429,7 +430,7 @@ class Likeness : public Oracle {
   features::Encoded program_;
 };
 
-// Else a model that believes in one kind of programs would be asked about no other kind.
+// Else a model that prefers one kind of programs would never see another kind.
 TEST(Explorers, EvolutionStartsAnewForAShareOfEveryBatch) {
   Scorer scorer(encoding(), small_target(), 1);
   base::Stream stream(7, "one kind");
@@ -646,8 +647,8 @@ TEST(Tuning, FailedTrialsCountButAreNeitherBestNorLearntFrom) {
   EXPECT_GT(outcome.best, 0);
 }
 
-// Of `trials` with rounds of `batch`, the first `failing` of which fail: how many are measured, and whether the search
-// thinks itself hopeless.
+// With `trials` in rounds of `batch`, the first `failing` of which fail: how many are measured, and whether the search
+// is judged hopeless.
 std::pair<std::int64_t, bool> measured_with(const std::filesystem::path& path, std::int64_t trials, int batch,
                                             std::int64_t failing) {
   FakeMeasurer measurer;

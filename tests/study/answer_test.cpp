@@ -47,7 +47,7 @@ TEST(Answer, IsTheFastestTrialWhereNothingWasBuilt) {
   EXPECT_FALSE(answer_of(run, codegen::parse_workload("matmul(m=1,n=2,k=1)")).has_value());
 }
 
-// Builds of pipelines are held against each other, trials never against them.
+// Builds of pipelines are compared with each other, trials never with them.
 TEST(Answer, IsTheFastestBuildWhereThereAreSome) {
   search::RunContent run = three_trials();
   run.builds = {build_of(run.journal.trials[1], "search", 2.5), build_of(run.journal.trials[2], "O3", 2)};

@@ -81,7 +81,7 @@ TEST(EvaluationTable, MeansOverTargetsAreTakenDrawByDrawGeometricForTopK) {
   EXPECT_LE(scratch.means[Metric::spearman].low, scratch.means[Metric::spearman].mean);
 }
 
-// Every draw differs by 0.1, whatever the draws themselves do: paired, nothing is uncertain.
+// Every draw differs by 0.1, independent of the draws themselves: paired, nothing is uncertain.
 TEST(EvaluationTable, DifferencesArePairedByDraw) {
   const auto differences = differences_to("scratch", rows(), 1);
   ASSERT_EQ(differences.size(), 2U);

@@ -1,4 +1,4 @@
-// What was measured before, and whether the machine is another one.
+// Earlier measurements, and whether the machine has changed.
 #include "study/history.h"
 
 #include <gtest/gtest.h>

@@ -62,7 +62,7 @@ TEST_F(StudyLibrary, TheFasterAnswerStays) {
   EXPECT_EQ(datasets::seconds_of(library.all().at(0).measurement), 1e-5);
 }
 
-// What was recorded under another version of the rules, or was changed by hand, is no answer any more.
+// Records of another version of the rules, or changed by hand, are no longer answers.
 TEST_F(StudyLibrary, AProgramThatLoweringDoesNotGiveDoesNotHold) {
   KnownAnswer answer = answer_for("matmul(m=64,n=48,k=32)", 1e-5);
   answer.program_hash ^= 1;
@@ -72,7 +72,7 @@ TEST_F(StudyLibrary, AProgramThatLoweringDoesNotGiveDoesNotHold) {
   EXPECT_FALSE(holds(answer, small_target()));
 }
 
-// Whoever calls a kernel hands its parameters over as the workload says, whatever a schedule's layout steps do.
+// Callers of a kernel pass its parameters as in the workload, independent of a schedule's layout steps.
 TEST_F(StudyLibrary, AProgramWithLayoutsOfItsOwnDoesNotHold) {
   KnownAnswer answer = answer_for("matmul(m=64,n=48,k=32)", 1e-5);
   const codegen::Space space =

@@ -140,7 +140,7 @@ TEST(Board, MeasuresOverSsh) {
   EXPECT_TRUE(sshd.leftovers().empty()) << sshd.leftovers().front();
 }
 
-// A runner that ends what it runs by a segmentation fault after a part of its output (of head): `often` times in all.
+// A runner that ends what it runs by a segmentation fault after a part of its output (of head): `often` times in total.
 std::string crashing(const Sshd& sshd, const std::string& part, int often) {
   const std::string count = sshd.folder() + "/../count";
   return fmt::format(

@@ -35,9 +35,9 @@ LoopProgram matmul(int size, const std::string& order) {
   return parsed(text + indent + "C[i,j] += A[i,k] * B[k,j]\n");
 }
 
-// The oracle: every element of two runs, one after the other, through lists; counts of the second run. Knows nothing of
-// lines that stay for a while, of sampling or of prefetching. Its sets are chosen within pages, so where pages lie does
-// not matter; its second TLB has one set.
+// The oracle: every element of two consecutive runs, through lists; counts of the second run. Knows nothing of
+// lines that stay for a while, of sampling or of prefetching. Its sets are chosen within pages, so the addresses of
+// pages do not matter; its second TLB has one set.
 class Oracle {
  public:
   Oracle(const LoopProgram& program, const Geometry& geometry) : program_(program), geometry_(geometry) {
@@ -234,7 +234,7 @@ TEST(Caches, PowersOfTwoConflict) {
   // 64 lines of 512: they fit, unless all of them want one set.
   EXPECT_EQ(simulate_caches(column(1024 + 16), geometry).levels[0].missed(), 0);
   EXPECT_GE(simulate_caches(column(1024), geometry).levels[0].missed(), 10 * 64);
-  // The second cache sees pages that lie anywhere.
+  // The second cache sees pages at any address.
   EXPECT_LT(simulate_caches(column(1024), geometry).levels[1].missed(), 10 * 32);
 }
 

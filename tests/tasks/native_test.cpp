@@ -39,7 +39,7 @@ MeasureSettings quick() {
 class Runner : public testing::Test {
  protected:
   Measurement run(const codegen::LoopProgram& program) { return runner_.run(small_matmul(), program, target_); }
-  // Whatever came before, the next good program is measured.
+  // After any program, the next good one is measured.
   void expect_good() {
     const Measurement good = run(good_matmul());
     EXPECT_EQ(good.status, Status::ok) << good.reason;
@@ -113,7 +113,7 @@ TEST_F(Runner, SeesAnElementThatIsNotWrittenEvenWhenItWasRightBefore) {
 }
 
 TEST_F(Runner, SeesAStoreJustBehindAnOutput) {
-  // 3 x 3 floats end within a line of 64 bytes; the store goes to the padding behind them.
+  // 3 x 3 floats end within a line of 64 bytes; the store goes to the padding after them.
   codegen::LoopProgram program = parsed(
       "buffer A f32 [3,3] input\nbuffer B f32 [3,3] input\nbuffer C f32 [3,3] output\nrun\n"
       "  for i0 3\n    for j0 3\n      C[i0,j0] = 0\n"
@@ -604,7 +604,7 @@ TEST(Rebuild, AStopLeavesNothing) {
 
 // ---- timed in turn
 
-// Every candidate anew in every round, one that fails apart.
+// Every candidate again in every round, except one that fails.
 void expect_timed_in_turn(const Platform& platform) {
   const codegen::Candidate plain = candidate(small_matmul(), "sketch plain\n"),
                            bad = candidate(small_matmul(), "sketch bad\ntile C nowhere 4\n");

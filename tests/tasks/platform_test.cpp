@@ -117,7 +117,7 @@ TEST(Platform, ReadsBoards) {
     EXPECT_THROW(parse_platform(target + "remote: " + remote + "\n", "board.yaml"), base::UserError) << remote;
 }
 
-// A lab's configuration lies next to the YAML that names it, wherever graft runs.
+// A lab's configuration lies next to the YAML that names it, independent of the working folder.
 TEST(Platform, SshConfigIsRelativeToItsYaml) {
   const std::string whole = board, target = whole.substr(0, whole.find("modelled:"));
   const auto config = [&](const std::string& given, const std::string& file) {

@@ -47,7 +47,7 @@ TEST(Pool, TheFirstIndicesAlwaysHaveTheSameThreads) {
   EXPECT_EQ(std::set<pthread_t>(first.thread.begin(), first.thread.end()).size(), 4u);
 }
 
-// What one round writes is there for the next, on whatever thread; some rounds find the threads asleep.
+// What one round writes is there for the next, on any thread; some rounds find the threads asleep.
 TEST(Pool, RoundsFollowEachOther) {
   Pool pool;
   ASSERT_TRUE(pool.start(3));

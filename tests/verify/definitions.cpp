@@ -60,7 +60,7 @@ class Draw {
 
   Type type() const { return type_; }
   std::string dtype() const { return name(type_); }
-  // Of an operand: of sums of integers, often a shorter one.
+  // The type of an operand: for sums of integers, often a shorter one.
   Type operand() {
     constexpr Type integers[] = {Type::i32, Type::i8, Type::u8};
     return type_ == Type::i32 ? integers[below(3)] : type_;

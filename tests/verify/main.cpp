@@ -1,6 +1,6 @@
 // Draws random pairs of a workload and a schedule, compiles them for every x86-64 level that this machine has, and runs
-// each twice in the worker: with its buffers ending at pages that cannot be touched, and beginning at such pages. What
-// comes out is held against plain loops (definitions.h).
+// each twice in the worker: with its buffers ending at inaccessible pages, and beginning at such pages. Results
+// are compared with plain loops (definitions.h).
 //
 //   test_verify [--pairs N] [--seed S] [--first W]
 //
@@ -67,7 +67,7 @@ class Check {
   void use(const codegen::Workload& workload, const Example& example) {
     reference_ = reference_of(example, codegen::computation(workload));
   }
-  // What is wrong about the reference that the program itself checks with; empty when it gives what the loops give.
+  // The fault of the reference that the program itself checks with; empty if it equals the loops' result.
   std::string problem_of_reference(const codegen::Computation& computation) const {
     const codegen::Reference own = codegen::reference(computation, reference_.tensors);
     for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
