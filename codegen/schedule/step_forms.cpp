@@ -50,7 +50,7 @@ constexpr std::array forms = {
     StepForm{
         layout, "layout TENSOR DIMENSION ...", "layout B 1/16 0 1%16",
         "The tensor is stored in these dimensions: a number is a dimension of the tensor, `1/16` its blocks of 16, "
-        "`1%16` the place in a block. A parameter is handed over like this by whoever calls the kernel. `1 / 16` "
+        "`1%16` the place in a block. Callers of the kernel pass a parameter in this order. `1 / 16` "
         "with spaces is the same as `1/16`."},
     StepForm{block, "block TENSOR DIMENSION ...", "block T 0 1/16 2 3 1%16",
              "The same as layout, and an axis that indexes a divided dimension always becomes one axis for each part, "
