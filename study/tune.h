@@ -27,8 +27,7 @@ struct TuneRequest {
   codegen::Workload workload;
   tasks::Platform platform;
   SpaceSource space;
-  std::string
-      model;  // the model that guides the search: a file or an untrained model's name; "": graft's own (study/prior.h)
+  std::string model;  // that guides the search: a file or an untrained model's name; "": graft's own (study/prior.h)
   std::string transfer = "adapted";  // or "frozen", "global-local": how measurements are used (study/prior.h)
   std::string explorer = "evolution";
   search::SelectionSettings selection = {};    // of each batch
