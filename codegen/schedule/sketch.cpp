@@ -99,7 +99,8 @@ std::string text_of(const Sketch::Line& line, const std::vector<Sketch::Argument
       text += token.literal;
       continue;
     }
-    text += "$" + arguments[std::size_t(token.argument)].name;
+    text += '$';
+    text += arguments[std::size_t(token.argument)].name;
     if (!token.alternatives.empty()) text += "{" + base::join(token.alternatives, "|") + "}";
   }
   return text;
