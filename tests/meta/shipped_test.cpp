@@ -84,6 +84,12 @@ TEST(Shipped, HasEnoughProgramsOfEveryPlatform) {
   for (const std::string& cpu : modelled) names.push_back("model-" + cpu);
   expect_programs(names, 24, 400);
   expect_programs({"native-v3-more", "model-cortex-a72-more"}, 13, 600);
+  std::vector<std::string> wide = {"wide/native-v2", "wide/native-v3", "wide/native-v4"};
+  for (const std::string& cpu : modelled) {
+    if (datasets::role_of("model:" + cpu) == "source") wide.push_back("wide/model-" + cpu);
+  }
+  EXPECT_EQ(wide.size(), 13u);
+  expect_programs(wide, 26, 60);
 }
 
 TEST(ShippedModel, IsOfItsSourcesAlone) {
@@ -103,6 +109,7 @@ TEST(ShippedModel, IsOfItsSourcesAlone) {
   const std::filesystem::path judged = std::filesystem::path(GRAFT_SOURCE_DIR) / "models/base.md";
   EXPECT_NE(file.card.find(base::read_file(judged)), std::string::npos) << "scripts/train-base";
   EXPECT_EQ(file.provenance.find("continues"), nullptr);
+  EXPECT_EQ(file.known.size(), (sources + 3) * 50);  // suite:shipped and suite:wide
 }
 
 // The mean over the groups.
