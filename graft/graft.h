@@ -181,12 +181,12 @@ class GRAFT_API Search {
 GRAFT_API std::vector<double> predict(const Model& model, const Workload& workload, const Platform& platform,
                                       const std::vector<std::string>& schedules);
 
-// That encode takes: those with one row for each program, made of its steps.
+// The encodings that encode takes: those with one row for each program, made of its steps.
 GRAFT_API std::vector<std::string> encodings();
-// Of the columns, in order (docs/reference/encodings.md). Mistake for an encoding that encode does not take.
+// The columns in order (docs/reference/encodings.md). Mistake for an encoding that encode does not take.
 GRAFT_API std::vector<std::string> feature_names(const std::string& encoding);
 // Schedules as numbers, for models that are made elsewhere: a row of feature_names(encoding).size() numbers for each,
-// one after the other; of NaN for a schedule that cannot be applied.
+// consecutive; NaN for a schedule that cannot be applied.
 GRAFT_API std::vector<float> encode(const Workload& workload, const Platform& platform,
                                     const std::vector<std::string>& schedules,
                                     const std::string& encoding = "context_relation", int threads = 1);

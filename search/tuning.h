@@ -64,7 +64,7 @@ class Tuning {
   bool hopeless() const;
   static constexpr std::int64_t least_to_judge = 16;
 
-  // Of this workload, recorded ones included.
+  // Trials of this workload, recorded ones included.
   const std::vector<datasets::Trial>& trials() const { return search_.trials(); }
   std::optional<datasets::Trial> best() const { return search_.best(); }
   const TimeSpent& time_spent() const { return spent_; }

@@ -1,5 +1,5 @@
-// Private to this folder: what earlier runs measured, of the same workload on another machine (or on this one when it was
-// another one) or of other workloads; and whether the machine is another one now.
+// Private to this folder: what earlier runs measured, of the same workload on another machine (or on this one when it
+// was another one) or of other workloads; and whether the machine is another one now.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace graft::study {
 
 struct History {
-  // Of each run and workload the ok trials whose schedules can be applied on the target. Never empty ones.
+  // By run and workload, the ok trials whose schedules can be applied on the target. Never empty ones.
   std::vector<std::vector<datasets::Trial>> runs;
   std::vector<codegen::Candidate> best;  // worth measuring first: of each run the workload's fastest programs
   std::string identity;                  // of all of it; "" for none

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "meta/methods/methods.h"
 #include "meta/model_file.h"
 #include "search/explorer.h"
+#include "search/scorer.h"
 #include "study/library.h"
 #include "study/request.h"
 #include "study/space.h"
@@ -70,17 +72,29 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
 
 std::vector<codegen::Candidate> remembered(const Prior& prior, const codegen::Space& space) {
   constexpr std::size_t most_near = 4;
+  const auto moved = [&](const std::vector<codegen::Candidate>& known) {
+    std::vector<codegen::Candidate> own;
+    for (const codegen::Candidate& candidate : known) {
+      if (base::Result<codegen::Candidate> found = in_space(candidate, space)) own.push_back(std::move(found).value());
+    }
+    return own;
+  };
   std::vector<codegen::Candidate> known;
   for (const codegen::Candidate& candidate : prior.known) {
     if (candidate.workload == space.workload()) known.push_back(candidate);
   }
-  for (codegen::Candidate& near : near_shapes(prior.known, space.workload(), most_near))
-    known.push_back(std::move(near));
-  std::vector<codegen::Candidate> own;
-  for (const codegen::Candidate& candidate : known) {
-    if (base::Result<codegen::Candidate> found = in_space(candidate, space)) own.push_back(std::move(found).value());
+  std::vector<codegen::Candidate> begin = moved(known);
+  const std::vector<codegen::Candidate> near = moved(near_shapes(prior.known, space.workload(), most_near));
+  std::vector<std::size_t> order(near.size());
+  std::iota(order.begin(), order.end(), 0u);
+  if (prior.model != nullptr && prior.model->is_informed()) {
+    search::Scorer scorer(*prior.encoding, space.target(), 1);
+    scorer.use(prior.model.get());
+    const std::vector<float> scores = scorer.predictions(near);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
   }
-  return own;
+  for (const std::size_t n : order) begin.push_back(near[n]);
+  return begin;
 }
 
 }  // namespace graft::study

@@ -49,7 +49,7 @@ struct PriorRequest {
 Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor);
 
 // What a search of the space begins with: the prior's known programs of its workload, then those of the four nearest
-// shapes (study/library.h) as what is most like them in the space.
+// shapes (study/library.h) as what is most like them in the space, in the order that the model expects.
 std::vector<codegen::Candidate> remembered(const Prior& prior, const codegen::Space& space);
 
 }  // namespace graft::study

@@ -44,8 +44,7 @@ void print_claims(const ExperimentEntry& entry, Output& output) {
   for (const study::Claim& claim : entry.experiment.claims) {
     const ClaimText text = claim_text(entry.experiment, claim, entry.results ? &*entry.results : nullptr);
     table.row({claim.text, text.figure, text.asked, text.verdict});
-    base::Document row = base::Document::map();
-    row.set("claim", claim.text).set("figure", text.figure);
+    base::Document row = base::Document::map().set("claim", claim.text).set("figure", text.figure);
     claims.push(row.set("asked", text.asked).set("verdict", text.verdict));
   }
   output.line(fmt::format("{} {}: {}", entry.experiment.id, entry.experiment.name, entry.experiment.title));
@@ -61,6 +60,9 @@ int list(const Flags& flags, Session& session) {
 int run(const Flags& flags, Session& session) {
   for (const fs::path& folder : chosen(flags)) {
     const study::Experiment experiment = study::read_experiment(folder, flags.quick);
+    const bool lacks = flags.name == "all" && flags.others.empty() && study::needs_others(experiment);
+    if (lacks) session.progress.note(fmt::format("{}: skipped, because it needs --data", experiment.name));
+    if (lacks) continue;
     const fs::path work = fs::path(flags.work) / experiment.name;
     study::ExperimentRequest request{experiment, work, flags.others, session.threads, session.command_line};
     ExperimentEntry entry{experiment, study::run(request, session.progress)};
@@ -124,12 +126,10 @@ Command experiment_run_command() {
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
             options.positional("NAME", flags->name, "name or id of one of them, or all");
-            options.flag("quick", flags->quick,
-                         "the small version, which shows that it runs; its results stay in the work folder");
+            options.flag("quick", flags->quick, "a small version, whose results stay in the work folder");
             declare_folder(options, *flags);
             options.text("work", flags->work, "folder for runs and models; run again to continue");
-            options.text("data", flags->others,
-                         "folder with the measurements of others that some experiments need, as they published them");
+            options.text("data", flags->others, "folder of others' measurements; all skips what needs it");
             return [flags](Session& session) { return run(*flags, session); };
           },
           .stops = true};

@@ -86,7 +86,7 @@ Command platform_probe_command() {
       .examples =
           {"graft platform probe --out here.yaml", "graft platform probe ssh://root@board --out board.yaml",
            "graft platform probe --runner 'qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=256' --out riscv.yaml",
-           "graft platform probe --cpuinfo /proc/cpuinfo --out board.yaml"},
+           "graft platform probe ssh://board --cpuinfo /proc/cpuinfo --out board.yaml"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<ProbeFlags>();
         options.positional("BOARD", flags->board,

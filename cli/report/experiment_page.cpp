@@ -42,8 +42,11 @@ std::string interval(const base::Interval& value) {
 }
 
 std::string bound_text(const Claim& claim) {
-  return claim.at_least ? fmt::format("at least {}", number(*claim.at_least))
-                        : fmt::format("at most {}", number(*claim.at_most));
+  return claim.at_least ? fmt::format("at least {:g}", *claim.at_least) : fmt::format("at most {:g}", *claim.at_most);
+}
+
+std::string metric_name(const std::string& key) {
+  return key == "spearman" ? "Spearman" : key == "top1" ? "top-1" : "top-5";
 }
 
 std::string verdict_text(const Finding& finding) {
@@ -60,9 +63,17 @@ std::string workload_name(const Experiment& experiment, const std::string& text)
   return text;
 }
 
-std::string figure_text(const Experiment& experiment, const Finding& finding) {
+std::string figure_text(const Experiment& experiment, const Claim& claim, const Finding& finding) {
   if (finding.of == 0) return "-";
   std::string text = interval(finding.value);
+  if (claim.measure == "trials" || claim.measure == "wins") {
+    text = fmt::format("{:.0f} {}", finding.value.mean, claim.measure == "wins" ? "workloads" : "trials");
+  } else if (claim.measure == "score" || claim.measure == "gain") {
+    const char* const sign = claim.measure == "gain" && finding.value.mean > 0 ? "+" : "";
+    text = fmt::format("{} {}{}", metric_name(claim.metric), sign, text);
+  } else {
+    text += " times";
+  }
   if (!finding.where.empty()) text += fmt::format(" ({})", workload_name(experiment, finding.where));
   if (finding.never > 0) text += fmt::format("; {} of {} never", finding.never, finding.of);
   return text;
@@ -217,7 +228,7 @@ std::string scores_table(const Experiment& experiment, const ExperimentResults& 
 Plot scores_plot(const Experiment& experiment, const ExperimentResults& results, const std::string& metric) {
   Plot plot;
   plot.x_label = "measurements of each workload";
-  plot.y_label = metric == "spearman" ? "Spearman" : metric == "top1" ? "top-1" : "top-5";
+  plot.y_label = metric_name(metric);
   int colour = 0;
   for (const Experiment::Method& method : experiment.methods) {
     Series series;
@@ -243,7 +254,7 @@ Plot scores_plot(const Experiment& experiment, const ExperimentResults& results,
 ClaimText claim_text(const Experiment& experiment, const Claim& claim, const ExperimentResults* results) {
   Finding finding;
   if (results != nullptr) finding = study::finding(claim, *results);
-  ClaimText text{figure_text(experiment, finding), bound_text(claim), verdict_text(finding)};
+  ClaimText text{figure_text(experiment, claim, finding), bound_text(claim), verdict_text(finding)};
   if (results != nullptr && (results->quick || !results->complete)) text.verdict += " (a part of it was run)";
   return text;
 }
@@ -317,32 +328,42 @@ std::string experiments_table(const std::vector<ExperimentEntry>& entries) {
       "published "
       "or our own, and\nhow many of its claims came out as asked; the second one every claim that did not. An "
       "experiment's "
-      "page has all of its claims, the protocol,\nthe curves and the command. *Reproduced*: the figure is within what "
-      "is "
-      "asked; *contradicted*: its whole 95 % interval is outside;\n*not reproduced*: in between. `graft experiment run "
-      "NAME` runs one again; `graft experiment render` makes this file and the pages of each\nfolder's "
-      "`experiment.yaml` "
-      "and `results.json`.\n\n"
+      "page has all of its claims, the publication,\nthe protocol, the curves and the command. *Reproduced*: the "
+      "figure is "
+      "within what is asked, even if its 95 % interval is not; *contradicted*: the\nwhole interval is outside; *not "
+      "reproduced*: in between. What is asked was set before the first run, after the publication or by us.\n\n"
+      "Figures are ratios of speeds or of numbers of trials (\"times\"; 1.05 times as fast), Spearman correlations "
+      "between predicted and measured speed\nwithin a workload, top-1 (the speed of the program predicted fastest, "
+      "over "
+      "that of the fastest), or differences of these (\"+\"). *Residual* is\ngraft's default learner, *default* a "
+      "search by "
+      "it, *scratch* kernel regression on the target's own measurements, *trees* boosted trees, *guided*: with\na "
+      "model "
+      "from other platforms; the other words are in the [glossary](../docs/explanation/glossary.md).\n\n"
+      "`graft experiment run NAME` runs one again; `graft experiment render` makes this file and the pages of each "
+      "folder's `experiment.yaml` and\n`results.json`.\n\n"
       "| | question | main claim | figure | asked | claims reproduced |\n|---|---|---|---|---|---|\n";
   std::string failed;
   for (const ExperimentEntry& entry : entries) {
     const Experiment& experiment = entry.experiment;
     const ExperimentResults* const results = entry.results ? &*entry.results : nullptr;
     const std::string link = fmt::format("[{}]({}/page.md)", experiment.id, experiment.name);
-    std::size_t reproduced = 0;
+    std::size_t reproduced = 0, run = 0;
     for (const Claim& claim : experiment.claims) {
       const ClaimText of_claim = claim_text(experiment, claim, results);
       if (&claim == &experiment.claims.front())
         text += fmt::format("| {} | {} | {} | {} | {} |", link, cell(experiment.title), cell(claim.text),
                             of_claim.figure, of_claim.asked);
       if (results == nullptr) continue;
-      const bool as_asked = study::finding(claim, *results).verdict == Finding::Verdict::reproduced;
+      const Finding finding = study::finding(claim, *results);
+      const bool as_asked = finding.verdict == Finding::Verdict::reproduced;
       reproduced += as_asked;
+      run += finding.of > 0;
       if (!as_asked)
         failed += fmt::format("| {} | {} | {} | {} | {} |\n", link, cell(claim.text), of_claim.figure, of_claim.asked,
                               of_claim.verdict);
     }
-    text += results == nullptr ? " not run |\n" : fmt::format(" {} of {} |\n", reproduced, experiment.claims.size());
+    text += results == nullptr ? " not run |\n" : fmt::format(" {} of {} |\n", reproduced, run);
   }
   return text +
          "\n## Claims that did not come out as asked\n\n| | claim | figure | asked | verdict "

@@ -66,7 +66,7 @@ constexpr double kWidth = 720, kHeight = 340;
 constexpr double kLeft = 68, kRight = 16;
 constexpr double kDecades = 2.5;
 
-// Of a plot; letters have the same size in each, so a small one has room for fewer ticks.
+// A plot's size; letters have the same size in each, so a small one has room for fewer ticks.
 struct Layout {
   double width, height, left, right, top, bottom;
   int x_ticks, y_ticks;

@@ -400,7 +400,7 @@ std::string search_section(const std::vector<Search>& searches, const std::vecto
              html_listing("Commands: to find it again, look at it, use it", commands_text(search)) + "</div>\n";
     }
     if (own.empty()) continue;
-    // Of several, the fastest is open.
+    // The fastest of several is open.
     if (searches.size() > 1)
       own = fmt::format("<details{}><summary>{}</summary>\n{}</details>\n", &search == fastest ? " open" : "",
                         escaped(search.name), own);

@@ -167,6 +167,11 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
   return experiment;
 }
 
+bool needs_others(const Experiment& experiment) {
+  return std::any_of(experiment.data.begin(), experiment.data.end(),
+                     [](const base::Document& data) { return data.is_map() && data.find("import") != nullptr; });
+}
+
 std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& folder) {
   std::vector<std::pair<std::pair<std::int64_t, std::string>, std::filesystem::path>> found;
   if (!std::filesystem::is_directory(folder))

@@ -57,7 +57,7 @@ struct Experiment {
   std::int64_t seeds = 1;            // of layers: how often all are timed
   std::int64_t again = 0;            // of searches on hardware: rounds in which their finalists are timed again
   std::vector<std::int64_t> counts;  // trials, or shots, that tables show
-  // Of an evaluation: files, relative to the working folder; measurements of others, {"import": format, "platform",
+  // For an evaluation: files, relative to the working folder; measurements of others, {"import": format, "platform",
   // "files", "options"} (graft import), files relative to the folder that they are in; or what is measured for it,
   // {"collect": workloads, "platforms", "space", "samples"} (graft collect), the space's file relative to the working
   // folder.
@@ -70,6 +70,9 @@ struct Experiment {
 // With `quick`, the values of its key "quick" replace those of the same keys. UserError with file, line and column for
 // keys that are missing, unknown or contradictory.
 Experiment read_experiment(const std::filesystem::path& folder, bool quick = false);
+
+// Whether some of its data are measurements of others, imported from files that are not shipped.
+bool needs_others(const Experiment& experiment);
 
 // Folders with an experiment.yaml, by id.
 std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& folder);

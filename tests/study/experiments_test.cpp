@@ -141,6 +141,15 @@ TEST(ExperimentMeasures, ScoresAreMeansOverTargetsByDraw) {
   EXPECT_NEAR(found.value.low, 0.1, 1e-12);  // of pairs: every draw gains as much
 }
 
+TEST(Experiments, KnowWhetherTheyNeedMeasurementsOfOthers) {
+  Experiment experiment;
+  EXPECT_FALSE(needs_others(experiment));
+  experiment.data = {base::Document("a.h5"), base::Document::map().set("collect", base::Document::list())};
+  EXPECT_FALSE(needs_others(experiment));
+  experiment.data.push_back(base::Document::map().set("import", "table"));
+  EXPECT_TRUE(needs_others(experiment));
+}
+
 TEST(ExperimentResults, AreTheSameAfterAFile) {
   ExperimentResults all = results();
   all.complete = true;

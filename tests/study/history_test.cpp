@@ -54,7 +54,7 @@ TEST(History, IsOfEachRunAndWorkload) {
   EXPECT_EQ(codegen::hash(history.best.front()), codegen::hash(history.runs.front().back().candidate));
   EXPECT_FALSE(history.identity.empty());
   EXPECT_EQ(history_of({}, space().workload(), small_target()).identity, "");
-  // Of another workload: learnt from, and nothing of it is measured.
+  // From another workload: learnt from, and nothing of it is measured.
   const History other = history_of({folder / "run"}, codegen::parse_workload("matmul(m=8,n=8,k=8)"), small_target());
   ASSERT_EQ(other.runs.size(), 1u);
   EXPECT_EQ(other.runs.front().size(), 12u);
