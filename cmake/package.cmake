@@ -12,6 +12,22 @@ if(GZIP)
   add_custom_target(graft_manual ALL DEPENDS ${manual})
   install(FILES ${manual} DESTINATION share/man/man1)
 endif()
+# Where Debian's shells look for completions.
+set(completions)
+foreach(place bash:share/bash-completion/completions/graft zsh:share/zsh/vendor-completions/_graft
+              fish:share/fish/vendor_completions.d/graft.fish)
+  string(REPLACE ":" ";" place ${place})
+  list(GET place 0 shell)
+  list(GET place 1 file)
+  cmake_path(GET file PARENT_PATH folder)
+  add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/${file}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/${folder}
+    COMMAND sh -c "$<TARGET_FILE:graft> completion ${shell} > ${PROJECT_BINARY_DIR}/${file}"
+    DEPENDS graft graft-bench VERBATIM)
+  list(APPEND completions ${PROJECT_BINARY_DIR}/${file})
+  install(FILES ${PROJECT_BINARY_DIR}/${file} DESTINATION ${folder})
+endforeach()
+add_custom_target(graft_completions ALL DEPENDS ${completions})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/graft RENAME copyright)
 
 set(CPACK_PACKAGE_NAME graft)
