@@ -99,8 +99,8 @@ Recording recorded(const datasets::Dataset& dataset, const codegen::Workload& wo
   }
   if (trials.empty())
     throw base::UserError(base::shortened(workload.text),
-                          "no recorded row of it is a program that the platform's target can run; "
-                          "rows of tables cannot be searched");
+                          "no recorded row of it has a program that the platform's target can run, as a search needs; "
+                          "rows of tables have none");
   codegen::Space space = space_of(workload, dataset.target, trials);
   std::vector<codegen::Candidate> points;
   for (const datasets::Trial& trial : trials) points.push_back(trial.candidate);

@@ -322,27 +322,24 @@ std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry
 }
 
 std::string experiments_table(const std::vector<ExperimentEntry>& entries) {
-  std::string text =
-      "# Experiments\n\n"
-      "Questions that were asked of graft, and the answers. The first table has each experiment's main claim, "
-      "published "
-      "or our own, and\nhow many of its claims came out as asked; the second one every claim that did not. An "
-      "experiment's "
-      "page has all of its claims, the publication,\nthe protocol, the curves and the command. *Reproduced*: the "
-      "figure is "
-      "within what is asked, even if its 95 % interval is not; *contradicted*: the\nwhole interval is outside; *not "
-      "reproduced*: in between. What is asked was set before the first run, after the publication or by us.\n\n"
-      "Figures are ratios of speeds or of numbers of trials (\"times\"; 1.05 times as fast), Spearman correlations "
-      "between predicted and measured speed\nwithin a workload, top-1 (the speed of the program predicted fastest, "
-      "over "
-      "that of the fastest), or differences of these (\"+\"). *Residual* is\ngraft's default learner, *default* a "
-      "search by "
-      "it, *scratch* kernel regression on the target's own measurements, *trees* boosted trees, *guided*: with\na "
-      "model "
-      "from other platforms; the other words are in the [glossary](../docs/explanation/glossary.md).\n\n"
-      "`graft experiment run NAME` runs one again; `graft experiment render` makes this file and the pages of each "
-      "folder's `experiment.yaml` and\n`results.json`.\n\n"
-      "| | question | main claim | figure | asked | claims reproduced |\n|---|---|---|---|---|---|\n";
+  std::string text = R"(# Experiments
+
+Questions, and the answers that experiments gave. The first table has each experiment's main claim, published or our own, and
+how many of its claims came out as asked; the second one every claim that did not. An experiment's page has all of its claims, the publication,
+the protocol, the curves and the command. *Reproduced*: the figure is within what is asked, even if its 95 % interval is not; *contradicted*: the
+whole interval is outside; *not reproduced*: in between. What is asked was set before the first run, after the publication or by us.
+
+Figures are ratios of speeds or of numbers of trials ("times"; 1.05 times as fast), Spearman correlations between predicted and measured speed
+within a workload, top-1 (the speed of the program predicted fastest, over that of the fastest), or differences of these ("+"). *Residual* is
+graft's default learner, *default* a search by it, *scratch* kernel regression on the target's own measurements, *trees* boosted trees, *guided*: with
+a model from other platforms. docs/explanation/glossary.md has the other words.
+
+`graft experiment run NAME` runs one again; `graft experiment render` makes this file and the pages of each folder's `experiment.yaml` and
+`results.json`.
+
+| | question | main claim | figure | asked | claims reproduced |
+|---|---|---|---|---|---|
+)";
   std::string failed;
   for (const ExperimentEntry& entry : entries) {
     const Experiment& experiment = entry.experiment;

@@ -1,10 +1,12 @@
 #include "datasets/formats/programs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "base/document.h"
 #include "base/error.h"
@@ -89,6 +91,13 @@ class ProgramLines {
   void read(const std::filesystem::path& path) {
     for (LineReader lines(path); import_.next_record(lines);) import_.record(lines, [&] { line(lines); });
   }
+  // UserError where all records are of other platforms.
+  void check() {
+    if (others_.empty() || import_.dataset().counts().rows > 0) return;
+    throw base::UserError(import_.settings().files.front().string(),
+                          fmt::format("holds no record of platform {}, but of {}; give its name, or '*'",
+                                      import_.settings().platform, fmt::join(others_, ", ")));
+  }
 
  private:
   void line(const LineReader& lines) {
@@ -104,6 +113,7 @@ class ProgramLines {
         platform = own;
       } else if (own != platform) {
         import_.dataset().drop("of another platform");
+        if (others_.size() < most_named) others_.emplace(own);
         return;
       }
     } else if (platform == every_platform) {
@@ -141,7 +151,10 @@ class ProgramLines {
   }
 
   Import& import_;
+  static constexpr std::size_t most_named = 4;
+
   std::map<std::string, KnownWorkload> workloads_;
+  std::set<std::string> others_;  // platforms of records that were left out
   std::int64_t bytes_ = 0;
 };
 
@@ -150,6 +163,7 @@ class ProgramLines {
 void import_programs(Import& import) {
   ProgramLines lines(import);
   for (const std::filesystem::path& file : import.settings().files) lines.read(file);
+  lines.check();
 }
 
 Counts export_programs(const DatasetFile& from, const TextSink& to) {

@@ -70,6 +70,9 @@ TEST(ProgramsFormat, PlatformsAreTakenApart) {
     EXPECT_EQ(one.at("a").dataset.rows.size(), 1u);
     EXPECT_EQ(one.at("a").counts.dropped.at("of another platform"), 2);
   }
+  EXPECT_TRUE(
+      contains(message_of<base::UserError>([&] { imported_platforms("programs", folder, {folder / "in"}, "c"); }),
+               "holds no record of platform c, but of a, b; give its name, or '*'"));
   write_plainly(folder / "in", of("a") + of("../b"));
   EXPECT_TRUE(contains(
       message_of<base::UserError>([&] { imported_platforms("programs", folder, {folder / "in"}, "*", {}, true); }),
@@ -120,7 +123,7 @@ TEST(ProgramsFormat, BrokenLinesAreRefused) {
               R"("seconds": [1])", "x"),
        "more than 64 loops"},
       {record(tiled, "\"seconds\": [1" + many + "]"), "in:1: a record of 1001 times; at most 1000 are read"},
-      {record(scaled, R"("seconds": [1], "platform": "q")", "x"), "in: holds no record of this format"},
+      {record(scaled, R"("seconds": [1], "platform": "q")", "x"), "in: holds no record of platform p, but of q; give its name"},
   };
   for (const auto& [text, words] : refusals) {
     const std::string message = refusal_of("programs", text);
