@@ -153,7 +153,7 @@ void RunDirectory::record(std::vector<Build> builds) {
   builds_ = std::move(builds);
 }
 
-void RunDirectory::record(const Predictions& predictions) {
+void RunDirectory::record_predictions(const Predictions& predictions) {
   for (const auto& [candidate, prediction] : predictions) predictions_[candidate] = prediction;
   base::replace_file(path_ / predictions_name, predictions_document(predictions_).to_json() + "\n");
 }

@@ -56,7 +56,7 @@ class RunDirectory {
   void record(std::vector<Build> builds);
   // Besides those recorded before, in place of those of the same candidates; on disk when it returns. Nothing that a
   // search does depends on them.
-  void record(const Predictions& predictions);
+  void record_predictions(const Predictions& predictions);
 
  private:
   std::filesystem::path path_;

@@ -180,7 +180,7 @@ void Tuning::predict(std::span<const codegen::Candidate> candidates) {
     prediction.score = predicted[i];
     if (line) prediction.seconds = std::exp(line->y + line->slope * (predicted[i] - line->x));
   }
-  run_->record(predictions);
+  run_->record_predictions(predictions);
 }
 
 std::vector<std::pair<std::int64_t, double>> Tuning::curve() const {

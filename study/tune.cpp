@@ -139,7 +139,10 @@ std::vector<codegen::Candidate> start_of(const TuneRequest& request, std::vector
         start.push_back(std::move(found).value());
     }
   }
-  for (codegen::Candidate& known : remembered(prior, space)) start.push_back(std::move(known));
+  // A user's own space may leave out what the model remembers.
+  if (request.space.file.empty()) {
+    for (codegen::Candidate& known : remembered(prior, space)) start.push_back(std::move(known));
+  }
   if (!start.empty()) base::replace_file(file, start_document(start).to_pretty_json() + "\n");
   return start;
 }

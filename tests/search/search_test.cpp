@@ -792,8 +792,8 @@ TEST(RunDirectory, KeepsTheLatestBuilds) {
     RunDirectory run(folder.path() / "run", request(1), base::Document::map());
     for (const datasets::Trial& trial : trials) run.append(trial);
     EXPECT_TRUE(run.builds().empty());
-    run.record(std::vector{build_of(trials[0], "search", 0.5)});
-    run.record(std::vector{build_of(trials[1], "O3", 0.25), build_of(trials[2], "search", 0.75)});
+    run.record({build_of(trials[0], "search", 0.5)});
+    run.record({build_of(trials[1], "O3", 0.25), build_of(trials[2], "search", 0.75)});
   }
   const RunDirectory run(folder.path() / "run", request(1), base::Document::map());
   const RunContent content = read_run(folder.path() / "run");

@@ -114,6 +114,15 @@ TEST(Tune, BeginsWithTheProgramsThatAModelKnows) {
   for (const std::size_t trial : {1, 2}) measured.insert(codegen::hash(result.trials[trial].candidate));
   EXPECT_EQ(measured, near);
 
+  // Nor does one in a user's own space.
+  request.space.file = (folder / "plain.space").string();
+  base::replace_file(request.space.file,
+                     "sketch plain\norder C $order{i.0 j.0 l.0|j.0 i.0 l.0|i.0 l.0 j.0|l.0 i.0 j.0}\n");
+  request.out = folder / "own-space";
+  tune(request, monitor);
+  EXPECT_FALSE(std::filesystem::exists(folder / "own-space" / "start.json"));
+  request.space.file.clear();
+
   request.platform = tasks::platform_named("model:xiangshan-nanhu");
   request.out = folder / "elsewhere";
   tune(request, monitor);
