@@ -327,7 +327,7 @@ std::string experiments_table(const std::vector<ExperimentEntry>& entries) {
 Questions, and the answers that experiments gave. The first table has each experiment's main claim, published or our own, and
 how many of its claims came out as asked; the second one every claim that did not. An experiment's page has all of its claims, the publication,
 the protocol, the curves and the command. *Reproduced*: the figure is within what is asked, even if its 95 % interval is not; *contradicted*: the
-whole interval is outside; *not reproduced*: in between. What is asked was set before the first run, after the publication or by us.
+whole interval is outside; *not reproduced*: in between. What is asked is what was published, or our own aim; a claim that was put another way after its run says so on its page.
 
 Figures are ratios of speeds or of numbers of trials ("times"; 1.05 times as fast), Spearman correlations between predicted and measured speed
 within a workload, top-1 (the speed of the program predicted fastest, over that of the fastest), or differences of these ("+"). *Residual* is
