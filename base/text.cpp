@@ -161,6 +161,10 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+std::string counted(std::int64_t count, std::string_view word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : word.ends_with("ch") ? "es" : "s");
+}
+
 std::string without_numbers(std::string_view text) {
   const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
   std::string result;

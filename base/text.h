@@ -1,6 +1,7 @@
 // Small parsers without a generator: a cursor over text that knows its line and column, and a few string helpers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -40,6 +41,11 @@ std::vector<std::string_view> split(std::string_view text, char separator);  // 
 std::vector<std::string_view> words(std::string_view text);                  // by white space, empty ones dropped
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::string_view trim(std::string_view text);
+// "1 run", "2 runs", "2 sketches".
+std::string counted(std::int64_t count, std::string_view word);
+inline std::string counted(std::size_t count, std::string_view word) {
+  return counted(std::int64_t(count), word);
+}
 // Each number, with its sign, as "#": messages that differ in their numbers only have one count. "element 4 is
 // -1.5e-07" gives "element # is #", "v3" gives "v#".
 std::string without_numbers(std::string_view text);

@@ -7,23 +7,30 @@
 #include <vector>
 
 #include "base/document.h"
+#include "codegen/expression/target.h"
 #include "codegen/schedule/candidate.h"
 #include "datasets/dataset.h"
 
 namespace graft::meta {
 
-struct KnownProgram {
+struct KnownPrograms {
   std::string platform;
-  codegen::Candidate candidate;
+  codegen::Target target;  // of the platform
+  std::vector<codegen::Candidate> fastest = {};
 };
 
-// The fastest program of each platform and workload, several files of a platform taken together. Not where it is no
-// list of steps that lowers to what was measured: a row of a table, say, or one that needs micro-kernels of its own.
-std::vector<KnownProgram> fastest_programs(std::span<const datasets::Dataset> data);
+// One of each platform and workload, sorted by them, several files of a platform taken together. A program is left out
+// where it is no list of steps that lowers to what was measured: a row of a table, say, or one that needs micro-kernels
+// of its own.
+std::vector<KnownPrograms> fastest_programs(std::span<const datasets::Dataset> data);
 
-// {"sketches":[...],"programs":[{"platform":...,"workload":...,"sketch":position,"arguments":[...]},...]}; read
-// strictly, UserError with the place.
-base::Document to_document(const std::vector<KnownProgram>& programs);
-std::vector<KnownProgram> known_programs_from(const base::Document& document);
+// Those of `more` as well. A workload may then have several: times of different files are not comparable.
+void add(std::vector<KnownPrograms>& known, const std::vector<KnownPrograms>& more);
+std::size_t count(const std::vector<KnownPrograms>& known);  // of programs
+
+// {"sketches":[...],"platforms":[{"platform":...,"target":{...},"programs":[{"workload":...,"sketch":position,
+// "arguments":[...]},...]},...]}; read strictly, UserError with the place.
+base::Document to_document(const std::vector<KnownPrograms>& known);
+std::vector<KnownPrograms> known_programs_from(const base::Document& document);
 
 }  // namespace graft::meta

@@ -37,7 +37,7 @@ std::uint64_t hash_of(const base::Arrays& state) {
 }  // namespace
 
 void save_model(const CostModel& model, const features::Encoding& encoding, const base::Document& provenance,
-                const std::string& card, const std::filesystem::path& path, const std::vector<KnownProgram>& known) {
+                const std::string& card, const std::filesystem::path& path, const std::vector<KnownPrograms>& known) {
   base::Arrays file = model.state();
   file.attributes[own_attribute("schema")] = schema;
   file.attributes[own_attribute("kind")] = model.kind();

@@ -17,7 +17,7 @@ namespace graft::meta {
 struct ModelFile {
   std::unique_ptr<CostModel> model;
   std::string encoding;  // name
-  std::vector<KnownProgram> known;
+  std::vector<KnownPrograms> known;
   // 16 hex digits: which model it is, by its encoding, kind, numbers and known programs. Who trained it, when and with
   // which command change nothing, so the same training gives the same hash.
   std::string hash;
@@ -28,7 +28,7 @@ struct ModelFile {
 // Failure if the file cannot be written.
 void save_model(const CostModel& model, const features::Encoding& encoding, const base::Document& provenance,
                 const std::string& card, const std::filesystem::path& path,
-                const std::vector<KnownProgram>& known = {});
+                const std::vector<KnownPrograms>& known = {});
 // UserError when the file is no model, of an unknown kind, or was made with another encoding ("<file>: made with
 // encoding context_relation 0123...; this graft has 4567...; train again").
 ModelFile load_model(const std::filesystem::path& path);

@@ -105,8 +105,8 @@ void save(const AdaptRequest& request, const AdaptResult& result, const meta::Mo
   const std::string card = fmt::format(
       "{}\n## Adapted\n\nTo {} ({}) with {} measurements of {} workloads, {} each, by graft {}.\n", prior.card,
       result.platform, result.source, result.measurements, request.workloads.size(), result.shots, graft_version());
-  std::vector<meta::KnownProgram> known = prior.known;
-  for (const codegen::Candidate& best : support.best) known.push_back({result.platform, best});
+  std::vector<meta::KnownPrograms> known = prior.known;
+  meta::add(known, {{result.platform, request.platform.target, support.best}});
   meta::save_model(*result.model, features::encoding_named(prior.encoding), provenance, card, result.out, known);
 }
 

@@ -38,6 +38,28 @@ void check_model(const std::string& model) {
   if (meta::untrained_named(model) == nullptr) meta::load_model(model);
 }
 
+const meta::KnownPrograms* known_on(const std::vector<meta::KnownPrograms>& known, const tasks::Platform& platform) {
+  const auto is_native = [](std::string_view id) { return id == "native" || id.starts_with("native:"); };
+  const auto architecture = [](const codegen::Target& target) {
+    return target.triple.substr(0, target.triple.find('-'));
+  };
+  const std::string_view id = std::string_view(platform.name).substr(0, platform.name.find(','));
+  const meta::KnownPrograms* best = nullptr;
+  int best_rank = 0;
+  for (const meta::KnownPrograms& each : known) {
+    const codegen::Target& target = each.target;
+    const bool same_code =
+        architecture(target) == architecture(platform.target) && target.vector_bits == platform.target.vector_bits;
+    const int rank = each.platform == platform.name                           ? 4
+                     : each.platform == id                                    ? 3
+                     : same_code && is_native(each.platform) && is_native(id) ? 2
+                     : same_code && target.cpu == platform.target.cpu         ? 1
+                                                                              : 0;
+    if (rank > best_rank) best = &each, best_rank = rank;
+  }
+  return best;
+}
+
 Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor) {
   Prior prior;
   const bool asks = request.explorer.empty() || search::explorer_named(request.explorer).asks_model;
@@ -62,9 +84,7 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
     prior.identity = model_identity(file, name, request.run);
     if (!asks) return prior;
     prior.model = model_on(std::move(file.model), platform, monitor);
-    for (meta::KnownProgram& known : file.known) {
-      if (known.platform == platform.name) prior.known.push_back(std::move(known.candidate));
-    }
+    if (const meta::KnownPrograms* const known = known_on(file.known, platform)) prior.known = known->fastest;
   }
   prior.model = meta::with_transfer(std::move(prior.model), request.transfer, *prior.encoding);
   return prior;

@@ -12,6 +12,7 @@
 #include "codegen/schedule/space.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"
+#include "meta/known_programs.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
@@ -34,9 +35,14 @@ struct Prior {
   const features::Encoding* encoding = nullptr;
   std::string identity;  // of a model file (model_identity), or an untrained model's name; "" where none is asked
   std::string name;      // for people
-  // The fastest programs on this platform that a model file remembers, one of each workload; none where none is asked.
+  // What a model file remembers for this platform (known_on); nothing where no model is asked.
   std::vector<codegen::Candidate> known = {};
 };
+
+// The programs that are known on the platform; else on the same platform with other settings (",threads=2"); else, for
+// native platforms, on a native one of equal vectors; else on a platform of the same cpu and vectors, modelled or real.
+// Null if there are none: programs of other cores were no better than what the model proposes (docs/notebook).
+const meta::KnownPrograms* known_on(const std::vector<meta::KnownPrograms>& known, const tasks::Platform& platform);
 
 struct PriorRequest {
   std::string model;                 // a file or an untrained model's name (meta/learner.h); "": graft's own

@@ -93,16 +93,15 @@ meta::TaskSet tasks_of(const TrainRequest& request, const std::vector<datasets::
 }
 
 // What the model remembers: the fastest programs of the platforms that it learns from, and what its base remembers.
-std::vector<meta::KnownProgram> known_of(const TrainRequest& request, const std::vector<datasets::Dataset>& data,
-                                         const std::optional<meta::ModelFile>& base_model) {
-  std::vector<meta::KnownProgram> known;
+std::vector<meta::KnownPrograms> known_of(const TrainRequest& request, const std::vector<datasets::Dataset>& data,
+                                          const std::optional<meta::ModelFile>& base_model) {
+  std::vector<meta::KnownPrograms> known, fresh = meta::fastest_programs(data);
   if (base_model) known = base_model->known;
-  for (meta::KnownProgram& program : meta::fastest_programs(data)) {
-    const auto is_left_out = [&](const std::string& platform) { return platform == program.platform; };
-    if (is_left_out(request.hold_out) || std::any_of(request.misleading.begin(), request.misleading.end(), is_left_out))
-      continue;
-    known.push_back(std::move(program));
-  }
+  std::erase_if(fresh, [&](const meta::KnownPrograms& each) {
+    return each.platform == request.hold_out ||
+           std::find(request.misleading.begin(), request.misleading.end(), each.platform) != request.misleading.end();
+  });
+  meta::add(known, fresh);
   return known;
 }
 
@@ -154,6 +153,9 @@ std::string card_of(const CardText& text, const meta::TaskSet& tasks) {
     const Size size = size_of(tasks, platform);
     card += fmt::format("| {} | {} | {} | {} |\n", platform, tasks.sources.at(platform), size.workloads, size.programs);
   }
+  if (text.base_platforms > 0)
+    card += fmt::format("\nIt continues a model of {}, and keeps what that learned.\n",
+                        base::counted(text.base_platforms, "platform"));
   if (!text.hold_out.empty()) card += fmt::format("\nHeld out, never seen in training: {}.\n", text.hold_out);
   if (!text.misleading.empty()) {
     card +=
@@ -211,7 +213,7 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
   const CardText text{learner,          base_model ? "continued from " + request.base.string() : plan.model(),
                       request.seed,     date,
                       request.hold_out, request.misleading,
-                      more_of_card};
+                      more_of_card,     base_model ? known_platforms(base_model->provenance) : 0};
   meta::save_model(*result.model, encoding, result.provenance, card_of(text, tasks), request.out,
                    known_of(request, data, base_model));
   std::filesystem::remove_all(checkpoints);

@@ -57,7 +57,8 @@ struct CardText {
   std::uint64_t seed = 1;
   std::string date, hold_out;
   std::vector<std::string> misleading;
-  std::string more;  // Markdown that follows
+  std::string more;                 // Markdown that follows
+  std::int64_t base_platforms = 0;  // of the model that it continues
 };
 std::string card_of(const CardText& text, const meta::TaskSet& tasks);
 

@@ -39,8 +39,10 @@ int train(const Flags& flags, Session& session) {
   const auto result = study::train(request_of(flags, session), session.team, session.progress);
   if (!result) return done;  // rank 0 says it
   session.output.add(study::to_document(*result));
-  session.output.line(fmt::format("{}: {} trained on {} programs of {} platforms ({})", flags.out, result->learner,
-                                  result->programs, result->platforms.size(), base::join(result->platforms, ", ")));
+  session.output.line(fmt::format(
+      "{}: {} trained on {} of {} ({}){}", flags.out, result->learner, base::counted(result->programs, "program"),
+      base::counted(result->platforms.size(), "platform"), base::join(result->platforms, ", "),
+      flags.base.empty() ? "" : ", in addition to what " + flags.base + " was trained on"));
   return done;
 }
 

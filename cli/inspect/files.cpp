@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "cli/inspect/inspect.h"
 #include "cli/texts.h"
 #include "datasets/groups.h"
@@ -43,8 +44,9 @@ int inspect_dataset(const InspectFlags& flags, Session& session) {
   for (const datasets::Dataset::Row& row : dataset.rows)
     summary.add(dataset.workloads[std::size_t(row.workload)], row.measurement);
   Output& out = session.output;
-  out.line(fmt::format("{}: dataset of {} ({}), {} rows, {} workloads, {} sketches\n", flags.what, dataset.platform,
-                       dataset.source, dataset.rows.size(), dataset.workloads.size(), dataset.sketches.size()));
+  out.line(fmt::format("{}: dataset of {} ({}), {}, {}, {}\n", flags.what, dataset.platform, dataset.source,
+                       base::counted(dataset.rows.size(), "row"), base::counted(dataset.workloads.size(), "workload"),
+                       base::counted(dataset.sketches.size(), "sketch")));
   out.json()
       .set("kind", "dataset")
       .set("platform", dataset.platform)
@@ -65,9 +67,10 @@ int inspect_model(const InspectFlags& flags, Session& session) {
   const features::Encoding& encoding = features::encoding_named(file.encoding);
   Output& out = session.output;
   const bool informed = file.model->is_informed();
-  out.line(fmt::format("{}: model {} of kind {}{}, encoding {} {} ({} features), {} known programs\n", flags.what,
-                       file.hash, file.model->kind(), informed ? "" : " that knows nothing yet", file.encoding,
-                       base::to_hex(encoding.hash), encoding.features.size(), file.known.size()));
+  out.line(fmt::format("{}: model {} of kind {}{}, encoding {} {} ({} features), {}\n", flags.what, file.hash,
+                       file.model->kind(), informed ? "" : " that knows nothing yet", file.encoding,
+                       base::to_hex(encoding.hash), encoding.features.size(),
+                       base::counted(meta::count(file.known), "known program")));
   out.json()
       .set("kind", "model")
       .set("model", std::string(file.model->kind()))
@@ -75,7 +78,7 @@ int inspect_model(const InspectFlags& flags, Session& session) {
       .set("informed", informed)
       .set("encoding", file.encoding)
       .set("encoding_hash", base::to_hex(encoding.hash))
-      .set("known_programs", file.known.size())
+      .set("known_programs", meta::count(file.known))
       .set("provenance", file.provenance)
       .set("card", file.card);
   out.text(file.card);
@@ -104,7 +107,7 @@ int inspect_result(const InspectFlags& flags, Session& session) {
   const bool evaluation = document.find("rows") != nullptr, comparison = document.find("families") != nullptr;
   const std::string kind = evaluation ? "evaluation" : comparison ? "comparison" : "result";
   session.output.line(fmt::format("{}: {}{}; graft report makes a page of it\n", flags.what, kind,
-                                  evaluation ? fmt::format(", {} rows", document.at("rows").as_list().size()) : ""));
+                                  evaluation ? ", " + base::counted(document.at("rows").as_list().size(), "row") : ""));
   base::Document head = base::Document::map();
   for (const auto& [key, value] : document.as_map()) {
     if (!value.is_list()) head.set(key, value);

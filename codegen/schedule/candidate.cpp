@@ -61,23 +61,28 @@ base::Document to_document(const Candidate& candidate) {
 }
 
 Candidate candidate_from(const base::Document& document) {
-  Candidate candidate;
-  const base::Document& workload = document.at("workload");
-  const std::string& text = workload.as_string();
-  try {
-    candidate.workload = parse_workload(text);
-  } catch (const base::UserError& error) {
-    throw base::UserError(workload.place(), error.what());
-  }
-  if (!names_computation(candidate.workload))
-    throw base::UserError(workload.place(), "expected an operator or an index expression");
-  const base::Document& sketch = document.at("sketch");
-  candidate.sketch = std::make_shared<const Sketch>(parse_sketch(sketch.as_string(), sketch.place()));
-  if (candidate.sketch->program != nullptr || !candidate.sketch->columns.empty())
-    throw base::UserError(sketch.place(), "expected a list of schedule steps");
+  Candidate candidate{workload_from(document.at("workload")), sketch_from(document.at("sketch")), {}};
   for (const base::Document& argument : document.at("arguments").as_list())
     candidate.arguments.push_back(argument.as_integer());
   return candidate;
+}
+
+Workload workload_from(const base::Document& text) {
+  Workload workload;
+  try {
+    workload = parse_workload(text.as_string());
+  } catch (const base::UserError& error) {
+    throw base::UserError(text.place(), error.what());
+  }
+  if (!names_computation(workload)) throw base::UserError(text.place(), "expected an operator or an index expression");
+  return workload;
+}
+
+std::shared_ptr<const Sketch> sketch_from(const base::Document& text) {
+  auto sketch = std::make_shared<const Sketch>(parse_sketch(text.as_string(), text.place()));
+  if (sketch->program != nullptr || !sketch->columns.empty())
+    throw base::UserError(text.place(), "expected a list of schedule steps");
+  return sketch;
 }
 
 }  // namespace graft::codegen

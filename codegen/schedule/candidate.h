@@ -31,5 +31,8 @@ std::uint64_t hash(const Candidate& candidate);
 // nothing and for a sketch that is no list of steps.
 base::Document to_document(const Candidate& candidate);
 Candidate candidate_from(const base::Document& document);
+// Its workload's and its sketch's text alone, as strictly.
+Workload workload_from(const base::Document& text);
+std::shared_ptr<const Sketch> sketch_from(const base::Document& text);
 
 }  // namespace graft::codegen

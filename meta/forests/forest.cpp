@@ -6,7 +6,6 @@
 #include <array>
 #include <cassert>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -219,17 +218,25 @@ struct ForestScorer::Compiled {
 ForestScorer::ForestScorer(const DecisionForest& forest) {
   auto compiled = std::make_shared<Compiled>();
   compiled->features = forest.features;
-  std::map<std::pair<std::int32_t, float>, std::int32_t> number_of;
+  std::vector<std::vector<float>> numbers_of(std::size_t(forest.features));
+  std::vector<std::int64_t> begin_of(numbers_of.size());
   for (const DecisionForest::Node& node : forest.nodes) {
-    if (node.feature >= 0) number_of.insert({{node.feature, node.number}, 0});
+    if (node.feature >= 0) numbers_of[std::size_t(node.feature)].push_back(node.number);
   }
-  for (auto& [decision, number] : number_of) {
-    number = std::int32_t(compiled->numbers.size());
-    if (compiled->columns.empty() || compiled->columns.back().feature != decision.first)
-      compiled->columns.push_back({decision.first, number, number});
-    compiled->numbers.push_back(decision.second);
-    ++compiled->columns.back().end;
+  for (std::size_t f = 0; f < numbers_of.size(); ++f) {
+    std::vector<float>& numbers = numbers_of[f];
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    begin_of[f] = std::int64_t(compiled->numbers.size());
+    compiled->numbers.insert(compiled->numbers.end(), numbers.begin(), numbers.end());
+    if (!numbers.empty())
+      compiled->columns.push_back({std::int32_t(f), begin_of[f], std::int64_t(compiled->numbers.size())});
   }
+  const auto number_of = [&](const DecisionForest::Node& node) {
+    const auto f = std::size_t(node.feature);
+    const auto at = std::lower_bound(numbers_of[f].begin(), numbers_of[f].end(), node.number);
+    return std::int32_t(begin_of[f] + (at - numbers_of[f].begin()));
+  };
   for (std::int64_t t = 0; t < forest.trees(); ++t) {
     const auto tree = tree_of(forest, t);
     const Compiled::Tree made{depth_of(tree), std::int64_t(compiled->decisions.size()), compiled->leaves};
@@ -241,7 +248,7 @@ ForestScorer::ForestScorer(const DecisionForest& forest) {
         tree, 0, made.depth, 0, 0, [](auto...) {},
         [&](std::int64_t place, const DecisionForest::Node& node) {
           const auto at = std::size_t(made.decisions + place);
-          compiled->decisions[at] = number_of.at({node.feature, node.number});
+          compiled->decisions[at] = number_of(node);
           compiled->nodes[at] = {node.feature, node.number};
         });
     compiled->trees.push_back(made);

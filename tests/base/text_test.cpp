@@ -111,6 +111,14 @@ TEST(Text, join_and_trim) {
   EXPECT_EQ(trim(" \n"), "");
 }
 
+TEST(Text, counted_takes_the_plural) {
+  EXPECT_EQ(counted(std::int64_t(0), "run"), "0 runs");
+  EXPECT_EQ(counted(std::size_t(1), "run"), "1 run");
+  EXPECT_EQ(counted(std::int64_t(2), "run"), "2 runs");
+  EXPECT_EQ(counted(std::size_t(1), "sketch"), "1 sketch");
+  EXPECT_EQ(counted(std::size_t(2), "sketch"), "2 sketches");
+}
+
 TEST(Text, without_numbers_keeps_the_words) {
   EXPECT_EQ(without_numbers(""), "");
   EXPECT_EQ(without_numbers("C: element 4 is -0.244 instead of -5.5e-07 (allowed error 1.97e+05)"),

@@ -35,16 +35,21 @@ double fastest(const datasets::Dataset& dataset, const codegen::Workload& worklo
 TEST(KnownPrograms, AreTheFastestOfEachWorkloadOverAllFilesOfAPlatform) {
   const std::vector<datasets::Dataset> data = {shipped("model-cortex-a72"), shipped("model-cortex-a72-more"),
                                                shipped("model-haswell")};
-  const std::vector<KnownProgram> known = fastest_programs(data);
-  EXPECT_EQ(known.size(), 48u);  // 24 workloads of each platform
-  for (const KnownProgram& program : known) {
-    double least = INFINITY, own = INFINITY;
-    for (const datasets::Dataset& dataset : data) {
-      if (dataset.platform != program.platform) continue;
-      least = std::min(least, fastest(dataset, program.candidate.workload));
-      own = std::min(own, fastest(dataset, program.candidate.workload, &program.candidate));
+  const std::vector<KnownPrograms> known = fastest_programs(data);
+  ASSERT_EQ(known.size(), 2u);
+  EXPECT_EQ(count(known), 48u);
+  for (const KnownPrograms& platform : known) {
+    EXPECT_EQ(platform.fastest.size(), 24u);
+    EXPECT_EQ(platform.target, platform.platform == "model:haswell" ? data[2].target : data[0].target);
+    for (const codegen::Candidate& program : platform.fastest) {
+      double least = INFINITY, own = INFINITY;
+      for (const datasets::Dataset& dataset : data) {
+        if (dataset.platform != platform.platform) continue;
+        least = std::min(least, fastest(dataset, program.workload));
+        own = std::min(own, fastest(dataset, program.workload, &program));
+      }
+      EXPECT_EQ(own, least) << platform.platform << " " << program.workload.text;
     }
-    EXPECT_EQ(own, least) << program.platform << " " << program.candidate.workload.text;
   }
 }
 
@@ -56,28 +61,46 @@ TEST(KnownPrograms, AreOfSchedulesThatStillGiveWhatWasMeasured) {
   EXPECT_TRUE(fastest_programs({&dataset, 1}).empty());
 }
 
+TEST(KnownPrograms, AreAddedOnce) {
+  const datasets::Dataset haswell = shipped("model-haswell"), znver4 = shipped("model-znver4");
+  std::vector<KnownPrograms> known = fastest_programs({&haswell, 1});
+  const std::vector<KnownPrograms> first = known;
+  add(known, first);
+  EXPECT_EQ(to_document(known), to_document(first));
+  add(known, fastest_programs({&znver4, 1}));
+  ASSERT_EQ(known.size(), 2u);
+  EXPECT_EQ(count(known), 48u);
+  // Another program of a known workload.
+  KnownPrograms more{"model:haswell", haswell.target, {known[0].fastest[0]}};
+  ++more.fastest[0].arguments.at(0);
+  add(known, {more});
+  EXPECT_EQ(known[0].fastest.size(), 25u);
+  EXPECT_EQ(known[0].fastest.back().workload, known[0].fastest[0].workload);
+}
+
 TEST(KnownPrograms, AreTheSameAsDocuments) {
   const datasets::Dataset dataset = shipped("model-haswell");
-  const std::vector<KnownProgram> known = fastest_programs({&dataset, 1});
+  const std::vector<KnownPrograms> known = fastest_programs({&dataset, 1});
   const base::Document document = to_document(known);
-  EXPECT_LT(document.at("sketches").as_list().size(), known.size());  // each once
-  const std::vector<KnownProgram> again = known_programs_from(base::parse_json(document.to_json(), "known"));
-  ASSERT_EQ(again.size(), known.size());
-  for (std::size_t p = 0; p < known.size(); ++p) {
-    EXPECT_EQ(again[p].platform, known[p].platform);
-    EXPECT_EQ(codegen::hash(again[p].candidate), codegen::hash(known[p].candidate));
-  }
-  base::Document odd = document;
-  odd.set("sketches", base::Document::list());
-  EXPECT_THROW(known_programs_from(odd), base::UserError);
-  odd = document;
-  odd.set("more", 1);
-  EXPECT_THROW(known_programs_from(odd), base::UserError);
+  EXPECT_LT(document.at("sketches").as_list().size(), count(known));  // each once
+  const std::vector<KnownPrograms> again = known_programs_from(base::parse_json(document.to_json(), "known"));
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].platform, "model:haswell");
+  EXPECT_EQ(again[0].target, dataset.target);
+  ASSERT_EQ(again[0].fastest.size(), known[0].fastest.size());
+  for (std::size_t p = 0; p < known[0].fastest.size(); ++p)
+    EXPECT_EQ(codegen::hash(again[0].fastest[p]), codegen::hash(known[0].fastest[p]));
+  const auto refuses = [](const base::Document& odd) { EXPECT_THROW(known_programs_from(odd), base::UserError); };
+  refuses(base::Document(document).set("sketches", base::Document::list()));
+  refuses(base::Document(document).set("more", 1));
+  base::Document platform = document.at("platforms").as_list()[0];
+  platform.set("target", base::Document::map());
+  refuses(base::Document(document).set("platforms", base::Document::list().push(platform)));
 }
 
 TEST(KnownPrograms, ArePartOfAModelsFileAndOfItsHash) {
   const datasets::Dataset dataset = shipped("model-haswell");
-  std::vector<KnownProgram> known = fastest_programs({&dataset, 1});
+  std::vector<KnownPrograms> known = fastest_programs({&dataset, 1});
   const features::Encoding& encoding = features::encoding_named("context_relation");
   const auto model = make_scratch_model(std::int64_t(encoding.features.size()));
   const base::Folder folder;
@@ -86,7 +109,7 @@ TEST(KnownPrograms, ArePartOfAModelsFileAndOfItsHash) {
   const ModelFile file = load_model(path);
   EXPECT_EQ(to_document(file.known), to_document(known));
   EXPECT_EQ(file.model->state(), model->state());
-  known.pop_back();
+  known[0].fastest.pop_back();
   save_model(*model, encoding, base::Document::map(), "", path, known);
   EXPECT_NE(load_model(path).hash, file.hash);
 }

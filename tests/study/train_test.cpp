@@ -105,6 +105,9 @@ TEST(Card, SaysWhatAModelWasMadeOf) {
                            "| model:pwr9 | modelled | 1 | 2 |\n", "\nJudged so."})
     EXPECT_NE(card.find(part), std::string::npos) << part << card;
   EXPECT_EQ(card.find("Held out"), std::string::npos);
+  EXPECT_EQ(card.find("continues"), std::string::npos);
+  text.base_platforms = 13;
+  EXPECT_NE(card_of(text, tasks).find("It continues a model of 13 platforms"), std::string::npos);
   text.hold_out = "model:a64fx";
   EXPECT_NE(card_of(text, tasks).find("Held out, never seen in training: model:a64fx."), std::string::npos);
 }
