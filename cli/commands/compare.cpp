@@ -34,7 +34,8 @@ void show(const Result& result, const Flags& flags, const char* of, Session& ses
   const base::Document context = study::context_of(session.command_line);
   base::replace_file(flags.out, page({{}, {{"compare", session.output.json()}}},
                                      fmt::format("Made by graft {} on {} from {} {}.", study::graft_version(),
-                                                 context.at("date").as_string(), flags.inputs.size(), of)));
+                                                 context.at("date").as_string(), flags.inputs.size(), of))
+                                    .html);
   session.output.json().set("out", flags.out);
   session.output.line("\n" + flags.out + ": the same as pictures, with intervals");
 }

@@ -3,9 +3,11 @@
 #include <memory>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
 #include "cli/report/page.h"
+#include "study/compile.h"
 #include "study/request.h"
 
 namespace graft::cli {
@@ -13,17 +15,26 @@ namespace {
 
 struct Flags {
   std::vector<std::string> inputs;
-  std::string out;
+  std::string out, figures;
 };
 
 int report(const Flags& flags, Session& session) {
   check_output_folder(flags.out);
   const Reported reported = read_reported(flags.inputs);
   const base::Document context = study::context_of(session.command_line);
-  base::replace_file(flags.out, page(reported, fmt::format("Made by graft {} on {}.", study::graft_version(),
-                                                           context.at("date").as_string())));
+  const std::string about =
+      fmt::format("Made by graft {} on {}.", study::graft_version(), context.at("date").as_string());
+  const Page made = page(reported, about);
+  base::replace_file(flags.out, made.html);
+  if (!flags.figures.empty()) {
+    study::write_files(made.figures, false, flags.figures);
+    base::Document files = base::Document::list();
+    for (const auto& [name, svg] : made.figures) files.push(name);
+    session.output.json().set("figures", std::move(files));
+  }
   const std::size_t runs = reported.runs.size(), results = reported.results.size();
-  session.output.line(fmt::format("{}: {} runs, {} results", flags.out, runs, results));
+  session.output.line(
+      fmt::format("{}: {}, {}", flags.out, base::counted(runs, "run"), base::counted(results, "result")));
   session.output.json().set("out", flags.out).set("runs", runs).set("results", results);
   return done;
 }
@@ -42,6 +53,7 @@ Command report_command() {
                                 "and of graft compare, tune and bench kernels with --json. A run's folder may hold a "
                                 "bench result as bench.json");
             options.text("out", flags->out, "page to write", Options::required);
+            options.text("figures", flags->figures, "folder for the plots as SVG files, too");
             return [flags](Session& session) { return report(*flags, session); };
           }};
 }

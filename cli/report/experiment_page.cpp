@@ -11,6 +11,7 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "cli/report/plot.h"
+#include "cli/texts.h"
 #include "codegen/expression/workload.h"
 #include "study/experiments/measures.h"
 
@@ -84,8 +85,15 @@ std::string text_of(const base::Document& context, std::string_view key) {
   return value != nullptr && value->is_string() ? value->as_string() : "";
 }
 
+// " --folder mine", which commands need for experiments in this folder; "" for a folder of the default name, in whose
+// parent they are run.
+std::string folder_flag(const std::string& folder) {
+  const std::filesystem::path path = (std::filesystem::path(folder) / "").lexically_normal().parent_path();
+  return path.filename() == default_folder ? "" : " --folder " + shell_word(folder);
+}
+
 // The runs, their machine, date and duration.
-std::string provenance(const Experiment& experiment, const ExperimentResults& results) {
+std::string provenance(const Experiment& experiment, const ExperimentResults& results, const std::string& folder) {
   const base::Document* const host = results.context.find("host");
   const base::Document* const seconds = results.context.find("seconds");
   std::string text = fmt::format("Run on {}", text_of(results.context, "date").substr(0, 10));
@@ -93,7 +101,8 @@ std::string provenance(const Experiment& experiment, const ExperimentResults& re
   if (const std::string commit = text_of(results.context, "commit"); !commit.empty())
     text += fmt::format(", commit {}", commit);
   if (seconds != nullptr) text += fmt::format(", in {}", base::seconds_text(seconds->as_number()));
-  text += fmt::format(". Command: `graft experiment run {}{}`.", experiment.name, results.quick ? " --quick" : "");
+  text += fmt::format(". Command: `graft experiment run {}{}{}`.", experiment.name, folder_flag(folder),
+                      results.quick ? " --quick" : "");
   if (!results.complete) text += " **Interrupted: not all of it was run.**";
   if (results.definition != experiment.definition)
     text += " **Of an earlier definition of this experiment; run it again.**";
@@ -259,7 +268,7 @@ ClaimText claim_text(const Experiment& experiment, const Claim& claim, const Exp
   return text;
 }
 
-std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry) {
+std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry, const std::string& folder) {
   const Experiment& experiment = entry.experiment;
   std::map<std::string, std::string> files;
   std::string page = fmt::format("# {}: {}\n\n{}\n\n", experiment.id, experiment.title, experiment.question);
@@ -316,12 +325,12 @@ std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry
                       metric, metric == "spearman" ? "Spearman" : "Top-1", scores_table(experiment, results, metric));
     }
   }
-  page += provenance(experiment, results) + "\n";
+  page += provenance(experiment, results, folder) + "\n";
   files["page.md"] = std::move(page);
   return files;
 }
 
-std::string experiments_table(const std::vector<ExperimentEntry>& entries) {
+std::string experiments_table(const std::vector<ExperimentEntry>& entries, const std::string& folder) {
   std::string text = R"(# Experiments
 
 Questions, and the answers that experiments gave. The first table has each experiment's main claim, published or our own, and
@@ -334,12 +343,13 @@ within a workload, top-1 (the speed of the program predicted fastest, over that 
 graft's default learner, *default* a search by it, *scratch* kernel regression on the target's own measurements, *trees* boosted trees, *guided*: with
 a model from other platforms. docs/explanation/glossary.md has the other words.
 
-`graft experiment run NAME` runs one again; `graft experiment render` makes this file and the pages of each folder's `experiment.yaml` and
-`results.json`.
-
-| | question | main claim | figure | asked | claims reproduced |
-|---|---|---|---|---|---|
 )";
+  text += fmt::format(
+      "`graft experiment run NAME{0}` runs one again; `graft experiment render{0}` makes this file and the pages of "
+      "each "
+      "folder's `experiment.yaml` and\n`results.json`.\n\n"
+      "| | question | main claim | figure | asked | claims reproduced |\n|---|---|---|---|---|---|\n",
+      folder_flag(folder));
   std::string failed;
   for (const ExperimentEntry& entry : entries) {
     const Experiment& experiment = entry.experiment;
@@ -362,6 +372,7 @@ a model from other platforms. docs/explanation/glossary.md has the other words.
     }
     text += results == nullptr ? " not run |\n" : fmt::format(" {} of {} |\n", reproduced, run);
   }
+  if (failed.empty()) return text;
   return text +
          "\n## Claims that did not come out as asked\n\n| | claim | figure | asked | verdict "
          "|\n|---|---|---|---|---|\n" +

@@ -13,6 +13,9 @@
 
 namespace graft::cli {
 
+// The default folder of experiments, which commands need not name.
+inline constexpr const char* default_folder = "experiments";
+
 struct ExperimentEntry {
   study::Experiment experiment;
   std::optional<study::ExperimentResults> results;  // nullopt: it has not been run
@@ -25,11 +28,11 @@ struct ClaimText {
 ClaimText claim_text(const study::Experiment& experiment, const study::Claim& claim,
                      const study::ExperimentResults* results);
 
-// File names and contents: page.md, and the drawings that it shows.
-std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry);
+// File names and contents: page.md, and the drawings that it shows. `folder`: of the experiments, for commands.
+std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry, const std::string& folder);
 
-// experiments/README.md: a row for each experiment with its first claim, which is its main one, and a row for each claim
-// that was not reproduced.
-std::string experiments_table(const std::vector<ExperimentEntry>& entries);
+// experiments/README.md: a row for each experiment with its first claim, which is its main one, and a row for each
+// claim that was not reproduced.
+std::string experiments_table(const std::vector<ExperimentEntry>& entries, const std::string& folder);
 
 }  // namespace graft::cli

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/output.h"
 #include "cli/report/html.h"
 #include "cli/report/plot.h"
@@ -22,18 +23,19 @@ namespace {
 
 struct Words {
   study::Metric metric;
+  const char* kind;  // of its figures
   const char* title;
   const char* axis;
   const char* caption;
 };
 constexpr Words kMetrics[] = {
-    {study::Metric::spearman, "Rank correlation", "Spearman correlation",
+    {study::Metric::spearman, "spearman", "Rank correlation", "Spearman correlation",
      "Spearman correlation of predicted and true speed on programs outside of the support; 1 is a perfect ranking. "
      "Mean over workloads and draws, band: 95 % interval over draws."},
-    {study::Metric::top1, "The program predicted fastest", "top-1: best time / its time",
+    {study::Metric::top1, "top1", "The program predicted fastest", "top-1: best time / its time",
      "How near the program predicted fastest comes to the best one; 1 is perfect. Geometric mean over workloads, band: "
      "95 % interval over draws."},
-    {study::Metric::top5, "The five predicted fastest", "top-5: best time / best of five",
+    {study::Metric::top5, "top5", "The five predicted fastest", "top-5: best time / best of five",
      "The same for the best of the five programs predicted fastest."}};
 
 // Targets, methods and shots in the order of the rows, shots rising.
@@ -72,7 +74,7 @@ std::string shots_text(const study::EvaluationTable& table, const std::string& t
 }
 
 std::string metric_section(const study::EvaluationTable& table, const study::Compared& compared,
-                           const std::string& target, const Words& words) {
+                           const std::string& target, const Words& words, Figures& figures) {
   Plot plot{.x_label = "support programs per workload (shots)", .y_label = words.axis, .series = {}};
   std::vector<std::string> head{"method"};
   for (const std::int64_t shots : compared.shots) head.push_back(shots_text(table, target, shots));
@@ -93,10 +95,10 @@ std::string metric_section(const study::EvaluationTable& table, const study::Com
     plot.series.push_back(std::move(series));
     values.row(std::move(cells));
   }
-  return fmt::format("<h3>{}</h3>\n", words.title) + figure(plot, words.caption) + html_table(values);
+  return fmt::format("<h3>{}</h3>\n", words.title) + figures.add(words.kind, plot, words.caption) + html_table(values);
 }
 
-std::string evaluation_section(const ReportedResult& given) {
+std::string evaluation_section(const ReportedResult& given, Figures& figures) {
   const study::EvaluationTable table = study::evaluation_table_from(given.result);
   const study::Compared compared = compared_in(table);
   std::string out = fmt::format("<h2>Evaluation {}</h2>\n", escaped(given.name));
@@ -109,7 +111,7 @@ std::string evaluation_section(const ReportedResult& given) {
         "<h2>{}{}</h2>\n<p>Trained on the other platforms, adapted with the given number of programs per "
         "workload.</p>\n",
         escaped(target), modelled ? " (modelled)" : "");
-    for (const Words& words : kMetrics) out += metric_section(table, compared, target, words);
+    for (const Words& words : kMetrics) out += metric_section(table, compared, target, words, figures);
     Table winners({"shots", "winner by Spearman", "winner by top-1"});
     for (const study::EvaluationTable::Winner& winner : table.winners) {
       if (winner.target == target) winners.row({std::to_string(winner.shots), winner.by_spearman, winner.by_top1});
@@ -178,9 +180,9 @@ std::string comparison_section(const ReportedResult& given) {
                  (programs[a][b] > 0 ? fmt::format(", {} programs", programs[a][b]) : "");
         });
     out += fmt::format("<h3>Rank correlation: {}</h3>\n", name == "all" ? "all workloads" : escaped(name));
-    out += figure(map, fmt::format("Spearman correlation of times, mean over {} workload{}; 1 means that two platforms "
+    out += figure(map, fmt::format("Spearman correlation of times, mean over {}; 1 means that two platforms "
                                    "agree on every pair of programs. Empty: too few programs in common.",
-                                   workloads, workloads == 1 ? "" : "s"));
+                                   base::counted(workloads, "workload")));
   }
   const base::Document& regret = given.result.at("regret");
   const Numbers low = numbers_of(regret.at("low")), high = numbers_of(regret.at("high"));
@@ -202,7 +204,7 @@ std::string comparison_section(const ReportedResult& given) {
 }
 
 // Methods of search over the number of trials.
-std::string searches_section(const ReportedResult& given) {
+std::string searches_section(const ReportedResult& given, Figures& figures) {
   const base::Document& result = given.result;
   const std::string& against = result.at("against").as_string();
   const base::Document::List& trials = result.at("trials").as_list();
@@ -234,34 +236,38 @@ std::string searches_section(const ReportedResult& given) {
   }
   const std::int64_t again = result.at("again").as_integer();
   return "<h2>Searches compared</h2>\n" +
-         figure(speed,
-                fmt::format("Speed of the best program by the number of trials, over that of the fastest that any of "
-                            "these searches found{}. Geometric mean over searches, band: 95 % interval.",
-                            again > 0 ? fmt::format(", by the least of {} times that were taken again", again) : "")) +
-         figure(slower, "How much slower it is than in the same searches of the other method; below 0 it is faster.") +
+         figures.add(
+             "speed", speed,
+             fmt::format("Speed of the best program by the number of trials, over that of the fastest that any of "
+                         "these searches found{}. Geometric mean over searches, band: 95 % interval.",
+                         again > 0 ? fmt::format(", by the least of {} times that were taken again", again) : "")) +
+         figures.add("slower", slower,
+                     "How much slower it is than in the same searches of the other method; below 0 it is faster.") +
          html_table(near);
 }
 
 }  // namespace
 
-std::string page(const Reported& reported, const std::string& about) {
+Page page(const Reported& reported, const std::string& about) {
+  Figures figures;
   std::vector<ReportedResult> searched;
   std::string evaluations;
   for (const ReportedResult& result : reported.results) {
     if (is_search(result.result) || is_bench(result.result)) {
       searched.push_back(result);
     } else if (result.result.find("rows") != nullptr) {
-      evaluations += evaluation_section(result);
+      evaluations += evaluation_section(result, figures);
     } else if (result.result.find("families") != nullptr) {
       evaluations += comparison_section(result);
     } else if (result.result.find("methods") != nullptr) {
-      evaluations += searches_section(result);
+      evaluations += searches_section(result, figures);
     } else {
       throw base::UserError(result.name,
                             "neither an evaluation, a comparison, a tuning nor a bench kernels result of graft");
     }
   }
-  return whole_page("graft report", about, search_sections(reported.runs, searched) + evaluations);
+  const std::string searches = search_sections(reported.runs, searched, figures);
+  return {whole_page("graft report", about, searches + evaluations), figures.files()};
 }
 
 }  // namespace graft::cli

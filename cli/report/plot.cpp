@@ -324,6 +324,12 @@ std::string figure(const Plot& plot, const std::string& caption) {
   return out + fmt::format("<figcaption>{}</figcaption>\n</figure>\n", escaped(caption));
 }
 
+std::string Figures::add(const std::string& kind, const Plot& plot, const std::string& caption) {
+  std::string shown = figure(plot, caption);
+  if (!shown.empty()) files_[fmt::format("{}-{}.svg", kind, ++of_kind_[kind])] = svg_file(plot, caption);
+  return shown;
+}
+
 std::string svg_file(const Plot& plot, const std::string& caption) {
   constexpr double line = 20;  // of the legend
   std::string legend;

@@ -3,6 +3,7 @@
 // mode. No scripts.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,18 @@ std::string figure(const Plot& plot, const std::string& caption);
 
 // The same as a separate file, with the legend inside; light or dark like the reader's system.
 std::string svg_file(const Plot& plot, const std::string& caption);
+
+// The plots of a page as separate files: roofline-1.svg, search-1.svg, search-2.svg.
+class Figures {
+ public:
+  // figure(plot, caption), which becomes the next file of this kind, too.
+  std::string add(const std::string& kind, const Plot& plot, const std::string& caption);
+  const std::map<std::string, std::string>& files() const { return files_; }
+
+ private:
+  std::map<std::string, std::string> files_;
+  std::map<std::string, int> of_kind_;
+};
 
 // Colours of the page and of plots as CSS variables, light and dark; and the style of the parts of plots.
 std::string palette_style();

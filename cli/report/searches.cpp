@@ -141,7 +141,7 @@ bool is_modelled(const Search& search) {
 }
 
 // Best times so far of all, single trials, and what models expected.
-std::string curves(const std::vector<Search>& searches) {
+std::string curves(const std::vector<Search>& searches, Figures& figures) {
   const bool modelled = is_modelled(searches.front());
   double best = std::numeric_limits<double>::infinity(), worst = 0;
   bool expected = false;
@@ -178,10 +178,11 @@ std::string curves(const std::vector<Search>& searches) {
     series.dashed = true;
     if (searches.size() == 1) series.colour = 1;
   }
-  return figure(plot, std::string("Best time so far over the number of trials; faint dots are single trials.") +
-                          (expected ? " Dashed: the best time of each round as the model expected it before the round "
-                                      "was measured."
-                                    : ""));
+  return figures.add("search", plot,
+                     std::string("Best time so far over the number of trials; faint dots are single trials.") +
+                         (expected ? " Dashed: the best time of each round as the model expected it before the round "
+                                     "was measured."
+                                   : ""));
 }
 
 std::string foreseen_text(const Search& search) {
@@ -221,7 +222,7 @@ std::optional<study::Roof> roof_of(const ReportedBest& best, const base::Documen
   return study::Roof{row->at("peak").as_number(), bandwidth->as_number()};
 }
 
-std::string roofline(const Search& search, const base::Document* row) {
+std::string roofline(const Search& search, const base::Document* row, Figures& figures) {
   const study::Explained& explained = search.answer->explained;
   const std::string title = "<h3>Position under the roofline</h3>\n";
   const std::string amounts =
@@ -255,7 +256,7 @@ std::string roofline(const Search& search, const base::Document* row) {
   if (speed > bound(at))
     caption += by_memory ? " It is above the bound where operands stay in caches between runs."
                          : " It is above the bound because it needs less arithmetic than the definition (winograd).";
-  return title + figure(plot, caption);
+  return title + figures.add("roofline", plot, caption);
 }
 
 std::string libraries(const base::Document& row, const ReportedBest& best) {
@@ -312,11 +313,11 @@ std::string commands_text(const Search& search) {
 }
 
 // All that is known of a run's best.
-std::string details(const Search& search, const base::Document* bench) {
+std::string details(const Search& search, const base::Document* bench, Figures& figures) {
   constexpr std::size_t most_lines = 60;
   const study::Explained& explained = search.answer->explained;
   const base::Document* const row = bench == nullptr ? nullptr : bench_row(*bench, search.workload, *search.answer);
-  std::string out = roofline(search, row);
+  std::string out = roofline(search, row, figures);
   if (row != nullptr) out += libraries(*row, *search.answer);
   out += "<div class=\"pair\">\n" + html_listing("Loop program before: as defined", explained.naive) +
          html_listing("Loop program after: of the best schedule", explained.scheduled) + "</div>\n";
@@ -373,7 +374,8 @@ std::string searches_table(const std::vector<Search>& searches, const std::optio
 }
 
 // All searches of one workload on one platform. `benches`: results that were given by themselves.
-std::string search_section(const std::vector<Search>& searches, const std::vector<const base::Document*>& benches) {
+std::string search_section(const std::vector<Search>& searches, const std::vector<const base::Document*>& benches,
+                           Figures& figures) {
   const Search& first = searches.front();
   std::string out = fmt::format("<h2>{}</h2>\n<p>on {}{}</p>\n", escaped(first.workload), escaped(first.platform),
                                 is_modelled(first) ? ": modelled times, not measurements of a device" : "");
@@ -381,7 +383,7 @@ std::string search_section(const std::vector<Search>& searches, const std::vecto
   for (const Search& search : searches) {
     if (search.seconds && (fastest == nullptr || *search.seconds < *fastest->seconds)) fastest = &search;
   }
-  out += curves(searches);
+  out += curves(searches, figures);
   out += searches_table(searches, peak_gflops(first.platform, codegen::parse_workload(first.workload)));
   for (const Search& search : searches) {
     std::string own;
@@ -395,7 +397,7 @@ std::string search_section(const std::vector<Search>& searches, const std::vecto
           bench = given;
       }
       own = html_facts(facts_of(search)) + own;
-      if (search.answer != nullptr) own += details(search, bench);
+      if (search.answer != nullptr) own += details(search, bench, figures);
       own += statuses_table(search) + "<div class=\"wrap\">" +
              html_listing("Commands: to find it again, look at it, use it", commands_text(search)) + "</div>\n";
     }
@@ -419,7 +421,8 @@ bool is_bench(const base::Document& result) {
   return result.find("rows") != nullptr && result.find("of_peak") != nullptr;
 }
 
-std::string search_sections(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results) {
+std::string search_sections(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results,
+                            Figures& figures) {
   std::vector<std::vector<Search>> groups;  // one for each workload and platform
   const auto add = [&](Search search) {
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const std::vector<Search>& group) {
@@ -444,7 +447,7 @@ std::string search_sections(const std::vector<ReportedRun>& runs, const std::vec
     else
       add(search_of(given));
   }
-  for (const std::vector<Search>& group : groups) out += search_section(group, benches);
+  for (const std::vector<Search>& group : groups) out += search_section(group, benches, figures);
   return out;
 }
 

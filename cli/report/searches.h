@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/report/plot.h"
 #include "cli/report/reported.h"
 
 namespace graft::cli {
@@ -13,7 +14,8 @@ bool is_search(const base::Document& result);
 bool is_bench(const base::Document& result);
 
 // HTML: a section for each workload on each platform, in the order in which they come. Those of one workload on one
-// platform share a plot. `results`: of these two kinds.
-std::string search_sections(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results);
+// platform share a plot. `results`: of these two kinds. Plots are added to `figures`.
+std::string search_sections(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results,
+                            Figures& figures);
 
 }  // namespace graft::cli

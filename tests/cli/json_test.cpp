@@ -98,10 +98,10 @@ TEST_F(Json, OfSearches) {
   check("`compare` (runs)", {"compare", run, file("searches/s2"), "--trials", "6,12"});
   check("`inspect` (run)", {"inspect", run});
   check("`inspect` (run)", {"inspect", file("native")});
-  check("`inspect` (program)", {"inspect", run, "--program", "--assembly", "--features"});
+  check("`inspect` (program)", {"inspect", run, "--program", "--ir", "--assembly", "--features"});
   check("`inspect` (journal)", {"inspect", run + "/journal.jsonl"});
   check("`inspect` (result)", {"inspect", run + "/best.json"});
-  check("`report`", {"report", run, "--out", file("report.html")});
+  check("`report`", {"report", run, "--out", file("report.html"), "--figures", file("figures")});
   check("`compile`", {"compile", file("native"), "--out", file("kernels")});
   check("`library list`", {"library", "list", file("library")});
   check("`library export`", {"library", "export", file("library"), "--out", file("answers")});

@@ -1,5 +1,6 @@
 // The page of `graft report` answers a person's questions about a run, with what the run and other commands say.
 #include <filesystem>
+#include <set>
 
 #include "tests/cli/support.h"
 
@@ -85,6 +86,19 @@ TEST_F(Report, ComparesWithLibrariesWhereABenchIsInTheFolder) {
   fs::remove(run + "/bench.json");
   base::replace_file(file("bench.json"), bench("0123456789abcdef"));
   expect_parts(page_of({run, file("bench.json")}), {"of trial 3, which is not the best of today", "1.50x"});
+}
+
+TEST_F(Report, WritesItsPlotsAsFilesToo) {
+  const std::string run = tuned("run", "model:sifive-x280");
+  const base::Document made = json_of({"report", run, run, "--out", file("page.html"), "--figures", file("svg/of")});
+  std::set<std::string> names;
+  for (const base::Document& each : made.at("figures").as_list()) {
+    names.insert(each.as_string());
+    const std::string svg = base::read_file(file("svg/of/" + each.as_string()));
+    EXPECT_EQ(svg.find("<svg"), 0u) << each.as_string();
+    EXPECT_NE(svg.find("prefers-color-scheme:dark"), std::string::npos);
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"roofline-1.svg", "roofline-2.svg", "search-1.svg"}));
 }
 
 TEST_F(Report, TakesAFolderOfRuns) {
