@@ -2,7 +2,7 @@
 // folder has the layout of an installation, so that nothing asks which of the two it is, and either may be moved:
 //
 //   bin/          programs, among them the worker that runs candidates
-//   lib/          the library; lib/graft/ its plug-ins
+//   lib/          the library; lib/graft/ its plug-ins, and the one that qemu loads
 //   share/graft/  platforms and models
 #pragma once
 

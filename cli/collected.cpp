@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/statistics.h"
+#include "base/text.h"
 #include "cli/texts.h"
 
 namespace graft::cli {
@@ -33,8 +34,8 @@ void print_collected(const study::CollectRequest& request, const study::CollectR
     }
     table.row(std::move(cells));
   }
-  out.line(
-      fmt::format("{} ({}): {} trials in {}", result.platform, result.source, result.trials, request.out.string()));
+  out.line(fmt::format("{} ({}): {} in {}", result.platform, result.source, base::counted(result.trials, "trial"),
+                       request.out.string()));
   out.table(table);
 }
 

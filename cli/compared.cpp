@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/texts.h"
 
 namespace graft::cli {
@@ -53,8 +54,8 @@ void print(const study::CompareResult& result, Output& out) {
   std::vector<std::string> speed_head{"speed of the best after"},
       slower_head{"slower than " + result.against + ", % after"};
   for (const std::int64_t count : result.trials) {
-    speed_head.push_back(fmt::format("{} trials", count));
-    slower_head.push_back(fmt::format("{} trials", count));
+    speed_head.push_back(base::counted(count, "trial"));
+    slower_head.push_back(base::counted(count, "trial"));
   }
   Table speed(speed_head), slower(slower_head),
       near({"method", "searches", fmt::format("trials to {:g} % of the best speed", 100 * result.near),

@@ -83,7 +83,7 @@ void print_differences(const EvaluationTable& table, const std::string& target, 
 
 std::string draws_text(std::int64_t draws) {
   if (draws >= std::int64_t(base::least_for_interval)) return fmt::format("{} draws, 95 % intervals over draws", draws);
-  return fmt::format("{} draw{}, no intervals (they need {})", draws, draws == 1 ? "" : "s", base::least_for_interval);
+  return fmt::format("{}, no intervals (they need {})", base::counted(draws, "draw"), base::least_for_interval);
 }
 
 std::string said(meta::Regime regime) {
@@ -97,8 +97,8 @@ std::string said(meta::Regime regime) {
 void print_target(const EvaluationTable& table, const std::string& target, const study::EvaluateRequest& request,
                   Output& out) {
   const EvaluationTable::Row& first = *table.find(target, request.methods.front(), request.shots.front());
-  out.line(fmt::format("\n{} ({}), {}; {} workloads judged, {}", target, first.source, said(request.regime),
-                       first.workloads, draws_text(request.draws)));
+  out.line(fmt::format("\n{} ({}), {}; {} judged, {}", target, first.source, said(request.regime),
+                       base::counted(first.workloads, "workload"), draws_text(request.draws)));
   print_metrics(table.rows, target, request, out);
   Table best({"winner by", "shots", "method"});
   const auto winners = study::winners_of(table.rows, study::compared_in(request, {target}));

@@ -29,9 +29,9 @@ std::string add_code(const search::RunContent& run, const Answer& answer, Explai
   const auto program = codegen::program(answer.candidate, platform.target);
   if (!program) return fmt::format("the schedule does not lower today: {}", program.reason().text);
   out.scheduled = codegen::to_text(*program);
-  const auto assembly = codegen::assembly(*program, platform.target, pipeline_named(answer.pipeline, platform.target));
-  if (!assembly) return fmt::format("no assembly: {}", assembly.reason().text);
-  out.assembly = *assembly;
+  const auto listing = codegen::listing(*program, platform.target, pipeline_named(answer.pipeline, platform.target));
+  if (!listing) return fmt::format("no assembly: {}", listing.reason().text);
+  out.assembly = listing->assembly;
   return "";
 }
 

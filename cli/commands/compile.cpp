@@ -46,15 +46,20 @@ int compile(const Flags& flags, Session& session) {
   const study::Compiled made = study::compile(request_of(flags, session), session.progress);
   study::write_files(made.files, made.executable, flags.out);
 
-  Table table({"function", "workload", "time", "results", "workspace"});
+  std::vector<std::string> head = {"function", "workload", "time", "results", "workspace"};
+  if (flags.variants > 1) head.insert(head.begin() + 1, "variant");  // its number, as in NAME_select
+  Table table(head);
   base::Document functions = base::Document::list(), files = base::Document::list();
   for (const study::Compiled::Function& function : made.functions) {
     base::Document variants = base::Document::list();
     for (const study::Compiled::Variant& variant : function.variants) {
       const bool checked = variant.check != "none";
-      table.row({function.name, function.workload.text, seconds_text(variant.seconds),
-                 checked ? fmt::format("right ({})", variant.check) : "not checked: " + variant.unchecked,
-                 fmt::format("{} bytes", function.workspace_bytes)});
+      std::vector<std::string> cells = {
+          function.name, function.workload.text, seconds_text(variant.seconds),
+          checked ? fmt::format("right ({})", variant.check) : "not checked: " + variant.unchecked,
+          fmt::format("{} bytes", function.workspace_bytes)};
+      if (flags.variants > 1) cells.insert(cells.begin() + 1, std::to_string(&variant - function.variants.data()));
+      table.row(std::move(cells));
       variants.push(base::Document::map()
                         .set("trial", variant.trial)
                         .set("pipeline", variant.pipeline)

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 struct Flags {
-  std::string name = "all", folder = "experiments", work = "runs/experiments", others;
+  std::string name = "all", folder = default_folder, work = "runs/experiments", others;
   bool quick = false, check = false;
 };
 
@@ -84,9 +84,9 @@ int render(const Flags& flags, Session& session) {
   std::map<fs::path, std::string> files;
   for (const fs::path& folder : study::experiments_in(flags.folder)) {
     entries.push_back(entry_of(folder));
-    for (auto& [name, content] : experiment_files(entries.back())) files[folder / name] = std::move(content);
+    for (auto& [name, text] : experiment_files(entries.back(), flags.folder)) files[folder / name] = std::move(text);
   }
-  files[fs::path(flags.folder) / "README.md"] = experiments_table(entries);
+  files[fs::path(flags.folder) / "README.md"] = experiments_table(entries, flags.folder);
   base::Document stale = base::Document::list();
   for (const auto& [file, content] : files) {
     if (fs::exists(file) && base::read_file(file) == content) continue;

@@ -103,11 +103,11 @@ int import(const ImportFlags& flags, Session& session) {
     provenance.set("imported", about);
     dataset.head().provenance = std::move(provenance);
     dataset.commit(path);
-    out.line(fmt::format("{}{}: {} rows of {} records of {} in {}\n", datasets.as_list().empty() ? "" : "\n",
-                         dataset.head().platform, counts.rows, counts.records, flags.format, path));
+    out.line(fmt::format("{}{}: {} of {} of {} in {}\n", datasets.as_list().empty() ? "" : "\n",
+                         dataset.head().platform, base::counted(counts.rows, "row"),
+                         base::counted(counts.records, "record"), flags.format, path));
     print(out, counts);
-    base::Document entry = document_of(counts);
-    datasets.push(entry.set("platform", dataset.head().platform).set("out", path));
+    datasets.push(document_of(counts).set("platform", dataset.head().platform).set("out", path));
   }
   print(out, "skipped records", import.skipped());
   print(out, "lines that are no records", import.ignored());

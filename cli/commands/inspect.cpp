@@ -17,7 +17,7 @@ int inspect(const InspectFlags& flags, Session& session) {
   if (std::filesystem::is_directory(path, error)) return inspect_run(flags, session);
   if (std::filesystem::exists(path, error)) {
     if (flags.wants_program()) {
-      throw base::UserError(flags.what, "--program, --assembly and --features need a run or a workload");
+      throw base::UserError(flags.what, "--program, --ir, --assembly and --features need a run or a workload");
     }
     const std::string extension = path.extension().string();
     if (extension == ".space") {
@@ -59,6 +59,7 @@ Command inspect_command() {
         options.text("workload", flags->workload, "of a run with several: whose best program");
         flags->space.declare(options);
         options.flag("program", flags->program, "the loop program: the run's best, or a random one of the workload");
+        options.flag("ir", flags->ir, "its optimised LLVM IR");
         options.flag("assembly", flags->assembly, "its machine code");
         options.flag("features", flags->features, "what a cost model sees of it");
         options.text("encoding", flags->encoding, "feature list");

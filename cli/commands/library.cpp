@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
 
@@ -36,7 +37,7 @@ int export_library(const std::string& folder, const std::string& out, Session& s
   check_output_folder(out);
   const study::Library library = existing(folder);
   base::replace_file(out, library.exported());
-  session.output.line(fmt::format("{}: {} answers of {}", out, library.all().size(), folder));
+  session.output.line(fmt::format("{}: {} of {}", out, base::counted(library.all().size(), "answer"), folder));
   session.output.json().set("out", out).set("answers", library.all().size());
   return done;
 }
@@ -46,7 +47,7 @@ int merge(const std::string& folder, const std::vector<std::string>& files, Sess
   base::Document taken = base::Document::map();
   for (const std::string& file : files) {
     const std::size_t count = library.merge(base::read_file(file), file);
-    session.output.line(fmt::format("{}: {} answers taken into {}", file, count, folder));
+    session.output.line(fmt::format("{}: {} taken into {}", file, base::counted(count, "answer"), folder));
     taken.set(file, count);
   }
   session.output.json().set("taken", std::move(taken));

@@ -19,8 +19,8 @@ namespace graft::cli {
 struct InspectFlags {
   std::string what, platform, workload, encoding = "context_relation";
   SpaceFlag space;
-  bool program = false, assembly = false, features = false;
-  bool wants_program() const { return program || assembly || features; }
+  bool program = false, ir = false, assembly = false, features = false;
+  bool wants_program() const { return program || ir || assembly || features; }
 };
 
 int inspect_workload(const InspectFlags& flags, Session& session);

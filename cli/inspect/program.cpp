@@ -48,12 +48,19 @@ void print_program(const codegen::Candidate& candidate, const std::string& pipel
     }
     out.json().set("features", encoding.shape == features::Shape::row ? rows.as_list().front() : std::move(rows));
   }
-  if (flags.assembly) {
-    const auto text = codegen::assembly(*program, target, study::pipeline_named(pipeline, target));
-    if (!text) throw base::Failure(fmt::format("no assembly: {}", text.reason().text));
-    out.line("\nassembly for " + target.cpu + ":");
-    out.text(*text);
-    out.json().set("assembly", *text);
+  if (flags.ir || flags.assembly) {
+    const auto listing = codegen::listing(*program, target, study::pipeline_named(pipeline, target));
+    if (!listing) throw base::Failure(fmt::format("no code: {}", listing.reason().text));
+    if (flags.ir) {
+      out.line("\nLLVM IR:");
+      out.text(listing->ir);
+      out.json().set("llvm_ir", listing->ir);
+    }
+    if (flags.assembly) {
+      out.line("\nassembly for " + target.cpu + ":");
+      out.text(listing->assembly);
+      out.json().set("assembly", listing->assembly);
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/shortened.h"
+#include "base/text.h"
 #include "cli/best.h"
 #include "cli/inspect/inspect.h"
 #include "cli/texts.h"
@@ -27,7 +28,7 @@ Summary summary_of(const std::vector<datasets::Trial>& trials) {
 int inspect_journal(const InspectFlags& flags, Session& session) {
   const datasets::JournalContent journal = datasets::read_journal(flags.what);
   Output& out = session.output;
-  out.line(fmt::format("{}: journal, {} trials ({})\n", flags.what, journal.trials.size(),
+  out.line(fmt::format("{}: journal, {} ({})\n", flags.what, base::counted(journal.trials.size(), "trial"),
                        status_line(study::status_counts(journal.trials))));
   out.json()
       .set("kind", "journal")
@@ -72,8 +73,9 @@ int inspect_run(const InspectFlags& flags, Session& session) {
     print_program(best->candidate, best->pipeline, platform.target, flags, session);
     return done;
   }
-  out.line(fmt::format("{}: run of graft {}, {} trials ({})\n", flags.what, run.request.at("command").as_string(),
-                       run.journal.trials.size(), status_line(study::status_counts(run.journal.trials))));
+  out.line(fmt::format("{}: run of graft {}, {} ({})\n", flags.what, run.request.at("command").as_string(),
+                       base::counted(run.journal.trials.size(), "trial"),
+                       status_line(study::status_counts(run.journal.trials))));
   print_fields(run.request, out);
   out.line("");
   print_summary(summary, source, out);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/shortened.h"
 #include "base/text.h"
 #include "codegen/expression/check.h"
 #include "codegen/expression/parse.h"
@@ -333,6 +334,10 @@ const std::vector<Operator>& operators() {
 }
 
 Workload parse_workload(std::string_view text) {
+  if (text.starts_with("suite:"))
+    throw base::UserError("workload", fmt::format("'{}' is a list of workloads, and one is expected here; "
+                                                  "graft tune-all searches all of a list",
+                                                  base::shortened(text)));
   if (const auto call = parse_call(text)) {
     (void)computation_of(*call);  // refuses extents that do not fit together
     return {canonical(*call)};

@@ -229,22 +229,23 @@ base::Result<Object> compile(const LoopProgram& program, const Target& target) {
   return compile(program, target, search_pipeline(target));
 }
 
-base::Result<std::string> assembly(const LoopProgram& program, const Target& target, const Pipeline& pipeline) {
+base::Result<Listing> listing(const LoopProgram& program, const Target& target, const Pipeline& pipeline) {
   llvm::LLVMContext context;
   Laps laps(nullptr);
   auto module = optimised_module(context, program, target, pipeline, "graft", laps);
   if (!module) return module.reason();
-  std::string text;
-  llvm::raw_string_ostream stream(text);
+  Listing out;
+  llvm::raw_string_ostream stream(out.ir);
   (*module)->print(stream, nullptr);
-  auto machine_text =
+  auto assembly =
       generate(**module, target_machine(target, pipeline.codegen_level), pipeline, llvm::CodeGenFileType::AssemblyFile);
-  if (!machine_text) return machine_text.reason();
-  return text + "\n" + *machine_text;
+  if (!assembly) return assembly.reason();
+  out.assembly = std::move(*assembly);
+  return out;
 }
 
-base::Result<std::string> assembly(const LoopProgram& program, const Target& target) {
-  return assembly(program, target, search_pipeline(target));
+base::Result<Listing> listing(const LoopProgram& program, const Target& target) {
+  return listing(program, target, search_pipeline(target));
 }
 
 }  // namespace graft::codegen

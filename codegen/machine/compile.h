@@ -94,8 +94,12 @@ void check_target(const Target& target);
 // This machine: triple, cpu, features as LLVM sees them, vector bits and registers, cores, caches from sysfs.
 Target host_target();
 
-// Optimised LLVM IR and assembly as text, for `graft inspect` and for tests.
-base::Result<std::string> assembly(const LoopProgram& program, const Target& target, const Pipeline& pipeline);
-base::Result<std::string> assembly(const LoopProgram& program, const Target& target);  // with the search pipeline
+// What becomes of a program, as text for people and tests.
+struct Listing {
+  std::string ir;  // LLVM's, after all passes
+  std::string assembly;
+};
+base::Result<Listing> listing(const LoopProgram& program, const Target& target, const Pipeline& pipeline);
+base::Result<Listing> listing(const LoopProgram& program, const Target& target);  // with the search pipeline
 
 }  // namespace graft::codegen

@@ -58,10 +58,12 @@ base::Result<Counted> count_under(const std::vector<std::string>& qemu, const co
   if (!executable) return executable.reason();
 
   const CacheLevel& first = geometry.levels.at(0);
-  const std::string plugin =
-      fmt::format("{},function={}_run.0,out=/dev/stderr,bytes={},ways={},line={}{}",
-                  base::own_program("libgraft_counters.so").string(), object->symbol, first.bytes, first.ways,
-                  geometry.line_bytes, moves(program, geometry, codegen::symbols_of(*executable)));
+  const std::filesystem::path counters = base::plugin_folder() / "libgraft_counters.so";
+  if (!std::filesystem::exists(counters))
+    return base::Reason{fmt::format("{} is missing; install graft's plug-ins there", counters.string())};
+  const std::string plugin = fmt::format(
+      "{},function={}_run.0,out=/dev/stderr,bytes={},ways={},line={}{}", counters.string(), object->symbol, first.bytes,
+      first.ways, geometry.line_bytes, moves(program, geometry, codegen::symbols_of(*executable)));
   const TemporaryProgram file(*executable);
   std::vector<std::string> command = qemu;
   command.insert(command.end(), {"-plugin", plugin, file.path()});

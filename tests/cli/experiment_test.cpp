@@ -28,16 +28,16 @@ quick: {seeds: 1, trials: 0.5}
 class Experiment : public testing::Test {
  protected:
   void define(const std::string& name, const std::string& definition) {
-    std::filesystem::create_directories(folder / "experiments" / name);
-    base::replace_file(folder / "experiments" / name / "experiment.yaml", definition);
+    std::filesystem::create_directories(folder / "mine" / name);
+    base::replace_file(folder / "mine" / name / "experiment.yaml", definition);
   }
   std::vector<std::string> command(std::vector<std::string> words) {
     words.insert(words.begin(), "experiment");
-    words.insert(words.end(), {"--folder", (folder / "experiments").string()});
+    words.insert(words.end(), {"--folder", (folder / "mine").string()});
     if (words[1] == "run") words.insert(words.end(), {"--work", (folder / "work").string()});
     return words;
   }
-  std::string content(const std::string& file) { return base::read_file(folder / ("experiments/" + file)); }
+  std::string content(const std::string& file) { return base::read_file(folder / ("mine/" + file)); }
   base::Folder folder;
 };
 
@@ -47,7 +47,7 @@ TEST_F(Experiment, SearchesAreRunJudgedAndShown) {
   EXPECT_EQ(listed.at("two").as_list()[0].at("verdict").as_string(), "not run");
 
   json_of(command({"run", "two", "--quick"}));  // is no result
-  EXPECT_FALSE(std::filesystem::exists(folder / "experiments/two/results.json"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "mine/two/results.json"));
   const base::Document judged = json_of(command({"run", "T1"}));
   EXPECT_EQ(judged.at("two").as_list()[0].at("verdict").as_string(), "reproduced");
   EXPECT_EQ(judged.at("two").as_list()[1].at("verdict").as_string().find("not reproduced by "), 0u);
@@ -71,8 +71,11 @@ TEST_F(Experiment, SearchesAreRunJudgedAndShown) {
   EXPECT_EQ(overview.find("| [T1](two/page.md) | more trials never hurt |"), std::string::npos);
   EXPECT_NE(content("two/page.md").find("| long |"), std::string::npos);
   EXPECT_NE(content("two/page.md").find("| method | measuring | proposing | learning |"), std::string::npos);
+  const std::string flag = " --folder " + (folder / "mine").string();
+  EXPECT_NE(content("two/page.md").find("`graft experiment run two" + flag + "`"), std::string::npos);
+  EXPECT_NE(overview.find("`graft experiment render" + flag + "`"), std::string::npos);
   EXPECT_EQ(content("two/speed.svg").find("<svg"), 0u);
-  base::replace_file(folder / "experiments/two/page.md", "old");
+  base::replace_file(folder / "mine/two/page.md", "old");
   EXPECT_EQ(graft(command({"render", "--check"})).exit_code, 1);
 }
 

@@ -181,6 +181,7 @@ TEST(Workload, refusals_name_the_place_and_the_remedy) {
       {"softmax(m=4,n=4,dtype=i32)", "E: exp needs a floating-point type, not i32"},
       {"avg_pool2d(c=4,h=4,w=4,r=2,s=2,dtype=i32)", "Y: div needs a floating-point type, not i32"},
       {"dilated_conv2d(c=3,h=4,w=7,k=4,r=3,s=3)", "axis 'y': extent 0 must be at least 1"},
+      {"suite:resnet18", "'suite:resnet18' is a list of workloads, and one is expected here; graft tune-all"},
       {"resnet18.C13", "unknown layer 'resnet18.C13'; did you mean"},
       {"", "there is no output"},
       {"input A[4]; output B[i] = A[j] where i=4", "workload:1:29: axis 'j' is not on the left"},

@@ -357,12 +357,12 @@ run
         C[i,v] = T[v] + 1
 )";
   expect_right(text);
-  const auto listing = assembly(parsed(text), host_target());
-  ASSERT_TRUE(listing.ok()) << listing.reason().text;
+  const auto listed = listing(parsed(text), host_target());
+  ASSERT_TRUE(listed.ok()) << listed.reason().text;
   std::size_t prefetches = 0;
   const std::string_view call = "call void @llvm.prefetch";
-  for (std::size_t at = 0; (at = listing->find(call, at)) != std::string::npos; at += call.size()) ++prefetches;
-  EXPECT_EQ(prefetches, 3u + 2 + 1) << *listing;
+  for (std::size_t at = 0; (at = listed->ir.find(call, at)) != std::string::npos; at += call.size()) ++prefetches;
+  EXPECT_EQ(prefetches, 3u + 2 + 1) << listed->ir;
   const std::pair<const char*, const char*> targets[] = {{"x86_64-unknown-linux-gnu", "x86-64-v2"},
                                                          {"aarch64-unknown-linux-gnu", "cortex-a53"},
                                                          {"powerpc64le-unknown-linux-gnu", "pwr9"},
@@ -544,10 +544,10 @@ run
 )");
   const Target machine = target("x86_64-unknown-linux-gnu", "x86-64-v3", "");
   Pipeline pipeline{"all", "", "", 1, {}};
-  const std::string all = *assembly(program, machine, pipeline);
+  const std::string all = listing(program, machine, pipeline)->assembly;
   EXPECT_NE(all.find("vzeroupper"), std::string::npos) << all;
   pipeline.left_out = {"X86 vzeroupper inserter", "no-such-pass"};
-  const std::string less = *assembly(program, machine, pipeline);
+  const std::string less = listing(program, machine, pipeline)->assembly;
   EXPECT_EQ(less.find("vzeroupper"), std::string::npos) << less;
 }
 
@@ -615,22 +615,24 @@ TEST(Targets, TheHostIsDescribed) {
   EXPECT_EQ(host, host_target());
 }
 
-TEST(Assembly, ShowsTheVectorCode) {
+TEST(Listing, ShowsTheVectorCode) {
   Target target;
   target.triple = "x86_64-unknown-linux-gnu", target.cpu = "x86-64-v3", target.vector_bits = 256;
-  const auto text = assembly(parsed(R"(buffer A f32 [64] input
+  const auto code = listing(parsed(R"(buffer A f32 [64] input
 buffer C f32 [64] output
 run
   for i 8
     for v 8 vector
       C[8*i+v] += A[8*i+v] * A[0]
 )"),
-                             target);
-  ASSERT_TRUE(text.ok()) << text.reason().text;
-  EXPECT_NE(text->find("<8 x float>"), std::string::npos);
-  EXPECT_NE(text->find("!prof"), std::string::npos);
-  EXPECT_NE(text->find("vfmadd"), std::string::npos) << *text;
-  EXPECT_NE(text->find("graft_run"), std::string::npos);
+                            target);
+  ASSERT_TRUE(code.ok()) << code.reason().text;
+  EXPECT_NE(code->ir.find("<8 x float>"), std::string::npos);
+  EXPECT_NE(code->ir.find("!prof"), std::string::npos);
+  EXPECT_EQ(code->ir.find("vfmadd"), std::string::npos);
+  EXPECT_NE(code->assembly.find("vfmadd"), std::string::npos) << code->assembly;
+  EXPECT_NE(code->assembly.find("graft_run"), std::string::npos);
+  EXPECT_EQ(code->assembly.find("<8 x float>"), std::string::npos);
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ run
     C[i] = A[i] * B[i] + 2.5
 )",
                                                "test");
-    const std::string text = *assembly(straight, riscv(cpu));
+    const std::string text = listing(straight, riscv(cpu))->assembly;
     std::istringstream lines(text.substr(text.find("\ngraft_run.0:\n") + 1));
     std::string line;
     std::getline(lines, line);
@@ -502,10 +502,10 @@ run
 }
 
 TEST(CoreTiming, SpilledVectorsLieInWholeLines) {
-  const base::Result<std::string> text = assembly(tile(20), avx2());
-  ASSERT_TRUE(text) << text.reason().text;
-  EXPECT_NE(text->find("vmovaps\t%ymm0, "), std::string::npos);
-  std::istringstream lines(*text);
+  const base::Result<Listing> code = listing(tile(20), avx2());
+  ASSERT_TRUE(code) << code.reason().text;
+  EXPECT_NE(code->assembly.find("vmovaps\t%ymm0, "), std::string::npos);
+  std::istringstream lines(code->assembly);
   for (std::string line; std::getline(lines, line);) {
     if (line.find("(%rsp)") == std::string::npos) continue;
     EXPECT_EQ(line.find("vmovups"), std::string::npos) << line;

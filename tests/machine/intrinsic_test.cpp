@@ -55,9 +55,9 @@ TEST(IntrinsicCode, DotProductsComputeTheReferenceExactly) {
 TEST(IntrinsicCode, AccumulatorsStayInRegisters) {
   const Target host = host_target();
   if (lacks_feature(*shipped("dot_u8i8")[0], host)) GTEST_SKIP() << host.cpu << " has no AVX-512 VNNI";
-  const auto text = assembly(lowered(dot_workload(12, 64, 64), dot_schedule, "dot_u8i8"), host);
-  ASSERT_TRUE(text.ok()) << text.reason().text;
-  const std::string code = text->substr(text->find("\t.text"));
+  const auto listed = listing(lowered(dot_workload(12, 64, 64), dot_schedule, "dot_u8i8"), host);
+  ASSERT_TRUE(listed.ok()) << listed.reason().text;
+  const std::string& code = listed->assembly;
   EXPECT_EQ(lines_with(code, "vpdpbusd"), 6) << code;  // 3 rows of 2 vectors, once
   EXPECT_EQ(lines_with(code, "vmovdqu64\t%zmm") + lines_with(code, "vmovdqa64\t%zmm"), 6) << code;  // results only
 }

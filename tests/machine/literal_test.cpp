@@ -22,13 +22,13 @@ std::string with(std::string text, std::string_view from, std::string_view to) {
 int arithmetic_in(const LoopProgram& program) {
   const auto less =
       std::find_if(pipelines().begin(), pipelines().end(), [](const Pipeline& known) { return known.name == "less"; });
-  const auto text = assembly(program, host_target(), *less);
-  EXPECT_TRUE(text.ok());
+  const auto code = listing(program, host_target(), *less);
+  EXPECT_TRUE(code.ok());
   int count = 0;
   for (const char* word :
        {" fmul ", " fadd ", " fsub ", " fneg ", "call <8 x float> @llvm.fmuladd", "call float @llvm.fmuladd",
         "call contract <8 x float> @llvm.fmuladd", "call contract float @llvm.fmuladd"})
-    for (std::size_t at = text->find(word); at != std::string::npos; at = text->find(word, at + 1)) ++count;
+    for (std::size_t at = code->ir.find(word); at != std::string::npos; at = code->ir.find(word, at + 1)) ++count;
   return count;
 }
 

@@ -346,9 +346,9 @@ TEST(ModelledPlatforms, VectorsAreThoseOfTheirTargets) {
   const LoopProgram program = parsed_vectors();
   for (const auto& [id, wanted] : std::vector<std::pair<const char*, const char*>>{
            {"model:a64fx", "z0"}, {"model:znver4", "zmm"}, {"model:haswell", "ymm"}, {"model:sifive-x280", "vfmacc"}}) {
-    const auto text = codegen::assembly(program, platform_named(id).target);
-    ASSERT_TRUE(text) << id;
-    EXPECT_NE(text->find(wanted), std::string::npos) << id << ":\n" << *text;
+    const auto code = codegen::listing(program, platform_named(id).target);
+    ASSERT_TRUE(code) << id;
+    EXPECT_NE(code->assembly.find(wanted), std::string::npos) << id << ":\n" << code->assembly;
   }
 }
 
