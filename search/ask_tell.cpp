@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "search/run_directory.h"
@@ -13,13 +14,41 @@
 namespace graft::search {
 namespace {
 
-std::vector<codegen::Candidate> distinct(const std::vector<codegen::Candidate>& candidates) {
+// Each once, without those of `others`.
+std::vector<codegen::Candidate> distinct(const std::vector<codegen::Candidate>& candidates,
+                                         const std::vector<codegen::Candidate>& others = {}) {
   std::vector<codegen::Candidate> once;
   std::unordered_set<std::uint64_t> taken;
+  for (const codegen::Candidate& other : others) taken.insert(codegen::hash(other));
   for (const codegen::Candidate& candidate : candidates) {
     if (taken.insert(codegen::hash(candidate)).second) once.push_back(candidate);
   }
   return once;
+}
+
+std::vector<codegen::Candidate> joined(std::vector<codegen::Candidate> a, const std::vector<codegen::Candidate>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// Moves the first ones of `from` to the batch until it has `count`.
+void take(std::vector<codegen::Candidate>& from, int count, std::vector<codegen::Candidate>& batch) {
+  const auto end = from.begin() + std::min<std::ptrdiff_t>(std::ssize(from), count - std::ssize(batch));
+  batch.insert(batch.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(end));
+  from.erase(from.begin(), end);
+}
+
+// Units of scores, about ln(speed); chosen on the sources of the shipped model (docs/notebook/2026-11-25-search.md).
+// The best of many predictions is too high a one, and a program that was measured elsewhere is as fast as that: it
+// competes with proposals as if its score were higher by `credit`. A moved one whose score is lower than the best of
+// all that are known by more than `hopeless` is not worth a trial.
+constexpr float credit = 0.15F, hopeless = 0.3F;
+
+std::vector<std::size_t> highest_first(const std::vector<float>& scores) {
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  return order;
 }
 
 }  // namespace
@@ -29,6 +58,8 @@ AskTell::AskTell(Task task, const meta::CostModel* prior, const AskTellSettings&
     : task_(std::move(task)),
       prior_(prior),
       start_(distinct(settings.start)),
+      known_(distinct(settings.known, start_)),
+      moved_(distinct(settings.moved, joined(start_, known_))),
       // Whatever encoding, where nobody looks: candidates are lowered and hashed all the same.
       scorer_(task_.encoding == nullptr ? features::encodings().front() : *task_.encoding, task_.space.target(),
               settings.threads, settings.selection, settings.seed),
@@ -41,9 +72,13 @@ AskTell::AskTell(Task task, const meta::CostModel* prior, const AskTellSettings&
 
 std::vector<codegen::Candidate> AskTell::ask(int count) {
   learn();
-  const auto end = start_.begin() + std::min<std::ptrdiff_t>(std::ssize(start_), count);
-  std::vector<codegen::Candidate> batch(std::make_move_iterator(start_.begin()), std::make_move_iterator(end));
-  start_.erase(start_.begin(), end);
+  std::vector<codegen::Candidate> batch;
+  take(start_, count, batch);
+  const std::size_t first = batch.size();
+  choose_moved();
+  take(known_, count, batch);
+  take(moved_, count, batch);
+  const std::size_t known = batch.size() - first;
   for (const codegen::Candidate& candidate : batch) started_.insert(codegen::hash(candidate));
   const bool guided = scorer_.has_model() || prior_ == nullptr;
   Explorer& explorer = guided ? *explorer_ : *random_;
@@ -55,7 +90,29 @@ std::vector<codegen::Candidate> AskTell::ask(int count) {
             }) > 0;
     std::move(proposed.begin(), proposed.end(), std::back_inserter(batch));
   }
+  if (known > 0) order(std::span(batch).subspan(first), known);
   return batch;
+}
+
+void AskTell::choose_moved() {
+  if (moved_.empty() || !scorer_.has_model()) return;
+  std::vector<float> scores = scorer_.predictions(joined(moved_, known_));
+  const float least = *std::max_element(scores.begin(), scores.end()) - hopeless;
+  scores.resize(moved_.size());
+  std::vector<codegen::Candidate> worth;
+  for (const std::size_t at : highest_first(scores)) {
+    if (scores[at] >= least) worth.push_back(std::move(moved_[at]));
+  }
+  moved_ = std::move(worth);
+}
+
+void AskTell::order(std::span<codegen::Candidate> batch, std::size_t known) {
+  if (!scorer_.has_model()) return;
+  std::vector<float> scores = scorer_.predictions(batch);
+  for (std::size_t i = 0; i < known; ++i) scores[i] += credit;
+  std::vector<codegen::Candidate> ordered;
+  for (const std::size_t at : highest_first(scores)) ordered.push_back(std::move(batch[at]));
+  std::move(ordered.begin(), ordered.end(), batch.begin());
 }
 
 void AskTell::tell(std::vector<datasets::Trial> trials) {

@@ -31,6 +31,9 @@ struct AskTellSettings {
   std::uint64_t seed = 1;
   int threads = 1;
   std::vector<codegen::Candidate> start = {};  // asked for first, before anything is proposed
+  // Known to be fast elsewhere: for this workload, and for other shapes and moved to this one. They are asked for next,
+  // among proposals in the order of their scores, without moved ones that the model gives up.
+  std::vector<codegen::Candidate> known = {}, moved = {};
 };
 
 class AskTell {
@@ -46,8 +49,8 @@ class AskTell {
   // within each run, not how long they took. Nothing without a model.
   void remember(std::span<const std::vector<datasets::Trial>> runs);
   // Distinct candidates to measure next, at most `count`, none that was asked for before; fewer where the space has no
-  // more. Learns first. Begins with those to start with. Deterministic in the seed and in what was asked and told, in
-  // this order.
+  // more. Learns first. Begins with those to start with, then those known. Deterministic in the seed and in what was
+  // asked and told, in this order.
   std::vector<codegen::Candidate> ask(int count);
   // Trials of this workload, in the order of measurement, whether they were asked for or not. Those that are ok must
   // lower where a model learns from them. Sets their index.
@@ -55,7 +58,8 @@ class AskTell {
   // What was told since, if it was not learnt yet; `ask` does the same.
   void learn();
 
-  std::int64_t waiting() const { return std::int64_t(start_.size()); }    // of those to start with, not asked for yet
+  // Of those to start with and those known, moved ones included: how many were not asked for yet.
+  std::int64_t waiting() const { return std::int64_t(start_.size() + known_.size() + moved_.size()); }
   const std::vector<datasets::Trial>& trials() const { return trials_; }  // that were told
   bool any_ok() const { return any_ok_; }
   std::optional<datasets::Trial> best() const;  // the fastest ok trial
@@ -71,14 +75,18 @@ class AskTell {
   const Task& task() const { return task_; }
 
  private:
+  // Drops moved ones that are not worth a trial; the best score first.
+  void choose_moved();
+  // By score; the first `known` of the batch are known elsewhere, the others proposals.
+  void order(std::span<codegen::Candidate> batch, std::size_t known);
   std::vector<codegen::Candidate> ok_candidates() const;
   meta::Examples examples_of(std::span<const datasets::Trial> trials);
 
   Task task_;
   const meta::CostModel* prior_;
   std::unique_ptr<meta::CostModel> model_;
-  std::vector<codegen::Candidate> start_;      // distinct, in order, not asked for yet
-  std::unordered_set<std::uint64_t> started_;  // hashes of those that were asked for, and not told yet
+  std::vector<codegen::Candidate> start_, known_, moved_;  // distinct, in order, not asked for yet
+  std::unordered_set<std::uint64_t> started_;              // hashes of those that were asked for, and not told yet
   Scorer scorer_;
   std::unique_ptr<Explorer> explorer_;
   std::unique_ptr<Explorer> random_;

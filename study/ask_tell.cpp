@@ -36,7 +36,9 @@ struct AskTellSession::State {
     settings.seed = request.seed;
     settings.threads = request.threads;
     settings.start = in_space(request.start, space);
-    for (codegen::Candidate& known : remembered(prior, space)) settings.start.push_back(std::move(known));
+    Remembered remembered = study::remembered(prior, space);
+    settings.known = std::move(remembered.known);
+    settings.moved = std::move(remembered.moved);
     return settings;
   }
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -11,7 +10,6 @@
 #include "meta/methods/methods.h"
 #include "meta/model_file.h"
 #include "search/explorer.h"
-#include "search/scorer.h"
 #include "study/library.h"
 #include "study/request.h"
 #include "study/space.h"
@@ -90,31 +88,17 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
   return prior;
 }
 
-std::vector<codegen::Candidate> remembered(const Prior& prior, const codegen::Space& space) {
+Remembered remembered(const Prior& prior, const codegen::Space& space) {
   constexpr std::size_t most_near = 4;
-  const auto moved = [&](const std::vector<codegen::Candidate>& known) {
-    std::vector<codegen::Candidate> own;
-    for (const codegen::Candidate& candidate : known) {
-      if (base::Result<codegen::Candidate> found = in_space(candidate, space)) own.push_back(std::move(found).value());
-    }
-    return own;
+  const auto add = [&](const codegen::Candidate& candidate, std::vector<codegen::Candidate>& to) {
+    if (base::Result<codegen::Candidate> found = in_space(candidate, space)) to.push_back(std::move(found).value());
   };
-  std::vector<codegen::Candidate> known;
+  Remembered out;
   for (const codegen::Candidate& candidate : prior.known) {
-    if (candidate.workload == space.workload()) known.push_back(candidate);
+    if (candidate.workload == space.workload()) add(candidate, out.known);
   }
-  std::vector<codegen::Candidate> begin = moved(known);
-  const std::vector<codegen::Candidate> near = moved(near_shapes(prior.known, space.workload(), most_near));
-  std::vector<std::size_t> order(near.size());
-  std::iota(order.begin(), order.end(), 0u);
-  if (prior.model != nullptr && prior.model->is_informed()) {
-    search::Scorer scorer(*prior.encoding, space.target(), 1);
-    scorer.use(prior.model.get());
-    const std::vector<float> scores = scorer.predictions(near);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
-  }
-  for (const std::size_t n : order) begin.push_back(near[n]);
-  return begin;
+  for (const codegen::Candidate& near : near_shapes(prior.known, space.workload(), most_near)) add(near, out.moved);
+  return out;
 }
 
 }  // namespace graft::study

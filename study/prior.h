@@ -54,8 +54,11 @@ struct PriorRequest {
 };
 Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor);
 
-// What a search of the space begins with: the prior's known programs of its workload, then those of the four nearest
-// shapes (study/library.h) as what is most like them in the space, in the order that the model expects.
-std::vector<codegen::Candidate> remembered(const Prior& prior, const codegen::Space& space);
+// What the prior knows for a search of the space (search::AskTellSettings): programs of its workload, and those of the
+// four nearest shapes (study/library.h) as what is most like them in the space.
+struct Remembered {
+  std::vector<codegen::Candidate> known, moved;
+};
+Remembered remembered(const Prior& prior, const codegen::Space& space);
 
 }  // namespace graft::study

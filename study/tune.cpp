@@ -113,37 +113,55 @@ const char* const start_name = "start.json";
 constexpr std::size_t most_near = 8;  // shapes of the library
 constexpr std::size_t watched_programs = 3;
 
-base::Document start_document(const std::vector<codegen::Candidate>& start) {
+// What a search begins with, and what its model and its library remember.
+struct Start {
+  std::vector<codegen::Candidate> first;
+  Remembered remembered = {};
+};
+
+base::Document documents_of(const std::vector<codegen::Candidate>& candidates) {
   base::Document list = base::Document::list();
-  for (const codegen::Candidate& candidate : start) list.push(to_document(candidate));
-  return base::Document::map().set("start", std::move(list));
+  for (const codegen::Candidate& candidate : candidates) list.push(to_document(candidate));
+  return list;
 }
 
-// `start`, what the library knows of near shapes, and what the model remembers of this shape and of near ones; of a run
+// None where the key is missing: earlier versions wrote all as "start".
+std::vector<codegen::Candidate> candidates_at(const base::Document& document, std::string_view key) {
+  std::vector<codegen::Candidate> candidates;
+  const base::Document* const list = document.find(key);
+  if (list == nullptr) return candidates;
+  for (const base::Document& each : list->as_list()) candidates.push_back(codegen::candidate_from(each));
+  return candidates;
+}
+
+// `first`, what the model remembers of this shape and of near ones, and what the library knows of near ones. Of a run
 // that goes on, what it began with.
-std::vector<codegen::Candidate> start_of(const TuneRequest& request, std::vector<codegen::Candidate> start,
-                                         const Prior& prior, const search::RunDirectory& run,
-                                         const codegen::Space& space) {
+Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first, const Prior& prior,
+               const search::RunDirectory& run, const codegen::Space& space) {
   const std::filesystem::path file = run.path() / start_name;
   if (std::filesystem::exists(file)) {
-    start.clear();
     const base::Document document = base::parse_json(base::read_file(file), file.string());
-    for (const base::Document& each : document.at("start").as_list()) start.push_back(codegen::candidate_from(each));
-    return start;
+    document.only_keys({"start", "known", "moved"});
+    return {candidates_at(document, "start"), {candidates_at(document, "known"), candidates_at(document, "moved")}};
   }
   if (!run.journal().trials().empty()) return {};
+  // A user's own space may leave out what the model remembers.
+  Start start{std::move(first), request.space.file.empty() ? remembered(prior, space) : Remembered()};
   if (!request.library.empty()) {
     for (const KnownAnswer& near :
          Library(request.library).near(request.workload, platform_hash(request.platform), most_near)) {
       if (base::Result<codegen::Candidate> found = in_space(near.candidate, space))
-        start.push_back(std::move(found).value());
+        start.remembered.moved.push_back(std::move(found).value());
     }
   }
-  // A user's own space may leave out what the model remembers.
-  if (request.space.file.empty()) {
-    for (codegen::Candidate& known : remembered(prior, space)) start.push_back(std::move(known));
+  const auto& [known, moved] = start.remembered;
+  if (!start.first.empty() || !known.empty() || !moved.empty()) {
+    const base::Document document = base::Document::map()
+                                        .set("start", documents_of(start.first))
+                                        .set("known", documents_of(known))
+                                        .set("moved", documents_of(moved));
+    base::replace_file(file, document.to_pretty_json() + "\n");
   }
-  if (!start.empty()) base::replace_file(file, start_document(start).to_pretty_json() + "\n");
   return start;
 }
 
@@ -282,7 +300,7 @@ struct TuneSession::State {
     first.insert(first.end(), history.best.begin(), history.best.end());
     return first;
   }
-  search::TuningSettings settings(std::vector<codegen::Candidate> first) const {
+  search::TuningSettings settings(Start begin) const {
     search::TuningSettings settings;
     settings.explorer = request.explorer;
     settings.selection = request.selection;
@@ -290,7 +308,9 @@ struct TuneSession::State {
     settings.batch = int(request.batch);
     settings.seed = request.seed;
     settings.threads = request.threads;
-    settings.start = std::move(first);
+    settings.start = std::move(begin.first);
+    settings.known = std::move(begin.remembered.known);
+    settings.moved = std::move(begin.remembered.moved);
     settings.budget_seconds = request.budget_seconds;
     settings.stop_after = request.stop_after;
     return settings;

@@ -108,7 +108,7 @@ Command tune_command() {
             "start", flags->start,
             "file of a schedule to measure first: best.json of a run, of another shape, too, or steps, one a line");
         options.text("library", flags->library,
-                     "folder of known answers: what it knows is answered at once, near shapes are measured first, and "
+                     "folder of known answers: what it knows is answered at once, near shapes are measured early, and "
                      "what is found is recorded there");
         options.flag("again", flags->request.again, "search though the library has an answer");
         flags->explorer.declare(options);

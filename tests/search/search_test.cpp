@@ -572,6 +572,50 @@ TEST(AskTell, NeverAsksTwice) {
   EXPECT_EQ(search.trials().back().index, std::int64_t(search.trials().size()) - 1);
 }
 
+// Programs that are known elsewhere take part in the first batch, where the model puts them, with a little credit.
+TEST(AskTell, KnownProgramsCompeteWithProposals) {
+  const Oracle oracle;
+  base::Stream stream(3, "known");
+  std::vector<codegen::Candidate> drawn;
+  for (int i = 0; i < 60; ++i) drawn.push_back(space_of_two_sketches().sample(stream));
+  const auto seconds = [](const codegen::Candidate& candidate) { return seconds_of_program(candidate); };
+  std::sort(drawn.begin(), drawn.end(), [&](const auto& a, const auto& b) { return seconds(a) < seconds(b); });
+  ASSERT_GT(std::log(seconds(drawn.back()) / seconds(drawn.front())), 0.5);
+  AskTellSettings settings;
+  settings.start = {drawn[30]};
+  settings.known = {drawn[1], drawn[30], drawn[50]};
+  settings.moved = {drawn.back(), drawn[0], drawn[1]};
+  AskTell search({space_of_two_sketches(), "", &encoding()}, &oracle, settings);
+  EXPECT_EQ(search.waiting(), 5);
+  const std::vector<codegen::Candidate> batch = search.ask(12);
+  EXPECT_EQ(search.waiting(), 0);
+  ASSERT_EQ(batch.size(), 12u);
+  const auto place = [&](const codegen::Candidate& wanted) {
+    return std::find_if(batch.begin(), batch.end(),
+                        [&](const auto& each) { return codegen::hash(each) == codegen::hash(wanted); }) -
+           batch.begin();
+  };
+  EXPECT_EQ(place(drawn[30]), 0);      // to start with
+  EXPECT_EQ(place(drawn.back()), 12);  // given up, as it is moved
+  EXPECT_LT(place(drawn[50]), 12);
+  EXPECT_LT(place(drawn[0]), place(drawn[1]));  // each once, by score
+  EXPECT_LT(place(drawn[1]), 12);
+  for (std::size_t i = 2; i < batch.size(); ++i) {
+    const auto credited = [&](std::size_t at) {
+      return -std::log(seconds(batch[at])) +
+             (std::set<std::ptrdiff_t>{place(drawn[0]), place(drawn[1]), place(drawn[50])}.contains(std::ptrdiff_t(at))
+                  ? 0.15
+                  : 0);
+    };
+    EXPECT_GE(credited(i - 1), credited(i) - 1e-5) << i;
+  }
+  // Without a model there is nothing to compare them by: they come first, in their order.
+  AskTell unguided({space_of_two_sketches(), "", nullptr}, nullptr, settings);
+  const std::vector<codegen::Candidate> first = unguided.ask(5);
+  const std::size_t order[] = {30, 1, 50, 59, 0};
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(codegen::hash(first[i]), codegen::hash(drawn[order[i]])) << i;
+}
+
 // Whatever kind of model it is: what it knows guides the first round, and nothing known is a random round.
 TEST(Tuning, AnInformedPriorGuidesTheFirstRound) {
   Folder folder;

@@ -77,8 +77,7 @@ TEST(Tune, RefusesBeforeThereIsAFolder) {
 }
 
 // A model file knows the fastest program that it was trained on of each workload of its platforms. A search there
-// measures that of its own workload first, and those of near shapes next; one elsewhere, or without the model, does
-// not.
+// measures that of its own workload, and looks at those of near shapes; one elsewhere, or without the model, does not.
 TEST(Tune, BeginsWithTheProgramsThatAModelKnows) {
   const base::Folder folder;
   base::Monitor monitor;
@@ -107,12 +106,18 @@ TEST(Tune, BeginsWithTheProgramsThatAModelKnows) {
   const auto fastest = [&](std::size_t workload) {
     return *search::best_trial(collected.rows[workload].trials, collection.workloads[workload]);
   };
-  EXPECT_EQ(result.trials[0].program_hash, fastest(0).program_hash);
+  const auto measures = [](const TuneResult& run, const datasets::Trial& known) {
+    return std::any_of(run.trials.begin(), run.trials.end(),
+                       [&](const datasets::Trial& trial) { return trial.program_hash == known.program_hash; });
+  };
+  EXPECT_TRUE(measures(result, fastest(0)));
   const codegen::Space space = codegen::derive_space(request.workload, request.platform.target);
-  std::set<std::uint64_t> near, measured;
+  std::set<std::uint64_t> near, moved;
   for (const std::size_t other : {1, 2}) near.insert(codegen::hash(*space.nearest(fastest(other).candidate)));
-  for (const std::size_t trial : {1, 2}) measured.insert(codegen::hash(result.trials[trial].candidate));
-  EXPECT_EQ(measured, near);
+  const std::string start = (folder / "run" / "start.json").string();
+  for (const base::Document& each : base::parse_json(base::read_file(start), start).at("moved").as_list())
+    moved.insert(codegen::hash(codegen::candidate_from(each)));
+  EXPECT_EQ(moved, near);
 
   // Nor does one in a user's own space.
   request.space.file = (folder / "plain.space").string();
@@ -140,8 +145,7 @@ TEST(Tune, BeginsWithTheProgramsThatAModelKnows) {
   request.model = adaptation.out.string();
   request.out = folder / "adapted";
   const TuneResult after = tune(request, monitor);
-  EXPECT_EQ(after.trials[0].program_hash,
-            search::best_trial(search::read_run(adapted.folder).journal.trials, request.workload)->program_hash);
+  EXPECT_TRUE(measures(after, *search::best_trial(search::read_run(adapted.folder).journal.trials, request.workload)));
 }
 
 }  // namespace
