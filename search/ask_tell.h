@@ -58,7 +58,7 @@ class AskTell {
   // What was told since, if it was not learnt yet; `ask` does the same.
   void learn();
 
-  // Of those to start with and those known, moved ones included: how many were not asked for yet.
+  // How many of those to start with and of those known, moved ones included, were not asked for yet.
   std::int64_t waiting() const { return std::int64_t(start_.size() + known_.size() + moved_.size()); }
   const std::vector<datasets::Trial>& trials() const { return trials_; }  // that were told
   bool any_ok() const { return any_ok_; }

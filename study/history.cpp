@@ -16,7 +16,7 @@
 namespace graft::study {
 namespace {
 
-constexpr std::size_t best_of_each = 8;
+constexpr std::size_t best_of_each = 4;
 constexpr double much = 0.223, little = 0.03;  // logarithms of ratios: a quarter; more than repetitions differ by
 
 std::filesystem::path before(const std::filesystem::path& out, std::size_t number) {

@@ -16,7 +16,7 @@ namespace graft::study {
 struct History {
   // By run and workload, the ok trials whose schedules can be applied on the target. Never empty ones.
   std::vector<std::vector<datasets::Trial>> runs;
-  std::vector<codegen::Candidate> best;  // worth measuring first: of each run the workload's fastest programs
+  std::vector<codegen::Candidate> best;  // of each run the workload's fastest programs, to look at early
   std::string identity;                  // of all of it; "" for none
 };
 // UserError for a folder that is no run, or has no such trial.

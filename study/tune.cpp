@@ -134,10 +134,10 @@ std::vector<codegen::Candidate> candidates_at(const base::Document& document, st
   return candidates;
 }
 
-// `first`, what the model remembers of this shape and of near ones, and what the library knows of near ones. Of a run
-// that goes on, what it began with.
-Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first, const Prior& prior,
-               const search::RunDirectory& run, const codegen::Space& space) {
+// `first`; the best of the history; what the model remembers of this shape and of near ones, and what the library knows
+// of near ones. Of a run that goes on, what it began with.
+Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first, const History& history,
+               const Prior& prior, const search::RunDirectory& run, const codegen::Space& space) {
   const std::filesystem::path file = run.path() / start_name;
   if (std::filesystem::exists(file)) {
     const base::Document document = base::parse_json(base::read_file(file), file.string());
@@ -147,14 +147,15 @@ Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first
   if (!run.journal().trials().empty()) return {};
   // A user's own space may leave out what the model remembers.
   Start start{std::move(first), request.space.file.empty() ? remembered(prior, space) : Remembered()};
+  auto& [known, moved] = start.remembered;
+  moved.insert(moved.begin(), history.best.begin(), history.best.end());
   if (!request.library.empty()) {
     for (const KnownAnswer& near :
          Library(request.library).near(request.workload, platform_hash(request.platform), most_near)) {
       if (base::Result<codegen::Candidate> found = in_space(near.candidate, space))
-        start.remembered.moved.push_back(std::move(found).value());
+        moved.push_back(std::move(found).value());
     }
   }
-  const auto& [known, moved] = start.remembered;
   if (!start.first.empty() || !known.empty() || !moved.empty()) {
     const base::Document document = base::Document::map()
                                         .set("start", documents_of(start.first))
@@ -281,7 +282,7 @@ struct TuneSession::State {
             request.platform.yaml),
         measurer(tasks::make_measurer(request.platform, measure)),
         tuning({space, request.platform.name, prior.encoding}, prior.model.get(), *measurer, run,
-               settings(start_of(request, with_history(), prior, run, space))) {
+               settings(start_of(request, start, history, prior, run, space))) {
     note_continued(run, monitor);
     tuning.remember(history.runs);
   }
@@ -294,11 +295,6 @@ struct TuneSession::State {
     // Refuses unknown or contradictory settings.
     search::make_explorer(request.explorer, space, request.seed, request.selection);
     return space;
-  }
-  std::vector<codegen::Candidate> with_history() const {
-    std::vector<codegen::Candidate> first = start;
-    first.insert(first.end(), history.best.begin(), history.best.end());
-    return first;
   }
   search::TuningSettings settings(Start begin) const {
     search::TuningSettings settings;

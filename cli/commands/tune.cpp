@@ -99,7 +99,7 @@ Command tune_command() {
         options.list(
             "history", flags->history,
             "folders of earlier runs to learn from: of other workloads, or of this one on another machine, whose "
-            "best programs are then measured first");
+            "best programs are then measured early");
         options.integer("watch", flags->request.watch, 0,
                         "trials after which the fastest are measured again; where the machine has become another one, "
                         "the run so far becomes history; 0: never");

@@ -170,9 +170,15 @@ void library_keeps_its_answers(int kills, std::uint64_t seed) {
     // A few shapes come again, most are new.
     const std::int64_t shape = stream.below(3) == 0 ? stream.below(next + 1) : next;
     const std::string workload = "matmul(m=" + std::to_string(8 + shape) + ",n=8,k=8,dtype=f32)";
-    std::vector<std::string> command{"tune",          workload, "--platform", "native:v2", "--model",      "random",
-                                     "--trials",      "4",      "--rebuild",  "1",         "--minimum-ms", "0.1",
-                                     "--repetitions", "2",      "--library",  library};
+    std::vector<std::string> command{"tune",          workload,
+                                     "--platform",    "native:v2",
+                                     "--model",       "random",
+                                     "--trials",      "4",
+                                     "--rebuild",     "1",
+                                     "--minimum-ms",  "0.1",
+                                     "--repetitions", "2",
+                                     "--library",     library,
+                                     "--out",         (folder / std::to_string(shape)).string()};
     const bool again = stream.below(2) == 0;  // known ones are searched again, too, and written again where faster
     if (again) command.emplace_back("--again");
     // The first one ends by itself, so that there is an answer to lose on however slow a machine.
