@@ -633,6 +633,8 @@ class YamlEvents : public YAML::EventHandler {
 }  // namespace
 
 Document parse_json(std::string_view text, std::string_view name) {
+  if (text.starts_with("\x89HDF"))
+    refuse(std::string(name), "an HDF5 file, and JSON is expected here; graft inspect describes it");
   JsonEvents events(text, name);
   nlohmann::json::sax_parse(text.begin(), text.end(), &events);
   return events.take();

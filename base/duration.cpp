@@ -26,7 +26,7 @@ double seconds_from(std::string_view text) {
   const std::string_view unit(end, std::size_t(last - end));
   const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
   if (error != std::errc() || scale == 0 || !(value > 0) || !std::isfinite(value))
-    throw UserError(fmt::format("'{}' is no duration: expected 90s, 10m or 1.5h, say", text));
+    throw UserError(fmt::format("'{}' is not a duration; expected one such as 90s, 10m or 1.5h", text));
   return value * scale;
 }
 

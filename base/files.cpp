@@ -69,7 +69,7 @@ InputFile::InputFile(const std::filesystem::path& path) : handles_(std::make_uni
   if (descriptor.get() < 0) throw refuse();
   struct stat about {};
   if (::fstat(descriptor.get(), &about) != 0) throw refuse();
-  if (S_ISDIR(about.st_mode)) throw handles_->refused("is a directory; expected a file");
+  if (S_ISDIR(about.st_mode)) throw handles_->refused("is a folder; expected a file");
   handles_->stored_bytes = about.st_size;
   handles_->file.reset(::gzdopen(descriptor.get(), "rb"));
   if (!handles_->file) throw Failure(fmt::format("{}: cannot be read: out of memory", path.string()));

@@ -99,7 +99,7 @@ class HeaderParser {
       skip();
       std::int64_t extent = 0;
       const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), extent);
-      if (error != std::errc() || extent < 0) refuse("an extent that is no number");
+      if (error != std::errc() || extent < 0) refuse("an extent that is not a number");
       text_.remove_prefix(std::size_t(end - text_.data()));
       extents.push_back(extent);
       if (!taken(',')) {

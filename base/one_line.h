@@ -8,7 +8,7 @@
 namespace graft::base {
 
 // What another program wrote as one line: its lines joined by "; ", white space, control characters and escape
-// sequences of terminals as single spaces, bytes that are no UTF-8 as '?', cut to `longest` bytes ("..." at the end).
+// sequences of terminals as single spaces, bytes that are not UTF-8 as '?', cut to `longest` bytes ("..." at the end).
 std::string one_line(std::string_view foreign, std::size_t longest = 300);
 
 }  // namespace graft::base

@@ -162,6 +162,7 @@ std::string_view trim(std::string_view text) {
 }
 
 std::string counted(std::int64_t count, std::string_view word) {
+  if (count != 1 && word.ends_with("ry")) return fmt::format("{} {}ies", count, word.substr(0, word.size() - 1));
   return fmt::format("{} {}{}", count, word, count == 1 ? "" : word.ends_with("ch") ? "es" : "s");
 }
 

@@ -41,7 +41,7 @@ std::vector<std::string_view> split(std::string_view text, char separator);  // 
 std::vector<std::string_view> words(std::string_view text);                  // by white space, empty ones dropped
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::string_view trim(std::string_view text);
-// "1 run", "2 runs", "2 sketches".
+// "1 run", "2 runs", "2 sketches", "2 entries".
 std::string counted(std::int64_t count, std::string_view word);
 inline std::string counted(std::size_t count, std::string_view word) {
   return counted(std::int64_t(count), word);

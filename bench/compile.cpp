@@ -92,7 +92,7 @@ std::vector<CompileRow> bench_compile(const CompileSettings& settings, const std
   for (const Pipeline& pipeline : pipelines()) {
     const bool slow = &pipeline == &pipelines().back();
     note(fmt::format("{}: candidates of {}", pipeline.name, workload.text));
-    (void)compile_once(candidates.front(), platform, pipeline);  // LLVM's first use of a target is no candidate's cost
+    (void)compile_once(candidates.front(), platform, pipeline);  // LLVM's first use of a target costs more
     const std::size_t count =
         slow ? std::size_t(std::min(settings.slow_candidates, settings.candidates)) : candidates.size();
     rows.push_back(row_of(fmt::format("random candidates of {}", workload.text), pipeline, platform,

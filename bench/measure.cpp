@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/statistics.h"
+#include "base/text.h"
 #include "bench/tuned.h"
 #include "codegen/schedule/space.h"
 #include "datasets/trial.h"
@@ -144,11 +145,11 @@ base::Document to_document(const MeasureResult& result, const MeasureBench& sett
 
 std::string to_text(const MeasureResult& result, const MeasureBench& settings) {
   const Throughput& throughput = result.throughput;
-  std::string text = fmt::format(
-      "{}: {:.1f} random candidates/s compiled, checked and measured ({} in {:.1f} s on {} cores, least of {} "
-      "repetitions)\n",
-      settings.workload, per_second(throughput), throughput.trials, throughput.measure_seconds,
-      base::hardware_threads(), settings.measure.repetitions);
+  std::string text =
+      fmt::format("{}: {:.1f} random candidates/s compiled, checked and measured ({} in {:.1f} s on {}, least of {})\n",
+                  settings.workload, per_second(throughput), throughput.trials, throughput.measure_seconds,
+                  base::counted(std::int64_t(base::hardware_threads()), "core"),
+                  base::counted(std::int64_t(settings.measure.repetitions), "repetition"));
   text += fmt::format("  drawing them took {:.1f} s more\n", throughput.draw_seconds);
   for (const auto& [name, count] : throughput.statuses) {
     text += fmt::format("  {:<20} {:>5.1f} %  ({})\n", name, 100 * double(count) / double(throughput.trials), count);

@@ -78,6 +78,7 @@ class Flags final : public Options {
   }
   void positional(const std::string& name, std::string& value, const std::string& help, Need need) override {
     app_.add_option(name, value, help)->required(need == required)->type_name("");
+    positionals_.push_back(name);
   }
   void positionals(const std::string& name, std::vector<std::string>& value, const std::string& help,
                    Need need) override {
@@ -85,9 +86,19 @@ class Flags final : public Options {
         ->required(need == required)
         ->expected(need == required ? 1 : 0, 1 << 20)
         ->type_name("");
+    positionals_.push_back(name);
   }
 
   const std::vector<std::string>& known() const { return known_; }
+  // MODEL.h5 for "--model"; "" if no argument without a flag has this name.
+  std::string positional_named(const std::string& flag) const {
+    std::string name = flag.substr(2);
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return char(std::toupper(c)); });
+    const auto found = std::find_if(positionals_.begin(), positionals_.end(), [&](const std::string& each) {
+      return each == name || each.starts_with(name + ".");
+    });
+    return found == positionals_.end() ? "" : *found;
+  }
   bool knows(const std::string& name) const {
     return std::find(known_.begin(), known_.end(), "--" + name) != known_.end();
   }
@@ -102,7 +113,7 @@ class Flags final : public Options {
   }
 
   CLI::App& app_;
-  std::vector<std::string> known_;
+  std::vector<std::string> known_, positionals_;
 };
 
 std::vector<std::string> names_of(const std::vector<Command>& all) {
@@ -124,6 +135,23 @@ void print_overview() {
       "graft --version says what it was built with.\n"
       "Results go to standard output, everything else to standard error.\n"
       "Exit codes: 0 done, 1 failed, 2 flags or files, 3 a gate was not met, 130 interrupted and safe to repeat.\n");
+}
+
+// The commands of a group, "bench kernels" and its like; false if there is no such group.
+bool print_group(const std::string& group) {
+  std::vector<const Command*> in_group;
+  std::size_t widest = 0;
+  for (const Command& command : commands()) {
+    if (!command.name.starts_with(group + " ")) continue;
+    in_group.push_back(&command);
+    widest = std::max(widest, command.name.size());
+  }
+  for (const Command* const command : in_group) fmt::print("  {:<{}}  {}\n", command->name, widest, command->help);
+  return !in_group.empty();
+}
+
+bool is_help(const std::string& word) {
+  return word == "--help" || word == "-h";
 }
 
 // The command whose name the first one or two words are, and how many words that is.
@@ -159,13 +187,15 @@ std::string typed(const std::vector<std::string>& words) {
 }
 
 // CLI11's complaints in our words.
-[[noreturn]] void refuse(const CLI::ParseError& error, const std::vector<std::string>& rest) {
+[[noreturn]] void refuse(const CLI::ParseError& error, const std::string& command,
+                         const std::vector<std::string>& rest) {
   std::string message = error.what();
   if (const auto* required = dynamic_cast<const CLI::RequiredError*>(&error)) {
     message = required->what();
     if (const std::size_t cut = message.find(" is required"); cut != std::string::npos) {
       const std::string name = message.substr(0, cut);
-      throw UserError(name.starts_with("-") ? fmt::format("{} is missing", name) : fmt::format("missing {}", name));
+      throw UserError(fmt::format("{}{}; see {} --help", name.starts_with("-") ? "" : "missing ",
+                                  name.starts_with("-") ? name + " is missing" : name, command));
     }
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
@@ -231,7 +261,7 @@ int run_command(const Command& command, const std::vector<std::string>& words, i
         }
       }
     }
-    refuse(error, rest);
+    refuse(error, "graft " + command.name, rest);
   }
   if (!app.remaining().empty()) {
     const std::vector<std::string> extra = app.remaining();
@@ -241,6 +271,8 @@ int run_command(const Command& command, const std::vector<std::string>& words, i
       throw UserError(extra[0],
                       fmt::format("graft {} does not take this; see graft help {}", command.name, command.name));
     const std::string name = dashed->substr(0, dashed->find('='));
+    if (const std::string word = name.starts_with("--") ? flags.positional_named(name) : ""; !word.empty())
+      throw UserError(name, fmt::format("{} has no flag; write graft {} {}", word, command.name, word));
     throw UserError(fmt::format("unknown flag '{}'{}", name, base::did_you_mean(name, flags.known())));
   }
 
@@ -263,7 +295,8 @@ int run_command(const Command& command, const std::vector<std::string>& words, i
 }
 
 int run_words(const std::vector<std::string>& words) {
-  if (words.empty() || words[0] == "--help" || words[0] == "-h" || (words[0] == "help" && words.size() == 1)) {
+  const bool asks_help = !words.empty() && words[0] == "help";
+  if (words.empty() || is_help(words[0]) || (asks_help && (words.size() == 1 || is_help(words[1])))) {
     print_overview();
     return words.empty() ? wrong_use : done;
   }
@@ -271,7 +304,8 @@ int run_words(const std::vector<std::string>& words) {
     fmt::print("{}", version_text());
     return done;
   }
-  if (words[0] == "help") {
+  if (words.size() == 2 && (asks_help || is_help(words[1])) && print_group(words[asks_help ? 1 : 0])) return done;
+  if (asks_help) {
     const std::vector<std::string> asked(words.begin() + 1, words.end());
     const auto [command, count] = find_command(asked);
     std::vector<std::string> again(asked.begin(), asked.begin() + count);
@@ -288,10 +322,13 @@ void complain(std::string_view message) {
 
 // Whether a comma between `part` and `rest` is one of an index expression: "... where i=4, j=4".
 bool continues_expression(std::string_view part, std::string_view rest) {
-  if (part.find(" where ") == std::string_view::npos) return false;
-  const std::size_t name = rest.find_first_not_of(' '), end = rest.find_first_of("=,([ ", std::min(name, rest.size()));
+  const std::vector<std::string_view> words = base::words(part);
+  if (std::find(words.begin(), words.end(), "where") == words.end()) return false;
+  const char* const spaces = " \t\r\n";
+  const std::size_t name = rest.find_first_not_of(spaces),
+                    end = rest.find_first_of("=,([ \t\r\n", std::min(name, rest.size()));
   if (end == std::string_view::npos || end == name) return false;
-  const std::size_t equals = rest.find_first_not_of(' ', end);
+  const std::size_t equals = rest.find_first_not_of(spaces, end);
   return equals != std::string_view::npos && rest[equals] == '=';
 }
 

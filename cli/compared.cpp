@@ -52,7 +52,7 @@ void print(const datasets::Agreement& agreement, Output& out) {
 
 void print(const study::CompareResult& result, Output& out) {
   std::vector<std::string> speed_head{"speed of the best after"},
-      slower_head{"slower than " + result.against + ", % after"};
+      slower_head{"slower than " + result.against + " (negative: faster), % after"};
   for (const std::int64_t count : result.trials) {
     speed_head.push_back(base::counted(count, "trial"));
     slower_head.push_back(base::counted(count, "trial"));

@@ -89,7 +89,7 @@ std::string seal_of(std::string_view content) {
 std::string checked_image(const std::filesystem::path& path, bool needs_seal) {
   const std::string place = path.string();
   std::string image = base::read_file(path, largest_file);
-  if (!image.starts_with(signature)) throw UserError(place, "is no HDF5 file");
+  if (!image.starts_with(signature)) throw UserError(place, "is not an HDF5 file");
   const std::string_view content = without_seal(image);
   if (content.empty()) {
     if (!needs_seal) return image;
@@ -108,7 +108,7 @@ Id open_image(const std::string& image, const std::string& place) {
   // The library copies the bytes although it takes a pointer to non-const.
   H5Pset_file_image(access, const_cast<char*>(image.data()), image.size());
   Id file(H5Fopen(image_name().c_str(), H5F_ACC_RDONLY, access), H5Fclose);
-  if (!file.ok()) throw UserError(place, "is no readable HDF5 file: truncated or damaged");
+  if (!file.ok()) throw UserError(place, "is not a readable HDF5 file: truncated or damaged");
   return file;
 }
 
@@ -400,7 +400,7 @@ struct Reader::Handles {
 
   Opened open_column(const std::string& name, H5T_class_t type_class, std::string_view of_what) const {
     Opened opened = open(name, type_class, of_what);
-    if (opened.shape.size() != 1) refuse(fmt::format("'{}' is no column", name));
+    if (opened.shape.size() != 1) refuse(fmt::format("'{}' is not a column", name));
     return opened;
   }
 
@@ -427,7 +427,8 @@ struct Reader::Handles {
 
   std::vector<std::string> strings(const std::string& name, std::size_t rank) const {
     const Opened opened = open(name, H5T_STRING, "texts");
-    if (opened.shape.size() != rank) refuse(fmt::format("'{}' is no {}", name, rank == 0 ? "single text" : "column"));
+    if (opened.shape.size() != rank)
+      refuse(fmt::format("'{}' is not a {}", name, rank == 0 ? "single text" : "column"));
     const Id type = string_type();
     Strings read_strings(type, opened.space, opened.elements);
     read(opened, type, read_strings.data(), name);
@@ -499,7 +500,7 @@ std::int64_t Reader::length(const std::string& name) const {
   if (!handles_->exists(name)) refuse(fmt::format("'{}' is missing", name));
   const Id dataset(H5Dopen2(handles_->file, name.c_str(), H5P_DEFAULT), H5Dclose);
   const Id space(dataset.ok() ? H5Dget_space(dataset) : -1, H5Sclose);
-  if (!space.ok() || H5Sget_simple_extent_ndims(space) != 1) refuse(fmt::format("'{}' is no column", name));
+  if (!space.ok() || H5Sget_simple_extent_ndims(space) != 1) refuse(fmt::format("'{}' is not a column", name));
   return std::int64_t(H5Sget_simple_extent_npoints(space));
 }
 

@@ -52,7 +52,7 @@ template <class Read>
 void read_all(const h5::Reader& reader, const std::string& group, Read read) {
   for (const std::string& link : reader.names_in(group)) {
     const auto name = name_of_link(link);
-    if (!name) reader.refuse(fmt::format("'{}/{}' is no name", group, link));
+    if (!name) reader.refuse(fmt::format("'{}/{}' is not a name", group, link));
     read(*name, group + "/" + link);
   }
 }

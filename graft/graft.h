@@ -165,8 +165,8 @@ class GRAFT_API Search {
   // Distinct schedules, at most `count`, none that was asked for before; fewer where the space has no more.
   std::vector<std::string> ask(std::int64_t count = 1);
   // Schedules of the workload in the order of measurement, asked for or not. All of them are taken, or none: mistake
-  // for a text that is no schedule, for a status that is unknown, and for what is ok but has no time above 0 or cannot
-  // be applied.
+  // for a text that is not a schedule, for a status that is unknown, and for what is ok but has no time above 0 or
+  // cannot be applied.
   void tell(const std::vector<Measured>& measured);
   std::vector<Measured> trials() const;  // all that was told
   std::optional<Measured> best() const;  // the fastest ok one

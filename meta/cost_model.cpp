@@ -21,6 +21,8 @@ std::unique_ptr<CostModel> CostModel::continued(std::int64_t, const TaskSet&, co
 
 void check_continues(const CostModel& model) {
   if (model.can_continue()) return;
+  if (!model.support().empty())
+    throw base::UserError("an adapted model is not trained further; give the model that it was adapted from");
   throw base::UserError(
       fmt::format("a model of kind {} learns nothing more; train again on all datasets", model.kind()));
 }

@@ -20,8 +20,8 @@ struct KnownPrograms {
 };
 
 // One of each platform and workload, sorted by them, several files of a platform taken together. A program is left out
-// where it is no list of steps that lowers to what was measured: a row of a table, say, or one that needs micro-kernels
-// of its own.
+// where it is not a list of steps that lowers to what was measured, such as a row of a table, or one that needs
+// micro-kernels of its own.
 std::vector<KnownPrograms> fastest_programs(std::span<const datasets::Dataset> data);
 
 // Those of `more` as well. A workload may then have several: times of different files are not comparable.

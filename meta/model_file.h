@@ -29,7 +29,7 @@ struct ModelFile {
 void save_model(const CostModel& model, const features::Encoding& encoding, const base::Document& provenance,
                 const std::string& card, const std::filesystem::path& path,
                 const std::vector<KnownPrograms>& known = {});
-// UserError when the file is no model, of an unknown kind, or was made with another encoding ("<file>: made with
+// UserError when the file is not a model, of an unknown kind, or was made with another encoding ("<file>: made with
 // encoding context_relation 0123...; this graft has 4567...; train again").
 ModelFile load_model(const std::filesystem::path& path);
 

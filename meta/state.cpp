@@ -71,7 +71,7 @@ void put(const NetworkShape& shape, base::Arrays& arrays) {
 }
 
 NetworkShape shape_from(const base::Arrays& arrays, std::int64_t inputs) {
-  constexpr std::int64_t widest = 1 << 16;  // more is no network of ours, but a broken file
+  constexpr std::int64_t widest = 1 << 16;  // more is a broken file, not a network of ours
   NetworkShape shape{inputs, integers_of(arrays, "hidden", 1)};
   if (arrays.attributes.contains("network")) shape.kind = network_kind_named(attribute_of(arrays, "network"));
   if (arrays.attributes.contains("outputs")) shape.outputs = integer_of(arrays, "outputs", 1);

@@ -214,7 +214,8 @@ const char* const search_doc =
 const char* const tell_doc =
     "What became of schedules of the workload, in the order of measurement, whether they were asked for or not.\n\n"
     "seconds: for each schedule its time, or what failed: None or NaN for 'crashed', or a status (str,\n"
-    "docs/reference/statuses.md). All are taken, or none: Mistake for a text that is no schedule, a time that is not\n"
+    "docs/reference/statuses.md). All are taken, or none: Mistake for a text that is not a schedule, a time that is "
+    "not\n"
     "above 0, an unknown status, and a time of a schedule that cannot be applied.";
 
 const char* const adapt_doc =

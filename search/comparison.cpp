@@ -80,7 +80,7 @@ Searched searched(std::string method, std::string platform, std::int64_t seed,
     const std::string& workload = trial.candidate.workload.text;
     if (out.workload.empty()) out.workload = workload;
     if (out.workload != workload)
-      throw base::UserError(out.method, fmt::format("a run of several workloads ({}, {}) is no search",
+      throw base::UserError(out.method, fmt::format("a run of several workloads ({}, {}) is not a search",
                                                     base::shortened(out.workload), base::shortened(workload)));
     keep_fastest(fastest, {&trial, 1}, finalist_count);
     out.best_seconds.push_back(best_of(fastest, retimed));
@@ -140,7 +140,7 @@ std::vector<MethodSearched> compare_searches(const std::vector<Searched>& search
     for (const std::int64_t count : counts) {
       std::vector<double> speed, slower;
       for (const auto& [question, search] : own) {
-        // Nothing ok so far is no speed at all; a hundredth keeps means finite.
+        // Without an ok trial so far there is no speed; a hundredth keeps means finite.
         const double least = fastest.at({search->workload, search->platform});
         const auto after = [&](const Searched& one) {
           return std::log(std::max(least / one.best_seconds[std::size_t(count - 1)], 0.01));

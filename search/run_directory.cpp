@@ -24,6 +24,17 @@ std::filesystem::path prepared(const std::filesystem::path& path) {
   return path;
 }
 
+// "with shots 20, not 1", "without space; now it is of the contents 300fafcab5457e13". Empty texts: not given.
+std::string difference(const std::string& key, const std::string& was, const std::string& is) {
+  const auto shown = [](const std::string& value) {
+    const bool is_hash = value.size() == 16 && value.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return is_hash ? "of the contents " + value : base::shortened(value);
+  };
+  if (was.empty()) return fmt::format("without {}; now it is {}", key, shown(is));
+  if (is.empty()) return fmt::format("with {} {}; now there is none", key, shown(was));
+  return fmt::format("with {} {}, not {}", key, shown(was), shown(is));
+}
+
 base::Document head_of(const std::filesystem::path& path, const base::Document& request, const base::Document& context,
                        const std::string& platform_yaml) {
   const std::filesystem::path file = path / request_name;
@@ -32,17 +43,15 @@ base::Document head_of(const std::filesystem::path& path, const base::Document& 
     const base::Document& asked = known.at("request");
     const auto text = [](const base::Document& map, const std::string& key) {
       const base::Document* value = map.find(key);
-      return value == nullptr ? std::string("absent") : value->to_json();
+      return value == nullptr ? "" : value->is_string() ? value->as_string() : value->to_json();
     };
     base::Document::Map keys = asked.as_map();
     keys.insert(keys.end(), request.as_map().begin(), request.as_map().end());
     for (const auto& [key, value] : keys) {
       const std::string was = text(asked, key), is = text(request, key);
       if (was == is) continue;
-      throw base::UserError(path.string(),
-                            fmt::format("this run was made with {} {}, not {}; give the same again or choose "
-                                        "another folder with --out",
-                                        key, base::shortened(was), base::shortened(is)));
+      throw base::UserError(path.string(), fmt::format("this run was made {}; give the same again, or another --out",
+                                                       difference(key, was, is)));
     }
     return known;
   }
@@ -167,8 +176,15 @@ std::optional<base::Document> recorded_request(const std::filesystem::path& path
 RunContent read_run(const std::filesystem::path& path) {
   const std::optional<base::Document> head = recorded_head(path);
   if (!head) {
-    throw base::UserError(path.string(),
-                          "no run of graft (run.json is missing); give a folder that graft tune or collect wrote");
+    bool holds_runs = false;
+    if (std::filesystem::is_directory(path)) {
+      for (const auto& entry : std::filesystem::directory_iterator(path))
+        holds_runs = holds_runs || std::filesystem::exists(entry.path() / request_name);
+    }
+    throw base::UserError(
+        path.string(), holds_runs ? "a folder of runs; name one of the folders in it"
+                                  : "no run of graft (run.json is missing); give a folder that graft tune or collect "
+                                    "wrote");
   }
   RunContent content;
   content.request = head->at("request");

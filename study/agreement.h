@@ -1,4 +1,4 @@
-// How well modelled times agree with measured ones of the same programs. A constant factor between the two is no
+// How well modelled times agree with measured ones of the same programs. A constant factor between the two is not a
 // disagreement: a model is used to rank programs.
 #pragma once
 

@@ -125,6 +125,10 @@ CompareResult compare(const CompareRequest& request, base::Monitor& monitor) {
                                         runs[r].request.at("seed").as_integer(), runs[r].journal.trials,
                                         request.again > 0 ? &again : nullptr));
   }
+  if (std::all_of(searches.begin(), searches.end(),
+                  [&](const search::Searched& each) { return each.method == searches.front().method; }))
+    monitor.note(fmt::format("there is one method, '{}': the folder that holds a run names the run's method",
+                             searches.front().method));
   CompareResult result;
   result.trials = counts_of(request.trials, searches);
   result.against = request.against.empty() ? searches.front().method : request.against;

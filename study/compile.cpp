@@ -253,7 +253,7 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
   }
   for (const auto& [name, array] : request.constants) {
     if (!constants_used.contains(name))
-      throw base::UserError("constants", fmt::format("array '{}' is no constant of these functions", name));
+      throw base::UserError("constants", fmt::format("array '{}' is not a constant of these functions", name));
   }
   if (request.format != CompileFormat::bench) {
     out.files =

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::minutes most_time{10};  // of preparing; it takes milliseconds
 
-// The elements of a program's parameter: its first buffers are the computation's tensors that are no temporaries.
+// The elements of a program's parameter: its first buffers are the computation's tensors that are not temporaries.
 const std::vector<double>& elements_of(const tasks::Expected& expected, std::size_t buffer) {
   std::size_t tensor = 0;
   for (;; ++tensor) {

@@ -19,7 +19,7 @@ struct History {
   std::vector<codegen::Candidate> best;  // of each run the workload's fastest programs, to look at early
   std::string identity;                  // of all of it; "" for none
 };
-// UserError for a folder that is no run, or has no such trial.
+// UserError for a folder that is not a run, or has no such trial.
 History history_of(const std::vector<std::filesystem::path>& runs, const codegen::Workload& workload,
                    const codegen::Target& target);
 

@@ -7,9 +7,11 @@
 
 #include "base/error.h"
 #include "base/installation.h"
+#include "base/text.h"
 #include "meta/methods/methods.h"
 #include "meta/model_file.h"
 #include "search/explorer.h"
+#include "study/field_error.h"
 #include "study/library.h"
 #include "study/request.h"
 #include "study/space.h"
@@ -32,8 +34,22 @@ std::filesystem::path shipped_model() {
   return file;
 }
 
+namespace {
+
+// A file's model; FieldError for what is neither a file nor an untrained model's name.
+meta::ModelFile loaded(const std::string& model) {
+  if (!std::filesystem::exists(model)) {
+    std::vector<std::string> names;
+    for (const meta::UntrainedModel& each : meta::untrained_models()) names.push_back(each.name);
+    throw FieldError("model", fmt::format("'{}' is neither a file nor one of {}", model, base::join(names, ", ")));
+  }
+  return meta::load_model(model);
+}
+
+}  // namespace
+
 void check_model(const std::string& model) {
-  if (meta::untrained_named(model) == nullptr) meta::load_model(model);
+  if (meta::untrained_named(model) == nullptr) loaded(model);
 }
 
 const meta::KnownPrograms* known_on(const std::vector<meta::KnownPrograms>& known, const tasks::Platform& platform) {
@@ -72,12 +88,15 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
     prior.encoding = &features::encoding_named(untrained->encoding);
     if (!request.model.empty()) prior.identity = name;
     if (!asks) return prior;
+    if (request.transfer != PriorRequest().transfer)
+      throw FieldError("transfer",
+                       fmt::format("model '{}' was trained on nothing, so there is nothing to transfer", name));
     meta::LearnerSettings settings;
     settings.seed = request.seed;
     settings.threads = request.threads;
     prior.model = meta::untrained_model(name, settings, monitor);
   } else {
-    meta::ModelFile file = meta::load_model(name);
+    meta::ModelFile file = loaded(name);
     prior.encoding = &features::encoding_named(file.encoding);
     prior.identity = model_identity(file, name, request.run);
     if (!asks) return prior;

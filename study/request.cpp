@@ -87,9 +87,29 @@ std::string dataset_file_name(std::string_view platform) {
   return name + ".h5";
 }
 
+namespace {
+
+// A path, where its contents or something else are expected.
+void check_no_path(const std::string& text) {
+  if (text.find_first_of("([=") != std::string::npos) return;
+  if (std::error_code error; !std::filesystem::exists(text, error)) return;
+  throw base::UserError(
+      text, std::filesystem::is_directory(text)
+                ? "a folder, and a workload is expected here; to continue a run, give its workload again"
+                : fmt::format("a file, and a workload is expected here; give its text: \"$(cat {})\"", text));
+}
+
+}  // namespace
+
+codegen::Workload workload_of(const std::string& text) {
+  check_no_path(text);
+  return codegen::parse_workload(text);
+}
+
 std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& texts) {
   std::vector<codegen::Workload> all;
   for (const std::string& text : texts) {
+    check_no_path(text);
     for (const codegen::Workload& workload : codegen::parse_workloads(text)) {
       if (std::find(all.begin(), all.end(), workload) != all.end())
         throw base::UserError(base::shortened(workload.text), "this workload is given twice");

@@ -44,6 +44,8 @@ std::string dataset_file_name(std::string_view platform);
 
 // The workloads that texts name, including suites (`suite:shipped`). UserError for duplicates.
 std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& texts);
+// A single one. UserError with the remedy also for the name of a file or folder.
+codegen::Workload workload_of(const std::string& text);
 
 // A command and the settings that decide its result. Fields keep the order in which they were set; whether two requests
 // are equal does not depend on it.

@@ -54,7 +54,7 @@ Status status_of(wire::Outcome outcome) {
     case wire::Outcome::crashed:
       break;
   }
-  return Status::crashed;  // also for a number that is no outcome: the candidate has written over it
+  return Status::crashed;  // also for a number that is not an outcome: the candidate has written over it
 }
 
 // A workload as the worker takes it, its parameters stored as a kernel's signature says.

@@ -174,7 +174,7 @@ std::string name_from(const Document& node) {
   const std::string& name = node.as_string();
   if (datasets::is_platform_name(name)) return name;
   throw UserError(node.place(),
-                  fmt::format("'{}' is no name of a platform; use letters, digits and : @ . _ , = -", name));
+                  fmt::format("'{}' is not a name of a platform; use letters, digits and : @ . _ , = -", name));
 }
 
 // The code of this machine as YAML; JSON scalars are YAML scalars.
@@ -204,6 +204,8 @@ Platform native_platform(const std::string& id) {
   std::int64_t threads = 1;
   for (std::size_t i = 1; i < parts.size(); ++i) {
     constexpr std::string_view key = "threads=";
+    if (parts[i].starts_with("native") || parts[i].starts_with("model:"))
+      throw UserError(id, "several platforms, and one is expected here");
     if (!parts[i].starts_with(key) || parts.size() > 2)
       throw UserError(id, fmt::format("unknown suffix '{}'; known: threads=n", parts[i]));
     const std::string_view digits = parts[i].substr(key.size());
@@ -222,6 +224,8 @@ Platform native_platform(const std::string& id) {
   const std::string_view wanted = std::string_view(name).substr(std::string_view("native:").size());
   const auto level =
       std::find_if(levels.begin(), levels.end(), [&](const Level& known) { return known.name == wanted; });
+  if (level == levels.end() && wanted.starts_with("threads="))
+    throw UserError(id, fmt::format("unknown platform; settings follow a comma: native,{}", wanted));
   if (level == levels.end())
     throw UserError(id, fmt::format("unknown platform{}", base::did_you_mean(name, native_ids())));
   if (!level->runs_here()) {
@@ -303,7 +307,8 @@ Remote remote_from(const Document& document, const std::filesystem::path& file) 
     remote.ssh = {ssh.as_string()};
   for (const std::string& destination : remote.ssh)
     if (destination.empty() || destination[0] == '-')
-      throw UserError(ssh.place(), fmt::format("'{}' is no destination of ssh; give HOST or USER@HOST", destination));
+      throw UserError(ssh.place(),
+                      fmt::format("'{}' is not a destination of ssh; give HOST or USER@HOST", destination));
   if (const Document* config = document.find("ssh_config"); config != nullptr && !config->as_string().empty())
     remote.ssh_config = file.parent_path() / config->as_string();
   if (const Document* runner = document.find("runner")) remote.runner = command_from(*runner);
@@ -445,6 +450,8 @@ Platform platform_named(const std::string& id) {
     if (id == known.name || id == known.long_name) return read_platform(known.file);
     for (const std::string& name : {known.long_name, known.name})
       if (id.starts_with(name + ",")) return changed_platform(known, id, std::string_view(id).substr(name.size() + 1));
+    if (known.name == "model:" + id)
+      throw UserError(id, fmt::format("unknown platform; did you mean '{}'?", known.name));
     names.push_back(std::move(known.name));
   }
   throw UserError(id, fmt::format("unknown platform{}", base::did_you_mean(id, names)));

@@ -103,9 +103,10 @@ Command bench_compile_command() {
             options.positionals("RUN", flags->runs, "run folders whose best kernels are compiled, too",
                                 Options::optional);
             options.text("workload", flags->workload, "whose random candidates are compiled");
-            options.text("platform", flags->platform, "that they are compiled for");
-            options.integer("candidates", flags->candidates, 1, "random ones");
-            options.integer("slow-candidates", flags->slow_candidates, 1, "of them for the slow pipeline O3");
+            options.text("platform", flags->platform, "platform whose code the candidates become");
+            options.integer("candidates", flags->candidates, 1, "random candidates to compile");
+            options.integer("slow-candidates", flags->slow_candidates, 1,
+                            "how many of the candidates are also compiled by the slow pipeline O3");
             options.integer("repetitions", flags->repetitions, 1, "of compiling a best kernel");
             return [flags](Session& session) { return become_bench("compile", flags->request(), session); };
           }};

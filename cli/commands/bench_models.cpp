@@ -29,7 +29,7 @@ struct NetworkBenchFlags {
     options.positionals("WORKLOAD", workloads,
                         "whose random candidates are the trees (default: a matmul and a convolution)",
                         Options::optional);
-    options.text("platform", platform, "that they are lowered for");
+    options.text("platform", platform, "platform whose code the candidates become");
     options.integer("batch", batch, 1, "programs at once");
     options.integer("repetitions", repetitions, 1, "of each, taken in turn");
     options.number("minimum-ms", minimum_ms, 0, "one repetition is at least so long");
@@ -65,7 +65,7 @@ Command bench_features_command() {
                                 "whose random candidates are encoded (default: a matmul, a convolution, a depthwise "
                                 "one, a softmax)",
                                 Options::optional);
-            options.text("platform", flags->platform, "that they are lowered for");
+            options.text("platform", flags->platform, "platform whose code the candidates become");
             options.list("encodings", flags->encodings, "only these; default: all, without the target's facts");
             options.integer("candidates", flags->candidates, 1, "random ones of each workload");
             options.integer("repetitions", flags->repetitions, 1, "of all of it");
@@ -105,8 +105,9 @@ Command bench_store_command() {
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<StoreFlags>();
             options.positional("DATA", flags->file, "a dataset whose rows are repeated");
-            options.integer("rows", flags->rows, 1, "that there are of them then");
-            options.integer("episodes", flags->episodes, 1, "of 64 and 256 rows, in turn of each workload");
+            options.integer("rows", flags->rows, 1, "rows to write: the dataset's, repeated up to this number");
+            options.integer("episodes", flags->episodes, 1,
+                            "episodes to read, of 64 and 256 rows alternately, from each workload in turn");
             options.integer("repetitions", flags->repetitions, 1, "of writing and reading");
             return [flags](Session& session) { return become_bench("store", flags->request(), session); };
           }};

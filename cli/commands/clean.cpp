@@ -18,11 +18,7 @@ struct Flags {
 };
 
 int clean(const Flags& flags, Session& session) {
-  check_output_folder(flags.out);
-  std::error_code error;
-  if (std::filesystem::equivalent(flags.dataset, flags.out, error)) {
-    throw base::UserError("--out", fmt::format("{} is the file to be cleaned; choose another name", flags.out));
-  }
+  check_output(flags.out, Writes::cleaned_dataset, {flags.dataset});
   datasets::Cleaned cleaned = datasets::cleaned(datasets::read_dataset(flags.dataset));
   const std::int64_t kept = std::int64_t(cleaned.dataset.rows.size());
   const std::int64_t all = kept + std::int64_t(cleaned.dropped.size());

@@ -67,8 +67,9 @@ std::vector<study::CollectRequest> requests_of(const Flags& flags, const Session
 int collect(const Flags& flags, Session& session) {
   check(flags);
   std::vector<study::CollectRequest> requests = requests_of(flags, session);
+  if (requests.size() > 1) make_output_folder(flags.out);
   for (const study::CollectRequest& request : requests) {
-    if (session.team.rank() == 0) check_output_folder(request.out);
+    if (session.team.rank() == 0) check_output(request.out, Writes::collected_dataset);
     study::check_ranks(request.platform, session.team, session.progress);
   }
   const study::Pool pool(study::read_datasets(flags.request.programs, session.progress));
@@ -102,49 +103,48 @@ int collect(const Flags& flags, Session& session) {
 }  // namespace
 
 Command collect_command() {
-  return {
-      .name = "collect",
-      .help = "measure sampled schedules of workloads on a platform into a dataset",
-      .examples =
-          {"graft collect 'matmul(m=512,n=512,k=512)' resnet18.C2 --platform native:v3 --samples 300 --out v3.h5",
-           "graft collect suite:shipped --platform model:sifive-p450 --samples 420 --out p450.h5",
-           "graft collect suite:shipped --platform model:cortex-a53,model:cortex-a72 --samples 420 --out data",
-           "graft collect --programs v3.h5 --platform native:v4 --out common-v4.h5",
-           "mpirun --hostfile HOSTS --map-by node --bind-to none graft collect suite:resnet18 --out r18.h5"},
-      .declare = [](Options& options) -> Action {
-        const auto flags = std::make_shared<Flags>();
-        options.positionals("WORKLOAD", flags->workloads,
-                            "operators with their shapes, index expressions, or suite:NAME (resnet18, shipped); "
-                            "with --programs: which of theirs (default: all)",
-                            Options::optional);
-        options.list("platform", flags->platforms,
-                     "ids or YAML files (graft platform list), in this order; modelled ones share the checks "
-                     "of equal programs and what equal caches do with them");
-        options.integer("samples", flags->request.samples, 0,
-                        fmt::format("schedules to measure of each workload; 0: {}, or all of --programs",
-                                    study::CollectRequest::usual_samples));
-        options.list("programs", flags->request.programs,
-                     "datasets whose programs are measured, in place of drawing some: to compare platforms on the "
-                     "same ones");
-        options.list("checked", flags->checked,
-                     "datasets, native ones say, whose programs were checked while they were made: modelled platforms "
-                     "run them on this host no more");
-        options.number("evolved", flags->request.evolved, 0,
-                       "share of each round (64 programs) after the first that is bred from the fastest so far, for "
-                       "more programs among the fast ones; 0: all uniform over the space, as a sample to judge on "
-                       "must be");
-        options.text("explorer", flags->request.explorer,
-                     "random, or another explorer (which then works without a model)");
-        options.text("out", flags->out,
-                     "the dataset (HDF5); its journal is in <out>.run (without it, its rows are taken as the "
-                     "measurements); of several platforms the folder of their datasets",
-                     Options::required);
-        flags->space.declare(options);
-        flags->measure.declare(options);
-        return [flags](Session& session) { return collect(*flags, session); };
-      },
-      .stops = true,
-      .shares = true};
+  return {.name = "collect",
+          .help = "measure sampled schedules of workloads on a platform into a dataset",
+          .examples =
+              {"graft collect 'matmul(m=512,n=512,k=512)' resnet18.C2 --platform native:v3 --samples 300 --out v3.h5",
+               "graft collect suite:shipped --platform model:sifive-p450 --samples 420 --out p450.h5",
+               "graft collect suite:shipped --platform model:cortex-a53,model:cortex-a72 --samples 420 --out data",
+               "graft collect --programs v3.h5 --platform native:v4 --out common-v4.h5",
+               "mpirun --hostfile HOSTS --map-by node --bind-to none graft collect suite:resnet18 --out r18.h5"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.positionals("WORKLOAD", flags->workloads,
+                                "operators with their shapes, index expressions, or suite:NAME (resnet18, shipped); "
+                                "with --programs: which of theirs (default: all)",
+                                Options::optional);
+            options.list("platform", flags->platforms,
+                         "ids or YAML files (graft platform list), measured in this order; modelled platforms share "
+                         "checks of equal programs and simulations of equal caches");
+            options.integer("samples", flags->request.samples, 0,
+                            fmt::format("schedules to measure of each workload; 0: {}, or all of --programs",
+                                        study::CollectRequest::usual_samples));
+            options.list("programs", flags->request.programs,
+                         "datasets whose programs are measured, in place of drawing some: to compare platforms on the "
+                         "same ones");
+            options.list("checked", flags->checked,
+                         "datasets whose programs were already checked when they were measured, such as native ones; "
+                         "modelled platforms then do not run these programs on this host again");
+            options.number(
+                "evolved", flags->request.evolved, 0,
+                "share of each round (64 programs) after the first that is bred from the fastest so far, for "
+                "more fast programs; 0: all uniform over the space, as a sample to judge on must be");
+            options.text("explorer", flags->request.explorer,
+                         "random, or another explorer (which then works without a model)");
+            options.text("out", flags->out,
+                         "dataset to write (HDF5), or with several platforms a folder of datasets; the journal is in "
+                         "<out>.run (if that is missing, an existing dataset counts as what was measured)",
+                         Options::required);
+            flags->space.declare(options);
+            flags->measure.declare(options);
+            return [flags](Session& session) { return collect(*flags, session); };
+          },
+          .stops = true,
+          .shares = true};
 }
 
 }  // namespace graft::cli

@@ -36,7 +36,7 @@ study::EvaluateRequest request_of(const Flags& flags, const Session& session) {
 }
 
 int evaluate(const Flags& flags, Session& session) {
-  if (!flags.out.empty()) check_output_folder(flags.out);
+  if (!flags.out.empty()) check_output(flags.out, Writes::text);
   const study::EvaluateRequest request = request_of(flags, session);
   const auto print = [&](const study::EvaluationTable& table, const std::string& target) {
     print_target(table, target, request, session.output);
@@ -82,8 +82,8 @@ Command evaluate_command() {
         options.integer(
             "judge-last", flags->request.judge_last, 0,
             "judge on this many last programs of each workload, which no platform's training or support has "
-            "seen; 0: on all that are no support");
-        options.list("methods", flags->methods, method_names());
+            "seen; 0: on all that are not support");
+        options.list("methods", flags->methods, method_names() + " (docs/reference/methods.md says what each is)");
         options.list("shots", flags->shots, "support programs per workload");
         options.text("against", flags->request.against,
                      "the method that the others' differences are taken to; default: scratch, else the first");

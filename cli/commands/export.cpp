@@ -39,7 +39,7 @@ std::string dropped_text(const formats::Counts& counts) {
 }
 
 int export_dataset(const ExportFlags& flags, Session& session) {
-  check_output_folder(flags.out);
+  check_output(flags.out, Writes::text, {flags.dataset});
   const datasets::DatasetFile file(flags.dataset);
   const Temporary temporary{base::temporary_beside(flags.out)};
   std::ofstream stream(temporary.path, std::ios::binary);

@@ -72,25 +72,23 @@ formats::ImportSettings settings_of(const ImportFlags& flags) {
 }
 
 int import(const ImportFlags& flags, Session& session) {
-  if (!fs::is_directory(flags.out)) check_output_folder(flags.out);
+  const bool is_folder = flags.platform == "*" || fs::is_directory(flags.out);
+  if (!is_folder) check_output(flags.out, Writes::imported_dataset, flags.files);
   formats::Import import = formats::imported(flags.format, settings_of(flags), session.progress);
   if (std::error_code ignored; flags.platform == "*") fs::create_directories(flags.out, ignored);  // else said below
   const bool into_folder = fs::is_directory(flags.out);
-  if (!into_folder && (flags.platform == "*" || import.datasets().size() != 1)) {
-    throw base::UserError("--out", fmt::format("{} is no folder, but there are datasets of {} platforms", flags.out,
+  if (!into_folder && (flags.platform == "*" || import.datasets().size() != 1))
+    throw base::UserError("--out", fmt::format("{} is not a folder, but there are datasets of {} platforms", flags.out,
                                                import.datasets().size()));
-  }
-
   base::Document files = base::Document::list(), datasets = base::Document::list();
-  for (const std::string& file : flags.files) {
-    base::Document entry = base::Document::map();
-    files.push(entry.set("file", fs::path(file).filename().string()).set("hash", study::file_hash(file)));
-  }
+  for (const fs::path file : flags.files)
+    files.push(base::Document::map().set("file", file.filename().string()).set("hash", study::file_hash(file)));
   Output& out = session.output;
   std::set<std::string> paths;
   for (auto& [platform, dataset] : import.datasets()) {
     const std::string path =
         into_folder ? (fs::path(flags.out) / study::dataset_file_name(platform)).string() : flags.out;
+    check_output(path, Writes::imported_dataset, flags.files);
     if (!paths.insert(path).second)
       throw base::UserError("--out",
                             fmt::format("the datasets of two platforms would both be {}; import one at a time", path));
@@ -110,7 +108,7 @@ int import(const ImportFlags& flags, Session& session) {
     datasets.push(document_of(counts).set("platform", dataset.head().platform).set("out", path));
   }
   print(out, "skipped records", import.skipped());
-  print(out, "lines that are no records", import.ignored());
+  print(out, "lines that are not records", import.ignored());
   out.json()
       .set("format", flags.format)
       .set("datasets", std::move(datasets))
@@ -135,8 +133,9 @@ Command import_command() {
         options.positional("FORMAT", flags->format, names_of(formats::importers()));
         options.text("platform", flags->platform, "its name; the dataset's platform is import:NAME", Options::required);
         options.text("out", flags->out, "dataset to write, or a folder for one of each platform", Options::required);
-        options.list("options", flags->options, "NAME=VALUE,... of the format");
-        options.text("time", flags->time, "table: the only column of times, of the platform NAME");
+        options.list("options", flags->options, "NAME=VALUE,... of the format (datasets/formats/README.md)");
+        options.text("time", flags->time,
+                     "table: the column of times, if there is only one (of the platform that --platform names)");
         options.list("parameters", flags->parameters, "table: columns that say what was measured");
         options.list("workload", flags->workload, "table: columns that name the workload");
         options.list("ignore", flags->ignore, "table: columns to leave out");

@@ -19,6 +19,8 @@ int inspect(const InspectFlags& flags, Session& session) {
     if (flags.wants_program()) {
       throw base::UserError(flags.what, "--program, --ir, --assembly and --features need a run or a workload");
     }
+    if (!flags.platform.empty() || !flags.workload.empty() || !flags.space.file.empty())
+      throw base::UserError(flags.what, "a file; --platform, --workload and --space go with a run or a workload");
     const std::string extension = path.extension().string();
     if (extension == ".space") {
       throw base::UserError(flags.what, "a space is read for a workload: graft inspect WORKLOAD --space FILE");
@@ -29,14 +31,17 @@ int inspect(const InspectFlags& flags, Session& session) {
     return datasets::kind_of_file(path) == "dataset" ? inspect_dataset(flags, session) : inspect_model(flags, session);
   }
   if (flags.what == "encodings") return inspect_encodings(session);
+  if (flags.what.starts_with("suite:")) return inspect_suite(flags, session);
+  if (flags.what.starts_with("native") || flags.what.starts_with("model:")) return inspect_platform(flags, session);
   for (const features::Encoding& encoding : features::encodings()) {
     if (encoding.name == flags.what) return inspect_encoding(encoding, session);
   }
   const bool looks_like_path =
       flags.what.find_first_of("([=") == std::string::npos && !flags.what.starts_with("resnet18.");
   if (looks_like_path) {
-    throw base::UserError(base::shortened(flags.what),
-                          "no such file, run or encoding, and no workload (which looks like 'matmul(m=64,n=64,k=64)')");
+    throw base::UserError(
+        base::shortened(flags.what),
+        "neither a file, a run, a platform or an encoding, nor a workload such as 'matmul(m=64,n=64,k=64)'");
   }
   return inspect_workload(flags, session);
 }
@@ -46,13 +51,14 @@ int inspect(const InspectFlags& flags, Session& session) {
 Command inspect_command() {
   return {
       .name = "inspect",
-      .help = "describe a dataset, model, run, journal, platform, workload or encoding",
+      .help = "describe a dataset, model, run, journal, platform, workload, suite or encoding",
       .examples = {"graft inspect data.h5", "graft inspect 'matmul(m=64,n=64,k=64)' --platform model:sifive-p450",
                    "graft inspect runs/c2 --program --assembly", "graft inspect context_relation"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<InspectFlags>();
-        options.positional("WHAT", flags->what,
-                           "a file, a run's folder, a workload, an encoding's name, or 'encodings' for all of them");
+        options.positional(
+            "WHAT", flags->what,
+            "a file, a run's folder, a workload or suite:NAME, a platform, an encoding's name, or 'encodings' for all");
         options.text(
             "platform", flags->platform,
             "of a workload: whose space (default: native); of a run: another than its own, for the program there");

@@ -34,7 +34,7 @@ int list(const std::string& folder, Session& session) {
 }
 
 int export_library(const std::string& folder, const std::string& out, Session& session) {
-  check_output_folder(out);
+  check_output(out, Writes::text);
   const study::Library library = existing(folder);
   base::replace_file(out, library.exported());
   session.output.line(fmt::format("{}: {} of {}", out, base::counted(library.all().size(), "answer"), folder));

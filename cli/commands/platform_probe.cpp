@@ -31,7 +31,7 @@ tasks::Remote board_of(const ProbeFlags& flags) {
   if (destination.starts_with("ssh://")) destination.erase(0, std::string_view("ssh://").size());
   if (destination.empty() || destination[0] == '-')
     throw base::UserError(
-        "BOARD", fmt::format("'{}' is no destination of ssh; give ssh://HOST or ssh://USER@HOST", flags.board));
+        "BOARD", fmt::format("'{}' is not a destination of ssh; give ssh://HOST or ssh://USER@HOST", flags.board));
   remote.ssh = {destination};
   remote.ssh_config = flags.ssh_config;
   remote.folder = flags.folder;
@@ -40,7 +40,7 @@ tasks::Remote board_of(const ProbeFlags& flags) {
 }
 
 int probe(const ProbeFlags& flags, Session& session) {
-  if (!flags.out.empty()) check_output_folder(flags.out);
+  if (!flags.out.empty()) check_output(flags.out, Writes::text);
   if (!flags.isa.empty() && flags.cpuinfo.empty())
     throw base::UserError("--isa", "goes with --cpuinfo FILE, the text of the board's /proc/cpuinfo");
   if (!flags.cpuinfo.empty() && !flags.runner.empty() && flags.board.empty())
@@ -98,11 +98,13 @@ Command platform_probe_command() {
         options.text("isa", flags->isa,
                      "in place of what that text says of extensions: rv64imafdcv_zvl256b, the Features of aarch64, the "
                      "flags of x86");
-        options.text("runner", flags->runner,
-                     "command that runs programs there (here, without a board), words apart by spaces: qemu, say");
+        options.text(
+            "runner", flags->runner,
+            "command that runs programs there (here, without a board), such as qemu with its options, words separated "
+            "by spaces");
         options.text("ssh-config", flags->ssh_config, "file for ssh -F; default: your own");
-        options.text("folder", flags->folder, "where programs lie there while they run");
-        options.integer("core", flags->core, -1, "that programs are kept on there; -1: any");
+        options.text("folder", flags->folder, "folder on the board for the programs while they run");
+        options.integer("core", flags->core, -1, "core of the board to run programs on; -1: any");
         return [flags](Session& session) { return probe(*flags, session); };
       }};
 }

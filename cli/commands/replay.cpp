@@ -64,7 +64,7 @@ int replay(const Flags& flags, Session& session) {
 
 Command replay_command() {
   return {.name = "replay",
-          .help = "the same search against recorded trials: no hardware, deterministic",
+          .help = "run the search of graft tune on a dataset's recorded times; no hardware, deterministic",
           .examples = {"graft replay datasets/shipped/model-sifive-p450.h5 --model scratch --workloads resnet18.C2",
                        "graft replay v3.h5 --explorer genetic --trials 128 --seed 3"},
           .declare = [](Options& options) -> Action {

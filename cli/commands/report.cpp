@@ -19,7 +19,7 @@ struct Flags {
 };
 
 int report(const Flags& flags, Session& session) {
-  check_output_folder(flags.out);
+  check_output(flags.out, Writes::text, flags.inputs);
   const Reported reported = read_reported(flags.inputs);
   const base::Document context = study::context_of(session.command_line);
   const std::string about =
@@ -33,8 +33,9 @@ int report(const Flags& flags, Session& session) {
     session.output.json().set("figures", std::move(files));
   }
   const std::size_t runs = reported.runs.size(), results = reported.results.size();
-  session.output.line(
-      fmt::format("{}: {}, {}", flags.out, base::counted(runs, "run"), base::counted(results, "result")));
+  session.output.line(fmt::format("{}: {}{}{}", flags.out, runs > 0 ? base::counted(runs, "run") : "",
+                                  runs > 0 && results > 0 ? ", " : "",
+                                  results > 0 ? base::counted(results, "result") : ""));
   session.output.json().set("out", flags.out).set("runs", runs).set("results", results);
   return done;
 }

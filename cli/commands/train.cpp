@@ -34,8 +34,10 @@ study::TrainRequest request_of(const Flags& flags, const Session& session) {
 }
 
 int train(const Flags& flags, Session& session) {
-  check_output_folder(flags.out);
-  if (!flags.losses.empty()) check_output_folder(flags.losses);
+  std::vector<std::string> inputs = flags.data.files;
+  if (!flags.base.empty()) inputs.push_back(flags.base);
+  check_output(flags.out, Writes::model, inputs);
+  if (!flags.losses.empty()) check_output(flags.losses, Writes::text, inputs);
   const auto result = study::train(request_of(flags, session), session.team, session.progress);
   if (!result) return done;  // rank 0 says it
   session.output.add(study::to_document(*result));
@@ -65,7 +67,8 @@ Command train_command() {
             const auto flags = std::make_shared<Flags>();
             flags->data.declare(options, "datasets, one or several per platform");
             options.text("out", flags->out, "model file to write", Options::required);
-            options.text("learner", flags->request.learner, learner_names());
+            options.text("learner", flags->request.learner,
+                         learner_names() + " (docs/reference/methods.md says what each is)");
             options.text("hold-out", flags->request.hold_out, "platform to leave out");
             options.list("misleading", flags->request.misleading,
                          "platforms whose times are reversed within each workload, to see what such a source costs");

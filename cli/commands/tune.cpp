@@ -41,7 +41,7 @@ study::SpaceSource space_of(const Flags& flags) {
 
 study::TuneRequest request_of(const Flags& flags, const Session& session) {
   study::TuneRequest request = flags.request;
-  request.workload = codegen::parse_workload(flags.workload);
+  request.workload = study::workload_of(flags.workload);
   request.platform = tasks::platform_named(flags.platform);
   flags.measure.check();
   request.timing = flags.measure;
@@ -53,6 +53,7 @@ study::TuneRequest request_of(const Flags& flags, const Session& session) {
   request.out = flags.out;
   request.history.assign(flags.history.begin(), flags.history.end());
   request.library = flags.library;
+  if (request.again && flags.library.empty()) throw base::UserError("--again", "goes with --library");
   flags.effort.apply(request);
   if (!flags.budget.empty()) request.budget_seconds = seconds_of("--budget", flags.budget);
   if (!flags.start.empty())
@@ -86,12 +87,13 @@ Command tune_command() {
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<Flags>();
         options.positional("WORKLOAD", flags->workload, "operator with its shapes, or an index expression");
-        options.text("platform", flags->platform, "id or YAML file (graft platform list)");
+        options.text("platform", flags->platform,
+                     "id or YAML file (graft platform list); native,threads=2 runs on two cores");
         options.text("model", flags->request.model,
-                     "model file that guides the search (default: graft's own, models/base.h5), or one without a "
-                     "file: scratch (kernel regression on what was measured), trees, mlp, treegru (trained on what was "
-                     "measured; mlp:squared: with that loss, of rank, squared, lambda), black-box (a "
-                     "Gaussian process on knobs and times alone), analytic (a pre-defined roofline), random");
+                     "model file (default: graft's own, models/base.h5), or without a file: scratch (kernel "
+                     "regression on this run's trials); trees, mlp or treegru (trained on this run's trials; append "
+                     ":rank, :squared or :lambda to choose the loss); black-box (a Gaussian process on knobs and "
+                     "times alone); analytic (a fixed roofline); random");
         options.text("transfer", flags->request.transfer,
                      "what the model does with measurements: adapted; as others published frozen (nothing), "
                      "global-local (its scores fade as trees grow on the measurements)");
@@ -101,8 +103,8 @@ Command tune_command() {
             "folders of earlier runs to learn from: of other workloads, or of this one on another machine, whose "
             "best programs are then measured early");
         options.integer("watch", flags->request.watch, 0,
-                        "trials after which the fastest are measured again; where the machine has become another one, "
-                        "the run so far becomes history; 0: never");
+                        "after this many trials the fastest programs are measured again; if the machine's speed has "
+                        "changed, earlier trials count as history only; 0: never");
         options.text("budget", flags->budget, "ends after this time: 90s, 10m, 1.5h");
         options.text(
             "start", flags->start,
@@ -110,13 +112,12 @@ Command tune_command() {
         options.text("library", flags->library,
                      "folder of known answers: what it knows is answered at once, near shapes are measured early, and "
                      "what is found is recorded there");
-        options.flag("again", flags->request.again, "search though the library has an answer");
+        options.flag("again", flags->request.again, "search even if the library has an answer");
         flags->explorer.declare(options);
         options.integer("batch", flags->request.batch, 1, "candidates a round");
         options.integer("rebuild", flags->request.rebuild, 0,
-                        "programs that every pipeline of LLVM builds in the end, out of four times as many that are "
-                        "timed again, to "
-                        "keep the fastest; 0: none (native)");
+                        "N: in the end the 4 N best programs are timed again and the N fastest built with every LLVM "
+                        "pipeline; the fastest build is kept; 0: neither (native only)");
         options.text("intrinsics", flags->intrinsics, "file of micro-kernels to use wherever they fit");
         options.text(
             "layouts", flags->layouts,

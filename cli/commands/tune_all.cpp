@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
 #include "cli/texts.h"
@@ -30,11 +31,12 @@ std::vector<double> weights_of(const Flags& flags, std::size_t workloads) {
     double weight = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), weight);
     if (error != std::errc() || end != text.data() + text.size())
-      throw base::UserError("--weights", fmt::format("'{}' is no number", text));
+      throw base::UserError("--weights", fmt::format("'{}' is not a number", text));
     weights.push_back(weight);
   }
   if (weights.size() != workloads)
-    throw base::UserError("--weights", fmt::format("{} numbers for {} workloads", weights.size(), workloads));
+    throw base::UserError("--weights", fmt::format("{} for {}", base::counted(weights.size(), "number"),
+                                                   base::counted(workloads, "workload")));
   return weights;
 }
 

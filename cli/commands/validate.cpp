@@ -72,7 +72,7 @@ int validate(const Flags& flags, Session& session) {
 
 Command platform_validate_command() {
   return {.name = "platform validate",
-          .help = "hold modelled times of this host against measured ones",
+          .help = "compare modelled times with measured ones on this host",
           .examples = {"graft platform validate --platform native:v2,native:v3,native:v4 --out runs/validation",
                        "graft platform validate --space examples/nests.space --workloads 'matmul(m=256,n=256,k=256)' "
                        "--out runs/nests"},

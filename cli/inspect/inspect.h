@@ -24,6 +24,7 @@ struct InspectFlags {
 };
 
 int inspect_workload(const InspectFlags& flags, Session& session);
+int inspect_suite(const InspectFlags& flags, Session& session);
 int inspect_dataset(const InspectFlags& flags, Session& session);
 int inspect_model(const InspectFlags& flags, Session& session);
 int inspect_journal(const InspectFlags& flags, Session& session);

@@ -3,8 +3,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "cli/inspect/inspect.h"
 #include "codegen/expression/parse.h"
+#include "codegen/expression/suites.h"
 #include "codegen/machine/compile.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/space.h"
@@ -64,6 +66,16 @@ void print_program(const codegen::Candidate& candidate, const std::string& pipel
   }
 }
 
+int inspect_suite(const InspectFlags& flags, Session& session) {
+  base::Document workloads = base::Document::list();
+  for (const codegen::Workload& workload : codegen::parse_workloads(flags.what)) {
+    session.output.line(workload.text);
+    workloads.push(workload.text);
+  }
+  session.output.json().set("kind", "suite").set("workloads", std::move(workloads));
+  return done;
+}
+
 int inspect_workload(const InspectFlags& flags, Session& session) {
   const codegen::Workload workload = codegen::parse_workload(flags.what);
   const tasks::Platform platform = tasks::platform_named(flags.platform.empty() ? "native" : flags.platform);
@@ -86,8 +98,8 @@ int inspect_workload(const InspectFlags& flags, Session& session) {
   }
   out.line(fmt::format("workload {}\n\n{}\n", workload.text, codegen::to_text(computation)));
   out.line(fmt::format("arithmetic operations: {}", codegen::flops(workload)));
-  out.line(fmt::format("space for {}: {:.4g} points in {} sketches\n", platform.name, space.size(),
-                       space.sketches().size()));
+  out.line(fmt::format("space for {}: {:.4g} points in {}\n", platform.name, space.size(),
+                       base::counted(space.sketches().size(), "sketch")));
   base::Document sketches = base::Document::list();
   for (const codegen::SketchSpace& sketch : space.sketches()) {
     out.text(codegen::to_text(*sketch.sketch));

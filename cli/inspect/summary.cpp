@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/shortened.h"
 #include "base/statistics.h"
 #include "base/text.h"
 #include "cli/inspect/inspect.h"
@@ -16,7 +17,12 @@ void print_fields(const base::Document& map, const std::string& prefix, Table& t
     if (value.is_map()) {
       print_fields(value, prefix + key + ".", table);
     } else {
-      const std::string text = value.is_string() ? value.as_string() : value.to_json();
+      constexpr std::size_t widest = 100;
+      std::string text = value.is_string() ? value.as_string() : value.to_json();
+      if (value.is_list() && text.size() > widest)
+        text = fmt::format("{} (--json shows them)", base::counted(value.as_list().size(), "entry"));
+      else if (text.size() > widest && text.find('\n') == std::string::npos)
+        text = base::shortened(text);
       std::string field = prefix + key;
       for (const std::string_view line : base::split(base::trim(text), '\n'))
         table.row({std::exchange(field, ""), std::string(line)});

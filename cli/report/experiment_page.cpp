@@ -50,10 +50,16 @@ std::string metric_name(const std::string& key) {
   return key == "spearman" ? "Spearman" : key == "top1" ? "top-1" : "top-5";
 }
 
-std::string verdict_text(const Finding& finding) {
+bool is_count(const Claim& claim) {
+  return claim.measure == "trials" || claim.measure == "wins";
+}
+
+std::string verdict_text(const Claim& claim, const Finding& finding) {
   if (finding.of == 0) return "not run";
   const std::string name(study::name_of(finding.verdict));
-  return finding.short_by > 0 ? fmt::format("{} by {}", name, number(finding.short_by)) : name;
+  if (finding.short_by <= 0) return name;
+  const bool is_whole = is_count(claim) && finding.short_by >= 0.5;
+  return fmt::format("{} by {}", name, is_whole ? fmt::format("{:.0f}", finding.short_by) : number(finding.short_by));
 }
 
 // As the experiment calls it: "resnet18.C2" rather than its extents.
@@ -67,8 +73,9 @@ std::string workload_name(const Experiment& experiment, const std::string& text)
 std::string figure_text(const Experiment& experiment, const Claim& claim, const Finding& finding) {
   if (finding.of == 0) return "-";
   std::string text = interval(finding.value);
-  if (claim.measure == "trials" || claim.measure == "wins") {
-    text = fmt::format("{:.0f} {}", finding.value.mean, claim.measure == "wins" ? "workloads" : "trials");
+  if (is_count(claim)) {
+    const std::int64_t count = std::llround(finding.value.mean);
+    text = base::counted(count, claim.measure == "wins" ? "workload" : "trial");
   } else if (claim.measure == "score" || claim.measure == "gain") {
     const char* const sign = claim.measure == "gain" && finding.value.mean > 0 ? "+" : "";
     text = fmt::format("{} {}{}", metric_name(claim.metric), sign, text);
@@ -263,7 +270,7 @@ Plot scores_plot(const Experiment& experiment, const ExperimentResults& results,
 ClaimText claim_text(const Experiment& experiment, const Claim& claim, const ExperimentResults* results) {
   Finding finding;
   if (results != nullptr) finding = study::finding(claim, *results);
-  ClaimText text{figure_text(experiment, claim, finding), bound_text(claim), verdict_text(finding)};
+  ClaimText text{figure_text(experiment, claim, finding), bound_text(claim), verdict_text(claim, finding)};
   if (results != nullptr && (results->quick || !results->complete)) text.verdict += " (a part of it was run)";
   return text;
 }
@@ -289,8 +296,9 @@ std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry
   }
   page += "\n";
   if (experiment.kind == Experiment::Kind::search) {
-    const std::string caption = fmt::format("{}: speed of the best program by trials, geometric mean over {} workloads",
-                                            experiment.title, workloads_of(results.searches).size());
+    const std::string caption =
+        fmt::format("{}: speed of the best program by trials, geometric mean over {}", experiment.title,
+                    base::counted(workloads_of(results.searches).size(), "workload"));
     files["speed.svg"] = svg_file(speeds_plot(experiment, results.searches, true), caption);
     page += fmt::format(
         "![{}](speed.svg)\n\nSpeed by the number of trials; 1 is the fastest program that any search of "
@@ -336,7 +344,9 @@ std::string experiments_table(const std::vector<ExperimentEntry>& entries, const
 Questions, and the answers that experiments gave. The first table has each experiment's main claim, published or our own, and
 how many of its claims came out as asked; the second one every claim that did not. An experiment's page has all of its claims, the publication,
 the protocol, the curves and the command. *Reproduced*: the figure is within what is asked, even if its 95 % interval is not; *contradicted*: the
-whole interval is outside; *not reproduced*: in between. What is asked is what was published, or our own aim; a claim that was put another way after its run says so on its page.
+whole interval is outside; *not reproduced*: in between. A figure without an interval (a number of workloads, the least of several workloads) is
+reproduced or not reproduced, never contradicted; of a number of trials the interval is not shown. What is asked is what
+was published, or our own aim; a claim that was put another way after its run says so on its page.
 
 Figures are ratios of speeds or of numbers of trials ("times"; 1.05 times as fast), Spearman correlations between predicted and measured speed
 within a workload, top-1 (the speed of the program predicted fastest, over that of the fastest), or differences of these ("+"). *Residual* is

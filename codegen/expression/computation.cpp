@@ -41,7 +41,7 @@ std::optional<std::string> literal_problem(const Tensor& tensor) {
     if (!std::isfinite(value)) return "an element of a literal must be finite";
     if (is_floating(tensor.dtype)) continue;
     if (value != std::round(value) || kept(value, tensor.dtype) != value)
-      return fmt::format("{} is no number of type {}", value, name_of(tensor.dtype));
+      return fmt::format("{} is not a number of type {}", value, name_of(tensor.dtype));
   }
   return std::nullopt;
 }

@@ -55,7 +55,7 @@ Layout parse_layout(std::span<const std::string> words, std::string_view place) 
   for (const std::string& word : words) {
     const auto fail = [&] {
       throw base::UserError(
-          place, fmt::format("'{}' is no stored dimension; write 1, 1/16 (blocks) or 1%16 (within a block)", word));
+          place, fmt::format("'{}' is not a stored dimension; write 1, 1/16 (blocks) or 1%16 (within a block)", word));
     };
     std::string_view rest = word;
     Layout::Part part;

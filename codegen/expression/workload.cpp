@@ -62,6 +62,11 @@ std::string unknown_workload(std::string_view name) {
     return fmt::format("unknown operator '{}'{}", name, near);
   std::vector<std::string> names;
   for (const Layer& layer : layers) names.emplace_back(layer.name);
+  if (names.front().starts_with(fmt::format("{}.", name)))
+    return fmt::format(
+        "'{0}' is a list of layers, {1} to {2}; name one of them, or search all by graft tune-all "
+        "suite:{0}",
+        name, names.front(), names.back());
   return fmt::format("unknown layer '{}'{}", name, base::did_you_mean(name, names));
 }
 

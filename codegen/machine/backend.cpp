@@ -111,7 +111,7 @@ std::unique_ptr<llvm::MCSubtargetInfo> checked_subtarget(const Target& target) {
   auto full = subtarget(llvm_target, target.triple, cpu, target.features);
   const bool has_width = triple.getArch() == llvm::Triple::x86_64 || triple.getArch() == llvm::Triple::riscv64;
   if (has_width && !cpu.empty() && !full->checkFeatures("+64bit"))
-    throw base::UserError(fmt::format("the cpu '{}' is no 64-bit cpu, as {} needs", target.cpu, target.triple));
+    throw base::UserError(fmt::format("the cpu '{}' is not a 64-bit cpu, as {} needs", target.cpu, target.triple));
   return full;
 }
 

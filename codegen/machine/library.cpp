@@ -45,12 +45,12 @@ bool same_storage(const std::vector<Parameter>& a, const std::vector<Parameter>&
 void check(const Library& library) {
   assert(!library.functions.empty());
   if (!is_identifier(library.name))
-    throw base::UserError("library name", fmt::format("'{}' is no C identifier", library.name));
+    throw base::UserError("library name", fmt::format("'{}' is not a C identifier", library.name));
   std::set<std::string> names;
   for (const LibraryFunction& function : library.functions) {
     assert(!function.variants.empty());
     if (!is_identifier(function.name))
-      throw base::UserError("function name", fmt::format("'{}' is no C identifier", function.name));
+      throw base::UserError("function name", fmt::format("'{}' is not a C identifier", function.name));
     if (!names.insert(function.name).second)
       throw base::UserError("function name", fmt::format("'{}' occurs twice", function.name));
     for (const LibraryVariant& variant : function.variants) {

@@ -45,7 +45,7 @@ double whole_if_near(double value) {
 }
 
 // The last pass before printing: notes counts and loops, and puts a label at the head of every block, so that the
-// streamer knows where an instruction belongs. Labels are no code: what is recorded is what would be assembled.
+// streamer knows where an instruction belongs. Labels are not code: what is recorded is what would be assembled.
 class NoteBlocks : public llvm::MachineFunctionPass {
  public:
   static char ID;  // LLVM's name for the pass is its address

@@ -200,7 +200,7 @@ class Checker {
       if (!std::isfinite(value) ||
           kept(std::round(value), buffer.dtype) != (is_floating(buffer.dtype) ? std::round(value) : value))
         fail(place,
-             fmt::format("{} in literal '{}' is no number of type {}", value, buffer.name, name_of(buffer.dtype)));
+             fmt::format("{} in literal '{}' is not a number of type {}", value, buffer.name, name_of(buffer.dtype)));
   }
 
   void check_body(const Body& body, bool prepare) {

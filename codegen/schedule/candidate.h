@@ -28,7 +28,7 @@ base::Result<LoopProgram> program(const Candidate& candidate, const Target& targ
 std::uint64_t hash(const Candidate& candidate);
 
 // {"workload":...,"sketch":...,"arguments":[...]}, strictly read: UserError with the place for a workload that computes
-// nothing and for a sketch that is no list of steps.
+// nothing and for a sketch that is not a list of steps.
 base::Document to_document(const Candidate& candidate);
 Candidate candidate_from(const base::Document& document);
 // Its workload's and its sketch's text alone, as strictly.

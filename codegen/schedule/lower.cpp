@@ -15,7 +15,7 @@
 namespace graft::codegen {
 namespace {
 
-// Remainders multiply nests; a program beyond this is no candidate for anything.
+// Remainders multiply nests; a larger program is never a candidate.
 constexpr std::size_t most_nodes = 4096;
 
 // Nests that no step describes run in parallel from this many elements on (some microseconds of work, what handing them

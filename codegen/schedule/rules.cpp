@@ -452,7 +452,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
     builder.line(fmt::format("tile {} {}{}", name, axis.name, builder.sizes(label + "_" + axis.name, tiles)));
     for (int level = 0; level < (spatial ? 4 : 3); ++level) {
       const std::string loop = fmt::format("{}.{}", axis.name, level);
-      // One vector covers all of it: its other loops never iterate, their order is no choice.
+      // One vector covers all of it: its other loops never iterate, their order does not matter.
       if (vectorised && axis.extent <= lanes && level < 3) {
         idle[level].push_back(loop);
       } else {

@@ -10,7 +10,7 @@
 // Intrinsics that the steps name (program/intrinsic.h) may follow them: a sketch is self-contained.
 //
 // `$name` is filled by the argument's number, `$name{a|b|...}` by its alternative of that number; a line that is then
-// empty is no step. One argument may occur in several lines. Arguments are numbered in order of first appearance.
+// empty is not a step. One argument may occur in several lines. Arguments are numbered in order of first appearance.
 //
 // Imported sketches need not be lists of steps. A row of a table, with only arguments known:
 //

@@ -110,7 +110,7 @@ Convolution convolution_of(const Computation& computation, const Stage& stage) {
     throw DoesNotApply{"its numbers are integers"};
   if (stage.combine != Combine::sum || value.nodes.size() != 3 || value.loads.size() != 2 || !is_product(value) ||
       value.loads[0].padded || value.loads[1].padded || !stage.index.empty())
-    throw DoesNotApply{"is no sum of products of two operands"};
+    throw DoesNotApply{"is not a sum of products of two operands"};
   for (const bool swapped : {false, true}) {
     const Access& data = value.loads[swapped ? 1 : 0];
     const Access& weights = value.loads[swapped ? 0 : 1];
@@ -118,7 +118,7 @@ Convolution convolution_of(const Computation& computation, const Stage& stage) {
     if (found.size() == 2 && found[0].result != found[1].result && found[0].tap != found[1].tap)
       return {data, weights, found[0], found[1]};
   }
-  throw DoesNotApply{"is no convolution of 3 x 3 taps with stride 1"};
+  throw DoesNotApply{"is not a convolution of 3 x 3 taps with stride 1"};
 }
 
 // A dimension of a tensor that is being made: its axis, and whether it belongs to the channels that go innermost.

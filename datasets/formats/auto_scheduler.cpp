@@ -427,7 +427,7 @@ class Replay {
     const std::int64_t last = first + count - 1;
     Group all;
     for (std::int64_t at = first; at <= last; ++at) {
-      if (step.list[std::size_t(at - first)] != at) return "loops that are no neighbours";
+      if (step.list[std::size_t(at - first)] != at) return "loops that are not adjacent";
       const Group& group = (*loops)[std::size_t(at)];
       all.insert(all.end(), group.begin(), group.end());
     }

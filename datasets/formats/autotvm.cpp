@@ -231,7 +231,7 @@ void read_record(JsonReader reader, Record& record) {
   reader.end();
   if (record.input.empty() || !config || !result) {
     reader.fail(
-        "is no record of AutoTVM: 'input', 'config' with 'entity', or 'result' is missing (of version 0.1: 'i' with "
+        "is not a record of AutoTVM: 'input', 'config' with 'entity', or 'result' is missing (of version 0.1: 'i' with "
         "a configuration's 'e', or 'r')");
   }
 }

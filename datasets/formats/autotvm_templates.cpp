@@ -245,7 +245,7 @@ Made conv2d_spatial_pack(const Shape& shape, const Knobs& knobs, std::vector<std
 }
 
 // TVM numbers tiles along the rows of an image, one row after the other, and splits the numbers. False where such a
-// block is no rectangle.
+// block is not a rectangle.
 bool rectangle(std::int64_t block, std::int64_t high, std::int64_t wide, std::int64_t& rows, std::int64_t& columns) {
   columns = std::min(block, wide);
   rows = block / columns;

@@ -97,7 +97,7 @@ std::string Columns::problem(int column, std::string_view value) const {
   }
   const std::optional<double> number = number_of(base::trim(value));
   if (number && !std::isfinite(*number)) {
-    return fmt::format("column '{}': {} is no number of a table", name, base::trim(value));
+    return fmt::format("column '{}': {} is not a number of a table", name, base::trim(value));
   }
   return "";
 }

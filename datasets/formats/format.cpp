@@ -88,7 +88,7 @@ std::string platform_id(const std::string& name) {
   const std::string own(platform_name(name));
   if (!is_platform_name(own) || own.size() > longest_name || own.front() == '.') {
     throw base::UserError(
-        fmt::format("'{}' is no name of a platform: letters, digits and : @ . _ , = -, at most {}, no '.' in front",
+        fmt::format("'{}' is not a name of a platform: letters, digits and : @ . _ , = -, at most {}, no '.' in front",
                     own, longest_name));
   }
   return std::string(prefix) + own;
@@ -215,12 +215,13 @@ const std::vector<Importer>& importers() {
        import_ktt},
       {"table",
        "CSV: columns of a configuration, one column of times per platform; --platform '*' takes all",
-       {{"times-from", "first column of times; all columns after it are times, too; default: the first one with fractions"},
+       {{"times-from",
+         "first column of times; all columns after it are times, too; default: the first one with fractions"},
         {"time", "the only column of times; the columns after it are neither platforms nor parameters"},
         {"parameters", "A,B: the columns that say what was measured; default: those in front of the time"},
         {"workload", "A,B: columns that name the workload"},
         {"ignore", "A,B: columns to leave out"},
-        {"higher-is-better", "yes: the values are no times, and more is better"},
+        {"higher-is-better", "yes: the values are not times, and more is better"},
         {"unit", "of the times: s, ms, us or ns; default: the one in the column's head, else s"}},
        import_table},
       {"programs", "JSON lines of loop programs; --platform '*' takes every platform in them", {}, import_programs},

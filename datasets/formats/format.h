@@ -1,8 +1,8 @@
 // Imports others' measurements and exports our own: one table of importers and one of exporters. An importer reads its
 // files in pieces and passes on rows, which go to disk in chunks; unusable records are counted and named, never dropped
-// silently. Files may be hostile: nothing in them is executed, names in them are no paths, sizes are limited. A record
-// that is broken is skipped and counted, with file and line of the first of its kind; faults of the whole file are
-// refused.
+// silently. Files may be hostile: nothing in them is executed, names in them are never used as paths, sizes are
+// limited. A record that is broken is skipped and counted, with file and line of the first of its kind; faults of the
+// whole file are refused.
 //
 // Nothing is lowered here. Rows name programs as all rows do; if the structure of a record's program is not known, its
 // numbers are kept alone (a sketch of columns).

@@ -21,7 +21,7 @@ constexpr std::int64_t longest_line = std::int64_t(1) << 26;  // a module of con
 
 struct Trace {
   std::vector<std::string> blocks;  // in order
-  std::uint64_t form = 0;           // of all that is no decision
+  std::uint64_t form = 0;           // of all but the decisions
   std::vector<codegen::Sketch::Column> columns;
   std::vector<std::int64_t> decisions;
 };

@@ -466,7 +466,7 @@ class Choice {
       return time;
     }
     if (in_head && said.empty()) {
-      throw base::UserError(place_, fmt::format("'{}' of column '{}' is no unit of time that is known; say the unit: "
+      throw base::UserError(place_, fmt::format("'{}' of column '{}' is not a known unit of time; say the unit: "
                                                 "--options unit=s (or ms, us, ns), or, where more is better, "
                                                 "--higher-is-better",
                                                 *in_head, name));

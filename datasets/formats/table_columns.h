@@ -16,9 +16,9 @@ constexpr std::string_view every_platform = "*";
 // The first column of an exported table, and of no other: the configuration follows, and last the seconds.
 constexpr std::string_view workload_column = "graft_workload";
 
-// The lines of a CSV file, one at a time. The head is the first line that is no comment, or the last comment in front
-// of it if that names as many columns and the line holds a number. A line that begins with '#' is a comment unless
-// it has all cells and a number among them.
+// The lines of a CSV file, one at a time. The head is the first line that is not a comment, or the last comment in
+// front of it if that names as many columns and the line holds a number. A line that begins with '#' is a comment
+// unless it has all cells and a number among them.
 class TableLines {
  public:
   // Files are read several times: with `counts`, comments and broken lines are counted. UserError

@@ -459,7 +459,7 @@ DecisionForest forest_from(const base::Arrays& arrays) {
           parents[std::size_t(i)] == (i == 0 ? 0 : 1) && std::isfinite(numbers[at]) &&
           (leaf || (whole_number(features[at], 0, forest.features) && whole_number(lefts[at], i + 1, size - 1)));
       if (right && !leaf) ++parents[std::size_t(lefts[at])], ++parents[std::size_t(lefts[at]) + 1];
-      if (!right) throw base::UserError(fmt::format("array 'forest/feature': node {} of tree {} is no node", i, t));
+      if (!right) throw base::UserError(fmt::format("array 'forest/feature': node {} of tree {} is not a node", i, t));
       forest.nodes.push_back({std::int32_t(features[at]), numbers[at], leaf ? 0 : std::int32_t(lefts[at])});
     }
   }

@@ -99,7 +99,7 @@ std::vector<std::int64_t> whole_numbers(const base::Arrays& state, const std::st
   std::vector<std::int64_t> out;
   for (const float value : values_of(state, name, expected)) {
     if (!whole_number(value, least, (std::int64_t(1) << 24) + 1))
-      throw base::UserError(fmt::format("array '{}': {} is no whole number from {} on", name, value, least));
+      throw base::UserError(fmt::format("array '{}': {} is not a whole number of at least {}", name, value, least));
     out.push_back(std::int64_t(value));
   }
   return out;

@@ -53,11 +53,15 @@ Claim claim_from(const base::Document& document, const Experiment& experiment) {
   Claim claim;
   claim.text = document.at("text").as_string();
   claim.measure = document.at("measure").as_string();
+  std::vector<std::string> names;
+  for (const Measure& each : measures()) names.emplace_back(each.name);
   const auto measure = std::find_if(measures().begin(), measures().end(),
                                     [&](const Measure& each) { return each.name == claim.measure; });
-  if (measure == measures().end()) refuse(document.at("measure"), fmt::format("unknown measure '{}'", claim.measure));
+  if (measure == measures().end())
+    refuse(document.at("measure"),
+           fmt::format("unknown measure '{}'{}", claim.measure, base::did_you_mean(claim.measure, names)));
   if (std::find(measure->of.begin(), measure->of.end(), experiment.kind) == measure->of.end())
-    refuse(document.at("measure"), fmt::format("'{}' is no measure of experiments of this kind", claim.measure));
+    refuse(document.at("measure"), fmt::format("'{}' is not a measure of experiments of this kind", claim.measure));
   const bool of_evaluations = experiment.kind == Experiment::Kind::evaluate;
   claim.method = document.at("method").as_string();
   if (claim.measure != "score") claim.other = document.at("other").as_string();
@@ -66,7 +70,7 @@ Claim claim_from(const base::Document& document, const Experiment& experiment) {
         std::any_of(experiment.methods.begin(), experiment.methods.end(),
                     [&](const Experiment::Method& method) { return method.name == name; }) ||
         std::find(experiment.baselines.begin(), experiment.baselines.end(), name) != experiment.baselines.end();
-    if (!name.empty() && !known) refuse(document, fmt::format("'{}' is no method of this experiment", name));
+    if (!name.empty() && !known) refuse(document, fmt::format("'{}' is not a method of this experiment", name));
   }
   claim.at = integer_from(document, "at", 0, 0);
   claim.other_at = integer_from(document, "other_at", of_evaluations ? claim.at : 0, 0);
@@ -184,6 +188,7 @@ std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& f
     const std::int64_t number = digits == std::string::npos ? 0 : std::atoll(id.c_str() + digits);
     found.push_back({{number, id}, entry.path()});  // E2, E10, E10b, E11
   }
+  if (found.empty()) throw base::UserError(folder.string(), "no folder in it has an experiment.yaml");
   std::sort(found.begin(), found.end());
   std::vector<std::filesystem::path> paths;
   for (auto& [id, path] : found) paths.push_back(std::move(path));

@@ -21,8 +21,8 @@
 #include "codegen/expression/reference.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/core_timing.h"
-#include "tasks/modelled/caches.h"
 #include "tasks/host_runner.h"
+#include "tasks/modelled/caches.h"
 #include "tasks/remote.h"
 
 namespace graft::tasks {
@@ -44,7 +44,8 @@ const Profile& profile_of(const Platform& platform) {
 }
 
 void check_modelled(const Platform& platform) {
-  if (!std::holds_alternative<Modelled>(platform.how)) throw base::UserError(platform.name, "is no modelled platform");
+  if (!std::holds_alternative<Modelled>(platform.how))
+    throw base::UserError(platform.name, "is not a modelled platform");
   check_profile(profile_of(platform), platform.target, [&](std::string_view) { return platform.name; });
 }
 codegen::CoreTimingSettings core_settings(const Profile& profile) {

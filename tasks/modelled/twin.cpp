@@ -39,11 +39,11 @@ std::string host_profile() {
 
 Platform twin_of(const Platform& native, const std::string& profile) {
   if (!std::holds_alternative<Native>(native.how))
-    throw base::UserError(native.name, "only native platforms are measured on this host; take native:v3, say");
+    throw base::UserError(native.name, "only native platforms are measured on this host, for example native:v3");
   const std::string file = profile.empty() ? host_profile() : profile;
   const Platform documented = platform_named(file);
   const auto* modelled = std::get_if<Modelled>(&documented.how);
-  if (modelled == nullptr) throw base::UserError(file, "is no modelled platform");
+  if (modelled == nullptr) throw base::UserError(file, "is not a modelled platform");
 
   Platform twin = documented;
   twin.name = fmt::format("{}@{}", documented.name, base::split(native.name, ':').back());

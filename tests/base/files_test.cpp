@@ -64,7 +64,7 @@ TEST(ReadFile, refuses_what_is_not_there_or_no_file) {
   const Folder folder;
   const std::string missing = (folder / "missing.json").string();
   EXPECT_EQ(refusal([&] { read_file(missing); }), missing + ": cannot be read: no such file or directory");
-  EXPECT_EQ(refusal([&] { read_file(folder.path()); }), folder.path().string() + ": is a directory; expected a file");
+  EXPECT_EQ(refusal([&] { read_file(folder.path()); }), folder.path().string() + ": is a folder; expected a file");
 }
 
 TEST(ReadFile, holds_its_limit_to_the_byte) {

@@ -117,6 +117,7 @@ TEST(Text, counted_takes_the_plural) {
   EXPECT_EQ(counted(std::int64_t(2), "run"), "2 runs");
   EXPECT_EQ(counted(std::size_t(1), "sketch"), "1 sketch");
   EXPECT_EQ(counted(std::size_t(2), "sketch"), "2 sketches");
+  EXPECT_EQ(counted(std::size_t(2), "entry"), "2 entries");
 }
 
 TEST(Text, without_numbers_keeps_the_words) {

@@ -98,7 +98,7 @@ TEST_F(Compile, ConstantsBecomePartOfTheLibrary) {
   write_npz(folder / "shape.npz", {{name + ".npy", npy({16, 72}, weights())}});
   EXPECT_NE(compiled("shape.npz").err.find("has shape [16, 72], expected [16, 8, 3, 3]"), std::string::npos);
   write_npz(folder / "more.npz", {{name + ".npy", npy({16, 8, 3, 3}, weights())}, {"x.npy", npy({1}, {1})}});
-  EXPECT_NE(compiled("more.npz").err.find("array 'x' is no constant of these functions"), std::string::npos);
+  EXPECT_NE(compiled("more.npz").err.find("array 'x' is not a constant of these functions"), std::string::npos);
   write_npz(folder / "w.npz", {{name + ".npy", npy({16, 8, 3, 3}, weights())}});
   EXPECT_NE(compiled("w.npz", "bench").err.find("a program that checks itself brings its own"), std::string::npos);
 
@@ -168,13 +168,13 @@ TEST_F(Compile, RefusesWhatIsNoRunAndWhatDoesNotGoTogether) {
     EXPECT_FALSE(std::filesystem::exists(out));
     return finished.err;
   };
-  EXPECT_NE(refused({folder.path().string()}).find("no run"), std::string::npos);
+  EXPECT_NE(refused({folder.path().string()}).find("a folder of runs; name one"), std::string::npos);
   EXPECT_NE(refused({first, first}).find("a second run of"), std::string::npos);
   EXPECT_NE(refused({first, third}).find("a library is for one platform"), std::string::npos);
   EXPECT_NE(refused({first, "--format", "exe"}).find("'exe' is neither library, object nor bench"), std::string::npos);
   EXPECT_NE(refused({first, "--function", "matmul"}).find("expected WORKLOAD=NAME"), std::string::npos);
   EXPECT_NE(refused({first, "--function", other + "=x"}).find("no run of this workload"), std::string::npos);
-  EXPECT_NE(refused({first, "--function", small + "=9"}).find("'9' is no C identifier"), std::string::npos);
+  EXPECT_NE(refused({first, "--function", small + "=9"}).find("'9' is not a C identifier"), std::string::npos);
 }
 
 }  // namespace

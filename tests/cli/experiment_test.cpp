@@ -46,7 +46,7 @@ TEST_F(Experiment, SearchesAreRunJudgedAndShown) {
   const base::Document listed = json_of(command({"list"}));
   EXPECT_EQ(listed.at("two").as_list()[0].at("verdict").as_string(), "not run");
 
-  json_of(command({"run", "two", "--quick"}));  // is no result
+  json_of(command({"run", "two", "--quick"}));  // is not a result
   EXPECT_FALSE(std::filesystem::exists(folder / "mine/two/results.json"));
   const base::Document judged = json_of(command({"run", "T1"}));
   EXPECT_EQ(judged.at("two").as_list()[0].at("verdict").as_string(), "reproduced");

@@ -127,7 +127,7 @@ class JsonTables {
       if (one.is_map())
         check_map(one, places, where);
       else
-        EXPECT_TRUE(key.part.empty() || one.is_null()) << where << " is no " << key.part;
+        EXPECT_TRUE(key.part.empty() || one.is_null()) << where << " is not a " << key.part;
     };
     if (!key.list) return check_one(value);
     for (const base::Document& one : value.as_list()) check_one(one);

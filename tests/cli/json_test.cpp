@@ -109,6 +109,7 @@ TEST_F(Json, OfSearches) {
 }
 
 TEST_F(Json, OfWorkloadsAndEncodings) {
+  check("`inspect` (suite)", {"inspect", "suite:resnet18"});
   check("`inspect` (workload)", {"inspect", small, "--platform", "model:sifive-p450"});
   check("`inspect` (encoding)", {"inspect", "analytic"});
   check("`inspect` (encodings)", {"inspect", "encodings"});

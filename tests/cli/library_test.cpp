@@ -78,7 +78,7 @@ TEST_F(Answers, RefusalsNameTheFlag) {
     EXPECT_EQ(finished.exit_code, 2);
     return finished.err;
   };
-  EXPECT_NE(refused({"--budget", "soon"}).find("--budget: 'soon' is no duration"), std::string::npos);
+  EXPECT_NE(refused({"--budget", "soon"}).find("--budget: 'soon' is not a duration"), std::string::npos);
   EXPECT_NE(refused({"--effort", "much"}).find("--effort: 'much' is neither"), std::string::npos);
   EXPECT_NE(refused({"--start", (folder / "none").string()}).find("none"), std::string::npos);
   base::replace_file(folder / "bad", "tile C\n");

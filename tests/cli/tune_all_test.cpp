@@ -51,8 +51,8 @@ TEST(TuneAll, RefusesWhatDoesNotGoTogether) {
     EXPECT_FALSE(std::filesystem::exists(folder / "runs"));
     return finished.err;
   };
-  EXPECT_NE(refused("1").find("1 numbers for 2 workloads"), std::string::npos);
-  EXPECT_NE(refused("1,x").find("'x' is no number"), std::string::npos);
+  EXPECT_NE(refused("1").find("1 number for 2 workloads"), std::string::npos);
+  EXPECT_NE(refused("1,x").find("'x' is not a number"), std::string::npos);
   EXPECT_NE(refused("1,-2").find("expected numbers above 0"), std::string::npos);
 }
 

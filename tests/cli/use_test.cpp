@@ -74,7 +74,7 @@ const std::vector<Refused> kRefused = {
     {{"tune", small, "--trials"}, {"--trials", "needs a value"}},
     {{"tune", small, "--minimum-ms", "nan"}, {"--minimum-ms", "expected a number", "'nan'"}},
     {{"tune", small, "--repetitions", "65"}, {"--repetitions", "at most 64"}},
-    {{"tune"}, {"missing WORKLOAD"}},
+    {{"tune"}, {"missing WORKLOAD", "see graft tune --help"}},
     {{"tune", small, "another"}, {"another", "graft tune does not take this"}},
     {{"collect", small}, {"--out is missing"}},
     {{"tune", "matmull(m=1,n=1,k=1)"}, {"unknown operator 'matmull'", "did you mean 'matmul'"}},
@@ -88,8 +88,23 @@ const std::vector<Refused> kRefused = {
     {{"tune", small, "--acquisition", "eii"}, {"--acquisition", "unknown acquisition 'eii'", "did you mean 'ei'"}},
     {{"tune", small, "--selection", "divers"}, {"--selection", "did you mean 'diverse'"}},
     {{"tune", small, "--random-share", "2"}, {"--random-share", "0 to 1"}},
-    {{"tune", small, "--explorer", "grid", "--acquisition", "ei"}, {"grid", "asks no model"}},
-    {{"tune", small, "--model", "nothing.h5"}, {"nothing.h5"}},
+    {{"tune", small, "--explorer", "grid", "--acquisition", "ei"}, {"grid", "uses no model", "--explorer evolution"}},
+    {{"tune", small, "--model", "nothing.h5"}, {"--model", "'nothing.h5' is neither a file nor one of scratch"}},
+    {{"tune", small, "--model", "scratch", "--transfer", "frozen"}, {"--transfer", "nothing to transfer"}},
+    {{"tune", small, "--again"}, {"--again", "--library"}},
+    {{"tune", "resnet18"}, {"resnet18.C1 to resnet18.C12", "graft tune-all suite:resnet18"}},
+    {{"tune", "suite:resnet18"}, {"a list of workloads", "graft tune-all"}},
+    {{"tune", GRAFT_SOURCE_DIR "/README.md"}, {"a file, and a workload is expected here", "$(cat "}},
+    {{"tune-all", GRAFT_SOURCE_DIR "/docs", "--out", "x"}, {"a folder, and a workload is expected here"}},
+    {{"tune", small, "--platform", "native:threads=2"}, {"native,threads=2"}},
+    {{"tune", small, "--platform", "native,native:v3"}, {"several platforms, and one is expected here"}},
+    {{"tune", small, "--platform", "cortex-a72"}, {"did you mean 'model:cortex-a72'?"}},
+    {{"adapt", "--model", "m.h5", "--workloads", small, "--shots", "4", "--out", "x.h5"},
+     {"--model", "MODEL.h5 has no flag; write graft adapt MODEL.h5"}},
+    {{"inspect", "suite:shiped"}, {"unknown suite", "did you mean 'shipped'"}},
+    {{"inspect", GRAFT_SOURCE_DIR "/models/base.h5", "--workload", small}, {"go with a run or a workload"}},
+    {{"report", GRAFT_SOURCE_DIR "/models/base.h5", "--out", "x.html"}, {"an HDF5 file, and JSON is expected here"}},
+    {{"inspect", GRAFT_SOURCE_DIR "/docs"}, {"no run of graft"}},
     {{"tune", small, "--space", "nothing.space"}, {"nothing.space"}},
     {{"collect", small, small, "--out", "twice.h5"}, {"twice"}},
     {{"collect", "suite:resnet18", "resnet18.C2", "--out", "twice.h5"}, {"twice"}},
@@ -122,11 +137,71 @@ const std::vector<Refused> kRefused = {
     {{"evaluate", "nothing.h5", "--methods", "riddge"}, {"unknown method 'riddge'", "did you mean 'ridge'"}},
     {{"evaluate", "nothing.h5", "--shots", "0,,5"}, {"--shots", "separated by commas"}},
     {{"evaluate", "nothing.h5", "--regime", "sen"}, {"--regime", "seen, alone, unseen or in-domain", "'sen'"}},
-    {{"inspect", "nothing"}, {"nothing", "no such file"}},
+    {{"inspect", "nothing"}, {"nothing", "neither a file, a run, a platform or an encoding"}},
     {{"report", "nothing.json", "--out", "x.html"}, {"nothing.json"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Cli, Refusal, ::testing::ValuesIn(kRefused));
+
+// Help is given for groups of commands, too.
+TEST(Help, OfAGroupListsItsCommands) {
+  for (const std::vector<std::string>& asked :
+       std::vector<std::vector<std::string>>{{"bench", "--help"}, {"help", "bench"}, {"bench", "-h"}}) {
+    const base::Finished finished = graft(asked);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_EQ(finished.out.find("  bench kernels "), 0u) << finished.out;
+    EXPECT_EQ(finished.out.find("  collect "), std::string::npos) << finished.out;
+  }
+  EXPECT_EQ(graft({"help", "--help"}).out, graft({"--help"}).out);
+}
+
+// No result replaces what took long to measure or to train.
+TEST(Outputs, DoNotReplaceFilesOfAnotherKind) {
+  const base::Folder folder;
+  const std::string data = (folder / "data.h5").string(), model = (folder / "model.h5").string();
+  const std::string source = std::string(GRAFT_SOURCE_DIR);
+  std::filesystem::copy_file(source + "/datasets/shipped/model-haswell.h5", data);
+  std::filesystem::copy_file(source + "/models/base.h5", model);
+  const std::string before = base::read_file(data);
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"train", data, "--out", data, "--steps", "5"},
+           {"train", source + "/datasets/shipped/model-znver4.h5", "--out", data, "--steps", "5"},
+           {"train", data, "--base", model, "--out", model},
+           {"adapt", model, "--workloads", small, "--shots", "4", "--out", data},
+           {"adapt", model, "--workloads", small, "--shots", "4", "--out", model},
+           {"evaluate", data, "--out", data},
+           {"export", "autotvm", data, "--out", data},
+           {"clean", data, "--out", data},
+           {"clean", source + "/datasets/shipped/model-znver4.h5", "--out", data},
+           {"collect", small, "--out", model},
+           {"report", folder / "nothing", "--out", data},
+           {"compare", data, data, "--out", model}}) {
+    const base::Finished finished = graft(command);
+    EXPECT_EQ(finished.exit_code, 2) << command[0] << finished.err;
+    EXPECT_NE(finished.err.find("choose another name"), std::string::npos) << command[0] << finished.err;
+  }
+  EXPECT_EQ(base::read_file(data), before);
+  // Cleaned again, it is replaced.
+  const std::vector<std::string> clean = {"clean", data, "--out", (folder / "cleaned.h5").string()};
+  EXPECT_EQ(graft(clean).exit_code, 0);
+  EXPECT_EQ(graft(clean).exit_code, 0);
+}
+
+// The examples are texts of several lines, in lists, too.
+TEST(Lists, HoldExpressionsOfSeveralLines) {
+  const std::string source = GRAFT_SOURCE_DIR;
+  int texts = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(source + "/examples/expressions")) {
+    if (entry.path().extension() != ".txt") continue;
+    ++texts;
+    const base::Finished finished =
+        graft({"train", source + "/datasets/shipped/model-haswell.h5", "--out", "never.h5", "--workloads",
+               "resnet18.C2, " + base::read_file(entry.path()) + ", resnet18.C3"});
+    EXPECT_NE(finished.err.find("--workloads: no row is of 'input "), std::string::npos)
+        << entry.path() << finished.err;
+  }
+  EXPECT_GE(texts, 6);
+}
 
 // A message is read by people: what they wrote comes back, but not 4 kB of it.
 TEST(Refusals, DoNotEchoLongWorkloads) {
@@ -178,9 +253,10 @@ TEST(RefusedFiles, NameFilePlaceAndRemedy) {
     EXPECT_NE(finished.err.find(name), std::string::npos) << finished.err;
     return finished.err;
   };
-  refused("text.h5", "this is no HDF5 file", {"inspect", "FILE"});
-  refused("text.h5", "this is no HDF5 file", {"train", "FILE", "--out", (folder / "m.h5").string()});
-  refused("text.h5", "this is no HDF5 file", {"tune", small, "--model", "FILE", "--out", (folder / "run").string()});
+  refused("text.h5", "this is not an HDF5 file", {"inspect", "FILE"});
+  refused("text.h5", "this is not an HDF5 file", {"train", "FILE", "--out", (folder / "m.h5").string()});
+  refused("text.h5", "this is not an HDF5 file",
+          {"tune", small, "--model", "FILE", "--out", (folder / "run").string()});
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));
   EXPECT_NE(
       refused("broken.json", "{\"schema\": 1,\n", {"report", "FILE", "--out", (folder / "x.html").string()}).find(":"),

@@ -185,7 +185,7 @@ TEST(AutoSchedulerFormat, BrokenLinesAreRefused) {
     const std::string message = refusal_of("auto_scheduler", text);
     EXPECT_TRUE(contains(message, words)) << text << ": " << message;
   }
-  // What is no line of JSON is refused with the line, too.
+  // What is not a line of JSON is refused with the line, too.
   const auto ones = [](int count) {
     std::string list = "1";
     for (int i = 1; i < count; ++i) list += ", 1";
@@ -233,7 +233,7 @@ TEST(AutoSchedulerFormat, NumbersBeyondTheLoopsAreReasons) {
           record(matmul, three_splits + R"(, ["PR", 2, 0, "auto_unroll_max_step$99999999999999999999"])"));
   EXPECT_EQ(
       in.counts.without_program,
-      (Counts::ByName{{"FU: no such loop", 2}, {"FU: loops that are no neighbours", 1}, {"PR: another pragma", 1}}));
+      (Counts::ByName{{"FU: no such loop", 2}, {"FU: loops that are not adjacent", 1}, {"PR: another pragma", 1}}));
 }
 
 TEST(AutoSchedulerFormat, RowsOfOtherStepsAreOthers) {

@@ -188,9 +188,10 @@ TEST(AutoTvm, BrokenRecordsAreRefusedWithTheirPlace) {
   const std::string good = record("conv2d_NCHWc.x86", layer, knobs);
   EXPECT_EQ(complaint(good + "{\"input\": [\n"), ":2:12: expected a value, got the end");
   EXPECT_EQ(complaint(good + "\n[1]\n"), ":3:1: expected a map, got '[1]'");
-  EXPECT_EQ(complaint("{}"),
-            ":1:3: is no record of AutoTVM: 'input', 'config' with 'entity', or 'result' is missing (of version 0.1: "
-            "'i' with a configuration's 'e', or 'r')");
+  EXPECT_EQ(
+      complaint("{}"),
+      ":1:3: is not a record of AutoTVM: 'input', 'config' with 'entity', or 'result' is missing (of version 0.1: "
+      "'i' with a configuration's 'e', or 'r')");
   EXPECT_TRUE(contains(complaint(good + record("t", layer, knobs, "[[NaN], 0, 0, 0]")), ":2:"));
   EXPECT_TRUE(contains(complaint(record("t", layer, knobs, "[[NaN], 0, 0, 0]")), "expected a number, got 'NaN'"));
   EXPECT_TRUE(contains(complaint(record("t", layer, knobs, "[[-0.5], 0, 0, 0]")), "a time of -0.5 seconds"));

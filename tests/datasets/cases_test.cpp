@@ -276,7 +276,7 @@ TEST(Cases, UnitsInHeadsAreUnderstoodOrAskedFor) {
   EXPECT_NEAR(seconds("time (mean)", {{"unit", "us"}}), 2.5e-6, 1e-15);
   const std::string asked = message_of<base::UserError>([&] { seconds("time (cycles)"); });
   EXPECT_TRUE(contains(asked,
-                       "'cycles' of column 'time (cycles)' is no unit of time that is known; say the unit: "
+                       "'cycles' of column 'time (cycles)' is not a known unit of time; say the unit: "
                        "--options unit=s"))
       << asked;
 }
@@ -337,7 +337,7 @@ TEST(Cases, OddLinesOfTablesAreCounted) {
             "# cells; the head has # x1 t.csv:6\n"
             "a quote that is never closed on this line x1 t.csv:10\n"
             "column '...': expected a time > #, got '...'; leave the cell empty if it was not measured x1 t.csv:8\n"
-            "column '...': nan is no number of a table x1 t.csv:7\n");
+            "column '...': nan is not a number of a table x1 t.csv:7\n");
 }
 
 // What a file holds breaks no line of a table that lists it, and moves no cursor.

@@ -71,7 +71,7 @@ TEST(Clean, TakesOutlyingRepetitionsOut) {
   EXPECT_EQ(cleaned.steadied_rows, 1);
 }
 
-// Where all rows are noisy, the same distance is no outlier.
+// Where all rows are noisy, the same distance is not an outlier.
 TEST(Clean, OutliersAreRelativeToTheNoiseOfTheWorkload) {
   Dataset dataset;
   for (std::uint64_t i = 1; i <= 20; ++i) dataset.add(timed(i, {1e-3, 1.15e-3, 0.87e-3}));

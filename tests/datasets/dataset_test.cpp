@@ -225,7 +225,7 @@ TEST(Dataset, InconsistentFilesAreRefused) {
       {"'rows/seconds' does not hold numbers", "rows/seconds", Integers{1}},
       {"'rows/workload' does not hold integers", "rows/workload", Numbers{0, 0}},
       {"'workloads' does not hold texts", "workloads", Integers{0}},
-      {"'platform/id' is no single text", "platform/id", Texts{"a", "b"}},
+      {"'platform/id' is not a single text", "platform/id", Texts{"a", "b"}},
   };
   for (const Wrong& wrong : wrongs) {
     write_with(wrong, folder / "wrong.h5");

@@ -20,7 +20,7 @@ TEST(Groups, HoldOkRowsOfOneWorkloadOnce) {
   add(1, 0, 1, 100, Status::ok);
   add(0, 0, 1, 200, Status::ok);
   add(0, 0, 2, 200, Status::ok);                 // the same program by another argument
-  add(0, 0, 3, 300, Status::slower_than_limit);  // a bound is no time
+  add(0, 0, 3, 300, Status::slower_than_limit);  // a bound is not a time
   add(0, 1, 3, 100, Status::ok);                 // the same hash, but another workload
   add(2, 0, 1, 400, Status::crashed);
   add(1, 0, 5, 0, Status::ok);  // never lowered: each for itself

@@ -75,13 +75,13 @@ TEST(Arrays, OtherFilesAreRefused) {
   };
   refusal("missing.h5");
   write_plainly(folder / "text.h5", "not HDF5\n");
-  EXPECT_TRUE(contains(refusal("text.h5"), "is no HDF5 file"));
+  EXPECT_TRUE(contains(refusal("text.h5"), "is not an HDF5 file"));
   write_plainly(folder / "nothing.h5", "");
-  EXPECT_TRUE(contains(refusal("nothing.h5"), "is no HDF5 file"));
+  EXPECT_TRUE(contains(refusal("nothing.h5"), "is not an HDF5 file"));
   write_dataset(random_dataset(3, 1), folder / "dataset.h5");
   EXPECT_TRUE(
       contains(refusal("dataset.h5"), "is a dataset; expected a model; graft train and graft adapt write them"));
-  EXPECT_TRUE(contains(message_of<base::UserError>([&] { kind_of_file(folder / "text.h5"); }), "is no HDF5 file"));
+  EXPECT_TRUE(contains(message_of<base::UserError>([&] { kind_of_file(folder / "text.h5"); }), "is not an HDF5 file"));
 
   h5::Writer other("arrays");  // without its groups
   other.commit(folder / "other.h5");

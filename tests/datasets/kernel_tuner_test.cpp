@@ -128,7 +128,7 @@ TEST(KernelTunerFormat, BrokenFilesAreRefusedWithTheLine) {
       {changed("\"time\": 2.5", "\"energy\": 2.5"), "in:13:"},
       {changed("\"time\": 2.5", "\"time\": 4e-324"), "in:13:75: a time of 0 seconds"},
       {changed("\"block\": 16", "\"block\": \"nan\""), "in:7:1"},
-      {changed("64, 16, 32", "64, 16, \"inf\""), "in: column 'block': inf is no number"},
+      {changed("64, 16, 32", "64, 16, \"inf\""), "in: column 'block': inf is not a number"},
       {with_repetitions(1001), "in:7:2120: a record of 1001 times; at most 1000 are read"},
       {R"({"kernel_name": "k", "cache": {"1": {"a": 1, "time": 2}}})", "in: no parameters: 'tune_params_keys' or"},
       {R"({"results": [

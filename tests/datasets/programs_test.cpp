@@ -76,7 +76,7 @@ TEST(ProgramsFormat, PlatformsAreTakenApart) {
   write_plainly(folder / "in", of("a") + of("../b"));
   EXPECT_TRUE(contains(
       message_of<base::UserError>([&] { imported_platforms("programs", folder, {folder / "in"}, "*", {}, true); }),
-      "in:2: '../b' is no name of a platform"));
+      "in:2: '../b' is not a name of a platform"));
   write_plainly(folder / "in", record(tiled));
   EXPECT_TRUE(contains(
       message_of<base::UserError>([&] { imported_platforms("programs", folder, {folder / "in"}, "*", {}, true); }),
@@ -123,7 +123,8 @@ TEST(ProgramsFormat, BrokenLinesAreRefused) {
               R"("seconds": [1])", "x"),
        "more than 64 loops"},
       {record(tiled, "\"seconds\": [1" + many + "]"), "in:1: a record of 1001 times; at most 1000 are read"},
-      {record(scaled, R"("seconds": [1], "platform": "q")", "x"), "in: holds no record of platform p, but of q; give its name"},
+      {record(scaled, R"("seconds": [1], "platform": "q")", "x"),
+       "in: holds no record of platform p, but of q; give its name"},
   };
   for (const auto& [text, words] : refusals) {
     const std::string message = refusal_of("programs", text);

@@ -77,7 +77,7 @@ TEST(TableFormat, BrokenFilesAreRefusedWithTheLine) {
       {"a,p\n1,0.5\n2,0\n", "in:3: column 'p': expected a time > 0, got '0'"},
       {"a,p\n1,0.5\n2,nan\n", "in:3: column 'p': expected a time > 0, got 'nan'"},
       {"a,p\n1,0.5\n2,1e999\n", "in:3: column 'p': expected a time > 0, got '1e999'"},
-      {"a,p\n1,0.5\ninf,1\n", "in:3: column 'a': inf is no number"},
+      {"a,p\n1,0.5\ninf,1\n", "in:3: column 'a': inf is not a number"},
       {"a,p\n1,0.5\n2,failed\n", "in:3: column 'p': expected a time > 0, got 'failed'; leave the cell empty"},
       {"a,p\n1,0.5\n2,1e-330\n", "in:3: column 'p': expected a time > 0, got '1e-330'"},
       {"a,p\n\"1,0.5\n", "in:2: a quote that is never closed"},

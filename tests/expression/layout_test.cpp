@@ -51,7 +51,7 @@ TEST(Layout, WhatIsNoDivisionIsRefused) {
   }
   for (const char* text : {"x", "1/", "1%0", "1/4%2", "-1", "99", "1/99999999999999999999", "1/4x"}) {
     const std::string message = refusal([&] { layout(text); });
-    EXPECT_TRUE(contains(message, "is no stored dimension")) << text << ": " << message;
+    EXPECT_TRUE(contains(message, "is not a stored dimension")) << text << ": " << message;
     EXPECT_TRUE(contains(message, "mine")) << message;
   }
 }

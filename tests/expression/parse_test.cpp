@@ -47,7 +47,7 @@ TEST(Parse, refuses_literals_that_are_none) {
   };
   EXPECT_TRUE(contains(with("literal B[2] = {1}"), "B: has 2 elements, got 1 numbers"));
   EXPECT_TRUE(contains(with("literal B[2] = {1,2,3}"), "B: has 2 elements, got 3 numbers"));
-  EXPECT_TRUE(contains(with("literal B[2] : i32 = {1,0.5}"), "B: 0.5 is no number of type i32"));
+  EXPECT_TRUE(contains(with("literal B[2] : i32 = {1,0.5}"), "B: 0.5 is not a number of type i32"));
   EXPECT_TRUE(contains(with("literal B[2]"), "expected '='"));
   EXPECT_TRUE(contains(with("literal B[2] = {}"), "expected a number"));
   EXPECT_TRUE(contains(refusal_of("literal B[2] = {1,2}; B[i] = B[i]; input A[2]; output C[i] = A[i] where i=2"), "B"));

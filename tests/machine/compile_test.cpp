@@ -413,7 +413,7 @@ TEST(Compile, ObjectsNeedNothingAndHashTheirCode) {
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_EQ(first->hash, second->hash);
   EXPECT_EQ(first->bytes, second->bytes);
-  EXPECT_EQ(compile(program, host, search_pipeline(host), "other")->hash, first->hash) << "names are no code";
+  EXPECT_EQ(compile(program, host, search_pipeline(host), "other")->hash, first->hash) << "names are not code";
   EXPECT_NE(compile(parsed(with(naive_matmul, "B[k,j]", "B[k,0]")), host)->hash, first->hash);
   EXPECT_NE(compile(parsed(with(naive_matmul, "C[i,j] = 0", "C[i,j] = 1.5")), host)->hash, first->hash);
   EXPECT_GT(first->ir_instructions, 10);
@@ -601,7 +601,8 @@ TEST(Targets, UnknownOnesAreRefusedWithARemedy) {
             std::string::npos);
   EXPECT_NE(error_of(target("z80-unknown-linux-gnu", "", "")).find("triple 'z80-unknown-linux-gnu'"),
             std::string::npos);
-  EXPECT_NE(error_of(target("riscv64-unknown-linux-gnu", "sifive-e31", "")).find("no 64-bit cpu"), std::string::npos);
+  EXPECT_NE(error_of(target("riscv64-unknown-linux-gnu", "sifive-e31", "")).find("not a 64-bit cpu"),
+            std::string::npos);
   EXPECT_THROW(compile(parsed(naive_matmul), target("riscv64-unknown-linux-gnu", "nonsense", "")), base::UserError);
 }
 

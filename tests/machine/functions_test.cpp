@@ -192,7 +192,7 @@ TEST(Functions, AreWithinFourUlpInF64) {
   expect_accurate<double>("f64", 1 << 16, 4);
 }
 
-// Signs of zeros are no error in ulp.
+// Signs of zeros do not count as an error in ulp.
 TEST(Functions, KeepTheSignOfZeros) {
   const struct {
     const char* function;

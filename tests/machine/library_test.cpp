@@ -234,10 +234,10 @@ TEST(Library, RefusesWhatIsNoNameOrOccursTwice) {
   library.functions[1].name = "mm";
   EXPECT_EQ(refused(), "function name: 'mm' occurs twice");
   library.functions[1].name = "8mm";
-  EXPECT_EQ(refused(), "function name: '8mm' is no C identifier");
+  EXPECT_EQ(refused(), "function name: '8mm' is not a C identifier");
   library.functions[1].name = "mm8";
   library.name = "a-b";
-  EXPECT_EQ(refused(), "library name: 'a-b' is no C identifier");
+  EXPECT_EQ(refused(), "library name: 'a-b' is not a C identifier");
   library.name = "small";
   library.functions[0].variants.push_back(library.functions[1].variants.front());
   EXPECT_TRUE(contains(refused(), "store their parameters differently"));

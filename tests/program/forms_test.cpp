@@ -108,7 +108,7 @@ TEST(Forms, LayoutsOfParametersAreKept) {
   };
   refused(begin + " stored {1/4 0}" + rest, "p:1: the layout of 'A' has 2 dimensions instead of 3");
   refused(begin + " stored {1/2 0 1%2}" + rest, "p:1: the layout of 'A'");
-  refused(begin + " stored {1/4 0 1%}" + rest, "'1%' is no stored dimension");
+  refused(begin + " stored {1/4 0 1%}" + rest, "'1%' is not a stored dimension");
   refused(begin + " stored {1/4 0 1%4" + rest, "p:1:");
   refused(begin + rest + " stored {0}", "temporary buffer 'T' has a layout");
 }
@@ -124,7 +124,7 @@ TEST(Forms, LiteralsThatAreNoneAreRefused) {
   has(refused("buffer B f32 [2] temporary {1, 2}", "B[0] = C[0]"), "literal 'B' is written");
   has(refused("buffer B f32 [2] input {1, 2}", "C[0] = B[0]"), "must be a temporary in memory");
   has(refused("buffer B f32 [2] temporary {1, 2} registers", "C[0] = B[0]"), "must be a temporary in memory");
-  has(refused("buffer B i32 [2] temporary {1, 0.5}", "C[0] = B[0]"), "0.5 in literal 'B' is no number of type i32");
+  has(refused("buffer B i32 [2] temporary {1, 0.5}", "C[0] = B[0]"), "0.5 in literal 'B' is not a number of type i32");
   has(refused("buffer B f32 [2] temporary {1, x}", "C[0] = B[0]"), "expected a number");
   has(refused("buffer B f32 [2] temporary {1, 2", "C[0] = B[0]"), "expected '}'");
 }
@@ -199,11 +199,11 @@ TEST(Forms, TextThatDoesNotParseIsRefusedWithLineAndColumn) {
   expect_refused("  for i 4 prefetch\n    C[i] = 0\n", "p:6:", "expected a name, got the end");
   expect_refused("  for i 4 prefetch D[i]\n    C[i] = 0\n", "p:6:", "unknown buffer 'D'");
   expect_refused("  for i 4 prefetch C[j]\n    C[i] = 0\n", "p:6:", "no loop 'j'");
-  expect_refused("  for i 4 prefetch C[i] C[i]\n    C[i] = 0\n",
-                 "p:6:", "expected ',' or the end of the prefetches");
+  expect_refused("  for i 4 prefetch C[i] C[i]\n    C[i] = 0\n", "p:6:", "expected ',' or the end of the prefetches");
   expect_refused("  for i 4 serial perfetch C[i]\n    C[i] = 0\n", "p:6:", "expected 'intrinsic', 'prefetch' or");
   expect_refused("  C[0] = D[0]\n", "p:6:", "unknown buffer 'D'");
-  expect_refused("  C[0] = sqr(2)\n", "p:6:", "unknown function 'sqr'; did you mean 'sqrt'? known: max, min, neg, exp, sqrt");
+  expect_refused("  C[0] = sqr(2)\n",
+                 "p:6:", "unknown function 'sqr'; did you mean 'sqrt'? known: max, min, neg, exp, sqrt");
   expect_refused("  C[0] = max(2)\n", "p:6:15: ", "expected ','");
   expect_refused("  C[0] = 1 2\n", "p:6:12: ", "expected an operation or the end of the store");
   expect_refused("  C[0] =\n", "p:6:", "expected a name, got the end of the text");

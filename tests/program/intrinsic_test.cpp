@@ -139,7 +139,7 @@ TEST(Match, FormsKeepIntrinsicsAndIdentityCountsThem) {
   const LoopProgram plain = parse_program(replaced(outer_program, " intrinsic outer_4x4", ""), "test");
   EXPECT_FALSE(program == plain);
   EXPECT_NE(hash(program), hash(plain));
-  // An intrinsic that no loop names is no part of what is computed.
+  // An intrinsic that no loop names is not a part of what is computed.
   EXPECT_EQ(parse_program(with_outer(to_text(plain)), "test"), plain);
   EXPECT_EQ(hash(parse_program(with_outer(to_text(plain)), "test")), hash(plain));
   const base::Document with_intrinsic = to_document(program), without = to_document(plain);

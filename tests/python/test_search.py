@@ -107,7 +107,7 @@ class Search(InFolder):
         with self.assertRaisesRegex(graft.Mistake, "count: 0"):
             search.ask(0)
         with self.assertRaises(TypeError):
-            search.tell(schedules[0], [1.0])  # a text is no list of schedules
+            search.tell(schedules[0], [1.0])  # a text is not a list of schedules
         self.assertEqual(len(search.trials()), 1)
 
     def test_threads_take_turns(self):

@@ -215,7 +215,7 @@ TEST(Space, NothingIsNearToAnotherOperatorsCandidate) {
 }
 
 TEST(Space, ChildrenThatDoNotLowerAreNone) {
-  // Sizes of one axis in two domains: 6 4 and 9 2 are no chains.
+  // Sizes of one axis in two domains: 6 4 and 9 2 are not chains.
   const Space space(small(), target_with(0, 16),
                     {sketch_space("sketch s\ntile C i $a $b\n", {{"a", {0}, {{8}, {6}}}, {"b", {1}, {{4}, {3}}}})});
   const auto sketch = space.sketches()[0].sketch;
@@ -226,7 +226,7 @@ TEST(Space, ChildrenThatDoNotLowerAreNone) {
     ASSERT_TRUE(child.ok());
     EXPECT_TRUE(child->arguments == a.arguments || child->arguments == b.arguments);
     const auto mutant = space.mutate(a, stream);
-    ASSERT_FALSE(mutant.ok()) << "8 3 and 6 4 are no chains";
+    ASSERT_FALSE(mutant.ok()) << "8 3 and 6 4 are not chains";
     EXPECT_TRUE(contains(mutant.reason().text, "nothing to mutate: 32 tries, the last one: ")) << mutant.reason().text;
   }
   const Candidate wrong{small(), sketch, {8, 3}};

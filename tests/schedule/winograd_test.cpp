@@ -245,8 +245,8 @@ TEST(Winograd, WhatDoesNotApplyHasAReason) {
   const char* conv = "conv2d(c=4,h=8,w=8,k=4,r=3,s=3,pad=1)";
   EXPECT_TRUE(contains(reason_of(conv, "winograd Z 4\n"), "winograd Z 4: there is no stage Z"));
   EXPECT_TRUE(contains(reason_of(conv, "winograd Y 3\n"), "tiles of 2 and 4 are known, not 3"));
-  EXPECT_TRUE(contains(reason_of(conv, "winograd P 4\n"), "is no sum of products"));
-  EXPECT_TRUE(contains(reason_of(conv, "winograd Y 4\nwinograd Y 4\n"), "is no"));
+  EXPECT_TRUE(contains(reason_of(conv, "winograd P 4\n"), "is not a sum of products"));
+  EXPECT_TRUE(contains(reason_of(conv, "winograd Y 4\nwinograd Y 4\n"), "is not a"));
   EXPECT_TRUE(contains(reason_of("conv2d(c=4,h=9,w=9,k=4,r=3,s=3,stride=2)", "winograd Y 4\n"), "stride 1"));
   EXPECT_TRUE(contains(reason_of("conv2d(c=4,h=9,w=9,k=4,r=5,s=5)", "winograd Y 4\n"), "3 x 3"));
   EXPECT_TRUE(contains(reason_of("conv2d(c=4,h=9,w=9,k=4,r=3,s=1)", "winograd Y 4\n"), "3 x 3"));

@@ -57,7 +57,9 @@ TEST(Collect, WritesADatasetAndContinuesFromItAlone) {
 
   std::filesystem::remove_all(out.string() + ".run");
   request.seed = 2;
-  EXPECT_EQ(base::refusal([&] { collect_alone(request, {}, notes); }).find(out.string() + ": exists, and was made by"),
+  EXPECT_EQ(base::refusal([&] {
+              collect_alone(request, {}, notes);
+            }).find(out.string() + ": exists, and was made with other "),
             0u);
 }
 

@@ -105,7 +105,7 @@ TEST(ExperimentMeasures, SumsCountEachWorkloadByItsWeight) {
 TEST(ExperimentMeasures, VerdictsGoByIntervals) {
   ExperimentResults all = results();
   for (std::size_t s = 0; s < all.searches.size(); ++s)
-    all.searches[s].best_seconds.back() *= 1 + 0.01 * double(s);  // an interval that is no point
+    all.searches[s].best_seconds.back() *= 1 + 0.01 * double(s);  // an interval that is not a point
   Claim asked = claim("speed");
   EXPECT_EQ(finding(asked, all).verdict, Finding::Verdict::reproduced);
   asked.at_least = 5;
@@ -242,10 +242,10 @@ TEST(Experiments, RefuseWhatDoesNotGoTogether) {
     return refusal([&] { read_experiment(folder / "first"); });
   };
   EXPECT_TRUE(contains(refused("kind: search", "kind: sarch"), "'sarch' is neither search, layers nor evaluate"));
-  EXPECT_TRUE(contains(refused("method: a, other", "method: c, other"), "'c' is no method of this experiment"));
+  EXPECT_TRUE(contains(refused("method: a, other", "method: c, other"), "'c' is not a method of this experiment"));
   EXPECT_TRUE(contains(refused("measure: trials", "measure: trails"), "unknown measure 'trails'"));
   EXPECT_TRUE(
-      contains(refused("measure: trials", "measure: gain"), "'gain' is no measure of experiments of this kind"));
+      contains(refused("measure: trials", "measure: gain"), "'gain' is not a measure of experiments of this kind"));
   EXPECT_TRUE(contains(refused("at_most: 200", "at_most: 200, at_least: 1"), "expected one of at_least and at_most"));
   EXPECT_TRUE(contains(refused("seeds: 2", "seeds: 0"), "seeds: expected at least 1"));
   EXPECT_TRUE(contains(refused("title: a", "titel: a"), "unknown key 'titel'"));

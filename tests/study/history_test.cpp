@@ -50,7 +50,7 @@ TEST(History, IsOfEachRunAndWorkload) {
   const History history = history_of({folder / "run"}, space().workload(), small_target());
   ASSERT_EQ(history.runs.size(), 1u);
   EXPECT_EQ(history.runs.front().size(), 12u);
-  ASSERT_EQ(history.best.size(), 8u);
+  ASSERT_EQ(history.best.size(), 4u);
   EXPECT_EQ(codegen::hash(history.best.front()), codegen::hash(history.runs.front().back().candidate));
   EXPECT_FALSE(history.identity.empty());
   EXPECT_EQ(history_of({}, space().workload(), small_target()).identity, "");

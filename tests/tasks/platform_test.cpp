@@ -134,7 +134,7 @@ TEST(Platform, RefusesWithPlaceValueAndRemedy) {
   EXPECT_EQ(refusal(changed("vector_bits", "vectr_bits")),
             "board.yaml:5:3: unknown key 'vectr_bits'; did you mean 'vector_bits'?");
   expect_contains(refusal(changed("name: board", "nam: board")), "board.yaml:1:1: unknown key 'nam'");
-  expect_contains(refusal(changed("name: board", "name: my board")), "board.yaml:1:1: 'my board' is no name");
+  expect_contains(refusal(changed("name: board", "name: my board")), "board.yaml:1:1: 'my board' is not a name");
   expect_contains(refusal(changed("gigahertz: 1.5", "gigahertz: 0")), "board.yaml:11:3: gigahertz must be 0.01 to 20");
   expect_contains(refusal(changed("gigahertz: 1.5", "gigahertz: fast")), "board.yaml:11:3: ");
   expect_contains(refusal(changed("  gigahertz: 1.5\n", "")), "missing key 'gigahertz'");
