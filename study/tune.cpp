@@ -134,8 +134,8 @@ std::vector<codegen::Candidate> candidates_at(const base::Document& document, st
   return candidates;
 }
 
-// `first`; the best of the history; what the model remembers of this shape and of near ones, and what the library knows
-// of near ones. Of a run that goes on, what it began with.
+// `first`; what the model remembers of this shape, or else the best of the history; what the model and the library know
+// of near shapes. Of a run that goes on, what it began with.
 Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first, const History& history,
                const Prior& prior, const search::RunDirectory& run, const codegen::Space& space) {
   const std::filesystem::path file = run.path() / start_name;
@@ -148,7 +148,8 @@ Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first
   // A user's own space may leave out what the model remembers.
   Start start{std::move(first), request.space.file.empty() ? remembered(prior, space) : Remembered()};
   auto& [known, moved] = start.remembered;
-  moved.insert(moved.begin(), history.best.begin(), history.best.end());
+  // What was fast on another machine is no match for what the model knows of this one.
+  if (known.empty()) moved.insert(moved.begin(), history.best.begin(), history.best.end());
   if (!request.library.empty()) {
     for (const KnownAnswer& near :
          Library(request.library).near(request.workload, platform_hash(request.platform), most_near)) {

@@ -345,7 +345,7 @@ Questions, and the answers that experiments gave. The first table has each exper
 how many of its claims came out as asked; the second one every claim that did not. An experiment's page has all of its claims, the publication,
 the protocol, the curves and the command. *Reproduced*: the figure is within what is asked, even if its 95 % interval is not; *contradicted*: the
 whole interval is outside; *not reproduced*: in between. A figure without an interval (a number of workloads, the least of several workloads) is
-reproduced or not reproduced, never contradicted; of a number of trials the interval is not shown. What is asked is what
+reproduced or not reproduced, never contradicted; the interval of a number of trials is not shown. What is asked is what
 was published, or our own aim; a claim that was put another way after its run says so on its page.
 
 Figures are ratios of speeds or of numbers of trials ("times"; 1.05 times as fast), Spearman correlations between predicted and measured speed
