@@ -148,7 +148,7 @@ Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first
   // A user's own space may leave out what the model remembers.
   Start start{std::move(first), request.space.file.empty() ? remembered(prior, space) : Remembered()};
   auto& [known, moved] = start.remembered;
-  // What was fast on another machine is no match for what the model knows of this one.
+  // What was fast on another machine gives way to what the model knows of this one.
   if (known.empty()) moved.insert(moved.begin(), history.best.begin(), history.best.end());
   if (!request.library.empty()) {
     for (const KnownAnswer& near :
