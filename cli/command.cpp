@@ -122,32 +122,30 @@ std::vector<std::string> names_of(const std::vector<Command>& all) {
   return names;
 }
 
-void print_overview() {
+// A line for each command whose name begins so: "" for all, "bench " for a group. False if there is none.
+bool print_commands(const std::string& beginning) {
+  std::vector<const Command*> shown;
   std::size_t widest = 0;
-  for (const Command& command : commands()) widest = std::max(widest, command.name.size());
+  for (const Command& command : commands()) {
+    if (!command.name.starts_with(beginning)) continue;
+    shown.push_back(&command);
+    widest = std::max(widest, command.name.size());
+  }
+  for (const Command* const command : shown) fmt::print("  {:<{}}  {}\n", command->name, widest, command->help);
+  return !shown.empty();
+}
+
+void print_overview() {
   fmt::print(
       "graft {}: tunes tensor programs with a cost model that moves to new hardware\n\nusage: graft COMMAND "
       "[FLAGS]\n\n",
       GRAFT_VERSION);
-  for (const Command& command : commands()) fmt::print("  {:<{}}  {}\n", command.name, widest, command.help);
+  print_commands("");
   fmt::print(
       "\nEvery command has --help (also: graft help COMMAND), --json, --seed, --threads and --quiet.\n"
       "graft --version says what it was built with.\n"
       "Results go to standard output, everything else to standard error.\n"
       "Exit codes: 0 done, 1 failed, 2 flags or files, 3 a gate was not met, 130 interrupted and safe to repeat.\n");
-}
-
-// The commands of a group, "bench kernels" and its like; false if there is no such group.
-bool print_group(const std::string& group) {
-  std::vector<const Command*> in_group;
-  std::size_t widest = 0;
-  for (const Command& command : commands()) {
-    if (!command.name.starts_with(group + " ")) continue;
-    in_group.push_back(&command);
-    widest = std::max(widest, command.name.size());
-  }
-  for (const Command* const command : in_group) fmt::print("  {:<{}}  {}\n", command->name, widest, command->help);
-  return !in_group.empty();
 }
 
 bool is_help(const std::string& word) {
@@ -194,8 +192,8 @@ std::string typed(const std::vector<std::string>& words) {
     message = required->what();
     if (const std::size_t cut = message.find(" is required"); cut != std::string::npos) {
       const std::string name = message.substr(0, cut);
-      throw UserError(fmt::format("{}{}; see {} --help", name.starts_with("-") ? "" : "missing ",
-                                  name.starts_with("-") ? name + " is missing" : name, command));
+      const std::string what = name.starts_with("-") ? name + " is missing" : "missing " + name;
+      throw UserError(fmt::format("{}; see {} --help", what, command));
     }
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
@@ -304,7 +302,8 @@ int run_words(const std::vector<std::string>& words) {
     fmt::print("{}", version_text());
     return done;
   }
-  if (words.size() == 2 && (asks_help || is_help(words[1])) && print_group(words[asks_help ? 1 : 0])) return done;
+  if (words.size() == 2 && (asks_help || is_help(words[1])) && print_commands(words[asks_help ? 1 : 0] + " "))
+    return done;
   if (asks_help) {
     const std::vector<std::string> asked(words.begin() + 1, words.end());
     const auto [command, count] = find_command(asked);

@@ -46,11 +46,6 @@ struct ModelFlags {
 // "90s", "10m", "1.5h" in seconds; UserError naming the flag.
 double seconds_of(const char* flag, const std::string& text);
 
-// What a command writes to --out: a file of another kind is not replaced by it.
-enum class Writes { text, model, imported_dataset, cleaned_dataset, collected_dataset };
-// Checks the place of a result before hours of work. UserError if its folder does not exist, if it is one of the
-// inputs, or a dataset or model that the command has not made.
-void check_output(const std::filesystem::path& out, Writes writes, const std::vector<std::string>& inputs = {});
 // Makes the folder for several results, if its parent exists; else UserError.
 void make_output_folder(const std::filesystem::path& out);
 

@@ -194,7 +194,9 @@ std::string operators_page() {
       expression += '\n';
       while (i + 1 < op.expression.size() && op.expression[i + 1] == ' ') ++i;
     }
-    page.heading(op.name).paragraph(sentence(op.description)).code(fmt::format("{}({})", op.name, base::join(call, ",")));
+    page.heading(op.name)
+        .paragraph(sentence(op.description))
+        .code(fmt::format("{}({})", op.name, base::join(call, ",")));
     page.table({"parameter", "default", "at least"}, rows).code(expression);
   }
   page.heading("Suites").paragraph(

@@ -41,8 +41,8 @@ void take(std::vector<codegen::Candidate>& from, int count, std::vector<codegen:
 // Units of scores, about ln(speed); chosen on the sources of the shipped model (docs/notebook/2026-11-25-search.md).
 // The best of many predictions is too high a one, and a program that was measured elsewhere is as fast as that: it
 // competes with proposals as if its score were higher by `credit`. A moved one whose score is lower than the best of
-// all that are known by more than `hopeless` is not worth a trial.
-constexpr float credit = 0.15F, hopeless = 0.3F;
+// all that are known by more than `given_up` is not worth a trial.
+constexpr float credit = 0.15F, given_up = 0.3F;
 
 std::vector<std::size_t> highest_first(const std::vector<float>& scores) {
   std::vector<std::size_t> order(scores.size());
@@ -97,7 +97,7 @@ std::vector<codegen::Candidate> AskTell::ask(int count) {
 void AskTell::choose_moved() {
   if (moved_.empty() || !scorer_.has_model()) return;
   std::vector<float> scores = scorer_.predictions(joined(moved_, known_));
-  const float least = *std::max_element(scores.begin(), scores.end()) - hopeless;
+  const float least = *std::max_element(scores.begin(), scores.end()) - given_up;
   scores.resize(moved_.size());
   std::vector<codegen::Candidate> worth;
   for (const std::size_t at : highest_first(scores)) {

@@ -24,35 +24,14 @@ std::filesystem::path prepared(const std::filesystem::path& path) {
   return path;
 }
 
-// "with shots 20, not 1", "without space; now it is of the contents 300fafcab5457e13". Empty texts: not given.
-std::string difference(const std::string& key, const std::string& was, const std::string& is) {
-  const auto shown = [](const std::string& value) {
-    const bool is_hash = value.size() == 16 && value.find_first_not_of("0123456789abcdef") == std::string::npos;
-    return is_hash ? "of the contents " + value : base::shortened(value);
-  };
-  if (was.empty()) return fmt::format("without {}; now it is {}", key, shown(is));
-  if (is.empty()) return fmt::format("with {} {}; now there is none", key, shown(was));
-  return fmt::format("with {} {}, not {}", key, shown(was), shown(is));
-}
-
 base::Document head_of(const std::filesystem::path& path, const base::Document& request, const base::Document& context,
                        const std::string& platform_yaml) {
   const std::filesystem::path file = path / request_name;
   if (std::filesystem::exists(file)) {
     const base::Document known = base::parse_json(base::read_file(file), file.string());
-    const base::Document& asked = known.at("request");
-    const auto text = [](const base::Document& map, const std::string& key) {
-      const base::Document* value = map.find(key);
-      return value == nullptr ? "" : value->is_string() ? value->as_string() : value->to_json();
-    };
-    base::Document::Map keys = asked.as_map();
-    keys.insert(keys.end(), request.as_map().begin(), request.as_map().end());
-    for (const auto& [key, value] : keys) {
-      const std::string was = text(asked, key), is = text(request, key);
-      if (was == is) continue;
-      throw base::UserError(path.string(), fmt::format("this run was made {}; give the same again, or another --out",
-                                                       difference(key, was, is)));
-    }
+    if (const std::string how = difference(known.at("request"), request); !how.empty())
+      throw base::UserError(path.string(),
+                            fmt::format("this run was made {}; give the same again, or another --out", how));
     return known;
   }
   base::Document head = base::Document::map();
@@ -132,6 +111,27 @@ std::optional<base::Document> recorded_head(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+std::string difference(const base::Document& known, const base::Document& asked) {
+  const auto text = [](const base::Document& map, const std::string& key) {
+    const base::Document* const value = map.find(key);
+    return value == nullptr ? "" : value->is_string() ? value->as_string() : value->to_json();
+  };
+  const auto shown = [](const std::string& value) {
+    const bool is_hash = value.size() == 16 && value.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return is_hash ? "of the contents " + value : base::shortened(value);
+  };
+  base::Document::Map keys = known.as_map();
+  keys.insert(keys.end(), asked.as_map().begin(), asked.as_map().end());
+  for (const auto& [key, value] : keys) {
+    const std::string was = text(known, key), is = text(asked, key);
+    if (was == is) continue;
+    if (was.empty()) return fmt::format("without {}; now it is {}", key, shown(is));
+    if (is.empty()) return fmt::format("with {} {}; now there is none", key, shown(was));
+    return fmt::format("with {} {}, not {}", key, shown(was), shown(is));
+  }
+  return "";
+}
 
 RunDirectory::RunDirectory(const std::filesystem::path& path, const base::Document& request,
                            const base::Document& context, const std::string& platform_yaml)

@@ -34,6 +34,10 @@ struct Prediction {
 };
 using Predictions = std::map<std::uint64_t, Prediction>;  // by codegen::hash of the candidate
 
+// How two requests, flat maps, differ, by the first key that does: "with shots 20, not 1", "without space; now it is of
+// the contents 300fafcab5457e13"; "" if they are equal.
+std::string difference(const base::Document& known, const base::Document& asked);
+
 class RunDirectory {
  public:
   // Opens or makes it. `request` is a flat map of what identifies the run (command, platform, workloads, seed, ...): an

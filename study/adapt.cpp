@@ -17,6 +17,7 @@
 #include "meta/model_file.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
+#include "study/output.h"
 #include "study/prior.h"
 #include "study/rounds.h"
 #include "tasks/expected.h"
@@ -174,6 +175,7 @@ std::vector<std::vector<float>> cross_validated(const meta::CostModel& prior,
 }
 
 AdaptResult adapt(const AdaptRequest& request, base::Monitor& monitor) {
+  check_output("out", request.out, Writes::model, {request.model.string()});
   AdaptResult result;
   result.prior = request.model.empty() ? shipped_model() : request.model;
   result.platform = request.platform.name;

@@ -14,7 +14,6 @@
 #include "base/hash.h"
 #include "base/shortened.h"
 #include "base/statistics.h"
-#include "base/text.h"
 #include "search/explorers/breeding.h"
 #include "search/explorers/listed.h"
 #include "search/run_directory.h"
@@ -69,19 +68,6 @@ std::filesystem::path run_folder(const std::filesystem::path& out) {
   return out.string() + ".run";
 }
 
-// "samples, seed": what differs in two requests.
-std::string differences(const base::Document& known, const base::Document& asked) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : known.as_map()) {
-    const base::Document* const other = asked.find(key);
-    if (other == nullptr || !(*other == value)) keys.push_back(key);
-  }
-  for (const auto& [key, value] : asked.as_map()) {
-    if (known.find(key) == nullptr) keys.push_back(key);
-  }
-  return base::join(keys, ", ");
-}
-
 // A dataset whose journal is gone (such as a shipped one) is continued, too: its rows are the journal's trials.
 void restore_run(const std::filesystem::path& out, const Request& request) {
   const std::filesystem::path folder = run_folder(out);
@@ -91,8 +77,8 @@ void restore_run(const std::filesystem::path& out, const Request& request) {
   if (known == nullptr || Request::hash_of(*known) != request.hash())
     throw base::UserError(out.string(), known == nullptr
                                             ? "exists, and was not made by graft collect; choose another name"
-                                            : fmt::format("exists, and was made with other {}; choose another name",
-                                                          differences(*known, request.document())));
+                                            : fmt::format("exists, and was made {}; choose another name",
+                                                          search::difference(*known, request.document())));
   base::Document context = base::Document::map();
   for (const auto& [key, value] : dataset.provenance.as_map())
     if (key != "request") context.set(key, value);

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "codegen/expression/suites.h"
 #include "study/field_error.h"
+#include "study/output.h"
 #include "study/request.h"
 
 namespace graft::study {
@@ -212,6 +213,7 @@ Compared compared_in(const EvaluateRequest& request, std::vector<std::string> ta
 }
 
 EvaluationTable evaluate(const EvaluateRequest& request, base::Monitor& monitor, const TargetDone& target_done) {
+  if (!request.out.empty()) check_output("out", request.out, Writes::text, request.data.files);
   ModelPlan plan(request.model, meta::evaluated_method_named(request.methods.front()).learner, request.seed,
                  request.threads);
   for (const std::string& method : request.methods) plan.check(meta::evaluated_method_named(method).learner);

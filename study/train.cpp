@@ -12,6 +12,7 @@
 #include "meta/methods/methods.h"
 #include "meta/training_record.h"
 #include "study/field_error.h"
+#include "study/output.h"
 #include "study/request.h"
 
 namespace graft::study {
@@ -167,6 +168,10 @@ std::string card_of(const CardText& text, const meta::TaskSet& tasks) {
 }
 
 std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, base::Monitor& monitor) {
+  std::vector<std::string> inputs = request.data.files;
+  if (!request.base.empty()) inputs.push_back(request.base.string());
+  check_output("out", request.out, Writes::model, inputs);
+  if (!request.losses.empty()) check_output("losses", request.losses, Writes::text, inputs);
   const std::string more_of_card = request.card.empty() ? "" : base::read_file(request.card);
   ModelPlan plan(request.model, request.learner, request.seed, request.threads);
   std::string learner = plan.learner_for(request.learner);

@@ -53,7 +53,6 @@ void print(const study::AdaptResult& result, const std::string& prior, Output& o
 }
 
 int adapt(const Flags& flags, Session& session) {
-  check_output(flags.out, Writes::model, {flags.model});
   const study::AdaptResult result = study::adapt(request_of(flags, session), session.progress);
   session.output.add(study::to_document(result));
   print(result, flags.model.empty() ? study::shipped_model_name : flags.model, session.output);
@@ -73,7 +72,9 @@ Command adapt_command() {
                                Options::optional);
             options.text("platform", flags->platform, "id or YAML file (graft platform list)");
             options.list("workloads", flags->workloads, "what to measure", Options::required);
-            options.integer("shots", flags->request.shots, 1, "measurements of each workload, at least 2");
+            options.integer(
+                "shots", flags->request.shots, 1,
+                "measurements of each workload; one teaches nothing, because programs are compared within a workload");
             options.text("out", flags->out, "adapted model to write", Options::required);
             options.text("run", flags->run, "the run's folder (default: <out>.run)");
             flags->measure.declare(options);

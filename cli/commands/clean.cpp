@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
+#include "study/output.h"
 #include "study/request.h"
 
 namespace graft::cli {
@@ -18,7 +19,7 @@ struct Flags {
 };
 
 int clean(const Flags& flags, Session& session) {
-  check_output(flags.out, Writes::cleaned_dataset, {flags.dataset});
+  study::check_output("out", flags.out, study::Writes::cleaned_dataset, {flags.dataset});
   datasets::Cleaned cleaned = datasets::cleaned(datasets::read_dataset(flags.dataset));
   const std::int64_t kept = std::int64_t(cleaned.dataset.rows.size());
   const std::int64_t all = kept + std::int64_t(cleaned.dropped.size());

@@ -11,6 +11,7 @@
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
 #include "study/data.h"
+#include "study/output.h"
 
 namespace graft::cli {
 namespace {
@@ -69,14 +70,13 @@ int collect(const Flags& flags, Session& session) {
   std::vector<study::CollectRequest> requests = requests_of(flags, session);
   if (requests.size() > 1) make_output_folder(flags.out);
   for (const study::CollectRequest& request : requests) {
-    if (session.team.rank() == 0) check_output(request.out, Writes::collected_dataset);
+    if (session.team.rank() == 0) study::check_output("out", request.out, study::Writes::collected_dataset);
     study::check_ranks(request.platform, session.team, session.progress);
   }
   const study::Pool pool(study::read_datasets(flags.request.programs, session.progress));
   const std::vector<codegen::Workload> workloads =
       flags.workloads.empty() ? pool.workloads() : study::workloads_of(flags.workloads);
   if (workloads.empty()) throw base::UserError("--programs", "no program in them is ok");
-
   tasks::Shared shared;  // what modelled platforms need not run here again
   if (!flags.checked.empty())
     shared.host_checks = study::host_checks_of(study::read_datasets(flags.checked, session.progress),

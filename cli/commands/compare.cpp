@@ -13,6 +13,7 @@
 #include "cli/flags.h"
 #include "cli/report/page.h"
 #include "study/data.h"
+#include "study/output.h"
 #include "study/request.h"
 
 namespace graft::cli {
@@ -50,7 +51,7 @@ study::CompareRequest request_of(const Flags& flags, const Session& session) {
 }
 
 int compare(const Flags& flags, Session& session) {
-  if (!flags.out.empty()) check_output(flags.out, Writes::text, flags.inputs);
+  if (!flags.out.empty()) study::check_output("out", flags.out, study::Writes::text, flags.inputs);
   const auto runs = std::count_if(flags.inputs.begin(), flags.inputs.end(),
                                   [](const std::string& input) { return std::filesystem::is_directory(input); });
   if (runs != 0 && std::size_t(runs) != flags.inputs.size())

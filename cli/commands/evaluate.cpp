@@ -36,7 +36,6 @@ study::EvaluateRequest request_of(const Flags& flags, const Session& session) {
 }
 
 int evaluate(const Flags& flags, Session& session) {
-  if (!flags.out.empty()) check_output(flags.out, Writes::text);
   const study::EvaluateRequest request = request_of(flags, session);
   const auto print = [&](const study::EvaluationTable& table, const std::string& target) {
     print_target(table, target, request, session.output);

@@ -11,6 +11,7 @@
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
 #include "cli/imported.h"
+#include "study/output.h"
 
 namespace graft::cli {
 namespace {
@@ -39,7 +40,7 @@ std::string dropped_text(const formats::Counts& counts) {
 }
 
 int export_dataset(const ExportFlags& flags, Session& session) {
-  check_output(flags.out, Writes::text, {flags.dataset});
+  study::check_output("out", flags.out, study::Writes::text, {flags.dataset});
   const datasets::DatasetFile file(flags.dataset);
   const Temporary temporary{base::temporary_beside(flags.out)};
   std::ofstream stream(temporary.path, std::ios::binary);

@@ -11,6 +11,7 @@
 #include "cli/flags.h"
 #include "cli/imported.h"
 #include "datasets/formats/table.h"
+#include "study/output.h"
 
 namespace graft::cli {
 namespace {
@@ -73,7 +74,7 @@ formats::ImportSettings settings_of(const ImportFlags& flags) {
 
 int import(const ImportFlags& flags, Session& session) {
   const bool is_folder = flags.platform == "*" || fs::is_directory(flags.out);
-  if (!is_folder) check_output(flags.out, Writes::imported_dataset, flags.files);
+  if (!is_folder) study::check_output("out", flags.out, study::Writes::imported_dataset, flags.files);
   formats::Import import = formats::imported(flags.format, settings_of(flags), session.progress);
   if (std::error_code ignored; flags.platform == "*") fs::create_directories(flags.out, ignored);  // else said below
   const bool into_folder = fs::is_directory(flags.out);
@@ -88,7 +89,7 @@ int import(const ImportFlags& flags, Session& session) {
   for (auto& [platform, dataset] : import.datasets()) {
     const std::string path =
         into_folder ? (fs::path(flags.out) / study::dataset_file_name(platform)).string() : flags.out;
-    check_output(path, Writes::imported_dataset, flags.files);
+    study::check_output("out", path, study::Writes::imported_dataset, flags.files);
     if (!paths.insert(path).second)
       throw base::UserError("--out",
                             fmt::format("the datasets of two platforms would both be {}; import one at a time", path));

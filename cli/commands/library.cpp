@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
+#include "study/output.h"
 
 namespace graft::cli {
 namespace {
@@ -34,7 +35,7 @@ int list(const std::string& folder, Session& session) {
 }
 
 int export_library(const std::string& folder, const std::string& out, Session& session) {
-  check_output(out, Writes::text);
+  study::check_output("out", out, study::Writes::text);
   const study::Library library = existing(folder);
   base::replace_file(out, library.exported());
   session.output.line(fmt::format("{}: {} of {}", out, base::counted(library.all().size(), "answer"), folder));

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
+#include "study/output.h"
 #include "study/request.h"
 #include "tasks/probe.h"
 
@@ -40,7 +41,7 @@ tasks::Remote board_of(const ProbeFlags& flags) {
 }
 
 int probe(const ProbeFlags& flags, Session& session) {
-  if (!flags.out.empty()) check_output(flags.out, Writes::text);
+  if (!flags.out.empty()) study::check_output("out", flags.out, study::Writes::text);
   if (!flags.isa.empty() && flags.cpuinfo.empty())
     throw base::UserError("--isa", "goes with --cpuinfo FILE, the text of the board's /proc/cpuinfo");
   if (!flags.cpuinfo.empty() && !flags.runner.empty() && flags.board.empty())

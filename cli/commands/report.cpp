@@ -8,6 +8,7 @@
 #include "cli/flags.h"
 #include "cli/report/page.h"
 #include "study/compile.h"
+#include "study/output.h"
 #include "study/request.h"
 
 namespace graft::cli {
@@ -19,7 +20,7 @@ struct Flags {
 };
 
 int report(const Flags& flags, Session& session) {
-  check_output(flags.out, Writes::text, flags.inputs);
+  study::check_output("out", flags.out, study::Writes::text, flags.inputs);
   const Reported reported = read_reported(flags.inputs);
   const base::Document context = study::context_of(session.command_line);
   const std::string about =

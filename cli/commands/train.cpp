@@ -34,10 +34,6 @@ study::TrainRequest request_of(const Flags& flags, const Session& session) {
 }
 
 int train(const Flags& flags, Session& session) {
-  std::vector<std::string> inputs = flags.data.files;
-  if (!flags.base.empty()) inputs.push_back(flags.base);
-  check_output(flags.out, Writes::model, inputs);
-  if (!flags.losses.empty()) check_output(flags.losses, Writes::text, inputs);
   const auto result = study::train(request_of(flags, session), session.team, session.progress);
   if (!result) return done;  // rank 0 says it
   session.output.add(study::to_document(*result));

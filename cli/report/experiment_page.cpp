@@ -356,8 +356,7 @@ a model from other platforms. docs/explanation/glossary.md has the other words.
 )";
   text += fmt::format(
       "`graft experiment run NAME{0}` runs one again; `graft experiment render{0}` makes this file and the pages of "
-      "each "
-      "folder's `experiment.yaml` and\n`results.json`.\n\n"
+      "each folder's `experiment.yaml` and\n`results.json`.\n\n"
       "| | question | main claim | figure | asked | claims reproduced |\n|---|---|---|---|---|---|\n",
       folder_flag(folder));
   std::string failed;

@@ -78,7 +78,7 @@ TEST_F(Flow, CollectGoesOnFromADatasetWhoseJournalIsGone) {
   };
   const base::Finished otherwise = collect("24", "2");
   EXPECT_EQ(otherwise.exit_code, 2);
-  EXPECT_NE(otherwise.err.find("was made with other seed; choose another name"), std::string::npos) << otherwise.err;
+  EXPECT_NE(otherwise.err.find("was made with seed 1, not 2; choose another name"), std::string::npos) << otherwise.err;
   EXPECT_FALSE(std::filesystem::exists(file("shipped.h5.run")));
   const base::Finished same = collect("24", "1");
   EXPECT_EQ(same.exit_code, 0) << same.err;

@@ -59,7 +59,7 @@ TEST(Collect, WritesADatasetAndContinuesFromItAlone) {
   request.seed = 2;
   EXPECT_EQ(base::refusal([&] {
               collect_alone(request, {}, notes);
-            }).find(out.string() + ": exists, and was made with other "),
+            }).find(out.string() + ": exists, and was made with seed 1, not 2; choose another name"),
             0u);
 }
 
