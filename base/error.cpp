@@ -34,8 +34,8 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> kno
     const std::size_t shorter = std::min(word.size(), candidate.size());
     if (longer - shorter >= nearest_distance) continue;  // a lower bound of the distance, and it keeps long words cheap
     const std::size_t distance = edit_distance(word, candidate);
-    // A word that shares no letter with a short candidate is within two edits of it, but nobody meant it.
-    if (distance < nearest_distance && distance < longer) {
+    // Short words are within two edits of each other although they share hardly a letter; nobody meant them.
+    if (distance < nearest_distance && 2 * distance <= longer) {
       nearest = &candidate;
       nearest_distance = distance;
     }

@@ -70,12 +70,28 @@ bool reaches_all_once(const Stage& stage, int axes, const std::vector<std::int64
   return true;
 }
 
+std::vector<Interval> ranges_of(const Stage& stage) {
+  std::vector<Interval> ranges;
+  for (const Axis& axis : stage.axes) ranges.push_back({0, axis.extent - 1});
+  return ranges;
+}
+
+std::string outside_of(const Tensor& tensor, std::size_t dimension, const Interval& runs) {
+  return fmt::format("index {} of {} runs through {}..{}, outside of 0..{}; use pad(...) for zeros outside", dimension,
+                     tensor.name, runs.low, runs.high, tensor.shape[dimension] - 1);
+}
+
 std::optional<std::string> access_problem(const Computation& computation, const Stage& stage, const Access& access) {
   const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
   if (access.index.size() != tensor.shape.size())
     return fmt::format("{} has {} dimensions, got {} indices", tensor.name, tensor.shape.size(), access.index.size());
-  std::vector<Interval> ranges;
-  for (const Axis& axis : stage.axes) ranges.push_back({0, axis.extent - 1});
+  const std::vector<Interval> ranges = ranges_of(stage);
+  for (std::size_t g = 0; g < access.gathered.size(); ++g) {
+    const int d = access.gathered[g];
+    if (d < 0 || std::size_t(d) >= access.index.size() || (g > 0 && d <= access.gathered[g - 1]) ||
+        access.index[std::size_t(d)] != Affine(0) || access.padded)
+      return fmt::format("{} is indexed by values in a form that is not known", tensor.name);
+  }
   for (std::size_t d = 0; d < access.index.size(); ++d) {
     const Affine& form = access.index[d];
     double size = std::abs(double(form.constant));
@@ -85,9 +101,7 @@ std::optional<std::string> access_problem(const Computation& computation, const 
     }
     if (size > index_limit) return fmt::format("index {} of {} is too large", d, tensor.name);
     const Interval runs = range(form, ranges);
-    if (!access.padded && (runs.low < 0 || runs.high >= tensor.shape[d]))
-      return fmt::format("index {} of {} runs through {}..{}, outside of 0..{}; use pad(...) for zeros outside", d,
-                         tensor.name, runs.low, runs.high, tensor.shape[d] - 1);
+    if (!access.padded && (runs.low < 0 || runs.high >= tensor.shape[d])) return outside_of(tensor, d, runs);
   }
   return std::nullopt;
 }
@@ -105,23 +119,44 @@ std::optional<std::string> value_problem(const Computation& computation, const S
   const Value& value = stage.value;
   if (value.nodes.empty()) return "has no value";
   if (auto problem = nodes_problem(value)) return problem;
-  for (const ValueNode& node : value.nodes) {
-    if (node.op == Op::constant && !std::isfinite(node.number)) return "a constant must be finite";
-    if (is_floating(type)) continue;
-    if (node.op == Op::constant)
-      if (auto problem = number_problem(node.number, type)) return problem;
-    if (node.op == Op::div || needs_floating(node.op))
-      return fmt::format("{} needs a floating-point type, not {}", name_of(node.op), name_of(type));
-  }
   for (const Access& access : value.loads) {
     if (access.tensor < 0 || access.tensor >= int(computation.tensors.size())) return "a load names no tensor";
     const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
     if (!known.contains(access.tensor)) return fmt::format("reads {} before it is written", tensor.name);
-    if (is_floating(tensor.dtype) && !is_floating(type))
-      return fmt::format("reads {} of type {} into {}", tensor.name, name_of(tensor.dtype), name_of(type));
     if (auto problem = access_problem(computation, stage, access)) return problem;
     if (auto problem = number_problem(access.outside, tensor.dtype)) return problem;
   }
+  for (const Affine& form : value.positions)
+    for (const Term& term : form.terms)
+      if (term.variable < 0 || term.variable >= int(stage.axes.size())) return "a position names no axis";
+  const std::vector<NodeType> types = types_of(computation, stage);
+  if (auto problem = types_problem(value, types)) return problem;
+  const std::vector<Interval> ranges = ranges_of(stage);
+  for (std::size_t n = 0; n < value.nodes.size(); ++n) {
+    const ValueNode& node = value.nodes[n];
+    if (node.op == Op::constant) {
+      if (!std::isfinite(node.number)) return "a constant must be finite";
+      if (auto problem = number_problem(node.number, types[n].result)) return problem;
+    }
+    if (node.op != Op::load) continue;
+    // An index that is known to leave its tensor is a mistake, as it is in a form; one from memory is not known.
+    const Access& access = value.loads[std::size_t(node.load)];
+    const int operands[] = {node.a, node.b, node.c};
+    for (std::size_t g = 0; g < access.gathered.size(); ++g) {
+      const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
+      const std::size_t d = std::size_t(access.gathered[g]);
+      const std::optional<Interval> runs = integers_of(value, operands[g], ranges);
+      if (runs && (runs->low < 0 || runs->high >= tensor.shape[d])) return outside_of(tensor, d, *runs);
+    }
+  }
+  const DType result = types.back().result;
+  if (stage.combine == Combine::none) return std::nullopt;
+  if (is_floating(result) && !is_floating(type))
+    return fmt::format("reduces values of type {} into {}; write a stage of type {}, and convert it in the next one",
+                       name_of(result), name_of(type), name_of(result));
+  if (stage.combine != Combine::sum && widest(result, type) != type)
+    return fmt::format("'{}' of values of type {} into {}; write a stage of type {}, and convert it in the next one",
+                       name_of(stage.combine), name_of(result), name_of(type), name_of(result));
   return std::nullopt;
 }
 
@@ -232,6 +267,55 @@ std::vector<Affine> element_of(const Computation& computation, const Stage& stag
   std::vector<Affine> index;
   for (int a = 0; a < computation.spatial_axes(stage); ++a) index.push_back(Affine::variable(a));
   return index;
+}
+
+std::vector<NodeType> types_of(const Computation& computation, const Stage& stage) {
+  const auto type_of = [&](int tensor) { return computation.tensors[std::size_t(tensor)].dtype; };
+  return types_of(stage.value, type_of(stage.tensor), [&](const Access& access) { return type_of(access.tensor); });
+}
+
+Value as_stored(const Computation& computation, int tensor, Value value) {
+  const auto dtype_of = [&](int t) { return computation.tensors[std::size_t(t)].dtype; };
+  const DType target = dtype_of(tensor);
+  const std::vector<NodeType> types =
+      types_of(value, target, [&](const Access& access) { return dtype_of(access.tensor); });
+  // The type that a node has by itself; nothing for what is made of constants alone.
+  std::vector<bool> constant;
+  for (const ValueNode& node : value.nodes) {
+    bool all = node.op != Op::load && node.op != Op::position && !converts_to(node.op);
+    for (const int operand : {node.a, node.b, node.c}) all = all && (operand < 0 || constant[std::size_t(operand)]);
+    constant.push_back(all);
+  }
+  const std::function<Value(int)> written = [&](int n) {
+    const ValueNode& node = value.nodes[std::size_t(n)];
+    if (operands_of(node.op) == 0) return part_of(value, n);
+    std::vector<Value> operands;
+    std::optional<DType> own;
+    std::size_t first = 0;  // operand that has a type
+    for (const int operand : {node.a, node.b, node.c}) {
+      if (operand < 0) break;
+      const bool is_condition = node.op == Op::select && operands.empty();
+      if (!is_condition && !constant[std::size_t(operand)]) {
+        const DType type = types[std::size_t(operand)].result;
+        if (!own) first = operands.size();
+        own = own ? widest(*own, type) : type;
+      }
+      operands.push_back(written(operand));
+    }
+    const DType works = types[std::size_t(n)].operands;
+    if (own && *own != works && !converts_to(node.op) && !is_comparison(node.op))
+      operands[first] = Value::apply(cast_to(works), std::move(operands[first]));
+    if (operands.size() == 1) return Value::apply(node.op, std::move(operands[0]));
+    if (operands.size() == 2) return Value::apply(node.op, std::move(operands[0]), std::move(operands[1]));
+    return Value::apply(node.op, std::move(operands[0]), std::move(operands[1]), std::move(operands[2]));
+  };
+  const bool plain = std::all_of(types.begin(), types.end(), [&](const NodeType& type) {
+    return type == NodeType{target, target};
+  });
+  const bool number = constant.back() && !is_floating(target);
+  const DType result = types.back().result;
+  if (!plain) value = written(int(value.nodes.size()) - 1);
+  return result != target || number ? Value::apply(cast_to(target), std::move(value)) : value;
 }
 
 std::int64_t stride_along(const Computation& computation, const Access& access, int axis) {

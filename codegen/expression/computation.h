@@ -41,9 +41,9 @@ struct Axis {
 };
 
 // T[x0, x1, ...] combine= value. The first rank(T) axes are spatial, axis d runs over dimension d of T; the axes after
-// them are reduced. combine == none has no reduction axes. With `index`, which only restructuring makes, the element is
-// T[index] instead: forms over the leading axes, which are the spatial ones then, one form per dimension, every element
-// of T reached exactly once (T[4*t + i] with axes t, i).
+// them are reduced. combine == none has no reduction axes. With `index` the element is T[index] instead: forms over the
+// leading axes, which are the spatial ones then, one form per dimension, every element of T reached exactly once
+// (T[4*t + i] with axes t, i).
 struct Stage {
   int tensor = 0;
   std::vector<Axis> axes;
@@ -67,7 +67,13 @@ struct Computation {
 // The element that a stage writes, over its axes.
 std::vector<Affine> element_of(const Computation& computation, const Stage& stage);
 
-// The number of elements by which an access moves in its (row-major) tensor per step of a stage's axis.
+// The types in which a stage computes.
+std::vector<NodeType> types_of(const Computation& computation, const Stage& stage);
+// The value of the stage that writes a tensor, to be put in place of loads of that tensor in any value: conversions
+// that follow from where it stands are written out.
+Value as_stored(const Computation& computation, int tensor, Value value);
+// The number of elements by which an access moves in its (row-major) tensor per step of a stage's axis;
+// indices that are values are not counted.
 std::int64_t stride_along(const Computation& computation, const Access& access, int axis);
 
 // Throws UserError if it is not well formed: an index outside its tensor (unless padded), a tensor written twice or

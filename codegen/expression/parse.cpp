@@ -21,6 +21,8 @@ namespace {
 
 using base::Cursor;
 
+constexpr std::int64_t most_elements = std::int64_t(1) << 31;  // along a dimension
+
 class Parser : private ValueReader {
  public:
   Parser(std::string_view text, const Parameters& parameters, DType dtype, std::string_view place)
@@ -52,9 +54,11 @@ class Parser : private ValueReader {
   };
   struct StageNames {
     std::vector<Start> axes;
-    std::size_t spatial = 0;
+    std::string tensor;   // that the stage writes
     bool closed = false;  // no further axes may appear: nothing is reduced, or the reduced ones were listed
   };
+  // An index that is not affine: it is read again, as a value.
+  struct NotAffine {};
 
   void statement() {
     const Cursor start = here();
@@ -112,15 +116,21 @@ class Parser : private ValueReader {
   void stage(Role role, Start name) {
     Tensor tensor{.name = name.name, .dtype = dtype_, .shape = {}, .role = role};
     StageNames names;
+    names.tensor = name.name;
+    Stage stage;
     cursor_.expect("[");
     if (!cursor_.accept("]")) {
-      if (cursor_.peek() != '|') new_axes(names);
-      names.spatial = names.axes.size();
+      if (cursor_.peek() != '|') target(names, stage.index);
       if (cursor_.accept("|")) new_axes(names), names.closed = true;
       cursor_.expect("]");
     }
+    // Extents, and with them the shape, follow in `where`.
+    tensor.shape.assign(stage.index.size(), 1);
+    const auto is_own_axis = [&](std::size_t d) { return stage.index[d] == Affine::variable(int(d)); };
+    bool plain = true;
+    for (std::size_t d = 0; d < stage.index.size(); ++d) plain = plain && is_own_axis(d);
+    if (plain) stage.index.clear();
     type(tensor);
-    Stage stage;
     const auto combine = combination();
     if (!combine) cursor_.fail("expected '=', '+=', 'max=' or 'min='");
     stage.combine = *combine;
@@ -130,8 +140,6 @@ class Parser : private ValueReader {
     names_ = nullptr;
     if (std::string_view("<>=!").find(cursor_.peek()) != std::string_view::npos)
       cursor_.fail("a comparison may only be the first operand of select(a < b, c, d)");
-    // Extents, and with them the shape, follow in `where`.
-    tensor.shape.assign(names.spatial, 1);
     for (const Start& axis : names.axes) stage.axes.push_back({axis.name, 1});
     stage.tensor = int(computation_.tensors.size());
     declare(std::move(tensor), name.cursor);
@@ -145,6 +153,32 @@ class Parser : private ValueReader {
     for (const Combine combine : {Combine::none, Combine::sum, Combine::max, Combine::min})
       if (cursor_.accept(name_of(combine))) return combine;
     return std::nullopt;
+  }
+
+  // The element that a stage writes: forms over axes that are first named here. "4*t + i" stores i = 0..3 of each t.
+  void target(StageNames& names, std::vector<Affine>& index) {
+    names_ = &names;
+    do {
+      const Cursor start = here();
+      const std::size_t before = names.axes.size();
+      try {
+        index.push_back(form_sum(0));
+      } catch (const NotAffine&) {
+        start.fail(fmt::format(
+            "an element of '{}' is chosen by axes alone: scatter, to an index from memory, is not possible; "
+            "write the stage over the elements of '{}', and gather",
+            names.tensor, names.tensor));
+      }
+      if (index.back().is_constant()) {
+        const std::string text(written_since(start));
+        start.fail(parameters_.contains(text) ? fmt::format("'{}' is a parameter and cannot be an axis", text)
+                                              : fmt::format("'{}' names no axis", text));
+      }
+      for (const Term& term : index.back().terms)
+        if (std::size_t(term.variable) < before)
+          start.fail(fmt::format("axis '{}' appears twice", names.axes[std::size_t(term.variable)].name));
+    } while (cursor_.accept(","));
+    names_ = nullptr;
   }
 
   void new_axes(StageNames& names) {
@@ -186,7 +220,14 @@ class Parser : private ValueReader {
               fmt::format("axis '{}' has no extent; add 'where {}=...'", axis.name, axis.name));
         used[std::size_t(found - extents.begin())] = true;
         axis.extent = found->second;
-        if (a < tensor.shape.size()) tensor.shape[a] = axis.extent;
+        if (stage.index.empty() && a < tensor.shape.size()) tensor.shape[a] = axis.extent;
+      }
+      std::vector<Interval> ranges;
+      for (const Axis& axis : stage.axes) ranges.push_back({0, axis.extent - 1});
+      for (std::size_t d = 0; d < stage.index.size(); ++d) {
+        const std::int64_t last = range(stage.index[d], ranges).high;
+        if (last >= most_elements) stages_[pending_].axes.front().cursor.fail("an extent of 2^31 or more");
+        tensor.shape[d] = last + 1;
       }
     }
     for (std::size_t e = 0; e < extents.size(); ++e)
@@ -204,10 +245,14 @@ class Parser : private ValueReader {
     const Cursor start = here();
     const std::string name = cursor_.identifier();
     if (cursor_.accept("(")) return call(name, start, depth + 1);
-    if (cursor_.accept("[")) return Value::load(load(name, start, depth + 1));
+    if (cursor_.accept("[")) return load(name, start, depth + 1);
     if (const auto parameter = parameters_.find(name); parameter != parameters_.end())
       return Value::constant(double(parameter->second));
-    start.fail(fmt::format("'{}' is neither a number nor a load '{}[...]'", name, name));
+    if (computation_.tensor_named(name) >= 0)
+      start.fail(fmt::format("'{}' is a tensor; write a load '{}[...]'", name, name));
+    if (names_->closed && axis_named(*names_, name) < 0)
+      start.fail(fmt::format("'{}' is neither a number, nor an axis of this stage, nor a load '{}[...]'", name, name));
+    return Value::position(Affine::variable(axis(name, start)));
   }
 
   Value call(const std::string& name, const Cursor& start, int depth) {
@@ -215,14 +260,23 @@ class Parser : private ValueReader {
       const Cursor at = here();
       const std::string tensor = cursor_.identifier();
       cursor_.expect("[");
-      Access access = load(tensor, at, depth);
-      access.padded = true;
-      if (cursor_.accept(",")) access.outside = outside(computation_.tensors[std::size_t(access.tensor)].dtype);
+      Value value = load(tensor, at, depth);
+      Access& access = value.loads.back();
+      const DType type = computation_.tensors[std::size_t(access.tensor)].dtype;
+      const double number = cursor_.accept(",") ? outside(type) : 0;
       cursor_.expect(")");
-      return Value::load(std::move(access));
+      if (!access.gathered.empty()) return within(std::move(value), number, at);
+      access.padded = true;
+      access.outside = number;
+      return value;
+    }
+    if (name == "position") {
+      const Affine form = form_sum(depth);
+      cursor_.expect(")");
+      return Value::position(form);
     }
     if (const Op op = function_named(name); op != Op::load) return operation(op, depth);
-    start.fail(unknown_function(name, {"pad"}));
+    start.fail(unknown_function(name, {"pad", "position"}));
   }
 
   // What a padded load of that type gives outside.
@@ -234,26 +288,74 @@ class Parser : private ValueReader {
     return negative ? lowest(type) : highest(type);
   }
 
-  Access load(const std::string& name, const Cursor& start, int depth) {
+  // The brackets of a load, the opening one already read. An index that is not affine in the axes is a value.
+  Value load(const std::string& name, const Cursor& start, int depth) {
     Access access;
     access.tensor = computation_.tensor_named(name);
+    if (access.tensor < 0 && names_ && name == names_->tensor)
+      start.fail(
+          fmt::format("'{}' is read by the stage that writes it: a recurrence (scan) is no index expression; "
+                      "write each step as a stage of its own",
+                      name));
     if (access.tensor < 0) {
       std::vector<std::string> names;
       for (const Tensor& tensor : computation_.tensors) names.push_back(tensor.name);
       start.fail(fmt::format("unknown tensor '{}'{}", name, base::did_you_mean(name, names)));
     }
-    if (cursor_.accept("]")) return access;
-    do access.index.push_back(form_sum(depth));
-    while (cursor_.accept(","));
+    std::vector<Value> gathered;
+    if (cursor_.accept("]")) return Value::load(std::move(access));
+    do {
+      const Cursor at = here();
+      try {
+        access.index.push_back(form_sum(depth));
+      } catch (const NotAffine&) {
+        cursor_ = at;
+        if (gathered.size() == 3) at.fail("a load has at most 3 indices that are not affine");
+        access.gathered.push_back(int(access.index.size()));
+        access.index.emplace_back(0);
+        gathered.push_back(sum(depth));
+      }
+    } while (cursor_.accept(","));
     cursor_.expect("]");
-    return access;
+    return Value::load(std::move(access), gathered);
+  }
+
+  // A padded load whose indices are values: the number where one of these is outside of its dimension.
+  Value within(Value load, double number, const Cursor& start) {
+    const Access access = load.loads.back();
+    const ValueNode root = load.root();
+    const std::vector<std::int64_t>& shape = computation_.tensors[std::size_t(access.tensor)].shape;
+    if (shape.size() != access.index.size())
+      start.fail(fmt::format("{} has {} dimensions, got {} indices",
+                             computation_.tensors[std::size_t(access.tensor)].name, shape.size(), access.index.size()));
+    std::vector<Value> indices, clamped;
+    for (const int operand : {root.a, root.b, root.c}) {
+      if (operand < 0) continue;
+      const std::size_t d = std::size_t(access.gathered[indices.size()]);
+      indices.push_back(part_of(load, operand));
+      clamped.push_back(Value::apply(Op::min, Value::apply(Op::max, indices.back(), Value::constant(0)),
+                                     Value::constant(double(shape[d] - 1))));
+    }
+    Value value = Value::load(access, clamped);
+    for (std::size_t g = 0; g < indices.size(); ++g) {
+      const double last = double(shape[std::size_t(access.gathered[g])] - 1);
+      for (const auto& [op, bound] : {std::pair(Op::greater, last), std::pair(Op::less, 0.0)})
+        value = Value::apply(Op::select, Value::apply(op, indices[g], Value::constant(bound)), Value::constant(number),
+                             std::move(value));
+    }
+    return value;
   }
 
   // Forms
 
   std::int64_t extent() {
     const Cursor start = here();
-    const Affine form = form_sum(0);
+    Affine form;
+    try {
+      form = form_sum(0);
+    } catch (const NotAffine&) {
+      start.fail("an extent is made of numbers, parameters, + - * / and exact(a, b)");
+    }
     if (!form.is_constant()) start.fail("an extent must be a number");
     return form.constant;
   }
@@ -276,13 +378,18 @@ class Parser : private ValueReader {
       const Cursor start = here();
       if (cursor_.accept("*")) {
         const Affine by = form_factor(depth);
-        if (!form.is_constant() && !by.is_constant()) start.fail("a product of two axes is not affine");
+        if (!form.is_constant() && !by.is_constant()) throw NotAffine{};
         form = limited(by.is_constant() ? form * by.constant : by * form.constant);
       } else if (cursor_.accept("/")) {
         const Affine by = form_factor(depth);
-        if (!form.is_constant() || !by.is_constant())
-          start.fail("an axis cannot be divided; make a tile an axis of its own");
+        if (!form.is_constant() || !by.is_constant()) throw NotAffine{};
         form = Affine(floor_division(form.constant, by.constant, start));
+      } else if (cursor_.accept("%")) {
+        const Affine by = form_factor(depth);
+        if (!form.is_constant() || !by.is_constant()) throw NotAffine{};
+        form = Affine(form.constant - by.constant * floor_division(form.constant, by.constant, start));
+      } else if (cursor_.rest().starts_with("<<") || cursor_.rest().starts_with(">>")) {
+        throw NotAffine{};
       } else {
         return form;
       }
@@ -301,6 +408,10 @@ class Parser : private ValueReader {
     const Cursor start = here();
     const std::string name = cursor_.identifier();
     if (name == "exact" && cursor_.accept("(")) return exact_division(depth + 1);
+    if (cursor_.peek() == '[' || cursor_.peek() == '(') {
+      if (!names_) start.fail(fmt::format("unknown parameter '{}'{}", name, known_parameters(name)));
+      throw NotAffine{};
+    }
     if (const auto parameter = parameters_.find(name); parameter != parameters_.end())
       return limited(Affine(parameter->second));
     return Affine::variable(axis(name, start));
@@ -400,11 +511,9 @@ Computation parse_computation(std::string_view text, const Parameters& parameter
 
 namespace {
 
-std::string text_of(const Computation& computation, const Access& access, const std::vector<std::string>& axes) {
-  std::vector<std::string> forms;
-  for (const Affine& form : access.index) forms.push_back(to_text(form, axes));
-  const std::string load =
-      fmt::format("{}[{}]", computation.tensors[std::size_t(access.tensor)].name, fmt::join(forms, ","));
+std::string text_of(const Computation& computation, const Access& access, const std::vector<std::string>& axes,
+                    std::span<const std::string> gathered) {
+  const std::string load = access_text(computation.tensors[std::size_t(access.tensor)].name, access, axes, gathered);
   if (!access.padded) return load;
   return access.outside == 0 ? fmt::format("pad({})", load) : fmt::format("pad({},{})", load, access.outside);
 }
@@ -433,18 +542,29 @@ std::string text_of(const Computation& computation, const Stage& stage) {
   // Reduced axes need not be listed when the value shows them in their order.
   int next = computation.spatial_axes(stage);
   bool in_order = true;
+  const auto see = [&](const Affine& form) {
+    for (const Term& term : form.terms) {
+      if (term.variable > next) in_order = false;
+      if (term.variable == next) ++next;
+    }
+  };
   for (const Access& access : stage.value.loads)
-    for (const Affine& form : access.index)
-      for (const Term& term : form.terms) {
-        if (term.variable > next) in_order = false;
-        if (term.variable == next) ++next;
-      }
+    for (const Affine& form : access.index) see(form);
+  // Loads are not in the order of the text where one is the index of another, nor are positions among them.
+  for (const Access& access : stage.value.loads) in_order = in_order && access.gathered.empty();
+  for (const Affine& form : stage.value.positions)
+    for (const Term& term : form.terms) in_order = in_order && term.variable < computation.spatial_axes(stage);
   std::string listed;
-  if (!in_order || next != int(names.size())) listed = fmt::format(" | {}", fmt::join(reduced, names.end(), ","));
+  if (reduced != names.end() && (!in_order || next != int(names.size())))
+    listed = fmt::format(" | {}", fmt::join(reduced, names.end(), ","));
   return fmt::format("{}{}[{}{}]{} {} {}", tensor.role == Role::output ? "output " : "", tensor.name,
                      fmt::join(target, ","), listed, type_of(tensor), name_of(stage.combine),
-                     to_text(
-                         stage.value, [&](const Access& access) { return text_of(computation, access, names); }, ","));
+                     to_text(stage.value,
+                             {[&](const Access& access, std::span<const std::string> gathered) {
+                                return text_of(computation, access, names, gathered);
+                              },
+                              [&](const Affine& form) { return position_text(form, names); }},
+                             ","));
 }
 
 }  // namespace

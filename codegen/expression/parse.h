@@ -8,13 +8,16 @@
 //   [output] NAME[axis, ...] [: dtype] (=|+=|max=|min=) value [where axis=extent, ...]
 //                                                        a stage; without `output` its tensor is a temporary; the axes
 //                                                        on the left are spatial, further ones in value are reduced, in
-//                                                        order of first appearance, or as listed: C[i,j | l]
-// Values: + - * / ( ) numbers, functions (GRAFT_OPS in value.h), select(a < b, c, d), loads NAME[form, ...],
-// pad(NAME[form, ...]) for a load that is zero outside, pad(NAME[form, ...], number) for one that is that number
-// outside (or -inf, or inf: of an integer the end of its range). Forms and extents are affine in axes and may use
-// parameters and integer arithmetic of parameters: `stride*y + u - pad`, `(h + 2*pad - r)/stride + 1` (division rounds
-// down; exact(a, b) refuses a remainder). `where` gives the axes of all stages since the last `where` their extents;
-// the last stage has one. README.md has the grammar and examples.
+//                                                        order of first appearance, or as listed: C[i,j | l]. Forms of
+//                                                        axes may take their place, which reach every element once:
+//                                                        Y[2*i + a]
+// Values: + - * / % << >> ( ) numbers, axes, functions (GRAFT_OPS in value.h), select(a < b, c, d), loads
+// NAME[index, ...], pad(NAME[index, ...]) for a load that is zero outside, pad(NAME[index, ...], number) for one that
+// is that number outside (or -inf, or inf: of an integer the end of its range). An index is a form, or an integer
+// value: one of these outside of its dimension counts as the nearest inside. Forms and extents are affine in axes and
+// may use parameters and integer arithmetic of parameters: `stride*y + u - pad`, `(h + 2*pad - r)/stride + 1` (division
+// rounds down; exact(a, b) refuses a remainder). `where` gives the axes of all stages since the last `where` their
+// extents; the last stage has one. README.md has the grammar and examples.
 #pragma once
 
 #include <cstdint>

@@ -43,11 +43,12 @@ class Meter final : public base::Monitor {
   std::int64_t percent_ = 0;
 };
 
-// The values and error bounds of a computed tensor.
+// The values and error bounds of a tensor. Floating point: |error| <= depth * eps(dtype) * magnitude. Integers: the
+// magnitude is the largest difference itself, not 0 only where rounding decides which integer comes out.
 struct Data {
   std::vector<double> value;
-  std::vector<double> magnitude;  // empty: |value|
-  std::int64_t depth = 0;         // roundings on the longest chain that leads to an element, in units of eps(dtype)
+  std::vector<double> magnitude;  // empty: |value|; of integers 0
+  std::int64_t depth = 0;         // roundings on the longest chain that leads to an element
 };
 
 // How many times eps(dtype) times its magnitude an element may be off, by the rule for results.
@@ -57,29 +58,35 @@ double epsilon_of(DType dtype) {
   return dtype == DType::f32 ? double(std::numeric_limits<float>::epsilon()) : std::numeric_limits<double>::epsilon();
 }
 
-// For each node of a stage's value: roundings on the longest chain that leads to it, in units of eps of the stage's type.
+// The depth of a number of type `from` as one of type `to`.
+std::int64_t converted_depth(std::int64_t depth, DType from, DType to) {
+  if (from == to || !is_floating(to)) return depth;
+  const double scale = is_floating(from) ? epsilon_of(from) / epsilon_of(to) : 0;
+  return std::int64_t(std::ceil(double(depth) * scale)) + 1;
+}
+
+// For each node of a stage's value: roundings on the longest chain that leads to it, in units of eps of the node's
+// type.
 std::vector<std::int64_t> depths_of(const Computation& computation, const Stage& stage, const std::vector<Data>& data) {
   // Functions are polynomials of the emitter, accurate to a few units in the last place.
   constexpr std::int64_t special = 4;
-  const DType type = computation.tensors[std::size_t(stage.tensor)].dtype;
+  const std::vector<NodeType> types = types_of(computation, stage);
   std::vector<std::int64_t> depth;
-  for (const ValueNode& node : stage.value.nodes) {
-    const auto of = [&](int operand) { return operand < 0 ? 0 : depth[std::size_t(operand)]; };
+  for (std::size_t n = 0; n < stage.value.nodes.size(); ++n) {
+    const ValueNode& node = stage.value.nodes[n];
+    const auto of = [&](int operand) {
+      if (operand < 0 || is_comparison(stage.value.nodes[std::size_t(operand)].op)) return std::int64_t(0);
+      return converted_depth(depth[std::size_t(operand)], types[std::size_t(operand)].result, types[n].operands);
+    };
     const std::int64_t a = of(node.a), b = of(node.b);
     std::int64_t here = 0;
     switch (node.op) {
       case Op::constant:
+      case Op::position:
         break;
-      case Op::load: {
-        const int tensor = stage.value.loads[std::size_t(node.load)].tensor;
-        const DType from = computation.tensors[std::size_t(tensor)].dtype;
-        here = data[std::size_t(tensor)].depth;
-        if (from != type && is_floating(type)) {
-          const double scale = is_floating(from) ? epsilon_of(from) / epsilon_of(type) : 0;
-          here = std::int64_t(std::ceil(double(here) * scale)) + 1;
-        }
+      case Op::load:
+        here = data[std::size_t(stage.value.loads[std::size_t(node.load)].tensor)].depth;
         break;
-      }
       case Op::add:
       case Op::sub:
         here = std::max(a, b) + 1;
@@ -95,6 +102,7 @@ std::vector<std::int64_t> depths_of(const Computation& computation, const Stage&
       case Op::neg:
       case Op::abs:
       case Op::floor:
+      case Op::round:
         here = a;
         break;
       case Op::exp:
@@ -118,7 +126,22 @@ std::vector<std::int64_t> depths_of(const Computation& computation, const Stage&
         here = std::max(a, b);
         break;
       case Op::select:
-        here = std::max({a, b, of(node.c)});
+        here = std::max({depth[std::size_t(node.a)], b, of(node.c)});
+        break;
+      case Op::modulo:
+      case Op::shift_left:
+      case Op::shift_right:
+        break;
+      case Op::cast_f32:
+      case Op::cast_f64:
+      case Op::cast_i32:
+      case Op::cast_i8:
+      case Op::cast_u8:
+      case Op::cast_i64:
+      case Op::saturate_i32:
+      case Op::saturate_i8:
+      case Op::saturate_u8:
+        here = converted_depth(depth[std::size_t(node.a)], types[n].operands, types[n].result);
         break;
     }
     depth.push_back(here);
@@ -126,8 +149,11 @@ std::vector<std::int64_t> depths_of(const Computation& computation, const Stage&
   return depth;
 }
 
-// Roundings on the longest chain of a stage whose value's root has that depth.
-std::int64_t depth_of(const Computation& computation, const Stage& stage, std::int64_t of_value) {
+// Roundings on the longest chain that leads to an element of a stage's tensor.
+std::int64_t depth_of(const Computation& computation, const Stage& stage, const std::vector<Data>& data) {
+  const std::int64_t of_value =
+      converted_depth(depths_of(computation, stage, data).back(), types_of(computation, stage).back().result,
+                      computation.tensors[std::size_t(stage.tensor)].dtype);
   std::int64_t terms = 1;
   if (stage.combine == Combine::sum)
     for (std::size_t a = std::size_t(computation.spatial_axes(stage)); a < stage.axes.size(); ++a)
@@ -204,6 +230,7 @@ class Interpreter {
   Interpreter(const Computation& computation, const Stage& stage, const std::vector<Data>& data)
       : stage_(stage),
         type_(computation.tensors[std::size_t(stage.tensor)].dtype),
+        types_(types_of(computation, stage)),
         depths_(depths_of(computation, stage, data)),
         walk_(extents_of(stage)) {
     const std::size_t axes = stage.axes.size();
@@ -211,9 +238,14 @@ class Interpreter {
       const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
       auto [start, along] = flat(access, tensor, axes);
       Load load{.data = &data[std::size_t(access.tensor)],
+                .type = tensor.dtype,
                 .offset = walk_.track(start, std::move(along)),
                 .dimensions = {},
+                .gathered = {},
                 .outside = access.outside};
+      const std::vector<std::int64_t> strides = strides_of(tensor.shape);
+      for (const int d : access.gathered)
+        load.gathered.emplace_back(tensor.shape[std::size_t(d)], strides[std::size_t(d)]);
       for (std::size_t d = 0; access.padded && d < access.index.size(); ++d) {
         std::vector<std::int64_t> coefficients(axes, 0);
         for (const Term& term : access.index[d].terms) coefficients[std::size_t(term.variable)] = term.coefficient;
@@ -221,11 +253,15 @@ class Interpreter {
       }
       loads_.push_back(std::move(load));
     }
+    for (const Affine& form : stage.value.positions) {
+      std::vector<std::int64_t> coefficients(axes, 0);
+      for (const Term& term : form.terms) coefficients[std::size_t(term.variable)] = term.coefficient;
+      positions_.push_back(walk_.track(form.constant, std::move(coefficients)));
+    }
     const Access target{stage.tensor, element_of(computation, stage), false};
     auto [start, along] = flat(target, computation.tensors[std::size_t(stage.tensor)], axes);
     target_ = walk_.track(start, std::move(along));
-    values_.resize(stage.value.nodes.size());
-    magnitudes_.resize(stage.value.nodes.size());
+    numbers_.resize(stage.value.nodes.size());
   }
 
   // The elements of these numbers, `count` from `first` on in the order of the stage's spatial axes.
@@ -239,7 +275,7 @@ class Interpreter {
       for (std::int64_t r = 0; r < reduced; ++r, walk_.advance()) {
         if (++steps % steps_between_questions == 0) base::check_stop(meter);
         evaluate();
-        const double v = values_.back(), m = magnitudes_.back();
+        const auto [v, m] = converted(int(numbers_.size()) - 1, type_, false);
         switch (stage_.combine) {
           case Combine::none:
             value = v, magnitude = m;
@@ -260,7 +296,8 @@ class Interpreter {
     }
   }
 
-  // Calls see(load, offset) for everything that the element of this number reads inside of its tensor.
+  // Calls see(load, offset) for everything that the element of this number reads inside of its tensor, other than at
+  // indices that are values.
   template <class See>
   void reads(std::int64_t element, std::int64_t elements, Meter& meter, const See& see) {
     const std::int64_t reduced = walk_.points() / elements;
@@ -268,7 +305,7 @@ class Interpreter {
     for (std::int64_t r = 0; r < reduced; ++r, walk_.advance()) {
       if (r % steps_between_questions == 0) base::check_stop(meter);
       for (std::size_t l = 0; l < loads_.size(); ++l)
-        if (is_inside(loads_[l])) see(l, walk_[loads_[l].offset]);
+        if (loads_[l].gathered.empty() && is_inside(loads_[l])) see(l, walk_[loads_[l].offset]);
     }
   }
 
@@ -277,9 +314,14 @@ class Interpreter {
 
   struct Load {
     const Data* data;
+    DType type;
     std::size_t offset;                                            // numbers of the walk
     std::vector<std::pair<std::size_t, std::int64_t>> dimensions;  // padded: index and extent of each dimension
+    std::vector<std::pair<std::int64_t, std::int64_t>> gathered;   // extent and stride of each dimension gathered along
     double outside;
+  };
+  struct Number {
+    double value = 0, magnitude = 0;
   };
 
   static std::vector<std::int64_t> extents_of(const Stage& stage) {
@@ -288,120 +330,219 @@ class Interpreter {
     return extents;
   }
 
-  // Values of all nodes at the present point, and for each a magnitude: |error| <= depth * eps * magnitude, to first
-  // order, when every operation rounds once. Sums add magnitudes, products multiply them, functions scale them by their
-  // derivative. Where rounding may decide on which side of a step of floor, or on which branch of select a value comes
-  // out, the magnitude makes room for both.
+  // Values of all nodes at the present point, and for each a magnitude as Data has it, to first order, when every
+  // operation rounds once. Sums add magnitudes, products multiply them, functions scale them by their derivative. Where
+  // rounding may decide on which side of a step of floor, or on which branch of select a value comes out, the magnitude
+  // makes room for both.
   void evaluate() {
-    for (std::size_t i = 0; i < values_.size(); ++i) {
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
       const ValueNode& node = stage_.value.nodes[i];
-      const double a = node.a < 0 ? 0 : values_[std::size_t(node.a)], b = node.b < 0 ? 0 : values_[std::size_t(node.b)];
-      const double ma = node.a < 0 ? 0 : magnitudes_[std::size_t(node.a)],
-                   mb = node.b < 0 ? 0 : magnitudes_[std::size_t(node.b)];
-      double& v = values_[i];
-      double& m = magnitudes_[i];
-      switch (node.op) {
-        case Op::constant:
-          v = node.number, m = std::abs(v);
-          break;
-        case Op::load:
-          load(loads_[std::size_t(node.load)], v, m);
-          break;
-        case Op::add:
-          v = a + b, m = ma + mb;
-          break;
-        case Op::sub:
-          v = a - b, m = ma + mb;
-          break;
-        case Op::mul:
-          v = a * b, m = ma * mb;
-          break;
-        case Op::div:
-          v = a / b, m = ma * mb / (b * b);
-          break;
-        case Op::max:
-          v = std::max(a, b), m = std::max(ma, mb);
-          break;
-        case Op::min:
-          v = std::min(a, b), m = std::max(ma, mb);
-          break;
-        case Op::neg:
-          v = -a, m = ma;
-          break;
-        case Op::exp:
-          v = std::exp(a), m = v * (1 + ma);
-          break;
-        case Op::sqrt:
-          v = std::sqrt(a), m = v > 0 ? ma / v : std::sqrt(ma);
-          break;
-        case Op::rsqrt:
-          v = 1 / std::sqrt(a), m = v * (1 + scaled(ma, 1 / a));
-          break;
-        case Op::log:
-          v = std::log(a), m = std::abs(v) + scaled(ma, 1 / std::abs(a));
-          break;
-        case Op::pow:
-          v = std::pow(a, b);
-          m = std::abs(v) + scaled(ma, std::abs(b * std::pow(a, b - 1))) +
-              scaled(mb, v == 0 ? 0 : std::abs(v * std::log(std::abs(a))));
-          break;
-        case Op::tanh:
-          v = std::tanh(a), m = std::abs(v) + ma * (1 - v * v);
-          break;
-        case Op::sigmoid:
-          v = 1 / (1 + std::exp(-a)), m = v + ma * v * (1 - v);
-          break;
-        case Op::erf:
-          v = std::erf(a), m = std::abs(v) + ma * 2 * std::numbers::inv_sqrtpi * std::exp(-a * a);
-          break;
-        case Op::abs:
-          v = std::abs(a), m = ma;
-          break;
-        case Op::floor: {
-          const double error = allowed_roundings * epsilon_of(type_) * double(depths_[i]) * ma;
-          v = std::floor(a), m = std::abs(v);
-          if (std::abs(a - std::round(a)) < error) m += room_for(1, depths_[i]);
-          break;
-        }
-        case Op::less:
-        case Op::less_or_equal:
-        case Op::greater:
-        case Op::greater_or_equal:
-        case Op::equal:
-        case Op::not_equal:
-          v = holds(node.op, as_stored(a, node.a), as_stored(b, node.b));
-          // How far it is from being decided otherwise, as its select reads it.
-          m = std::abs(a - b) < allowed_roundings * epsilon_of(type_) * double(depths_[i]) * (ma + mb) ? 1 : 0;
-          break;
-        case Op::select: {
-          const double c = values_[std::size_t(node.c)], mc = magnitudes_[std::size_t(node.c)];
-          v = a != 0 ? b : c, m = a != 0 ? mb : mc;
-          if (ma != 0 && b != c) m = std::max(mb, mc) + room_for(std::abs(b - c), depths_[i]);
-          break;
-        }
+      const DType type = types_[i].operands;
+      const auto operand = [&](int n) { return n < 0 ? Number() : converted(n, type, false); };
+      Number& result = numbers_[i];
+      if (node.op == Op::load) {
+        result = load(node, loads_[std::size_t(node.load)]);
+      } else if (node.op == Op::constant) {
+        result = {node.number, is_floating(types_[i].result) ? std::abs(node.number) : 0};
+      } else if (node.op == Op::position) {
+        result = {double(walk_[positions_[std::size_t(node.load)]]), 0};
+      } else if (converts_to(node.op)) {
+        result = converted(node.a, types_[i].result, saturates(node.op));
+      } else if (is_comparison(node.op)) {
+        result = compared(node, type, depths_[i]);
+      } else if (node.op == Op::select) {
+        const Number condition = numbers_[std::size_t(node.a)], b = operand(node.b), c = operand(node.c);
+        result = condition.value != 0 ? b : c;
+        if (condition.magnitude != 0 && b.value != c.value)
+          result.magnitude = std::max(b.magnitude, c.magnitude) +
+                             (is_floating(type) ? room_for(std::abs(b.value - c.value), type, depths_[i])
+                                                : std::abs(b.value - c.value));
+      } else if (is_floating(type)) {
+        result = floating(node.op, operand(node.a), operand(node.b), type, depths_[i]);
+      } else {
+        result = integer(node.op, operand(node.a), operand(node.b), type);
       }
-      v = kept(v, type_);
     }
   }
 
+  // A node's number in another type.
+  Number converted(int n, DType to, bool saturate) const {
+    const Number from = numbers_[std::size_t(n)];
+    const DType type = types_[std::size_t(n)].result;
+    if (type == to) return from;
+    const std::int64_t depth = depths_[std::size_t(n)];
+    if (is_floating(to)) {
+      if (is_floating(type)) return from;
+      return {from.value, std::abs(from.value) + (from.magnitude == 0 ? 0 : room_for(from.magnitude, to, 1))};
+    }
+    const double error = is_floating(type) ? error_of(from.magnitude, type, depth) : from.magnitude;
+    Number result{convert(from.value, type, to, saturate), 0};
+    if (error > 0) {
+      const double low = convert(from.value - error, type, to, true),
+                   high = convert(from.value + error, type, to, true);
+      result.magnitude = std::max(std::abs(result.value - low), std::abs(high - result.value));
+    }
+    return result;
+  }
+
+  Number compared(const ValueNode& node, DType type, std::int64_t depth) const {
+    const Number a = converted(node.a, type, false), b = converted(node.b, type, false);
+    // How far it is from being decided otherwise, as its select reads it.
+    const double errors = a.magnitude + b.magnitude;
+    const bool open = is_floating(type) ? std::abs(a.value - b.value) < error_of(errors, type, depth)
+                                        : errors > 0 && std::abs(a.value - b.value) <= errors;
+    return {double(holds(node.op, as_stored(a.value, node.a, type), as_stored(b.value, node.b, type))),
+            open ? 1.0 : 0.0};
+  }
+
+  static Number floating(Op op, const Number& of_a, const Number& of_b, DType type, std::int64_t depth) {
+    const double a = of_a.value, b = of_b.value, ma = of_a.magnitude, mb = of_b.magnitude;
+    double v = a, m = ma;
+    switch (op) {
+      case Op::add:
+        v = a + b, m = ma + mb;
+        break;
+      case Op::sub:
+        v = a - b, m = ma + mb;
+        break;
+      case Op::mul:
+        v = a * b, m = ma * mb;
+        break;
+      case Op::div:
+        v = a / b, m = ma * mb / (b * b);
+        break;
+      case Op::max:
+        v = std::max(a, b), m = std::max(ma, mb);
+        break;
+      case Op::min:
+        v = std::min(a, b), m = std::max(ma, mb);
+        break;
+      case Op::neg:
+        v = -a;
+        break;
+      case Op::exp:
+        v = std::exp(a), m = v * (1 + ma);
+        break;
+      case Op::sqrt:
+        v = std::sqrt(a), m = v > 0 ? ma / v : std::sqrt(ma);
+        break;
+      case Op::rsqrt:
+        v = 1 / std::sqrt(a), m = v * (1 + scaled(ma, 1 / a));
+        break;
+      case Op::log:
+        v = std::log(a), m = std::abs(v) + scaled(ma, 1 / std::abs(a));
+        break;
+      case Op::pow:
+        v = std::pow(a, b);
+        m = std::abs(v) + scaled(ma, std::abs(b * std::pow(a, b - 1))) +
+            scaled(mb, v == 0 ? 0 : std::abs(v * std::log(std::abs(a))));
+        break;
+      case Op::tanh:
+        v = std::tanh(a), m = std::abs(v) + ma * (1 - v * v);
+        break;
+      case Op::sigmoid:
+        v = 1 / (1 + std::exp(-a)), m = v + ma * v * (1 - v);
+        break;
+      case Op::erf:
+        v = std::erf(a), m = std::abs(v) + ma * 2 * std::numbers::inv_sqrtpi * std::exp(-a * a);
+        break;
+      case Op::abs:
+        v = std::abs(a);
+        break;
+      case Op::floor:
+        v = std::floor(a), m = std::abs(v);
+        if (std::abs(a - std::round(a)) < error_of(ma, type, depth)) m += room_for(1, type, depth);
+        break;
+      case Op::round:
+        v = std::nearbyint(a), m = std::abs(v);
+        if (std::abs(a - std::floor(a) - 0.5) < error_of(ma, type, depth)) m += room_for(1, type, depth);
+        break;
+      default:
+        assert(false);
+    }
+    return {v, m};
+  }
+
+  static Number integer(Op op, const Number& of_a, const Number& of_b, DType type) {
+    const double a = of_a.value, b = of_b.value, ma = of_a.magnitude, mb = of_b.magnitude;
+    constexpr double anything = std::numeric_limits<double>::infinity();
+    double v = a, m = ma;
+    switch (op) {
+      case Op::add:
+        v = a + b, m = ma + mb;
+        break;
+      case Op::sub:
+        v = a - b, m = ma + mb;
+        break;
+      case Op::mul:
+        // Exact, where a product in double would round before it wraps around.
+        v = with_element_of(type, [&](auto zero) {
+          return double(decltype(zero)(std::uint64_t(std::int64_t(a)) * std::uint64_t(std::int64_t(b))));
+        });
+        m = scaled(ma, std::abs(b)) + scaled(mb, std::abs(a)) + ma * mb;
+        break;
+      case Op::div:
+        v = integer_quotient(a, b), m = mb > 0 ? anything : ma > 0 ? ma + 1 : 0;
+        break;
+      case Op::modulo:
+        v = integer_remainder(a, b), m = ma + mb > 0 ? anything : 0;
+        break;
+      case Op::shift_left:
+        v = a * std::exp2(shift_of(b, type)), m = mb > 0 ? anything : ma * std::exp2(shift_of(b, type));
+        break;
+      case Op::shift_right:
+        v = std::floor(a / std::exp2(shift_of(b, type))), m = mb > 0 ? anything : ma > 0 ? ma + 1 : 0;
+        break;
+      case Op::max:
+        v = std::max(a, b), m = std::max(ma, mb);
+        break;
+      case Op::min:
+        v = std::min(a, b), m = std::max(ma, mb);
+        break;
+      case Op::neg:
+        v = -a;
+        break;
+      case Op::abs:
+        v = std::abs(a);
+        break;
+      default:
+        assert(false);
+    }
+    // What may wrap around to the other end may be anything.
+    if (m > 0 && (v - m < lowest(type) || v + m > highest(type))) m = anything;
+    return {kept(v, type), m};
+  }
+
+  // The error that a magnitude allows.
+  static double error_of(double magnitude, DType type, std::int64_t depth) {
+    return allowed_roundings * epsilon_of(type) * double(depth) * magnitude;
+  }
   // An exact operand adds nothing, whatever the derivative.
   static double scaled(double magnitude, double derivative) { return magnitude == 0 ? 0 : magnitude * derivative; }
   // The magnitude with which a result of that depth may be off by `size`. Later depths are no smaller.
-  double room_for(double size, std::int64_t depth) const {
-    return size / (allowed_roundings * epsilon_of(type_) * double(depth));
+  static double room_for(double size, DType type, std::int64_t depth) {
+    return size / (allowed_roundings * epsilon_of(type) * double(std::max<std::int64_t>(1, depth)));
   }
   // What the machine compares: a number that no operation has rounded yet is rounded to the type that holds it.
-  double as_stored(double value, int node) const {
-    return type_ == DType::f32 && depths_[std::size_t(node)] == 0 ? double(float(value)) : value;
+  double as_stored(double value, int node, DType type) const {
+    return type == DType::f32 && depths_[std::size_t(node)] == 0 ? double(float(value)) : value;
   }
 
-  void load(const Load& from, double& value, double& magnitude) const {
-    value = from.outside;
-    magnitude = size_of(value);
-    if (!is_inside(from)) return;
-    const std::size_t offset = std::size_t(walk_[from.offset]);
-    value = from.data->value[offset];
-    magnitude = from.data->magnitude.empty() ? size_of(value) : from.data->magnitude[offset];
+  Number load(const ValueNode& node, const Load& from) const {
+    if (!is_inside(from)) return {from.outside, size_of(from.outside, from.type)};
+    std::int64_t offset = walk_[from.offset];
+    bool open = false;  // which element it is, by rounding
+    const int operands[] = {node.a, node.b, node.c};
+    for (std::size_t g = 0; g < from.gathered.size(); ++g) {
+      const auto [extent, stride] = from.gathered[g];
+      const Number index = numbers_[std::size_t(operands[g])];
+      offset += stride * std::int64_t(std::clamp(index.value, 0.0, double(extent - 1)));
+      open = open || index.magnitude > 0;
+    }
+    const double value = from.data->value[std::size_t(offset)];
+    if (open) return {value, std::numeric_limits<double>::infinity()};
+    return {value,
+            from.data->magnitude.empty() ? size_of(value, from.type) : from.data->magnitude[std::size_t(offset)]};
   }
 
   bool is_inside(const Load& from) const {
@@ -411,15 +552,19 @@ class Interpreter {
   }
 
   // Infinities come from padding, and are exact.
-  static double size_of(double value) { return std::isinf(value) ? 0 : std::abs(value); }
+  static double size_of(double value, DType type) {
+    return std::isinf(value) || !is_floating(type) ? 0 : std::abs(value);
+  }
 
   const Stage& stage_;
   const DType type_;
+  const std::vector<NodeType> types_;       // by node
   const std::vector<std::int64_t> depths_;  // by node
   Walk walk_;
   std::size_t target_ = 0;  // number of the walk: offset of the element
   std::vector<Load> loads_;
-  std::vector<double> values_, magnitudes_;
+  std::vector<std::size_t> positions_;  // numbers of the walk
+  std::vector<Number> numbers_;         // by node
 };
 
 // Sums of products of two loads as a blocked matrix product. One spatial axis that only one operand (B) has is the
@@ -434,7 +579,9 @@ class ProductSum {
         !stage.index.empty())
       return std::nullopt;
     for (const Access& access : value.loads)
-      if (access.padded) return std::nullopt;
+      if (access.padded || !access.gathered.empty()) return std::nullopt;
+    if (types_of(computation, stage).back().result != computation.tensors[std::size_t(stage.tensor)].dtype)
+      return std::nullopt;
     ProductSum sum;
     const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
     const std::size_t axes = stage.axes.size(), spatial = tensor.shape.size();
@@ -486,6 +633,12 @@ class ProductSum {
     const Data& a = data[std::size_t(a_)];
     const Data& b = data[std::size_t(b_)];
     out.value.assign(std::size_t(elements), 0);
+    if (!is_floating(type_)) {
+      std::vector<double> none;
+      multiply<false>(a.value, b.value, out.value, none, threads, meter);
+      for (double& value : out.value) value = kept(value, type_);
+      return;
+    }
     out.magnitude.assign(std::size_t(elements), 0);
     if (a.magnitude.empty() && b.magnitude.empty()) {
       multiply<true>(a.value, b.value, out.value, out.magnitude, threads, meter);
@@ -493,9 +646,6 @@ class ProductSum {
       std::vector<double> none;
       multiply<false>(a.value, b.value, out.value, none, threads, meter);
       multiply<false>(magnitude_of(a), magnitude_of(b), out.magnitude, none, threads, meter);
-    }
-    if (!is_floating(type_)) {
-      for (double& value : out.value) value = kept(value, type_);
     }
   }
 
@@ -728,7 +878,7 @@ Plan sampled_plan(const Computation& computation, std::uint64_t seed, std::int64
       const int from = stage.value.loads[l].tensor;
       made[l] = computation.stage_writing(from) >= 0 ? 1 : 0;
       if (!made[l]) continue;
-      if (wanted.all) all[std::size_t(from)] = 1;
+      if (wanted.all || !stage.value.loads[l].gathered.empty()) all[std::size_t(from)] = 1;
       marks[std::size_t(from)].resize(std::size_t(computation.tensors[std::size_t(from)].elements()));
     }
     if (wanted.all || plan.work > most || std::find(made.begin(), made.end(), 1) == made.end()) continue;
@@ -783,7 +933,12 @@ Reference evaluated(const Computation& computation, std::vector<std::vector<doub
     const Wanted& wanted = plan.wanted[s];
     Data& out = data[std::size_t(stage.tensor)];
     const std::int64_t elements = computation.tensors[std::size_t(stage.tensor)].elements();
-    const auto product = wanted.all ? ProductSum::match(computation, stage) : std::nullopt;
+    const auto exact = [&](const Access& access) {
+      return is_floating(computation.tensors[std::size_t(access.tensor)].dtype) ||
+             data[std::size_t(access.tensor)].magnitude.empty();
+    };
+    const bool whole_sums = wanted.all && std::all_of(stage.value.loads.begin(), stage.value.loads.end(), exact);
+    const auto product = whole_sums ? ProductSum::match(computation, stage) : std::nullopt;
     if (product) {
       product->run(elements, data, out, threads, meter);
     } else {
@@ -804,12 +959,16 @@ Reference evaluated(const Computation& computation, std::vector<std::vector<doub
         meter.spent(double(last - first) * work);
       });
     }
-    out.depth = depth_of(computation, stage, depths_of(computation, stage, data).back());
+    out.depth = depth_of(computation, stage, data);
     const Role role = computation.tensors[std::size_t(stage.tensor)].role;
     if (role == Role::output) {
       result.elements += elements;
       result.computed += wanted.all ? elements : std::int64_t(wanted.elements.size());
     }
+    const auto is_zero = [](double m) { return m == 0; };
+    if (!is_floating(computation.tensors[std::size_t(stage.tensor)].dtype) &&
+        std::all_of(out.magnitude.begin(), out.magnitude.end(), is_zero))
+      out.magnitude.clear();
     // A copy of what comes from outside needs no magnitude of its own, and its readers are twice as fast without one.
     const Value& value = stage.value;
     if (stage.combine == Combine::none && value.nodes.size() == 1 && value.loads.size() == 1 &&
@@ -825,6 +984,7 @@ Reference evaluated(const Computation& computation, std::vector<std::vector<doub
     result.tensors[t] = std::move(data[t].value);
     if (role != Role::output) continue;
     result.magnitude[t] = std::move(data[t].magnitude);
+    if (result.magnitude[t].empty()) result.magnitude[t].assign(result.tensors[t].size(), 0);
     result.reduction_length[t] = std::max<std::int64_t>(1, data[t].depth);
   }
   return result;
@@ -859,7 +1019,7 @@ Reference reference(const Computation& computation, std::vector<std::vector<doub
 
 double tolerance(DType dtype, std::int64_t reduction_length, double magnitude) {
   if (std::isinf(magnitude)) return magnitude;
-  if (!is_floating(dtype)) return 0;
+  if (!is_floating(dtype)) return magnitude;
   const double least =
       dtype == DType::f32 ? double(std::numeric_limits<float>::min()) : std::numeric_limits<double>::min();
   return std::max(least, allowed_roundings * epsilon_of(dtype) * double(reduction_length) * magnitude);

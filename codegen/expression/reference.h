@@ -15,8 +15,9 @@ struct Reference {
   // (integers: -8..7, or all values of one byte); expected values of outputs (empty for temporaries).
   std::vector<std::vector<double>> tensors;
   // By tensor: for outputs, sum |a||b| of everything that was added up into the element (through all stages); else
-  // empty. Infinite for an element whose expected value was not computed: its tolerance is infinite, too, so that any
-  // number passes and NaN does not.
+  // empty. Of integers the largest difference that is right: 0, but where the rounding of a floating-point number
+  // decides which integer it becomes. Infinite for an element whose expected value was not computed: its tolerance is
+  // infinite, too, so that any number passes and NaN does not.
   std::vector<std::vector<double>> magnitude;
   // By tensor: for outputs, the number of terms of the longest chain of additions (the k of the bound); else 0.
   std::vector<std::int64_t> reduction_length;
@@ -44,7 +45,7 @@ Reference reference(const Computation& computation, std::uint64_t seed, const Re
 Reference reference(const Computation& computation, std::vector<std::vector<double>> operands);
 
 // Allowed |error| of an element: 4 * eps(dtype) * k * magnitude (DESIGN rule), at least the smallest normal number;
-// 0 for integer types, infinite if the magnitude is.
+// the magnitude itself for integer types, infinite if the magnitude is.
 double tolerance(DType dtype, std::int64_t reduction_length, double magnitude);
 
 }  // namespace graft::codegen

@@ -15,18 +15,22 @@ namespace {
 constexpr int deepest = 200;
 constexpr std::size_t longest = 4096;  // nodes
 
-// Binding strength: comparisons 0, + - 1, * / 2, everything else 3.
+// Binding strength, as in C: comparisons 0, << >> 1, + - 2, * / % 3, everything else 4.
 int strength_of(Op op) {
   if (is_comparison(op)) return 0;
   switch (op) {
+    case Op::shift_left:
+    case Op::shift_right:
+      return 1;
     case Op::add:
     case Op::sub:
-      return 1;
+      return 2;
     case Op::mul:
     case Op::div:
-      return 2;
-    default:
+    case Op::modulo:
       return 3;
+    default:
+      return 4;
   }
 }
 
@@ -42,13 +46,19 @@ constexpr Op all_ops[] = {
 
 class Writer {
  public:
-  Writer(const Value& value, const std::function<std::string(const Access&)>& load, std::string_view comma)
-      : value_(value), load_(load), comma_(comma) {}
+  Writer(const Value& value, const LeafTexts& leaves, std::string_view comma)
+      : value_(value), leaves_(leaves), comma_(comma) {}
 
   std::string text(int position) const {
     const ValueNode& node = value_.nodes[std::size_t(position)];
     if (node.op == Op::constant) return fmt::format("{}", node.number);
-    if (node.op == Op::load) return load_(value_.loads[std::size_t(node.load)]);
+    if (node.op == Op::position) return leaves_.position(value_.positions[std::size_t(node.load)]);
+    if (node.op == Op::load) {
+      std::vector<std::string> gathered;
+      for (const int operand : {node.a, node.b, node.c})
+        if (operand >= 0) gathered.push_back(text(operand));
+      return leaves_.load(value_.loads[std::size_t(node.load)], gathered);
+    }
     if (const std::string_view sign = sign_of(node.op); !sign.empty()) {
       // Brackets on the right at equal strength keep the order of the operations, which is part of the value.
       const int strength = strength_of(node.op);
@@ -67,17 +77,44 @@ class Writer {
   }
 
   const Value& value_;
-  const std::function<std::string(const Access&)>& load_;
+  const LeafTexts& leaves_;
   std::string_view comma_;
 };
 
 }  // namespace
 
-std::string to_text(const Value& value, const std::function<std::string(const Access&)>& load, std::string_view comma) {
-  return Writer(value, load, comma).text(int(value.nodes.size()) - 1);
+std::string to_text(const Value& value, const LeafTexts& leaves, std::string_view comma) {
+  return Writer(value, leaves, comma).text(int(value.nodes.size()) - 1);
+}
+
+std::string access_text(std::string_view tensor, const Access& access, std::span<const std::string> names,
+                        std::span<const std::string> gathered) {
+  std::vector<std::string> indices;
+  std::size_t next = 0;
+  for (std::size_t d = 0; d < access.index.size(); ++d)
+    indices.push_back(access.gathers(d) ? gathered[next++] : to_text(access.index[d], names));
+  return fmt::format("{}[{}]", tensor, fmt::join(indices, ","));
+}
+
+std::string position_text(const Affine& form, std::span<const std::string> names) {
+  const std::string text = to_text(form, names);
+  const bool plain = form.constant == 0 && form.terms.size() == 1 && form.terms[0].coefficient == 1;
+  return plain ? text : fmt::format("position({})", text);
 }
 
 Value ValueReader::sum(int depth) {
+  Value value = terms(depth);
+  for (;;) {
+    if (cursor_.accept("<<"))
+      value = joined(Op::shift_left, std::move(value), terms(depth));
+    else if (cursor_.accept(">>"))
+      value = joined(Op::shift_right, std::move(value), terms(depth));
+    else
+      return value;
+  }
+}
+
+Value ValueReader::terms(int depth) {
   Value value = product(depth);
   for (;;) {
     if (cursor_.accept("+"))
@@ -96,6 +133,8 @@ Value ValueReader::product(int depth) {
       value = joined(Op::mul, std::move(value), factor(depth));
     else if (cursor_.accept("/"))
       value = joined(Op::div, std::move(value), factor(depth));
+    else if (cursor_.accept("%"))
+      value = joined(Op::modulo, std::move(value), factor(depth));
     else
       return value;
   }

@@ -26,6 +26,10 @@ Parameter optional(std::string name, std::int64_t value, std::int64_t least = 1)
   return {.name = std::move(name), .least = least, .has_default = true, .value = value};
 }
 
+Parameter later(std::string name, std::int64_t value, std::int64_t least = 1) {
+  return {.name = std::move(name), .least = least, .has_default = true, .value = value, .later = true};
+}
+
 std::vector<Parameter> joined(std::initializer_list<std::vector<Parameter>> lists) {
   std::vector<Parameter> all;
   for (const std::vector<Parameter>& list : lists) all.insert(all.end(), list.begin(), list.end());
@@ -73,7 +77,8 @@ std::string unknown_workload(std::string_view name) {
 std::string canonical(const Call& call) {
   std::vector<std::string> arguments;
   for (const Parameter& parameter : call.op->parameters)
-    arguments.push_back(fmt::format("{}={}", parameter.name, call.values.at(parameter.name)));
+    if (!parameter.later || call.values.at(parameter.name) != parameter.value)
+      arguments.push_back(fmt::format("{}={}", parameter.name, call.values.at(parameter.name)));
   return fmt::format("{}({},dtype={})", call.op->name, fmt::join(arguments, ","), name_of(call.dtype));
 }
 
@@ -137,15 +142,54 @@ std::optional<Call> parse_call(std::string_view text) {
 }
 
 // Whether every point of the stage copies the element of the same place, all of the tensor read, types alike.
-bool is_identity(const Computation& computation, const Stage& stage) {
-  if (stage.combine != Combine::none || stage.value.root().op != Op::load) return false;
+bool is_copy(const Computation& computation, const Stage& stage) {
+  if (stage.combine != Combine::none || stage.value.nodes.size() != 1 || stage.value.root().op != Op::load)
+    return false;
   const Access& access = stage.value.loads.front();
   const Tensor& to = computation.tensors[std::size_t(stage.tensor)];
   const Tensor& from = computation.tensors[std::size_t(access.tensor)];
-  if (to.role != Role::temporary || to.shape != from.shape || to.dtype != from.dtype) return false;
+  if (!stage.index.empty() || to.shape != from.shape || to.dtype != from.dtype) return false;
   for (std::size_t d = 0; d < access.index.size(); ++d)
     if (access.index[d] != Affine::variable(int(d))) return false;
   return true;
+}
+
+bool is_identity(const Computation& computation, const Stage& stage) {
+  return computation.tensors[std::size_t(stage.tensor)].role == Role::temporary && is_copy(computation, stage);
+}
+
+// Removes a tensor that no stage writes; its readers read `instead`.
+void without_tensor(Computation& computation, int gone, int instead) {
+  computation.tensors.erase(computation.tensors.begin() + gone);
+  const auto renumbered = [&](int tensor) {
+    if (tensor == gone) tensor = instead;
+    return tensor > gone ? tensor - 1 : tensor;
+  };
+  for (Stage& stage : computation.stages) {
+    stage.tensor = renumbered(stage.tensor);
+    for (Access& access : stage.value.loads) access.tensor = renumbered(access.tensor);
+  }
+}
+
+// An output that is a copy of a temporary takes its place.
+Computation without_copied_output(Computation computation) {
+  const Stage& last = computation.stages.back();
+  if (is_copy(computation, last)) {
+    const int output = last.tensor, source = last.value.loads.front().tensor;
+    const Tensor& from = computation.tensors[std::size_t(source)];
+    const auto reads_source = [&](const Stage& stage) {
+      return std::any_of(stage.value.loads.begin(), stage.value.loads.end(),
+                         [&](const Access& access) { return access.tensor == source; });
+    };
+    const std::ptrdiff_t readers = std::count_if(computation.stages.begin(), computation.stages.end(), reads_source);
+    const int writer = computation.stage_writing(source);
+    if (from.role == Role::temporary && writer >= 0 && readers == 1) {
+      computation.stages[std::size_t(writer)].tensor = output;
+      computation.stages.pop_back();
+      without_tensor(computation, source, output);
+    }
+  }
+  return computation;
 }
 
 // A padding of 0 leaves a stage that only copies; its readers read the source instead.
@@ -157,29 +201,71 @@ Computation without_identities(Computation computation) {
     }
     const int gone = computation.stages[s].tensor, source = computation.stages[s].value.loads.front().tensor;
     computation.stages.erase(computation.stages.begin() + std::ptrdiff_t(s));
-    computation.tensors.erase(computation.tensors.begin() + gone);
-    const auto renumbered = [&](int tensor) {
-      if (tensor == gone) tensor = source;
-      return tensor > gone ? tensor - 1 : tensor;
-    };
-    for (Stage& stage : computation.stages) {
-      stage.tensor = renumbered(stage.tensor);
-      for (Access& access : stage.value.loads) access.tensor = renumbered(access.tensor);
-    }
+    without_tensor(computation, gone, source);
   }
   return computation;
 }
 
+// Whether the operator's first expression takes these parameters.
+bool is_plain(const Call& call) {
+  const auto is_default = [&](const Parameter& parameter) {
+    return !parameter.later || call.values.at(parameter.name) == parameter.value;
+  };
+  if (!std::all_of(call.op->parameters.begin(), call.op->parameters.end(), is_default)) return false;
+  try {
+    (void)parse_computation(call.op->expression, call.values, call.dtype, "plain");
+    return true;
+  } catch (const base::UserError&) {
+    return false;
+  }
+}
+
 Computation computation_of(const Call& call) {
   const std::string place = canonical(call);
+  const std::string& text = call.op->general.empty() || is_plain(call) ? call.op->expression : call.op->general;
   try {
-    return without_identities(parse_computation(call.op->expression, call.values, call.dtype, place));
+    Computation whole = without_identities(parse_computation(text, call.values, call.dtype, place));
+    // Expressions typed by users, and those that stored schedules name the stages of, keep all their outputs.
+    return &text == &call.op->general ? without_copied_output(std::move(whole)) : whole;
   } catch (const base::UserError& error) {
     // Line and column inside the table's expression would say nothing to who wrote the call.
     std::string_view message = std::string_view(error.what()).substr(place.size());
     message.remove_prefix(std::min(message.find(' '), message.size()));
     throw base::UserError(place, base::trim(message));
   }
+}
+
+// A transposed convolution by the rows and columns that it gives, p = stride*y + f: for each f, those taps of the
+// filter that meet an element of X are `stride` apart, j of them. Filters with zeros between their taps are made of a
+// dilated one. `first`: pad over stride, rounded up.
+std::string transposed_conv2d() {
+  const std::string first = "(pad + stride - 1)/stride";
+  const auto taps = [&](std::string_view r) {
+    return fmt::format("((dilation*({} - 1) + stride*({}) - pad)/stride + 1)", r, first);
+  };
+  const auto rows = [](std::string_view h, std::string_view r) {
+    return fmt::format("(({} - 1)*stride - 2*pad + dilation*({} - 1) + output_padding + 1)", h, r);
+  };
+  const auto whole = [&](std::string_view h, std::string_view r) {
+    return fmt::format("(({} + stride - 1)/stride)", rows(h, r));
+  };
+  return "input X[n,c,h,w]; constant W[c,exact(k,groups),r,s];"
+         "D[i,o,dilation*u + d,dilation*v + t] = select(d < 1, select(t < 1, W[i,o,u,v], 0), 0)"
+         "  where i=c, o=k/groups, u=r, v=s, d=dilation, t=dilation;" +
+         fmt::format(
+             "V[i,o,j,f,l,m] = pad(D[i,o,stride*j + f + pad - stride*({0}),stride*l + m + pad - stride*({0})])"
+             "  where i=c, o=k/groups, j={1}, f=stride, l={2}, m=stride;",
+             first, taps("r"), taps("s")) +
+         fmt::format(
+             "P[b,i,p,q] = pad(X[b,i,p - {1} + 1 + {0},q - {2} + 1 + {0}])"
+             "  where b=n, i=c, p={3} + {1} - 1, q={4} + {2} - 1;",
+             first, taps("r"), taps("s"), whole("h", "r"), whole("w", "s")) +
+         fmt::format(
+             "Z[b,(k/groups)*g + o,stride*y + f,stride*x + m | i,j,l] +="
+             "  P[b,exact(c,groups)*g + i,y - j + {0} - 1,x - l + {1} - 1] * V[(c/groups)*g + i,o,j,f,l,m]"
+             "  where b=n, g=groups, o=k/groups, y={2}, f=stride, x={3}, m=stride, i=c/groups, j={0}, l={1};",
+             taps("r"), taps("s"), whole("h", "r"), whole("w", "s")) +
+         fmt::format("output Y[b,o,p,q] = Z[b,o,p,q] where b=n, o=k, p={}, q={}", rows("h", "r"), rows("w", "s"));
 }
 
 }  // namespace
@@ -272,13 +358,16 @@ const std::vector<Operator>& operators() {
        .description = "2-d convolution with its taps `dilation` apart, NCHW activations, KCRS weights"},
       // Row f of every `stride` rows of the result has the taps f, f + stride, ... of the filter to itself.
       {.name = "transposed_conv2d",
-       .parameters = joined({image, {required("k"), required("r"), required("s"), optional("stride", 2)}}),
+       .parameters = joined({image,
+                             {required("k"), required("r"), required("s"), optional("stride", 2), later("pad", 0, 0),
+                              later("output_padding", 0, 0), later("groups", 1), later("dilation", 1)}}),
        .expression = "input X[n,c,h,w]; constant W[c,k,exact(r,stride),stride,exact(s,stride),stride];"
                      "P[b,i,p,q] = pad(X[b,i,p - r/stride + 1,q - s/stride + 1]);"
                      "output Y[b,o,y,f,x,g] += P[b,i,y - u + r/stride - 1,x - v + s/stride - 1] * W[i,o,u,f,v,g]"
                      "  where b=n, i=c, o=k, p=h + 2*(r/stride - 1), q=w + 2*(s/stride - 1),"
                      "  y=h + r/stride - 1, x=w + s/stride - 1, f=stride, g=stride, u=r/stride, v=s/stride",
-       .description = "2-d transposed convolution, NCHW activations, CKRS weights; r and s are multiples of stride"},
+       .description = "2-d transposed convolution, NCHW activations, CKRS weights",
+       .general = transposed_conv2d()},
       {.name = "depthwise_conv2d",
        .parameters = joined({image, window}),
        .expression = "input X[n,c,h,w]; constant W[c,r,s];" + padded +

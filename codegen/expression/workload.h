@@ -36,10 +36,15 @@ struct Operator {
     std::int64_t least = 1;
     bool has_default = false;
     std::int64_t value = 0;  // the default
+    // Added after texts had been stored: left out of the canonical text where it has its default.
+    bool later = false;
   };
   std::vector<Parameter> parameters;
   std::string expression;  // over the parameters (parse.h)
   std::string description;
+  // For parameters that `expression`, which stored programs were made of, does not take: a later one that differs from
+  // its default, or extents that do not divide. Empty: there are none.
+  std::string general = {};
 };
 const std::vector<Operator>& operators();
 

@@ -95,6 +95,9 @@ class Emitter {
       target_offsets_.push_back(offset(program, store.target));
       load_offsets_.emplace_back();
       for (const Access& load : store.value.loads) load_offsets_.back().push_back(offset(program, load));
+      types_.push_back(types_of(store.value, buffer(store.target.tensor).dtype,
+                                [&](const Access& load) { return buffer(load.tensor).dtype; }));
+      loaded_as_.push_back(loaded_as(store.value, types_.back(), buffer(store.target.tensor).dtype));
     }
     if (!attributes.named_places) return;
     std::set<int> written, read;
@@ -111,6 +114,9 @@ class Emitter {
 
   std::optional<base::Reason> emit() {
     if (dispatch_.refused) return dispatch_.refused;
+    for (std::size_t s = 0; s < program_.stores.size(); ++s)
+      if (const auto problem = types_problem(program_.stores[s].value, types_[s]))
+        return base::Reason{fmt::format("{}: {}", buffer(program_.stores[s].target.tensor).name, *problem)};
     for (const IntrinsicPointer& known : program_.intrinsics) intrinsic_code_.push_back(add_intrinsic(module_, *known));
     note_grains(program_.prepare);
     note_grains(program_.run);
@@ -151,6 +157,7 @@ class Emitter {
     std::int64_t lane_stride = 0;
     bool inbounds = false;
     std::map<int, std::int64_t> by_loop = {};  // of named places: elements per iteration
+    bool gathered = false;                     // at an index from memory: no place that has a name
   };
   using LoadKey = std::tuple<int, llvm::Value*, std::int64_t, std::int64_t, std::int64_t, DType>;
 
@@ -172,8 +179,21 @@ class Emitter {
       case DType::i8:
       case DType::u8:
         return builder_.getInt8Ty();
+      case DType::i64:
+        return builder_.getInt64Ty();
     }
     return nullptr;
+  }
+  // The types that nodes are made in: what they give, but loads in the type of the operation that uses them.
+  static std::vector<DType> loaded_as(const Value& value, const std::vector<NodeType>& types, DType target) {
+    std::vector<DType> as;
+    for (const NodeType& type : types) as.push_back(type.result);
+    if (value.root().op == Op::load) as.back() = target;
+    for (std::size_t n = 0; n < value.nodes.size(); ++n)
+      for (const int operand : {value.nodes[n].a, value.nodes[n].b, value.nodes[n].c})
+        if (operand >= 0 && value.nodes[std::size_t(operand)].op == Op::load)
+          as[std::size_t(operand)] = types[n].operands;
+    return as;
   }
   llvm::Value* number(std::int64_t value) { return builder_.getInt64(std::uint64_t(value)); }
   static std::int64_t lanes_of(const llvm::Value* value) {
@@ -811,7 +831,7 @@ class Emitter {
   }
 
   void name_place(llvm::Instruction& access, const Place& p, std::int64_t element) {
-    if (!named_.contains(p.buffer)) return;
+    if (p.gathered || !named_.contains(p.buffer)) return;
     access.setMetadata(llvm::LLVMContext::MD_alias_scope,
                        scope_of(context_, {p.buffer, p.constant + element, p.by_loop}));
   }
@@ -857,6 +877,71 @@ class Emitter {
     llvm::Value*& known = loads_[LoadKey{p.buffer, p.pointer, p.constant, p.lane_stride, lanes, as}];
     if (!known) known = converted(lanes == 1 ? memory_load(p, 0, 1) : load_lanes(p, lanes), type, as);
     return known;
+  }
+
+  // A load at indices that are values: each that is outside of its dimension counts as the nearest one inside.
+  llvm::Value* gathered(const Access& access, const Affine& form, const std::vector<llvm::Value*>& indices,
+                        DType index_type, DType as) {
+    Place p = place(access, form);
+    if (!refused_.empty()) return nullptr;
+    if (!p.pointer) p.pointer = table(p.buffer);
+    p.gathered = true;
+    p.inbounds = false;
+    const Buffer& from = buffer(p.buffer);
+    llvm::Value* offset = nullptr;
+    for (std::size_t g = 0; g < indices.size(); ++g) {
+      const std::size_t dimension = std::size_t(access.gathered[g]);
+      std::int64_t stride = 1;
+      for (std::size_t d = dimension + 1; d < from.shape.size(); ++d) stride *= from.shape[d];
+      llvm::Value* index = extreme(true, indices[g], constant(index_type, 0), index_type);
+      index = extreme(false, index, constant(index_type, double(from.shape[dimension] - 1)), index_type);
+      index = converted(index, index_type, DType::i64);
+      llvm::Value* along = number(stride);
+      match(index, along);
+      index = builder_.CreateMul(index, along);
+      if (offset) match(offset, index);
+      offset = offset ? builder_.CreateAdd(offset, index) : index;
+    }
+    llvm::Type* element = type_of(from.dtype);
+    if (!lanes_of(offset)) {
+      p.pointer = builder_.CreateGEP(element, p.pointer, offset);
+      return load(p, as);
+    }
+    llvm::Value* lanes = llvm::PoisonValue::get(llvm::FixedVectorType::get(element, unsigned(lanes_)));
+    llvm::Value* const start = p.pointer;
+    for (std::int64_t i = 0; i < lanes_; ++i) {
+      p.pointer = builder_.CreateGEP(element, start, builder_.CreateExtractElement(offset, std::uint64_t(i)));
+      lanes = builder_.CreateInsertElement(lanes, memory_load(p, i * p.lane_stride, 1), std::uint64_t(i));
+    }
+    return converted(lanes, from.dtype, as);
+  }
+
+  // A form over loops as a number.
+  llvm::Value* position(const Affine& form) {
+    std::int64_t start = form.constant, along_lanes = 0;
+    llvm::Value* sum = nullptr;
+    for (const Term& term : form.terms) {
+      const Variable& v = variable(term.variable);
+      if (term.variable == lane_loop_) {
+        along_lanes = term.coefficient;
+      } else if (!v.counter) {
+        start += term.coefficient * v.value;
+      } else {
+        // Serial loops count the iterations that are left.
+        llvm::Value* iteration = llvm::isa<llvm::PHINode>(v.counter)
+                                     ? builder_.CreateSub(number(loop(term.variable).extent), v.counter)
+                                     : v.counter;
+        iteration = builder_.CreateMul(builder_.CreateTrunc(iteration, builder_.getInt32Ty()),
+                                       builder_.getInt32(std::uint32_t(term.coefficient)));
+        sum = sum ? builder_.CreateAdd(sum, iteration) : iteration;
+      }
+    }
+    llvm::Value* first = builder_.getInt32(std::uint32_t(start));
+    if (sum) first = builder_.CreateAdd(sum, first);
+    if (along_lanes == 0) return first;
+    std::vector<llvm::Constant*> steps;
+    for (std::int64_t i = 0; i < lanes_; ++i) steps.push_back(builder_.getInt32(std::uint32_t(i * along_lanes)));
+    return builder_.CreateAdd(splat(first), llvm::ConstantVector::get(steps));
   }
 
   llvm::Value* load_lanes(const Place& p, std::int64_t lanes) {
@@ -1010,7 +1095,59 @@ class Emitter {
     if (!is_floating(from) && !is_floating(to)) return builder_.CreateIntCast(value, type, is_signed(from));
     if (is_floating(to))
       return is_signed(from) ? builder_.CreateSIToFP(value, type) : builder_.CreateUIToFP(value, type);
-    return is_signed(to) ? builder_.CreateFPToSI(value, type) : builder_.CreateFPToUI(value, type);
+    // Numbers beyond the range become its ends.
+    return builder_.CreateIntrinsic(is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                                    {type, value->getType()}, {value});
+  }
+
+  // To an integer type, with the ends of its range for what is beyond.
+  llvm::Value* saturated(llvm::Value* value, DType from, DType to) {
+    if (is_floating(from)) return converted(value, from, to);
+    if (lowest(to) > lowest(from)) value = extreme(true, value, constant(from, lowest(to)), from);
+    if (highest(to) < highest(from)) value = extreme(false, value, constant(from, highest(to)), from);
+    return converted(value, from, to);
+  }
+
+  // a / b rounded down, or a - b * (a / b); both 0 where b is 0.
+  llvm::Value* divided(bool quotient, llvm::Value* a, llvm::Value* b, DType type) {
+    const auto* one_number = llvm::dyn_cast<llvm::ConstantInt>(b);
+    if (!one_number && llvm::isa<llvm::Constant>(b))
+      one_number = llvm::dyn_cast_or_null<llvm::ConstantInt>(llvm::cast<llvm::Constant>(b)->getSplatValue());
+    const bool with_sign = is_signed(type);
+    const auto of = [&](std::int64_t value) { return llvm::ConstantInt::getSigned(b->getType(), value); };
+    if (one_number && one_number->getValue().isStrictlyPositive() && one_number->getValue().isPowerOf2()) {
+      const std::int64_t by = one_number->getSExtValue();
+      if (!quotient) return builder_.CreateAnd(a, of(by - 1));
+      const std::int64_t bits = one_number->getValue().logBase2();
+      return with_sign ? builder_.CreateAShr(a, of(bits)) : builder_.CreateLShr(a, of(bits));
+    }
+    llvm::Value* const is_zero = builder_.CreateICmpEQ(b, of(0));
+    llvm::Value* by = builder_.CreateSelect(is_zero, of(1), b);
+    llvm::Value* result = nullptr;
+    if (!with_sign) {
+      result = quotient ? builder_.CreateUDiv(a, by) : builder_.CreateURem(a, by);
+    } else {
+      // The most negative number / -1 is a trap on some targets.
+      llvm::Value* const is_minus = builder_.CreateICmpEQ(by, of(-1));
+      by = builder_.CreateSelect(is_minus, of(1), by);
+      llvm::Value* const rest = builder_.CreateSRem(a, by);
+      llvm::Value* const below = builder_.CreateAnd(builder_.CreateICmpNE(rest, of(0)),
+                                                    builder_.CreateICmpSLT(builder_.CreateXor(rest, by), of(0)));
+      result = quotient ? builder_.CreateSub(builder_.CreateSDiv(a, by), builder_.CreateZExt(below, a->getType()))
+                        : builder_.CreateAdd(rest, builder_.CreateSelect(below, by, of(0)));
+      if (quotient) result = builder_.CreateSelect(is_minus, builder_.CreateNeg(a), result);
+    }
+    return builder_.CreateSelect(is_zero, of(0), result);
+  }
+
+  llvm::Value* shifted(bool left, llvm::Value* a, llvm::Value* by, DType type) {
+    llvm::Value* least = constant(type, 0);
+    llvm::Value* most = constant(type, double(8 * bytes_of(type) - 1));
+    if (is_signed(type)) by = extreme(true, by, least, type);
+    by = extreme(false, by, most, type);
+    match(a, by);
+    if (left) return builder_.CreateShl(a, by);
+    return is_signed(type) ? builder_.CreateAShr(a, by) : builder_.CreateLShr(a, by);
   }
 
   llvm::Value* splat(llvm::Value* value) {
@@ -1082,6 +1219,7 @@ class Emitter {
     switch (op) {
       case Op::constant:
       case Op::load:
+      case Op::position:
         break;
       case Op::add:
         return floating ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b);
@@ -1092,9 +1230,7 @@ class Emitter {
         match(a, b);
         return builder_.CreateMul(a, b);
       case Op::div:
-        return floating          ? builder_.CreateFDiv(a, b)
-               : is_signed(type) ? builder_.CreateSDiv(a, b)
-                                 : builder_.CreateUDiv(a, b);
+        return floating ? builder_.CreateFDiv(a, b) : divided(true, a, b, type);
       case Op::max:
         return extreme(true, a, b, type);
       case Op::min:
@@ -1122,6 +1258,24 @@ class Emitter {
         return is_signed(type) ? builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse()) : a;
       case Op::floor:
         return functions_.floor(a);
+      case Op::round:
+        return functions_.round(a);
+      case Op::modulo:
+        return divided(false, a, b, type);
+      case Op::shift_left:
+      case Op::shift_right:
+        return shifted(op == Op::shift_left, a, b, type);
+      case Op::cast_f32:
+      case Op::cast_f64:
+      case Op::cast_i32:
+      case Op::cast_i8:
+      case Op::cast_u8:
+      case Op::cast_i64:
+        return converted(a, type, *converts_to(op));
+      case Op::saturate_i32:
+      case Op::saturate_i8:
+      case Op::saturate_u8:
+        return saturated(a, type, *converts_to(op));
       case Op::less:
       case Op::less_or_equal:
       case Op::greater:
@@ -1175,25 +1329,41 @@ class Emitter {
       return refuse(fmt::format("unrolled: more than {} statements", most_statements));
     const Store& store = program_.stores[std::size_t(s)];
     const DType type = buffer(store.target.tensor).dtype;
+    const std::vector<NodeType>& types = types_[std::size_t(s)];
+    const std::vector<DType>& as = loaded_as_[std::size_t(s)];
+    const std::vector<ValueNode>& nodes = store.value.nodes;
     std::vector<llvm::Value*> values;
     const ValueNode& root = store.value.root();
-    const bool fuse = store.combine == Combine::sum && root.op == Op::mul && is_floating(type);
-    for (const ValueNode& node : store.value.nodes) {
+    const bool fuse = store.combine == Combine::sum && root.op == Op::mul && is_floating(type) &&
+                      types.back() == NodeType{type, type};
+    // An operand of a node, in the type that it works in.
+    const auto operand = [&](int position, DType wanted) -> llvm::Value* {
+      if (position < 0) return nullptr;
+      return converted(values[std::size_t(position)], as[std::size_t(position)], wanted);
+    };
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      const ValueNode& node = nodes[n];
       if (fuse && &node == &root) break;
-      llvm::Value* a = node.a >= 0 ? values[std::size_t(node.a)] : nullptr;
-      llvm::Value* b = node.b >= 0 ? values[std::size_t(node.b)] : nullptr;
+      const DType works = types[n].operands;
       if (node.op == Op::constant) {
-        values.push_back(constant(type, node.number));
+        values.push_back(constant(types[n].result, node.number));
+      } else if (node.op == Op::position) {
+        values.push_back(position(store.value.positions[std::size_t(node.load)]));
       } else if (node.op == Op::load) {
-        values.push_back(load(store.value.loads[std::size_t(node.load)],
-                              load_offsets_[std::size_t(s)][std::size_t(node.load)], type));
+        const Access& access = store.value.loads[std::size_t(node.load)];
+        const Affine& form = load_offsets_[std::size_t(s)][std::size_t(node.load)];
+        std::vector<llvm::Value*> indices;
+        for (const int index : {node.a, node.b, node.c})
+          if (index >= 0) indices.push_back(operand(index, works));
+        values.push_back(indices.empty() ? load(access, form, as[n]) : gathered(access, form, indices, works, as[n]));
+      } else if (node.op == Op::select) {
+        values.push_back(selected(values[std::size_t(node.a)], operand(node.b, works), operand(node.c, works)));
       } else {
-        if (needs_floating(node.op) && !is_floating(type))
-          return refuse(fmt::format("{}: '{}' holds integers", name_of(node.op), buffer(store.target.tensor).name));
-        values.push_back(node.op == Op::select ? selected(a, b, values[std::size_t(node.c)])
-                                               : applied(node.op, a, b, type));
+        values.push_back(applied(node.op, operand(node.a, works), operand(node.b, works), works));
       }
+      if (!refused_.empty()) return;
     }
+    if (!fuse) values.back() = converted(values.back(), as.back(), type);
 
     const Place to = place(store.target, target_offsets_[std::size_t(s)]);
     if (!refused_.empty()) return;
@@ -1266,6 +1436,8 @@ class Emitter {
 
   std::vector<Affine> target_offsets_;             // by store
   std::vector<std::vector<Affine>> load_offsets_;  // by store and load
+  std::vector<std::vector<NodeType>> types_;       // by store and node
+  std::vector<std::vector<DType>> loaded_as_;      // by store and node
   std::vector<Variable> variables_;                // by loop
   std::vector<int> serial_loops_;                  // that are not unrolled, outermost first
   std::set<int> named_;                            // buffers whose places are named

@@ -92,12 +92,17 @@ llvm::Value* Functions::extreme(bool greatest, llvm::Value* a, llvm::Value* b) {
 // Without an instruction: to the nearest integer, then one less if that is above.
 llvm::Value* Functions::floor(llvm::Value* x) {
   if (rounds_) return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, x);
+  llvm::Value* const nearest = round(x);
+  llvm::Value* const less = builder_.CreateFSub(nearest, number(x, 1));
+  return builder_.CreateSelect(builder_.CreateFCmpOGT(nearest, x), less, nearest);
+}
+
+// Adding a number from which on all are integers rounds. Not the intrinsic, which is a call of libm on some targets.
+llvm::Value* Functions::round(llvm::Value* x) {
   llvm::Constant* const from = number(x, integers_from(x));
   llvm::Value* const size = abs(x);
   llvm::Value* const nearest = copysign(builder_.CreateFSub(builder_.CreateFAdd(size, from), from), x);
-  llvm::Value* const less = builder_.CreateFSub(nearest, number(x, 1));
-  llvm::Value* const lower = builder_.CreateSelect(builder_.CreateFCmpOGT(nearest, x), less, nearest);
-  return builder_.CreateSelect(builder_.CreateFCmpOLT(size, from), lower, x);
+  return builder_.CreateSelect(builder_.CreateFCmpOLT(size, from), nearest, x);
 }
 
 llvm::Value* Functions::abs(llvm::Value* x) {

@@ -16,6 +16,7 @@ class Functions {
   // Arguments are f32 or f64, scalars or vectors; two of them have one type.
   llvm::Value* extreme(bool greatest, llvm::Value* a, llvm::Value* b);  // of numbers
   llvm::Value* floor(llvm::Value* x);
+  llvm::Value* round(llvm::Value* x);  // halves to even
   llvm::Value* abs(llvm::Value* x);
   llvm::Value* sqrt(llvm::Value* x);
   llvm::Value* rsqrt(llvm::Value* x);

@@ -33,15 +33,20 @@ class Writer {
 
   std::string text(const Store& store) const {
     assert(!store.value.nodes.empty());
-    return fmt::format("{} {} {}", text(store.target), name_of(store.combine),
-                       to_text(
-                           store.value, [&](const Access& access) { return text(access); }, ", "));
+    return fmt::format(
+        "{} {} {}", text(store.target), name_of(store.combine),
+        to_text(store.value,
+                {[&](const Access& access, std::span<const std::string> gathered) {
+                   std::vector<std::string> marked;
+                   for (const std::string& index : gathered) marked.push_back(fmt::format("at({})", index));
+                   return text(access, marked);
+                 },
+                 [&](const Affine& form) { return fmt::format("position({})", to_text(form, loop_names_)); }},
+                ", "));
   }
 
-  std::string text(const Access& access) const {
-    std::vector<std::string> forms;
-    for (const Affine& form : access.index) forms.push_back(to_text(form, loop_names_));
-    return fmt::format("{}[{}]", program_.buffers[std::size_t(access.tensor)].name, fmt::join(forms, ","));
+  std::string text(const Access& access, std::span<const std::string> gathered = {}) const {
+    return access_text(program_.buffers[std::size_t(access.tensor)].name, access, loop_names_, gathered);
   }
 
  private:
@@ -158,6 +163,28 @@ class StoreReader : private ValueReader {
     return result;
   }
 
+  // An index of a load is a form, or at(value).
+  Value load(const std::string& name, int depth) {
+    Access access;
+    access.tensor = buffer_named(name);
+    cursor_.expect("[");
+    std::vector<Value> gathered;
+    if (cursor_.accept("]")) return Value::load(std::move(access));
+    do {
+      if (!cursor_.accept("at(")) {
+        access.index.push_back(form());
+        continue;
+      }
+      if (gathered.size() == 3) cursor_.fail("more than 3 indices that are values");
+      access.gathered.push_back(int(access.index.size()));
+      access.index.emplace_back(0);
+      gathered.push_back(sum(depth + 1));
+      cursor_.expect(")");
+    } while (cursor_.accept(","));
+    cursor_.expect("]");
+    return Value::load(std::move(access), gathered);
+  }
+
   int buffer_named(const std::string& name) const {
     std::vector<std::string> known;
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
@@ -217,10 +244,15 @@ class StoreReader : private ValueReader {
       return Value::constant(negative ? -infinity : infinity);
     }
     if (negative) cursor_.fail("a minus sign before something that is not a number; write neg(...)");
-    if (cursor_.peek() != '(') return Value::load(access(name));
+    if (cursor_.peek() != '(') return load(name, depth);
     const Op op = function_named(name);
-    if (op == Op::load) cursor_.fail(unknown_function(name));
+    if (op == Op::load && name != "position") cursor_.fail(unknown_function(name, {"position"}));
     cursor_.expect("(");
+    if (op == Op::load) {
+      Value position = Value::position(form());
+      cursor_.expect(")");
+      return position;
+    }
     return operation(op, depth + 1);
   }
 

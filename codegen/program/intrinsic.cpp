@@ -41,7 +41,9 @@ class ValueMatch {
     const ValueNode& b = b_.nodes[std::size_t(y)];
     if (a.op != b.op) return false;
     if (a.op == Op::constant) return a.number == b.number;
+    if (a.op == Op::position) return false;  // its loops are numbered by its own program
     if (a.op == Op::load) {
+      if (a.a >= 0 || b.a >= 0) return false;
       loads[std::size_t(a.load)] = b.load;
       std::string wrong = operands_(a.load, b.load);
       if (difference.empty()) difference = wrong;

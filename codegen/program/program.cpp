@@ -42,6 +42,7 @@ std::uint64_t hash_of(const Affine& form, const std::vector<int>& numbers) {
 std::uint64_t hash_of(const Access& access, const std::vector<int>& numbers) {
   std::uint64_t hash = hash_combine(std::uint64_t(access.tensor), access.index.size());
   for (const Affine& form : access.index) hash = hash_combine(hash, hash_of(form, numbers));
+  for (const int dimension : access.gathered) hash = hash_combine(hash, std::uint64_t(dimension));
   return hash;
 }
 
@@ -50,9 +51,10 @@ std::uint64_t hash_of(const Store& store, const std::vector<int>& numbers) {
   for (const ValueNode& node : store.value.nodes) {
     hash = hash_combine(hash, hash_bytes(name_of(node.op)));
     if (node.op == Op::constant) hash = hash_combine(hash, std::bit_cast<std::uint64_t>(node.number + 0.0));  // -0 is 0
-    if (node.op == Op::load)
-      hash = hash_combine(hash, hash_of(store.value.loads[std::size_t(node.load)], numbers));
-    else
+    if (node.op == Op::position)
+      hash = hash_combine(hash, hash_of(store.value.positions[std::size_t(node.load)], numbers));
+    if (node.op == Op::load) hash = hash_combine(hash, hash_of(store.value.loads[std::size_t(node.load)], numbers));
+    if (node.op != Op::load || node.a >= 0)
       hash = hash_combine(hash_combine(hash, std::uint64_t(node.a + 1)), std::uint64_t(node.b + 1));
     if (node.c >= 0) hash = hash_combine(hash, std::uint64_t(node.c + 1));
   }
@@ -89,14 +91,16 @@ class Comparison {
  private:
   bool same(const Store& a, const Store& b) const {
     return a.combine == b.combine && same(a.target, b.target) && a.value.nodes == b.value.nodes &&
-           same(a.value.loads, b.value.loads);
+           same(a.value.loads, b.value.loads) &&
+           std::equal(a.value.positions.begin(), a.value.positions.end(), b.value.positions.begin(),
+                      b.value.positions.end(), [this](const Affine& x, const Affine& y) { return same(x, y); });
   }
   bool same(const std::vector<Access>& a, const std::vector<Access>& b) const {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [this](const Access& x, const Access& y) { return same(x, y); });
   }
   bool same(const Access& a, const Access& b) const {
-    return a.tensor == b.tensor && a.padded == b.padded &&
+    return a.tensor == b.tensor && a.padded == b.padded && a.gathered == b.gathered &&
            std::equal(a.index.begin(), a.index.end(), b.index.begin(), b.index.end(),
                       [this](const Affine& x, const Affine& y) { return same(x, y); });
   }
@@ -317,21 +321,34 @@ class Checker {
     if (target.is_literal()) fail(place, fmt::format("literal '{}' is written", target.name));
     if (prepare && target.role == Role::output)
       fail(place, fmt::format("output buffer '{}' is written in 'prepare'", target.name));
-    check_value(store.value, target.dtype, place);
     for (const Access& load : store.value.loads) {
       check_access(load, place);
       const Buffer& source = program_.buffers[std::size_t(load.tensor)];
       if (prepare && (source.role == Role::input || source.role == Role::output))
         fail(place, fmt::format("'prepare' reads {} buffer '{}'; it may depend on constants only", name_of(source.role),
                                 source.name));
+      for (std::size_t g = 0; g < load.gathered.size(); ++g) {
+        const int d = load.gathered[g];
+        if (d < 0 || std::size_t(d) >= load.index.size() || (g > 0 && d <= load.gathered[g - 1]) ||
+            load.index[std::size_t(d)] != Affine(0))
+          fail(place, fmt::format("a malformed load of '{}' at indices that are values", source.name));
+        if (source.scope == Scope::registers)
+          fail(place, fmt::format("register buffer '{}' is indexed by a value", source.name));
+      }
     }
+    check_value(store.value, target.dtype, place);
   }
 
-  void check_value(const Value& value, DType type, const std::string& place) const {
+  void check_value(const Value& value, DType target, const std::string& place) const {
     if (value.nodes.empty() || value.nodes.size() > longest_value)
       fail(place, fmt::format("a value of {} operations; 1 to {} are possible", value.nodes.size(), longest_value));
     if (const auto problem = nodes_problem(value)) fail(place, *problem);
-    for (const ValueNode& node : value.nodes) {
+    const std::vector<NodeType> types = types_of(
+        value, target, [&](const Access& access) { return program_.buffers[std::size_t(access.tensor)].dtype; });
+    for (const Affine& form : value.positions) check_loops(form, "a position", place);
+    for (std::size_t n = 0; n < value.nodes.size(); ++n) {
+      const ValueNode& node = value.nodes[n];
+      const DType type = types[n].result;
       if (node.op != Op::constant) continue;
       if (std::isnan(node.number)) fail(place, "a constant that is not a number");
       // An infinity is the end of an integer's range: what a maximum starts from.
@@ -352,20 +369,25 @@ class Checker {
     for (std::size_t d = 0; d < access.index.size(); ++d) check_index(access.index[d], buffer, d, ahead, place);
   }
 
+  // `what` names the form in an error.
+  void check_loops(const Affine& form, const std::string& what, const std::string& place) const {
+    int previous = -1;
+    for (const Term& term : form.terms) {
+      if (term.variable <= previous || term.coefficient == 0) fail(place, fmt::format("{} is malformed", what));
+      previous = term.variable;
+      if (std::size_t(term.variable) >= program_.loops.size() || !open_[std::size_t(term.variable)])
+        fail(place, fmt::format("{} uses loop {}, which is not around the store", what,
+                                std::size_t(term.variable) < program_.loops.size()
+                                    ? fmt::format("'{}'", program_.loops[std::size_t(term.variable)].name)
+                                    : fmt::format("{}", term.variable)));
+    }
+  }
+
   void check_index(const Affine& form, const Buffer& buffer, std::size_t dimension, bool ahead,
                    const std::string& place) const {
     __int128 low = form.constant, high = form.constant;
-    int previous = -1;
+    check_loops(form, fmt::format("index {} of buffer '{}'", dimension, buffer.name), place);
     for (const Term& term : form.terms) {
-      if (term.variable <= previous || term.coefficient == 0)
-        fail(place, fmt::format("index {} of buffer '{}' is malformed", dimension, buffer.name));
-      previous = term.variable;
-      if (std::size_t(term.variable) >= program_.loops.size() || !open_[std::size_t(term.variable)])
-        fail(place,
-             fmt::format("index {} of buffer '{}' uses loop {}, which is not around the store", dimension, buffer.name,
-                         std::size_t(term.variable) < program_.loops.size()
-                             ? fmt::format("'{}'", program_.loops[std::size_t(term.variable)].name)
-                             : fmt::format("{}", term.variable)));
       const Loop& loop = program_.loops[std::size_t(term.variable)];
       if (buffer.scope == Scope::registers && loop.kind != LoopKind::unrolled && loop.kind != LoopKind::vector)
         fail(place, fmt::format("register buffer '{}' is indexed by {} loop '{}'; only unrolled and vector loops can",

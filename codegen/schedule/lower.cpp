@@ -389,7 +389,9 @@ class Lowerer {
     std::vector<Affine> index;
     index.reserve(access.index.size());
     for (const Affine& form : access.index) index.push_back(substitute(form, begin));
-    return element(access.tensor, std::move(index));
+    Access result = element(access.tensor, std::move(index));
+    result.gathered = access.gathered;
+    return result;
   }
 
   Access in_tile(const Tile& tile) const {
@@ -434,12 +436,15 @@ class Lowerer {
         return is_outside(access) ? std::optional(Value::constant(access.outside)) : std::nullopt;
       });
     }
-    return map_accesses(std::move(value), [&](const Access& access) {
-      for (const auto& [number, tile] : tiles().packed) {
-        if (number == access.tensor) return in_tile(tile);
-      }
-      return in_tensor(access, begin);
-    });
+    return map_accesses(
+        std::move(value),
+        [&](const Access& access) {
+          for (const auto& [number, tile] : tiles().packed) {
+            if (number == access.tensor) return in_tile(tile);
+          }
+          return in_tensor(access, begin);
+        },
+        [&](const Affine& form) { return substitute(form, begin); });
   }
 
   // ---- tiles ----
@@ -944,7 +949,12 @@ class Lowerer {
     for (const Access& access : reader.value.loads) {
       if (access.tensor != number) continue;
       std::vector<AxisRange> read;
-      for (const Affine& form : access.index) {
+      for (std::size_t d = 0; d < access.index.size(); ++d) {
+        if (access.gathers(d)) {  // any of them
+          read.push_back({Affine(0), tensor(number).shape[d], {0, 0}});
+          continue;
+        }
+        const Affine& form = access.index[d];
         AxisRange range{substitute(form, begins), 1, {form.constant, form.constant}};
         for (const Term& term : form.terms) {
           const AxisRange& axis = ranges[std::size_t(term.variable)];
@@ -1132,9 +1142,10 @@ class Lowerer {
     }
     const auto [last, chain] = fused_chain();
     const std::vector<Affine> consumed = own_index(begin);
-    Value value = map_accesses(chain, [&](const Access& access) {
-      return access.tensor == stage().tensor ? result : in_tensor(access, consumed);
-    });
+    Value value = map_accesses(
+        chain,
+        [&](const Access& access) { return access.tensor == stage().tensor ? result : in_tensor(access, consumed); },
+        [&](const Affine& form) { return substitute(form, consumed); });
     emit_store(element(computation_.stages[std::size_t(last)].tensor, consumed), Combine::none, std::move(value));
   }
 
@@ -1148,6 +1159,7 @@ class Lowerer {
         throw CannotLower{fmt::format("fused stages make a value of more than {} operations", most_nodes)};
       }
       const int between = computation_.stages[std::size_t(last)].tensor;
+      value = as_stored(computation_, between, std::move(value));
       value = replace_loads(stage.value, [&](const Access& access) {
         return access.tensor == between ? std::optional(value) : std::nullopt;
       });

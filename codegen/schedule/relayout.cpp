@@ -76,13 +76,16 @@ class Relayout {
         return failure;
     }
     bool possible = true;
-    stage.value = map_accesses(std::move(stage.value), [&](Access access) {
-      if (access.tensor != tensor_) return access;
-      std::vector<Affine> index;
-      possible &= divide(access.index, stage, index);
-      access.index = std::move(index);
-      return access;
-    });
+    stage.value = map_accesses(
+        std::move(stage.value),
+        [&](Access access) {
+          if (access.tensor != tensor_) return access;
+          std::vector<Affine> index;
+          possible &= access.gathered.empty() && divide(access.index, stage, index);
+          access.index = std::move(index);
+          return access;
+        },
+        [](const Affine& form) { return form; });
     return possible ? "" : refused(stage);
   }
 
@@ -145,10 +148,7 @@ void order_axes(const Computation& computation, Stage& stage) {
   for (std::size_t a = rank; a < stage.axes.size(); ++a) by[a] = Affine::variable(int(a));
   stage.axes = std::move(axes);
   stage.index.clear();
-  stage.value = map_accesses(std::move(stage.value), [&](Access access) {
-    for (Affine& form : access.index) form = substitute(form, by);
-    return access;
-  });
+  stage.value = substitute(stage.value, by);
 }
 
 }  // namespace

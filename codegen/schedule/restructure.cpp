@@ -39,6 +39,7 @@ std::string absorb(Computation& computation, const Step& step) {
       if (access.tensor != tensor) continue;
       if (int(s) != consumer) return fmt::format("{} is read elsewhere, too", step.subject);
       if (access.padded) return fmt::format("{} is read beyond its shape", step.subject);
+      if (!access.gathered.empty()) return fmt::format("{} is read at indices that are values", step.subject);
       reads = true;
     }
   }
@@ -49,12 +50,9 @@ std::string absorb(Computation& computation, const Step& step) {
   });
   if (value.nodes.size() + std::size_t(reading) * source.value.nodes.size() > most_operations)
     return fmt::format("makes a value of more than {} operations", most_operations);
-  value = replace_loads(value, [&](const Access& read) -> std::optional<Value> {
-    if (read.tensor != tensor) return std::nullopt;
-    return map_accesses(source.value, [&](Access access) {
-      for (Affine& form : access.index) form = substitute(form, read.index);
-      return access;
-    });
+  const Value made = as_stored(computation, tensor, source.value);
+  value = replace_loads(value, [&](const Access& read) {
+    return read.tensor == tensor ? std::optional(substitute(made, read.index)) : std::nullopt;
   });
   remove_stage(computation, producer);
   return "";
@@ -100,10 +98,7 @@ std::string rfactor(Computation& computation, const Step& step) {
     by.push_back(std::move(form));
   }
   parts.combine = int(parts.axes.size()) > spatial + 1 ? stage.combine : Combine::none;
-  parts.value = map_accesses(stage.value, [&](Access access) {
-    for (Affine& form : access.index) form = substitute(form, by);
-    return access;
-  });
+  parts.value = substitute(stage.value, by);
   parts.tensor = add_temporary(computation, tensor.name + ".rf", tensor.dtype, std::move(shape));
 
   Stage whole;
@@ -141,6 +136,7 @@ std::string copy(Computation& computation, const Step& step) {
   }
   if (tensor < 0 || read == nullptr) return fmt::format("{} does not read {}", step.stage, step.subject);
   if (read->padded) return fmt::format("{} is read beyond its shape", step.subject);
+  if (!read->gathered.empty()) return fmt::format("{} is read at indices that are values", step.subject);
 
   // Dimensions of the copy: the outer axes, then the dimensions of the elements that one block reads.
   Stage copies;
@@ -174,8 +170,9 @@ std::string copy(Computation& computation, const Step& step) {
   copies.tensor = to.tensor =
       add_temporary(computation, fmt::format("{}.{}", step.stage, step.subject), source.dtype, std::move(shape));
   copies.value = Value::load(std::move(from));
-  stage.value =
-      map_accesses(std::move(stage.value), [&](Access access) { return access.tensor == tensor ? to : access; });
+  stage.value = map_accesses(
+      std::move(stage.value), [&](Access access) { return access.tensor == tensor ? to : access; },
+      [](const Affine& form) { return form; });
   replace_stage(computation, number, {std::move(copies), std::move(stage)});
   return "";
 }
@@ -185,6 +182,7 @@ Value rebuilt(const Value& value, int number, const std::function<std::optional<
   const ValueNode& node = value.nodes[std::size_t(number)];
   if (std::optional<Value> other = instead(node)) return *std::move(other);
   const auto operand = [&](int position) { return rebuilt(value, position, instead); };
+  if (node.op == Op::load) return part_of(value, number);
   switch (operands_of(node.op)) {
     case 1:
       return Value::apply(node.op, operand(node.a));
@@ -193,7 +191,7 @@ Value rebuilt(const Value& value, int number, const std::function<std::optional<
     case 3:
       return Value::apply(node.op, operand(node.a), operand(node.b), operand(node.c));
     default:
-      return node.op == Op::load ? Value::load(value.loads[std::size_t(node.load)]) : Value::constant(node.number);
+      return part_of(value, number);
   }
 }
 
@@ -203,6 +201,9 @@ std::string reciprocal(Computation& computation, const Step& step) {
   if (number < 0) return fmt::format("there is no stage {}", step.stage);
   Stage stage = computation.stages[std::size_t(number)];
   const DType type = computation.tensors[std::size_t(stage.tensor)].dtype;
+  for (const NodeType& node : types_of(computation, stage)) {
+    if (node.result != type) return fmt::format("{} computes in several types", step.stage);
+  }
   if (!is_floating(type)) return fmt::format("{} holds integers", step.stage);
   const auto found =
       std::find_if(stage.axes.begin(), stage.axes.end(), [&](const Axis& axis) { return axis.name == step.subject; });
@@ -215,7 +216,6 @@ std::string reciprocal(Computation& computation, const Step& step) {
 
   std::vector<Stage> stages;
   std::vector<std::pair<Value, Access>> known;  // divisors, and where their reciprocals are
-  const auto whole = [](const ValueNode&) { return std::optional<Value>(); };
   const auto reciprocal_of = [&](const Value& divisor) {
     for (const auto& [other, access] : known) {
       if (other == divisor) return access;
@@ -232,10 +232,7 @@ std::string reciprocal(Computation& computation, const Step& step) {
       inverse.axes.push_back(stage.axes[std::size_t(a)]);
       shape.push_back(stage.axes[std::size_t(a)].extent);
     }
-    inverse.value = Value::apply(Op::div, Value::constant(1), map_accesses(divisor, [&](Access load) {
-                                   for (Affine& form : load.index) form = substitute(form, by);
-                                   return load;
-                                 }));
+    inverse.value = Value::apply(Op::div, Value::constant(1), substitute(divisor, by));
     inverse.tensor = access.tensor = add_temporary(computation, step.stage + ".reciprocal", type, std::move(shape));
     stages.push_back(std::move(inverse));
     known.emplace_back(divisor, access);
@@ -245,9 +242,11 @@ std::string reciprocal(Computation& computation, const Step& step) {
   const std::function<std::optional<Value>(const ValueNode&)> multiplied =
       [&](const ValueNode& node) -> std::optional<Value> {
     if (node.op != Op::div) return std::nullopt;
-    const Value divisor = rebuilt(value, node.b, whole);
-    const bool stays = std::none_of(divisor.loads.begin(), divisor.loads.end(),
-                                    [&](const Access& access) { return access.padded || moves(access, along); });
+    const Value divisor = part_of(value, node.b);
+    const bool stays = divisor.positions.empty() &&
+                       std::none_of(divisor.loads.begin(), divisor.loads.end(), [&](const Access& access) {
+                         return access.padded || !access.gathered.empty() || moves(access, along);
+                       });
     if (!stays || divisor.loads.empty()) return std::nullopt;
     return Value::apply(Op::mul, rebuilt(value, node.a, multiplied), Value::load(reciprocal_of(divisor)));
   };

@@ -230,6 +230,7 @@ class Rewriter {
       found = &access;
     }
     if (found == nullptr) return fmt::format("{} does not read {}", step.stage, step.subject);
+    if (!found->gathered.empty()) return fmt::format("{} is read at indices that are values", step.subject);
     for (const PackPlan& other : plan_->packs) {
       if (other.tensor == tensor) return fmt::format("{} is already packed", step.subject);
     }
@@ -349,7 +350,8 @@ class Rewriter {
       return fmt::format("{} is made of tiles of its own", step.subject);
     }
     StagePlan& computed = plans_[std::size_t(producer)];
-    if (computed.scheduled) return fmt::format("comes after other steps of {}, but must come before them", step.subject);
+    if (computed.scheduled)
+      return fmt::format("comes after other steps of {}, but must come before them", step.subject);
     if (computed.is_fused) return fmt::format("{} is already fused", step.subject);
     std::vector<Interval> needed;
     std::string failure;
@@ -363,7 +365,7 @@ class Rewriter {
         if (&reader == stage_) {
           std::vector<Interval> axes;
           for (std::size_t a = 0; a < reader.axes.size(); ++a) axes.push_back({0, size_at(*plan_, int(a), at) - 1});
-          widen(needed, access, axes);
+          widen(needed, access, computation_.tensors[std::size_t(tensor)], axes);
           continue;
         }
         const auto here = std::find_if(plan_->computes.begin(), plan_->computes.end(), [&](const ComputePlan& other) {
@@ -372,7 +374,7 @@ class Rewriter {
         if (here == plan_->computes.end()) return fmt::format("{} is read elsewhere, too", step.subject);
         std::vector<Interval> axes = here->needed;
         for (std::size_t a = axes.size(); a < reader.axes.size(); ++a) axes.push_back({0, reader.axes[a].extent - 1});
-        widen(needed, access, axes);
+        widen(needed, access, computation_.tensors[std::size_t(tensor)], axes);
       }
     }
     if (needed.empty()) return fmt::format("{} does not read {}", step.stage, step.subject);
@@ -390,10 +392,11 @@ class Rewriter {
   }
 
   // The elements that an access reaches for its axes' ranges, joined with those already needed.
-  static void widen(std::vector<Interval>& needed, const Access& access, const std::vector<Interval>& axes) {
+  static void widen(std::vector<Interval>& needed, const Access& access, const Tensor& tensor,
+                    const std::vector<Interval>& axes) {
     const bool first = needed.empty();
     for (std::size_t d = 0; d < access.index.size(); ++d) {
-      const Interval reach = range(access.index[d], axes);
+      const Interval reach = access.gathers(d) ? Interval{0, tensor.shape[d] - 1} : range(access.index[d], axes);
       if (first) {
         needed.push_back(reach);
       } else {

@@ -47,6 +47,7 @@ bool is_along_memory(const Computation& computation, const Stage& stage, int axi
 // Every dimension follows at most one axis of extent > 1, and no axis serves two dimensions: packing copies no element
 // twice.
 bool is_packable(const Stage& stage, const Access& access) {
+  if (!access.gathered.empty()) return false;
   std::set<int> seen;
   for (const Affine& form : access.index) {
     int axes = 0;

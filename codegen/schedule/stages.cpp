@@ -58,10 +58,7 @@ void split_axis(const Computation& computation, Stage& stage, int axis, const Ax
   } else {
     for (Affine& form : stage.index) form = substitute(form, by);
   }
-  stage.value = map_accesses(std::move(stage.value), [&](Access access) {
-    for (Affine& form : access.index) form = substitute(form, by);
-    return access;
-  });
+  stage.value = substitute(stage.value, by);
   const std::string name = stage.axes[std::size_t(axis)].name;
   stage.axes.erase(stage.axes.begin() + axis);
   for (int part = 0; part < count; ++part) {

@@ -16,7 +16,8 @@ import numpy as np
 from ._graft import Answer, Failure, Mistake, compile as _compile, write as _write
 
 _ALIGNMENT = 64  # of every pointer that a kernel takes: docs/guides/deploy.md
-_DTYPES = {"float": np.float32, "double": np.float64, "int32_t": np.int32, "int8_t": np.int8, "uint8_t": np.uint8}
+_DTYPES = {"float": np.float32, "double": np.float64, "int32_t": np.int32, "int8_t": np.int8, "uint8_t": np.uint8,
+           "int64_t": np.int64}
 
 
 @dataclass(frozen=True)

@@ -395,6 +395,8 @@ bool compare(const Part& part, const char* data, double factor, Answer& answer) 
       return compare<std::int8_t>(part, data, factor, answer);
     case Element::u8:
       return compare<std::uint8_t>(part, data, factor, answer);
+    case Element::i64:
+      return compare<std::int64_t>(part, data, factor, answer);
   }
   return false;
 }

@@ -11,7 +11,7 @@ namespace graft::tasks::wire {
 inline constexpr int most_seconds = 64;
 inline constexpr int most_parameters = 64;
 
-enum class Element : std::uint32_t { f32, f64, i32, i8, u8 };
+enum class Element : std::uint32_t { f32, f64, i32, i8, u8, i64 };
 
 // One parameter of the kernel. Offsets are into the workload's memory file, multiples of 64.
 struct Part {

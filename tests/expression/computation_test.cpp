@@ -87,7 +87,7 @@ TEST(Computation, refuses_what_is_not_well_formed) {
       {[](Computation& c) { c.tensors[2].role = Role::temporary; }, "here: there is no output"},
       {[](Computation& c) { c.stages[0].tensor = 0; }, "A: an input cannot be written"},
       {[](Computation& c) { c.stages[0].value.loads[0].index[0] = Affine::variable(9); }, "names no axis"},
-      {[](Computation& c) { c.tensors[2].dtype = DType::i32; }, "reads A of type f32 into i32"},
+      {[](Computation& c) { c.tensors[2].dtype = DType::i32; }, "C: reduces values of type f32 into i32"},
       {[](Computation& c) { c.stages[0].value = Value::constant(INFINITY); }, "a constant must be finite"},
       {[](Computation& c) { c.stages[0].value.loads[0].index[0] = Affine::variable(0, std::int64_t(1) << 60); },
        "index 0 of A is too large"},

@@ -69,13 +69,30 @@ TEST(Value, apply_puts_operands_before_users_and_the_root_last) {
   EXPECT_EQ(value.loads[std::size_t(value.nodes[std::size_t(value.root().b)].load)].tensor, 2);
 }
 
-TEST(Value, map_accesses_reaches_every_load) {
-  const Value value = Value::apply(Op::add, load(0), load(1));
-  const Value mapped = map_accesses(value, [](Access access) {
-    access.tensor += 10;
-    return access;
-  });
-  EXPECT_EQ(mapped, Value::apply(Op::add, load(10), load(11)));
+TEST(Value, map_accesses_reaches_every_load_and_position) {
+  const auto value = [](int tensor, int variable) {
+    Access gathered{tensor, {Affine(0)}, false};
+    gathered.gathered = {0};
+    return Value::apply(Op::add, Value::load(gathered, {load(tensor + 1)}),
+                        Value::position(Affine::variable(variable)));
+  };
+  const Value mapped = map_accesses(
+      value(0, 0),
+      [](Access access) {
+        access.tensor += 10;
+        return access;
+      },
+      [](const Affine&) { return Affine::variable(3); });
+  EXPECT_EQ(mapped, value(10, 3));
+}
+
+TEST(Value, part_of_is_what_the_part_was_made_of) {
+  const Value left = Value::apply(Op::mul, load(0), Value::position(Affine::variable(1))),
+              right = Value::apply(Op::exp, Value::apply(Op::add, load(1), Value::position(Affine::variable(2))));
+  const Value both = Value::apply(Op::add, left, right);
+  EXPECT_EQ(part_of(both, both.root().a), left);
+  EXPECT_EQ(part_of(both, both.root().b), right);
+  EXPECT_EQ(part_of(both, int(both.nodes.size()) - 1), both);
 }
 
 TEST(Value, replace_loads_equals_building_with_the_replacement) {

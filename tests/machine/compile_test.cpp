@@ -501,7 +501,7 @@ run
   for i 4
     C[i] = exp(1)
 )",
-                 "exp: 'C' holds integers");
+                 "C: exp needs a floating-point type, not i32");
   expect_refused(R"(buffer C f32 [64,64,64] output
 run
   for i 64 unrolled

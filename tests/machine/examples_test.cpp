@@ -99,6 +99,52 @@ const Example examples[] = {
        });
        return y;
      }},
+    {"int8_layer",
+     [](const std::vector<List>& of) {
+       List y;
+       for (std::size_t i = 0; i < 32; ++i)
+         for (std::size_t j = 0; j < 48; ++j) {
+           double sum = of[2][j];
+           for (std::size_t l = 0; l < 64; ++l) sum += of[0][i * 64 + l] * of[1][j * 64 + l];
+           y.push_back(std::clamp(std::nearbyint(sum * of[3][j] / 256) - 3, -128.0, 127.0));
+         }
+       return y;
+     }},
+    {"causal_softmax",
+     [](const std::vector<List>& of) {
+       List y(24 * 24);
+       for (std::size_t i = 0; i < 24; ++i) {
+         double sum = 0;
+         for (std::size_t j = 0; j <= i; ++j) sum += std::exp(of[0][i * 24 + j]);
+         for (std::size_t j = 0; j <= i; ++j) y[i * 24 + j] = std::exp(of[0][i * 24 + j]) / sum;
+       }
+       return y;
+     }},
+    {"embedding",
+     [](const std::vector<List>& of) {
+       List y;
+       for (std::size_t i = 0; i < 20; ++i)
+         for (std::size_t j = 0; j < 32; ++j)
+           y.push_back(of[1][std::size_t(std::clamp(of[0][i], 0.0, 49.0)) * 32 + j] + of[2][i * 32 + j]);
+       return y;
+     }},
+    {"upsample",
+     [](const std::vector<List>& of) {
+       List y;
+       for (std::size_t c = 0; c < 4; ++c)
+         for (std::size_t p = 0; p < 20; ++p)
+           for (std::size_t q = 0; q < 36; ++q) y.push_back(of[0][(c * 10 + p / 2) * 12 + q / 3]);
+       return y;
+     }},
+    {"depth_to_space",
+     [](const std::vector<List>& of) {
+       List y;
+       for (std::size_t c = 0; c < 8; ++c)
+         for (std::size_t p = 0; p < 20; ++p)
+           for (std::size_t q = 0; q < 24; ++q)
+             y.push_back(of[0][(((p % 2 * 2 + q % 2) * 8 + c) * 10 + p / 2) * 12 + q / 2]);
+       return y;
+     }},
 };
 
 TEST(Examples, ComputeWhatPlainLoopsDo) {

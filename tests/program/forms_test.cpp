@@ -203,7 +203,7 @@ TEST(Forms, TextThatDoesNotParseIsRefusedWithLineAndColumn) {
   expect_refused("  for i 4 serial perfetch C[i]\n    C[i] = 0\n", "p:6:", "expected 'intrinsic', 'prefetch' or");
   expect_refused("  C[0] = D[0]\n", "p:6:", "unknown buffer 'D'");
   expect_refused("  C[0] = sqr(2)\n",
-                 "p:6:", "unknown function 'sqr'; did you mean 'sqrt'? known: max, min, neg, exp, sqrt");
+                 "p:6:", "unknown function 'sqr'; did you mean 'sqrt'? known: position, max, min, neg, exp, sqrt");
   expect_refused("  C[0] = max(2)\n", "p:6:15: ", "expected ','");
   expect_refused("  C[0] = 1 2\n", "p:6:12: ", "expected an operation or the end of the store");
   expect_refused("  C[0] =\n", "p:6:", "expected a name, got the end of the text");

@@ -57,17 +57,18 @@ TEST(Program, OrderOfStorageIsNoPartOfIdentity) {
   const auto renumber = [](int loop) { return 2 - loop; };
   for (Node& node : moved.run)
     if (node.kind == Node::Kind::loop) node.item = renumber(node.item);
+  const auto renumbered = [&](const Affine& form) {
+    Affine result(form.constant);
+    for (const Term& term : form.terms) result += Affine::variable(renumber(term.variable), term.coefficient);
+    return result;
+  };
   const auto access = [&](Access one) {
-    for (Affine& form : one.index) {
-      Affine result(form.constant);
-      for (const Term& term : form.terms) result += Affine::variable(renumber(term.variable), term.coefficient);
-      form = result;
-    }
+    for (Affine& form : one.index) form = renumbered(form);
     return one;
   };
   for (Store& store : moved.stores) {
     store.target = access(store.target);
-    store.value = map_accesses(store.value, access);
+    store.value = map_accesses(store.value, access, renumbered);
   }
   check(moved, "moved");
   EXPECT_TRUE(program == moved);

@@ -40,31 +40,43 @@ class Interpreter {
     }
   }
 
-  double& element(const Access& access) {
+  double& element(const Access& access, std::vector<double> gathered = {}) {
     const Buffer& buffer = program_.buffers[std::size_t(access.tensor)];
     if (access.index.size() != buffer.shape.size()) throw std::logic_error("rank of " + buffer.name);
     std::int64_t offset = 0;
     for (std::size_t d = 0; d < access.index.size(); ++d) {
-      const std::int64_t i = evaluate(access.index[d], variables_);
+      std::int64_t i = evaluate(access.index[d], variables_);
+      if (access.gathers(d)) {
+        i = std::int64_t(std::clamp(gathered.front(), 0.0, double(buffer.shape[d] - 1)));
+        gathered.erase(gathered.begin());
+      }
       if (i < 0 || i >= buffer.shape[d]) throw std::logic_error("index outside of " + buffer.name);
       offset = offset * buffer.shape[d] + i;
     }
     return numbers_[std::size_t(access.tensor)][std::size_t(offset)];
   }
 
-  double value(const Value& value, DType type) {
+  double value(const Value& value, DType target) {
+    const std::vector<NodeType> types = types_of(
+        value, target, [&](const Access& access) { return program_.buffers[std::size_t(access.tensor)].dtype; });
     std::vector<double> results;
-    for (const ValueNode& node : value.nodes) {
-      const double a = node.a >= 0 ? results[std::size_t(node.a)] : 0;
-      const double b = node.b >= 0 ? results[std::size_t(node.b)] : 0;
-      const double c = node.c >= 0 ? results[std::size_t(node.c)] : 0;
+    for (std::size_t n = 0; n < value.nodes.size(); ++n) {
+      const ValueNode& node = value.nodes[n];
+      const DType type = types[n].operands;
+      const auto operand = [&](int o) {
+        return o < 0 ? 0 : convert(results[std::size_t(o)], types[std::size_t(o)].result, type);
+      };
+      const double a = node.op == Op::select ? results[std::size_t(node.a)] : operand(node.a);
+      const double b = operand(node.b), c = operand(node.c);
       switch (node.op) {
         case Op::constant:
           results.push_back(node.number);
           break;
         case Op::load:
-          results.push_back(element(value.loads[std::size_t(node.load)]));
-          if (!is_floating(type)) results.back() = std::trunc(results.back());
+          results.push_back(element(value.loads[std::size_t(node.load)], {a, b, c}));
+          break;
+        case Op::position:
+          results.push_back(double(evaluate(value.positions[std::size_t(node.load)], variables_)));
           break;
         case Op::add:
           results.push_back(a + b);
@@ -76,7 +88,30 @@ class Interpreter {
           results.push_back(a * b);
           break;
         case Op::div:
-          results.push_back(a / b);
+          results.push_back(is_floating(type) ? a / b : integer_quotient(a, b));
+          break;
+        case Op::modulo:
+          results.push_back(integer_remainder(a, b));
+          break;
+        case Op::shift_left:
+          results.push_back(a * std::exp2(shift_of(b, type)));
+          break;
+        case Op::shift_right:
+          results.push_back(std::floor(a / std::exp2(shift_of(b, type))));
+          break;
+        case Op::round:
+          results.push_back(std::nearbyint(a));
+          break;
+        case Op::cast_f32:
+        case Op::cast_f64:
+        case Op::cast_i32:
+        case Op::cast_i8:
+        case Op::cast_u8:
+        case Op::cast_i64:
+        case Op::saturate_i32:
+        case Op::saturate_i8:
+        case Op::saturate_u8:
+          results.push_back(convert(a, type, types[n].result, saturates(node.op)));
           break;
         case Op::max:
           results.push_back(std::max(a, b));
@@ -129,9 +164,9 @@ class Interpreter {
           results.push_back(holds(node.op, a, b));
           break;
       }
-      results.back() = kept(results.back(), type);
+      if (!is_comparison(node.op)) results.back() = kept(results.back(), types[n].result);
     }
-    return results.back();
+    return convert(results.back(), types.back().result, target);
   }
 
   void store(const Store& store) {
