@@ -17,6 +17,7 @@
 #include "codegen/schedule/lower.h"
 #include "datasets/formats/columns.h"
 #include "datasets/formats/lines.h"
+#include "datasets/formats/times.h"
 
 namespace graft::datasets::formats {
 namespace {
@@ -26,7 +27,6 @@ using base::Result;
 using Kind = JsonReader::Kind;
 
 constexpr std::size_t most_steps = 1000, most_numbers = 4096;
-constexpr double no_time = 1e9;  // seconds from which on TVM means a failure
 
 // --- what a line says
 
@@ -115,7 +115,7 @@ Record read_record(JsonReader reader) {
       reader.begin_list();
       expect_item(reader);
       for (reader.begin_list(); reader.next_item();) {
-        const double seconds = reader.number();
+        const double seconds = reader.any_number();
         if (seconds <= 0) reader.fail(fmt::format("a time of {} seconds", seconds));
         record.seconds.push_back(seconds);
       }
@@ -152,12 +152,11 @@ Measurement measurement_of(const Record& record) {
     const Error& error = known ? errors[record.error - 1] : errors[std::size(errors) - 1];
     measurement.status = error.status;
     measurement.reason = error.name;
-  } else if (record.seconds.empty() ||
-             std::any_of(record.seconds.begin(), record.seconds.end(), [](double s) { return s >= no_time; })) {
-    measurement.status = Status::crashed;
-    measurement.reason = "no time";
   } else {
-    measurement.seconds = record.seconds;
+    Times times = times_in(record.seconds);
+    measurement.seconds = std::move(times.seconds);
+    measurement.reason = std::move(times.mark);
+    if (!measurement.reason.empty()) measurement.status = Status::crashed;
   }
   return measurement;
 }

@@ -17,6 +17,7 @@
 #include "datasets/formats/autotvm_tasks.h"
 #include "datasets/formats/autotvm_templates.h"
 #include "datasets/formats/lines.h"
+#include "datasets/formats/times.h"
 
 namespace graft::datasets::formats {
 namespace {
@@ -25,7 +26,7 @@ using base::UserError;
 
 constexpr std::int64_t longest_record = std::int64_t(1) << 16;
 constexpr std::size_t most_knobs = 64, most_values = 256, longest_knob = 64;
-constexpr double no_time = 1e9;                  // what a failed record has in a time's place
+constexpr double no_time = 1e9;                  // what AutoTVM writes in the place of a time that there is not
 constexpr std::string_view no_knob = "nothing";  // the column of a record without knobs
 // A key of exported records: the whole measurement. AutoTVM passes over it.
 constexpr std::string_view measurement_key = "graft_measurement";
@@ -132,8 +133,8 @@ void read_result(JsonReader& reader, Record& record) {
   if (!reader.next_item()) reader.fail("a result without times");
   record.seconds.clear();
   for (reader.begin_list(); reader.next_item();) {
-    const double seconds = reader.number();
-    if (!(seconds > 0)) reader.fail(fmt::format("a time of {} seconds", seconds));
+    const double seconds = reader.any_number();
+    if (seconds <= 0) reader.fail(fmt::format("a time of {} seconds", seconds));
     record.seconds.push_back(seconds);
   }
   if (!reader.next_item()) reader.fail("a result without an error number");
@@ -252,7 +253,8 @@ class AutoTvm {
     while (import_.next_record(lines)) {
       import_.record(lines, [&] {
         read_record(lines.json(), record_);
-        if (measured(lines)) add(task(lines), lines);
+        row_.measurement = measured(lines);
+        add(task(lines), lines);
       });
       if (dataset_.counts().records % 10'000 == 0) {
         import_.monitor().progress(path.filename().string(), lines.number(), 0);
@@ -290,28 +292,24 @@ class AutoTvm {
     return *last_;
   }
 
-  // What the record says of the measurement, into row_; false: nothing, and it is dropped.
-  bool measured(const LineReader& lines) {
+  // What the record says of the measurement.
+  Measurement measured(const LineReader& lines) const {
     if (!record_.measurement.empty()) {
-      row_.measurement = measurement_from(base::parse_json(record_.measurement, lines.place()));
-      return true;
+      return measurement_from(base::parse_json(record_.measurement, lines.place()));
     }
-    row_.measurement = {};
     const ErrorName& error = errors[std::size_t(record_.error)];
-    row_.measurement.status = error.status;
-    row_.measurement.reason = error.reason;
+    Measurement measurement;
+    measurement.status = error.status;
+    measurement.reason = error.reason;
     if (record_.error == 0) {
-      for (const double seconds : record_.seconds) {
-        if (seconds < no_time) row_.measurement.seconds.push_back(seconds);
-      }
-      if (row_.measurement.seconds.empty()) {
-        dataset_.drop("no error, but no time either");
-        return false;
-      }
+      Times times = times_in(record_.seconds);
+      measurement.seconds = std::move(times.seconds);
+      measurement.reason = std::move(times.mark);
+      if (!measurement.reason.empty()) measurement.status = Status::crashed;
     }
-    row_.measurement.clock = "wall";
-    row_.measurement.check = "none";
-    return true;
+    measurement.clock = "wall";
+    measurement.check = "none";
+    return measurement;
   }
 
   void add(const TaskHere& of, const LineReader& lines) {

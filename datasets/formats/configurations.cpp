@@ -9,9 +9,9 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/text.h"
 #include "datasets/formats/columns.h"
+#include "datasets/formats/text_file.h"
 
 namespace graft::datasets::formats {
 namespace {
@@ -53,7 +53,7 @@ void check(const Configuration& configuration, const Kernel& kernel) {
 // The whole file, or, of gzip that is broken or ends in the middle, what comes before that.
 std::string read_document(Import& import, const std::filesystem::path& path) {
   constexpr std::size_t piece = std::size_t(1) << 20;
-  base::InputFile file(path);
+  TextFile file(path);
   std::string text;
   try {
     for (std::size_t used = 0, got = 1; got > 0; used += got) {
@@ -265,7 +265,7 @@ std::optional<double> number_in(std::string_view text) {
 }
 
 double number_or_text(JsonReader& reader) {
-  if (!reader.at(Kind::string)) return reader.number();
+  if (!reader.at(Kind::string)) return reader.any_number();
   const std::string_view text = reader.string();
   const std::optional<double> value = number_in(text);
   if (!value) reader.fail(fmt::format("expected a number, got '{}'", text.substr(0, 24)));
@@ -274,7 +274,7 @@ double number_or_text(JsonReader& reader) {
 
 double time_value(JsonReader& reader) {
   const double value = number_or_text(reader);
-  if (!(value > 0) || !std::isfinite(value)) reader.fail(fmt::format("a time of {}", value));
+  if (std::isfinite(value) && value <= 0) reader.fail(fmt::format("a time of {}", value));
   return value;
 }
 

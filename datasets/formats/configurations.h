@@ -38,7 +38,7 @@ struct ConfigurationsHead {
 class ConfigurationsDocument {
  public:
   // Reads the file. If it is truncated within the map or list of entries that one of these keys of the
-  // outermost map has, the incomplete last entry is skipped. UserError as base::read_file.
+  // outermost map has, the incomplete last entry is skipped. UserError as TextFile.
   ConfigurationsDocument(Import& import, const std::filesystem::path& path,
                          std::initializer_list<std::string_view> keys);
 
@@ -62,9 +62,9 @@ class ConfigurationsDocument {
 
 // The text of a number, a word, true or false; strings without quotes.
 std::string scalar_text(JsonReader& reader);
-// A number, or a string that is one.
+// A number, or a string that is one; NaN and infinite ones, too.
 double number_or_text(JsonReader& reader);
-// The same, as a time in any unit: finite and positive.
+// The same in the place of a time: positive, or a mark of a failure (times.h).
 double time_value(JsonReader& reader);
 // The number in a text; nullopt if it is something else.
 std::optional<double> number_in(std::string_view text);

@@ -219,10 +219,13 @@ const std::vector<Importer>& importers() {
          "first column of times; all columns after it are times, too; default: the first one with fractions"},
         {"time", "the only column of times; the columns after it are neither platforms nor parameters"},
         {"parameters", "A,B: the columns that say what was measured; default: those in front of the time"},
-        {"workload", "A,B: columns that name the workload"},
+        {"workload", "A,B: columns that name the workload; at most one item that is not a column is its name"},
         {"ignore", "A,B: columns to leave out"},
         {"higher-is-better", "yes: the values are not times, and more is better"},
-        {"unit", "of the times: s, ms, us or ns; default: the one in the column's head, else s"}},
+        {"unit", "of the times: s, ms, us or ns; needed if the column's name does not say it"},
+        {"separator", "comma, semicolon, tab or bar; default: the one that fits the first lines"},
+        {"decimal", "point or comma, between a number and its fraction; default: as in the first lines"},
+        {"head", "yes or no: whether the first line names the columns; default: no if it holds numbers as others do"}},
        import_table},
       {"programs", "JSON lines of loop programs; --platform '*' takes every platform in them", {}, import_programs},
   };
@@ -253,7 +256,7 @@ Import imported(const std::string& format, ImportSettings settings, base::Monito
   for (const auto& [reason, of_reason] : import.skipped()) skipped += of_reason.count;
   if (skipped > 0) {
     monitor.note(
-        fmt::format("records that could not be read and were skipped: {} (--strict refuses them); the first: {}",
+        fmt::format("records that could not be read and were skipped: {} (a strict import refuses them); the first: {}",
                     skipped, import.first_skipped()));
   }
   return import;

@@ -93,12 +93,12 @@ class Import {
   // The reader's next line that may be a record; false at the end. Comments ('#'), empty lines, and lines that cannot
   // be read (too long, or a packed file that ends in the middle) are counted.
   bool next_record(LineReader& lines);
-  // Runs `work` on the record of this line. If it throws a UserError other than TooMuch, the record is skipped; the
-  // effects that `work` had before must not matter.
-  template <class Work>
-  void record(const LineReader& lines, Work work) {
+  // Runs `work` on the record of this line of a LineReader or TableLines. If it throws a UserError other than TooMuch,
+  // the record is skipped; the effects that `work` had before must not matter.
+  template <class Reader, class Work>
+  void record(const Reader& lines, Work work) {
     try {
-      lines.located(work);
+      formats::located(lines, lines.file(), work);
     } catch (const TooMuch&) {
       throw;
     } catch (const base::UserError& error) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -83,7 +84,7 @@ JsonReader::Kind JsonReader::kind() {
     case 'f':
       return Kind::boolean;
     case 'n':
-      return Kind::null;
+      return word_for_number(position_) > 0 ? Kind::number : Kind::null;
     default:
       return Kind::number;
   }
@@ -213,8 +214,23 @@ std::string_view JsonReader::string() {
   return quoted();
 }
 
+// "NaN", "-Infinity", and as C and Rust write them.
+std::size_t JsonReader::word_for_number(std::size_t at) const {
+  std::size_t end = at + (at < text_.size() && text_[at] == '-' ? 1 : 0);
+  for (const std::string_view word : {"NaN", "nan", "NAN", "Infinity", "infinity", "inf", "Inf", "INF"}) {
+    if (!text_.substr(std::min(end, text_.size())).starts_with(word)) continue;
+    end += word.size();
+    return end < text_.size() && std::isalnum((unsigned char)text_[end]) ? 0 : end - at;
+  }
+  return 0;
+}
+
 std::string_view JsonReader::number_text() {
   skip_space();
+  if (const std::size_t word = word_for_number(position_); word > 0) {
+    position_ += word;
+    return text_.substr(position_ - word, word);
+  }
   std::size_t end = position_;
   const auto digits = [&] {
     const std::size_t begin = end;
@@ -243,11 +259,20 @@ std::string_view JsonReader::number_text() {
   return number;
 }
 
+double JsonReader::any_number() {
+  const std::string_view digits = number_text();
+  double value = 0;
+  const std::errc error = std::from_chars(digits.data(), digits.data() + digits.size(), value).ec;
+  if (error == std::errc()) return value;
+  return digits.find("e-") != digits.npos || digits.find("E-") != digits.npos ? 0 : HUGE_VAL;
+}
+
 double JsonReader::number() {
   const std::string_view digits = number_text();
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || !std::isfinite(value)) fail(fmt::format("{} is beyond what a double holds", digits));
+  if (error != std::errc()) fail(fmt::format("{} is beyond what a double holds", digits));
+  if (!std::isfinite(value)) fail(fmt::format("expected a finite number, got {}", digits));
   return value;
 }
 
@@ -255,8 +280,10 @@ std::int64_t JsonReader::integer() {
   const std::string_view digits = number_text();
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc()) fail(fmt::format("{} is beyond 64 bits", digits));
-  if (end != digits.data() + digits.size()) fail(fmt::format("expected an integer, got {}", digits));
+  if (error == std::errc::result_out_of_range) fail(fmt::format("{} is beyond 64 bits", digits));
+  if (error != std::errc() || end != digits.data() + digits.size()) {
+    fail(fmt::format("expected an integer, got {}", digits));
+  }
   return value;
 }
 

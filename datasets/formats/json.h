@@ -29,8 +29,9 @@ class JsonReader {
   JsonReader(std::string_view text, std::string_view file, std::int64_t first_line = 1);
 
   // All throw UserError "<file>:<line>:<column>: ..." for text that is not JSON, for a value of another kind, for
-  // NaN and numbers that do not fit, for duplicate keys of maps (except skipped ones), and for more than 200
-  // levels.
+  // numbers that do not fit, for duplicate keys of maps (except skipped ones), and for more than 200 levels. NaN and
+  // infinities, which many programs write although JSON has no word for them, are numbers: `number` refuses them,
+  // what is skipped may hold them.
   Kind kind();  // of the next value
   bool at(Kind kind) { return this->kind() == kind; }
   void begin_list();
@@ -41,6 +42,7 @@ class JsonReader {
   bool next_key(std::string_view& key, bool& is_twice);
   std::string_view string();  // valid until the next string or key
   double number();
+  double any_number();  // NaN and infinite, too; infinite and 0 for those beyond what a double holds
   std::int64_t integer();
   bool boolean();
   void null();
@@ -67,6 +69,7 @@ class JsonReader {
   bool next(char close);
   std::string_view quoted();
   std::string_view number_text();
+  std::size_t word_for_number(std::size_t at) const;  // its length; 0 if there is none
 
   std::string_view text_;
   std::string file_;

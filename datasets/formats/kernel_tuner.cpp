@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "datasets/formats/columns.h"
 #include "datasets/formats/configurations.h"
+#include "datasets/formats/times.h"
 
 namespace graft::datasets::formats {
 namespace {
@@ -176,10 +177,24 @@ std::vector<double> read_times(JsonReader& reader) {
   return times;
 }
 
+// The times of a configuration from its repetitions or, without any, from its one time; a mark in the place of that one
+// (or of all repetitions) is a failure.
+void take_times(Configuration& result, const std::vector<double>& repetitions, std::optional<double> time,
+                double unit) {
+  Times times = times_in(repetitions, unit);
+  std::string mark = time ? mark_in(*time, unit) : times.mark;
+  if (repetitions.empty() && time && mark.empty()) times.seconds = {*time * unit};
+  result.seconds = std::move(times.seconds);
+  if (result.status != Status::ok || mark.empty()) return;
+  result.status = Status::crashed;
+  result.reason = std::move(mark);
+}
+
 // A cache file's entry: parameters and results together. The objective may not be a time ("GFLOP/s"): then only its
 // word for a failure is used.
 Configuration read_cached(JsonReader& reader, const Head& head, double unit) {
   Configuration result;
+  std::vector<double> repetitions;
   std::optional<double> time;
   reader.begin_map();
   for (std::string_view key; reader.next_key(key);) {
@@ -187,13 +202,13 @@ Configuration read_cached(JsonReader& reader, const Head& head, double unit) {
       const std::string name(key);
       result.values.emplace_back(name, scalar_text(reader));
     } else if (key == "times") {
-      result.seconds = read_times(reader);
+      repetitions = read_times(reader);
     } else if ((key == "time" || key == head.objective) && reader.at(Kind::string)) {
       const std::string word(reader.string());
       if (const std::optional<double> number = number_in(word); !number) {
         fail_with(result, word);
       } else if (key == "time") {
-        if (!(*number > 0)) reader.fail(fmt::format("a time of {}", word.substr(0, longest_reason)));
+        if (*number <= 0) reader.fail(fmt::format("a time of {}", word.substr(0, longest_reason)));
         time = number;
       }
     } else if (key == "time") {
@@ -202,11 +217,8 @@ Configuration read_cached(JsonReader& reader, const Head& head, double unit) {
       reader.skip();
     }
   }
-  if (result.status == Status::ok && result.seconds.empty()) {
-    if (!time) reader.fail("a configuration without 'time'");
-    result.seconds = {*time};
-  }
-  for (double& each : result.seconds) each *= unit;
+  if (result.status == Status::ok && repetitions.empty() && !time) reader.fail("a configuration without 'time'");
+  take_times(result, repetitions, time, unit);
   return result;
 }
 
@@ -224,7 +236,7 @@ Measured read_measured(JsonReader& reader) {
     if (key == "name") {
       result.name = reader.string();
     } else if (key == "value" && reader.at(Kind::number)) {
-      result.value = reader.number();
+      result.value = reader.any_number();
     } else if (key == "value" && reader.at(Kind::string)) {
       result.value = number_in(reader.string());
     } else if (key == "unit" && reader.at(Kind::string)) {
@@ -245,6 +257,7 @@ Measured read_measured(JsonReader& reader) {
 // document's; repetitions have none of their own but in front of that of the measurement `time`.
 Configuration read_result(JsonReader& reader, std::optional<double> document_unit) {
   Configuration result;
+  std::vector<double> repetitions;
   std::optional<double> unit, times_unit;
   Measured time;
   reader.begin_map();
@@ -261,7 +274,7 @@ Configuration read_result(JsonReader& reader, std::optional<double> document_uni
       reader.begin_map();
       for (std::string_view part; reader.next_key(part);) {
         if (part == "runtimes") {
-          result.seconds = read_times(reader);
+          repetitions = read_times(reader);
         } else if (part == "unit" || names_unit_of_time(part)) {
           times_unit = read_unit(reader);
         } else {
@@ -279,14 +292,15 @@ Configuration read_result(JsonReader& reader, std::optional<double> document_uni
     }
   }
   if (!unit) unit = document_unit;
-  if (result.status == Status::ok && result.seconds.empty()) {
+  if (!repetitions.empty()) {
+    if (!times_unit) times_unit = unit ? unit : time.unit;
+    take_times(result, repetitions, std::nullopt, times_unit.value_or(millisecond));
+  } else if (result.status == Status::ok) {
     if (!time.value) reader.fail("a result without runtimes and without a measurement 'time'");
-    if (!(*time.value > 0)) reader.fail(fmt::format("a time of {}", *time.value));
-    result.seconds = {*time.value};
-    times_unit = time.unit;
+    if (*time.value <= 0) reader.fail(fmt::format("a time of {}", *time.value));
+    if (time.unit) unit = time.unit;
+    take_times(result, {}, time.value, unit.value_or(millisecond));
   }
-  if (!times_unit) times_unit = unit ? unit : time.unit;
-  for (double& each : result.seconds) each *= times_unit.value_or(millisecond);
   return result;
 }
 
@@ -310,10 +324,10 @@ void import_document(Import& import, const std::filesystem::path& path) {
     throw base::UserError(document.path(), "no parameters: 'tune_params_keys' or 'tune_params' of a cache name them");
   }
   if (const std::string_view said = import.option("unit"); !said.empty()) {
-    const double unit = seconds_per(said, "--options unit");
+    const double unit = seconds_per(said, "option unit");
     if (head.unit && *head.unit != unit) {
-      throw base::UserError("--options unit", fmt::format("'{}', but {} names another unit; leave the option out", said,
-                                                          document.path()));
+      throw base::UserError(
+          "option unit", fmt::format("'{}', but {} names another unit; leave the option out", said, document.path()));
     }
     head.unit = unit;
   }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "datasets/formats/columns.h"
 #include "datasets/formats/configurations.h"
+#include "datasets/formats/times.h"
 
 namespace graft::datasets::formats {
 namespace {
@@ -126,8 +127,11 @@ Configuration read_result(JsonReader& reader, double unit) {
   }
   if (!total) total = sum;
   if (!total) reader.fail("a result without 'TotalDuration' and 'ComputationResults'");
-  if (!(*total > 0)) reader.fail(fmt::format("a time of {}", *total));
-  result.seconds = {*total * unit};
+  if (*total <= 0) reader.fail(fmt::format("a time of {}", *total));
+  Times times = times_in({&*total, 1}, unit);
+  result.seconds = std::move(times.seconds);
+  result.reason = std::move(times.mark);
+  if (!result.reason.empty()) result.status = Status::crashed;
   return result;
 }
 
@@ -137,12 +141,12 @@ void import_document(Import& import, const std::filesystem::path& path) {
   if (!head.is_results) throw base::UserError(document.path(), "no results of KTT: 'Results' is missing");
   const std::string_view said = import.option("unit");
   std::optional<double> unit = head.unit;
-  if (!said.empty()) unit = seconds_per(said, "--options unit");
+  if (!said.empty()) unit = seconds_per(said, "option unit");
   if (!unit) {
-    throw base::UserError(document.path(), "'Metadata' name no 'TimeUnit'; say it: --options unit=us (or s, ms, ns)");
+    throw base::UserError(document.path(), "'Metadata' name no 'TimeUnit'; say it: option unit=us (or s, ms, ns)");
   }
   if (head.unit && *head.unit != *unit) {
-    throw base::UserError("--options unit",
+    throw base::UserError("option unit",
                           fmt::format("'{}', but {} names another unit; leave the option out", said, document.path()));
   }
   document.import(head, [&](JsonReader& entry) { return read_result(entry, *unit); });

@@ -63,7 +63,9 @@ bool LineReader::next_line() {
       if (fill()) continue;
       if (length == 0) return false;
     }
-    text_ = base::trim(std::string_view(buffer_).substr(begin_, length));
+    whole_ = std::string_view(buffer_).substr(begin_, length);
+    if (whole_.ends_with('\r')) whole_.remove_suffix(1);
+    text_ = base::trim(whole_);
     is_unfinished_ = !is_whole;
     begin_ += std::min(length + 1, buffer_.size() - begin_);
     ++number_;

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "datasets/formats/json.h"
+#include "datasets/formats/text_file.h"
 
 namespace graft::datasets::formats {
 
@@ -39,15 +39,16 @@ void located(const Reader& reader, std::string_view file, Work work) {
 
 class LineReader {
  public:
-  // UserError as base::read_file.
+  // UserError as TextFile.
   explicit LineReader(const std::filesystem::path& path, std::int64_t longest_line = std::int64_t(1) << 20);
 
   // The next line; false at the end. UserError "<file>:<line>: ..." for a line that is too long, and for gzip that is
   // broken or ends in the middle. Reading may continue after such an error: after the long line, and at the end.
   bool next_line();
-  bool next();                                     // the next line that is not blank
-  std::string_view text() const { return text_; }  // without its end and white space around it; valid until `next`
-  std::int64_t number() const { return number_; }  // from 1
+  bool next();                                       // the next line that is not blank
+  std::string_view text() const { return text_; }    // without its end and white space around it; valid until `next`
+  std::string_view whole() const { return whole_; }  // without its end; valid until `next`
+  std::int64_t number() const { return number_; }    // from 1
   // Whether the file ends in this line without a line's end, as one that was cut off does.
   bool is_unfinished() const { return is_unfinished_; }
   const std::string& file() const { return file_name_; }
@@ -63,12 +64,12 @@ class LineReader {
   bool fill();  // false: nothing is left in the file
 
   std::string file_name_;
-  base::InputFile input_;
+  TextFile input_;
   std::int64_t longest_line_;
   std::string buffer_;
   std::size_t begin_ = 0;  // of what has not been given out
   bool ended_ = false, is_too_long_ = false, is_unfinished_ = false;
-  std::string_view text_;
+  std::string_view text_, whole_;
   std::int64_t number_ = 0;
 };
 

@@ -2,20 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "datasets/formats/columns.h"
 #include "datasets/formats/lines.h"
+#include "datasets/formats/times.h"
 
 namespace graft::datasets::formats {
 namespace {
 
 using Kind = JsonReader::Kind;
 
-constexpr double no_time = 1e9;  // seconds from which on TVM means a failure
 constexpr std::size_t longest_name = 80, most_instructions = 65536, most_decisions = 4096, most_workloads = 100'000;
 constexpr std::int64_t longest_line = std::int64_t(1) << 26;  // a module of constants is one line
 
@@ -113,7 +112,7 @@ Record read_record(JsonReader& reader) {
   } else {
     record.has_seconds = true;
     for (reader.begin_list(); reader.next_item();) {
-      const double seconds = reader.number();
+      const double seconds = reader.any_number();
       if (seconds <= 0) reader.fail(fmt::format("a time of {} seconds", seconds));
       record.seconds.push_back(seconds);
     }
@@ -205,13 +204,10 @@ class Database {
     Dataset::Row row;
     Measurement& measurement = row.measurement;
     measurement.clock = "imported";
-    if (record.seconds.empty() ||
-        std::any_of(record.seconds.begin(), record.seconds.end(), [](double s) { return s >= no_time; })) {
-      measurement.status = Status::crashed;
-      measurement.reason = "no time";
-    } else {
-      measurement.seconds = record.seconds;
-    }
+    Times times = times_in(record.seconds);
+    measurement.seconds = std::move(times.seconds);
+    measurement.reason = std::move(times.mark);
+    if (!measurement.reason.empty()) measurement.status = Status::crashed;
     const auto [sketch, is_new_form] = sketches_.try_emplace({record.trace.form, record.trace.columns.size()});
     if (is_new_form) {
       std::vector<codegen::Sketch::Column> columns = record.trace.columns;

@@ -14,33 +14,38 @@
 #include "base/text.h"
 #include "datasets/formats/columns.h"
 #include "datasets/formats/table_columns.h"
+#include "datasets/formats/times.h"
 
 namespace graft::datasets::formats {
 namespace {
 
 constexpr std::string_view without_program = "a table's row";
 
-std::string workload_name(const std::filesystem::path& file) {
-  std::string name = file.filename().string();
-  for (const std::string_view extension : {".gz", ".csv"}) {
-    if (name.size() > extension.size() && name.ends_with(extension)) name.resize(name.size() - extension.size());
-  }
-  return name;
-}
-
-double seconds_of(std::string_view cell, const TableRoles::Time& time, bool is_inverse, const std::string& column) {
+// What a cell says of the time, which has no seconds if it is a mark of a failure.
+Measurement measurement_of(std::string_view cell, const TableRoles::Time& time, bool is_inverse,
+                           const std::string& column) {
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  const double seconds = is_inverse ? 1 / value : value * time.seconds;
-  if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(seconds) || seconds <= 0) {
+  const double unit = is_inverse ? 1 : time.seconds;
+  const auto refuse = [&] {
     throw base::UserError(
         fmt::format("column '{}': expected a {} > 0, got '{}'; leave the cell empty if it was not measured", column,
                     is_inverse ? "value" : "time", cell.substr(0, 40)));
+  };
+  if (error != std::errc() || end != cell.data() + cell.size() || value * unit <= 0) refuse();
+  Measurement measurement;
+  measurement.clock = "imported";
+  if (!is_inverse || !std::isfinite(value)) measurement.reason = mark_in(value, unit);
+  if (!measurement.reason.empty()) {
+    measurement.status = Status::crashed;
+    return measurement;
   }
-  return seconds;
+  measurement.seconds = {is_inverse ? 1 / value : value * unit};
+  if (!std::isfinite(measurement.seconds.front())) refuse();
+  return measurement;
 }
 
-// The file's name and, of columns that say the workload, their words; integers are its sizes.
+// The name and, for columns that say the workload, their words; integers are its sizes.
 codegen::Workload workload_of(const std::string& name, const std::vector<int>& chosen,
                               const std::vector<std::string>& cells, const Columns& columns) {
   std::string words = name;
@@ -63,21 +68,21 @@ codegen::Workload workload_of(const std::string& name, const std::vector<int>& c
 }
 
 void import_file(Import& import, const std::filesystem::path& path) {
-  TableLines probe(import, path, false);
+  const TableForm form = table_form(import, path);
+  TableLines probe(import, path, form, false);
   const Tuples tuples(probe);
-  TableLines first(import, path, false);
+  TableLines first(import, path, form, false);
   Columns columns(tuples.names(first.head()), first.head_place());
   while (first.next()) {
     const std::vector<std::string> cells = tuples.apart(first.cells());
-    first.lines().located([&] {
+    formats::located(first, first.file(), [&] {
       for (std::size_t c = 0; c < cells.size(); ++c) {
         if (columns.problem(int(c), cells[c]).empty()) columns.see(int(c), cells[c]);
       }
     });
   }
   const TableRoles roles = table_roles(import, path, columns, tuples, first);
-  const std::string name = workload_name(path);
-  const auto sketch = columns.sketch(name, roles.configuration);
+  const auto sketch = columns.sketch(roles.name, roles.configuration);
 
   struct Target {
     const TableRoles::Time* time;
@@ -85,14 +90,15 @@ void import_file(Import& import, const std::filesystem::path& path) {
     Dataset::Row row;
   };
   std::vector<Target> targets;
-  TableLines second(import, path, true);
-  second.lines().located([&] {
+  TableLines second(import, path, form, true);
+  formats::located(second, second.file(), [&] {
     for (const TableRoles::Time& time : roles.times) {
       ImportedDataset& dataset = import.dataset(time.platform);
       dataset.head().provenance.set("unit", time.unit);
       Dataset::Row row{0, dataset.position_of(sketch), {}, 0, {}};
-      if (roles.workload.empty() && !roles.is_exported) row.workload = dataset.position_of(table_workload(name));
-      row.measurement.clock = "imported";
+      if (roles.workload.empty() && !roles.is_exported) {
+        row.workload = dataset.position_of(roles.computation ? *roles.computation : table_workload(roles.name));
+      }
       targets.push_back({&time, &dataset, std::move(row)});
     }
   });
@@ -101,7 +107,7 @@ void import_file(Import& import, const std::filesystem::path& path) {
     std::vector<std::int64_t> arguments;
     std::optional<codegen::Workload> workload;
     bool is_good = false;
-    import.record(second.lines(), [&] {
+    import.record(second, [&] {
       for (const int column : roles.configuration) {
         const std::string& cell = cells[std::size_t(column)];
     if (const std::string problem = columns.problem(column, cell); !problem.empty()) {
@@ -110,7 +116,7 @@ void import_file(Import& import, const std::filesystem::path& path) {
     arguments.push_back(columns.argument(column, cell));
   }
   if (roles.is_exported) workload = codegen::Workload{cells.front()};
-  if (!roles.workload.empty()) workload = workload_of(name, roles.workload, cells, columns);
+  if (!roles.workload.empty()) workload = workload_of(roles.name, roles.workload, cells, columns);
   is_good = true;
 });
 if (!is_good) continue;
@@ -120,12 +126,12 @@ for (Target& target : targets) {
     target.dataset->drop("not measured on this platform");
     continue;
   }
-      import.record(second.lines(), [&] {
+      import.record(second, [&] {
         target.row.arguments = arguments;
-      target.row.measurement.seconds = {
-          seconds_of(cell, *target.time, roles.is_inverse, columns.names()[std::size_t(target.time->column)])};
+      target.row.measurement =
+          measurement_of(cell, *target.time, roles.is_inverse, columns.names()[std::size_t(target.time->column)]);
       if (workload) target.row.workload = target.dataset->position_of(*workload);
-      target.dataset->add(target.row, name, without_program);
+      target.dataset->add(target.row, roles.name, without_program);
 });
 }  // namespace
 }  // namespace graft::datasets::formats
@@ -206,35 +212,6 @@ Counts export_table(const DatasetFile& from, const TextSink& to) {
     }
   }
   return counts;
-}
-
-std::vector<std::string> csv_cells(std::string_view line, std::string_view place) {
-  std::vector<std::string> cells{""};
-  std::size_t at = 0;
-  for (;;) {
-    std::string& cell = cells.back();
-    if (at < line.size() && line[at] == '"') {
-      for (++at;; ++at) {
-        if (at >= line.size()) throw base::UserError(place, "a quote that is never closed on this line");
-        if (line[at] != '"') {
-          cell += line[at];
-        } else if (at + 1 < line.size() && line[at + 1] == '"') {
-          cell += line[at++];
-        } else {
-          ++at;
-          break;
-        }
-      }
-      if (at < line.size() && line[at] != ',') throw base::UserError(place, "text after a closing quote");
-    } else {
-      const std::size_t end = std::min(line.find(',', at), line.size());
-      cell = base::trim(line.substr(at, end - at));
-      at = end;
-    }
-    if (at >= line.size()) return cells;
-    ++at;
-    cells.emplace_back();
-  }
 }
 
 std::string csv_cell(std::string_view text) {

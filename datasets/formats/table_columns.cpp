@@ -18,13 +18,6 @@ namespace {
 
 constexpr std::size_t most_numbers = 16;  // of a tuple
 
-bool is_number(std::string_view text) {
-  text = base::trim(text);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error != std::errc::invalid_argument && end == text.data() + text.size();
-}
-
 // The numbers of "(4, 8, 16)" or "[4, 8, 16]", as they are written; empty for any other text.
 std::vector<std::string> tuple_of(std::string_view cell) {
   cell = base::trim(cell);
@@ -41,142 +34,77 @@ std::vector<std::string> tuple_of(std::string_view cell) {
   return numbers;
 }
 
-std::string lower(std::string_view text) {
-  std::string result;
-  for (const char c : text) result += char(std::tolower((unsigned char)c));
-  return result;
+std::string workload_name(const std::filesystem::path& file) {
+  std::string name = file.filename().string();
+  for (const std::string_view extension : {".gz", ".csv", ".tsv", ".txt"}) {
+    if (name.size() > extension.size() && name.ends_with(extension)) name.resize(name.size() - extension.size());
+  }
+  return name;
 }
 
-// "duration (us)" and "time[ms]" name their unit, in any words; "exec_time_ms" too, if it is one of time.
-std::optional<std::string> unit_in(std::string_view name) {
-  name = base::trim(name);
-  const std::size_t open = name.find_last_of("([");
-  if (open != std::string_view::npos && (name.ends_with(')') || name.ends_with(']'))) {
-    return std::string(base::trim(name.substr(open + 1, name.size() - open - 2)));
-  }
-  const std::size_t dash = name.rfind('_');
-  if (dash == std::string_view::npos || !is_unit_of_time(name.substr(dash + 1))) return std::nullopt;
-  const std::string stem = lower(name.substr(0, dash));
-  for (const std::string_view word : {"time", "duration", "latency", "elapsed", "cost"}) {
-    if (stem.find(word) != std::string::npos) return std::string(name.substr(dash + 1));
-  }
-  return std::nullopt;
-}
-
-// Whether the name of a column says that more of it is better.
-bool says_more_is_better(std::string_view name) {
-  const std::string text = lower(name);
-  if (text.find('%') != std::string::npos || text.find("/s") != std::string::npos ||
-      text.find("per_s") != std::string::npos) {
-    return true;
-  }
+// The words of a name, in lower case: "execTime (ms)", "exec_time_ms" and "exec-time.ms" have the same ones.
+std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words{""};
-  for (const char c : text) {
-    if (std::isalnum((unsigned char)c)) {
-      words.back() += c;
-    } else {
-      words.emplace_back();
-    }
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const auto c = (unsigned char)name[i];
+    const bool is_letter = std::isalnum(c) != 0 || c >= 0x80;  // the sign for micro is beyond ASCII
+    const bool begins = std::isupper(c) != 0 && i > 0 && std::islower((unsigned char)name[i - 1]) != 0;
+    if ((!is_letter || begins) && !words.back().empty()) words.emplace_back();
+    if (is_letter) words.back() += char(std::tolower(c));
   }
-  constexpr std::string_view known[] = {"percent",    "pct",   "flops", "mflops",     "gflops",    "tflops",
-                                        "mflop",      "gflop", "tflop", "throughput", "bandwidth", "speedup",
-                                        "efficiency", "score", "fps",   "gbps",       "qps",       "ops",
-                                        "gops",       "tops",  "reward"};
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+// Columns are known for what they hold by these words in their names.
+constexpr std::string_view of_times[] = {"time",    "times",   "timing",  "duration",
+                                         "latency", "elapsed", "runtime", "cost"};
+constexpr std::string_view of_statistics[] = {"mean", "median", "avg", "average", "min", "max", "best"};
+constexpr std::string_view of_spreads[] = {"std", "stdev",    "stddev", "deviation", "stderr",
+                                           "sem", "variance", "iqr",    "spread",    "noise"};
+constexpr std::string_view of_measurements[] = {"energy",      "power",    "watt", "watts",      "joule",  "joules",
+                                                "temperature", "accuracy", "acc",  "loss",       "cycles", "ipc",
+                                                "occupancy",   "misses",   "hits", "utilization"};
+constexpr std::string_view of_moments[] = {"timestamp", "datetime", "date"};
+constexpr std::string_view of_more_is_better[] = {"percent",    "pct",   "flops", "mflops",     "gflops",    "tflops",
+                                                  "mflop",      "gflop", "tflop", "throughput", "bandwidth", "speedup",
+                                                  "efficiency", "score", "fps",   "gbps",       "qps",       "ops",
+                                                  "gops",       "tops",  "reward"};
+
+template <class Words>
+bool has_word(const std::vector<std::string>& words, const Words& known) {
   return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
     return std::find(std::begin(known), std::end(known), word) != std::end(known);
   });
 }
 
+// "duration (us)", "time[ms]", "exec_time_ms" and "seconds" name their unit; parentheses may hold another word.
+std::optional<std::string> unit_in(std::string_view name) {
+  name = base::trim(name);
+  std::optional<std::string> in_parentheses;
+  const std::size_t open = name.find_last_of("([");
+  if (open != std::string_view::npos && (name.ends_with(')') || name.ends_with(']'))) {
+    in_parentheses = base::trim(name.substr(open + 1, name.size() - open - 2));
+    if (is_unit_of_time(*in_parentheses)) return in_parentheses;
+  }
+  const std::vector<std::string> words = words_of(name);
+  // Abbreviations may be something else in the name of a platform.
+  const bool is_of_times = has_word(words, of_times) || has_word(words, of_statistics);
+  for (const std::string& word : words) {
+    if (!is_unit_of_time(word)) continue;
+    const bool is_abbreviation = word == "s" || (word.ends_with('s') && word.size() <= 3);
+    if (!is_abbreviation || is_of_times || (words.size() == 1 && word != "s")) return word;
+  }
+  return in_parentheses;
+}
+
+// Whether the name of a column says that more of it is better.
+bool says_more_is_better(std::string_view name) {
+  return name.find('%') != std::string_view::npos || name.find("/s") != std::string_view::npos ||
+         name.find("per_s") != std::string_view::npos || has_word(words_of(name), of_more_is_better);
+}
+
 }  // namespace
-
-TableLines::TableLines(Import& import, const std::filesystem::path& path, bool counts)
-    : import_(import), counts_(counts), lines_(path) {
-  read_head();
-}
-
-// Any line that holds something, commented or not.
-bool TableLines::next_line() {
-  for (;;) {
-    try {
-      if (!lines_.next_line()) return false;
-    } catch (const base::UserError& error) {
-      if (counts_) import_.skip(error, lines_.file());
-      continue;
-    }
-    if (!lines_.text().empty()) return true;
-    if (counts_) import_.ignore("empty line", lines_.place());
-  }
-}
-
-void TableLines::read_head() {
-  std::vector<std::string> comment;
-  std::string comment_place;
-  while (next_line()) {
-    std::string_view text = lines_.text();
-    if (lines_.number() == 1 && text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-    const bool is_comment = text.starts_with('#');
-    if (is_comment) {
-      if (counts_ && !comment_place.empty()) import_.ignore("comment", comment_place);
-      text.remove_prefix(std::min(text.find_first_not_of("# \t"), text.size()));
-    }
-    std::vector<std::string> cells;
-    try {
-      cells = csv_cells(text, lines_.place());
-    } catch (const base::UserError&) {
-      if (!is_comment) throw;
-    }
-    if (is_comment) {
-      comment = std::move(cells);
-      comment_place = lines_.place();
-      continue;
-    }
-    const auto is_name = [](const std::string& cell) { return !cell.empty() && !is_number(cell); };
-    if (comment.size() > 1 && comment.size() == cells.size() && std::any_of(cells.begin(), cells.end(), is_number) &&
-        std::all_of(comment.begin(), comment.end(), is_name)) {
-      head_ = std::move(comment);
-      head_place_ = comment_place;
-      cells_ = std::move(cells);
-      is_pending_ = true;
-    } else {
-      if (counts_ && !comment_place.empty()) import_.ignore("comment", comment_place);
-      head_ = std::move(cells);
-      head_place_ = lines_.place();
-    }
-    return;
-  }
-  throw base::UserError(lines_.file() + ":1", "an empty file; expected a line with the names of the columns");
-}
-
-bool TableLines::is_comment(std::string_view line) const {
-  if (!line.starts_with('#')) return false;
-  try {
-    const std::vector<std::string> cells = csv_cells(line, "");
-    return cells.size() != head_.size() || std::none_of(cells.begin(), cells.end(), is_number);
-  } catch (const base::UserError&) {
-    return true;
-  }
-}
-
-bool TableLines::next() {
-  if (is_pending_) {
-    is_pending_ = false;
-    return true;
-  }
-  while (next_line()) {
-    if (is_comment(lines_.text())) {
-      if (counts_) import_.ignore("comment", lines_.place());
-      continue;
-    }
-    try {
-      cells_ = csv_cells(lines_.text(), lines_.place());
-      if (cells_.size() == head_.size()) return true;
-      lines_.fail(fmt::format("{} cells; the head has {}", cells_.size(), head_.size()));
-    } catch (const base::UserError& error) {
-      if (counts_) import_.skip(error, lines_.file(), lines_.is_unfinished());
-    }
-  }
-  return false;
-}
 
 Tuples::Tuples(TableLines& lines) : sizes_(lines.head().size(), 0) {
   if (lines.head().front() == workload_column || !lines.next()) return;
@@ -233,6 +161,7 @@ class Choice {
         tuples_(tuples),
         head_(lines.head()),
         place_(lines.head_place()),
+        form_(lines.form()),
         uses_(head_.size(), Use::open) {}
 
   TableRoles roles() {
@@ -240,27 +169,29 @@ class Choice {
     const std::string& platform = import_.settings().platform;
     const std::string_view inverse = import_.option("higher-is-better", "no");
     if (inverse != "yes" && inverse != "no") {
-      throw base::UserError("--options higher-is-better", fmt::format("expected yes or no, got '{}'", inverse));
+      throw base::UserError("option higher-is-better", fmt::format("expected yes or no, got '{}'", inverse));
     }
     roles.is_inverse = inverse == "yes";
-    if (const std::string_view unit = import_.option("unit"); !unit.empty()) seconds_per(unit, "--options unit");
+    if (const std::string_view unit = import_.option("unit"); !unit.empty()) seconds_per(unit, "option unit");
     mark("ignore", Use::ignored);
-    mark("workload", Use::workload);
+    roles.name = workload_name(path_);
+    read_workload(roles);
     mark("parameters", Use::parameter);
-    roles.is_exported = head_.front() == workload_column && uses_.front() == Use::open;
+    roles.is_exported = is_ours() && uses_.front() == Use::open;
     if (roles.is_exported) uses_.front() = Use::ignored;
 
     const std::string time(import_.option("time"));
     std::vector<int> times, parameters;
     if (!time.empty()) {
       if (platform == every_platform) {
-        throw base::UserError("--platform", "'*' takes a column of times for each platform; with --time, name the one");
+        throw base::UserError("platform",
+                              "'*' takes a column of times for each platform; with option time, name the one");
       }
       if (!import_.option("times-from").empty())
-        throw base::UserError("--options times-from", "is for tables without --time");
+        throw base::UserError("option times-from", "is for tables without option time");
       const int column = named("time", time);
       if (uses_[std::size_t(column)] != Use::open) {
-        throw base::UserError("--time", fmt::format("column '{}' is named by another option, too", time));
+        throw base::UserError("option time", fmt::format("column '{}' is named by another option, too", time));
       }
       times.push_back(column);
       uses_[std::size_t(column)] = Use::time;
@@ -269,21 +200,25 @@ class Choice {
       const int first = first_time(roles.is_exported);
       std::vector<std::string> known;
       for (int c = 0; c < count(); ++c) {
-        if (use(c) == Use::open && c < first) parameters.push_back(c);
-        if (use(c) != Use::open || c < first) continue;
-        known.push_back(head_[std::size_t(c)]);
-        if (platform == every_platform || platform == known.back()) times.push_back(c);
+        if (use(c) != Use::open) continue;
+        const std::string& name = head_[std::size_t(c)];
+        if (c < first || (is_another_measurement(c) && platform != name)) {
+          if (!is_measured(c)) parameters.push_back(c);
+          continue;
+        }
+        known.push_back(name);
+        if (platform == every_platform || platform == name) times.push_back(c);
       }
       if (times.empty()) {
         throw base::UserError(place_, fmt::format("no column of times '{}'{}; another name is given to a column by "
-                                                  "--time COLUMN; {}",
+                                                  "option time=COLUMN; {}",
                                                   platform, base::did_you_mean(platform, known), described()));
       }
     }
     if (!import_.option("parameters").empty()) parameters = with(Use::parameter);
     if (parameters.empty()) {
       throw base::UserError(place_, fmt::format("no column is left that says what was measured; name them: "
-                                                "--options parameters=A,B; {}",
+                                                "option parameters=A,B; {}",
                                                 described()));
     }
     for (const int column : times) roles.times.push_back(time_of(column, !time.empty(), roles));
@@ -297,10 +232,28 @@ class Choice {
   enum class Use { open, ignored, workload, parameter, time };
 
   int count() const { return int(head_.size()); }
+  bool is_ours() const { return head_.front() == workload_column; }
   Use use(int column) const { return uses_[std::size_t(column)]; }
   bool is_single(int column) const { return tuples_.columns_of(column).size() == 1; }
   bool has_fraction(int column) const {
     return is_single(column) && columns_.has_fraction(tuples_.columns_of(column).front());
+  }
+  std::vector<std::string> words(int column) const { return words_of(head_[std::size_t(column)]); }
+  // Never one of the times, and never a parameter: a spread of times, an energy, a moment.
+  bool is_another_measurement(int column) const {
+    if (is_ours()) return false;  // names say nothing there
+    const std::vector<std::string> words = this->words(column);
+    return has_word(words, of_spreads) || has_word(words, of_moments) ||
+           (has_word(words, of_measurements) && has_fraction(column));
+  }
+  // Not a parameter, as its name says.
+  bool is_measured(int column) const {
+    if (is_another_measurement(column)) return true;
+    if (is_ours()) return false;
+    const std::string& name = head_[std::size_t(column)];
+    const std::optional<std::string> unit = unit_in(name);
+    if (unit && is_unit_of_time(*unit) && is_number_only(column)) return true;
+    return has_fraction(column) && (has_word(words(column), of_times) || says_more_is_better(name));
   }
   bool is_number_only(int column) const {
     return is_single(column) && !columns_.has_text(tuples_.columns_of(column).front());
@@ -316,12 +269,51 @@ class Choice {
   void mark(std::string_view option, Use use) {
     const std::string_view list = import_.option(option);
     if (list.empty()) return;
-    for (const std::string& name : csv_cells(list, fmt::format("--options {}", option))) {
+    for (const std::string& name : csv_cells(list, fmt::format("option {}", option))) {
       Use& before = uses_[std::size_t(named(option, name))];
       if (before != Use::open) {
-        throw base::UserError(fmt::format("--options {}", option), fmt::format("column '{}' is named twice", name));
+        throw base::UserError(fmt::format("option {}", option), fmt::format("column '{}' is named twice", name));
       }
       before = use;
+    }
+  }
+
+  // The columns that name the workload, and an item that is not a column as its name in place of the file's.
+  void read_workload(TableRoles& roles) {
+    const std::string list(import_.option("workload"));
+    if (list.empty()) return;
+    const auto give_name = [&](const std::string& name) {
+      roles.name = name;
+      try {
+        roles.computation = codegen::parse_workload(name);
+      } catch (const base::UserError&) {  // a name, of which nothing is known
+      }
+      return roles.computation.has_value();
+    };
+    if (give_name(list)) return;  // with commas of its own
+    roles.name = workload_name(path_);
+    std::string name;
+    for (const std::string& item : csv_cells(list, "option workload")) {
+      if (std::find(head_.begin(), head_.end(), item) != head_.end()) {
+        Use& before = uses_[std::size_t(named("workload", item))];
+        if (before != Use::open)
+          throw base::UserError("option workload", fmt::format("column '{}' is named twice", item));
+        before = Use::workload;
+        continue;
+      }
+      constexpr std::size_t long_enough = 4;  // not to be like a column by chance
+      if (item.size() >= long_enough && base::did_you_mean(item, head_).starts_with("; did you mean"))
+        named("workload", item);
+      if (!name.empty()) {
+        throw base::UserError(
+            "option workload",
+            fmt::format("neither '{}' nor '{}' is a column; at most one item may be a name", name, item));
+      }
+      give_name(name = item);
+    }
+    if (roles.computation && !with(Use::workload).empty()) {
+      throw base::UserError("option workload",
+                            fmt::format("{} is a whole workload; leave the columns out", roles.name));
     }
   }
 
@@ -370,13 +362,13 @@ class Choice {
     const auto found = std::find(head_.begin(), head_.end(), import_.settings().platform);
     int first = found == head_.end() ? -1 : int(found - head_.begin());
     for (int c = 0; c < count(); ++c) {
-      if (use(c) == Use::open && has_fraction(c) && (first < 0 || c < first)) first = c;
+      if (use(c) == Use::open && has_fraction(c) && !is_another_measurement(c) && (first < 0 || c < first)) first = c;
     }
     if (first < 0) {
       throw base::UserError(place_,
                             fmt::format("no column with fractions, so which ones are times is unknown; name the "
-                                        "first one: --options times-from=COLUMN, or the only one: --time "
-                                        "COLUMN; {}",
+                                        "first one: option times-from=COLUMN, or the only one: option "
+                                        "time=COLUMN; {}",
                                         described()));
     }
     return checked_first(first);
@@ -387,8 +379,8 @@ class Choice {
       if (use(c) == Use::open || use(c) == Use::parameter) return first;
     }
     throw base::UserError(place_, fmt::format("column '{}' is taken for a time, and nothing stands before it that says "
-                                              "what was measured; name the first time: --options times-from=COLUMN, or "
-                                              "the only one: --time COLUMN; {}",
+                                              "what was measured; name the first time: option times-from=COLUMN, or "
+                                              "the only one: option time=COLUMN; {}",
                                               head_[std::size_t(first)], described()));
   }
 
@@ -398,12 +390,14 @@ class Choice {
   std::vector<int> parameters_around(int time) const {
     std::vector<int> parameters, behind;
     for (int c = 0; c < time; ++c) {
-      if (use(c) == Use::open) parameters.push_back(c);
+      if (use(c) == Use::open && !is_measured(c)) parameters.push_back(c);
     }
     for (int c = time + 1; c < count() && !has_fraction(c) && behind.size() < 16; ++c) {
-      if (use(c) == Use::open) behind.push_back(c);
+      if (use(c) == Use::open && !is_measured(c)) behind.push_back(c);
     }
-    if (!import_.option("parameters").empty() || behind.empty()) return parameters;
+    if (!import_.option("parameters").empty()) return parameters;
+    parameters = without_results(parameters);
+    if (behind.empty()) return parameters;
     std::vector<int> chosen = parameters;
     std::size_t rows = 0, different = different_rows(chosen, rows);
     if (!parameters.empty() && 2 * different > rows) return parameters;
@@ -418,13 +412,31 @@ class Choice {
     return chosen.empty() ? behind : chosen;
   }
 
+  // Without columns of fractions that differ in most rows and distinguish none which the others do not: they follow
+  // from the others, as what is measured does.
+  std::vector<int> without_results(std::vector<int> parameters) const {
+    constexpr std::size_t most = 16;  // that are looked at, each in a pass over the file
+    std::vector<int> candidates;
+    for (const int column : parameters) {
+      if (has_fraction(column) && is_number_only(column) && candidates.size() < most) candidates.push_back(column);
+    }
+    for (const int column : candidates) {
+      std::size_t rows = 0;
+      if (2 * different_rows({column}, rows) <= rows) continue;
+      std::vector<int> others = parameters;
+      std::erase(others, column);
+      if (!others.empty() && different_rows(others, rows) == different_rows(parameters, rows)) parameters = others;
+    }
+    return parameters;
+  }
+
   // How many different values these columns and the workload's have together.
   std::size_t different_rows(const std::vector<int>& columns, std::size_t& rows) const {
     constexpr std::size_t most_rows = 10'000'000;  // that are looked at
     std::vector<int> all = columns;
     for (const int column : with(Use::workload)) all.push_back(column);
     std::vector<std::uint64_t> hashes;
-    for (TableLines lines(import_, path_, false); hashes.size() < most_rows && lines.next();) {
+    for (TableLines lines(import_, path_, form_, false); hashes.size() < most_rows && lines.next();) {
       std::uint64_t hash = 0;
       for (const int column : all) {
         hash = base::hash_combine(hash, base::hash_bytes(lines.cells()[std::size_t(column)]));
@@ -444,15 +456,14 @@ class Choice {
     time.platform = is_named ? import_.settings().platform : name;
     const std::string said(import_.option("unit"));
     if (roles.is_inverse) {
-      if (!said.empty())
-        throw base::UserError("--options unit", "is for times, not for values of which more is better");
+      if (!said.empty()) throw base::UserError("option unit", "is for times, not for values of which more is better");
       time.unit = "1 / " + name;
       return time;
     }
     const bool is_platform = roles.is_exported && column == count() - 1;  // its name says nothing of the values
     if (!is_platform && import_.option("higher-is-better").empty() && says_more_is_better(name)) {
       throw base::UserError(place_, fmt::format("column '{}' seems to hold values of which more is better; say so: "
-                                                "--higher-is-better, or that they are times: --options "
+                                                "option higher-is-better=yes, or that they are times: option "
                                                 "higher-is-better=no",
                                                 name));
     }
@@ -460,28 +471,34 @@ class Choice {
     if (in_head && is_unit_of_time(*in_head)) {
       time.unit = *in_head;
       time.seconds = seconds_per(*in_head, place_);
-      if (!said.empty() && seconds_per(said, "--options unit") != time.seconds) {
-        throw base::UserError("--options unit", fmt::format("'{}', but column '{}' names another unit", said, name));
+      if (!said.empty() && seconds_per(said, "option unit") != time.seconds) {
+        throw base::UserError("option unit", fmt::format("'{}', but column '{}' names another unit", said, name));
       }
       return time;
     }
     if (in_head && said.empty()) {
       throw base::UserError(place_, fmt::format("'{}' of column '{}' is not a known unit of time; say the unit: "
-                                                "--options unit=s (or ms, us, ns), or, where more is better, "
-                                                "--higher-is-better",
+                                                "option unit=s (or ms, us, ns), or, where more is better, option "
+                                                "higher-is-better=yes",
                                                 *in_head, name));
     }
+    if (said.empty() && !is_platform) {
+      throw base::UserError(place_, fmt::format("nothing says the unit of the times in column '{}'; say it: option "
+                                                "unit=s (or ms, us, ns); {}",
+                                                name, described()));
+    }
     time.unit = said.empty() ? "s" : said;
-    time.seconds = seconds_per(time.unit, "--options unit");
+    time.seconds = seconds_per(time.unit, "option unit");
     return time;
   }
 
   void say(const std::vector<int>& times, const std::vector<int>& parameters, const TableRoles& roles) const {
-    std::vector<int> rest;
+    std::vector<int> rest, measured;
     for (int c = 0; c < count(); ++c) {
       const bool is_used = use(c) == Use::workload || std::find(times.begin(), times.end(), c) != times.end() ||
                            std::find(parameters.begin(), parameters.end(), c) != parameters.end();
-      if (!is_used && !(roles.is_exported && c == 0)) rest.push_back(c);
+      if (is_used || (roles.is_exported && c == 0)) continue;
+      (use(c) == Use::open && is_measured(c) ? measured : rest).push_back(c);
     }
     std::string text = fmt::format("{}: parameters: {}; {}: {} in {}", path_.filename().string(), names(parameters),
                                    roles.is_inverse ? "values of which more is better" : "times", names(times),
@@ -489,6 +506,8 @@ class Choice {
     if (const std::vector<int> workload = with(Use::workload); !workload.empty()) {
       text += "; workload: " + names(workload);
     }
+    if (roles.name != workload_name(path_)) text += fmt::format("; the workload's name: {}", roles.name);
+    if (!measured.empty()) text += "; other measurements, left out: " + names(measured);
     if (!rest.empty()) text += "; left out: " + names(rest);
     import_.monitor().note(text);
   }
@@ -499,6 +518,7 @@ class Choice {
   const Tuples& tuples_;
   const std::vector<std::string>& head_;
   const std::string& place_;
+  const TableForm& form_;
   std::vector<Use> uses_;
 };
 

@@ -150,19 +150,31 @@ TEST(AutoSchedulerFormat, WhatHasNoCounterpartKeepsItsNumbers) {
 TEST(AutoSchedulerFormat, FailuresKeepTheirNames) {
   std::string text;
   for (int error = 1; error <= 9; ++error) text += record(matmul, "", fmt::format("[[1e+10], {}, 0, 0]", error));
-  text += record(matmul, "", "[[1e+10], 0, 0, 0]") + record(matmul, "", "[[], 0, 0, 0]");
+  text += record(matmul, "", "[[1e+10], 0, 0, 0]") + record(matmul, "", "[[], 0, 0, 0]") +
+          record(matmul, "", "[[Infinity], 0, 0, 0]") + record(matmul, "", "[[0.5, 1e10], 0, NaN, 0]");
   const Imported in = one(text);
-  const Status expected[] = {Status::does_not_lower, Status::does_not_compile, Status::does_not_compile,
-                             Status::crashed,        Status::wrong_result,     Status::timed_out,
-                             Status::timed_out,      Status::crashed,          Status::crashed,
-                             Status::crashed,        Status::crashed};
+  const Status expected[] = {Status::does_not_lower,
+                             Status::does_not_compile,
+                             Status::does_not_compile,
+                             Status::crashed,
+                             Status::wrong_result,
+                             Status::timed_out,
+                             Status::timed_out,
+                             Status::crashed,
+                             Status::crashed,
+                             Status::crashed,
+                             Status::crashed,
+                             Status::crashed,
+                             Status::ok};
   ASSERT_EQ(in.dataset.rows.size(), std::size(expected));
   for (std::size_t i = 0; i < std::size(expected); ++i) {
     EXPECT_EQ(in.dataset.rows[i].measurement.status, expected[i]) << i;
-    EXPECT_TRUE(in.dataset.rows[i].measurement.seconds.empty()) << i;
+    EXPECT_EQ(in.dataset.rows[i].measurement.seconds.empty(), expected[i] != Status::ok) << i;
   }
   EXPECT_EQ(in.dataset.rows[4].measurement.reason, "WRONG_ANSWER");
+  EXPECT_EQ(in.dataset.rows[9].measurement.reason, "1e+10 in place of a time");
   EXPECT_EQ(in.dataset.rows[10].measurement.reason, "no time");
+  EXPECT_EQ(in.dataset.rows[11].measurement.reason, "infinity in place of a time");
 }
 
 TEST(AutoSchedulerFormat, BrokenLinesAreRefused) {
@@ -173,7 +185,6 @@ TEST(AutoSchedulerFormat, BrokenLinesAreRefused) {
       {good + R"({"i": [], "r": []})", "in:2:"},
       {good + R"({"v": "v0.6"})", "in:2:"},
       {record(matmul, "", "[[-0.5], 0, 0, 0]"), "a time of -0.5 seconds"},
-      {record(matmul, "", "[[NaN], 0, 0, 0]"), "in:1:"},
       {record(matmul, "", "[[0.5], 0, 0, 0], \"r\": [[0.5], 0, 0, 0]"), "key 'r' is there twice"},
       {record(matmul, "[]"), "an empty step"},
       {record(matmul, R"(["SP", 2, 0.5])"), "expected an integer"},

@@ -79,11 +79,13 @@ TEST(AutoTvm, EveryRecordIsARowOrCounted) {
       "[[1000000000.0], 5, 0.0, 1]", "[[1000000000.0], 6, 0.0, 1]", "[[1000000000.0], 7, 0.0, 1]", "[[], 8, 0.0, 1]"};
   log += record("conv2d_NCHWc.x86", layer, knobs);
   for (const char* failure : failures) log += record("conv2d_NCHWc.x86", layer, knobs, failure);
-  log += record("conv2d_NCHWc.x86", layer, knobs, "[[0.25], 0, 0.1, 1]");               // measured again
-  log += record("conv2d_NCHWc.x86", layer, knobs, "[[], 0, 0.1, 1]");                   // no time
-  log += record("conv2d_NCHWc.x86", layer, knobs, "[[1000000000.0], 0, 0.1, 1]");       // none either
-  log += record("conv2d_NCHWc.x86", layer, knobs, "[[1000000000.0, 0.5], 0, 0.1, 1]");  // one
-  log += record("conv2d_NCHWc.x86", layer, R"(["tile", "sp", [-1, 4]])");               // another template's knobs
+  log += record("conv2d_NCHWc.x86", layer, knobs, "[[0.25], 0, 0.1, 1]");          // measured again
+  log += record("conv2d_NCHWc.x86", layer, knobs, "[[], 0, 0.1, 1]");              // no time
+  log += record("conv2d_NCHWc.x86", layer, knobs, "[[1000000000.0], 0, 0.1, 1]");  // none either
+  log += record("conv2d_NCHWc.x86", layer, knobs, "[[NaN], 0, 0.1, 1]");
+  log += record("conv2d_NCHWc.x86", layer, knobs, "[[1000000000.0, 0.5], 0, 0.1, 1]");      // one
+  log += record("conv2d_NCHWc.x86", layer, knobs, "[[0.5, Infinity], 0, NaN, -Infinity]");  // one
+  log += record("conv2d_NCHWc.x86", layer, R"(["tile", "sp", [-1, 4]])");                   // another template's knobs
   log += record("conv2d_nchw_winograd.cuda", layer, R"(["tile_p", "sp", [-1, 4]], ["ann", "an", ["unroll", "vec"]])");
   log += record("dense.rocm", R"(["TENSOR", [4, 8], "float16"], ["TENSOR", [8, 6], "float16"])", "");
 
@@ -91,13 +93,13 @@ TEST(AutoTvm, EveryRecordIsARowOrCounted) {
   write_plainly(folder / "log", log);
   Import import = run(folder / "log");
   const Counts& counts = import.dataset().counts();
-  EXPECT_EQ(counts.records, 16);
-  EXPECT_EQ(counts.rows, 14);
-  EXPECT_EQ(counts.dropped, (Counts::ByName{{"no error, but no time either", 2}}));
-  EXPECT_EQ(counts.statuses, (Counts::ByName{{"ok", 6},
+  EXPECT_EQ(counts.records, 18);
+  EXPECT_EQ(counts.rows, 18);
+  EXPECT_EQ(counts.dropped, Counts::ByName());
+  EXPECT_EQ(counts.statuses, (Counts::ByName{{"ok", 7},
                                              {"does_not_lower", 1},
                                              {"does_not_compile", 2},
-                                             {"crashed", 2},
+                                             {"crashed", 5},
                                              {"wrong_result", 1},
                                              {"timed_out", 2}}));
   EXPECT_EQ(counts.reasons, (Counts::ByName{{"instantiation error", 1},
@@ -107,10 +109,13 @@ TEST(AutoTvm, EveryRecordIsARowOrCounted) {
                                             {"wrong answer", 1},
                                             {"build timeout", 1},
                                             {"run timeout", 1},
-                                            {"unknown error", 1}}));
-  EXPECT_EQ(counts.templates.at("conv2d_NCHWc.x86").rows, 12);
-  EXPECT_EQ(counts.templates.at("conv2d_NCHWc.x86").ok, 4);
-  EXPECT_EQ(counts.templates.at("conv2d_NCHWc.x86").with_program, 11);
+                                            {"unknown error", 1},
+                                            {"no time", 1},
+                                            {"1e+09 in place of a time", 1},
+                                            {"NaN in place of a time", 1}}));
+  EXPECT_EQ(counts.templates.at("conv2d_NCHWc.x86").rows, 16);
+  EXPECT_EQ(counts.templates.at("conv2d_NCHWc.x86").ok, 5);
+  EXPECT_EQ(counts.templates.at("conv2d_NCHWc.x86").with_program, 15);
   EXPECT_EQ(counts.without_program,
             (Counts::ByName{{"conv2d_NCHWc.x86: knobs that we do not know, or that do not fit the shapes", 1},
                             {"conv2d_nchw_winograd.cuda: no sketch for this template", 1},
@@ -120,19 +125,20 @@ TEST(AutoTvm, EveryRecordIsARowOrCounted) {
   const Dataset dataset = read_dataset(folder / "out.h5");
   EXPECT_EQ(dataset.platform, "import:board");
   EXPECT_EQ(dataset.source, "imported");
-  ASSERT_EQ(dataset.rows.size(), 14u);
+  ASSERT_EQ(dataset.rows.size(), 18u);
   const Dataset::Row& first = dataset.rows.front();
   EXPECT_EQ(dataset.workloads[std::size_t(first.workload)].text,
             "conv2d(n=1,c=8,h=10,w=10,k=12,r=3,s=3,stride=1,pad=1,dtype=f32)");
   EXPECT_EQ(first.arguments, (Numbers{4, 6, 5, 1}));
   EXPECT_EQ(first.measurement.seconds, (std::vector<double>{0.002, 0.001, 0.0015}));
   EXPECT_EQ(first.measurement.clock, "wall");
-  EXPECT_EQ(dataset.rows[10].measurement.seconds, std::vector<double>{0.5});
-  EXPECT_EQ(codegen::to_text(*dataset.sketches[std::size_t(dataset.rows[12].sketch)]),
+  EXPECT_EQ(dataset.rows[13].measurement.seconds, std::vector<double>{0.5});
+  EXPECT_EQ(dataset.rows[14].measurement.seconds, std::vector<double>{0.5});
+  EXPECT_EQ(codegen::to_text(*dataset.sketches[std::size_t(dataset.rows[16].sketch)]),
             "sketch conv2d_nchw_winograd.cuda\n"
             "columns $tile_p_1 $ann_0{none|unroll|vec} $ann_1{none|unroll|vec}\n");
-  EXPECT_EQ(dataset.rows[12].arguments, (Numbers{4, 1, 2}));
-  EXPECT_EQ(dataset.workloads[std::size_t(dataset.rows[13].workload)].text,
+  EXPECT_EQ(dataset.rows[16].arguments, (Numbers{4, 1, 2}));
+  EXPECT_EQ(dataset.workloads[std::size_t(dataset.rows[17].workload)].text,
             "table(name=dense.rocm.float16,t0_0=4,t0_1=8,t1_0=8,t1_1=6,all=" +
                 base::to_hex(base::hash_bytes(R"([["TENSOR",[4,8],"float16"],["TENSOR",[8,6],"float16"]])")) + ")");
 }
@@ -192,8 +198,8 @@ TEST(AutoTvm, BrokenRecordsAreRefusedWithTheirPlace) {
       complaint("{}"),
       ":1:3: is not a record of AutoTVM: 'input', 'config' with 'entity', or 'result' is missing (of version 0.1: "
       "'i' with a configuration's 'e', or 'r')");
-  EXPECT_TRUE(contains(complaint(good + record("t", layer, knobs, "[[NaN], 0, 0, 0]")), ":2:"));
-  EXPECT_TRUE(contains(complaint(record("t", layer, knobs, "[[NaN], 0, 0, 0]")), "expected a number, got 'NaN'"));
+  EXPECT_TRUE(contains(complaint(good + record("t", layer, knobs, "[[NaNs], 0, 0, 0]")), ":2:"));
+  EXPECT_TRUE(contains(complaint(record("t", layer, knobs, "[[NaNs], 0, 0, 0]")), "expected a number, got 'NaNs'"));
   EXPECT_TRUE(contains(complaint(record("t", layer, knobs, "[[-0.5], 0, 0, 0]")), "a time of -0.5 seconds"));
   EXPECT_TRUE(contains(complaint(record("t", layer, knobs, "[[0.0], 0, 0, 0]")), "a time of 0 seconds"));
   EXPECT_TRUE(contains(complaint(record("t", layer, knobs, "[[0.5], 9, 0, 0]")), "unknown error number 9"));

@@ -157,11 +157,11 @@ TEST(Cases, EntriesOfDocumentsAreSkippedOneByOne) {
 "2,2": {"a": 2, "b": 2, "time": 1},
 "3,1": {"a": 3, "b": inf, "time": 1},
 "3,2": {"a": 3, "b": 2, "time": "4.5"}}})");
-  expect_near(seconds_of_rows(in.dataset), {2e-3, 4.5e-3});
+  expect_near(seconds_of_rows(in.dataset), {2e-3, 0, 4.5e-3});
+  EXPECT_EQ(in.dataset.rows.at(1).measurement.reason, "NaN in place of a time");
   std::int64_t skipped = 0;
   for (const auto& [reason, of_reason] : in.skipped) skipped += of_reason.count;
-  EXPECT_EQ(skipped, 5);
-  EXPECT_TRUE(contains(in.skipped.at("expected a number, got '...'").first, "gpu.json:3:")) << counted(in.skipped);
+  EXPECT_EQ(skipped, 4);
   EXPECT_TRUE(contains(in.skipped.at("a time of #").first, "gpu.json:5:")) << counted(in.skipped);
 }
 
@@ -202,7 +202,7 @@ TEST(Cases, UnitsOfT4StandInManyPlaces) {
   EXPECT_TRUE(contains(message_of<base::UserError>([&] {
                          seconds(R"("metadata": {"timeunit": "us"}, )", time, {{"unit", "ms"}});
                        }),
-                       "--options unit: 'ms', but"));
+                       "option unit: 'ms', but"));
 }
 
 TEST(Cases, ResultsOfKtt) {
@@ -219,8 +219,13 @@ TEST(Cases, ResultsOfKtt) {
   std::string ticks = text, none = text, other = text;
   EXPECT_TRUE(contains(refusal_of("ktt", ticks.replace(unit, 14, "\"Ticks\"")), "in:8:22: unknown unit 'Ticks'"));
   none.replace(text.find("TimeUnit"), 8, "Unit");
-  EXPECT_TRUE(contains(refusal_of("ktt", none), "'Metadata' name no 'TimeUnit'; say it: --options unit=us"));
+  EXPECT_TRUE(contains(refusal_of("ktt", none), "'Metadata' name no 'TimeUnit'; say it: option unit=us"));
   expect_near(seconds_of_rows(imported_text("ktt", "k.json", none, {{"unit", "ns"}}).dataset), {96.25e-9, 71.5e-9, 0});
+  std::string failed = text;
+  failed.replace(failed.find("\"TotalDuration\":"), 16, "\"TotalDuration\": Infinity, \"before\":");
+  const Imported marked = imported_text("ktt", "k.json", failed);
+  EXPECT_EQ(marked.dataset.rows.at(0).measurement.status, Status::crashed);
+  EXPECT_EQ(marked.dataset.rows.at(0).measurement.reason, "infinity in place of a time");
   // Kernels of other parameters in one file; the last entry is cut off.
   const std::size_t third = text.rfind("\"KernelName\": \"sum\"");
   other.replace(third, 19, "\"KernelName\": \"mul\"");
@@ -252,12 +257,12 @@ TEST(Cases, CountersBehindTheTime) {
   };
   EXPECT_TRUE(contains(refusal({}), "no column of times 'p'; ")) << refusal({});
   EXPECT_TRUE(contains(refusal({}),
-                       "--time COLUMN; numbers with fractions, so perhaps times: duration (us), dram_pct; "
+                       "option time=COLUMN; numbers with fractions, so perhaps times: duration (us), dram_pct; "
                        "whole numbers or words, so perhaps parameters: kernel, block, sectors"))
       << refusal({});
   EXPECT_TRUE(contains(refusal({{"time", "duration"}}), "no column 'duration' (time)"));
   EXPECT_TRUE(contains(refusal({{"time", "duration (us)"}, {"unit", "ms"}}), "names another unit"));
-  EXPECT_TRUE(contains(refusal({{"time", "dram_pct"}}), "--higher-is-better"));
+  EXPECT_TRUE(contains(refusal({{"time", "dram_pct"}}), "option higher-is-better=yes"));
   EXPECT_TRUE(contains(refusal({{"time", "duration (us)"}, {"ignore", "blok"}}), "no column 'blok' (ignore); did you"));
   EXPECT_TRUE(contains(refusal({{"time", "duration (us)"}, {"ignore", "duration (us)"}}), "named by another option"));
 }
@@ -272,12 +277,23 @@ TEST(Cases, UnitsInHeadsAreUnderstoodOrAskedFor) {
   EXPECT_NEAR(seconds("time [ms]"), 2.5e-3, 1e-12);
   EXPECT_NEAR(seconds("time (Microseconds)"), 2.5e-6, 1e-15);
   EXPECT_NEAR(seconds("kernel_time_ns"), 2.5e-9, 1e-18);
-  EXPECT_NEAR(seconds("pixel_us"), 2.5, 1e-12);  // no word of time: a name
+  EXPECT_NEAR(seconds("timeMs"), 2.5e-3, 1e-12);
+  EXPECT_NEAR(seconds("mean_us"), 2.5e-6, 1e-15);
+  EXPECT_NEAR(seconds("latency_ms (mean)"), 2.5e-3, 1e-12);
+  EXPECT_NEAR(seconds("seconds"), 2.5, 1e-12);
+  EXPECT_NEAR(seconds("ns"), 2.5e-9, 1e-18);
   EXPECT_NEAR(seconds("time (mean)", {{"unit", "us"}}), 2.5e-6, 1e-15);
+  // Not a word of time: the name of a platform.
+  for (const char* name : {"pixel_us", "time", "s", "p"}) {
+    EXPECT_TRUE(contains(message_of<base::UserError>([&] { seconds(name); }),
+                         std::string("t.csv:1: nothing says the unit of the times in column '") + name +
+                             "'; say it: option unit=s (or ms, us, ns)"))
+        << name;
+  }
   const std::string asked = message_of<base::UserError>([&] { seconds("time (cycles)"); });
   EXPECT_TRUE(contains(asked,
                        "'cycles' of column 'time (cycles)' is not a known unit of time; say the unit: "
-                       "--options unit=s"))
+                       "option unit=s"))
       << asked;
 }
 
@@ -285,7 +301,8 @@ TEST(Cases, WhatIsPredictedIsNoPlatform) {
   for (const char* platform : {"p", "objective"}) {
     const Folder folder;
     Options options;
-    if (std::string(platform) == "p") options = {{"time", "objective"}};
+    options["unit"] = "s";
+    if (std::string(platform) == "p") options["time"] = "objective";
     const auto all =
         imported_platforms("table", folder, {cases / "table/table_objective_and_more.csv"}, platform, options);
     ASSERT_EQ(all.size(), 1u);
@@ -304,10 +321,10 @@ TEST(Cases, MoreIsBetter) {
   EXPECT_EQ(counted(in.ignored), "comment x1 table_higher_is_better.csv:1\n");
   EXPECT_TRUE(contains(refusal_of_case("table", "table/table_higher_is_better.csv", {{"time", "peak_percent"}}),
                        "table_higher_is_better.csv:2: column 'peak_percent' seems to hold values of which more is "
-                       "better; say so: --higher-is-better"));
-  EXPECT_TRUE(contains(refusal_of("table", "a,p\n1,2.5\n2,0\n", {{"higher-is-better", "yes"}}),
+                       "better; say so: option higher-is-better=yes"));
+  EXPECT_TRUE(contains(refusal_of_table("a,p\n1,2.5\n2,0\n", {{"higher-is-better", "yes"}}),
                        "in:3: column 'p': expected a value > 0, got '0'"));
-  EXPECT_TRUE(contains(refusal_of("table", "a,p\n1,2.5\n", {{"higher-is-better", "maybe"}}), "expected yes or no"));
+  EXPECT_TRUE(contains(refusal_of_table("a,p\n1,2.5\n", {{"higher-is-better", "maybe"}}), "expected yes or no"));
 }
 
 TEST(Cases, WorkloadsInColumns) {
@@ -319,18 +336,17 @@ TEST(Cases, WorkloadsInColumns) {
             "table(name=table_workloads_in_columns,shape_0=64,shape_1=64,shape_2=64,threads=1)");
   EXPECT_EQ(columns_of(in.dataset), "columns $tile_0{4|8} $tile_1{8} $tile_2{16}\n");
   // Words of one spelling are not those of another.
-  const Imported words =
-      imported_text("table", "t.csv", "kind,a,p\na b,1,0.5\na_b,1,0.25\n,1,0.125\n", {{"workload", "kind"}});
+  const Imported words = imported_table("t.csv", "kind,a,p\na b,1,0.5\na_b,1,0.25\n,1,0.125\n", {{"workload", "kind"}});
   EXPECT_EQ(words.dataset.workloads.size(), 3u);
   // A column that holds other things, too, stays a column of words.
-  const Imported mixed = imported_text("table", "t.csv", "a,p\n\"(1, 2)\",0.5\nnone,0.25\n");
+  const Imported mixed = imported_table("t.csv", "a,p\n\"(1, 2)\",0.5\nnone,0.25\n");
   EXPECT_EQ(columns_of(mixed.dataset), "columns $a{(1, 2)|none}\n");
 }
 
 TEST(Cases, OddLinesOfTablesAreCounted) {
-  const Imported in = imported_text("table", "t.csv",
-                                    "# made by a script\na,b,p\n1,2,0.5\n\n# a remark\n1,0.5\n3,nan,1\n4,4,failed\n"
-                                    "#5,4,0.25\n\"6,4,1\n7,4,0.125");
+  const Imported in = imported_table("t.csv",
+                                     "# made by a script\na,b,p\n1,2,0.5\n\n# a remark\n1,0.5\n3,nan,1\n4,4,failed\n"
+                                     "#5,4,0.25\n\"6,4,1\n7,4,0.125");
   expect_near(seconds_of_rows(in.dataset), {0.5, 0.25, 0.125});
   EXPECT_EQ(counted(in.ignored), "comment x2 t.csv:1\nempty line x1 t.csv:4\n");
   EXPECT_EQ(counted(in.skipped),
@@ -342,7 +358,7 @@ TEST(Cases, OddLinesOfTablesAreCounted) {
 
 // What a file holds breaks no line of a table that lists it, and moves no cursor.
 TEST(Cases, PlacesOfSkippedRecordsAreOneLine) {
-  const Imported in = imported_text("table", "t.csv", "a,p\n1,0.5\n2,\x1b[2Jfai\rled\x07\n");
+  const Imported in = imported_table("t.csv", "a,p\n1,0.5\n2,\x1b[2Jfai\rled\x07\n");
   ASSERT_EQ(in.skipped.size(), 1u);
   const std::string& first = in.skipped.begin()->second.first;
   EXPECT_TRUE(contains(first, "t.csv:3: column 'p': expected a time > 0, got ' fai led")) << first;
@@ -355,7 +371,7 @@ TEST(Cases, PackedFilesMayEndInTheMiddle) {
   for (int i = 0; i < 60'000; ++i) text += std::to_string(std::int64_t(i) * i) + "," + std::to_string(i % 97) + ".5\n";
   const std::string packed = gzipped(text, folder);
   write_plainly(folder / "torn.csv.gz", packed.substr(0, packed.size() / 2));
-  const Imported in = imported_platforms("table", folder, {folder / "torn.csv.gz"}, "p").at("p");
+  const Imported in = imported_platforms("table", folder, {folder / "torn.csv.gz"}, "p", {{"unit", "s"}}).at("p");
   EXPECT_GT(in.dataset.rows.size(), 20'000u);
   EXPECT_LT(in.dataset.rows.size(), 60'000u);
   std::int64_t skipped = 0;
@@ -369,7 +385,7 @@ TEST(Cases, ReasonsAreFew) {
   std::string log = "good,p\n1,0.5\n";
   for (int i = 0; i < 300; ++i)
     log += std::string(std::size_t(i % 100), 'x') + ",1\",2,\n\"" + std::string(std::size_t(i), 'y') + "\n";
-  const Imported in = imported_text("table", "t.csv", log);
+  const Imported in = imported_table("t.csv", log);
   EXPECT_EQ(in.dataset.rows.size(), 1u);
   EXPECT_LE(in.skipped.size(), 33u);
   EXPECT_TRUE(contains(refusal_of("programs", "#\n{\"workload\": 1}\n"), "in:2"));

@@ -54,6 +54,21 @@ inline std::string refusal_of(const std::string& format, std::string_view text,
   return message;
 }
 
+// The same for tables whose times are seconds unless the options say otherwise.
+inline std::map<std::string, std::string, std::less<>> in_seconds(
+    std::map<std::string, std::string, std::less<>> options) {
+  if (!options.contains("unit") && !options.contains("higher-is-better")) options["unit"] = "s";
+  return options;
+}
+inline Imported imported_table(const std::string& name, std::string_view text,
+                               std::map<std::string, std::string, std::less<>> options = {}) {
+  return imported_text("table", name, text, in_seconds(std::move(options)));
+}
+inline std::string refusal_of_table(std::string_view text,
+                                    std::map<std::string, std::string, std::less<>> options = {}) {
+  return refusal_of("table", text, in_seconds(std::move(options)));
+}
+
 inline std::string gzipped(const std::string& text, const Folder& folder) {
   const std::filesystem::path path = folder / "packed";
   const gzFile file = ::gzopen(path.c_str(), "wb");

@@ -104,8 +104,10 @@ std::string complaint(std::string_view text) {
 
 TEST(JsonReader, NamesPlaceAndTrouble) {
   EXPECT_EQ(complaint("[1,\n  nul]"), "log:8:3: expected null");
-  EXPECT_EQ(complaint("[NaN]"), "log:7:2: expected a number, got 'NaN'");
-  EXPECT_EQ(complaint("[-Infinity, 1]"), "log:7:2: expected a number, got '-Infinity'");
+  EXPECT_EQ(complaint("[NaN]"), "log:7:5: expected a finite number, got NaN");
+  EXPECT_EQ(complaint("[-Infinity, 1]"), "log:7:11: expected a finite number, got -Infinity");
+  EXPECT_EQ(complaint("[NaNs]"), "log:7:2: expected a number, got 'NaNs'");
+  EXPECT_EQ(complaint("[+inf]"), "log:7:2: expected a number, got '+inf'");
   EXPECT_EQ(complaint("[1e999]"), "log:7:7: 1e999 is beyond what a double holds");
   EXPECT_EQ(complaint("{\"a\":1,\"b\":2,\"a\":3}"), "log:7:14: key 'a' is there twice");
   EXPECT_EQ(complaint("[1 2]"), "log:7:4: expected ',' or ']', got '2]'");
@@ -115,6 +117,30 @@ TEST(JsonReader, NamesPlaceAndTrouble) {
   EXPECT_EQ(complaint("\"\\ud800\""), "log:7:8: half of a surrogate pair");
   EXPECT_EQ(complaint("01"), "log:7:1: expected a number, got '01'");
   EXPECT_EQ(complaint(""), "log:7:1: expected a value, got the end");
+}
+
+// Words that programs write for numbers which JSON does not have.
+TEST(JsonReader, NumbersMayBeInfiniteWhereTheyAreAskedFor) {
+  const auto any = [](std::string_view text) {
+    JsonReader reader(text, "test");
+    EXPECT_TRUE(reader.at(JsonReader::Kind::number)) << text;
+    const double value = reader.any_number();
+    EXPECT_NO_THROW(reader.end()) << text;
+    return value;
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const char* text : {"Infinity", "infinity", "inf", "Inf", "INF", "1e999"})
+    EXPECT_EQ(any(text), infinity) << text;
+  for (const char* text : {"NaN", "nan", "NAN", "-nan"}) EXPECT_TRUE(std::isnan(any(text))) << text;
+  EXPECT_EQ(any("-Infinity"), -infinity);
+  EXPECT_EQ(any("1e-999"), 0);
+  EXPECT_EQ(any("-2.5"), -2.5);
+  // What is skipped may hold them.
+  JsonReader reader(R"({"a": [nan, {"b": -Infinity}], "c": null})", "test");
+  EXPECT_NO_THROW(reader.skip());
+  EXPECT_NO_THROW(reader.end());
+  JsonReader integer("NaN", "test");
+  EXPECT_TRUE(contains(message_of<UserError>([&] { integer.integer(); }), "expected an integer, got NaN"));
 }
 
 TEST(JsonReader, KeysAreThereOnceAlsoWhenTheyAreMany) {

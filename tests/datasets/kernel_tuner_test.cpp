@@ -109,6 +109,60 @@ TEST(KernelTunerFormat, TimesAreTimesWhateverWasTunedFor) {
                        "in:2:47: a configuration without 'time'"));
 }
 
+// Numbers that are not times mark failures; in other places they are nothing of ours.
+TEST(KernelTunerFormat, WhatIsNotATimeIsAFailure) {
+  const Imported in = imported_text("kernel_tuner", "gpu.json", R"({"tune_params_keys": ["a"], "cache": {
+"1": {"a": 1, "time": 1e20},
+"2": {"a": 2, "time": 1e+20, "times": [2.0, 3.0], "GFLOP/s": 1e20},
+"3": {"a": 3, "time": NaN},
+"4": {"a": 4, "time": Infinity, "power": 1},
+"5": {"a": 5, "time": "1e20"},
+"6": {"a": 6, "times": [1e20, NaN]},
+"7": {"a": 7, "time": 2.5, "power": NaN, "clock": [Infinity, {"mean": -Infinity}]},
+"8": {"a": 8, "times": [NaN, 2.0, Infinity, 3.0]},
+"9": {"a": 9, "time": 100000000000.0}}})");
+  EXPECT_TRUE(in.skipped.empty());
+  ASSERT_EQ(in.dataset.rows.size(), 9u);
+  const char* const reasons[] = {"1e+20 in place of a time",
+                                 "1e+20 in place of a time",
+                                 "NaN in place of a time",
+                                 "infinity in place of a time",
+                                 "1e+20 in place of a time",
+                                 "1e+20 in place of a time",
+                                 "",
+                                 "",
+                                 ""};
+  for (std::size_t i = 0; i < std::size(reasons); ++i) {
+    const Measurement& measurement = in.dataset.rows[i].measurement;
+    EXPECT_EQ(measurement.reason, reasons[i]) << i;
+    EXPECT_EQ(measurement.status, *reasons[i] == 0 ? Status::ok : Status::crashed) << i;
+  }
+  EXPECT_EQ(in.dataset.rows[1].measurement.seconds, (std::vector<double>{2e-3, 3e-3}));  // kept with the failure
+  EXPECT_TRUE(in.dataset.rows[5].measurement.seconds.empty());
+  EXPECT_EQ(in.dataset.rows[6].measurement.seconds, std::vector<double>{2.5e-3});
+  EXPECT_EQ(in.dataset.rows[7].measurement.seconds, (std::vector<double>{2e-3, 3e-3}));
+  EXPECT_DOUBLE_EQ(in.dataset.rows[8].measurement.seconds.at(0), 1e8);  // three years are a time
+
+  const Imported t4 = imported_text("kernel_tuner", "gpu.json", R"({"results": [
+    {"configuration": {"a": 1}, "invalidity": "correct", "measurements": [{"name": "time", "value": 1e20, "unit": "us"}]},
+    {"configuration": {"a": 2}, "measurements": [{"name": "energy", "value": NaN}, {"name": "time", "value": 5, "unit": "us"}]},
+    {"configuration": {"a": 3}, "measurements": [{"name": "time", "value": NaN}]},
+    {"configuration": {"a": 4}, "times": {"runtimes": [Infinity], "framework": NaN}},
+    {"configuration": {"a": 5}, "invalidity": "timeout", "measurements": [{"name": "time", "value": NaN}]}]})");
+  EXPECT_TRUE(t4.skipped.empty());
+  const std::pair<Status, const char*> expected[] = {{Status::crashed, "1e+20 in place of a time"},
+                                                     {Status::ok, ""},
+                                                     {Status::crashed, "NaN in place of a time"},
+                                                     {Status::crashed, "infinity in place of a time"},
+                                                     {Status::timed_out, "timeout"}};
+  ASSERT_EQ(t4.dataset.rows.size(), std::size(expected));
+  for (std::size_t i = 0; i < std::size(expected); ++i) {
+    EXPECT_EQ(t4.dataset.rows[i].measurement.status, expected[i].first) << i;
+    EXPECT_EQ(t4.dataset.rows[i].measurement.reason, expected[i].second) << i;
+  }
+  EXPECT_DOUBLE_EQ(t4.dataset.rows[1].measurement.seconds.at(0), 5e-6);
+}
+
 TEST(KernelTunerFormat, ParametersMayBeNamedByTheirValuesAlone) {
   const Imported in = imported_text("kernel_tuner", "gpu.json", R"({"kernel_name": "k",
     "cache": {"1": {"a": 1, "b": 2, "time": 2.0}, "2": {"a": 2, "b": 2, "time": 3.0}},
@@ -124,7 +178,7 @@ TEST(KernelTunerFormat, BrokenFilesAreRefusedWithTheLine) {
       {std::string(cache).substr(0, 700), "in:11: the file ends in the middle of this entry"},
       {changed("3.25", "-3.25"), "in:7:"},
       {changed("3.25", "0"), "a time of 0"},
-      {changed("3.25", "NaN"), "expected a number"},
+      {changed("3.25", "NaNs"), "expected a number"},
       {changed("\"time\": 2.5", "\"energy\": 2.5"), "in:13:"},
       {changed("\"time\": 2.5", "\"time\": 4e-324"), "in:13:75: a time of 0 seconds"},
       {changed("\"block\": 16", "\"block\": \"nan\""), "in:7:1"},

@@ -80,11 +80,10 @@ TEST(LineReader, SaysBehindWhichLineAPackedFileEnds) {
 
 TEST(LineReader, JsonErrorsNameTheLine) {
   const Folder folder;
-  write_plainly(folder / "log", "\n\n{\"a\": [1, NaN]}\n");
+  write_plainly(folder / "log", "\n\n{\"a\": [1, nul]}\n");
   LineReader reader(folder / "log");
   ASSERT_TRUE(reader.next());
-  EXPECT_EQ(message_of<UserError>([&] { reader.json().skip(); }),
-            (folder / "log").string() + ":3:11: expected a number, got 'NaN'");
+  EXPECT_EQ(message_of<UserError>([&] { reader.json().skip(); }), (folder / "log").string() + ":3:11: expected null");
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST(MetaScheduleFormat, DecisionsAreColumns) {
     EXPECT_EQ(data.rows[0].arguments, (std::vector<std::int64_t>{2, 4, 8, 1}));
     EXPECT_EQ(data.rows[0].measurement.seconds, (std::vector<double>{0.5, 0.25}));
     EXPECT_EQ(data.rows[2].measurement.status, Status::crashed);
-    EXPECT_EQ(data.rows[2].measurement.reason, "no time");
+    EXPECT_EQ(data.rows[2].measurement.reason, "1e+10 in place of a time");
     EXPECT_EQ(data.rows[3].measurement.status, Status::crashed);
     ASSERT_EQ(data.sketches.size(), 2u);  // another trace is another table
     EXPECT_EQ(data.sketches[0]->arguments[0].name, "SamplePerfectTile3_0");

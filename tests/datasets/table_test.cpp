@@ -39,11 +39,11 @@ TEST(TableFormat, RowsHaveColumnsAndTimes) {
 
 TEST(TableFormat, TimesAreWhereFractionsBeginOrWhereTheyAreSaidToBe) {
   // "p" is before the first fraction: it and all columns after it are times.
-  const Imported early = imported_text("table", "t.csv", "a,p,q\n1,20,3.5\n2,30,4.5\n");
+  const Imported early = imported_table("t.csv", "a,p,q\n1,20,3.5\n2,30,4.5\n");
   EXPECT_EQ(early.dataset.sketches[0]->arguments.size(), 1u);
   EXPECT_EQ(early.dataset.rows[1].measurement.seconds, std::vector<double>{30});
   // A configuration with fractions.
-  const Imported said = imported_text("table", "t.csv", "a,b,q,p\n0.5,1,7,8\n2,1,8,9\n", {{"times-from", "q"}});
+  const Imported said = imported_table("t.csv", "a,b,q,p\n0.5,1,7,8\n2,1,8,9\n", {{"times-from", "q"}});
   EXPECT_EQ(codegen::to_text(*said.dataset.sketches[0]), "sketch t\ncolumns $a{0.5|2} $b{1}\n");
   EXPECT_EQ(said.dataset.rows[1].arguments, (std::vector<std::int64_t>{1, 0}));
 }
@@ -51,7 +51,7 @@ TEST(TableFormat, TimesAreWhereFractionsBeginOrWhereTheyAreSaidToBe) {
 TEST(TableFormat, ManyNumbersStayNumbers) {
   std::string text = "n,p\n";
   for (int i = 0; i < 40; ++i) text += std::to_string(3 * i - 7) + ",0.25\n";
-  const Imported many = imported_text("table", "t.csv", text);
+  const Imported many = imported_table("t.csv", text);
   EXPECT_EQ(codegen::to_text(*many.dataset.sketches[0]), "sketch t\ncolumns $n\n");
   EXPECT_EQ(many.dataset.rows[5].arguments, std::vector<std::int64_t>{8});
   EXPECT_EQ(many.dataset.rows[0].arguments, std::vector<std::int64_t>{-7});
@@ -60,10 +60,10 @@ TEST(TableFormat, ManyNumbersStayNumbers) {
 TEST(TableFormat, PackedFilesAreThePlainOnes) {
   const Folder folder;
   write_plainly(folder / "net.csv.gz", gzipped(small, folder));
-  const auto all = imported_platforms("table", folder, {folder / "net.csv.gz"}, "xeon");
+  const auto all = imported_platforms("table", folder, {folder / "net.csv.gz"}, "xeon", {{"unit", "ms"}});
   EXPECT_EQ(all.at("xeon").dataset.rows.size(), 3u);
   EXPECT_EQ(all.at("xeon").dataset.workloads[0].text, "table(name=net)");
-  const auto same = imported_platforms("table", folder, {folder / "net.csv.gz"}, "import:xeon");
+  const auto same = imported_platforms("table", folder, {folder / "net.csv.gz"}, "import:xeon", {{"unit", "ms"}});
   EXPECT_EQ(same.at("xeon").dataset.platform, "import:xeon");
 }
 
@@ -75,7 +75,7 @@ TEST(TableFormat, BrokenFilesAreRefusedWithTheLine) {
       {"a,p\n1,0.5\n1,2,3\n", "in:3: 3 cells; the head has 2"},
       {"a,p\n1,0.5\n2,-1\n", "in:3: column 'p': expected a time > 0, got '-1'"},
       {"a,p\n1,0.5\n2,0\n", "in:3: column 'p': expected a time > 0, got '0'"},
-      {"a,p\n1,0.5\n2,nan\n", "in:3: column 'p': expected a time > 0, got 'nan'"},
+      {"a,p\n1,0.5\n2,-inf\n", "in:3: column 'p': expected a time > 0, got '-inf'"},
       {"a,p\n1,0.5\n2,1e999\n", "in:3: column 'p': expected a time > 0, got '1e999'"},
       {"a,p\n1,0.5\ninf,1\n", "in:3: column 'a': inf is not a number"},
       {"a,p\n1,0.5\n2,failed\n", "in:3: column 'p': expected a time > 0, got 'failed'; leave the cell empty"},
@@ -89,36 +89,35 @@ TEST(TableFormat, BrokenFilesAreRefusedWithTheLine) {
       {"graft_workload,a,q\nx,1,0.5\n", "in:1: no column of times 'p'"},
   };
   for (const auto& [text, words] : refusals) {
-    const std::string message = refusal_of("table", text);
+    const std::string message = refusal_of_table(text);
     EXPECT_TRUE(contains(message, words)) << text << ": " << message;
   }
-  EXPECT_TRUE(
-      contains(refusal_of("table", small, {{"unit", "mss"}}), "--options unit: unknown unit 'mss'; did you mean"));
-  EXPECT_TRUE(contains(refusal_of("table", small, {{"times-from", "xeom"}}), "did you mean 'xeon'"));
-  EXPECT_TRUE(contains(refusal_of("table", small, {{"units", "s"}}), "unknown option 'units'; did you mean 'unit'"));
+  EXPECT_TRUE(contains(refusal_of_table(small, {{"unit", "mss"}}), "option unit: unknown unit 'mss'; did you mean"));
+  EXPECT_TRUE(contains(refusal_of_table(small, {{"times-from", "xeom"}}), "did you mean 'xeon'"));
+  EXPECT_TRUE(contains(refusal_of_table(small, {{"units", "s"}}), "unknown option 'units'; did you mean 'unit'"));
   const std::string wide = "a,p\n" + std::string(300, 'x') + ",0.5\n";
-  EXPECT_TRUE(contains(refusal_of("table", wide), "in:2: column 'a': a value of more than 256 characters"));
+  EXPECT_TRUE(contains(refusal_of_table(wide), "in:2: column 'a': a value of more than 256 characters"));
   std::string head = "c0";
   for (int c = 1; c < 1100; ++c) head += ",c" + std::to_string(c);
-  EXPECT_TRUE(contains(refusal_of("table", head + "\n"), "in:1: 1100 columns; at most 1024"));
+  EXPECT_TRUE(contains(refusal_of_table(head + "\n"), "in:1: 1100 columns; at most 1024"));
   std::string fractions = "a,q,p\n";
   for (int i = 0; i < 16400; ++i) fractions += std::to_string(i) + ".5,1,1\n";
-  EXPECT_TRUE(contains(refusal_of("table", fractions, {{"times-from", "q"}}), "column 'a' has more than 16384"));
+  EXPECT_TRUE(contains(refusal_of_table(fractions, {{"times-from", "q"}}), "column 'a' has more than 16384"));
   const Folder folder;
   const std::string packed = gzipped(fractions, folder);
   EXPECT_TRUE(
-      contains(refusal_of("table", packed.substr(0, packed.size() / 2), {{"times-from", "q"}}), "is not valid gzip"));
+      contains(refusal_of_table(packed.substr(0, packed.size() / 2), {{"times-from", "q"}}), "is not valid gzip"));
 }
 
 TEST(TableFormat, TablesComeBackAsTheyWent) {
   const char* const original = "op,real,word,p\n1,0.5,\"x, \"\"y\"\"\",0.25\n2,-3,z,1.5\n";
-  const Imported in = imported_text("table", "net.csv", original, {{"times-from", "p"}});
+  const Imported in = imported_table("net.csv", original, {{"times-from", "p"}});
   EXPECT_EQ(in.dataset.rows[1].arguments, (std::vector<std::int64_t>{1, 0, 1}));
   const std::string exported = exported_text("table", in.dataset);
   EXPECT_EQ(exported,
             "graft_workload,op,real,word,p\ntable(name=net),1,0.5,\"x, \"\"y\"\"\",0.25\ntable(name=net),2,-3,z,1.5\n");
   // Whatever the file is called then, and although a parameter has fractions.
-  const Imported again = imported_text("table", "other.csv", exported);
+  const Imported again = imported_table("other.csv", exported);
   EXPECT_EQ(again.dataset.workloads, in.dataset.workloads);
   ASSERT_EQ(again.dataset.rows.size(), 2u);
   for (std::size_t i = 0; i < 2; ++i) {
