@@ -169,11 +169,12 @@ bool first_line_is_head(const Fit& fit) {
   if (!fit.has_first) return true;
   const std::vector<std::string>& first = fit.rows.front();
   if (std::none_of(first.begin(), first.end(), is_number) || has_numbers_for_names(fit.rows)) return true;
+  // A word over numbers is their name, and so is a number over words.
+  const auto others = std::int64_t(fit.rows.size()) - 1;
   for (std::size_t c = 0; c < first.size(); ++c) {
-    if (!is_number(first[c])) continue;
-    const auto others =
+    const auto numbers =
         std::count_if(fit.rows.begin() + 1, fit.rows.end(), [&](const auto& cells) { return is_number(cells[c]); });
-    if (2 * others < std::int64_t(fit.rows.size()) - 1) return true;
+    if (is_number(first[c]) ? 2 * numbers < others : !first[c].empty() && others > 0 && numbers == others) return true;
   }
   return false;
 }

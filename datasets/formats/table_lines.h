@@ -46,7 +46,7 @@ class TableLines {
   bool next();
   const std::vector<std::string>& cells() const { return cells_; }
 
-  // Of the record (lines.h).
+  // As a LineReader has them, for the record.
   const std::string& file() const { return lines_.file(); }
   std::string place() const;
   [[noreturn]] void fail(std::string_view message) const;

@@ -265,7 +265,7 @@ TEST(Import, RefusesWhatIsMeantOtherwise) {
   const std::pair<std::vector<std::string>, const char*> refusals[] = {
       {{"import", "tabel", file, "--platform", "a", "--out", (folder / "o.h5").string()}, "did you mean 'table'"},
       {{"import", "table", file, "--platform", "c", "--out", (folder / "o.h5").string()}, "no column of times 'c'"},
-      {{"import", "table", file, "--platform", "*", "--out", file}, "is not a folder"},
+      {{"import", "table", file, "--platform", "*", "--options", "unit=s", "--out", file}, "is not a folder"},
       {{"import", "table", file + "x", "--platform", "a", "--out", (folder / "o.h5").string()}, "cannot be read"},
       {{"import", "table", file, "--platform", "a", "--out", (folder / "o.h5").string(), "--options", "unit"},
        "expected NAME=VALUE"},
