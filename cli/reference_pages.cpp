@@ -12,6 +12,7 @@
 #include "cli/declared.h"
 #include "codegen/expression/suites.h"
 #include "codegen/schedule/step_forms.h"
+#include "datasets/formats/format.h"
 #include "datasets/status_texts.h"
 #include "features/encoding.h"
 #include "meta/evaluate.h"
@@ -173,6 +174,25 @@ std::string statuses_page() {
   return page.take();
 }
 
+std::string formats_page() {
+  namespace formats = datasets::formats;
+  Page page("Formats and their options");
+  page.paragraph(
+      "What each format of `graft import` takes by `--options NAME=VALUE,...`; an error that says \"option unit=ms\" "
+      "means `--options unit=ms`. What is read of each file, and what is refused: "
+      "[files of others](files-of-others.md).");
+  for (const formats::Importer& importer : formats::importers()) {
+    page.heading(importer.name).paragraph(sentence(importer.help));
+    std::vector<std::vector<std::string>> rows;
+    for (const formats::Option& option : importer.options) rows.push_back({code(option.name), option.help});
+    if (!rows.empty()) page.table({"option", "meaning"}, rows);
+  }
+  page.heading("graft export");
+  std::vector<std::vector<std::string>> rows;
+  for (const formats::Exporter& exporter : formats::exporters()) rows.push_back({code(exporter.name), exporter.help});
+  return page.table({"format", "what is written"}, rows).take();
+}
+
 std::string operators_page() {
   Page page("Operators");
   page.paragraph(
@@ -330,6 +350,7 @@ std::vector<ReferencePage> reference_pages() {
           {"steps.md", steps_page()},
           {"encodings.md", encodings_page()},
           {"statuses.md", statuses_page()},
+          {"formats.md", formats_page()},
           {"methods.md", methods_page()},
           {"operators.md", operators_page()},
           {"explorers.md", explorers_page()}};

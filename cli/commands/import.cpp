@@ -134,11 +134,11 @@ Command import_command() {
         options.positional("FORMAT", flags->format, names_of(formats::importers()));
         options.text("platform", flags->platform, "its name; the dataset's platform is import:NAME", Options::required);
         options.text("out", flags->out, "dataset to write, or a folder for one of each platform", Options::required);
-        options.list("options", flags->options, "NAME=VALUE,... of the format (datasets/formats/README.md)");
+        options.list("options", flags->options, "NAME=VALUE,... of the format (docs/reference/formats.md)");
         options.text("time", flags->time,
                      "table: the column of times, if there is only one (of the platform that --platform names)");
         options.list("parameters", flags->parameters, "table: columns that say what was measured");
-        options.list("workload", flags->workload, "table: columns that name the workload");
+        options.list("workload", flags->workload, "table: columns that name the workload, or its name");
         options.list("ignore", flags->ignore, "table: columns to leave out");
         options.flag("higher-is-better", flags->higher_is_better, "table: of the values of --time, more is better");
         options.flag("strict", flags->strict, "refuse a file with a record that cannot be read; comments are fine");

@@ -28,14 +28,16 @@ int reference(const std::filesystem::path& out, Session& session) {
 }  // namespace
 
 Command reference_command() {
-  return {.name = "reference",
-          .help = "write the reference pages of commands, steps, statuses, operators, methods, explorers, encodings",
-          .examples = {"graft reference --out docs/reference"},
-          .declare = [](Options& options) -> Action {
-            const auto out = std::make_shared<std::string>();
-            options.text("out", *out, "folder that the Markdown files are written to", Options::required);
-            return [out](Session& session) { return reference(*out, session); };
-          }};
+  return {
+      .name = "reference",
+      .help =
+          "write the reference pages of commands, steps, statuses, formats, operators, methods, explorers, encodings",
+      .examples = {"graft reference --out docs/reference"},
+      .declare = [](Options& options) -> Action {
+        const auto out = std::make_shared<std::string>();
+        options.text("out", *out, "folder that the Markdown files are written to", Options::required);
+        return [out](Session& session) { return reference(*out, session); };
+      }};
 }
 
 }  // namespace graft::cli

@@ -214,7 +214,7 @@ const std::vector<Importer>& importers() {
        {{"unit", "of the times where the file names none: s, ms, us or ns"}},
        import_ktt},
       {"table",
-       "CSV: columns of a configuration, one column of times per platform; --platform '*' takes all",
+       "CSV: columns of a configuration, one column of times per platform; platform '*' takes all",
        {{"times-from",
          "first column of times; all columns after it are times, too; default: the first one with fractions"},
         {"time", "the only column of times; the columns after it are neither platforms nor parameters"},
@@ -227,7 +227,7 @@ const std::vector<Importer>& importers() {
         {"decimal", "point or comma, between a number and its fraction; default: as in the first lines"},
         {"head", "yes or no: whether the first line names the columns; default: no if it holds numbers as others do"}},
        import_table},
-      {"programs", "JSON lines of loop programs; --platform '*' takes every platform in them", {}, import_programs},
+      {"programs", "JSON lines of loop programs; platform '*' takes every platform in them", {}, import_programs},
   };
   return table;
 }

@@ -215,7 +215,7 @@ Counts export_table(const DatasetFile& from, const TextSink& to) {
 }
 
 std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\n") == std::string_view::npos) return std::string(text);
+  if (text.find_first_of(",\"\n") == std::string_view::npos && base::trim(text) == text) return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"') quoted += c;
