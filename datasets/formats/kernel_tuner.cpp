@@ -211,6 +211,9 @@ Configuration read_cached(JsonReader& reader, const Head& head, double unit) {
         if (*number <= 0) reader.fail(fmt::format("a time of {}", word.substr(0, longest_reason)));
         time = number;
       }
+    } else if (key == "time" && reader.at(Kind::null)) {
+      reader.null();
+      fail_with(result, "null in place of a time");
     } else if (key == "time") {
       time = time_value(reader);
     } else {

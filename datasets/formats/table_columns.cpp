@@ -203,7 +203,7 @@ class Choice {
         if (use(c) != Use::open) continue;
         const std::string& name = head_[std::size_t(c)];
         if (c < first || (is_another_measurement(c) && platform != name)) {
-          if (!is_measured(c)) parameters.push_back(c);
+          if (may_be_parameter(c)) parameters.push_back(c);
           continue;
         }
         known.push_back(name);
@@ -255,6 +255,12 @@ class Choice {
     if (unit && is_unit_of_time(*unit) && is_number_only(column)) return true;
     return has_fraction(column) && (has_word(words(column), of_times) || says_more_is_better(name));
   }
+  // The numbers of rows, as pandas writes and reads them, distinguish all rows and say nothing of them.
+  bool is_row_number(int column) const {
+    const std::string& name = head_[std::size_t(column)];
+    return (name.empty() || name == "Unnamed: 0") && is_number_only(column) && !is_ours();
+  }
+  bool may_be_parameter(int column) const { return !is_measured(column) && !is_row_number(column); }
   bool is_number_only(int column) const {
     return is_single(column) && !columns_.has_text(tuples_.columns_of(column).front());
   }
@@ -336,7 +342,10 @@ class Choice {
   std::string names(const std::vector<int>& columns) const {
     constexpr std::size_t most = 20;  // that are listed
     std::vector<std::string> names;
-    for (const int column : columns) names.push_back(head_[std::size_t(column)].substr(0, 40));
+    for (const int column : columns) {
+      const std::string& name = head_[std::size_t(column)];
+      names.push_back(name.empty() ? "the one without a name" : name.substr(0, 40));
+    }
     if (names.size() > most) {
       const std::size_t more = names.size() - most;
       names.resize(most);
@@ -390,10 +399,10 @@ class Choice {
   std::vector<int> parameters_around(int time) const {
     std::vector<int> parameters, behind;
     for (int c = 0; c < time; ++c) {
-      if (use(c) == Use::open && !is_measured(c)) parameters.push_back(c);
+      if (use(c) == Use::open && may_be_parameter(c)) parameters.push_back(c);
     }
     for (int c = time + 1; c < count() && !has_fraction(c) && behind.size() < 16; ++c) {
-      if (use(c) == Use::open && !is_measured(c)) behind.push_back(c);
+      if (use(c) == Use::open && may_be_parameter(c)) behind.push_back(c);
     }
     if (!import_.option("parameters").empty()) return parameters;
     parameters = without_results(parameters);

@@ -120,9 +120,10 @@ TEST(KernelTunerFormat, WhatIsNotATimeIsAFailure) {
 "6": {"a": 6, "times": [1e20, NaN]},
 "7": {"a": 7, "time": 2.5, "power": NaN, "clock": [Infinity, {"mean": -Infinity}]},
 "8": {"a": 8, "times": [NaN, 2.0, Infinity, 3.0]},
-"9": {"a": 9, "time": 100000000000.0}}})");
+"9": {"a": 9, "time": 100000000000.0},
+"10": {"a": 10, "time": null}}})");
   EXPECT_TRUE(in.skipped.empty());
-  ASSERT_EQ(in.dataset.rows.size(), 9u);
+  ASSERT_EQ(in.dataset.rows.size(), 10u);
   const char* const reasons[] = {"1e+20 in place of a time",
                                  "1e+20 in place of a time",
                                  "NaN in place of a time",
@@ -131,7 +132,8 @@ TEST(KernelTunerFormat, WhatIsNotATimeIsAFailure) {
                                  "1e+20 in place of a time",
                                  "",
                                  "",
-                                 ""};
+                                 "",
+                                 "null in place of a time"};
   for (std::size_t i = 0; i < std::size(reasons); ++i) {
     const Measurement& measurement = in.dataset.rows[i].measurement;
     EXPECT_EQ(measurement.reason, reasons[i]) << i;

@@ -180,6 +180,16 @@ TEST(TableForms, OtherMeasurementsAreNotParameters) {
   EXPECT_EQ(all.at("a").dataset.sketches.at(0)->arguments.size(), 1u);
 }
 
+// An index without a name distinguishes all rows, and is nothing that was chosen.
+TEST(TableForms, NumbersOfRowsAreNotParameters) {
+  for (const char* name : {"", "Unnamed: 0"}) {
+    const Table found = table(std::string(name) + ",tile,time_ms\n0,8,0.5\n1,8,0.25\n", {{"time", "time_ms"}});
+    EXPECT_EQ(columns_of(found), "columns $tile{8}\n");
+    EXPECT_TRUE(contains(found.notes, "left out: ")) << found.notes;
+  }
+  EXPECT_EQ(columns_of(table(",time_ms\nsmall,0.5\nlarge,0.25\n", {{"time", "time_ms"}})), "columns $_{large|small}\n");
+}
+
 // What follows from the parameters, and differs in nearly all rows, was measured, whatever it is called.
 TEST(TableForms, WhatDistinguishesNoRowsIsNotAParameter) {
   std::string text = "tile,alpha,heat,time_ms\n";
