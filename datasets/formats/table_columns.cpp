@@ -243,7 +243,7 @@ class Choice {
   bool is_another_measurement(int column) const {
     if (is_ours()) return false;  // names say nothing there
     const std::vector<std::string> words = this->words(column);
-    return has_word(words, of_spreads) || has_word(words, of_moments) ||
+    return has_word(words, of_moments) || (has_word(words, of_spreads) && is_number_only(column)) ||
            (has_word(words, of_measurements) && has_fraction(column));
   }
   // Not a parameter, as its name says.
@@ -252,8 +252,10 @@ class Choice {
     if (is_ours()) return false;
     const std::string& name = head_[std::size_t(column)];
     const std::optional<std::string> unit = unit_in(name);
-    if (unit && is_unit_of_time(*unit) && is_number_only(column)) return true;
-    return has_fraction(column) && (has_word(words(column), of_times) || says_more_is_better(name));
+    const bool is_of_times = has_word(words(column), of_times);
+    const bool has_unit = unit && is_unit_of_time(*unit);
+    if (is_of_times && has_unit && is_number_only(column)) return true;
+    return has_fraction(column) && (is_of_times || has_unit || says_more_is_better(name));
   }
   // The numbers of rows, as pandas writes and reads them, distinguish all rows and say nothing of them.
   bool is_row_number(int column) const {

@@ -342,7 +342,7 @@ std::string_view TableLines::read_record(std::vector<std::string>& cells) {
 // The same for a line whose last quote is open: with the lines after it, if these close the quote so that the record
 // fits the head.
 std::string_view TableLines::read_joined(std::vector<std::string>& cells) {
-  constexpr std::size_t most_lines = 300, most_bytes = std::size_t(1) << 16;
+  constexpr std::size_t most_lines = 100, most_bytes = std::size_t(1) << 14;
   Line first = line_;
   std::vector<Line> taken;
   std::string text = first.text;

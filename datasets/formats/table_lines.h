@@ -31,7 +31,7 @@ bool is_number(std::string_view text);
 // The records of a table, one at a time. The head is the first line that is not a comment, or the last comment in
 // front of it if that names as many columns and the line holds a number; without a head, columns are column_1,
 // column_2, ... A line that begins with '#' is a comment unless it has all cells and a number among them. A cell in
-// quotes may hold line breaks; if a quote is not closed within a few hundred lines, or the record does not fit the
+// quotes may hold line breaks; if a quote is not closed within a hundred lines, or the record does not fit the
 // head, only the line with that quote is broken.
 class TableLines {
  public:

@@ -167,6 +167,10 @@ TEST(TableForms, OtherMeasurementsAreNotParameters) {
   // Whole numbers of words that may be a parameter's are parameters, and an option has the last word.
   EXPECT_EQ(columns_of(table("power,loss,time_ms\n1,x,0.5\n2,y,0.25\n", {{"time", "time_ms"}})),
             "columns $power{1|2} $loss{x|y}\n");
+  EXPECT_EQ(columns_of(table("ns,time_steps,noise,time_ms\n1,3,low,0.5\n2,4,high,0.25\n", {{"time", "time_ms"}})),
+            "columns $ns{1|2} $time_steps{3|4} $noise{high|low}\n");
+  EXPECT_EQ(columns_of(table("tile,compile_time_ms,time_ms\n1,31,5\n2,40,6\n", {{"time", "time_ms"}})),
+            "columns $tile{1|2}\n");
   EXPECT_EQ(columns_of(table("tile,noise,time_ms\n1,0.5,0.5\n2,0.25,0.25\n",
                              {{"time", "time_ms"}, {"parameters", "tile,noise"}})),
             "columns $tile{1|2} $noise{0.25|0.5}\n");
