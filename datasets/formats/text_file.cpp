@@ -46,6 +46,9 @@ constexpr Signature signatures[] = {
     {0, "7z\xbc\xaf\x27\x1c"sv, "a 7z archive", unpack},
     {0, "PAR1"sv, "a Parquet file", to_csv},
     {0, "ARROW1"sv, "an Arrow file", to_csv},
+    {0, "\x80\x03"sv, "a pickle of Python", to_csv},
+    {0, "\x80\x04"sv, "a pickle of Python", to_csv},
+    {0, "\x80\x05"sv, "a pickle of Python", to_csv},
     {0, "\x93NUMPY"sv, "an array of numpy", to_csv},
     {0, "\xd0\xcf\x11\xe0"sv, "a workbook of a spreadsheet", "save its sheet as CSV"},
     {0, "%PDF"sv, "a PDF document", to_csv},
@@ -84,6 +87,9 @@ std::optional<OtherKind> other_text(std::string_view begin) {
       return OtherKind{"a log of the autotuning of PyTorch's inductor", std::string(as_table)};
     return std::nullopt;
   }
+  if (has_any(text, {"\"library_build_type\""}))
+    return OtherKind{"results of Google Benchmark as JSON",
+                     "let it write CSV (--benchmark_format=csv), and import that as table"};
   if (has_any(text, {"\"configs_timings\""}))
     return OtherKind{"what Triton's autotuner keeps of one kernel", std::string(as_table)};
   if (has_any(text, {"\"child_paths\""}))
