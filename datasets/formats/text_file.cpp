@@ -83,7 +83,7 @@ std::optional<OtherKind> other_text(std::string_view begin) {
     const bool is_code = text.starts_with('#') || text.starts_with("import ") || text.starts_with("from ");
     if (is_code && has_any(text, {"torch._inductor"}))
       return OtherKind{"code that PyTorch's inductor generated, which holds no times", std::string(as_table)};
-    if (has_any(text, {"AUTOTUNE "}) && has_any(text, {" ms "}))
+    if ((text.starts_with("AUTOTUNE ") || has_any(text, {"\nAUTOTUNE "})) && has_any(text, {" ms "}))
       return OtherKind{"a log of the autotuning of PyTorch's inductor", std::string(as_table)};
     return std::nullopt;
   }

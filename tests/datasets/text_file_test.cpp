@@ -75,7 +75,8 @@ TEST(TextFile, WhatFormatsReadIsNotAnotherKind) {
        {"", "a", "tile,time_ms\n8,0.5\n", "# module {iree}\na,b\n", "kernel,config\nmm,#iree_codegen.x\n",
         "{\"input\": [\"llvm\", \"t\", [], {}], \"version\": 0.2}", R"({"num_warps": 4, "num_stages": 3, "time": 1})",
         R"({"tune_params_keys": ["num_warps", "num_stages"], "cache": {}})", "version,time\n1,2\n",
-        "größe,time_ms\n1,2\n", "PKW,time\n", "\xef\xbb\xbftile,time_ms\n"}) {
+        "tuner,note\nb,in AUTOTUNE y 5 ms of it\n", "größe,time_ms\n1,2\n", "PKW,time\n",
+        "\xef\xbb\xbftile,time_ms\n"}) {
     EXPECT_FALSE(other_kind(text)) << text << ": " << other_kind(text)->name;
   }
 }
