@@ -1,7 +1,10 @@
 #include "tasks/measurer.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "codegen/machine/compile.h"
 #include "tasks/modelled/modelled.h"
 #include "tasks/native.h"
 #include "tasks/remote.h"
@@ -17,7 +20,29 @@ datasets::Measurement without_times(datasets::Status status, std::string reason,
   return measurement;
 }
 
-std::unique_ptr<Measurer> make_measurer(const Platform& platform, const MeasureSettings& settings, Shared* shared) {
+namespace {
+
+// Says of which platform LLVM gave up on the code.
+class Named : public Measurer {
+ public:
+  Named(std::string name, std::unique_ptr<Measurer> measurer)
+      : name_(std::move(name)), measurer_(std::move(measurer)) {}
+
+  void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
+               base::Monitor& monitor) override {
+    try {
+      measurer_->measure(candidates, on_trial, monitor);
+    } catch (const codegen::GaveUp& failure) {
+      throw codegen::GaveUp(fmt::format("{}: {}", name_, failure.what()), failure.said());
+    }
+  }
+
+ private:
+  std::string name_;
+  std::unique_ptr<Measurer> measurer_;
+};
+
+std::unique_ptr<Measurer> unnamed_measurer(const Platform& platform, const MeasureSettings& settings, Shared* shared) {
   if (std::holds_alternative<Native>(platform.how)) return make_native_measurer(platform, settings);
   if (std::holds_alternative<Remote>(platform.how)) return make_remote_measurer(platform, settings);
   ModelledSettings modelled;
@@ -28,6 +53,12 @@ std::unique_ptr<Measurer> make_measurer(const Platform& platform, const MeasureS
     modelled.memo = shared->memo;
   }
   return make_modelled_measurer(platform, settings, std::move(modelled));
+}
+
+}  // namespace
+
+std::unique_ptr<Measurer> make_measurer(const Platform& platform, const MeasureSettings& settings, Shared* shared) {
+  return std::make_unique<Named>(platform.name, unnamed_measurer(platform, settings, shared));
 }
 
 }  // namespace graft::tasks

@@ -421,8 +421,10 @@ Platform parse_platform(const std::string& yaml, const std::string& file) {
   Platform platform = unchecked_platform(yaml, file);
   try {
     codegen::check_target(platform.target);
-  } catch (const UserError& error) {
-    throw UserError(base::parse_yaml(yaml, file).at("target").at("cpu").place(), error.what());
+  } catch (const codegen::TargetError& error) {
+    const Document document = base::parse_yaml(yaml, file);
+    const Document* const value = document.at("target").find(error.key());
+    throw UserError((value == nullptr ? document.at("target") : *value).place(), error.what());
   }
   return platform;
 }

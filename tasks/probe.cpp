@@ -23,13 +23,14 @@ namespace {
 
 constexpr std::chrono::seconds patience{60};
 
-// "key=value" lines, and /proc/cpuinfo after the last of them.
+// "key=value" lines, those of one core among them, and /proc/cpuinfo after the last of them.
 constexpr const char* script = R"sh(echo "machine=$(uname -m)"
 echo "system=$(uname -sr)"
 echo "cores=$(nproc 2>/dev/null || grep -c ^processor /proc/cpuinfo)"
-echo "kilohertz=$(cat /sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq 2>/dev/null)"
-echo "governor=$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor 2>/dev/null)"
-for i in /sys/devices/system/cpu/cpu0/cache/index*;
+core=/sys/devices/system/cpu/cpu{}
+echo "kilohertz=$(cat $core/cpufreq/cpuinfo_max_freq 2>/dev/null)"
+echo "governor=$(cat $core/cpufreq/scaling_governor 2>/dev/null)"
+for i in $core/cache/index*;
 do
   [ -r "$i/size" ] && echo "cache=$(cat "$i/level") $(cat "$i/type") $(cat "$i/size") $(cat "$i/coherency_line_size")"
 done
@@ -103,24 +104,19 @@ std::int64_t vector_bits(Board& board, const codegen::Target& target) {
   return bits;
 }
 
-// Code for long vectors is for machines whose vectors are that long; without vectors it is scalar.
-std::string seen(Board& board, codegen::Target& target) {
+// Code for long vectors is for machines whose vectors are that long; without vectors it is scalar. `kinds`: of cores,
+// on any of which the program runs.
+std::string seen(Board& board, codegen::Target& target, std::int64_t kinds) {
   const std::string machine = architecture(target);
   const std::int64_t bits = vector_bits(board, target);
   if (machine == "riscv64") {
-    std::vector<std::string> features;
-    for (const std::string_view feature : base::split(target.features, ','))
-      if (bits > 0 || !(feature.starts_with("+v") || feature.starts_with("+zv"))) features.emplace_back(feature);
-    if (bits > 0 && target.vector_bits == 0) features.emplace_back("+v");
-    if (bits > 128) features.push_back(fmt::format("+zvl{}b", bits));
-    target.features = base::join(features, ",");
-    target.vector_bits = bits;
+    // Where kinds differ another one may have shorter vectors than the one that answered.
+    target = codegen::with_vectors(target, kinds > 1 ? std::min(bits, target.vector_bits) : bits);
     return bits > 0 ? fmt::format("riscv64 with RVV 1.0 of {} bits", bits) : "riscv64 without RVV 1.0";
   }
   if (machine == "aarch64") {
     if (bits == 0) return "aarch64 with ASIMD of 128 bits, without SVE";
-    target.features += target.features.empty() ? "+sve" : ",+sve";
-    target.vector_bits = bits;
+    target = codegen::with_vectors(target, bits);
     return fmt::format("aarch64 with SVE of {} bits", bits);
   }
   if (bits != target.vector_bits)
@@ -142,6 +138,12 @@ std::string list(const std::vector<std::string>& words) {
   base::Document all = base::Document::list();
   for (const std::string& word : words) all.push(word);
   return all.to_json();
+}
+
+std::string lines(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += fmt::format("# {}\n", note);
+  return text;
 }
 
 // What both ways write. `machine`: its architecture; `comment`: whole lines.
@@ -175,7 +177,7 @@ std::string yaml_of(const Remote& remote, const codegen::Target& target, const s
 
 Probed probed(const Remote& remote) {
   Board board(remote, 0);
-  Told told = told_by(board.shell(script, patience));
+  Told told = told_by(board.shell(fmt::format(script, std::max<std::int64_t>(0, remote.core)), patience));
   if (remote.is_emulated()) {
     const std::string program = std::filesystem::path(command_of(remote)[0]).filename();
     told = {.machine = program.substr(program.find('-') + 1),
@@ -187,32 +189,39 @@ Probed probed(const Remote& remote) {
             .caches = {}};
     if (const std::size_t end = told.machine.find("-static"); end != std::string::npos) told.machine.resize(end);
   }
-  codegen::Target target = codegen::target_of_cpuinfo(told.machine, told.cpuinfo);
-  target.cores = told.cores.value_or(1);
+  codegen::CpuinfoTarget read =
+      codegen::target_of_cpuinfo(told.machine, told.cpuinfo, told.cpuinfo.empty() ? -1 : remote.core);
+  codegen::Target& target = read.target;
+  // The system may lend fewer than it lists, or list none.
+  if (told.cores) target.cores = read.kinds > 1 ? std::min(target.cores, *told.cores) : *told.cores;
   read_caches(told.caches, target);
-  const std::string saw = seen(board, target);
+  const std::string saw = seen(board, target, remote.core < 0 ? read.kinds : 1);
 
   std::string comment = fmt::format("# Probed: {}", base::one_line(told.system));
   if (told.kilohertz) comment += fmt::format(", {:.2f} GHz at most", double(*told.kilohertz) * 1e-6);
   if (!told.governor.empty()) comment += fmt::format(", {} governor", base::one_line(told.governor));
   comment += fmt::format("\n# A program ran there: {}\n", saw);
-  return {yaml_of(remote, target, told.machine, comment), saw};
+  return {yaml_of(remote, target, told.machine, comment + lines(read.notes)), saw, read.notes};
 }
 
 Probed described(const std::string& cpuinfo, const std::string& isa, Remote board) {
   std::string text = cpuinfo;
   if (!isa.empty()) {
     const bool is_arm = codegen::machine_of_cpuinfo("Features : " + isa) == "aarch64";
-    // The first line with a key counts.
-    text.insert(0, fmt::format("{} : {}\n", isa.starts_with("rv") ? "isa" : is_arm ? "Features" : "flags", isa));
+    text = fmt::format("{} : {}\n", isa.starts_with("rv") ? "isa" : is_arm ? "Features" : "flags", isa);
+    for (const std::string_view line : base::split(cpuinfo, '\n')) {
+      const std::string_view key = base::trim(line.substr(0, line.find(':')));
+      if (key != "isa" && key != "hart isa" && key != "Features" && key != "flags") text.append(line) += '\n';
+    }
   }
   const std::string machine = codegen::machine_of_cpuinfo(text);
   if (machine.empty())
     throw base::UserError("cpuinfo",
-                          "it shows neither 'isa : rv64...' (riscv64), 'Features' with asimd (aarch64) nor 'flags' "
-                          "with sse2 (x86_64); give the text of /proc/cpuinfo of a 64-bit Linux, or its ISA string");
-  codegen::Target target = codegen::target_of_cpuinfo(machine, text);
-  target.cores = codegen::cores_of_cpuinfo(text);
+                          "it shows neither 'isa : rv64...' (riscv64), 'Features' with asimd (aarch64), 'flags' "
+                          "with sse2 (x86_64) nor 'cpu : POWER...' (ppc64le); give the text of /proc/cpuinfo of a "
+                          "64-bit Linux, or its ISA string");
+  const codegen::CpuinfoTarget read = codegen::target_of_cpuinfo(machine, text, board.core);
+  const codegen::Target& target = read.target;
   if (board.ssh.empty()) board.ssh = {"board"};
   const std::string saw = fmt::format("{} ({}) with vectors of {} bits", machine, target.cpu, target.vector_bits);
   const std::string name = codegen::name_of_cpuinfo(text);
@@ -221,13 +230,14 @@ Probed described(const std::string& cpuinfo, const std::string& isa, Remote boar
       "from "
       "its data sheet.\n",
       name.empty() ? "" : " of " + base::one_line(name), saw);
-  return {yaml_of(board, target, machine, comment), saw};
+  return {yaml_of(board, target, machine, comment + lines(read.notes)), saw, read.notes};
 }
 
 Probed probed_here() {
   Platform native = platform_named("native");
   Board board(Remote{}, 0);
-  return {std::move(native.yaml), seen(board, native.target)};
+  std::string saw = seen(board, native.target, 1);
+  return {std::move(native.yaml), std::move(saw), {}};
 }
 
 }  // namespace graft::tasks

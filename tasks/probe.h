@@ -10,7 +10,8 @@ namespace graft::tasks {
 
 struct Probed {
   std::string yaml;
-  std::string saw;  // what our probe program found there: "riscv64 with RVV of 256 bits"
+  std::string saw;                 // what our probe program found there: "riscv64 with RVV of 256 bits"
+  std::vector<std::string> notes;  // what was decided on the way (codegen/machine/cpuinfo.h), also in the YAML
 };
 
 // `board` says how to reach it: one destination, and the runner if there is one; or a prefix on this machine. The

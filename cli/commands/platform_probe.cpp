@@ -23,6 +23,7 @@ struct ProbeFlags {
 // "ssh://root@board" or "root@board"; without a board, what the runner is here.
 tasks::Remote board_of(const ProbeFlags& flags) {
   tasks::Remote remote;
+  remote.core = flags.core;
   for (const std::string_view word : base::words(flags.runner)) remote.runner.emplace_back(word);
   if (flags.board.empty()) {
     remote.prefix = std::move(remote.runner);
@@ -36,7 +37,6 @@ tasks::Remote board_of(const ProbeFlags& flags) {
   remote.ssh = {destination};
   remote.ssh_config = flags.ssh_config;
   remote.folder = flags.folder;
-  remote.core = flags.core;
   return remote;
 }
 
@@ -46,7 +46,8 @@ int probe(const ProbeFlags& flags, Session& session) {
     throw base::UserError("--isa", "goes with --cpuinfo FILE, the text of the board's /proc/cpuinfo");
   if (!flags.cpuinfo.empty() && !flags.runner.empty() && flags.board.empty())
     throw base::UserError("--cpuinfo", "nothing is run, so there is no --runner without a board, ssh://HOST");
-  if (flags.board.empty() && (!flags.ssh_config.empty() || flags.folder != ProbeFlags().folder || flags.core >= 0))
+  const bool pins = flags.core >= 0 && flags.cpuinfo.empty();  // else it chooses a core of the text
+  if (flags.board.empty() && (!flags.ssh_config.empty() || flags.folder != ProbeFlags().folder || pins))
     throw base::UserError("BOARD", "missing: options of a board need a board, ssh://HOST");
   tasks::Probed probed;
   std::string what = flags.board.empty() ? flags.runner : flags.board;
@@ -62,7 +63,12 @@ int probe(const ProbeFlags& flags, Session& session) {
     probed = tasks::probed(board_of(flags));
   }
   const std::string& yaml = probed.yaml;
-  session.output.json().set("saw", probed.saw);
+  base::Document notes = base::Document::list();
+  for (const std::string& note : probed.notes) {
+    session.progress.note(note);
+    notes.push(note);
+  }
+  session.output.json().set("saw", probed.saw).set("notes", std::move(notes));
   const tasks::Platform platform = tasks::parse_platform(yaml, "probed");
   session.output.json().set("yaml", yaml).set("target", codegen::to_document(platform.target));
   if (flags.out.empty()) {
@@ -87,7 +93,8 @@ Command platform_probe_command() {
       .examples =
           {"graft platform probe --out here.yaml", "graft platform probe ssh://root@board --out board.yaml",
            "graft platform probe --runner 'qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=256' --out riscv.yaml",
-           "graft platform probe ssh://board --cpuinfo /proc/cpuinfo --out board.yaml"},
+           "graft platform probe ssh://board --cpuinfo /proc/cpuinfo --out board.yaml",
+           "graft platform probe ssh://board --cpuinfo /proc/cpuinfo --core 0"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<ProbeFlags>();
         options.positional("BOARD", flags->board,
@@ -105,7 +112,9 @@ Command platform_probe_command() {
             "by spaces");
         options.text("ssh-config", flags->ssh_config, "file for ssh -F; default: your own");
         options.text("folder", flags->folder, "folder on the board for the programs while they run");
-        options.integer("core", flags->core, -1, "core of the board to run programs on; -1: any");
+        options.integer("core", flags->core, -1,
+                        "core of the board to run programs on, and, where cores are of several kinds, to describe; -1: "
+                        "any, described by what all cores run");
         return [flags](Session& session) { return probe(*flags, session); };
       }};
 }

@@ -28,12 +28,14 @@
 #include "base/one_line.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "codegen/machine/fatal.h"
 
 namespace graft::codegen {
 
 void initialise_llvm() {
   static std::once_flag once;
   std::call_once(once, [] {
+    install_fatal_handlers();
     llvm::InitializeAllTargetInfos();
     llvm::InitializeAllTargets();
     llvm::InitializeAllTargetMCs();
@@ -53,21 +55,38 @@ std::string cpu_name(const Target& target) {
   return target.cpu == "generic" ? "" : target.cpu;
 }
 
+// Spaces between features are the writer's; LLVM would take them for parts of names.
+std::string feature_words(const Target& target) {
+  std::vector<std::string> words;
+  for (const std::string_view feature : base::split(target.features, ','))
+    if (const std::string_view word = base::trim(feature); !word.empty()) words.emplace_back(word);
+  return base::join(words, ",");
+}
+
 const llvm::Target& lookup(const Target& target) {
   initialise_llvm();
   std::string message;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(target.triple, message);
   if (!found)
-    throw base::UserError(
-        fmt::format("{} does not know the triple '{}'; known architectures: x86_64, riscv64, aarch64, "
-                    "powerpc64le, arm (as in riscv64-unknown-linux-gnu)",
-                    this_llvm(), target.triple));
+    throw TargetError("triple",
+                      fmt::format("{} does not know the triple '{}'; known architectures: x86_64, riscv64, aarch64, "
+                                  "powerpc64le, arm (as in riscv64-unknown-linux-gnu)",
+                                  this_llvm(), target.triple));
   return *found;
 }
 
 std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const llvm::Target& llvm_target, const std::string& triple,
                                                  const std::string& cpu, const std::string& features) {
   return std::unique_ptr<llvm::MCSubtargetInfo>(llvm_target.createMCSubtargetInfo(triple, cpu, features));
+}
+
+// The least length of vectors that the extensions of RISC-V promise; 0 without vectors, and elsewhere.
+std::int64_t least_vector_bits(const llvm::MCSubtargetInfo& machine) {
+  if (!machine.getTargetTriple().isRISCV() || !machine.checkFeatures("+zve32x")) return 0;
+  std::int64_t least = 0;
+  for (std::int64_t bits = 32; bits <= 65536; bits *= 2)
+    if (machine.checkFeatures(fmt::format("+zvl{}b", bits))) least = bits;
+  return least;
 }
 
 template <class Table>
@@ -96,6 +115,32 @@ std::vector<std::string> checked_features(const std::string& features, const llv
   return result;
 }
 
+// Who says that vectors are at least that long.
+std::string who_says(const llvm::Target& llvm_target, const Target& target, std::int64_t bits) {
+  const std::string length = fmt::format("+zvl{}b", bits);
+  if (subtarget(llvm_target, target.triple, cpu_name(target), "")->checkFeatures(length))
+    return fmt::format("the cpu '{}' has", target.cpu);
+  for (const std::string_view feature : base::split(target.features, ','))
+    if (subtarget(llvm_target, target.triple, "", std::string(base::trim(feature)))->checkFeatures(length))
+      return fmt::format("{} says", base::trim(feature));
+  return "its features say";
+}
+
+// A length of vectors that the target cannot have: fatal in LLVM.
+void check_vector_bits(const llvm::Target& llvm_target, const llvm::MCSubtargetInfo& machine, const Target& target) {
+  const llvm::Triple triple(target.triple);
+  if (target.vector_bits == 0) return;  // scalar code
+  if (const std::int64_t least = least_vector_bits(machine); target.vector_bits < least)
+    throw TargetError("vector_bits",
+                      fmt::format("vector_bits {} is less than the {} that {}; write {} or more, or 0 "
+                                  "for code without vectors",
+                                  target.vector_bits, least, who_says(llvm_target, target, least), least));
+  constexpr std::int64_t longest_sve = 2048;
+  if (triple.isAArch64() && machine.checkFeatures("+sve") && target.vector_bits > longest_sve)
+    throw TargetError("vector_bits", fmt::format("vector_bits {} is more than the {} that SVE may have",
+                                                 target.vector_bits, longest_sve));
+}
+
 // The target's subtarget after all of it was found to be known.
 std::unique_ptr<llvm::MCSubtargetInfo> checked_subtarget(const Target& target) {
   const llvm::Target& llvm_target = lookup(target);
@@ -105,13 +150,22 @@ std::unique_ptr<llvm::MCSubtargetInfo> checked_subtarget(const Target& target) {
   const auto plain = subtarget(llvm_target, target.triple, "", "");
   const std::string cpu = cpu_name(target);
   if (!cpu.empty() && !plain->isCPUStringValid(cpu))
-    throw base::UserError(fmt::format("{} does not know the cpu '{}' for {}{}", this_llvm(), target.cpu, architecture,
-                                      base::did_you_mean(target.cpu, keys(plain->getAllProcessorDescriptions()))));
-  checked_features(target.features, *plain, architecture);
-  auto full = subtarget(llvm_target, target.triple, cpu, target.features);
+    throw TargetError("cpu",
+                      fmt::format("{} does not know the cpu '{}' for {}{}", this_llvm(), target.cpu, architecture,
+                                  base::did_you_mean(target.cpu, keys(plain->getAllProcessorDescriptions()))));
+  try {
+    checked_features(target.features, *plain, architecture);
+  } catch (const base::UserError& error) {
+    throw TargetError("features", error.what());
+  }
+  auto full = subtarget(llvm_target, target.triple, cpu, feature_words(target));
   const bool has_width = triple.getArch() == llvm::Triple::x86_64 || triple.getArch() == llvm::Triple::riscv64;
-  if (has_width && !cpu.empty() && !full->checkFeatures("+64bit"))
-    throw base::UserError(fmt::format("the cpu '{}' is not a 64-bit cpu, as {} needs", target.cpu, target.triple));
+  if (has_width && !subtarget(llvm_target, target.triple, cpu, "")->checkFeatures("+64bit"))
+    throw TargetError("cpu", fmt::format("the cpu '{}' is not a 64-bit cpu, as {} needs", target.cpu, target.triple));
+  if (has_width && !full->checkFeatures("+64bit"))
+    throw TargetError("features",
+                      fmt::format("features '{}' leave no 64-bit cpu, as {} needs", target.features, target.triple));
+  check_vector_bits(llvm_target, *full, target);
   return full;
 }
 
@@ -131,17 +185,32 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int code
   const auto level = llvm::CodeGenOpt::getLevel(codegen_level);
   assert(level);
   return std::unique_ptr<llvm::TargetMachine>(lookup(target).createTargetMachine(
-      target.triple, cpu_name(target), target.features, options, llvm::Reloc::PIC_, model, *level));
+      target.triple, cpu_name(target), feature_words(target), options, llvm::Reloc::PIC_, model, *level));
 }
 
 }  // namespace
 
 llvm::TargetMachine& target_machine(const Target& target, int codegen_level) {
-  thread_local std::map<std::string, std::unique_ptr<llvm::TargetMachine>> machines;
+  thread_local Kept<std::map<std::string, std::unique_ptr<llvm::TargetMachine>>> kept;
   const std::string key = fmt::format("{}|{}|{}|{}", target.triple, target.cpu, target.features, codegen_level);
+  auto& machines = kept.get();
   auto known = machines.find(key);
   if (known == machines.end()) known = machines.emplace(key, make_machine(target, codegen_level)).first;
   return *known->second;
+}
+
+std::int64_t least_vector_bits(const Target& target) {
+  return least_vector_bits(*checked_subtarget(target));
+}
+
+std::set<std::string> feature_names(const Target& target) {
+  const auto names = keys(subtarget(lookup(target), target.triple, "", "")->getAllProcessorFeatures());
+  return {names.begin(), names.end()};
+}
+
+std::set<std::string> cpu_names(const Target& target) {
+  const auto names = keys(subtarget(lookup(target), target.triple, "", "")->getAllProcessorDescriptions());
+  return {names.begin(), names.end()};
 }
 
 std::string missing_feature(const Target& target, const std::string& features) {
@@ -158,7 +227,7 @@ CodeAttributes find_attributes(const Target& target) {
   const llvm::Triple triple(target.triple);
   CodeAttributes attributes;
   attributes.cpu = cpu_name(target);
-  attributes.features = target.features;
+  attributes.features = feature_words(target);
   attributes.prefer_vector_bits = target.vector_bits;
   if (triple.isX86()) attributes.prefer_vector_bits = std::max<std::int64_t>(128, target.vector_bits);
   attributes.realign_stack = triple.isX86() && target.vector_bits > 128;
@@ -190,9 +259,10 @@ std::unique_ptr<llvm::Module> empty_module(llvm::LLVMContext& context, llvm::Tar
   return module;
 }
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline, bool repeats) {
+std::optional<base::Reason> optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
+                                     bool repeats) {
   const std::string& text = repeats ? pipeline.passes_where_repeated : pipeline.passes;
-  if (text.empty()) return;
+  if (text.empty()) return std::nullopt;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -207,7 +277,9 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline
   if (auto error = builder.parsePassPipeline(passes, text))
     throw base::UserError(
         fmt::format("pipeline '{}': {}", pipeline.name, base::one_line(llvm::toString(std::move(error)))));
-  passes.run(module, modules);
+  const std::string errors = errors_while(module.getContext(), [&] { passes.run(module, modules); });
+  if (errors.empty()) return std::nullopt;
+  return base::Reason{fmt::format("pipeline '{}': {}", pipeline.name, base::one_line(errors))};
 }
 
 void CodegenPasses::add(llvm::Pass* pass) {
@@ -265,7 +337,8 @@ base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& ma
                                    llvm::CodeGenFileType type) {
   // Thread-local, like the machines, and destroyed before them.
   using Key = std::tuple<llvm::TargetMachine*, Pipeline, llvm::CodeGenFileType>;
-  thread_local std::map<Key, Generator, std::less<>> known;
+  thread_local Kept<std::map<Key, Generator, std::less<>>> kept;
+  auto& known = kept.get();
   auto generator = known.find(std::forward_as_tuple(&machine, pipeline, type));
   if (generator == known.end())
     generator = known.try_emplace(Key(&machine, pipeline, type), machine, pipeline, type).first;
@@ -275,7 +348,7 @@ base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& ma
   return code;
 }
 
-void check_target(const Target& target) {
+void check_description(const Target& target) {
   checked_subtarget(target);
 }
 

@@ -6,8 +6,11 @@
 #include <llvm/Support/CodeGen.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -22,9 +25,20 @@ namespace graft::codegen {
 // another thread compiles.
 void initialise_llvm();
 
+// check_target without code: throws TargetError for what LLVM does not know, and for vectors of a length that the
+// target cannot have.
+void check_description(const Target& target);
+
 // The target machine of the calling thread for a target; valid until that thread ends. Position-independent code, fused
-// multiply-add allowed. Throws the UserError of check_target.
+// multiply-add allowed. Throws the TargetError of check_description.
 llvm::TargetMachine& target_machine(const Target& target, int codegen_level);
+
+// The least length of vectors that the extensions of a RISC-V target promise; 0 without vectors, and elsewhere.
+std::int64_t least_vector_bits(const Target& target);
+
+// Names of all features and cpus that LLVM knows for the target's architecture.
+std::set<std::string> feature_names(const Target& target);
+std::set<std::string> cpu_names(const Target& target);
 
 // The first of `features` ("+avx512vnni,+avx512vl") that the target does not have; empty if it has them all. Throws
 // UserError for one that LLVM does not know.
@@ -36,9 +50,10 @@ CodeAttributes code_attributes(const Target& target);
 // A module of this triple and data layout, ready to be filled.
 std::unique_ptr<llvm::Module> empty_module(llvm::LLVMContext& context, llvm::TargetMachine& machine);
 
-// Runs the pipeline's passes, for a program that repeats accesses (emitter.h) or not. Throws UserError for passes that
-// LLVM cannot parse.
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline, bool repeats);
+// Runs the pipeline's passes, for a program that repeats accesses (emitter.h) or not; a Reason where they report an
+// error. Throws UserError for passes that LLVM cannot parse.
+std::optional<base::Reason> optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
+                                     bool repeats);
 
 // The passes of a target's code generator without those that the pipeline leaves out.
 class CodegenPasses : public llvm::legacy::PassManagerBase {

@@ -15,6 +15,8 @@
 #include "base/hash.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/emitter.h"
+#include "codegen/machine/fatal.h"
+#include "codegen/program/forms.h"
 
 namespace graft::codegen {
 namespace {
@@ -33,7 +35,7 @@ base::Result<std::unique_ptr<llvm::Module>> optimised_module(llvm::LLVMContext& 
   if (auto refused = emit(*module, program, code_attributes(target), symbol, target.threads)) return *refused;
   assert(!llvm::verifyModule(*module, &llvm::errs()));
   laps.end(&PhaseSeconds::emit);
-  optimise(*module, machine, pipeline, repeats_accesses(program));
+  if (const auto failed = optimise(*module, machine, pipeline, repeats_accesses(program))) return *failed;
   laps.end(&PhaseSeconds::optimise);
   return module;
 }
@@ -201,8 +203,10 @@ const Pipeline& search_pipeline(const Target& target) {
   return pipelines()[llvm::Triple(target.triple).isX86() ? 0 : 1];
 }
 
-base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
-                             const std::string& symbol, PhaseSeconds* phases) {
+namespace {
+
+base::Result<Object> compiled(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
+                              const std::string& symbol, PhaseSeconds* phases) {
   Laps laps(phases);
   llvm::LLVMContext context;
   auto module = optimised_module(context, program, target, pipeline, symbol, laps);
@@ -225,11 +229,7 @@ base::Result<Object> compile(const LoopProgram& program, const Target& target, c
   return object;
 }
 
-base::Result<Object> compile(const LoopProgram& program, const Target& target) {
-  return compile(program, target, search_pipeline(target));
-}
-
-base::Result<Listing> listing(const LoopProgram& program, const Target& target, const Pipeline& pipeline) {
+base::Result<Listing> listed(const LoopProgram& program, const Target& target, const Pipeline& pipeline) {
   llvm::LLVMContext context;
   Laps laps(nullptr);
   auto module = optimised_module(context, program, target, pipeline, "graft", laps);
@@ -242,6 +242,84 @@ base::Result<Listing> listing(const LoopProgram& program, const Target& target, 
   if (!assembly) return assembly.reason();
   out.assembly = std::move(*assembly);
   return out;
+}
+
+}  // namespace
+
+base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
+                             const std::string& symbol, PhaseSeconds* phases) {
+  return guarded(target, [&] { return compiled(program, target, pipeline, symbol, phases); });
+}
+
+namespace {
+
+// Multiply-adds and conversions on whole vectors of the target's, of the types that they serve.
+LoopProgram small_program(const Target& target) {
+  const std::int64_t lanes = target.lanes(4);
+  return parse_program(fmt::format(R"(buffer A f32 [{0}] input
+buffer B i8 [{0}] input
+buffer C f32 [{0}] output
+buffer D i32 [{0}] output
+run
+  for i 2
+    for v {1} vector
+      C[{1}*i+v] += A[{1}*i+v] * A[{1}*i+v]
+  for i 2
+    for v {1} vector
+      D[{1}*i+v] += B[{1}*i+v] * B[{1}*i+v]
+)",
+                                   2 * lanes, lanes),
+                       "small program");
+}
+
+// What LLVM says when it gives up on the target, if it does.
+std::optional<std::string> why_it_gives_up(const Target& target) {
+  try {
+    (void)compile(small_program(target), target);  // what it cannot emit for another reason is a matter of programs
+  } catch (const GaveUp& gave_up) {
+    return gave_up.said();
+  }
+  return std::nullopt;
+}
+
+// The key without whose value LLVM does not give up.
+std::string culprit(const Target& target) {
+  const auto is_good_with = [&](auto Target::*member, const auto& value) {
+    Target changed = target;
+    changed.*member = value;
+    try {
+      return !why_it_gives_up(changed);
+    } catch (const TargetError&) {
+      return false;
+    }
+  };
+  if (!target.features.empty() && is_good_with(&Target::features, std::string())) return "features";
+  if (target.vector_bits != 0 && is_good_with(&Target::vector_bits, 0)) return "vector_bits";
+  return is_good_with(&Target::cpu, std::string()) ? "cpu" : "triple";
+}
+
+}  // namespace
+
+void check_target(const Target& target) {
+  check_description(target);
+  thread_local std::set<std::string> good;
+  const std::string key = fmt::format("{}|{}|{}|{}", target.triple, target.cpu, target.features, target.vector_bits);
+  if (good.contains(key)) return;
+  if (const auto said = why_it_gives_up(target)) {
+    const std::string guilty = culprit(target);
+    const base::Document values = to_document(target);
+    throw TargetError(guilty, fmt::format("{} {}: LLVM {} gives up on code for it: {}", guilty,
+                                          values.at(guilty).to_json(), LLVM_VERSION_STRING, *said));
+  }
+  good.insert(key);
+}
+
+base::Result<Object> compile(const LoopProgram& program, const Target& target) {
+  return compile(program, target, search_pipeline(target));
+}
+
+base::Result<Listing> listing(const LoopProgram& program, const Target& target, const Pipeline& pipeline) {
+  return guarded(target, [&] { return listed(program, target, pipeline); });
 }
 
 base::Result<Listing> listing(const LoopProgram& program, const Target& target) {

@@ -18,6 +18,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -78,18 +79,40 @@ struct PhaseSeconds {
   double inspect = 0;  // the object's hash and its undefined symbols
 };
 
+// A target that no code can be made for.
+class TargetError : public base::UserError {
+ public:
+  TargetError(std::string key, const std::string& message) : UserError(message), key_(std::move(key)) {}
+  const std::string& key() const { return key_; }  // of its map form: what to correct
+
+ private:
+  std::string key_;
+};
+
+// LLVM met what it ends the process for. That is seldom a matter of one program, and each time memory is lost: what is
+// under way ends.
+class GaveUp : public base::Failure {
+ public:
+  GaveUp(const std::string& message, std::string said) : Failure(message), said_(std::move(said)) {}
+  const std::string& said() const { return said_; }  // by LLVM, in one line
+
+ private:
+  std::string said_;
+};
+
 // Thread-safe (each call has its own context); `phases`, if given, is added to. A Reason for a program that this back
-// end cannot emit; UserError for a target that LLVM does not know ("this LLVM (19.1.7) does not know the cpu 'x' for
-// riscv64; did you mean ...") and for an intrinsic whose body violates the rules of intrinsic.h.
+// end cannot emit; TargetError for a target that LLVM does not know ("this LLVM (19.1.7) does not know the cpu 'x' for
+// riscv64; did you mean ...") or that contradicts itself, UserError for an intrinsic whose body violates the rules of
+// intrinsic.h, GaveUp where LLVM gave up.
 base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
                              const std::string& symbol = "graft", PhaseSeconds* phases = nullptr);
 base::Result<Object> compile(const LoopProgram& program, const Target& target);  // with the search pipeline
 
 // A Reason if the target lacks a feature that the intrinsic needs. An intrinsic must name all features that its body
-// uses: LLVM ends the process if it cannot generate code for one.
+// uses: LLVM gives up if it cannot generate code for one.
 std::optional<base::Reason> lacks_feature(const Intrinsic& intrinsic, const Target& target);
 
-// Throws the UserError that compile would for this target.
+// Throws the TargetError that compile would for this target, or where compile would give up on a small program for it.
 void check_target(const Target& target);
 // This machine: triple, cpu, features as LLVM sees them, vector bits and registers, cores, caches from sysfs.
 Target host_target();

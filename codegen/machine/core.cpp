@@ -23,6 +23,7 @@
 
 #include "base/hash.h"
 #include "base/one_line.h"
+#include "codegen/machine/fatal.h"
 
 // What the analyser needs to know beyond the scheduling tables; only these targets have something to say. Not
 // <llvm/Support/TargetSelect.h>, which would pull in every target that LLVM was built with.
@@ -367,8 +368,8 @@ class AnalysedCore final : public Core {
 Core& core_of(const llvm::TargetMachine& machine) {
   initialise();
   // Thread-local, like the machines, and destroyed before them.
-  thread_local std::map<const llvm::TargetMachine*, AnalysedCore> known;
-  return known.try_emplace(&machine, machine).first->second;
+  thread_local Kept<std::map<const llvm::TargetMachine*, AnalysedCore>> kept;
+  return kept.get().try_emplace(&machine, machine).first->second;
 }
 
 }  // namespace graft::codegen

@@ -9,6 +9,7 @@
 #include "codegen/machine/backend.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/emitter.h"
+#include "codegen/machine/fatal.h"
 #include "codegen/machine/recording.h"
 #include "codegen/machine/simulation.h"
 
@@ -36,24 +37,23 @@ llvm::TargetMachine& timed_machine(const Target& target, const CoreTimingSetting
   return machine;
 }
 
-}  // namespace
-
-base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& target,
-                                     const CoreTimingSettings& settings, CoreTimingPhases* phases) {
+base::Result<CoreTiming> timed(const LoopProgram& program, const Target& target, const CoreTimingSettings& settings,
+                               CoreTimingPhases* phases) {
   base::Laps<CoreTimingPhases> laps(phases);
   llvm::TargetMachine& machine = machine_of(target);
   llvm::TargetMachine& core = timed_machine(target, settings);
   llvm::LLVMContext context;
   const auto module = empty_module(context, machine);
   const std::string symbol = "timed";
-  LoopProgram timed = program;
-  timed.prepare.clear();
+  LoopProgram only_run = program;
+  only_run.prepare.clear();
   CodeAttributes attributes = code_attributes(target);
   attributes.named_places = true;
   // Code for one thread: all of `run` in one function, parallel loops one iteration after the other.
-  if (auto refused = emit(*module, timed, attributes, symbol, 1)) return *refused;
+  if (auto refused = emit(*module, only_run, attributes, symbol, 1)) return *refused;
   laps.end(&CoreTimingPhases::emit);
-  optimise(*module, machine, search_pipeline(target), repeats_accesses(timed));
+  if (const auto failed = optimise(*module, machine, search_pipeline(target), repeats_accesses(only_run)))
+    return *failed;
   laps.end(&CoreTimingPhases::optimise);
   const base::Result<Recording> recording = record(*module, machine, search_pipeline(target), symbol + "_run.0");
   if (!recording) return recording.reason();
@@ -63,8 +63,15 @@ base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& t
   return timing;
 }
 
+}  // namespace
+
+base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& target,
+                                     const CoreTimingSettings& settings, CoreTimingPhases* phases) {
+  return guarded(target, [&] { return timed(program, target, settings, phases); });
+}
+
 void check_core_timing(const Target& target, const CoreTimingSettings& settings) {
-  timed_machine(target, settings);
+  guarded(target, [&] { return &timed_machine(target, settings); });
 }
 
 }  // namespace graft::codegen

@@ -6,30 +6,67 @@
 #include <llvm/TargetParser/Triple.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <map>
+#include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "base/one_line.h"
 #include "base/text.h"
 #include "codegen/machine/backend.h"
+#include "codegen/machine/fatal.h"
 #include "codegen/machine/link.h"
 
 namespace graft::codegen {
 namespace {
 
-// The value of "KEY : value" in the first line with that key.
-std::string value_of(const std::string& cpuinfo, std::string_view key) {
+using Lines = std::map<std::string_view, std::string_view>;  // "KEY : value", the first with a key
+
+// The text by processor: the lines from "processor : N" to the next one.
+struct Processor {
+  std::int64_t number = 0;
+  Lines lines;
+};
+struct Text {
+  std::vector<Processor> processors;
+  Lines all;
+
+  // What a processor's lines say, or those of the others: older kernels say once what all have.
+  std::string_view value(const Processor& processor, std::string_view key) const {
+    if (const auto own = processor.lines.find(key); own != processor.lines.end()) return own->second;
+    const auto other = all.find(key);
+    return other == all.end() ? "" : other->second;
+  }
+  std::string_view value(std::string_view key) const {
+    const auto found = all.find(key);
+    return found == all.end() ? "" : found->second;
+  }
+};
+
+Text parsed(const std::string& cpuinfo) {
+  Text text;
   for (const std::string_view line : base::split(cpuinfo, '\n')) {
     const std::size_t colon = line.find(':');
-    if (colon != std::string_view::npos && base::trim(line.substr(0, colon)) == key)
-      return std::string(base::trim(line.substr(colon + 1)));
+    if (colon == std::string_view::npos) continue;
+    const std::string_view key = base::trim(line.substr(0, colon)), value = base::trim(line.substr(colon + 1));
+    if (key == "processor") {
+      Processor next;
+      std::from_chars(value.data(), value.data() + value.size(), next.number);
+      text.processors.push_back(std::move(next));
+    } else if (!text.processors.empty()) {
+      text.processors.back().lines.emplace(key, value);
+    }
+    text.all.emplace(key, value);
   }
-  return "";
+  if (text.processors.empty()) text.processors.emplace_back();
+  return text;
 }
 
-bool has_word(const std::string& list, std::string_view word) {
+bool has_word(std::string_view list, std::string_view word) {
   for (const std::string_view one : base::split(list, ' '))
     if (one == word) return true;
   return false;
@@ -37,11 +74,34 @@ bool has_word(const std::string& list, std::string_view word) {
 
 bool is_known(const Target& target) {
   try {
-    check_target(target);
+    check_description(target);
     return true;
   } catch (const base::UserError&) {
     return false;
   }
+}
+
+std::optional<std::uint64_t> hexadecimal(std::string_view text) {
+  if (!text.starts_with("0x")) return std::nullopt;
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// One kind of cores as the text shows it.
+struct Kind {
+  std::string name;              // for people: "cortex-a55", "thead,c910"
+  std::string cpu;               // LLVM's, or ""
+  std::vector<std::string> has;  // of riscv64 LLVM's extensions but for lengths of vectors, elsewhere Linux's names
+  bool says_what_it_has = true;  // `has` is what the system lists; else nothing is known of it
+  std::int64_t vector_bits = 0;  // riscv64: of RVV 1.0 at least
+  std::string why_no_vectors;    // where the text shows some that are none of ours
+  std::vector<std::int64_t> processors;
+};
+
+bool has(const Kind& kind, std::string_view name) {
+  return std::find(kind.has.begin(), kind.has.end(), name) != kind.has.end();
 }
 
 bool is_digit(char c) {
@@ -58,21 +118,20 @@ std::string_view without_version(std::string_view extension) {
   return begin == end - 1 ? extension : extension.substr(0, begin);
 }
 
-// "rv64imafdcv_zba_zvl256b": letters, then names. `has_rvv`: whether "v" means RVV 1.0.
-void read_riscv(const std::string& isa, bool has_rvv, Target& target) {
-  std::vector<std::string> features;
-  const auto add = [&](const std::string& name) {
-    Target with = target;
-    with.features = "+" + name;
-    if (is_known(with)) features.push_back("+" + name);  // LLVM need not know the latest
+// "rv64imafdcv_zba_zvl256b": letters, then names. Those that LLVM knows; it need not know the latest.
+std::vector<std::string> extensions(std::string_view isa, const std::set<std::string>& known) {
+  std::vector<std::string> found;
+  const auto add = [&](std::string_view name) {
+    if (known.contains(std::string(name)) && std::find(found.begin(), found.end(), name) == found.end())
+      found.emplace_back(name);
   };
-  const std::vector<std::string_view> parts = base::split(isa, '_');
   const auto add_letter = [&](char letter) {
     if (letter == 'g')
       for (const char* each : {"m", "a", "f", "d"}) add(each);
-    else if (letter != 'i' && (letter != 'v' || has_rvv))
-      add(std::string(1, letter));
+    else if (letter != 'i')
+      add(std::string_view(&letter, 1));
   };
+  const std::vector<std::string_view> parts = base::split(isa, '_');
   const std::string_view letters = without_version(parts[0]);
   for (const char letter : letters.substr(std::min<std::size_t>(4, letters.size())))
     add_letter(letter);  // after "rv64"
@@ -80,105 +139,384 @@ void read_riscv(const std::string& isa, bool has_rvv, Target& target) {
     const std::string_view name = without_version(part);
     if (name.size() == 1)
       add_letter(name[0]);
-    else if (has_rvv || !name.starts_with("zv"))
-      add(std::string(name));
+    else
+      add(name);
   }
-  if (isa.empty()) features = {"+m", "+a", "+f", "+d", "+c"};
-  target.features = base::join(features, ",");
-  std::int64_t longest = 128;
-  bool vectors = false;
-  for (const std::string& feature : features) {
-    vectors = vectors || feature == "+v";
-    std::int64_t bits = 0;
-    if (feature.starts_with("+zvl")) std::from_chars(feature.data() + 4, feature.data() + feature.size(), bits);
-    longest = std::max(longest, bits);
-  }
-  if (vectors) target.vector_bits = longest;
+  return found;
 }
 
-// Those of Linux's names that kernels gain from and no length of vectors depends on.
-std::string arm_features(const std::string& listed) {
+bool is_vector_extension(std::string_view name) {
+  return name == "v" || name.starts_with("zv");
+}
+
+bool is_vector_length(std::string_view name) {
+  return name.starts_with("zvl");
+}
+
+// The least length that "zvl256b" and the like promise, 0 without one.
+std::int64_t promised_bits(const std::vector<std::string>& names) {
+  std::int64_t longest = 0;
+  for (const std::string& name : names) {
+    std::int64_t bits = 0;
+    if (is_vector_length(name)) std::from_chars(name.data() + 3, name.data() + name.size(), bits);
+    longest = std::max(longest, bits);
+  }
+  return longest;
+}
+
+// Of vectors without a word on their length.
+std::int64_t least_bits(const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), "v") != names.end() ? 128 : 64;
+}
+
+// Why the vectors that a core of RISC-V shows are not RVV 1.0, whose code is another one than that of the draft 0.7.1
+// before it. "" if they are.
+std::string why_not_rvv(const Text& text, const Processor& processor, std::string_view isa) {
+  // Systems of the makers say which version it is.
+  for (const char* key : {"cpu-vector", "vector version"}) {
+    const std::string_view version = text.value(processor, key);
+    double number = 0;
+    const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), number);
+    if (error != std::errc()) continue;
+    return number >= 1 ? "" : fmt::format("'{} : {}'", key, version);
+  }
+  const auto of_draft = [](std::string_view part) { return part == "xtheadvector"; };
+  const std::vector<std::string_view> parts = base::split(isa, '_');
+  if (std::any_of(parts.begin(), parts.end(), of_draft)) return "'xtheadvector'";
+  // These names are younger than 1.0.
+  for (const std::string_view part : std::span(parts).subspan(1))
+    if (part.starts_with("zve") || part.starts_with("zvl")) return "";
+  // XuanTie's cores with the draft leave architecture and implementation at 0 (Linux: T-Head's errata); where the text
+  // does not give these, their names say it.
+  constexpr std::uint64_t t_head = 0x5b7;
+  const auto vendor = hexadecimal(text.value(processor, "mvendorid")),
+             architecture = hexadecimal(text.value(processor, "marchid")),
+             implementation = hexadecimal(text.value(processor, "mimpid"));
+  const std::string_view design = text.value(processor, "uarch");
+  if (vendor == t_head && architecture.value_or(0) == 0 && implementation.value_or(0) == 0)
+    return fmt::format("mvendorid {:#x} with marchid and mimpid 0", t_head);
+  if (!vendor)
+    for (const char* const old : {"thead,c906", "thead,c910", "thead,c920"})
+      if (design == old) return fmt::format("'uarch : {}'", design);
+  // Linux lists no modes of privilege in 6.5, the first with RVV 1.0, nor long before.
+  if (!vendor && parts[0].find_first_of("su", std::min<std::size_t>(4, parts[0].size())) != std::string_view::npos)
+    return fmt::format("'{}' is of a system older than RVV 1.0", parts[0]);
+  return "";
+}
+
+// The same architecture, and no more than a cpu's name and features.
+Target named(const Target& target, const std::string& cpu, const std::string& features = "") {
+  Target result;
+  result.triple = target.triple;
+  result.cpu = cpu;
+  result.features = features;
+  return result;
+}
+
+// What LLVM knows of RISC-V.
+struct Known {
+  std::set<std::string> cpus, extensions;
+};
+
+// LLVM's cpu of a core of RISC-V, or "": "spacemit,x60" is its spacemit-x60, and "sifive,u74-mc" a sifive-u74.
+std::string riscv_cpu(std::string_view design, const Known& known) {
+  std::string cpu = llvm::sys::detail::getHostCPUNameForRISCV(fmt::format("uarch : {}\n", design)).str();
+  if (!cpu.empty()) return cpu;
+  cpu = design;
+  std::replace(cpu.begin(), cpu.end(), ',', '-');
+  while (!cpu.empty() && !known.cpus.contains(cpu)) cpu.resize(cpu.find('-') == std::string::npos ? 0 : cpu.rfind('-'));
+  return cpu;
+}
+
+Kind riscv_kind(const Text& text, const Processor& processor, const Target& target, const Known& known) {
+  Kind kind;
+  const std::string_view isa = text.value(processor, "isa");
+  kind.has = extensions(isa.empty() ? "rv64imafdc" : isa, known.extensions);
+  // What all cores have is in "isa", and the lengths of this one's vectors are in "hart isa" (Linux 6.5).
+  const std::int64_t promised =
+      std::max(promised_bits(kind.has), promised_bits(extensions(text.value(processor, "hart isa"), known.extensions)));
+  std::erase_if(kind.has, is_vector_length);
+  const bool shows_vectors = has(kind, "v") || has(kind, "zve64d") || isa.find("xtheadvector") != isa.npos;
+  if (shows_vectors) kind.why_no_vectors = why_not_rvv(text, processor, isa);
+  kind.cpu = riscv_cpu(text.value(processor, "uarch"), known);
+  if (shows_vectors && kind.why_no_vectors.empty()) {
+    const std::int64_t of_cpu = kind.cpu.empty() ? 0 : least_vector_bits(named(target, kind.cpu));
+    kind.vector_bits = std::max({promised, of_cpu, least_bits(kind.has)});
+  }
+  kind.name = text.value(processor, "uarch");
+  if (kind.name.empty()) kind.name = isa;
+  return kind;
+}
+
+// Makers and parts that LLVM 19 has a cpu for and does not find on Linux.
+struct Part {
+  std::uint64_t maker, first, last;
+  const char* cpu;
+};
+constexpr std::array parts_of_arm{
+    Part{0x61, 0x022, 0x029, "apple-m1"},  // Apple: M1, Pro, Max, Ultra, cores of both kinds
+    Part{0x61, 0x032, 0x039, "apple-m2"},
+    Part{0x61, 0x048, 0x049, "apple-m3"},
+};
+
+Kind arm_kind(const Text& text, const Processor& processor, Target target) {
+  Kind kind;
+  std::string lines;
+  for (const char* key : {"CPU implementer", "CPU architecture", "CPU variant", "CPU part", "Hardware"})
+    if (const std::string_view value = text.value(processor, key); !value.empty())
+      lines += fmt::format("{}\t: {}\n", key, value);
+  if (!lines.empty()) target.cpu = llvm::sys::detail::getHostCPUNameForARM(lines).str();
+  const auto maker = hexadecimal(text.value(processor, "CPU implementer")),
+             part = hexadecimal(text.value(processor, "CPU part"));
+  for (const Part& known : parts_of_arm)
+    if (maker == known.maker && part >= known.first && part <= known.last) target.cpu = known.cpu;
+  if (!target.cpu.empty() && target.cpu != "generic" && is_known(target)) kind.cpu = target.cpu;
+  kind.name = kind.cpu;
+  if (kind.name.empty())
+    kind.name = fmt::format("part {} of implementer {}", text.value(processor, "CPU part"),
+                            text.value(processor, "CPU implementer"));
+  const std::string_view listed = text.value(processor, "Features");
+  kind.says_what_it_has = !listed.empty();
+  for (const std::string_view word : base::words(listed)) kind.has.emplace_back(word);
+  return kind;
+}
+
+Kind x86_kind(const Text& text, const Processor& processor) {
+  Kind kind;
+  const std::string_view listed = text.value(processor, "flags");
+  kind.says_what_it_has = !listed.empty();
+  for (const std::string_view word : base::words(listed)) kind.has.emplace_back(word);
+  kind.name = text.value(processor, "model name");
+  if (kind.name.empty()) kind.name = "x86-64";
+  return kind;
+}
+
+Kind power_kind(const Text& text, const Processor& processor, Target target) {
+  Kind kind;
+  const std::string_view cpu = text.value(processor, "cpu");
+  target.cpu = llvm::sys::detail::getHostCPUNameForPowerPC(fmt::format("cpu\t\t: {}\n", cpu)).str();
+  if (target.cpu != "generic" && is_known(target)) kind.cpu = target.cpu;
+  kind.name = kind.cpu.empty() ? std::string(cpu) : kind.cpu;
+  return kind;
+}
+
+// The kinds of the cores, in the order of the text.
+template <class Read>
+std::vector<Kind> kinds_of(const Text& text, std::initializer_list<const char*> keys, const Read& read) {
+  std::map<std::vector<std::string_view>, std::size_t> known;  // by the values of the keys
+  std::vector<Kind> kinds;
+  for (const Processor& processor : text.processors) {
+    std::vector<std::string_view> values;
+    for (const char* key : keys) values.push_back(text.value(processor, key));
+    const auto [kind, is_new] = known.try_emplace(values, kinds.size());
+    if (is_new) kinds.push_back(read(processor));
+    kinds[kind->second].processors.push_back(processor.number);
+  }
+  return kinds;
+}
+
+// "0-3, 6" of a sorted list.
+std::string ranges(std::vector<std::int64_t> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  std::string text;
+  for (std::size_t first = 0; first < numbers.size();) {
+    std::size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += first == last ? fmt::format("{}", numbers[first]) : fmt::format("{}-{}", numbers[first], numbers[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
+// What runs on all of these.
+Kind common(const std::vector<Kind>& kinds) {
+  Kind all = kinds.front();
+  for (const Kind& kind : std::span(kinds).subspan(1)) {
+    if (kind.cpu != all.cpu) all.cpu.clear();
+    all.vector_bits = std::min(all.vector_bits, kind.vector_bits);
+    std::erase_if(all.has, [&](const std::string& one) { return !has(kind, one); });
+    all.says_what_it_has = all.says_what_it_has && kind.says_what_it_has;
+    if (all.why_no_vectors.empty()) all.why_no_vectors = kind.why_no_vectors;
+    all.processors.insert(all.processors.end(), kind.processors.begin(), kind.processors.end());
+  }
+  return all;
+}
+
+// Linux's names of extensions that kernels gain from, and LLVM's.
+struct Named {
+  const char* of_linux;
+  const char* of_llvm;
+};
+constexpr std::array arm_extensions{Named{"asimddp", "dotprod"}, Named{"asimdhp", "fullfp16"}, Named{"i8mm", "i8mm"},
+                                    Named{"bf16", "bf16"}};
+constexpr std::array x86_extensions{Named{"avx512_vnni", "avx512vnni"}, Named{"avx512_bf16", "avx512bf16"},
+                                    Named{"avx_vnni", "avxvnni"}};
+
+// Features by which what the system lists differs from what the cpu's name says.
+std::string differing(const Kind& kind, const Target& target, std::span<const Named> extensions) {
+  if (!kind.says_what_it_has) return "";
   std::vector<std::string> features;
-  for (const auto& [linux_name, name] :
-       {std::pair{"asimddp", "+dotprod"}, {"asimdhp", "+fullfp16"}, {"i8mm", "+i8mm"}, {"bf16", "+bf16"}})
-    if (has_word(listed, linux_name)) features.emplace_back(name);
+  for (const auto& [of_linux, of_llvm] : extensions) {
+    const bool listed = has(kind, of_linux), implied = missing_feature(target, fmt::format("+{}", of_llvm)).empty();
+    if (listed != implied) features.push_back(fmt::format("{}{}", listed ? '+' : '-', of_llvm));
+  }
   return base::join(features, ",");
+}
+
+void describe_riscv(const Kind& kind, Target& target) {
+  target.cpu = kind.cpu.empty() ? "generic-rv64" : kind.cpu;
+  std::vector<std::string> features;
+  for (const std::string& name : kind.has) features.push_back("+" + name);
+  target.features = base::join(features, ",");
+  target = with_vectors(target, kind.vector_bits);
+}
+
+void describe_arm(const Kind& kind, Target& target) {
+  target.cpu = kind.cpu.empty() ? "generic" : kind.cpu;
+  target.vector_bits = 128;
+  target.features = differing(kind, target, arm_extensions);
+  // A cpu that has SVE where the system does not allow it. The other way round its length is not known.
+  if (kind.says_what_it_has && !has(kind, "sve") && missing_feature(target, "+sve").empty())
+    target.features += target.features.empty() ? "-sve" : ",-sve";
+}
+
+void describe_x86(const Kind& kind, Target& target) {
+  const auto has_all = [&](std::initializer_list<const char*> all) {
+    return std::all_of(all.begin(), all.end(), [&](const char* flag) { return has(kind, flag); });
+  };
+  const bool v2 = has_all({"sse4_2", "ssse3", "popcnt", "cx16"}),
+             v3 = v2 && has_all({"avx2", "fma", "bmi2", "f16c", "movbe"});
+  const bool v4 = v3 && has_all({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
+  target.cpu = v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : v2 ? "x86-64-v2" : "x86-64";
+  target.vector_bits = v4 ? 512 : v3 ? 256 : 128;
+  target.vector_registers = v4 ? 32 : 16;
+  // These bring the levels below with them.
+  const std::span<const Named> extensions(x86_extensions);
+  target.features = v4 ? differing(kind, target, extensions) : v3 ? differing(kind, target, extensions.last(1)) : "";
+}
+
+void describe_power(const Kind& kind, Target& target) {
+  target.cpu = kind.cpu.empty() ? "ppc64le" : kind.cpu;
+  target.vector_bits = 128;  // VSX, which each 64-bit system of little end has
+  target.vector_registers = 64;
 }
 
 // Runs instead of anything else: no kernel in it.
 base::Result<std::string> assembled(const Target& target, const std::string& text) {
-  llvm::LLVMContext context;
-  const Pipeline pipeline{"probe", "", "", 1, {}};
-  llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
-  const std::unique_ptr<llvm::Module> module = empty_module(context, machine);
-  module->setModuleInlineAsm(".globl _start\n_start:\n" + text);
-  auto object = generate(*module, machine, pipeline, llvm::CodeGenFileType::ObjectFile);
+  const auto object = guarded(target, [&] {
+    llvm::LLVMContext context;
+    const Pipeline pipeline{"probe", "", "", 1, {}};
+    llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
+    const std::unique_ptr<llvm::Module> module = empty_module(context, machine);
+    module->setModuleInlineAsm(".globl _start\n_start:\n" + text);
+    return generate(*module, machine, pipeline, llvm::CodeGenFileType::ObjectFile);
+  });
   if (!object) return object.reason();
   return link_program({*object});
 }
 
 }  // namespace
 
-Target target_of_cpuinfo(const std::string& machine, const std::string& cpuinfo) {
-  initialise_llvm();
-  Target target;
-  target.triple = machine + "-unknown-linux-gnu";
-  target.vector_registers = 32;
-  if (machine == "riscv64") {
-    target.cpu = llvm::sys::detail::getHostCPUNameForRISCV(cpuinfo).str();
-    const std::string design = value_of(cpuinfo, "uarch");
-    const bool by_design = target.cpu.empty();
-    if (by_design) {  // "spacemit,x60" is LLVM's spacemit-x60
-      target.cpu = design;
-      std::replace(target.cpu.begin(), target.cpu.end(), ',', '-');
+Target with_vectors(Target target, std::int64_t bits) {
+  std::vector<std::string> features;
+  const auto keep = [&](const auto& is_kept) {
+    for (const std::string_view feature : base::split(target.features, ','))
+      if (!feature.empty() && is_kept(feature.substr(1))) features.emplace_back(feature);
+  };
+  if (llvm::Triple(target.triple).isRISCV()) {
+    keep([&](std::string_view name) { return !is_vector_length(name) && (bits > 0 || !is_vector_extension(name)); });
+    // A cpu may bring longer vectors with its name.
+    if (least_vector_bits(named(target, target.cpu)) > bits) target.cpu = "generic-rv64";
+    Target described = named(target, target.cpu, base::join(features, ","));
+    if (bits > 0 && !missing_feature(described, "+zve64d").empty()) {
+      features.emplace_back("+v");
+      described.features = base::join(features, ",");
     }
-    if (target.cpu.empty() || !is_known(target)) target.cpu = "generic-rv64";
-    const std::string vendor = value_of(cpuinfo, "mvendorid");
-    const bool old_rvv = design.starts_with("thead,c9") || vendor == "0x5b7";
-    read_riscv(value_of(cpuinfo, "isa"), !old_rvv, target);
-    // Such a name brings vectors of its own, which a system without them does not allow.
-    if (by_design && target.vector_bits == 0) target.cpu = "generic-rv64";
-  } else if (machine == "aarch64") {
-    target.cpu = cpuinfo.empty() ? "generic" : llvm::sys::detail::getHostCPUNameForARM(cpuinfo).str();
-    if (target.cpu.empty() || !is_known(target)) target.cpu = "generic";
-    if (target.cpu == "generic") target.features = arm_features(value_of(cpuinfo, "Features"));
-    target.vector_bits = 128;
-  } else if (machine == "x86_64") {
-    const std::string flags = value_of(cpuinfo, "flags");
-    const auto has = [&](std::initializer_list<const char*> all) {
-      for (const char* flag : all)
-        if (!has_word(flags, flag)) return false;
-      return true;
-    };
-    const bool v2 = has({"sse4_2", "ssse3", "popcnt", "cx16"}),
-               v3 = v2 && has({"avx2", "fma", "bmi2", "f16c", "movbe"});
-    const bool v4 = v3 && has({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
-    target.cpu = v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : v2 ? "x86-64-v2" : "x86-64";
-    target.vector_bits = v4 ? 512 : v3 ? 256 : 128;
-    target.vector_registers = v4 ? 32 : 16;
+    if (bits > least_vector_bits(described)) features.push_back(fmt::format("+zvl{}b", bits));
+    target.vector_bits = bits;
+  } else if (llvm::Triple(target.triple).isAArch64() && bits > 0) {
+    keep([](std::string_view name) { return name != "sve"; });
+    features.emplace_back("+sve");
+    target.vector_bits = bits;
   } else {
-    throw base::UserError(machine, "graft makes programs for boards of x86_64, aarch64 and riscv64");
+    return target;
   }
+  target.features = base::join(features, ",");
   return target;
 }
 
+CpuinfoTarget target_of_cpuinfo(const std::string& machine, const std::string& cpuinfo, std::int64_t core) {
+  initialise_llvm();
+  const Text text = parsed(cpuinfo);
+  CpuinfoTarget result;
+  Target& target = result.target;
+  target.triple = (machine == "ppc64le" ? "powerpc64le" : machine) + "-unknown-linux-gnu";
+  target.vector_registers = 32;
+  std::vector<Kind> kinds;
+  if (machine == "riscv64") {
+    const Known known = {cpu_names(target), feature_names(target)};
+    kinds =
+        kinds_of(text, {"isa", "hart isa", "uarch", "mvendorid", "marchid", "mimpid", "cpu-vector", "vector version"},
+                 [&](const Processor& processor) { return riscv_kind(text, processor, target, known); });
+  } else if (machine == "aarch64") {
+    kinds = kinds_of(text, {"CPU implementer", "CPU part", "CPU variant", "Features"},
+                     [&](const Processor& processor) { return arm_kind(text, processor, target); });
+  } else if (machine == "x86_64") {
+    kinds =
+        kinds_of(text, {"model name", "flags"}, [&](const Processor& processor) { return x86_kind(text, processor); });
+  } else if (machine == "ppc64le") {
+    kinds = kinds_of(text, {"cpu"}, [&](const Processor& processor) { return power_kind(text, processor, target); });
+  } else {
+    throw base::UserError(machine, "graft makes programs for boards of x86_64, aarch64, riscv64 and ppc64le");
+  }
+
+  Kind kind = common(kinds);
+  if (core >= 0) {
+    const auto has_it = [&](const Kind& one) {
+      return std::find(one.processors.begin(), one.processors.end(), core) != one.processors.end();
+    };
+    const auto chosen = std::find_if(kinds.begin(), kinds.end(), has_it);
+    if (chosen == kinds.end())
+      throw base::UserError(fmt::format("core {}", core),
+                            fmt::format("/proc/cpuinfo lists {} only; choose one of them", ranges(kind.processors)));
+    kind = *chosen;
+  }
+  target.cores = std::int64_t(kind.processors.size());
+  if (machine == "riscv64") describe_riscv(kind, target);
+  if (machine == "aarch64") describe_arm(kind, target);
+  if (machine == "x86_64") describe_x86(kind, target);
+  if (machine == "ppc64le") describe_power(kind, target);
+
+  if (kinds.size() > 1) {
+    std::vector<std::string> each;
+    for (const Kind& one : kinds)
+      each.push_back(
+          fmt::format("{} {} ({})", one.processors.size(), base::one_line(one.name), ranges(one.processors)));
+    result.kinds = std::int64_t(kinds.size());
+    result.notes.push_back(fmt::format("cores of {} kinds: {}; described is {}", kinds.size(), base::join(each, ", "),
+                                       core >= 0 ? fmt::format("the kind of core {}", core)
+                                                 : "what all of them run; with --core N the kind of core N"));
+  }
+  if (!kind.why_no_vectors.empty())
+    result.notes.push_back(fmt::format("no vectors: {} means RVV 0.7.1, whose code differs from that of RVV 1.0",
+                                       base::one_line(kind.why_no_vectors)));
+  return result;
+}
+
 std::string machine_of_cpuinfo(const std::string& cpuinfo) {
-  if (value_of(cpuinfo, "isa").starts_with("rv64")) return "riscv64";
-  if (has_word(value_of(cpuinfo, "Features"), "asimd")) return "aarch64";  // a 32-bit system calls it neon
-  if (has_word(value_of(cpuinfo, "flags"), "sse2")) return "x86_64";
+  const Text text = parsed(cpuinfo);
+  if (text.value("isa").starts_with("rv64")) return "riscv64";
+  if (has_word(text.value("Features"), "asimd")) return "aarch64";  // a 32-bit system calls it neon
+  if (has_word(text.value("flags"), "sse2")) return "x86_64";
+  if (text.value("cpu").starts_with("POWER")) return "ppc64le";  // of which end it does not say; few are big
   return "";
 }
 
-std::int64_t cores_of_cpuinfo(const std::string& cpuinfo) {
-  std::int64_t cores = 0;
-  for (const std::string_view line : base::split(cpuinfo, '\n'))
-    cores += base::trim(line.substr(0, line.find(':'))) == "processor" ? 1 : 0;
-  return std::max<std::int64_t>(1, cores);
-}
-
 std::string name_of_cpuinfo(const std::string& cpuinfo) {
-  for (const char* key : {"Model", "model name", "uarch"})
-    if (std::string value = value_of(cpuinfo, key); !value.empty()) return value;
+  const Text text = parsed(cpuinfo);
+  for (const char* key : {"Model", "model name", "uarch", "cpu"})
+    if (const std::string_view value = text.value(key); !value.empty()) return std::string(value);
   return "";
 }
 
@@ -217,6 +555,14 @@ base::Result<std::string> probe_program(const Target& target) {
       return assembled(target, write("first") + "addpd %xmm1, %xmm1\n" + write("second") + longest +
                                    fmt::format("movl $60, %eax\nmovl ${}, %edi\nsyscall\n", target.vector_bits / 8) +
                                    lines);
+    }
+    case llvm::Triple::ppc64le: {
+      // Position-independent by the address of what follows a call.
+      const auto write = [](const char* line) {
+        return fmt::format("bl 1f\n1: mflr 4\naddi 4, 4, {}-1b\nli 0, 4\nli 3, 1\nli 5, 12\nsc\n", line);
+      };
+      return assembled(target, write("first") + "xvmaddasp 0, 1, 2\n" + write("second") +
+                                   "xvmaddasp 0, 1, 2\nli 0, 1\nli 3, 16\nsc\n" + lines);
     }
     default:
       return base::Reason{fmt::format("graft makes no programs for boards of {}", target.triple)};

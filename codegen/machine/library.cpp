@@ -23,6 +23,7 @@
 #include "base/one_line.h"
 #include "base/text.h"
 #include "codegen/machine/backend.h"
+#include "codegen/machine/fatal.h"
 #include "codegen/machine/library_text.h"
 #include "codegen/machine/link.h"
 #include "codegen/machine/system_calls.h"
@@ -369,7 +370,7 @@ std::string identifier(std::string_view text) {
 
 std::map<std::string, std::string> library_files(const Library& library, LibraryFormat format) {
   check(library);
-  auto around = wrappers(library);
+  auto around = guarded(library.target, [&] { return wrappers(library); });
   if (!around) throw base::Failure("library: " + around.reason().text);
   std::vector<std::string> parts = {std::move(around).value()};
   for (const LibraryFunction& function : library.functions) {

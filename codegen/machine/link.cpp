@@ -21,6 +21,7 @@
 #include "base/one_line.h"
 #include "base/text.h"
 #include "codegen/machine/backend.h"
+#include "codegen/machine/fatal.h"
 #include "codegen/machine/harness.h"
 
 LLD_HAS_DRIVER(elf)
@@ -128,8 +129,12 @@ base::Result<std::string> link(const std::vector<std::string_view>& objects, std
     for (lld::elf::Defined** const stale : {&ElfSym::globalOffsetTable, &ElfSym::relaIpltStart, &ElfSym::relaIpltEnd,
                                             &ElfSym::riscvGlobalPointer, &ElfSym::tlsModuleBase})
       *stale = nullptr;
-    const lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
+    lld::Result result{1, false};
+    const auto said = last_words([&] {
+      result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
+    });
     usable = result.canRunAgain;
+    if (said) throw base::Failure(fmt::format("link: LLVM {} gave up: {}", LLVM_VERSION_STRING, *said));
     if (result.retCode != 0) return base::Reason{fmt::format("link: {}", base::one_line(messages))};
   }
   return content_of(output);
@@ -147,7 +152,7 @@ base::Result<std::string> link_shared(const std::vector<const Object*>& objects)
 base::Result<std::string> link_executable(const std::vector<const Object*>& objects, const Target& target,
                                           const Computation& computation, const Reference& reference,
                                           const RunSettings& settings) {
-  auto around = harness(objects, target, computation, reference, settings);
+  auto around = guarded(target, [&] { return harness(objects, target, computation, reference, settings); });
   if (!around) return around.reason();
   std::vector<std::string_view> bytes;
   for (const Object* object : objects) bytes.push_back(object->bytes);

@@ -28,6 +28,7 @@
 #include "base/one_line.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/emitter.h"
+#include "codegen/machine/fatal.h"
 
 namespace graft::codegen {
 namespace {
@@ -307,7 +308,8 @@ base::Result<Recording> record(llvm::Module& module, llvm::TargetMachine& machin
                                const std::string& function) {
   // Thread-local, like the machines, and destroyed before them.
   using Key = std::pair<llvm::TargetMachine*, Pipeline>;
-  thread_local std::map<Key, RecordingGenerator> known;
+  thread_local Kept<std::map<Key, RecordingGenerator>> kept;
+  auto& known = kept.get();
   const auto generator = known.try_emplace(Key(&machine, pipeline), machine, pipeline).first;
   base::Result<Recording> recording = generator->second.run(module, function);
   // The state of the passes after an error is undefined.

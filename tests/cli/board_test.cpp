@@ -80,6 +80,48 @@ TEST_F(Board, OfRiscVWithOldVectors) {
   }
 }
 
+// Cores of two kinds, and why there are no vectors, are said in the file and on standard error.
+TEST_F(Board, SaysWhatItDecided) {
+  const std::string text =
+      "processor : 0\nisa : rv64imafdcv_zvl256b\n\nprocessor : 1\nisa : rv64imafdcv_zvl1024b\n\n"
+      "processor : 2\nisa : rv64imafdcv_zvl1024b\n";
+  EXPECT_EQ(vector_bits(text), 256);
+  EXPECT_EQ(vector_bits(text, {"--core", "1"}), 1024);
+  EXPECT_EQ(described(text, {"--core", "1"}).at("target").at("cores").as_integer(), 2);
+  const base::Finished both = probe(text), second = probe(text, {"--core", "2"});
+  for (const std::string& said : {both.out, both.err})
+    EXPECT_NE(said.find("cores of 2 kinds: "), std::string::npos) << said;
+  EXPECT_NE(second.out.find("described is the kind of core 2"), std::string::npos) << second.out;
+  EXPECT_NE(second.out.find("core: 2"), std::string::npos) << second.out;
+  const base::Finished none = probe(text, {"--core", "3"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_NE(none.err.find("core 3: /proc/cpuinfo lists 0-2 only"), std::string::npos) << none.err;
+
+  const base::Document old = json_of({"platform", "probe", "--cpuinfo", [&] {
+                                        base::replace_file(folder / "old", "isa : rv64imafdcvsu\ncpu-vector : 0.7.1\n");
+                                        return (folder / "old").string();
+                                      }()});
+  EXPECT_EQ(old.at("target").at("vector_bits").as_integer(), 0);
+  EXPECT_NE(old.at("notes").as_list().at(0).as_string().find("RVV 0.7.1"), std::string::npos);
+}
+
+// A file that contradicts itself is the user's mistake, in one line with its place.
+TEST_F(Board, ThatContradictsItselfIsRefused) {
+  const std::string file = (folder / "board.yaml").string();
+  base::replace_file(file,
+                     "name: board\ntarget:\n  triple: riscv64-unknown-linux-gnu\n  cpu: generic-rv64\n"
+                     "  features: \"+v,+zvl512b\"\n  vector_bits: 256\n  vector_registers: 32\n"
+                     "remote:\n  prefix: [qemu-riscv64]\n");
+  const base::Finished tuned = graft(quick(
+      {"tune", small, "--platform", file, "--model", "random", "--trials", "2", "--out", (folder / "run").string()}));
+  EXPECT_EQ(tuned.exit_code, 2);
+  EXPECT_EQ(lines_in(tuned.err), 1u) << tuned.err;
+  EXPECT_NE(tuned.err.find("board.yaml:6:3: vector_bits 256 is less than the 512 that +zvl512b says"),
+            std::string::npos)
+      << tuned.err;
+  EXPECT_FALSE(fs::exists(folder / "run"));
+}
+
 TEST_F(Board, OfARaspberryPi) {
   std::string text;
   for (int core = 0; core < 4; ++core)

@@ -521,6 +521,56 @@ std::string error_of(const Target& target) {
   return "";
 }
 
+// A description that contradicts itself would end the process in LLVM.
+TEST(Targets, VectorsAreAtLeastAsLongAsTheExtensionsSay) {
+  const auto error = [](const std::string& cpu, const std::string& features, std::int64_t bits) {
+    Target riscv = target("riscv64-unknown-linux-gnu", cpu.c_str(), ("+m," + features).c_str());
+    riscv.vector_bits = bits;
+    std::string key;
+    try {
+      check_target(riscv);
+    } catch (const TargetError& refused) {
+      EXPECT_EQ(refused.key(), "vector_bits");
+      return std::string(refused.what());
+    }
+    EXPECT_TRUE(compile(parsed(naive_matmul), riscv).ok());
+    return std::string();
+  };
+  const std::string remedy = "; write 512 or more, or 0 for code without vectors";
+  EXPECT_EQ(error("generic-rv64", "+v,+zvl512b", 256),
+            "vector_bits 256 is less than the 512 that +zvl512b says" + remedy);
+  EXPECT_EQ(error("sifive-x280", "", 256),
+            "vector_bits 256 is less than the 512 that the cpu 'sifive-x280' has" + remedy);
+  EXPECT_NE(error("spacemit-x60", "", 128).find("128 is less than the 256 that the cpu 'spacemit-x60' has"),
+            std::string::npos);
+  EXPECT_NE(error("generic-rv64", "+zba, +v", 64).find("64 is less than the 128 that +v says"), std::string::npos);
+  EXPECT_EQ(error("generic-rv64", "+v,+zvl512b", 512), "");
+  EXPECT_EQ(error("generic-rv64", "+v,+zvl512b", 1024), "");
+  EXPECT_EQ(error("generic-rv64", "+v,+zvl512b", 0), "");
+  EXPECT_EQ(error("generic-rv64", "+zve32f", 64), "");
+  Target sve = target("aarch64-unknown-linux-gnu", "a64fx", "");
+  sve.vector_bits = 4096;
+  EXPECT_EQ(error_of(sve), "vector_bits 4096 is more than the 2048 that SVE may have");
+}
+
+TEST(Targets, WhatLlvmGivesUpOnIsRefusedWithItsKey) {
+  const auto key = [](const std::string& triple, const std::string& cpu, const std::string& features) -> std::string {
+    try {
+      check_target(target(triple.c_str(), cpu.c_str(), features.c_str()));
+    } catch (const TargetError& refused) {
+      EXPECT_NE(std::string(refused.what()).find(refused.key()), std::string::npos) << refused.what();
+      return refused.key();
+    }
+    return "";
+  };
+  EXPECT_EQ(key("riscv64-unknown-linux-gnu", "generic-rv64", "+f,+zfinx"), "features");
+  EXPECT_EQ(key("riscv64-unknown-linux-gnu", "generic-rv64", "+zvl256b"), "features");
+  EXPECT_EQ(key("x86_64-unknown-linux-gnu", "x86-64", "-64bit"), "features");
+  EXPECT_EQ(key("x86_64-unknown-linux-gnu", "x86-64-v3", ""), "");
+  // LLVM is of use afterwards, on the same thread.
+  EXPECT_TRUE(compile(parsed(naive_matmul), target("riscv64-unknown-linux-gnu", "generic-rv64", "+f")).ok());
+}
+
 TEST(Pipelines, SearchIsOneOfThem) {
   std::set<std::string> names;
   for (const Pipeline& pipeline : pipelines()) EXPECT_TRUE(names.insert(pipeline.name).second) << pipeline.name;

@@ -1,4 +1,8 @@
 // The shipped intrinsics as machine code of this host.
+#include <memory>
+#include <string>
+#include <thread>
+
 #include "codegen/expression/workload.h"
 #include "codegen/schedule/lower.h"
 #include "tests/machine/support.h"
@@ -60,6 +64,40 @@ TEST(IntrinsicCode, AccumulatorsStayInRegisters) {
   const std::string& code = listed->assembly;
   EXPECT_EQ(lines_with(code, "vpdpbusd"), 6) << code;  // 3 rows of 2 vectors, once
   EXPECT_EQ(lines_with(code, "vmovdqu64\t%zmm") + lines_with(code, "vmovdqa64\t%zmm"), 6) << code;  // results only
+}
+
+// LLVM would end the process.
+TEST(IntrinsicCode, AFeatureThatItsBodyUsesAndDoesNotNameIsAFailure) {
+  Target target;
+  target.triple = "x86_64-unknown-linux-gnu";
+  target.cpu = "x86-64-v3";
+  target.vector_bits = 256;
+  target.vector_registers = 16;
+  LoopProgram program = lowered(dot_workload(6, 64, 12), dot_schedule, "dot_u8i8");
+  Intrinsic forgetful = *program.intrinsics.at(0);
+  forgetful.needs.clear();
+  program.intrinsics[0] = std::make_shared<const Intrinsic>(forgetful);
+  const auto gave_up = [&] {
+    try {
+      (void)compile(program, target);
+    } catch (const GaveUp& failure) {
+      return std::string(failure.what());
+    }
+    return std::string("no error");
+  };
+  for (int i = 0; i < 2; ++i) {
+    const std::string message = gave_up();
+    EXPECT_TRUE(
+        contains(message, "gave up on code for the cpu 'x86-64-v3' of x86_64-unknown-linux-gnu, vectors of 256 bits: "))
+        << message;
+    EXPECT_TRUE(contains(message, "; correct that description, or what an intrinsic needs")) << message;
+    EXPECT_FALSE(contains(message, "\n")) << message;
+  }
+  std::string elsewhere;
+  std::thread([&] { elsewhere = gave_up(); }).join();
+  EXPECT_TRUE(contains(elsewhere, "gave up")) << elsewhere;
+  // LLVM is of use afterwards, on the same thread.
+  EXPECT_TRUE(compile(lowered("matmul(m=8,n=16,k=5)", outer_schedule, "outer_4x4"), target).ok());
 }
 
 TEST(IntrinsicCode, AMissingFeatureIsAReason) {

@@ -175,7 +175,21 @@ TEST(Platform, RefusesATargetThatLlvmDoesNotKnow) {
   expect_contains(cpu, "board.yaml:4:3: ");
   expect_contains(cpu, "'sifive-p45'");
   expect_contains(cpu, "did you mean 'sifive-p450'?");
+  expect_contains(refusal(changed("riscv64-unknown", "riscy-unknown")), "board.yaml:3:3: ");
   expect_contains(refusal(changed("riscv64-unknown", "riscy-unknown")), "riscy-unknown-linux-gnu");
+}
+
+// LLVM would end the process.
+TEST(Platform, RefusesATargetThatContradictsItself) {
+  expect_contains(refusal(changed("cpu: sifive-p450\n  vector_bits: 0", "cpu: sifive-x280\n  vector_bits: 256")),
+                  "board.yaml:5:3: vector_bits 256 is less than the 512 that the cpu 'sifive-x280' has; write 512");
+  expect_contains(refusal(changed("cpu: sifive-p450\n  vector_bits: 0",
+                                  "cpu: generic-rv64\n  features: \"+v,+zvl512b\"\n  vector_bits: 256")),
+                  "board.yaml:6:3: vector_bits 256 is less than the 512 that +zvl512b says; write 512");
+  expect_contains(refusal(changed("cpu: sifive-p450\n", "cpu: generic-rv64\n  features: \"+f,+zfinx\"\n")),
+                  "board.yaml:5:3: features \"+f,+zfinx\": LLVM ");
+  expect_contains(refusal(changed("cpu: sifive-p450\n", "cpu: sifive-p450\n  features: \"+zbaa\"\n")),
+                  "board.yaml:5:3: this LLVM");
 }
 
 TEST(Platform, RefusesNativeCodeOfAnotherArchitectureAndThreadsWithoutCores) {
