@@ -65,11 +65,14 @@ struct InputFile::Handles {
 InputFile::InputFile(const std::filesystem::path& path) : handles_(std::make_unique<Handles>()) {
   handles_->path = path;
   const auto refuse = [&] { return handles_->refused(fmt::format("cannot be read: {}", system_message(errno))); };
-  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without waiting for the other end of a pipe, whose content may have no end, as that of a device.
+  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (descriptor.get() < 0) throw refuse();
   struct stat about {};
   if (::fstat(descriptor.get(), &about) != 0) throw refuse();
   if (S_ISDIR(about.st_mode)) throw handles_->refused("is a folder; expected a file");
+  if (!S_ISREG(about.st_mode))
+    throw handles_->refused(fmt::format("is a {}; expected a file", S_ISFIFO(about.st_mode) ? "pipe" : "device"));
   handles_->stored_bytes = about.st_size;
   handles_->file.reset(::gzdopen(descriptor.get(), "rb"));
   if (!handles_->file) throw Failure(fmt::format("{}: cannot be read: out of memory", path.string()));

@@ -10,8 +10,8 @@
 
 namespace graft::base {
 
-// Whole file, plain or gzip (by its first two bytes). Throws UserError if it is missing, unreadable, or larger than
-// `limit_bytes` once unpacked.
+// Whole file, plain or gzip (by its first two bytes). Throws UserError if it is missing, unreadable, no regular file
+// (a folder, a pipe, a device), or larger than `limit_bytes` once unpacked.
 std::string read_file(const std::filesystem::path& path, std::int64_t limit_bytes = std::int64_t(1) << 30);
 
 // The same file piece by piece, for content that need not fit into memory.

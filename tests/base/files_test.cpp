@@ -65,6 +65,17 @@ TEST(ReadFile, refuses_what_is_not_there_or_no_file) {
   const std::string missing = (folder / "missing.json").string();
   EXPECT_EQ(refusal([&] { read_file(missing); }), missing + ": cannot be read: no such file or directory");
   EXPECT_EQ(refusal([&] { read_file(folder.path()); }), folder.path().string() + ": is a folder; expected a file");
+  // What may have no end, or waits for someone.
+  for (const char* device : {"/dev/zero", "/dev/random", "/dev/null", "/dev/tty"}) {
+    if (::access(device, R_OK) != 0) continue;
+    const std::string said = refusal([&] { read_file(device); });
+    EXPECT_TRUE(said.ends_with("is a device; expected a file") || said.find("cannot be read") != std::string::npos)
+        << said;
+  }
+  const std::string pipe = (folder / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(refusal([&] { read_file(pipe); }), pipe + ": is a pipe; expected a file");
+  EXPECT_EQ(refusal([&] { InputFile file(pipe); }), pipe + ": is a pipe; expected a file");
 }
 
 TEST(ReadFile, holds_its_limit_to_the_byte) {

@@ -183,11 +183,12 @@ TEST_F(Interrupt, DISABLED_EndsEveryLongCommandWithinTwoSeconds) {
   }
 }
 
-// It waits for someone to write into a file, and sees nothing else: the last resort.
+// It waits for someone to read what it writes, and sees nothing else: the last resort.
 TEST_F(Interrupt, EndsWhatLooksAtNoRequest) {
-  ASSERT_EQ(::mkfifo(file("never-written").c_str(), 0600), 0);
+  std::filesystem::create_directory(file("never-read"));
+  ASSERT_EQ(::mkfifo(file("never-read/journal.jsonl").c_str(), 0600), 0);
   const Signalled ended = signalled(
-      {"train", file("v2.h5"), "--out", file("never.h5"), "--card", file("never-written")}, SIGINT, 200ms, true);
+      {"tune", small, "--platform", "native:v2", "--trials", "2", "--out", file("never-read")}, SIGINT, 3000ms, true);
   ASSERT_TRUE(WIFEXITED(ended.status));
   EXPECT_EQ(WEXITSTATUS(ended.status), 130);
   EXPECT_GT(ended.seconds, 1);
