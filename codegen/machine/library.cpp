@@ -23,6 +23,7 @@
 #include "base/one_line.h"
 #include "base/text.h"
 #include "codegen/machine/backend.h"
+#include "codegen/machine/c_names.h"
 #include "codegen/machine/fatal.h"
 #include "codegen/machine/library_text.h"
 #include "codegen/machine/link.h"
@@ -47,11 +48,16 @@ void check(const Library& library) {
   assert(!library.functions.empty());
   if (!is_identifier(library.name))
     throw base::UserError("library name", fmt::format("'{}' is not a C identifier", library.name));
+  if (is_c_header(library.name))
+    throw base::UserError("library name", fmt::format("'{0}': {0}.h is another header; choose another", library.name));
   std::set<std::string> names;
   for (const LibraryFunction& function : library.functions) {
     assert(!function.variants.empty());
     if (!is_identifier(function.name))
       throw base::UserError("function name", fmt::format("'{}' is not a C identifier", function.name));
+    if (is_c_word(function.name) || is_c_function(function.name))
+      throw base::UserError("function name",
+                            fmt::format("'{}' is a word or a function of C or C++; choose another", function.name));
     if (!names.insert(function.name).second)
       throw base::UserError("function name", fmt::format("'{}' occurs twice", function.name));
     for (const LibraryVariant& variant : function.variants) {
@@ -60,6 +66,11 @@ void check(const Library& library) {
         throw base::UserError(function.name,
                               "its variants store their parameters differently; a function has one layout");
     }
+  }
+  names.clear();
+  for (const std::string& name : defined_names(library)) {
+    if (!names.insert(name).second)
+      throw base::UserError("function name", fmt::format("'{}' is what two functions need; choose another", name));
   }
 }
 
@@ -146,18 +157,18 @@ std::string function_text(const LibraryFunction& function) {
   }
   text += fmt::format("define void @{}({}ptr %workspace) nounwind {{\n{}{}", name, pointers(all), filled_list(all),
                       entry("runs"));
-  text += "  call void %code(ptr %list, ptr %workspace, ptr @serial_for, ptr null)\n  ret void\n}\n";
+  text += "  call void %code(ptr %list, ptr %workspace, ptr @graft.serial_for, ptr null)\n  ret void\n}\n";
   if (is_parallel(function)) {
     text += fmt::format("define void @{}_parallel({}ptr %workspace, ptr %for, ptr %context) nounwind {{\n{}{}", name,
                         pointers(all), filled_list(all), entry("runs"));
     text +=
-        "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @serial_for, ptr %for\n"
+        "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @graft.serial_for, ptr %for\n"
         "  call void %code(ptr %list, ptr %workspace, ptr %loop, ptr %context)\n  ret void\n}\n";
   }
   if (count > 1) {
     text += fmt::format(
         "define i64 @{0}_select({1}ptr %workspace, i64 %budget, ptr %for, ptr %context) nounwind {{\n{2}"
-        "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @serial_for, ptr %for\n"
+        "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @graft.serial_for, ptr %for\n"
         "  %best = alloca [{3} x i64], align 16\n"
         "  %chosen = call i64 @graft.fastest(ptr @{0}.prepares, ptr @{0}.runs, i64 {3}, ptr %best, ptr %list, "
         "ptr %workspace, i64 %budget, ptr %loop, ptr %context)\n"
@@ -176,7 +187,7 @@ std::string function_text(const LibraryFunction& function) {
 const char* const fastest_text = R"(
 define internal i64 @graft.fastest(ptr %prepares, ptr %runs, i64 %count, ptr %best, ptr %list, ptr %workspace, i64 %budget, ptr %for, ptr %context) noinline nounwind {
 entry:
-  %begin = call i64 @now()
+  %begin = call i64 @graft.now()
   br label %clear
 clear:
   %c = phi i64 [ 0, %entry ], [ %c_next, %clear ]
@@ -209,14 +220,14 @@ prepare:
   call void %prepare_code(ptr %list, ptr %workspace)
   %run_at = getelementptr ptr, ptr %runs, i64 %v
   %run = load ptr, ptr %run_at
-  %warm = call i64 @timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 1)
+  %warm = call i64 @graft.timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 1)
   %warm_some = call i64 @llvm.smax.i64(i64 %warm, i64 1)
   %fit = sdiv i64 20000, %warm_some
   %fit_one = add i64 %fit, 1
   br label %sample
 sample:
   %s = phi i64 [ 0, %prepare ], [ %s_next, %sample ]
-  %took = call i64 @timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 %fit_one)
+  %took = call i64 @graft.timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 %fit_one)
   %scaled = mul i64 %took, 16
   %time = sdiv i64 %scaled, %fit_one
   %before = load i64, ptr %best_at
@@ -240,7 +251,7 @@ rounded:
   %least_after = phi i64 [ %least_then, %done ]
   %first_after = phi i64 [ %first_then, %done ]
   %r_next = add i64 %r, 1
-  %now = call i64 @now()
+  %now = call i64 @graft.now()
   %spent = sub i64 %now, %begin
   %over = icmp sge i64 %spent, %budget
   %enough = icmp sge i64 %r_next, 5

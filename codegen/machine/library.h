@@ -7,7 +7,9 @@
 //   void F_parallel(A, B, C, workspace, graft_parallel_for, context);   // only if a kernel has parallel loops
 //   long long F_select(A, B, C, workspace, budget_ns, parallel_for, context);  // only with several variants
 //
-// Constants that are part of the library are not parameters; then there is nothing to prepare.
+// Constants that are part of the library are not parameters; then there is nothing to prepare. A tensor whose name
+// means something else in C or C++, or in the header, has another one as parameter (`int` is int_), which the comment
+// says.
 //
 // Pointers and workspace are aligned to 64 bytes; a workspace has F_WORKSPACE_BYTES, is prepared once, and is used by
 // one call at a time. For one operator in several shapes, NAME_OPERATOR_for(extents...) returns the function of a
@@ -55,8 +57,8 @@ std::string identifier(std::string_view text);
 enum class LibraryFormat { library, object };
 
 // File names and contents: NAME.h, graft_parallel.h, and libNAME.a, NAME.pc, NAMEConfig.cmake (library) or NAME.o
-// (object). UserError for names that are not C identifiers or occur twice, and for variants of one function that store
-// their parameters differently.
+// (object). UserError for names that are not C identifiers, mean something else in C or C++, or occur twice, and for
+// variants of one function that store their parameters differently.
 std::map<std::string, std::string> library_files(const Library& library, LibraryFormat format);
 
 }  // namespace graft::codegen

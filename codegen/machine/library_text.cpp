@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <map>
 #include <optional>
 
 #include "base/text.h"
+#include "codegen/machine/c_names.h"
 
 namespace graft::codegen {
 namespace {
@@ -27,25 +30,60 @@ std::string_view c_type(DType type) {
   return name.starts_with(space) ? name.substr(space.size()) : name;
 }
 
-// "const float* A, float* C, "; only the constants'.
-std::string arguments(const LibraryFunction& function, bool constants_only = false) {
-  std::string text;
-  for (const Parameter& parameter : parameters(function.variants.front())) {
-    if (constants_only && parameter.role != Role::constant) continue;
-    text += fmt::format("{}{}* {}, ", parameter.role == Role::output ? "" : "const ", c_type(parameter.dtype),
-                        identifier(parameter.name));
-  }
-  return text;
-}
-
 std::string upper(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return char(std::toupper(c)); });
   return text;
 }
 
-std::string parameter_text(const Parameter& parameter) {
+// The names of a header: what it defines, and what it calls the parameters of a function.
+class Header {
+ public:
+  explicit Header(const Library& library) {
+    for (const std::string& name : defined_names(library)) names_.reserve(name);
+    guard_ = names_.take(upper(library.name) + "_H");
+    for (const LibraryFunction& function : library.functions)
+      workspaces_[function.name] = names_.take(upper(function.name) + "_WORKSPACE_BYTES");
+  }
+  const std::string& guard() const { return guard_; }
+  const std::string& workspace_bytes(const LibraryFunction& function) const { return workspaces_.at(function.name); }
+
+  // Of names that the caller chose, in order, next to those that every function has.
+  std::vector<std::string> parameters(const std::vector<std::string>& wanted) const {
+    CNames names = names_;
+    for (const char* own : {"workspace", "parallel_for", "context", "budget_ns"}) names.reserve(own);
+    std::vector<std::string> taken;
+    for (const std::string& name : wanted) taken.push_back(names.take(identifier(name)));
+    return taken;
+  }
+  std::vector<std::string> parameters(const LibraryFunction& function) const {
+    std::vector<std::string> wanted;
+    for (const Parameter& parameter : codegen::parameters(function.variants.front())) wanted.push_back(parameter.name);
+    return parameters(wanted);
+  }
+
+  // "const float* A, float* C, "; only the constants'.
+  std::string arguments(const LibraryFunction& function, bool constants_only = false) const {
+    const std::vector<Parameter> all = codegen::parameters(function.variants.front());
+    const std::vector<std::string> called = parameters(function);
+    std::string text;
+    for (std::size_t p = 0; p < all.size(); ++p) {
+      if (constants_only && all[p].role != Role::constant) continue;
+      text += fmt::format("{}{}* {}, ", all[p].role == Role::output ? "" : "const ", c_type(all[p].dtype), called[p]);
+    }
+    return text;
+  }
+
+ private:
+  CNames names_;
+  std::string guard_;
+  std::map<std::string, std::string> workspaces_;  // by function
+};
+
+// `called`: its name in the prototypes.
+std::string parameter_text(const Parameter& parameter, const std::string& called) {
   std::string text = fmt::format("{} ({}): {}[{}]", parameter.name, name_of(parameter.role), c_type(parameter.dtype),
                                  fmt::join(parameter.shape, "]["));
+  if (called != parameter.name) text += ", parameter " + called;
   if (!parameter.layout.is_plain())
     text += fmt::format(", stored as '{}' of [{}]", to_text(parameter.layout),
                         fmt::join(logical_shape(parameter.layout, parameter.shape), "]["));
@@ -58,10 +96,12 @@ std::string in_comment(std::string text) {
   return text;
 }
 
-std::string function_text(const LibraryFunction& function) {
+std::string function_text(const LibraryFunction& function, const Header& header) {
   std::string text = fmt::format("/* {}\n", in_comment(function.workload.text));
-  for (const Parameter& parameter : parameters(function.variants.front()))
-    text += fmt::format(" *   {}\n", in_comment(parameter_text(parameter)));
+  const std::vector<Parameter> all = parameters(function.variants.front());
+  const std::vector<std::string> called = header.parameters(function);
+  for (std::size_t p = 0; p < all.size(); ++p)
+    text += fmt::format(" *   {}\n", in_comment(parameter_text(all[p], called[p])));
   if (!function.variants.front().constants.empty()) text += " *   its constants are in the library\n";
   for (std::size_t v = 0; v < function.variants.size(); ++v) {
     if (function.variants.size() > 1) text += fmt::format(" * variant {}:\n", v);
@@ -70,20 +110,20 @@ std::string function_text(const LibraryFunction& function) {
     }
   }
   const std::string& name = function.name;
-  text += fmt::format(" */\n#define {}_WORKSPACE_BYTES {}\n", upper(name), workspace_bytes(function));
+  text += fmt::format(" */\n#define {} {}\n", header.workspace_bytes(function), workspace_bytes(function));
   if (prepares(function)) {
     text += fmt::format(
         "/* Once for a workspace, before {0} is called with it{1}. */\n"
         "void {0}_prepare({2}void* workspace);\n",
         name, function.variants.size() > 1 ? fmt::format(", and again after {}_select", name) : "",
-        arguments(function, true));
+        header.arguments(function, true));
   }
-  text += fmt::format("void {}({}void* workspace);\n", name, arguments(function));
+  text += fmt::format("void {}({}void* workspace);\n", name, header.arguments(function));
   if (is_parallel(function))
     text += fmt::format(
         "/* On several threads: parallel_for as in graft_parallel.h; NULL: on this one alone. */\n"
         "void {}_parallel({}void* workspace, graft_parallel_for parallel_for, void* context);\n",
-        name, arguments(function));
+        name, header.arguments(function));
   if (function.variants.size() > 1)
     text += fmt::format(
         "/* Times the {1} variants on this machine, for budget_ns nanoseconds and five rounds at least, and keeps the\n"
@@ -91,15 +131,15 @@ std::string function_text(const LibraryFunction& function) {
         " * prepared for it. Writes the outputs. Not while another thread is in a function of {0}. */\n"
         "long long {0}_select({2}void* workspace, long long budget_ns, graft_parallel_for parallel_for, void* "
         "context);\n",
-        name, function.variants.size(), arguments(function));
+        name, function.variants.size(), header.arguments(function));
   return text + "\n";
 }
 
-std::string dispatcher_text(const Library& library, const OperatorShapes& shapes) {
+std::string dispatcher_text(const Library& library, const OperatorShapes& shapes, const Header& header) {
   const LibraryFunction& first = *shapes.functions.front().first;
   const std::string kernel = fmt::format("{}_{}_kernel", library.name, shapes.name);
   std::vector<std::string> extents;
-  for (const std::string& extent : shapes.extents) extents.push_back("long long " + identifier(extent));
+  for (const std::string& extent : header.parameters(shapes.extents)) extents.push_back("long long " + extent);
   return fmt::format(
       "/* {3} in the shapes of this library. */\n"
       "struct {0} {{\n"
@@ -109,7 +149,7 @@ std::string dispatcher_text(const Library& library, const OperatorShapes& shapes
       "}};\n"
       "/* The function of exactly this shape; NULL: not in this library. */\n"
       "const struct {0}* {4}_{5}_for({6});\n\n",
-      kernel, arguments(first, true), arguments(first), shapes.name, library.name, shapes.name,
+      kernel, header.arguments(first, true), header.arguments(first), shapes.name, library.name, shapes.name,
       fmt::join(extents, ", "));
 }
 
@@ -168,6 +208,20 @@ std::int64_t workspace_bytes(const LibraryFunction& function) {
   return most;
 }
 
+std::vector<std::string> defined_names(const Library& library) {
+  std::vector<std::string> names;
+  for (const LibraryFunction& function : library.functions) {
+    names.push_back(function.name);
+    if (prepares(function)) names.push_back(function.name + "_prepare");
+    if (is_parallel(function)) names.push_back(function.name + "_parallel");
+    if (function.variants.size() > 1) names.push_back(function.name + "_select");
+  }
+  for (const OperatorShapes& shapes : operator_shapes(library))
+    for (const char* what : {"for", "kernel"})
+      names.push_back(fmt::format("{}_{}_{}", library.name, shapes.name, what));
+  return names;
+}
+
 std::vector<OperatorShapes> operator_shapes(const Library& library) {
   std::vector<OperatorShapes> all;
   for (const LibraryFunction& function : library.functions) {
@@ -183,7 +237,7 @@ std::vector<OperatorShapes> operator_shapes(const Library& library) {
 }
 
 std::string header_text(const Library& library) {
-  const std::string guard = upper(library.name) + "_H";
+  const Header header(library);
   std::string text = fmt::format(
       "/* {0}: kernels for {1}, made by graft. They need no other library, allocate nothing and keep no state but "
       "which\n"
@@ -192,10 +246,10 @@ std::string header_text(const Library& library) {
       " * NAME_WORKSPACE_BYTES (0: it may be NULL), and is used by one call at a time. Tensors are row-major. */\n"
       "#ifndef {2}\n#define {2}\n\n#include <stdint.h>\n\n#include \"graft_parallel.h\"\n\n"
       "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n",
-      library.name, in_comment(library.platform), guard);
-  for (const LibraryFunction& function : library.functions) text += function_text(function);
-  for (const OperatorShapes& shapes : operator_shapes(library)) text += dispatcher_text(library, shapes);
-  return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n", guard);
+      library.name, in_comment(library.platform), header.guard());
+  for (const LibraryFunction& function : library.functions) text += function_text(function, header);
+  for (const OperatorShapes& shapes : operator_shapes(library)) text += dispatcher_text(library, shapes, header);
+  return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n", header.guard());
 }
 
 std::string parallel_header_text() {

@@ -24,6 +24,9 @@ struct OperatorShapes {
 // In order of first occurrence; index expressions, which do not name extents, are in no family.
 std::vector<OperatorShapes> operator_shapes(const Library& library);
 
+// What the header declares at file scope, macros aside; a name may occur twice.
+std::vector<std::string> defined_names(const Library& library);
+
 std::string header_text(const Library& library);  // NAME.h
 std::string parallel_header_text();               // graft_parallel.h
 std::string pkg_config_text(const Library& library);

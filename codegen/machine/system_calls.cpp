@@ -48,7 +48,7 @@ define internal i64 @system(i64 %number, i64 %a, i64 %b, i64 %c) noinline nounwi
   ret i64 %r
 }}
 
-define internal i64 @now() nounwind {{
+define internal i64 @graft.now() nounwind {{
   %clock = alloca [2 x i64], align 16
   %place = ptrtoint ptr %clock to i64
   %r = call i64 @system(i64 {clock_gettime}, i64 1, i64 %place, i64 0)
@@ -66,7 +66,7 @@ define internal i64 @now() nounwind {{
 
 std::string serial_for_text() {
   return R"(
-define internal void @serial_for(ptr %context, ptr %body, ptr %closure, i64 %n) nounwind {
+define internal void @graft.serial_for(ptr %context, ptr %body, ptr %closure, i64 %n) nounwind {
 entry:
   %any = icmp sgt i64 %n, 0
   br i1 %any, label %iteration, label %end
@@ -84,9 +84,9 @@ end:
 
 std::string timed_text() {
   return R"(
-define internal i64 @timed(ptr %run, ptr %buffers, ptr %workspace, ptr %for, ptr %context, i64 %runs) noinline nounwind {
+define internal i64 @graft.timed(ptr %run, ptr %buffers, ptr %workspace, ptr %for, ptr %context, i64 %runs) noinline nounwind {
 entry:
-  %begin = call i64 @now()
+  %begin = call i64 @graft.now()
   br label %again
 again:
   %r = phi i64 [ 0, %entry ], [ %next, %again ]
@@ -95,7 +95,7 @@ again:
   %more = icmp slt i64 %next, %runs
   br i1 %more, label %again, label %end
 end:
-  %stop = call i64 @now()
+  %stop = call i64 @graft.now()
   %took = sub i64 %stop, %begin
   ret i64 %took
 }

@@ -48,7 +48,7 @@ _FUNCTION = re.compile(
 )
 _PARAMETER = re.compile(
     r" \*   (?P<name>\S+) \((?P<role>input|constant|output)\): (?P<type>\w+)(?P<shape>(?:\[\d*\])*)"
-    r"(?:, stored as '(?P<layout>[^']*)'.*)?"
+    r"(?:, parameter \w+)?(?:, stored as '(?P<layout>[^']*)'.*)?"
 )
 
 

@@ -243,6 +243,98 @@ TEST(Library, RefusesWhatIsNoNameOrOccursTwice) {
   EXPECT_TRUE(contains(refused(), "store their parameters differently"));
 }
 
+// A library whose function has parameters of these names, and the header's line about each.
+Library with_tensors(const std::vector<std::string>& inputs, const std::string& output, const std::string& function,
+                     const Target& target = host()) {
+  std::string text, sum;
+  for (const std::string& name : inputs) {
+    text += "input " + name + "[64] : f32; ";
+    sum += (sum.empty() ? "" : " + ") + name + "[i]";
+  }
+  Library library{"words", "this host", target, {}};
+  library.functions.push_back(
+      function_of(text + "output " + output + "[i] : f32 = " + sum + " where i=64", function, 2, target));
+  return library;
+}
+
+TEST(Library, HeadersCompileWhateverTensorsAreCalled) {
+  const std::vector<std::vector<std::string>> all = {
+      {"int", "double", "restrict", "class", "new", "this", "inline", "typename", "register", "bool", "true"},
+      {"workspace", "context", "parallel_for", "budget_ns", "words_f", "f", "f_select", "F_WORKSPACE_BYTES", "WORDS_H"},
+      {"int32_t", "graft_parallel_for", "NULL", "linux", "unix", "errno", "stdin", "INT32_MAX", "GRAFT_PARALLEL_H"},
+      {"a.b", "a_b", "a_b_", "_a_b", "_Bool", "__int128", "and", "xor_eq", "char8_t", "concept", "co_await"},
+      {"A", "a", "Int", "INT", "int", "int_", "int_2", "I", "sin", "y0", "max", "min"},
+  };
+  const Target two = host(2);
+  for (const std::vector<std::string>& inputs : all) {
+    const base::Folder folder;
+    write(library_files(with_tensors(inputs, "for", "f", two), LibraryFormat::library), folder);
+    const std::string header = base::read_file(folder / "words.h");
+    for (const std::string& name : inputs)
+      EXPECT_TRUE(contains(header, " *   " + name + " (input): float[64]")) << name;
+    EXPECT_TRUE(contains(header, " *   for (output): float[64], parameter for_\n")) << header;
+    // After other headers, too, and in the dialects that define `linux`.
+    const std::string uses =
+        "#include <math.h>\n#include <errno.h>\n#include <stdio.h>\n#include <stdbool.h>\n"
+        "#include \"words.h\"\n#include \"words.h\"\nint main(void) { (void)f; return 0; }\n";
+    for (const std::string language : {"c", "cpp"}) base::replace_file(folder / ("uses." + language), uses);
+    for (const char* standard : {"-std=c99", "-std=gnu99", "-std=c11", "-std=c2x"})
+      run({"gcc", standard, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", (folder / "uses.c").string()});
+    for (const char* standard : {"-std=c++17", "-std=gnu++17", "-std=c++20"})
+      run({"g++", standard, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", (folder / "uses.cpp").string()});
+  }
+}
+
+TEST(Library, ParametersHaveReadableNamesThatStay) {
+  const auto header_of = [](const std::vector<std::string>& inputs) {
+    return library_files(with_tensors(inputs, "Y", "f"), LibraryFormat::library).at("words.h");
+  };
+  EXPECT_TRUE(
+      contains(header_of({"int", "B"}), "void f(const float* int_, const float* B, float* Y, void* workspace);"));
+  EXPECT_TRUE(contains(header_of({"workspace", "a.b", "a_b"}),
+                       "void f(const float* workspace_, const float* a_b, const float* a_b_, float* Y, "
+                       "void* workspace);"));
+  EXPECT_TRUE(contains(header_of({"int", "int_"}), "const float* int_, const float* int_2, "));
+  EXPECT_TRUE(contains(header_of({"int", "int_"}), " *   int_ (input): float[64], parameter int_2\n"));
+  EXPECT_FALSE(contains(header_of({"A", "B"}), ", parameter "));
+}
+
+TEST(Library, FunctionsThatDifferInCaseHaveMacrosOfTheirOwn) {
+  Library library{"small", "this host", host(), {}};
+  for (const char* name : {"mm", "MM", "Mm"})
+    library.functions.push_back(
+        function_of("matmul(m=8,n=8,k=" + std::string(name[0] == 'm' ? "8" : "9") + ")", name, 1, library.target));
+  const base::Folder folder;
+  write(library_files(library, LibraryFormat::library), folder);
+  base::replace_file(folder / "uses.c",
+                     "#include \"small.h\"\nint all[] = {MM_WORKSPACE_BYTES, MM_WORKSPACE_BYTES_, "
+                     "MM_WORKSPACE_BYTES_2};\n");
+  run({"gcc", "-std=c99", "-Wall", "-Werror", "-fsyntax-only", (folder / "uses.c").string()});
+}
+
+TEST(Library, RefusesNamesThatMeanSomethingElse) {
+  const auto refused = [](const std::string& library, const std::string& first, const std::string& second = "g") {
+    Library made{library, "this host", host(), {}};
+    for (const std::string& name : {first, second})
+      made.functions.push_back(
+          function_of("matmul(m=8,n=8,k=" + std::to_string(name.size()) + ")", name, 2, made.target));
+    return refusal([&] { return library_files(made, LibraryFormat::library); });
+  };
+  EXPECT_EQ(refused("small", "int"), "function name: 'int' is a word or a function of C or C++; choose another");
+  EXPECT_TRUE(contains(refused("small", "expf"), "'expf' is a word or a function"));
+  EXPECT_TRUE(contains(refused("small", "main"), "'main' is a word or a function"));
+  EXPECT_EQ(refused("math", "f"), "library name: 'math': math.h is another header; choose another");
+  EXPECT_EQ(refused("small", "g_select", "g"), "function name: 'g_select' is what two functions need; choose another");
+  EXPECT_EQ(refused("small", "small_matmul_for"),
+            "function name: 'small_matmul_for' is what two functions need; choose another");
+  // Names of the code inside of libraries are free.
+  Library made{"small", "this host", host(), {}};
+  for (const char* name : {"now", "timed", "serial_for", "fastest"})
+    made.functions.push_back(
+        function_of("matmul(m=8,n=8,k=" + std::to_string(std::string(name).size()) + ")", name, 2, made.target));
+  EXPECT_TRUE(library_files(made, LibraryFormat::library).contains("small.h"));
+}
+
 TEST(Library, IdentifiersAreMadeOfAnyText) {
   EXPECT_EQ(identifier("resnet18.C2"), "resnet18_C2");
   EXPECT_EQ(identifier("--a  b--"), "a_b");

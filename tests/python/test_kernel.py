@@ -30,6 +30,13 @@ class Kernel(InFolder):
         self.assertEqual(fast.ctypes.data % 64, 0)
         np.testing.assert_allclose(kernel(fast, b), a @ b, rtol=1e-5, atol=1e-5)
 
+    def test_tensors_keep_names_that_are_words_of_c(self):
+        kernel = graft.Kernel(self.tuned("input int[16]; input workspace[16]; "
+                                         "output for[i] = int[i] - workspace[i] where i=16"))
+        self.assertEqual([each.name for each in kernel.parameters], ["int", "workspace", "for"])
+        a, b = np.arange(16, dtype=np.float32), np.ones(16, np.float32)
+        np.testing.assert_array_equal(kernel(workspace=b, int=a), a - b)
+
     def test_refuses_other_arrays(self):
         kernel = graft.Kernel(self.tuned("matmul(m=8,n=8,k=8)"))
         a = np.ones((8, 8), np.float32)
