@@ -3,7 +3,9 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <numbers>
 #include <vector>
@@ -251,8 +253,42 @@ llvm::Value* Functions::erf(llvm::Value* x) {
   return nan_kept(x, builder_.CreateSelect(builder_.CreateFCmpOLT(size, number(x, 1)), inner, outer));
 }
 
+// x^y of a known y that is a multiple of 1/4 within -4 and 4, by products and square roots; null for others.
+llvm::Value* Functions::power_of_quarters(llvm::Value* x, llvm::Value* y) {
+  const auto* known = llvm::dyn_cast<llvm::Constant>(y);
+  if (known != nullptr && known->getType()->isVectorTy()) known = known->getSplatValue();
+  const auto* const exponent = llvm::dyn_cast_or_null<llvm::ConstantFP>(known);
+  if (exponent == nullptr) return nullptr;
+  constexpr double most = 4;
+  const double quarters = 4 * exponent->getValueAPF().convertToDouble();
+  if (!(std::abs(quarters) <= 4 * most) || quarters != std::floor(quarters)) return nullptr;
+  const int count = std::abs(int(quarters)), whole = count / 4;
+  // As C's pow, which has powers of -infinity where it has none of other negative numbers.
+  if (count % 4 != 0)
+    x = builder_.CreateSelect(builder_.CreateFCmpOEQ(x, number(x, -infinity)), number(x, infinity), x);
+  llvm::Value *result = nullptr, *roots = nullptr;
+  const auto times = [&](llvm::Value*& product, llvm::Value* factor) {
+    product = product != nullptr ? builder_.CreateFMul(product, factor) : factor;
+  };
+  const auto inverse = [&](llvm::Value* of) { return builder_.CreateFDiv(number(x, 1), of); };
+  if (count % 4 != 0) {
+    llvm::Value* const root = sqrt(x);
+    if (count % 4 != 1) times(roots, root);
+    if (count % 4 != 2) times(roots, sqrt(root));
+    result = quarters < 0 ? inverse(roots) : roots;
+  }
+  // Of 1/x, since a product that is too small for a normal number has lost bits.
+  llvm::Value* power = quarters < 0 && whole > 0 ? inverse(x) : x;  // then its square, ...
+  for (int left = whole; left > 0; left /= 2) {
+    if (left % 2 != 0) times(result, power);
+    if (left > 1) power = builder_.CreateFMul(power, power);
+  }
+  return result != nullptr ? result : number(x, 1);
+}
+
 // As C's pow: x^0 and 1^y are 1 even for NaN, negative x have powers of whole y only.
 llvm::Value* Functions::pow(llvm::Value* x, llvm::Value* y) {
+  if (llvm::Value* const simple = power_of_quarters(x, y)) return simple;
   llvm::Value* const size = abs(x);
   llvm::Value* result = is_single(x) ? power_of_float(size, y) : power_of_double(size, y);
   llvm::Constant *const zero = number(x, 0), *const one = number(x, 1);

@@ -49,6 +49,7 @@ class Functions {
   llvm::Value* scaled_to_normal(llvm::Value* x, llvm::Value* shifted);
   Split split(llvm::Value* x);
   llvm::Value* log_series(llvm::Value* s, int terms);
+  llvm::Value* power_of_quarters(llvm::Value* x, llvm::Value* y);
   llvm::Value* power_of_float(llvm::Value* size, llvm::Value* y);
   llvm::Value* power_of_double(llvm::Value* size, llvm::Value* y);
   Pair log2(llvm::Value* x);
