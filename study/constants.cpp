@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::minutes most_time{10};  // of preparing; it takes milliseconds
 
 // The elements of a program's parameter: its first buffers are the computation's tensors that are not temporaries.
-const std::vector<double>& elements_of(const tasks::Expected& expected, std::size_t buffer) {
+const codegen::Elements& elements_of(const tasks::Expected& expected, std::size_t buffer) {
   std::size_t tensor = 0;
   for (;; ++tensor) {
     if (expected.computation.tensors[tensor].role != codegen::Role::temporary && buffer-- == 0) break;
@@ -24,8 +24,8 @@ const std::vector<double>& elements_of(const tasks::Expected& expected, std::siz
   return expected.reference.tensors[tensor];
 }
 
-std::string stored_bytes(const codegen::Buffer& buffer, const std::vector<double>& elements) {
-  return codegen::as_bytes(codegen::packed(buffer.layout, buffer.shape, elements), buffer.dtype);
+std::string stored_bytes(const codegen::Buffer& buffer, const codegen::Elements& elements) {
+  return codegen::packed(buffer.layout, buffer.shape, elements).bytes(buffer.dtype);
 }
 
 // What the program's `run` writes: one text for each output.
@@ -37,7 +37,7 @@ std::vector<std::string> prepared_bytes(const codegen::WithoutPrepare& halves, c
     if (buffer.role == codegen::Role::temporary) continue;
     alone.computation.tensors.push_back({buffer.name, buffer.dtype, buffer.shape, buffer.role});
     alone.reference.tensors.push_back(buffer.role == codegen::Role::constant ? elements_of(expected, b)
-                                                                             : std::vector<double>());
+                                                                             : codegen::Elements());
     alone.reference.magnitude.emplace_back();
     alone.reference.reduction_length.push_back(0);
   }
@@ -65,10 +65,10 @@ bool has_constants(const codegen::Computation& computation) {
                      [](const codegen::Tensor& tensor) { return tensor.role == codegen::Role::constant; });
 }
 
-std::vector<std::vector<double>> operands_with(const std::map<std::string, base::NumpyArray>& arrays,
-                                               const std::string& function, const tasks::Expected& expected,
-                                               std::set<std::string>& used) {
-  std::vector<std::vector<double>> operands = expected.reference.tensors;
+std::vector<codegen::Elements> operands_with(const std::map<std::string, base::NumpyArray>& arrays,
+                                             const std::string& function, const tasks::Expected& expected,
+                                             std::set<std::string>& used) {
+  std::vector<codegen::Elements> operands = expected.reference.tensors;
   for (std::size_t t = 0; t < operands.size(); ++t) {
     const codegen::Tensor& tensor = expected.computation.tensors[t];
     if (tensor.role != codegen::Role::constant) continue;

@@ -18,9 +18,9 @@ namespace graft::study {
 // The operands of a reference: its inputs, and instead of its constants the arrays "FUNCTION/TENSOR". UserError for an
 // array that is missing, of another shape, or that its tensor's type cannot hold. The names that it used are added to
 // `used`.
-std::vector<std::vector<double>> operands_with(const std::map<std::string, base::NumpyArray>& arrays,
-                                               const std::string& function, const tasks::Expected& expected,
-                                               std::set<std::string>& used);
+std::vector<codegen::Elements> operands_with(const std::map<std::string, base::NumpyArray>& arrays,
+                                             const std::string& function, const tasks::Expected& expected,
+                                             std::set<std::string>& used);
 
 bool has_constants(const codegen::Computation& computation);
 

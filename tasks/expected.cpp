@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <variant>
 
 #include "base/error.h"
+#include "tasks/worker/wire.h"
 
 namespace graft::tasks {
 namespace {
@@ -34,37 +37,43 @@ Place place_of(const Platform& platform) {
 
 MemoryNeed memory_need(const codegen::Computation& computation, Place place) {
   constexpr std::int64_t number = sizeof(double), under_way = 5;  // executables
-  std::int64_t inputs = 0, outputs = 0, temporaries = 0;          // bytes as programs have them
-  std::int64_t reference = 0, evaluating = 0, file = 0, packing = 0;
+  constexpr codegen::ReferenceSettings reference;
+  std::int64_t inputs = 0, largest = 0, outputs = 0, temporaries = 0;  // bytes as programs have them
+  std::int64_t expected = 0, evaluating = 0;
   for (const codegen::Tensor& tensor : computation.tensors) {
     // Shapes are checked when a computation is made: elements are far below 64 bits.
     const std::int64_t elements = tensor.elements(), bytes = tensor.bytes();
+    const bool many = elements > reference.most_elements;
     switch (tensor.role) {
       case codegen::Role::input:
       case codegen::Role::constant:
         add(inputs, bytes);
-        add(reference, elements, number);
-        add(file, bytes);
-        packing = std::max(packing, capped_sum(capped_product(elements, number), bytes));
+        largest = std::max(largest, bytes);
         break;
       case codegen::Role::output:
         add(outputs, bytes);
-        add(reference, elements, 2 * number);  // value and magnitude
-        add(evaluating, elements);             // whether it is wanted
-        add(file, elements, 2 * number);       // value and tolerance
-        packing = std::max(packing, capped_product(elements, 2 * number));
+        // Value and magnitude; of a sample the elements' numbers, too, twice.
+        add(expected, many ? codegen::most_sampled : elements, many ? 4 * number : 2 * number);
         break;
       case codegen::Role::temporary:
         add(temporaries, bytes);
-        add(evaluating, elements, 2 * number + 1);
+        // The same, of what a sample needs; and whether an element is needed, a bit each.
+        add(evaluating, std::min(elements, 2 * reference.most_elements), many ? 4 * number : 2 * number);
+        add(evaluating, elements / 8 + 1);
         break;
     }
   }
-  add(evaluating, reference);
+  add(evaluating, inputs);
+  add(evaluating, expected);
+  std::int64_t file = inputs;
+  add(file, expected);
   MemoryNeed need;
   if (place != Place::elsewhere) {
+    // A tensor is written to the file at a time; one that is stored in another order is packed first.
+    std::int64_t writing = file;
+    for (const std::int64_t part : {inputs, expected, largest}) add(writing, part);
     for (const std::int64_t part : {file, inputs, outputs, temporaries, inputs}) add(need.worker, part);
-    need.here = std::max({evaluating, capped_sum(capped_sum(reference, file), packing), need.worker});
+    need.here = std::max({evaluating, writing, need.worker});
   }
   if (place != Place::here) {
     // After the check on this host, if there was one, an executable under qemu.
@@ -84,11 +93,11 @@ void require_memory(const codegen::Workload& workload, Place place, const Measur
     throw base::UserError(shortened(workload.text),
                           fmt::format("measuring it takes {} of memory, {} are available; choose smaller extents",
                                       bytes_text(need.here), bytes_text(available)));
-  if (need.worker > settings.memory_limit_bytes)
+  if (settings.memory_limit_bytes && need.worker > *settings.memory_limit_bytes)
     throw base::UserError(
         shortened(workload.text),
         fmt::format("running it takes {} of memory, the process that runs programs may have {}; choose smaller extents",
-                    bytes_text(need.worker), bytes_text(settings.memory_limit_bytes)));
+                    bytes_text(need.worker), bytes_text(*settings.memory_limit_bytes)));
 }
 
 codegen::Reference expected_results(const codegen::Workload& workload, const codegen::Computation& computation,
@@ -102,6 +111,34 @@ codegen::Reference expected_results(const codegen::Workload& workload, const cod
         "others must be numbers",
         shortened(workload.text), reference.elements, reference.computed));
   return reference;
+}
+
+std::optional<std::string> difference(const codegen::Tensor& tensor, const codegen::Reference& reference, int t,
+                                      double factor, std::string_view bytes, const codegen::Layout& layout,
+                                      std::span<const std::int64_t> stored) {
+  const codegen::Elements& expected = reference.tensors[std::size_t(t)];
+  const codegen::Elements& magnitude = reference.magnitude[std::size_t(t)];
+  return codegen::with_element_of(tensor.dtype, [&](auto value) -> std::optional<std::string> {
+    const auto at = [&](std::int64_t place) {
+      std::memcpy(&value, bytes.data() + std::size_t(place) * sizeof value, sizeof value);
+      return double(value);
+    };
+    const std::size_t compared = expected.is_sample() ? expected.sample().size() : expected.size();
+    bool numbers = true;
+    for (std::size_t n = 0; n < compared; ++n) {
+      const std::int64_t e = expected.is_sample() ? expected.sample()[n] : std::int64_t(n);
+      const double got = at(stored_place(layout, stored, e)), wanted = expected.held(n);
+      const double allowed =
+          factor * codegen::tolerance(tensor.dtype, reference.reduction_length[std::size_t(t)], magnitude.held(n));
+      numbers = numbers && !std::isnan(wanted);
+      if (!wire::within(got, wanted, allowed))
+        return fmt::format("{}: element {} is {:.9g} instead of {:.9g} (allowed error {:.3g})", tensor.name, e, got,
+                           wanted, allowed);
+    }
+    for (std::int64_t e = 0; expected.is_sample() && numbers && e < std::int64_t(expected.size()); ++e)
+      if (std::isnan(at(e))) return fmt::format("{}: stored element {} is nan instead of a number", tensor.name, e);
+    return std::nullopt;
+  });
 }
 
 }  // namespace graft::tasks

@@ -2,6 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "base/memory.h"
 #include "base/monitor.h"
@@ -15,9 +19,9 @@ namespace graft::tasks {
 enum class Place { here, elsewhere, both };
 Place place_of(const Platform& platform);
 
-// The most memory that measuring a workload's programs takes at a time, in bytes: inputs and outputs, in the worker's
-// form and in double; temporaries; a repacked copy of the inputs; the executables in transfer to a board.
-// Sizes that exceed 64 bits give the largest number.
+// The most memory that measuring a workload's programs takes at a time, in bytes: inputs in their types, in the worker
+// and for workers to come; outputs; expected values of all outputs or of a sample; temporaries; a repacked copy of the
+// inputs; the executables in transfer to a board. Sizes that exceed 64 bits give the largest number.
 struct MemoryNeed {
   std::int64_t here = 0;    // of this machine
   std::int64_t worker = 0;  // the part of `here` in the worker's address space
@@ -34,5 +38,12 @@ void require_memory(const codegen::Workload& workload, Place place, const Measur
 // asks for it.
 codegen::Reference expected_results(const codegen::Workload& workload, const codegen::Computation& computation,
                                     std::uint64_t seed, int threads, base::Monitor& monitor);
+
+// The first element of output `t` (of the reference's computation) that is not within `factor` times its tolerance, or
+// is NaN though it is not in the sample that is compared; nullopt if there is none. `bytes`: the output as a program
+// stores it, in `layout` with the shape `stored`.
+std::optional<std::string> difference(const codegen::Tensor& tensor, const codegen::Reference& reference, int t,
+                                      double factor, std::string_view bytes, const codegen::Layout& layout = {},
+                                      std::span<const std::int64_t> stored = {});
 
 }  // namespace graft::tasks

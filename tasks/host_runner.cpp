@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <cmath>
 #include <list>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/installation.h"
+#include "base/memory.h"
 #include "base/one_line.h"
 #include "base/process.h"
 #include "base/shortened.h"
@@ -25,7 +28,9 @@ namespace {
 using datasets::Measurement;
 using datasets::Status;
 
+// Workloads whose files are kept for the case that they come again, as long as these are not large together.
 constexpr std::size_t workloads_kept = 4;
+constexpr std::int64_t bytes_kept = std::int64_t(1) << 30;
 
 wire::Element element_of(codegen::DType type) {
   switch (type) {
@@ -71,8 +76,8 @@ std::string text_of(const codegen::Workload& workload, const codegen::Signature&
   return text;
 }
 
-Prepared prepare(const codegen::Workload& workload, const codegen::Signature& signature,
-                 const codegen::Reference& reference) {
+// The reference's tensors go as they are written: no tensor is held more than twice.
+Prepared prepare(const codegen::Workload& workload, const codegen::Signature& signature, codegen::Reference reference) {
   const codegen::Computation computation = codegen::computation(workload);
 
   std::vector<wire::Part> parts;
@@ -100,8 +105,11 @@ Prepared prepare(const codegen::Workload& workload, const codegen::Signature& si
     part.elements = std::uint64_t(tensor.elements());
     part.bytes = std::uint64_t(tensor.bytes());
     if (part.written != 0) {
-      part.expected = place(tensor.elements() * 8);
-      part.tolerance = place(tensor.elements() * 8);
+      const auto& sample = reference.tensors[t].sample();
+      part.compared = sample.empty() ? part.elements : sample.size();
+      if (!sample.empty()) part.numbers = place(std::int64_t(part.compared * 8));
+      part.expected = place(std::int64_t(part.compared * 8));
+      part.tolerance = place(std::int64_t(part.compared * 8));
     } else {
       part.data = place(tensor.bytes());
     }
@@ -110,26 +118,47 @@ Prepared prepare(const codegen::Workload& workload, const codegen::Signature& si
   }
 
   MemoryFile file(end);
-  file.write(0, parts.data(), std::int64_t(parts.size() * sizeof(wire::Part)));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t t = tensor_of[i];
-    const codegen::DType type = computation.tensors[t].dtype;
     const codegen::Parameter& parameter = signature.parameters[i];
-    const std::vector<double> values = packed(parameter.layout, parameter.shape, reference.tensors[t]);
+    const auto as_stored = [&](codegen::Elements& elements) {
+      return packed(parameter.layout, parameter.shape, std::exchange(elements, {}));
+    };
+    codegen::Elements values = as_stored(reference.tensors[t]);
     if (parts[i].written == 0) {
-      const std::string bytes = codegen::as_bytes(values, type);
+      const std::string bytes = std::move(values).bytes(computation.tensors[t].dtype);
       file.write(std::int64_t(parts[i].data), bytes.data(), std::int64_t(bytes.size()));
       continue;
     }
-    std::vector<double> allowed(values.size());
-    for (std::size_t e = 0; e < values.size(); ++e) {
-      allowed[e] = codegen::tolerance(type, reference.reduction_length[t], reference.magnitude[t][e]);
+    const codegen::Elements magnitude = as_stored(reference.magnitude[t]);
+    const codegen::DType type = computation.tensors[t].dtype;
+    parts[i].others_are_numbers = codegen::is_floating(type);
+    constexpr std::size_t at_a_time = 1 << 16;
+    std::vector<double> expected, allowed;
+    for (std::size_t c = 0; c < parts[i].compared; ++c) {
+      expected.push_back(values.held(c));
+      allowed.push_back(codegen::tolerance(type, reference.reduction_length[t], magnitude.held(c)));
+      if (std::isnan(expected.back())) parts[i].others_are_numbers = 0;
+      if (expected.size() < at_a_time && c + 1 < parts[i].compared) continue;
+      const std::int64_t begin = std::int64_t(8 * (c + 1 - expected.size())), bytes = std::int64_t(8 * expected.size());
+      file.write(std::int64_t(parts[i].expected) + begin, expected.data(), bytes);
+      file.write(std::int64_t(parts[i].tolerance) + begin, allowed.data(), bytes);
+      expected.clear();
+      allowed.clear();
     }
-    allowed = packed(parameter.layout, parameter.shape, std::move(allowed));
-    file.write(std::int64_t(parts[i].expected), values.data(), std::int64_t(values.size() * 8));
-    file.write(std::int64_t(parts[i].tolerance), allowed.data(), std::int64_t(allowed.size() * 8));
+    if (values.is_sample())
+      file.write(std::int64_t(parts[i].numbers), values.sample().data(), std::int64_t(8 * parts[i].compared));
   }
+  file.write(0, parts.data(), std::int64_t(parts.size() * sizeof(wire::Part)));
   return {text_of(workload, signature), std::move(parts), std::move(file)};
+}
+
+// The time that a worker may take for clearing and reading the memory of a workload, several times.
+double seconds_to_touch(const Prepared& workload) {
+  constexpr double bytes_per_second = 1e8;
+  double bytes = 0;
+  for (const wire::Part& part : workload.parts) bytes += double(part.bytes);
+  return bytes / bytes_per_second;
 }
 
 void require(bool holds, std::string_view setting, std::string_view message) {
@@ -157,10 +186,20 @@ base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, c
 class HostRunner::State {
  public:
   State(const MeasureSettings& settings, MakeReference make_reference)
-      : settings_(settings), make_reference_(std::move(make_reference)) {}
+      : settings_(settings), make_reference_(std::move(make_reference)) {
+    const std::lock_guard lock(all_mutex);
+    all.push_back(this);
+  }
+  ~State() {
+    const std::lock_guard lock(all_mutex);
+    std::erase(all, this);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds,
                   base::Monitor& monitor) {
+    const std::lock_guard busy(busy_);
     Measurement measurement = without_times(Status::ok, "", binary.signature.threads > 1 ? "wall" : "thread_cpu");
     const Prepared& inputs = prepared(workload, binary.signature, monitor);
     assert(inputs.parts.size() == binary.signature.parameters.size());
@@ -179,7 +218,7 @@ class HostRunner::State {
     request.threads = std::int32_t(binary.signature.threads);
 
     // The worker ends the candidate by CPU time. When it is not heard of for much longer, it is stuck itself.
-    const double patience = 2 * settings_.timeout_seconds + 5;
+    const double patience = 2 * settings_.timeout_seconds + seconds_to_touch(inputs) + 5;
     wire::Answer answer;
     auto received = base::Partner::Received::gone;
     // A worker that ends may have been killed by others; one that ends twice was ended by the candidate.
@@ -221,10 +260,39 @@ class HostRunner::State {
     if (found != prepared_.end()) {
       prepared_.splice(prepared_.begin(), prepared_, found);
     } else {
+      make_room(memory_need(codegen::computation(workload), Place::here).here);
       prepared_.push_front(prepare(workload, signature, reference_of(workload, monitor)));
-      if (prepared_.size() > workloads_kept) prepared_.pop_back();
     }
     return prepared_.front();
+  }
+
+  // For a new workload of that many bytes.
+  void make_room(std::int64_t bytes) {
+    std::int64_t kept = 0;
+    for (const Prepared& workload : prepared_) kept += workload.file.bytes();
+    while (!prepared_.empty() &&
+           (prepared_.size() >= workloads_kept || kept > bytes_kept || base::capped_sum(kept, bytes) > bytes_kept)) {
+      kept -= prepared_.back().file.bytes();
+      prepared_.pop_back();
+    }
+    if (bytes > bytes_kept) lose_worker();  // it has another workload
+    if (bytes <= base::available_memory()) return;
+    // Runners that have nothing to do now, such as that of a search whose best program is built again.
+    const std::lock_guard lock(all_mutex);
+    for (State* const other : all) {
+      if (other == this) continue;
+      const std::unique_lock idle(other->busy_, std::try_to_lock);
+      if (!idle) continue;
+      other->prepared_.clear();
+      other->lose_worker();
+    }
+  }
+
+  std::int64_t worker_limit(const Prepared& workload) const {
+    if (settings_.memory_limit_bytes) return *settings_.memory_limit_bytes;
+    // The file has its memory already. What the program itself needs is little.
+    constexpr std::int64_t least = std::int64_t(1) << 29;
+    return std::max(least, base::capped_sum(base::available_memory(), workload.file.bytes()));
   }
 
   codegen::Reference reference_of(const codegen::Workload& workload, base::Monitor& monitor) {
@@ -264,7 +332,7 @@ class HostRunner::State {
       if (worker_ == nullptr || !worker_->alive()) {
         lose_worker();
         worker_ = std::make_unique<base::Partner>(std::vector<std::string>{base::own_program("graft-worker").string()},
-                                                  settings_.memory_limit_bytes);
+                                                  limit_ = worker_limit(workload));
       }
       wire::Request request;
       request.kind = wire::Kind::workload;
@@ -272,7 +340,7 @@ class HostRunner::State {
       request.file_bytes = std::uint64_t(workload.file.bytes());
       request.at_begin = settings_.guard_in_front;
       wire::Answer answer;
-      constexpr double patience = 60;  // it copies the inputs, no more
+      const double patience = 60 + seconds_to_touch(workload);  // it copies the inputs, no more
       in_force_.clear();
       if (ask(request, workload.file, patience, answer, monitor) == base::Partner::Received::all) {
         if (reference_start_ == 0) reference_start_ = answer.reference_seconds;
@@ -287,8 +355,8 @@ class HostRunner::State {
       lose_worker();
     }
     throw base::Failure(
-        fmt::format("graft-worker ends as soon as it starts; is a memory limit of {} bytes enough for '{}'?",
-                    settings_.memory_limit_bytes, base::shortened(workload.text)));
+        fmt::format("graft-worker ends as soon as it starts; is a memory limit of {} bytes enough for '{}'?", limit_,
+                    base::shortened(workload.text)));
   }
 
   void lose_worker() {
@@ -296,12 +364,18 @@ class HostRunner::State {
     in_force_.clear();
   }
 
+  // Of this process.
+  static inline std::mutex all_mutex;
+  static inline std::vector<State*> all;
+
+  std::mutex busy_;  // held during a run
   MeasureSettings settings_;
   MakeReference make_reference_;
   std::unique_ptr<base::Partner> worker_;
   std::string in_force_;          // the workload that the worker has
   std::list<Prepared> prepared_;  // latest first
   std::string last_told_;         // the workload of the last reference
+  std::int64_t limit_ = 0;        // of the worker's address space
   double reference_start_ = 0;    // what the reference kernel took when this run began
 };
 
@@ -312,8 +386,8 @@ HostRunner::HostRunner(const MeasureSettings& settings, MakeReference make_refer
   require(settings.minimum_seconds >= 0, "minimum_seconds", fmt::format("{:g} is negative", settings.minimum_seconds));
   require(settings.timeout_seconds > 0, "timeout_seconds",
           fmt::format("{:g} is not positive", settings.timeout_seconds));
-  require(settings.memory_limit_bytes > 0, "memory_limit_bytes",
-          fmt::format("{} is not positive", settings.memory_limit_bytes));
+  const std::int64_t limit = settings.memory_limit_bytes.value_or(1);
+  require(limit > 0, "memory_limit_bytes", fmt::format("{} is not positive", limit));
 }
 
 HostRunner::~HostRunner() = default;

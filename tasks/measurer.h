@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,7 +32,8 @@ struct MeasureSettings {
                                   // minimum_seconds: shorter ones are mostly cold caches and clock) ends as
                                   // slower_than_limit, and one of at least minimum_seconds counts as the first
                                   // repetition; 0 aborts nothing (collect)
-  std::int64_t memory_limit_bytes = std::int64_t(4) << 30;  // of the worker's address space
+  // Of the worker's address space; nothing: what this machine has available when the worker starts.
+  std::optional<std::int64_t> memory_limit_bytes = {};
   std::uint64_t input_seed = 1;
   // Whether a page that faults is placed before buffers, instead of after them: for checks; no
   // difference to a right program.

@@ -22,7 +22,6 @@
 #include "codegen/machine/link.h"
 #include "tasks/board.h"
 #include "tasks/expected.h"
-#include "tasks/worker/wire.h"
 
 namespace graft::tasks {
 namespace {
@@ -31,23 +30,6 @@ using datasets::Measurement;
 using datasets::Status;
 
 constexpr int signal_base = 128;  // of a Delivery's exit code
-
-// Empty when every element is within `factor` times its tolerance.
-std::string difference(const codegen::Tensor& tensor, const codegen::Parameter& parameter,
-                       const std::vector<double>& expected, const std::vector<double>& magnitude,
-                       std::int64_t reduction_length, double factor, std::string_view bytes) {
-  const std::vector<double> numbers =
-      unpacked(parameter.layout, parameter.shape, codegen::numbers_from(bytes, tensor.dtype));
-  for (std::size_t e = 0; e < expected.size(); ++e) {
-    const double got = numbers[e];
-    const double allowed = factor * codegen::tolerance(tensor.dtype, reduction_length, magnitude[e]);
-    if (!wire::within(got, expected[e], allowed)) {
-      return fmt::format("{}: element {} is {:.9g} instead of {:.9g} (allowed error {:.3g})", tensor.name, e, got,
-                         expected[e], allowed);
-    }
-  }
-  return {};
-}
 
 // Compares the output of an executable's kernel with the expected one: ok with the seconds, or wrong_result.
 Measurement judged(const Answer& answer, const Expected& expected, const codegen::Signature& signature) {
@@ -65,11 +47,11 @@ Measurement judged(const Answer& answer, const Expected& expected, const codegen
       measurement.reason = fmt::format("the answer lacks output '{}'", tensor.name);
       return measurement;
     }
-    const codegen::Reference& reference = expected.reference;
-    measurement.reason = difference(tensor, stored, reference.tensors[t], reference.magnitude[t],
-                                    reference.reduction_length[t], signature.amplification, rest.substr(0, bytes));
-    if (!measurement.reason.empty()) {
+    auto wrong = difference(tensor, expected.reference, int(t), signature.amplification, rest.substr(0, bytes),
+                            stored.layout, stored.shape);
+    if (wrong) {
       measurement.status = Status::wrong_result;
+      measurement.reason = std::move(*wrong);
       return measurement;
     }
     rest.remove_prefix(bytes);

@@ -4,29 +4,35 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <numeric>
+
+#include "codegen/expression/elements.h"
 
 namespace graft::codegen {
 namespace {
 
 constexpr std::size_t most_parts = 16;
 
-// For each element in stored order its place in logical order.
-std::vector<std::size_t> places(const Layout& layout, std::span<const std::int64_t> stored) {
-  const std::vector<std::int64_t> shape = logical_shape(layout, stored);
-  std::vector<std::int64_t> stride(shape.size(), 1);
-  for (std::size_t d = shape.size(); d-- > 1;) stride[d - 1] = stride[d] * shape[d];
+std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape) {
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
+// visit(element in stored order, its place in logical order), for all.
+template <class Visit>
+void each_place(const Layout& layout, std::span<const std::int64_t> stored, Visit visit) {
+  const std::vector<std::int64_t> strides = strides_of(logical_shape(layout, stored));
   const std::int64_t count = std::accumulate(stored.begin(), stored.end(), std::int64_t(1), std::multiplies<>());
-  std::vector<std::size_t> result(std::size_t(count), 0);
   for (std::int64_t e = 0; e < count; ++e) {
     std::int64_t left = e, place = 0;
     for (std::size_t p = layout.parts.size(); p-- > 0; left /= stored[p]) {
       const Layout::Part& part = layout.parts[p];
-      place += left % stored[p] * part.step * stride[std::size_t(part.dimension)];
+      place += left % stored[p] * part.step * strides[std::size_t(part.dimension)];
     }
-    result[std::size_t(e)] = std::size_t(place);
+    visit(std::size_t(e), std::size_t(place));
   }
-  return result;
 }
 
 // The number that a word begins with, which is taken away; -1 if there is none.
@@ -115,18 +121,48 @@ std::vector<std::int64_t> logical_shape(const Layout& layout, std::span<const st
 
 std::vector<double> packed(const Layout& layout, std::span<const std::int64_t> stored, std::vector<double> logical) {
   if (layout.is_plain()) return logical;
-  std::vector<double> result;
-  result.reserve(logical.size());
-  for (const std::size_t place : places(layout, stored)) result.push_back(logical[place]);
+  std::vector<double> result(logical.size());
+  each_place(layout, stored, [&](std::size_t e, std::size_t place) { result[e] = logical[place]; });
   return result;
 }
 
 std::vector<double> unpacked(const Layout& layout, std::span<const std::int64_t> stored, std::vector<double> elements) {
   if (layout.is_plain()) return elements;
   std::vector<double> result(elements.size());
-  std::size_t next = 0;
-  for (const std::size_t place : places(layout, stored)) result[place] = elements[next++];
+  each_place(layout, stored, [&](std::size_t e, std::size_t place) { result[place] = elements[e]; });
   return result;
+}
+
+Elements packed(const Layout& layout, std::span<const std::int64_t> stored, Elements logical) {
+  if (layout.is_plain()) return logical;
+  if (!logical.is_sample()) {
+    Elements result(logical.type(), std::int64_t(logical.size()));
+    const Elements& from = logical;
+    each_place(layout, stored, [&](std::size_t e, std::size_t place) { result.set(e, from[place]); });
+    return result;
+  }
+  std::vector<std::int64_t> places;
+  for (const std::int64_t e : logical.sample()) places.push_back(stored_place(layout, stored, e));
+  std::sort(places.begin(), places.end());
+  Elements result(std::move(places), std::int64_t(logical.size()), logical.otherwise());
+  const Elements& from = logical;
+  for (const std::int64_t e : from.sample())
+    result[std::size_t(stored_place(layout, stored, e))] = from[std::size_t(e)];
+  return result;
+}
+
+std::int64_t stored_place(const Layout& layout, std::span<const std::int64_t> stored, std::int64_t element) {
+  if (layout.is_plain()) return element;
+  const std::vector<std::int64_t> shape = logical_shape(layout, stored), strides = strides_of(shape);
+  std::int64_t place = 0;
+  for (std::size_t p = 0; p < layout.parts.size(); ++p) {
+    const Layout::Part& part = layout.parts[p];
+    const std::size_t d = std::size_t(part.dimension);
+    std::int64_t index = element / strides[d] % shape[d];
+    if (part.within > 0) index %= part.within;
+    place = place * stored[p] + index / part.step;
+  }
+  return place;
 }
 
 }  // namespace graft::codegen

@@ -14,6 +14,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/memory.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/system_calls.h"
 
@@ -74,8 +75,7 @@ Arguments arguments_of(const std::vector<const Object*>& objects, const Computat
       known.emplace_back(&parameter, own);
       result.data.push_back(
           {own,
-           as_bytes(packed(parameter.layout, parameter.shape, reference.tensors[std::size_t(tensors[p])]),
-                    parameter.dtype),
+           packed(parameter.layout, parameter.shape, reference.tensors[std::size_t(tensors[p])]).bytes(parameter.dtype),
            parameter.bytes, true});
     }
     if (most_bytes == 0) continue;
@@ -424,7 +424,7 @@ define internal ptr @entry_of(ptr %table, i64 %k) nounwind {{
   %run = call ptr @entry_of(ptr @runs, i64 %k)
   %arguments = call ptr @entry_of(ptr @arguments, i64 %k)
   call void %prepare(ptr %arguments, ptr @workspace)
-  %measured = call i64 @timed(ptr %run, ptr %arguments, ptr @workspace, ptr @serial_for, ptr null, i64 1)
+  %measured = call i64 @graft.timed(ptr %run, ptr %arguments, ptr @workspace, ptr @graft.serial_for, ptr null, i64 1)
   %first = call i64 @at_least_1(i64 %measured)
   %short_by = add i64 %first, {minimum_less_1}
   %wanted = udiv i64 %short_by, %first
@@ -443,7 +443,7 @@ repeat:
   %enough = icmp sge i64 %r, %repetitions
   br i1 %enough, label %report, label %repetition
 repetition:
-  %took = call i64 @timed(ptr %run, ptr %arguments, ptr @workspace, ptr @serial_for, ptr null, i64 %runs_of_one)
+  %took = call i64 @graft.timed(ptr %run, ptr %arguments, ptr @workspace, ptr @graft.serial_for, ptr null, i64 %runs_of_one)
   %time = getelementptr i64, ptr @times, i64 %r
   store i64 %took, ptr %time
   %r_next = add i64 %r, 1
@@ -475,10 +475,19 @@ base::Result<std::string> harness(const std::vector<const Object*>& objects, con
   assert(!objects.empty() && settings.repetitions >= 0);
   const auto calls = system_calls(target);
   if (!calls) return base::Reason{fmt::format("executable: no system calls known for {}", target.triple)};
-  const Arguments arguments = arguments_of(objects, computation, reference);
-  std::int64_t workspace_bytes = 64;
-  for (const Object* object : objects)
+  std::int64_t workspace_bytes = 64, all_bytes = 0;
+  for (const Object* object : objects) {
     workspace_bytes = std::max(workspace_bytes, whole_words(object->signature.workspace_bytes));
+    std::int64_t own = 0;
+    for (const Parameter& parameter : object->signature.parameters) own += parameter.bytes;
+    all_bytes = std::max(all_bytes, own);
+  }
+  // Code addresses its data by 32 bits with a sign.
+  constexpr std::int64_t most_bytes = (std::int64_t(1) << 31) - (std::int64_t(1) << 26);
+  if (all_bytes + workspace_bytes > most_bytes)
+    return base::Reason{fmt::format("executable: its tensors take {}, it can hold {}",
+                                    base::bytes_text(all_bytes + workspace_bytes), base::bytes_text(most_bytes))};
+  const Arguments arguments = arguments_of(objects, computation, reference);
 
   llvm::LLVMContext context;
   // Quick to compile, for it is compiled with every batch of kernels, and what it does is not timed but for the calls.

@@ -361,19 +361,31 @@ void take_workload(const Request& request, int file, Answer& answer) {
 
 // ---- checking
 
-// False (and a message) at the first element that is not within `factor` times its tolerance.
+// False (and a message) at the first element that is not within `factor` times its tolerance, or that is no number
+// although it is not compared.
 template <class T>
 bool compare(const Part& part, const char* data, double factor, Answer& answer) {
   const T* const got = reinterpret_cast<const T*>(data);
   const double* const expected = reinterpret_cast<const double*>(workload.file + part.expected);
   const double* const tolerance = reinterpret_cast<const double*>(workload.file + part.tolerance);
-  for (std::uint64_t i = 0; i < part.elements; ++i) {
+  const std::uint64_t* const numbers =
+      part.numbers != 0 ? reinterpret_cast<const std::uint64_t*>(workload.file + part.numbers) : nullptr;
+  for (std::uint64_t c = 0; c < part.compared; ++c) {
+    const std::uint64_t i = numbers != nullptr ? numbers[c] : c;
     const double value = double(got[i]);
-    const double allowed = factor * tolerance[i];
-    if (within(value, expected[i], allowed)) continue;
+    const double allowed = factor * tolerance[c];
+    if (within(value, expected[c], allowed)) continue;
     answer.outcome = Outcome::wrong_result;
     snprintf(answer.message, sizeof answer.message, "%s: element %llu is %.9g instead of %.9g (allowed error %.3g)",
-             part.name, static_cast<unsigned long long>(i), value, expected[i], allowed);
+             part.name, static_cast<unsigned long long>(i), value, expected[c], allowed);
+    return false;
+  }
+  if (numbers == nullptr || part.others_are_numbers == 0) return true;
+  for (std::uint64_t i = 0; i < part.elements; ++i) {
+    if (!std::isnan(double(got[i]))) continue;
+    answer.outcome = Outcome::wrong_result;
+    snprintf(answer.message, sizeof answer.message, "%s: element %llu is nan instead of a number", part.name,
+             static_cast<unsigned long long>(i));
     return false;
   }
   return true;

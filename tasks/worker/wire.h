@@ -20,9 +20,14 @@ struct Part {
   std::uint32_t written = 0;  // 1: an output
   std::uint64_t elements = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t data = 0;       // inputs: the elements
-  std::uint64_t expected = 0;   // outputs: one double per element
-  std::uint64_t tolerance = 0;  // outputs: one double per element, the |error| allowed
+  std::uint64_t data = 0;  // inputs: the elements
+  // Outputs: how many elements are compared, their numbers (rising; 0: all elements are), the values expected, and the
+  // |error| allowed, doubles both.
+  std::uint64_t compared = 0;
+  std::uint64_t numbers = 0;
+  std::uint64_t expected = 0;
+  std::uint64_t tolerance = 0;
+  std::uint32_t others_are_numbers = 0;  // 1: elements that are not compared must not be NaN
 };
 
 enum class Kind : std::uint32_t { workload, candidate };

@@ -15,7 +15,7 @@ namespace {
 
 // Row-major elements by index, zero outside: naive evaluations below share nothing with the code under test.
 struct View {
-  const std::vector<double>& values;
+  const Elements& values;
   std::vector<std::int64_t> shape;
   double operator()(std::initializer_list<std::int64_t> index) const {
     std::int64_t offset = 0;
@@ -188,7 +188,7 @@ TEST(Reference, softmax_through_its_stages) {
       "input A[4,9]; M[i] max= A[i,l]; E[i,l] = exp(A[i,l] - M[i]); S[i] += E[i,l]; output Y[i,j] = E[i,j] / S[i]"
       " where i=4, l=9, j=9"));
   const Reference r = reference(c, 3);
-  const std::vector<double>& a = r.tensors[0];
+  const Elements& a = r.tensors[0];
   const std::size_t y = std::size_t(c.tensor_named("Y"));
   for (std::size_t i = 0; i < 4; ++i) {
     double sum = 0;
@@ -209,7 +209,7 @@ TEST(Reference, every_operation_and_every_combine) {
       "input A[5]; input B[5]; output P[i] = neg(A[i]) + sqrt(max(A[i],0.25)) - min(A[i],B[i]) / (B[i] * B[i] + 1);"
       "output L[r] min= A[r + q]; output H[r] max= A[r + q] * B[q] where i=5, r=3, q=3"));
   const Reference r = reference(c, 11);
-  const std::vector<double>&a = r.tensors[0], &b = r.tensors[1];
+  const Elements &a = r.tensors[0], &b = r.tensors[1];
   for (std::size_t i = 0; i < 5; ++i)
     EXPECT_NEAR(r.tensors[2][i], -a[i] + std::sqrt(std::max(a[i], 0.25)) - std::min(a[i], b[i]) / (b[i] * b[i] + 1),
                 1e-14);
@@ -478,6 +478,29 @@ TEST(Reference, stops_in_the_middle_of_whatever_is_large) {
     settings.most_work = std::numeric_limits<double>::infinity();
     EXPECT_THROW((void)reference(computation(parse_workload(text)), 1, settings, monitor), base::Stopped) << text;
     EXPECT_LT(monitor.seconds(), 10) << text;
+  }
+}
+
+TEST(Reference, of_an_output_of_many_elements_a_sample_is_held) {
+  base::Monitor nobody;
+  ReferenceSettings settings;
+  settings.most_elements = 1000;
+  settings.sampled_work = 4000;
+  for (const char* const text :
+       {"input A[300,400]; output C[i,j] = A[i,j] * 2 where i=300, j=400",
+        "input A[300,400]; T[i,j] = A[i,j] * 2; output C[i,j] = T[i,j] + T[i,0] where i=300, j=400",
+        "matmul(m=300,n=400,k=1)"}) {
+    const Computation c = computation(parse_workload(text));
+    const Reference some = reference(c, 3, settings, nobody), whole = reference(c, 3);
+    const std::size_t t = std::size_t(c.stages.back().tensor);
+    const Elements& values = some.tensors[t];
+    ASSERT_TRUE(values.is_sample()) << text;
+    EXPECT_EQ(std::int64_t(values.sample().size()), some.computed) << text;
+    EXPECT_LT(some.computed, 2000) << text;
+    EXPECT_EQ(values.size(), 120000u) << text;
+    for (const std::int64_t e : values.sample()) EXPECT_EQ(values[std::size_t(e)], whole.tensors[t][std::size_t(e)]);
+    for (const std::int64_t corner : {0, 399, 299 * 400, 300 * 400 - 1})
+      EXPECT_FALSE(std::isinf(some.magnitude[t][std::size_t(corner)])) << text << corner;
   }
 }
 

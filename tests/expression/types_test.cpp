@@ -26,13 +26,13 @@ std::string refusal_of(const std::string& text) {
 List output_of(const std::string& text, std::vector<List> given) {
   const Computation what = parse(text);
   EXPECT_EQ(parse(to_text(what)), what) << text << "\n" << to_text(what);
-  std::vector<List> operands(what.tensors.size());
+  std::vector<Elements> operands(what.tensors.size());
   std::size_t next = 0;
   for (std::size_t t = 0; t < what.tensors.size(); ++t)
     if (what.tensors[t].role == Role::input || what.tensors[t].role == Role::constant) operands[t] = given[next++];
   const Reference result = reference(what, operands);
   for (std::size_t t = 0; t < what.tensors.size(); ++t)
-    if (what.tensors[t].role == Role::output) return result.tensors[t];
+    if (what.tensors[t].role == Role::output) return result.tensors[t].numbers();
   return {};
 }
 
@@ -103,7 +103,7 @@ TEST(Types, text_binds_shifts_below_sums) {
 
 TEST(Types, what_rounding_decides_may_come_out_either_way) {
   const Computation what = parse("input A[3]; output B[i] : i32 = cast_i32(A[i] * 3) where i=3");
-  std::vector<List> operands(2);
+  std::vector<Elements> operands(2);
   operands[0] = {0.25, 1 / 3.0, 0.5};
   const Reference result = reference(what, operands);
   EXPECT_EQ(tolerance(DType::i32, result.reduction_length[1], result.magnitude[1][0]), 0);
@@ -185,9 +185,8 @@ TEST(TransposedConvolution, is_what_scattering_gives) {
     EXPECT_EQ(parse_workload(workload.text), workload);
     const Computation what = computation(workload);
     const Reference result = reference(what, 3);
-    const List &x = result.tensors[std::size_t(what.tensor_named("X"))],
-               &weights = result.tensors[std::size_t(what.tensor_named("W"))],
-               &y = result.tensors[std::size_t(what.tensor_named("Y"))];
+    const auto of = [&](const char* name) { return result.tensors[std::size_t(what.tensor_named(name))].numbers(); };
+    const List x = of("X"), weights = of("W"), y = of("Y");
     const int rows = (t.h - 1) * t.stride - 2 * t.pad + t.dilation * (t.r - 1) + t.output_padding + 1;
     const int columns = (t.w - 1) * t.stride - 2 * t.pad + t.dilation * (t.s - 1) + t.output_padding + 1;
     List expected(std::size_t(t.k * rows * columns));

@@ -162,7 +162,7 @@ TEST(Examples, ComputeWhatPlainLoopsDo) {
     std::size_t output = 0;
     for (std::size_t t = 0; t < what.tensors.size(); ++t) {
       const Role role = what.tensors[t].role;
-      if (role == Role::input || role == Role::constant) operands.push_back(expected.tensors[t]);
+      if (role == Role::input || role == Role::constant) operands.push_back(expected.tensors[t].numbers());
       if (role == Role::output) output = t;
     }
     const List plain = example.plain(operands);

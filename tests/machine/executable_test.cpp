@@ -163,7 +163,7 @@ void expect_functions_right_on(const Target& target, const std::vector<std::stri
     operands[0].push_back(double(float(i % 2 ? -size : size)));
     operands[1].push_back(i % 3 ? double(i % 7) - 3 : 0.375 * double(i % 5));
   }
-  const Reference expected = reference(what, operands);
+  const Reference expected = reference(what, {operands.begin(), operands.end()});
   for (const bool vector : {false, true}) {
     std::string text = buffers + (vector ? "run\n  for i 40\n    for v 16 vector\n" : "run\n  for i 640\n");
     for (std::size_t f = 0; f < functions.size(); ++f) {

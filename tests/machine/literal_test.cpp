@@ -112,7 +112,7 @@ double worst_share(const char* workload, const char* steps_text, int draws) {
     std::vector<std::size_t> tensors;
     for (std::size_t t = 0; t < c.tensors.size(); ++t)
       if (c.tensors[t].role != Role::temporary) tensors.push_back(t);
-    for (std::size_t b = 0; b < tensors.size(); ++b) inputs[b] = expected.tensors[tensors[b]];
+    for (std::size_t b = 0; b < tensors.size(); ++b) inputs[b] = expected.tensors[tensors[b]].numbers();
     inputs[tensors.size() - 1].assign(inputs[tensors.size() - 1].size(), std::nan(""));
     const Numbers got = executed(*program, *object, *library, inputs);
     const std::size_t t = tensors.back();

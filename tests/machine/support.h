@@ -188,7 +188,7 @@ inline void expect_as_reference(const LoopProgram& program, const Computation& w
     if (what.tensors[t].role != Role::temporary) tensors.push_back(t);
   Numbers inputs(program.buffers.size());
   for (std::size_t b = 0; b < tensors.size(); ++b) {
-    inputs[b] = expected.tensors[tensors[b]];
+    inputs[b] = expected.tensors[tensors[b]].numbers();
     if (what.tensors[tensors[b]].role == Role::output) inputs[b].assign(inputs[b].size(), 77);
   }
   tasks::Pool pool;

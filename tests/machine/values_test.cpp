@@ -73,10 +73,10 @@ TEST(Values, machine_code_gives_what_the_reference_gives) {
     const Space space = derive_space(workload, host);
     base::Stream stream(3, text);
     for (int draw = 0; draw < 6; ++draw) {
-      std::vector<std::vector<double>> operands;
+      std::vector<Elements> operands;
       for (const Tensor& tensor : what.tensors) {
         const bool given = tensor.role == Role::input || tensor.role == Role::constant;
-        operands.push_back(given ? operand_of(tensor, stream) : std::vector<double>());
+        operands.push_back(given ? Elements(operand_of(tensor, stream)) : Elements());
       }
       const auto lowered =
           draw == 0 ? base::Result<LoopProgram>(naive_program(what)) : program(space.sample(stream), host);
@@ -95,7 +95,7 @@ TEST(Values, machine_code_gives_what_the_reference_gives) {
         if (what.tensors[t].role == Role::temporary) continue;
         inputs[tensors.size()] = what.tensors[t].role == Role::output
                                      ? std::vector<double>(std::size_t(what.tensors[t].elements()), 77)
-                                     : operands[t];
+                                     : operands[t].numbers();
         tensors.push_back(t);
       }
       const Numbers got = executed(*lowered, *object, *library, inputs);

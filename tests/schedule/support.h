@@ -52,7 +52,7 @@ inline double worst_excess(const Computation& computation, const LoopProgram& pr
     const Role role = computation.tensors[t].role;
     if (role == Role::temporary) continue;
     const Buffer& own = program.buffers[buffer];
-    if (role != Role::output) numbers[buffer] = packed(own.layout, own.shape, expected.tensors[t]);
+    if (role != Role::output) numbers[buffer] = packed(own.layout, own.shape, expected.tensors[t].numbers());
     ++buffer;
   }
   numbers = interpreted(program, std::move(numbers));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "tests/tasks/support.h"
@@ -20,13 +21,13 @@ std::string refusal_of(const std::string& workload, Place place, std::int64_t av
 TEST(Memory, CountsTensorsReferenceAndCopies) {
   // 10 x 30 and 30 x 20 elements in, 10 x 20 out, of 4 bytes each.
   const codegen::Computation matmul = codegen::computation(codegen::parse_workload("matmul(m=10,n=20,k=30)"));
-  const std::int64_t inputs = 900 * 4, outputs = 200 * 4, file = inputs + 200 * 16, reference = 900 * 8 + 200 * 16;
+  const std::int64_t inputs = 900 * 4, outputs = 200 * 4, expected = 200 * 16, file = inputs + expected;
   const MemoryNeed here = memory_need(matmul, Place::here);
   EXPECT_EQ(here.worker, file + inputs + outputs + inputs);
-  EXPECT_EQ(here.here, reference + file + 600 * (8 + 4));
+  EXPECT_EQ(here.here, std::max(here.worker, inputs + expected + file + 600 * 4));
   const MemoryNeed elsewhere = memory_need(matmul, Place::elsewhere);
   EXPECT_EQ(elsewhere.worker, 0);
-  EXPECT_EQ(elsewhere.here, reference + 200 + 5 * inputs + outputs);
+  EXPECT_EQ(elsewhere.here, inputs + expected + 5 * inputs + outputs);
   EXPECT_GT(memory_need(matmul, Place::both).here, here.here);
 }
 
@@ -48,11 +49,60 @@ TEST(Memory, RefusesWhatDoesNotFitByBothNumbersForEveryPlace) {
                   " PB of memory");
 }
 
+TEST(Memory, OfLargeTensorsIsThatOfTheirTypes) {
+  const auto need = [](const char* text) {
+    return double(memory_need(codegen::computation(codegen::parse_workload(text)), Place::here).here) * 1e-9;
+  };
+  // Two inputs here, in the worker, and repacked there; an output. The sample that is compared is small.
+  EXPECT_NEAR(
+      need("input A[23200,23200]; input B[23200,23200]; output C[i,j] = A[i,j] + B[i,j] where i=23200, j=23200"),
+      (3 * 2 + 1) * 4 * 0.53824, 0.2);
+  EXPECT_NEAR(need("input A[50000,50000] : i8; output C[i,j] : i8 = A[i,j] * 2 where i=50000, j=50000"), (3 + 1) * 2.5,
+              0.2);
+  EXPECT_NEAR(need("dense(m=1,n=128256,k=4096)"), 3 * 4 * 128.256e3 * 4096e-9, 0.2);
+}
+
 TEST(Memory, RefusesWhatTheWorkerMayNotHave) {
   const std::string large = "matmul(m=20000,n=20000,k=20000)";
-  expect_contains(refusal_of(large, Place::here, std::numeric_limits<std::int64_t>::max()),
+  MeasureSettings settings;
+  settings.memory_limit_bytes = std::int64_t(4) << 30;
+  expect_contains(refusal_of(large, Place::here, std::numeric_limits<std::int64_t>::max(), settings),
                   "the process that runs programs may have 4.29 GB");
-  require_memory(codegen::parse_workload(large), Place::elsewhere, {}, std::numeric_limits<std::int64_t>::max());
+  for (const Place place : {Place::here, Place::elsewhere})
+    require_memory(codegen::parse_workload(large), place, {}, std::numeric_limits<std::int64_t>::max());
+}
+
+// Of a sample, what is compared and what is not: by an output as it is stored.
+TEST(Difference, LooksAtTheSampleAndForNumbersElsewhere) {
+  const codegen::Computation what =
+      codegen::computation(codegen::parse_workload("input A[100,200]; output C[i,j] = A[i,j] + 1 where i=100, j=200"));
+  codegen::ReferenceSettings settings;
+  settings.most_elements = 1000;
+  settings.sampled_work = 100;
+  base::Monitor nobody;
+  const codegen::Reference some = codegen::reference(what, 1, settings, nobody);
+  ASSERT_TRUE(some.tensors[1].is_sample());
+  const codegen::Reference whole = codegen::reference(what, 1);
+  const codegen::Layout turned = codegen::parse_layout(std::vector<std::string>{"1", "0"}, "test");
+  for (const codegen::Layout& layout : {codegen::Layout{}, turned}) {
+    const std::vector<std::int64_t> stored =
+        layout.is_plain() ? std::vector<std::int64_t>{100, 200} : std::vector<std::int64_t>{200, 100};
+    std::vector<double> output = codegen::packed(layout, stored, whole.tensors[1].numbers());
+    const auto found = [&] {
+      return difference(what.tensors[1], some, 1, 1, codegen::as_bytes(output, codegen::DType::f32), layout, stored);
+    };
+    EXPECT_FALSE(found());
+    const std::size_t last = output.size() - 1, other = 77;  // a corner; no element of the sample
+    output[other] += 1;
+    EXPECT_FALSE(found());
+    output[other] = std::numeric_limits<double>::quiet_NaN();
+    ASSERT_TRUE(found());
+    expect_contains(*found(), "element 77 is nan instead of a number");
+    output[other] = 0;
+    output[last] += 1;
+    ASSERT_TRUE(found());
+    expect_contains(*found(), "C: element 19999 is ");
+  }
 }
 
 TEST(ExpectedResults, SaysThatItIsASampleAndStops) {
