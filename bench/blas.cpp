@@ -12,12 +12,9 @@ namespace graft::bench {
 
 std::vector<Contender> openblas_contenders(const Problem& problem, int threads) {
   const auto product = matrix_product(problem.computation());
-  if (!product) return {};
+  if (!product || !problem.is_f32()) return {};
   openblas_set_num_threads(threads);
-  const auto values = [&](int tensor) {
-    const auto& tensors = problem.tensors();
-    return problem.values(int(std::find(tensors.begin(), tensors.end(), tensor) - tensors.begin()));
-  };
+  const auto values = [&](int tensor) { return problem.values(problem.parameter_of(tensor)); };
   const float *a = values(product->a), *b = values(product->b);
   float* const c = values(product->c);
   const auto multiply = [p = *product, a, b, c] {

@@ -3,11 +3,41 @@
 #include <fmt/format.h>
 
 #include <cassert>
+#include <cmath>
 
 namespace graft::bench {
 namespace {
 
 using namespace codegen;
+
+// What C has no operator or function for, by type. A maximum is what the reference takes it for: the first operand,
+// unless it is less.
+constexpr const char* prelude = R"(#include <math.h>
+#include <stdint.h>
+
+#define NUMBER(T, name)                                           \
+  static inline T max_##name(T a, T b) { return a < b ? b : a; }  \
+  static inline T min_##name(T a, T b) { return b < a ? b : a; }
+#define INTEGER(T, name)                                          \
+  NUMBER(T, name)                                                 \
+  static inline T abs_##name(T a) { return a < 0 ? -a : a; }      \
+  static inline T div_##name(T a, T b) {                          \
+    if (b == 0) return 0;                                         \
+    if (b == (T)-1) return b < 0 ? -a : a / b;                    \
+    T quotient = a / b;                                           \
+    return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient; \
+  }
+NUMBER(float, f32)
+NUMBER(double, f64)
+INTEGER(int32_t, i32)
+INTEGER(int8_t, i8)
+INTEGER(uint8_t, u8)
+static inline float rsqrt_f32(float a) { return 1.0f / sqrtf(a); }
+static inline double rsqrt_f64(double a) { return 1.0 / sqrt(a); }
+static inline float sigmoid_f32(float a) { return 1.0f / (1.0f + expf(-a)); }
+static inline double sigmoid_f64(double a) { return 1.0 / (1.0 + exp(-a)); }
+
+)";
 
 std::string_view c_type(DType type) {
   switch (type) {
@@ -16,12 +46,82 @@ std::string_view c_type(DType type) {
     case DType::f64:
       return "double";
     case DType::i32:
-      return "int";
+      return "int32_t";
     case DType::i8:
-      return "signed char";
+      return "int8_t";
     case DType::u8:
-      return "unsigned char";
+      return "uint8_t";
   }
+  return "";
+}
+
+std::string number_text(double number, DType type) {
+  if (!is_floating(type)) {
+    const double within = kept(number, type);
+    // The least number of 32 bits cannot be written as one.
+    return within < 0 ? fmt::format("({:.0f} - 1)", within + 1) : fmt::format("{:.0f}", within);
+  }
+  if (std::isnan(number)) return "NAN";
+  if (std::isinf(number)) return number < 0 ? "(-INFINITY)" : "INFINITY";
+  return fmt::format("{}{:.17e}{}{}", number < 0 ? "(" : "", number, type == DType::f32 ? "f" : "",
+                     number < 0 ? ")" : "");
+}
+
+// A function of C's library.
+std::string library_call(std::string_view name, DType type, const std::string& arguments) {
+  return fmt::format("{}{}({})", name, type == DType::f32 ? "f" : "", arguments);
+}
+// A function of the prelude.
+std::string call(std::string_view name, DType type, const std::string& arguments) {
+  return fmt::format("{}_{}({})", name, name_of(type), arguments);
+}
+
+// An operation on operands of this type. C computes in int what is narrower: the result is cast back.
+std::string operation_text(Op op, DType type, const std::string& a, const std::string& b, const std::string& c) {
+  const bool floating = is_floating(type);
+  const auto in_type = [&](const std::string& text) {
+    return bytes_of(type) < 4 ? fmt::format("({})({})", c_type(type), text) : "(" + text + ")";
+  };
+  switch (op) {
+    case Op::constant:
+    case Op::load:
+      break;
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+      return in_type(fmt::format("{} {} {}", a, sign_of(op), b));
+    case Op::div:
+      return floating ? fmt::format("({} / {})", a, b) : call("div", type, a + ", " + b);
+    case Op::max:
+    case Op::min:
+      return call(name_of(op), type, a + ", " + b);
+    case Op::neg:
+      return in_type("-" + a);
+    case Op::abs:
+      return floating ? library_call("fabs", type, a) : call("abs", type, a);
+    case Op::rsqrt:
+    case Op::sigmoid:
+      return call(name_of(op), type, a);
+    case Op::exp:
+    case Op::sqrt:
+    case Op::log:
+    case Op::tanh:
+    case Op::erf:
+    case Op::floor:
+      return library_call(name_of(op), type, a);
+    case Op::pow:
+      return library_call("pow", type, a + ", " + b);
+    case Op::select:
+      return fmt::format("({} ? {} : {})", a, b, c);
+    case Op::less:
+    case Op::less_or_equal:
+    case Op::greater:
+    case Op::greater_or_equal:
+    case Op::equal:
+    case Op::not_equal:
+      return fmt::format("({} {} {})", a, sign_of(op), b);
+  }
+  assert(false);
   return "";
 }
 
@@ -33,81 +133,63 @@ class Printer {
 
   std::string function(const std::string& name) {
     assert(program_.prepare.empty());
-    std::string parameters, arguments, temporaries;
+    std::string parameters, arguments, own;
     int position = 0;
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
       const Buffer& buffer = program_.buffers[b];
       if (buffer.role == Role::temporary) {
-        temporaries += fmt::format("static {} b{}[{}];\n", c_type(buffer.dtype), b, buffer.elements());
+        own += buffer.is_literal() ? literal_text(buffer, b)
+                                   : fmt::format("static {} b{}[{}];\n", c_type(buffer.dtype), b, buffer.elements());
       } else {
         parameters += fmt::format("{}{}* restrict b{}", position == 0 ? "" : ", ", c_type(buffer.dtype), b);
         arguments += fmt::format("{}p[{}]", position == 0 ? "" : ", ", position);
         ++position;
       }
     }
-    std::string text = "#include <math.h>\n" + temporaries +
-                       fmt::format("__attribute__((noinline)) static void loops({}) {{\n", parameters);
+    std::string text = prelude + own + fmt::format("__attribute__((noinline)) static void loops({}) {{\n", parameters);
     walk(0, int(program_.run.size()), 1, text);
     return text + fmt::format("}}\nvoid {}(void* const* p) {{\n  loops({});\n}}\n", name, arguments);
   }
 
  private:
+  static std::string literal_text(const Buffer& buffer, std::size_t b) {
+    std::string text = fmt::format("static const {} b{}[] = {{", c_type(buffer.dtype), b);
+    for (const double number : buffer.values) text += number_text(number, buffer.dtype) + ", ";
+    return text + "};\n";
+  }
+
   std::string element(const Access& access) const {
     return fmt::format("b{}[{}]", access.tensor, to_text(offset(program_, access), variables_));
   }
 
-  std::string value(const Value& value, int at) const {
-    const ValueNode& node = value.nodes[std::size_t(at)];
-    const auto a = [&] { return this->value(value, node.a); };
-    const auto b = [&] { return this->value(value, node.b); };
-    switch (node.op) {
-      case Op::constant:
-        return fmt::format("{:#}f", node.number);
-      case Op::load:
-        return element(value.loads[std::size_t(node.load)]);
-      case Op::add:
-        return fmt::format("({} + {})", a(), b());
-      case Op::sub:
-        return fmt::format("({} - {})", a(), b());
-      case Op::mul:
-        return fmt::format("{} * {}", a(), b());
-      case Op::div:
-        return fmt::format("({} / {})", a(), b());
-      case Op::max:
-        return fmt::format("fmaxf({}, {})", a(), b());
-      case Op::min:
-        return fmt::format("fminf({}, {})", a(), b());
-      case Op::neg:
-        return fmt::format("(-{})", a());
-      case Op::exp:
-        return fmt::format("expf({})", a());
-      case Op::sqrt:
-        return fmt::format("sqrtf({})", a());
-      case Op::rsqrt:
-        return fmt::format("(1.0f / sqrtf({}))", a());
-      case Op::log:
-        return fmt::format("logf({})", a());
-      case Op::pow:
-        return fmt::format("powf({}, {})", a(), b());
-      case Op::tanh:
-        return fmt::format("tanhf({})", a());
-      case Op::sigmoid:
-        return fmt::format("(1.0f / (1.0f + expf(-{})))", a());
-      case Op::erf:
-        return fmt::format("erff({})", a());
-      case Op::abs:
-        return fmt::format("fabsf({})", a());
-      case Op::floor:
-        return fmt::format("floorf({})", a());
-      case Op::select:
-        return fmt::format("({} ? {} : {})", a(), b(), this->value(value, node.c));
-      case Op::less:
-      case Op::less_or_equal:
-      case Op::greater:
-      case Op::greater_or_equal:
-      case Op::equal:
-      case Op::not_equal:
-        return fmt::format("({} {} {})", a(), sign_of(node.op), b());
+  DType type_of(const Access& access) const { return program_.buffers[std::size_t(access.tensor)].dtype; }
+
+  // In the type of the store's target, as all of its value.
+  std::string value(const Store& store, int at) const {
+    if (at < 0) return "";
+    const ValueNode& node = store.value.nodes[std::size_t(at)];
+    const DType type = type_of(store.target);
+    if (node.op == Op::constant) return number_text(node.number, type);
+    if (node.op == Op::load) {
+      const Access& access = store.value.loads[std::size_t(node.load)];
+      return type_of(access) == type ? element(access) : fmt::format("({}){}", c_type(type), element(access));
+    }
+    return operation_text(node.op, type, value(store, node.a), value(store, node.b), value(store, node.c));
+  }
+
+  std::string store_text(const Store& store) const {
+    const std::string target = element(store.target);
+    const std::string right = value(store, int(store.value.nodes.size()) - 1);
+    switch (store.combine) {
+      case Combine::none:
+        return fmt::format("{} = {};\n", target, right);
+      case Combine::sum:
+        return fmt::format("{} += {};\n", target, right);
+      case Combine::max:
+      case Combine::min: {
+        const std::string_view name = store.combine == Combine::max ? "max" : "min";
+        return fmt::format("{} = {};\n", target, call(name, type_of(store.target), target + ", " + right));
+      }
     }
     return "";
   }
@@ -122,23 +204,7 @@ class Printer {
         walk(at + 1, node.end, level + 1, text);
         text += indent + "}\n";
       } else {
-        const Store& store = program_.stores[std::size_t(node.item)];
-        const std::string target = element(store.target);
-        const std::string right = value(store.value, int(store.value.nodes.size()) - 1);
-        switch (store.combine) {
-          case Combine::none:
-            text += fmt::format("{}{} = {};\n", indent, target, right);
-            break;
-          case Combine::sum:
-            text += fmt::format("{}{} += {};\n", indent, target, right);
-            break;
-          case Combine::max:
-            text += fmt::format("{0}{1} = fmaxf({1}, {2});\n", indent, target, right);
-            break;
-          case Combine::min:
-            text += fmt::format("{0}{1} = fminf({1}, {2});\n", indent, target, right);
-            break;
-        }
+        text += indent + store_text(program_.stores[std::size_t(node.item)]);
       }
       at = node.end;
     }

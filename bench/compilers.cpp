@@ -38,14 +38,14 @@ struct TemporaryFolder {
 };
 
 // The file may go once it is loaded.
-Library built(const CCompiler& compiler, const std::string& source) {
+Library built(const std::vector<std::string>& compiler, const std::string& source) {
   const TemporaryFolder folder;
   const std::string c = folder.path + "/baseline.c", so = folder.path + "/baseline.so";
   base::replace_file(c, source);
-  std::vector<std::string> command = compiler.command;
+  std::vector<std::string> command = compiler;
   command.insert(command.end(), {"-shared", "-fPIC", "-o", so, c, "-lm"});
   const base::Finished finished = base::run_process(command, std::chrono::minutes(1));
-  if (finished.exit_code != 0) throw base::Failure(compiler.command[0] + ": " + base::one_line(finished.err));
+  if (finished.exit_code != 0) throw base::Failure(compiler[0] + ": " + base::one_line(finished.err));
   return Library(so);
 }
 
@@ -71,29 +71,50 @@ std::vector<std::pair<std::string, LoopProgram>> loops_of(const Computation& com
   return result;
 }
 
+Contender contender_of(const Problem& problem, const std::string& name, const std::vector<std::string>& command,
+                       const std::string& source) {
+  const auto library = std::make_shared<Library>(built(command, source));
+  return {.name = name,
+          .call = [library, run = library->function<void(void* const*)>("baseline"),
+                   buffers = problem.buffers()] { run(buffers.data()); },
+          .check = [&problem] { return problem.outputs_right(); },
+          .clear = [&problem] { problem.clear_outputs(); },
+          .how = fmt::format("{}", fmt::join(command, " "))};
+}
+
+bool is_right(const Contender& contender) {
+  contender.clear();
+  contender.call();
+  return contender.check();
+}
+
 }  // namespace
 
 const std::vector<CCompiler>& c_compilers() {
   static const std::vector<CCompiler> all = {
-      {"clang", {"clang-19", "-O3", "-march=native"}},
-      {"gcc", {"gcc", "-Ofast", "-march=native"}},
+      {"clang", {"clang-19", "-O3", "-march=native"}, {}},
+      {"gcc", {"gcc", "-Ofast", "-march=native"}, {"-fno-finite-math-only"}},
   };
   return all;
 }
 
 std::vector<Contender> c_contenders(const Problem& problem, const std::vector<std::string>& wanted) {
+  const bool wraps = std::any_of(problem.computation().tensors.begin(), problem.computation().tensors.end(),
+                                 [](const Tensor& tensor) { return !is_floating(tensor.dtype); });
   std::vector<Contender> contenders;
   for (const auto& [order, program] : loops_of(problem.computation())) {
+    const std::string source = to_c(program, "baseline");
     for (const CCompiler& compiler : c_compilers()) {
       const std::string name = compiler.name + "_" + order;
       if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
-      const auto library = std::make_shared<Library>(built(compiler, to_c(program, "baseline")));
-      contenders.push_back({.name = name,
-                            .call = [library, run = library->function<void(void* const*)>("baseline"),
-                                     buffers = problem.buffers()] { run(buffers.data()); },
-                            .check = [&problem] { return problem.outputs_right(); },
-                            .clear = [&problem] { problem.clear_outputs(); },
-                            .how = fmt::format("{}", fmt::join(compiler.command, " "))});
+      std::vector<std::string> command = compiler.command;
+      if (wraps) command.emplace_back("-fwrapv");
+      Contender contender = contender_of(problem, name, command, source);
+      if (!compiler.careful.empty() && !is_right(contender)) {
+        command.insert(command.end(), compiler.careful.begin(), compiler.careful.end());
+        contender = contender_of(problem, name, command, source);
+      }
+      contenders.push_back(std::move(contender));
     }
   }
   return contenders;

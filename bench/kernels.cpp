@@ -52,19 +52,20 @@ class Stored {
   const std::vector<void*>& buffers() const { return buffers_; }
   void pack() const {
     for (const Own& own : own_) {
-      const float* const values = problem_.values(own.parameter);
-      const std::vector<double> elements =
-          packed(own.buffer.layout, own.buffer.shape, {values, values + own.buffer.elements()});
-      std::copy(elements.begin(), elements.end(), own.memory.floats());
+      const DType type = own.buffer.dtype;
+      const std::string stored =
+          as_bytes(packed(own.buffer.layout, own.buffer.shape, numbers_from(bytes_of_parameter(own), type)), type);
+      std::copy(stored.begin(), stored.end(), static_cast<char*>(own.memory.data()));
     }
   }
   void unpack() const {  // outputs
     for (const Own& own : own_) {
       if (own.buffer.role != Role::output) continue;
-      const float* const values = own.memory.floats();
-      const std::vector<double> elements =
-          unpacked(own.buffer.layout, own.buffer.shape, {values, values + own.buffer.elements()});
-      std::copy(elements.begin(), elements.end(), problem_.values(own.parameter));
+      const DType type = own.buffer.dtype;
+      const std::string_view stored(static_cast<const char*>(own.memory.data()), std::size_t(own.buffer.bytes()));
+      const std::string plain =
+          as_bytes(unpacked(own.buffer.layout, own.buffer.shape, numbers_from(stored, type)), type);
+      std::copy(plain.begin(), plain.end(), static_cast<char*>(problem_.buffers()[std::size_t(own.parameter)]));
     }
   }
 
@@ -74,6 +75,9 @@ class Stored {
     Buffer buffer;
     Memory memory;
   };
+  std::string_view bytes_of_parameter(const Own& own) const {
+    return {static_cast<const char*>(problem_.buffers()[std::size_t(own.parameter)]), std::size_t(own.buffer.bytes())};
+  }
   const Problem& problem_;
   std::vector<void*> buffers_;
   std::vector<Own> own_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
 #include "bench/shapes.h"
@@ -173,28 +174,56 @@ std::vector<Contender> convolution_contenders(const Problem& problem, const Conv
   return found;
 }
 
-Contender product_contender(const Problem& problem, const MatrixProduct& product) {
+// nullopt for types that the library does not multiply.
+std::optional<dnnl::memory::data_type> data_type(codegen::DType type) {
+  switch (type) {
+    case codegen::DType::f32:
+      return dnnl::memory::data_type::f32;
+    case codegen::DType::i32:
+      return dnnl::memory::data_type::s32;
+    case codegen::DType::i8:
+      return dnnl::memory::data_type::s8;
+    case codegen::DType::u8:
+      return dnnl::memory::data_type::u8;
+    default:
+      return std::nullopt;
+  }
+}
+
+// nullopt if the library does not have the product of these types, or has only its reference code. Products of bytes
+// are exact in both: into i32, from i8 or u8 by i8.
+std::optional<Contender> product_contender(const Problem& problem, const MatrixProduct& product) {
   const auto job = std::make_shared<Job>();
+  const auto tensor = [&](int of) { return problem.computation().tensors[std::size_t(of)]; };
+  const auto of_a = data_type(tensor(product.a).dtype), of_b = data_type(tensor(product.b).dtype),
+             of_c = data_type(tensor(product.c).dtype);
+  using Type = dnnl::memory::data_type;
+  const bool bytes = (of_a == Type::s8 || of_a == Type::u8) && of_b == Type::s8 && of_c == Type::s32;
+  if (!problem.is_f32() && !bytes) return std::nullopt;
   // Three dimensions always: a batch of one costs nothing.
-  const auto desc = [&](std::int64_t rows, std::int64_t columns, bool transposed) {
-    return f32({product.batch, rows, columns}, transposed ? Tag::acb : Tag::abc);
+  const auto desc = [&](std::int64_t rows, std::int64_t columns, bool transposed, Type type) {
+    return dnnl::memory::desc({product.batch, rows, columns}, type, transposed ? Tag::acb : Tag::abc);
   };
-  const auto a = desc(product.m, product.k, product.a_transposed), b = desc(product.k, product.n, product.b_transposed),
-             c = desc(product.m, product.n, false);
-  const dnnl::matmul::primitive_desc how({a, b, c}, engine());
+  const auto a = desc(product.m, product.k, product.a_transposed, *of_a),
+             b = desc(product.k, product.n, product.b_transposed, *of_b), c = desc(product.m, product.n, false, *of_c);
+  dnnl::matmul::primitive_desc how;
+  try {
+    how = dnnl::matmul::primitive_desc({a, b, c}, engine());
+  } catch (const dnnl::error&) {
+    return std::nullopt;
+  }
+  if (std::string_view(how.impl_info_str()).starts_with("ref")) return std::nullopt;
   job->primitive = dnnl::matmul(how);
-  const auto at = [&](const dnnl::memory::desc& layout, int tensor) {
-    const auto& tensors = problem.tensors();
-    const auto parameter = std::find(tensors.begin(), tensors.end(), tensor) - tensors.begin();
-    return dnnl::memory(layout, engine(), problem.values(int(parameter)));
+  const auto at = [&](const dnnl::memory::desc& layout, int of) {
+    return dnnl::memory(layout, engine(), problem.buffers()[std::size_t(problem.parameter_of(of))]);
   };
   job->arguments = {
       {DNNL_ARG_SRC, at(a, product.a)}, {DNNL_ARG_WEIGHTS, at(b, product.b)}, {DNNL_ARG_DST, at(c, product.c)}};
-  return {.name = "onednn",
-          .call = [job] { job->run(); },
-          .check = [&problem] { return problem.outputs_right(); },
-          .clear = [&problem] { problem.clear_outputs(); },
-          .how = how.impl_info_str()};
+  return Contender{.name = "onednn",
+                   .call = [job] { job->run(); },
+                   .check = [&problem] { return problem.outputs_right(); },
+                   .clear = [&problem] { problem.clear_outputs(); },
+                   .how = how.impl_info_str()};
 }
 
 }  // namespace
@@ -202,8 +231,13 @@ Contender product_contender(const Problem& problem, const MatrixProduct& product
 std::vector<Contender> onednn_contenders(const Problem& problem, int threads) {
   omp_set_num_threads(threads);
   try {
-    if (const auto product = matrix_product(problem.computation())) return {product_contender(problem, *product)};
-    if (const auto conv = convolution(problem.workload())) return convolution_contenders(problem, *conv);
+    if (const auto product = matrix_product(problem.computation())) {
+      auto contender = product_contender(problem, *product);
+      if (contender) return {std::move(*contender)};
+      return {};
+    }
+    const auto conv = convolution(problem.workload());
+    if (conv && problem.is_f32()) return convolution_contenders(problem, *conv);
   } catch (const dnnl::error& error) {
     throw base::Failure(fmt::format("oneDNN: {}: {}", problem.workload().text, error.what()));
   }

@@ -1,31 +1,28 @@
 #include "bench/problem.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <cstring>
+#include <string>
+#include <utility>
 
-#include "base/error.h"
+#include "base/parallel.h"
+#include "tasks/expected.h"
 
 namespace graft::bench {
 
 using namespace codegen;
 
 Problem::Problem(const Workload& workload) : workload_(workload), computation_(codegen::computation(workload)) {
-  for (const Tensor& tensor : computation_.tensors) {
-    if (tensor.role != Role::temporary && tensor.dtype != DType::f32) {
-      throw base::UserError(workload.text,
-                            fmt::format("bench compares f32 only; {} is {}", tensor.name, name_of(tensor.dtype)));
-    }
-  }
-  expected_ = reference(computation_, 1);
+  tasks::require_memory(workload, tasks::Place::here, {});
+  base::Monitor nobody;
+  expected_ = tasks::expected_results(workload, computation_, 1, base::hardware_threads(), nobody);
   for (std::size_t t = 0; t < computation_.tensors.size(); ++t) {
     const Tensor& tensor = computation_.tensors[t];
     if (tensor.role == Role::temporary) continue;
     const Memory& memory = memory_.emplace_back(tensor.bytes());
     if (tensor.role != Role::output) {
-      std::copy(expected_.tensors[t].begin(), expected_.tensors[t].end(), memory.floats());
+      const std::string bytes = std::exchange(expected_.tensors[t], {}).bytes(tensor.dtype);
+      std::memcpy(memory.data(), bytes.data(), bytes.size());
     }
     buffers_.push_back(memory.data());
     tensors_.push_back(int(t));
@@ -36,24 +33,29 @@ const Tensor& Problem::tensor(int parameter) const {
   return computation_.tensors[std::size_t(tensors_[std::size_t(parameter)])];
 }
 
+int Problem::parameter_of(int tensor) const {
+  return int(std::find(tensors_.begin(), tensors_.end(), tensor) - tensors_.begin());
+}
+
+bool Problem::is_f32() const {
+  return std::all_of(tensors_.begin(), tensors_.end(),
+                     [&](int t) { return computation_.tensors[std::size_t(t)].dtype == DType::f32; });
+}
+
 void Problem::clear_outputs() const {
   for (int p = 0; p < int(buffers_.size()); ++p) {
-    if (tensor(p).role == Role::output) {
-      std::fill_n(values(p), tensor(p).elements(), std::numeric_limits<float>::quiet_NaN());
-    }
+    constexpr int nan = 0xff, pattern = 0xa5;
+    if (tensor(p).role == Role::output)
+      std::memset(buffers_[std::size_t(p)], is_floating(tensor(p).dtype) ? nan : pattern,
+                  std::size_t(tensor(p).bytes()));
   }
 }
 
 bool Problem::outputs_right(double amplification) const {
   for (int p = 0; p < int(buffers_.size()); ++p) {
     if (tensor(p).role != Role::output) continue;
-    const std::size_t t = std::size_t(tensors_[std::size_t(p)]);
-    for (std::size_t i = 0; i < expected_.tensors[t].size(); ++i) {
-      const double error = std::abs(double(values(p)[i]) - expected_.tensors[t][i]);
-      const double allowed =
-          amplification * tolerance(DType::f32, expected_.reduction_length[t], expected_.magnitude[t][i]);
-      if (!(error <= allowed)) return false;
-    }
+    const std::string_view bytes(static_cast<const char*>(buffers_[std::size_t(p)]), std::size_t(tensor(p).bytes()));
+    if (tasks::difference(tensor(p), expected_, tensors_[std::size_t(p)], amplification, bytes)) return false;
   }
   return true;
 }

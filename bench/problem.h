@@ -11,7 +11,8 @@ namespace graft::bench {
 
 class Problem {
  public:
-  // UserError for types other than f32.
+  // Expected outputs as for measuring, of a large computation of a sample. UserError if this machine's memory does not
+  // suffice.
   explicit Problem(const codegen::Workload& workload);
 
   const codegen::Workload& workload() const { return workload_; }
@@ -20,10 +21,13 @@ class Problem {
   // Inputs, constants and outputs, in the computation's order: the parameters of every kernel.
   const std::vector<void*>& buffers() const { return buffers_; }
   const std::vector<int>& tensors() const { return tensors_; }  // of the computation, parallel to buffers
-  float* values(int parameter) const { return static_cast<float*>(buffers_[std::size_t(parameter)]); }
   const codegen::Tensor& tensor(int parameter) const;
+  int parameter_of(int tensor) const;
+  // Whether all parameters are f32: what most libraries compute.
+  bool is_f32() const;
+  float* values(int parameter) const { return static_cast<float*>(buffers_[std::size_t(parameter)]); }  // of f32
 
-  void clear_outputs() const;  // to NaN
+  void clear_outputs() const;  // to NaN; integers to a pattern
   bool outputs_right(double amplification = 1) const;
 
  private:

@@ -83,10 +83,21 @@ TEST(Problems, OutputsAreRightOnlyWhenEveryElementIs) {
   EXPECT_FALSE(problem.outputs_right());
 }
 
-TEST(Problems, AreOfFloatsOnly) {
-  EXPECT_TRUE(
-      contains(codegen::refusal([] { return Problem(parse_workload("matmul(m=4,n=6,k=5,dtype=i32)")).flops(); }),
-               "bench compares f32 only"));
+TEST(Problems, OfAllTypesAreChecked) {
+  for (const char* type : {"f64", "i32", "i8", "u8"}) {
+    const Problem problem(parse_workload(std::string("matmul(m=4,n=6,k=5,dtype=") + type + ")"));
+    EXPECT_FALSE(problem.is_f32());
+    problem.clear_outputs();
+    EXPECT_FALSE(problem.outputs_right()) << type;
+    const codegen::Target host = codegen::host_target();
+    const Kernel kernel(codegen::naive_program(problem.computation()), host, codegen::search_pipeline(host));
+    kernel.prepare(problem.buffers().data());
+    kernel.run(problem.buffers().data(), in_order());
+    EXPECT_TRUE(problem.outputs_right()) << type;
+    auto* const last = static_cast<char*>(problem.buffers()[2]) + problem.tensor(2).bytes() - 1;
+    *last = char(*last ^ 0x40);
+    EXPECT_FALSE(problem.outputs_right()) << type;
+  }
 }
 
 // Each by itself, over outputs that were made wrong before.
@@ -151,6 +162,24 @@ TEST(Contenders, CCompilersComputeTheSameLoops) {
     EXPECT_EQ(names(contenders), wanted) << text;
     expect_right(contenders, problem);
   }
+}
+
+TEST(Contenders, OneDnnMultipliesBytes) {
+  for (const char* a : {"u8", "i8"}) {
+    const Problem problem(parse_workload(std::string("input A[33,21] : ") + a +
+                                         "; constant B[21,17] : i8; output C[i,j] : i32 += A[i,l] * B[l,j] where i=33, "
+                                         "j=17, l=21"));
+    EXPECT_TRUE(openblas_contenders(problem, 1).empty());
+    const auto contenders = onednn_contenders(problem, 1);
+    EXPECT_LE(contenders.size(), 1u);  // none where the library has only its reference code
+    for (const Contender& contender : contenders) {
+      problem.clear_outputs();
+      contender.call();
+      EXPECT_EQ(contender.name, "onednn");
+    }
+  }
+  EXPECT_TRUE(onednn_contenders(Problem(parse_workload("matmul(m=4,n=6,k=5,dtype=i32)")), 1).empty());
+  EXPECT_TRUE(onednn_contenders(Problem(parse_workload("conv2d(c=4,h=6,w=6,k=4,r=3,s=3,dtype=i8)")), 1).empty());
 }
 
 TEST(Libraries, TwoFromMemoryAreTwo) {
