@@ -213,7 +213,7 @@ NumpyArray parse_npy(std::string_view bytes, std::string_view place) {
 }
 
 std::map<std::string, NumpyArray> read_npz(const std::filesystem::path& path, std::int64_t most_bytes) {
-  InputFile{path};  // refuses what is no file: the library would wait for a pipe
+  InputFile{path};  // refuses pipes, for which the library would wait
   int code = 0;
   const std::unique_ptr<zip_t, CloseZip> archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
   if (!archive && code == ZIP_ER_NOENT) throw UserError(path.string(), "cannot be read: no such file or directory");

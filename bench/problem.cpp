@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "base/parallel.h"
 #include "tasks/expected.h"
 
 namespace graft::bench {
@@ -13,9 +12,10 @@ namespace graft::bench {
 using namespace codegen;
 
 Problem::Problem(const Workload& workload) : workload_(workload), computation_(codegen::computation(workload)) {
-  tasks::require_memory(workload, tasks::Place::here, {});
+  const tasks::MeasureSettings settings;
+  tasks::require_memory(workload, tasks::Place::here, settings);
   base::Monitor nobody;
-  expected_ = tasks::expected_results(workload, computation_, 1, base::hardware_threads(), nobody);
+  expected_ = tasks::expected_results(workload, computation_, settings.input_seed, settings.threads, nobody);
   for (std::size_t t = 0; t < computation_.tensors.size(); ++t) {
     const Tensor& tensor = computation_.tensors[t];
     if (tensor.role == Role::temporary) continue;

@@ -364,7 +364,7 @@ class HostRunner::State {
     in_force_.clear();
   }
 
-  // Of this process.
+  // All runners of this process.
   static inline std::mutex all_mutex;
   static inline std::vector<State*> all;
 

@@ -32,7 +32,7 @@ struct MeasureSettings {
                                   // minimum_seconds: shorter ones are mostly cold caches and clock) ends as
                                   // slower_than_limit, and one of at least minimum_seconds counts as the first
                                   // repetition; 0 aborts nothing (collect)
-  // Of the worker's address space; nothing: what this machine has available when the worker starts.
+  // The worker's address space; nothing: what this machine has available when the worker starts.
   std::optional<std::int64_t> memory_limit_bytes = {};
   std::uint64_t input_seed = 1;
   // Whether a page that faults is placed before buffers, instead of after them: for checks; no

@@ -39,7 +39,7 @@ class Elements {
     if (is_sample()) return of_sample(element);
     return type_ == DType::f64 ? numbers_[element] : stored(element);
   }
-  // Of f64; of a sample an element that is held.
+  // For f64; in a sample for an element that is held.
   double& operator[](std::size_t element) { return numbers_[is_sample() ? place(element) : element]; }
   // The n-th of those that are held.
   double held(std::size_t n) const { return type_ == DType::f64 ? numbers_[n] : stored(n); }

@@ -15,7 +15,7 @@ namespace graft::codegen {
 // How many of some outputs are not finite for these operands (by tensor; as they were when it returns).
 using Undefined = std::function<std::int64_t(std::vector<Elements>& operands)>;
 
-// By tensor of the computation, empty for all that is no input or constant. Numbers that f32 represents exactly, within
+// By tensor of the computation, empty for all but inputs and constants. Numbers that f32 represents exactly, within
 // [-1, 1); integers -8..7, or all values of one byte; indices of a dimension, and one beyond each of its ends. If the
 // computation has operations that are not defined everywhere (sqrt, log, a quotient, ...) and some outputs are not
 // finite for these, tensors take other ranges instead (positive numbers, numbers from 1 on, negative ones, ...): as few

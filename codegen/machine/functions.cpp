@@ -277,7 +277,7 @@ llvm::Value* Functions::power_of_quarters(llvm::Value* x, llvm::Value* y) {
     if (count % 4 != 2) times(roots, sqrt(root));
     result = quarters < 0 ? inverse(roots) : roots;
   }
-  // Of 1/x, since a product that is too small for a normal number has lost bits.
+  // Powers of 1/x, since a product that is too small for a normal number has lost bits.
   llvm::Value* power = quarters < 0 && whole > 0 ? inverse(x) : x;  // then its square, ...
   for (int left = whole; left > 0; left /= 2) {
     if (left % 2 != 0) times(result, power);

@@ -47,7 +47,7 @@ class Header {
   const std::string& guard() const { return guard_; }
   const std::string& workspace_bytes(const LibraryFunction& function) const { return workspaces_.at(function.name); }
 
-  // Of names that the caller chose, in order, next to those that every function has.
+  // For names that the caller chose, in order: distinct ones, also from those that every function has.
   std::vector<std::string> parameters(const std::vector<std::string>& wanted) const {
     CNames names = names_;
     for (const char* own : {"workspace", "parallel_for", "context", "budget_ns"}) names.reserve(own);

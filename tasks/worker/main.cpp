@@ -361,7 +361,7 @@ void take_workload(const Request& request, int file, Answer& answer) {
 
 // ---- checking
 
-// False (and a message) at the first element that is not within `factor` times its tolerance, or that is no number
+// False (and a message) at the first element that is not within `factor` times its tolerance, or that is NaN
 // although it is not compared.
 template <class T>
 bool compare(const Part& part, const char* data, double factor, Answer& answer) {

@@ -53,7 +53,7 @@ TEST(Inputs, AreOfTheDomainOfWhatIsComputed) {
 TEST(Inputs, AreTheUsualOnesWhereThatSuffices) {
   const Reference plain = of("input A[50]; input B[50]; output C[i] = A[i] + B[i] where i=50");
   EXPECT_LT(least(plain.tensors[0]), 0);
-  // Of two operands the one that the logarithm takes.
+  // The operand that the logarithm takes, and not the other one.
   const Reference both = of("input A[50]; input B[50]; output C[i] = log(A[i]) + B[i] where i=50");
   EXPECT_GT(least(both.tensors[0]), 0);
   EXPECT_EQ(both.tensors[1], plain.tensors[1]);

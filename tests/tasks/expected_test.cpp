@@ -72,7 +72,7 @@ TEST(Memory, RefusesWhatTheWorkerMayNotHave) {
     require_memory(codegen::parse_workload(large), place, {}, std::numeric_limits<std::int64_t>::max());
 }
 
-// Of a sample, what is compared and what is not: by an output as it is stored.
+// What of a sample is compared and what is not: by an output as it is stored.
 TEST(Difference, LooksAtTheSampleAndForNumbersElsewhere) {
   const codegen::Computation what =
       codegen::computation(codegen::parse_workload("input A[100,200]; output C[i,j] = A[i,j] + 1 where i=100, j=200"));
