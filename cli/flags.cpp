@@ -60,6 +60,9 @@ void ModelFlags::declare(Options& options) {
   options.text("loss", choice.loss, "the loss that is minimised: rank, squared or lambda; default: the learner's own");
   options.integer("members", choice.members, 1,
                   "from 2 on an ensemble of this many models, each trained on 80 % of the programs");
+  options.text("known-rows", choice.known_rows,
+               "of tables: whether the sources' own times of a row are evidence for it: yes, no, or automatic: unless "
+               "the parameters say more about the sources' rows");
   options.flag("guard", choice.guard, "let the support choose between the model and regression from scratch");
 }
 

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/statistics.h"
 #include "base/text.h"
+#include "codegen/schedule/table_schema.h"
+#include "datasets/joined_tables.h"
 
 namespace graft::datasets {
 namespace {
@@ -24,9 +26,17 @@ constexpr std::uint64_t seed = 1;
 struct Times {
   std::vector<std::uint64_t> candidates;
   std::unordered_map<std::uint64_t, double> seconds;
+  std::unordered_map<std::uint64_t, std::uint64_t> rows;  // of tables: by candidate, which row of the table it is
 
   void add(std::uint64_t candidate, double value) {
     if (seconds.insert_or_assign(candidate, value).second) candidates.push_back(candidate);
+  }
+  // What is one row for others, but several here, is no program in common.
+  void add_row(std::uint64_t candidate, std::uint64_t row, double value) {
+    const auto known = rows.emplace(candidate, row).first;
+    if (known->second == row) return add(candidate, value);
+    seconds.erase(candidate);
+    known->second = 0;
   }
 };
 
@@ -35,7 +45,7 @@ struct Measured {
   std::map<std::string, Times> times;  // by the workload's text
 };
 
-std::vector<Measured> measured_of(const std::vector<Dataset>& datasets) {
+std::vector<Measured> measured_of(const std::vector<Dataset>& datasets, const codegen::TableSchema& schema) {
   std::vector<Measured> all;
   for (const Dataset& dataset : datasets) {
     refuse_emulated(dataset.platform, dataset.source);
@@ -48,7 +58,12 @@ std::vector<Measured> measured_of(const std::vector<Dataset>& datasets) {
     for (const Dataset::Row& row : dataset.rows) {
       if (row.measurement.status != Status::ok) continue;
       const codegen::Candidate candidate = dataset.candidate(row);
-      own->times[candidate.workload.text].add(codegen::hash(candidate), seconds_of(row.measurement));
+      Times& times = own->times[codegen::joined_name(schema, candidate.workload.text)];
+      if (const std::uint64_t identity = codegen::row_identity(schema, candidate); identity != 0) {
+        times.add_row(identity, codegen::hash_by_name(candidate), seconds_of(row.measurement));
+      } else {
+        times.add(codegen::hash(candidate), seconds_of(row.measurement));
+      }
     }
   }
   return all;
@@ -62,9 +77,9 @@ struct Common {
 Common common(const Times& a, const Times& b) {
   Common result;
   for (const std::uint64_t candidate : a.candidates) {
-    const auto there = b.seconds.find(candidate);
-    if (there == b.seconds.end()) continue;
-    result.a.push_back(a.seconds.at(candidate));
+    const auto here = a.seconds.find(candidate), there = b.seconds.find(candidate);
+    if (here == a.seconds.end() || there == b.seconds.end()) continue;
+    result.a.push_back(here->second);
     result.b.push_back(there->second);
   }
   return result;
@@ -150,7 +165,8 @@ std::string family_of(const codegen::Workload& workload) {
 }
 
 Agreement agreement(const std::vector<Dataset>& datasets, int least_programs) {
-  const std::vector<Measured> measured = measured_of(datasets);
+  JoinedTables joined = joined_tables(datasets);
+  const std::vector<Measured> measured = measured_of(datasets, joined.schema);
   const std::size_t count = measured.size();
   if (count < 2) throw base::UserError("data of one platform; give datasets of at least two");
   Square<Pair> pairs(count, std::vector<Pair>(count));  // above the diagonal
@@ -174,6 +190,7 @@ Agreement agreement(const std::vector<Dataset>& datasets, int least_programs) {
   }
 
   Agreement result;
+  result.notes = std::move(joined.notes);
   for (const Measured& each : measured) result.platforms.push_back(each.platform);
   const auto correlations = [&](const std::string& family) {
     Square<Agreement::Correlation> square(count, std::vector<Agreement::Correlation>(count));

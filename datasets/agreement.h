@@ -1,4 +1,5 @@
-// Do platforms agree on what is fast? Over the programs (workload, sketch, arguments) that they have in common: rank
+// Do platforms agree on what is fast? Over the programs (workload, sketch, arguments; rows of tables by the names and
+// values of their columns: joined_tables.h) that they have in common: rank
 // correlations by family of workloads, and what is lost by running one platform's best program on another.
 #pragma once
 
@@ -45,12 +46,13 @@ struct Agreement {
     std::string worst_workload;
   };
   std::vector<Platform> platforms;  // in the order of the datasets
+  std::vector<std::string> notes;   // where the joining of tables is in doubt, for the user
   std::vector<Family> families;     // "all" first, the others by name
   Square<Regret> regret;            // [whose best][where it runs]
 };
 // Datasets of one platform count as one; for programs measured twice, the later row counts. Only `ok` rows, and
 // workloads of which two platforms have at least `least_programs` in common. UserError for fewer than two platforms,
-// and when no two have such a workload.
+// when no two have such a workload, and as joined_tables.
 Agreement agreement(const std::vector<Dataset>& datasets, int least_programs = 10);
 
 }  // namespace graft::datasets

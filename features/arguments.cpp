@@ -3,18 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <optional>
 #include <string>
-#include <system_error>
 
 #include "features/declared.h"
 
 namespace graft::features {
 namespace {
 
-constexpr int knobs_version = 1, columns_version = 2;  // raised when values change though the lists do not
+constexpr int version = 1;  // raised when values change though the list does not
 
 constexpr int argument_columns = 1 + most_alternatives;
 constexpr int buckets_begin = most_arguments * argument_columns;
@@ -58,68 +55,13 @@ Encoded encode_knobs(const Subject& subject) {
   return one_row_each(std::move(row));
 }
 
-constexpr int column_columns = 2 + most_places;  // number, logarithm, places
-
-std::vector<Feature> declared_columns() {
-  std::vector<Feature> list;
-  for (int a = 0; a < most_arguments; ++a) {
-    list.push_back({fmt::format("c{:02}", a), "column's", fmt::format("column {} of the table, if it is a number", a)});
-    list.push_back({fmt::format("c{:02}.log", a), "signed log2", "its logarithm"});
-    for (int p = 0; p < most_places; ++p) {
-      list.push_back({fmt::format("c{:02}.is{}", a, p), "1",
-                      fmt::format("1 if it is of the column's value {}, of those that occur, in their order", p)});
-    }
-  }
-  return list;
-}
-
-std::optional<double> number_of(const std::string& text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || behind != end || !std::isfinite(number)) return std::nullopt;
-  return number;
-}
-
-Encoded encode_columns(const Subject& subject) {
-  base::Matrix row(1, most_arguments * column_columns);
-  if (subject.candidate == nullptr) return one_row_each(std::move(row));
-  const codegen::Sketch::Line& columns = subject.candidate->sketch->columns;
-  const std::vector<std::int64_t>& arguments = subject.candidate->arguments;
-  const std::size_t count = std::min({arguments.size(), columns.size(), std::size_t(most_arguments)});
-  for (std::size_t a = 0; a < count; ++a) {
-    const std::span<float> out = row.row(0).subspan(a * column_columns, column_columns);
-    const std::vector<std::string>& alternatives = columns[a].alternatives;
-    const std::int64_t argument = arguments[a];
-    std::optional<double> number = double(argument);
-    if (!alternatives.empty()) {
-      if (argument < 0 || argument >= std::int64_t(alternatives.size())) continue;
-      number = number_of(alternatives[std::size_t(argument)]);
-      const std::int64_t place = std::min<std::int64_t>(argument, most_places - 1);
-      if (!number || alternatives.size() <= most_places) out[std::size_t(2 + place)] = 1;
-    }
-    if (!number) continue;
-    out[0] = float(*number);
-    out[1] = signed_log(*number);
-  }
-  return one_row_each(std::move(row));
-}
-
 }  // namespace
 
 Encoding knobs() {
   Encoding encoding = encoding_of(
       "knobs",
       "the arguments of a candidate's sketch, and which sketch; across sketches positions mean different things",
-      Shape::row, declared_knobs(), knobs_version, encode_knobs);
-  encoding.needs_program = false;
-  return encoding;
-}
-
-Encoding columns() {
-  Encoding encoding = encoding_of(
-      "columns", "the columns of an imported table's row: each as a number and as one of the values that occur",
-      Shape::row, declared_columns(), columns_version, encode_columns);
+      Shape::row, declared_knobs(), version, encode_knobs);
   encoding.needs_program = false;
   return encoding;
 }

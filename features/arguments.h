@@ -9,15 +9,9 @@ namespace graft::features {
 inline constexpr int most_arguments = 32;    // further ones are cut
 inline constexpr int most_alternatives = 8;  // of one choice; the last place is shared with all further ones
 inline constexpr int sketch_buckets = 32;
-inline constexpr int most_places = 16;  // of one column; further texts share the last, further numbers have none
 
 // AutoTVM's "knob" feature in one length: a number as its logarithm, a choice as one of most_alternatives places, the
 // sketch as one of sketch_buckets by its hash. All 0 without a candidate. Version 1.
 Encoding knobs();
-
-// The columns of a table's row (Sketch::columns): each as a number, as its logarithm, and as one of most_places places.
-// A column of a few numbers may be a size or a name (an operator by its number); a model sees both. All 0 for other
-// sketches, and without a candidate. Version 2.
-Encoding columns();
 
 }  // namespace graft::features

@@ -13,6 +13,7 @@
 #include "features/analytic.h"
 #include "features/arguments.h"
 #include "features/autotvm_curve.h"
+#include "features/columns.h"
 #include "features/context_relation.h"
 #include "features/declared.h"
 #include "features/loop_context.h"
@@ -70,7 +71,14 @@ void declare(std::vector<Feature>& list, std::string_view prefix, std::span<cons
 Encoding encoding_of(std::string name, std::string description, Shape shape, std::vector<Feature> features, int version,
                      std::function<Encoded(const Subject& subject)> encode) {
   const std::uint64_t hash = hash_of(name, version, features);
-  return {std::move(name), std::move(description), shape, std::move(features), hash, std::move(encode)};
+  Encoding encoding;
+  encoding.name = std::move(name);
+  encoding.description = std::move(description);
+  encoding.shape = shape;
+  encoding.features = std::move(features);
+  encoding.hash = hash;
+  encoding.encode = std::move(encode);
+  return encoding;
 }
 
 Encoding joined(const Encoding& encoding, const Encoding& other) {
@@ -83,14 +91,24 @@ Encoding joined(const Encoding& encoding, const Encoding& other) {
   // It changes also if the values of its parts change.
   both.hash = base::hash_combine(base::hash_combine(base::hash_bytes(both.name), encoding.hash), other.hash);
   both.needs_program = encoding.needs_program || other.needs_program;
+  both.of_tables = encoding.of_tables || other.of_tables;
+  both.schema = encoding.schema != nullptr ? encoding.schema : other.schema;
   both.encode = [first = encoding.encode, second = other.encode](const Subject& subject) {
-    const base::Matrix left = std::move(first(subject).rows), right = std::move(second(subject).rows);
-    base::Matrix row(1, left.columns + right.columns);
-    std::copy(right.values.begin(), right.values.end(),
-              std::copy(left.values.begin(), left.values.end(), row.values.begin()));
-    return one_row_each(std::move(row));
+    Encoded left = first(subject), right = second(subject);
+    base::Matrix row(1, left.rows.columns + right.rows.columns);
+    std::copy(right.rows.values.begin(), right.rows.values.end(),
+              std::copy(left.rows.values.begin(), left.rows.values.end(), row.values.begin()));
+    Encoded joint = one_row_each(std::move(row));
+    joint.identities = std::move(left.identities.empty() ? right.identities : left.identities);
+    return joint;
   };
   return both;
+}
+
+Encoding made_for(const Encoding& encoding, codegen::TableSchema schema) {
+  assert(encoding.of_tables);
+  Encoding of_columns = columns(std::move(schema));
+  return encoding.name == of_columns.name ? of_columns : joined(of_columns, target_facts());
 }
 
 Encoded one_row_each(base::Matrix rows) {
@@ -104,6 +122,11 @@ Encoded one_row_each(base::Matrix rows) {
 void append(Encoded& all, const Encoded& more) {
   if (all.rows.columns == 0) all.rows.columns = more.rows.columns;
   assert(all.rows.columns == more.rows.columns || more.rows.rows == 0);
+  if (!all.identities.empty() || !more.identities.empty()) {
+    all.identities.resize(std::size_t(all.programs()), 0);
+    all.identities.insert(all.identities.end(), more.identities.begin(), more.identities.end());
+    all.identities.resize(std::size_t(all.programs() + more.programs()), 0);
+  }
   for (std::int64_t p = 0; p < more.programs(); ++p)
     all.begins.push_back(all.rows.rows + more.begins[std::size_t(p + 1)]);
   all.rows.rows += more.rows.rows;
@@ -133,6 +156,7 @@ Encoded chosen(const Encoded& from, std::span<const std::int64_t> programs) {
     };
     copied(result.rows.values, from.rows.values, from.rows.columns);
     if (!from.parents.empty()) copied(result.parents, from.parents, 1);
+    if (!from.identities.empty()) result.identities.push_back(from.identities[std::size_t(p)]);
   }
   return result;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,8 +15,12 @@
 #include "codegen/expression/target.h"
 #include "codegen/program/program.h"
 #include "codegen/schedule/candidate.h"
+#include "codegen/schedule/table_schema.h"
 
 namespace graft::features {
+
+// The unit of features whose meaning is a hash: different words may share one.
+inline constexpr std::string_view hashed_unit = "hash";
 
 struct Feature {
   std::string name;  // "b0.touched>reuse.t07"
@@ -36,12 +41,15 @@ struct Encoded {
   base::Matrix rows;
   std::vector<std::int64_t> begins{0};  // program p has the rows [begins[p], begins[p + 1])
   std::vector<std::int32_t> parents;    // of trees, by row: the parent's row less the program's first, -1 at a root
+  // By program: which row of the joined tables it is (codegen::row_identity), on all platforms the same; none if there
+  // are no tables.
+  std::vector<std::uint64_t> identities;
 
   std::int64_t programs() const { return std::int64_t(begins.size()) - 1; }
   bool operator==(const Encoded&) const = default;
   template <class Bytes, class Self>
   static void fields(Bytes& bytes, Self& self) {  // base/bytes.h
-    bytes(self.rows), bytes(self.begins), bytes(self.parents);
+    bytes(self.rows), bytes(self.begins), bytes(self.parents), bytes(self.identities);
   }
 };
 Encoded one_row_each(base::Matrix rows);
@@ -67,7 +75,12 @@ struct Encoding {
   std::uint64_t hash = 0;         // of name, version and the list
   std::function<Encoded(const Subject& subject)> encode;  // of one program
   bool needs_program = true;  // false: uses only the candidate, so rows of tables have this encoding, too
+  // Of rows of tables: the schema that it was made for (made_for), null while it is for none.
+  bool of_tables = false;
+  std::shared_ptr<const codegen::TableSchema> schema;
 };
+// The same encoding of tables with the columns and values of these.
+Encoding made_for(const Encoding& encoding, codegen::TableSchema schema);
 // Two encodings of one row per program as one, NAME+OTHER: the other's columns follow.
 Encoding joined(const Encoding& encoding, const Encoding& other);
 

@@ -13,6 +13,7 @@
 #include "base/shortened.h"
 #include "base/statistics.h"
 #include "meta/episode.h"
+#include "meta/methods/known_rows.h"
 #include "meta/methods/methods.h"
 #include "meta/metrics.h"
 
@@ -99,7 +100,7 @@ TaskSet training_part(const TaskSet& tasks, const std::string& target, const Eva
     std::erase(names, target);
     out = only_platforms(out, names);
   }
-  if (settings.judge_last <= 0) return out;
+  if (settings.judge_last <= 0 || settings.sources_know_judged) return out;
   const std::size_t left_out =
       std::erase_if(out.groups, [&](const Examples& group) { return group.size() <= settings.judge_last; });
   if (left_out > 0)
@@ -206,6 +207,51 @@ TaskSet judged_part(const TaskSet& tasks, const std::string& target, const Evalu
   return own;
 }
 
+// By feature, whether it has different values within a group.
+std::vector<char> varying(std::span<const Examples> groups) {
+  std::vector<char> out;
+  for (const Examples& group : groups) {
+    const base::Matrix& rows = group.features.rows;
+    out.resize(std::size_t(rows.columns), 0);
+    for (std::int64_t r = 1; r < rows.rows; ++r) {
+      for (std::int64_t f = 0; f < rows.columns; ++f) out[std::size_t(f)] |= char(rows.at(r, f) != rows.at(0, f));
+    }
+  }
+  return out;
+}
+
+// Notes how many of the target's rows the sources know by their own times. UserError for a table that says nothing of
+// the target's: no row is known, and no parameter tells its rows apart that a source or a support could teach.
+void check_rows(const TaskSet& sources, const TaskSet& own, const std::string& target,
+                const EvaluationSettings& settings, base::Monitor& monitor) {
+  if (own.encoding->schema == nullptr) return;
+  const bool uses = settings.learner.known_rows != KnownRowsUse::no;
+  const KnownRows known = uses ? known_rows(sources.groups) : KnownRows{};
+  std::int64_t rows = 0, with_times = 0;
+  for (const Examples& group : own.groups) {
+    const std::vector<char> has = known.has(group.features);
+    with_times += std::count(has.begin(), has.end(), 1);
+    rows += group.size();
+  }
+  if (with_times > 0) {
+    monitor.note(fmt::format("{}: {} of {} rows were measured by sources, too: their times there are evidence "
+                             "(known rows: {})",
+                             target, with_times, rows, name_of(settings.learner.known_rows)));
+    return;
+  }
+  const bool has_support =
+      std::any_of(settings.shots.begin(), settings.shots.end(), [](int shots) { return shots > 0; });
+  const std::vector<char> here = varying(own.groups), there = varying(sources.groups);
+  for (std::size_t f = 0; f < here.size(); ++f) {
+    const bool is_taught = there[f] != 0 && own.encoding->features[f].unit != features::hashed_unit;
+    if (here[f] != 0 && (is_taught || has_support)) return;
+  }
+  throw base::UserError(fmt::format(
+      "{}: nothing can be said of its rows: {}, and no parameter of theirs says anything{}", target,
+      uses ? "no source has measured one of them" : "the sources' times of the same rows are not used",
+      uses ? "; measure some of the same rows on the sources" : "; use them (known rows: automatic)"));
+}
+
 // Rows of the table, from qualities[shots * draws + draw][method].
 std::vector<EvaluationRow> table_rows(const std::string& target, const std::vector<EvaluatedMethod>& chosen,
                                       const EvaluationSettings& settings,
@@ -274,6 +320,7 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
   check(settings);
   const TaskSet sources = training_part(tasks, target, settings, monitor);
   const TaskSet own = judged_part(tasks, target, settings, monitor);
+  check_rows(sources, own, target, settings, monitor);
   std::vector<EvaluatedMethod> chosen;
   std::vector<std::string> names;  // of the learners, each once
   for (const std::string& name : settings.methods) {
@@ -350,6 +397,7 @@ std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::s
   base::parallel_for(pieces, settings.learner.threads, [&](std::int64_t piece) {
     LearnerSettings learner = settings.learner;
     learner.threads = 1;  // draws run side by side instead
+    learner.known_rows = KnownRowsUse::no;  // there are no other platforms
     learner.seed += std::uint64_t(piece % draws);
     const Draw draw =
         draw_rows(own.groups, trains, judged, SupportChoice::random, settings.shots[std::size_t(piece / draws)], 0,

@@ -38,6 +38,8 @@ struct EvaluationSettings {
   // from training and support on all platforms. If all platforms measured the same programs in one order, judged
   // programs are new ones, too.
   std::int64_t judge_last = 0;
+  // With judge_last: the sources have measured the judged programs, too, and learn from them.
+  bool sources_know_judged = false;
   SupportChoice support = SupportChoice::random;
   // In domain: a method learns from `shots` programs of each of `train_workloads`, and is judged on the
   // other programs of `judge_workloads` (by canonical text; empty: all).
@@ -67,7 +69,8 @@ struct Priors {
 
 // Every method trained on the sources, adapted to each draw's support, judged on the query rows. Rows
 // for which a method cannot work (0 shots for scratch) are reported at the value of its untrained prior. Workloads with
-// too few programs for the most shots (and two to judge on) are left out, with a note; UserError if none is left.
+// too few programs for the most shots (and two to judge on) are left out, with a note; UserError if none is left, and
+// for a target's table of which nothing can be said: no source has its rows, and no parameter varies in both.
 std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
                                     base::Monitor& monitor);
 // The same, using `priors` if they are of the same sources, else filling them. They are for calls with equal

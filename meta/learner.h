@@ -18,6 +18,17 @@
 
 namespace graft::meta {
 
+// Whether the sources' own times of a table's row are evidence for it (methods/known_rows.h). automatic: unless the
+// parameters say more about the sources' rows.
+#define GRAFT_KNOWN_ROWS_USES(X) X(automatic) X(yes) X(no)
+enum class KnownRowsUse {
+#define X(name) name,
+  GRAFT_KNOWN_ROWS_USES(X)
+#undef X
+};
+std::string_view name_of(KnownRowsUse use);
+KnownRowsUse known_rows_use_named(std::string_view name);  // UserError (did you mean)
+
 struct LearnerSettings {
   NetworkShape network;            // its inputs follow from the encoding
   std::string backend = "native";  // or "torch"
@@ -25,6 +36,7 @@ struct LearnerSettings {
   std::int64_t steps = 0;          // outer steps, or trees; 0: the learner's default
   std::optional<Loss> loss;        // for learners that minimise one; nullopt: the learner's default
   int members = 1;                 // from 2 on: an ensemble of this many models, each trained on its own draw of rows
+  KnownRowsUse known_rows = KnownRowsUse::automatic;
   bool guard = false;              // the support chooses between the model and scratch (methods/adaptive.h)
   std::uint64_t seed = 1;
   int threads = 1;

@@ -34,6 +34,16 @@ std::uint64_t hash_of(const base::Arrays& state) {
   return hash;
 }
 
+// That of the name, with the columns and values of the model's tables.
+std::shared_ptr<const features::Encoding> encoding_of(const base::Arrays& file) {
+  const features::Encoding& named = features::encoding_named(attribute_of(file, own_attribute("encoding")));
+  const auto tables = file.attributes.find(own_attribute("tables"));
+  if (tables == file.attributes.end()) return {std::shared_ptr<void>(), &named};
+  if (!named.of_tables) throw base::UserError(fmt::format("columns of tables with encoding {}", named.name));
+  return std::make_shared<const features::Encoding>(
+      features::made_for(named, codegen::table_schema_from(base::parse_json(tables->second, "tables"))));
+}
+
 }  // namespace
 
 void save_model(const CostModel& model, const features::Encoding& encoding, const base::Document& provenance,
@@ -45,6 +55,8 @@ void save_model(const CostModel& model, const features::Encoding& encoding, cons
   file.attributes[own_attribute("encoding_hash")] = base::to_hex(encoding.hash);
   file.attributes[own_attribute("provenance")] = provenance.to_json();
   file.attributes[own_attribute("card")] = card;
+  if (encoding.schema != nullptr)
+    file.attributes[own_attribute("tables")] = codegen::to_document(*encoding.schema).to_json();
   if (!known.empty()) file.attributes[own_attribute("known")] = to_document(known).to_json();
   datasets::write_arrays(file, path);
 }
@@ -57,13 +69,13 @@ ModelFile load_model(const std::filesystem::path& path) {
       throw base::UserError(fmt::format("schema {} of models; this graft reads {}", found, schema));
     }
     ModelFile out;
-    out.encoding = attribute_of(file, own_attribute("encoding"));
+    out.encoding = encoding_of(file);
+    const features::Encoding& encoding = *out.encoding;
     const std::string made_with = attribute_of(file, own_attribute("encoding_hash"));
-    const features::Encoding& encoding = features::encoding_named(out.encoding);
     const std::string now = base::to_hex(encoding.hash);
     if (made_with != now) {
       throw base::UserError(
-          fmt::format("made with encoding {} {}; this graft has {}; train again", out.encoding, made_with, now));
+          fmt::format("made with encoding {} {}; this graft has {}; train again", encoding.name, made_with, now));
     }
     out.provenance = base::parse_json(attribute_of(file, own_attribute("provenance")), "provenance");
     out.card = attribute_of(file, own_attribute("card"));
@@ -75,7 +87,7 @@ ModelFile load_model(const std::filesystem::path& path) {
     std::erase_if(file.attributes, [](const auto& entry) { return entry.first.starts_with(own); });
     out.model = model_from(kind, file);
     if (!out.model->takes(encoding))
-      throw base::UserError(fmt::format("a model of other features than those of encoding {}", out.encoding));
+      throw base::UserError(fmt::format("a model of other features than those of encoding {}", encoding.name));
     return out;
   } catch (const base::UserError& error) {
     throw base::UserError(path.string(), error.what());

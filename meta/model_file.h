@@ -16,7 +16,8 @@ namespace graft::meta {
 
 struct ModelFile {
   std::unique_ptr<CostModel> model;
-  std::string encoding;  // name
+  // With the columns and values that the model knows, if it is of tables.
+  std::shared_ptr<const features::Encoding> encoding;
   std::vector<KnownPrograms> known;
   // 16 hex digits: which model it is, by its encoding, kind, numbers and known programs. Who trained it, when and with
   // which command change nothing, so the same training gives the same hash.

@@ -61,6 +61,26 @@ std::vector<std::int64_t> integers_of(const base::Arrays& arrays, const std::str
   return values;
 }
 
+void put_hashes(base::Arrays& arrays, const std::string& name, const std::vector<std::uint64_t>& hashes) {
+  std::vector<float> pieces;
+  for (const std::uint64_t hash : hashes) {
+    for (int shift = 48; shift >= 0; shift -= 16) pieces.push_back(float((hash >> shift) & 0xffff));
+  }
+  put_values(arrays, name, pieces);
+}
+
+std::vector<std::uint64_t> hashes_of(const base::Arrays& arrays, const std::string& name, std::int64_t expected) {
+  const std::vector<float>& pieces = values_of(arrays, name, expected < 0 ? -1 : 4 * expected);
+  if (pieces.size() % 4 != 0) throw base::UserError(fmt::format("array '{}': not four numbers for each hash", name));
+  std::vector<std::uint64_t> hashes(pieces.size() / 4, 0);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (!whole_number(pieces[i], 0, 1 << 16))
+      throw base::UserError(fmt::format("array '{}': {} is not a number of 16 bits", name, pieces[i]));
+    hashes[i / 4] = hashes[i / 4] << 16 | std::uint64_t(pieces[i]);
+  }
+  return hashes;
+}
+
 void put(const NetworkShape& shape, base::Arrays& arrays) {
   arrays.attributes["network"] = name_of(shape.kind);
   put_integers(arrays, "hidden", shape.hidden);

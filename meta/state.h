@@ -22,6 +22,10 @@ double number_of(const base::Arrays& arrays, const std::string& name);
 void put_integers(base::Arrays& arrays, const std::string& name, const std::vector<std::int64_t>& values);
 std::vector<std::int64_t> integers_of(const base::Arrays& arrays, const std::string& name, std::int64_t least);
 
+// 64-bit hashes as an array: four numbers of 16 bits each.
+void put_hashes(base::Arrays& arrays, const std::string& name, const std::vector<std::uint64_t>& hashes);
+std::vector<std::uint64_t> hashes_of(const base::Arrays& arrays, const std::string& name, std::int64_t expected = -1);
+
 // A network's shape except its inputs. A state without a kind is of an MLP, as in early versions.
 void put(const NetworkShape& shape, base::Arrays& arrays);
 NetworkShape shape_from(const base::Arrays& arrays, std::int64_t inputs);

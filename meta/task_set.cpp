@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <span>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "codegen/schedule/candidate.h"
+#include "codegen/schedule/table_schema.h"
 #include "datasets/groups.h"
+#include "datasets/joined_tables.h"
 
 namespace graft::meta {
 namespace {
@@ -41,7 +45,9 @@ EncodedRow encoded_row(const datasets::Dataset& dataset, const datasets::Dataset
   const features::Subject alone{nullptr, &candidate, &dataset.target};
   // Imported rows may hold no hash: there is nothing to compare with, and often no need to lower.
   if (row.program_hash == 0 && !encoding.needs_program) {
-    return {encoding.encode(alone), codegen::hash(candidate), false, ""};
+    const std::uint64_t row_hash =
+        codegen::is_row_of_table(candidate) ? codegen::hash_by_name(candidate) : codegen::hash(candidate);
+    return {encoding.encode(alone), row_hash, false, ""};
   }
   const base::Result<codegen::LoopProgram> program = codegen::program(candidate, dataset.target);
   if (!program && row.program_hash == 0) return {{}, 0, false, program.reason().text};
@@ -89,6 +95,31 @@ Piece piece_of(const datasets::Dataset& dataset, std::span<const std::int64_t> r
   return out;
 }
 
+// What a model that knows other tables cannot see of these. UserError where it sees nothing.
+std::vector<std::string> unknown_columns(const std::vector<datasets::Dataset>& datasets,
+                                         const codegen::TableSchema& schema) {
+  std::vector<std::string> notes;
+  for (const datasets::Dataset& dataset : datasets) {
+    std::set<std::string> known, unknown;
+    for (const auto& sketch : dataset.sketches) {
+      if (sketch->columns.empty()) continue;
+      for (const codegen::Sketch::Argument& column : sketch->arguments) {
+        const bool is_known = std::any_of(schema.columns.begin(), schema.columns.end(),
+                                          [&](const auto& each) { return each.name == column.name; });
+        (is_known ? known : unknown).insert(column.name);
+      }
+    }
+    if (unknown.empty()) continue;
+    const std::string names = base::join({unknown.begin(), unknown.end()}, ", ");
+    if (known.empty())
+      throw base::UserError(dataset.platform, fmt::format("the model knows none of the columns {}; columns are joined "
+                                                          "by name: rename them and import again",
+                                                          names));
+    notes.push_back(fmt::format("{}: the model does not know, and does not see: {}", dataset.platform, names));
+  }
+  return notes;
+}
+
 }  // namespace
 
 Examples chosen(const Examples& examples, const std::vector<std::int64_t>& programs) {
@@ -100,14 +131,24 @@ Examples chosen(const Examples& examples, const std::vector<std::int64_t>& progr
   return out;
 }
 
-TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads,
+TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& requested, int threads,
                       base::Team* team, base::Monitor* monitor) {
   constexpr std::size_t rows_each = 64;
   base::Team alone;
   base::Monitor nobody;
   base::SharedMonitor shared(monitor == nullptr || (team != nullptr && team->size() > 1) ? nobody : *monitor);
   TaskSet out;
-  out.encoding = &encoding;
+  out.encoding = &requested;
+  if (requested.schema != nullptr) {
+    out.notes = unknown_columns(datasets, *requested.schema);
+  } else if (requested.of_tables) {
+    datasets::JoinedTables joined = datasets::joined_tables(datasets);
+    out.notes = std::move(joined.notes);
+    out.own_encoding =
+        std::make_shared<const features::Encoding>(features::made_for(requested, std::move(joined.schema)));
+    out.encoding = out.own_encoding.get();
+  }
+  const features::Encoding& encoding = *out.encoding;
   for (const datasets::Dataset& dataset : by_platform(datasets)) {
     datasets::refuse_emulated(dataset.platform, dataset.source);
     out.sources[dataset.platform] = dataset.source;
@@ -180,6 +221,8 @@ TaskSet only_platforms(const TaskSet& tasks, const std::vector<std::string>& nam
   const std::vector<std::string> known = platforms(tasks);
   TaskSet out;
   out.encoding = tasks.encoding;
+  out.own_encoding = tasks.own_encoding;
+  out.notes = tasks.notes;
   out.stale_rows = tasks.stale_rows;
   out.without_program = tasks.without_program;
   for (const std::string& name : names) {

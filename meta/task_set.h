@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ Examples chosen(const Examples& examples, const std::vector<std::int64_t>& progr
 
 struct TaskSet {
   const features::Encoding* encoding = nullptr;
+  // What `encoding` points to if it was made for the tables among the datasets (features::made_for); else null.
+  std::shared_ptr<const features::Encoding> own_encoding;
+  std::vector<std::string> notes;              // where the joining of tables is in doubt, for the user
   std::vector<Examples> groups;                // by platform, then workload, in order of the datasets
   std::map<std::string, std::string> sources;  // platform -> native / remote / imported / modelled
   std::int64_t stale_rows = 0;  // lower to a different program today than was measured (or not at all): left out
@@ -48,7 +52,8 @@ struct TaskSet {
 };
 
 // Lowers and encodes every `ok` row once per program (datasets::groups). A row without a program hash (imported, or of
-// a table) is not compared with one. The ranks of a team that was given the same datasets share the work and get the
+// a table) is not compared with one. An encoding of tables is made for all tables of the datasets, unless it has a
+// schema: then they are seen through that, and must have a column of it. The ranks of a team that was given the same datasets share the work and get the
 // same. UserError for an emulated source or if nothing is left. Stopped when the monitor asks for it, before the next
 // few programs; on one of several ranks, which would wait for each other, it is not asked.
 TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads,

@@ -68,8 +68,8 @@ Support measured_support(const AdaptRequest& request, std::int64_t shots, const 
     settings.batch = int(shots);
     settings.seed = base::hash_combine(request.seed, codegen::hash(space.workload()));
     settings.threads = request.threads;
-    search::Tuning tuning({space, request.platform.name, &features::encoding_named(prior.encoding)}, prior.model.get(),
-                          measurer, run, settings);
+    search::Tuning tuning({space, request.platform.name, prior.encoding.get()}, prior.model.get(), measurer, run,
+                          settings);
     if (!run_rounds(tuning, shots, monitor)) throw base::Stopped();
     support.trials += std::int64_t(tuning.trials().size());
     support.of_workloads.push_back(tuning.examples());
@@ -108,7 +108,7 @@ void save(const AdaptRequest& request, const AdaptResult& result, const meta::Mo
       result.platform, result.source, result.measurements, request.workloads.size(), result.shots, graft_version());
   std::vector<meta::KnownPrograms> known = prior.known;
   meta::add(known, {{result.platform, request.platform.target, support.best}});
-  meta::save_model(*result.model, features::encoding_named(prior.encoding), provenance, card, result.out, known);
+  meta::save_model(*result.model, *prior.encoding, provenance, card, result.out, known);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct AskTellSession::State {
   State(const AskTellRequest& request, base::Monitor& monitor)
       : space(space_of({}, request.workload, request.platform.target)),
         prior(prior_of(prior_request(request), request.platform, monitor)),
-        search({space, request.platform.name, prior.encoding}, prior.model.get(), settings(request)) {}
+        search({space, request.platform.name, prior.encoding.get()}, prior.model.get(), settings(request)) {}
 
  private:
   static PriorRequest prior_request(const AskTellRequest& request) {

@@ -64,7 +64,8 @@ void DataSource::put(base::Document& request) const {
   if (!sketches.empty()) request.set("sketches", base::join(sketches, ","));
 }
 
-void note_left_out(const meta::TaskSet& tasks, base::Monitor& monitor) {
+void note_doubts(const meta::TaskSet& tasks, base::Monitor& monitor) {
+  for (const std::string& note : tasks.notes) monitor.note(note);
   if (tasks.stale_rows > 0) {
     monitor.note(
         fmt::format("{} rows are stale (their programs lower to something else today) and left out", tasks.stale_rows));

@@ -28,7 +28,7 @@ struct DataSource {
   void put(base::Document& request) const;
 };
 
-// Notes the rows that a task set leaves out, and why.
-void note_left_out(const meta::TaskSet& tasks, base::Monitor& monitor);
+// Notes the rows that a task set leaves out, and why; and where the joining of tables is in doubt.
+void note_doubts(const meta::TaskSet& tasks, base::Monitor& monitor);
 
 }  // namespace graft::study

@@ -41,6 +41,8 @@ void check(const EvaluateRequest& request) {
     throw FieldError("judge_last, sources, folds, misleading, support", "cannot be combined with `regime` in-domain");
   if (request.folds > 0 && !(request.sources.empty() && request.targets.empty()))
     throw FieldError("folds", "decides targets and sources; cannot be combined with `target` or `sources`");
+  if (request.sources_know_judged && request.judge_last == 0)
+    throw FieldError("sources_know_judged", "says which rows sources learn from, and only with `judge_last`");
   if (!in_domain && !(request.train_workloads.empty() && request.judge_workloads.empty()))
     throw FieldError("train_workloads, judge_workloads", "only with `regime` in-domain");
 }
@@ -63,6 +65,7 @@ meta::EvaluationSettings settings_of(const EvaluateRequest& request, const Model
   settings.learner = plan.settings();
   settings.sources = request.sources;
   settings.judge_last = request.judge_last;
+  settings.sources_know_judged = request.sources_know_judged;
   settings.support = meta::support_choice_named(request.support);
   return settings;
 }
@@ -86,6 +89,7 @@ base::Document identity_of(const EvaluateRequest& request, const ModelPlan& plan
   if (request.folds > 0) identity.set("folds", request.folds);
   if (request.support != "random") identity.set("support", request.support);
   if (request.judge_last > 0) identity.set("judge_last", request.judge_last);
+  if (request.sources_know_judged) identity.set("sources_know_judged", true);
   request.data.put(identity.fields());
   plan.put(identity.fields());
   return identity.document();
@@ -225,7 +229,7 @@ EvaluationTable evaluate(const EvaluateRequest& request, base::Monitor& monitor,
   settings.learner = plan.settings();
   const meta::TaskSet tasks = meta::with_reversed_labels(
       meta::make_task_set(data, plan.encoding(), request.threads, nullptr, &monitor), request.misleading);
-  note_left_out(tasks, monitor);
+  note_doubts(tasks, monitor);
   const bool in_domain = request.regime == meta::Regime::in_domain;
   const std::vector<std::string> platforms = meta::platforms(tasks);
   if (platforms.size() < 2 && !in_domain) {

@@ -30,6 +30,7 @@ struct EvaluateRequest {
   std::vector<std::string> misleading;  // sources whose times are reversed within each workload
   std::int64_t folds = 0;               // from 2 on: cross-validation, which defines targets and sources
   std::int64_t judge_last = 0;          // the last programs of each workload, to judge on; 0: all but the support
+  bool sources_know_judged = false;     // with judge_last: the sources learn from the judged programs, too
   std::string support = "random";       // how the support is chosen (meta/support.h)
   std::vector<std::string> train_workloads, judge_workloads;  // in domain; none: all
   std::uint64_t seed = 1;

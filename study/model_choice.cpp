@@ -82,6 +82,7 @@ ModelPlan::ModelPlan(ModelChoice choice, const std::string& learner, std::uint64
   settings_.members = int(std::min<std::int64_t>(choice_.members, 1000));
   settings_.steps = choice_.steps;
   settings_.guard = choice_.guard;
+  settings_.known_rows = naming("known_rows", [&] { return meta::known_rows_use_named(choice_.known_rows); });
   settings_.seed = seed;
   settings_.threads = threads;
   encoding_ = choice_.encoding.empty() ? &meta::usual_encoding(settings_.trees, settings_.network.kind)
@@ -118,6 +119,7 @@ void ModelPlan::put(base::Document& request) const {
   put_training(request);
   if (choice_.members > 1) request.set("members", choice_.members);
   if (choice_.guard) request.set("guard", true);
+  if (settings_.known_rows != meta::KnownRowsUse::automatic) request.set("known_rows", choice_.known_rows);
 }
 
 void ModelPlan::put_training(base::Document& request) const {

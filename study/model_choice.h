@@ -21,6 +21,7 @@ struct ModelChoice {
   std::string backend = "native", device = "cpu", loss;  // loss "": the learner's own
   std::int64_t steps = 0;                                // 0: the learner's own
   std::int64_t members = 1;                              // from 2 on an ensemble
+  std::string known_rows = "automatic";                  // whether sources' times of a table's row are evidence for it
   bool guard = false;
   ModelChoice();
 };

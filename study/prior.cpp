@@ -85,7 +85,7 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
   prior.name = own ? shipped_model_name : name;
   const meta::UntrainedModel* const untrained = meta::untrained_named(name);
   if (untrained != nullptr) {
-    prior.encoding = &features::encoding_named(untrained->encoding);
+    prior.encoding = {std::shared_ptr<void>(), &features::encoding_named(untrained->encoding)};
     if (!request.model.empty()) prior.identity = name;
     if (!asks) return prior;
     if (request.transfer != PriorRequest().transfer)
@@ -97,7 +97,7 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
     prior.model = meta::untrained_model(name, settings, monitor);
   } else {
     meta::ModelFile file = loaded(name);
-    prior.encoding = &features::encoding_named(file.encoding);
+    prior.encoding = file.encoding;
     prior.identity = model_identity(file, name, request.run);
     if (!asks) return prior;
     prior.model = model_on(std::move(file.model), platform, monitor);

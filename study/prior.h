@@ -32,7 +32,7 @@ void check_model(const std::string& model);
 
 struct Prior {
   std::unique_ptr<meta::CostModel> model;  // null: the explorer uses none
-  const features::Encoding* encoding = nullptr;
+  std::shared_ptr<const features::Encoding> encoding;
   std::string identity;  // of a model file (model_identity), or an untrained model's name; "" where none is asked
   std::string name;      // for people
   // What a model file remembers for this platform (known_on); nothing where no model is asked.

@@ -60,7 +60,8 @@ ReplayResult replay(const ReplayRequest& request, base::Monitor& monitor) {
     if (sorted.empty())
       throw base::UserError(base::shortened(workload.text), "no program of it was ok, so that nothing can be found");
     base::check_stop(monitor);
-    const search::Replayed replayed = search::replay(recording, prior.model.get(), prior.encoding, settings, quiet);
+    const search::Replayed replayed =
+        search::replay(recording, prior.model.get(), prior.encoding.get(), settings, quiet);
     base::check_stop(monitor);
     result.workloads.push_back({workload.text, std::int64_t(recording.trials.size()), recording.left_out,
                                 std::int64_t(replayed.trials.size()), sorted.front(), replayed.curve});

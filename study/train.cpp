@@ -180,9 +180,9 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
 
   const std::vector<datasets::Dataset> data = request.data.read(request.seed, monitor);
   plan.fit(data);
-  const features::Encoding& encoding = base_model ? features::encoding_named(base_model->encoding) : plan.encoding();
-  const meta::TaskSet tasks = tasks_of(request, data, encoding, team, monitor);
-  note_left_out(tasks, monitor);
+  const features::Encoding& requested = base_model ? *base_model->encoding : plan.encoding();
+  const meta::TaskSet tasks = tasks_of(request, data, requested, team, monitor);
+  note_doubts(tasks, monitor);
   if (informed) note_few_programs(tasks, monitor);
   const auto maker = meta::make_learner(learner);
   if (base_model) learner = base_model->model->kind();
@@ -219,7 +219,7 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
                       request.seed,     date,
                       request.hold_out, request.misleading,
                       more_of_card,     base_model ? known_platforms(base_model->provenance) : 0};
-  meta::save_model(*result.model, encoding, result.provenance, card_of(text, tasks), request.out,
+  meta::save_model(*result.model, *tasks.encoding, result.provenance, card_of(text, tasks), request.out,
                    known_of(request, data, base_model));
   std::filesystem::remove_all(checkpoints);
   return result;

@@ -282,7 +282,7 @@ struct TuneSession::State {
         run(folder_of(request), identity_of(request, prior, history).document(), context_of(request.command_line),
             request.platform.yaml),
         measurer(tasks::make_measurer(request.platform, measure)),
-        tuning({space, request.platform.name, prior.encoding}, prior.model.get(), *measurer, run,
+        tuning({space, request.platform.name, prior.encoding.get()}, prior.model.get(), *measurer, run,
                settings(start_of(request, start, history, prior, run, space))) {
     note_continued(run, monitor);
     tuning.remember(history.runs);

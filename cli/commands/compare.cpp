@@ -58,8 +58,10 @@ int compare(const Flags& flags, Session& session) {
     throw base::UserError("RUN|DATA.h5", "folders of runs and datasets are compared among themselves only");
   if (runs == 0) {
     const auto least_programs = int(std::min<std::int64_t>(flags.least_programs, 1'000'000));
-    show(datasets::agreement(study::read_datasets(flags.inputs, session.progress), least_programs), flags, "datasets",
-         session);
+    const datasets::Agreement agreement =
+        datasets::agreement(study::read_datasets(flags.inputs, session.progress), least_programs);
+    for (const std::string& note : agreement.notes) session.progress.note(note);
+    show(agreement, flags, "datasets", session);
   } else {
     show(study::compare(request_of(flags, session), session.progress), flags, "runs", session);
   }

@@ -82,6 +82,9 @@ Command evaluate_command() {
             "judge-last", flags->request.judge_last, 0,
             "judge on this many last programs of each workload, which no platform's training or support has "
             "seen; 0: on all that are not support");
+        options.flag("sources-know-judged", flags->request.sources_know_judged,
+                     "with --judge-last: the sources have measured the judged programs, too, and learn from them; only "
+                     "the target's support has not");
         options.list("methods", flags->methods, method_names() + " (docs/reference/methods.md says what each is)");
         options.list("shots", flags->shots, "support programs per workload");
         options.text("against", flags->request.against,

@@ -64,11 +64,11 @@ int inspect_dataset(const InspectFlags& flags, Session& session) {
 
 int inspect_model(const InspectFlags& flags, Session& session) {
   const meta::ModelFile file = meta::load_model(flags.what);
-  const features::Encoding& encoding = features::encoding_named(file.encoding);
+  const features::Encoding& encoding = *file.encoding;
   Output& out = session.output;
   const bool informed = file.model->is_informed();
   out.line(fmt::format("{}: model {} of kind {}{}, encoding {} {} ({} features), {}\n", flags.what, file.hash,
-                       file.model->kind(), informed ? "" : " that knows nothing yet", file.encoding,
+                       file.model->kind(), informed ? "" : " that knows nothing yet", encoding.name,
                        base::to_hex(encoding.hash), encoding.features.size(),
                        base::counted(meta::count(file.known), "known program")));
   out.json()
@@ -76,7 +76,7 @@ int inspect_model(const InspectFlags& flags, Session& session) {
       .set("model", std::string(file.model->kind()))
       .set("hash", file.hash)
       .set("informed", informed)
-      .set("encoding", file.encoding)
+      .set("encoding", encoding.name)
       .set("encoding_hash", base::to_hex(encoding.hash))
       .set("known_programs", meta::count(file.known))
       .set("provenance", file.provenance)

@@ -152,7 +152,10 @@ void ConfigurationsDocument::for_each_entry(const Visit& visit) const {
 
 void ConfigurationsDocument::import(const ConfigurationsHead& head,
                                     const std::function<Configuration(JsonReader&)>& read) {
-  const std::string own_name = head.kernel.empty() ? std::filesystem::path(path_).stem().stem().string() : head.kernel;
+  const std::string said(import_.option("name"));
+  const std::string own_name = !head.kernel.empty() ? head.kernel
+                               : !said.empty()      ? said
+                                                    : std::filesystem::path(path_).stem().stem().string();
   std::map<std::string, Kernel> kernels;
   const auto add_kernel = [&](const std::string& name, std::vector<std::string> parameters) {
     if (kernels.size() == most_kernels) throw TooMuch(path_, fmt::format("more than {} kernels", most_kernels));

@@ -73,16 +73,13 @@ class AdaptedModel final : public CostModel {
     for (std::size_t g = 0; g < support_.size(); ++g) {
       const Examples& group = support_[g];
       const std::string name = fmt::format("support{}/", g);
-      std::vector<float> hashes;  // four numbers of 16 bits each
-      for (const std::uint64_t hash : group.program_hashes) {
-        for (int shift = 48; shift >= 0; shift -= 16) hashes.push_back(float((hash >> shift) & 0xffff));
-      }
       out.attributes[name + "workload"] = group.workload.text;
       out.arrays[name + "rows"] = {{group.features.rows.rows, group.features.rows.columns}, group.features.rows.values};
       put_values(out, name + "begins", {group.features.begins.begin(), group.features.begins.end()});
       put_values(out, name + "parents", {group.features.parents.begin(), group.features.parents.end()});
       put_values(out, name + "log_seconds", {group.log_seconds.begin(), group.log_seconds.end()});
-      put_values(out, name + "programs", hashes);
+      put_hashes(out, name + "programs", group.program_hashes);
+      if (!group.features.identities.empty()) put_hashes(out, name + "identities", group.features.identities);
     }
     return out;
   }
@@ -112,13 +109,9 @@ Examples group_from(const base::Arrays& state, const std::string& name) {
   const std::vector<float>& seconds = values_of(state, name + "log_seconds");
   out.log_seconds.assign(seconds.begin(), seconds.end());
   const auto programs = std::int64_t(seconds.size());
-  const std::vector<std::int64_t> pieces = whole_numbers(state, name + "programs", 0, 4 * programs);
-  for (std::size_t p = 0; p < pieces.size(); p += 4) {
-    std::uint64_t hash = 0;
-    for (std::size_t i = 0; i < 4; ++i) hash = hash << 16 | std::uint64_t(pieces[p + i]);
-    out.program_hashes.push_back(hash);
-  }
+  out.program_hashes = hashes_of(state, name + "programs", programs);
   features::Encoded& features = out.features;
+  if (state.arrays.contains(name + "identities")) features.identities = hashes_of(state, name + "identities", programs);
   features.begins = whole_numbers(state, name + "begins", 0, programs + 1);
   const std::vector<float>& values = values_of(state, name + "rows");
   const std::vector<std::int64_t>& shape = state.arrays.at(name + "rows").shape;

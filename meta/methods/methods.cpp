@@ -16,6 +16,7 @@
 #include "meta/methods/ensemble.h"
 #include "meta/methods/gbt.h"
 #include "meta/methods/kernel_model.h"
+#include "meta/methods/known_rows.h"
 #include "meta/methods/meta_gradient.h"
 #include "meta/methods/nearest.h"
 #include "meta/methods/network_model.h"
@@ -216,11 +217,13 @@ std::unique_ptr<Learner> make_learner(std::string_view name) {
 }
 
 std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state) {
-  if (kind == adapted_kind) return adapted_model_from(state);  // these two are made from models of any method
+  if (kind == adapted_kind) return adapted_model_from(state);  // these three are made from models of any method
   if (kind == ensemble_kind) return ensemble_model_from(state);
+  if (kind == known_rows_kind) return known_rows_model_from(state);
   if (kind == "frozen") return frozen_model_from(state);
   if (kind == "global-local") return global_local_model_from(state);
-  std::vector<std::string> names = {std::string(adapted_kind), std::string(ensemble_kind), "frozen", "global-local"};
+  std::vector<std::string> names = {std::string(adapted_kind), std::string(ensemble_kind), known_rows_kind, "frozen",
+                                    "global-local"};
   for (const Method& method : methods()) {
     if (method.kind == kind) return method.read(state);
     names.push_back(method.kind);
@@ -311,13 +314,16 @@ std::unique_ptr<CostModel> with_transfer(std::unique_ptr<CostModel> model, std::
   throw base::UserError(fmt::format("unknown transfer '{}'; adapted, frozen or global-local", transfer));
 }
 
-std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,
-                                   base::Monitor& monitor) {
+namespace {
+
+// Without what is known of rows.
+std::unique_ptr<CostModel> trained_alone(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,
+                                         base::Monitor& monitor) {
   if (settings.guard) {
     LearnerSettings without = settings;
     without.guard = false;
     Members members;
-    members.push_back(trained(learner, tasks, without, monitor));
+    members.push_back(trained_alone(learner, tasks, without, monitor));
     members.push_back(make_scratch_model(std::int64_t(tasks.encoding->features.size())));
     return make_chosen_model(std::move(members));
   }
@@ -332,6 +338,13 @@ std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks,
     members.push_back(learner.train(own, with, monitor));
   }
   return make_ensemble_model(std::move(members), settings.seed);
+}
+
+}  // namespace
+
+std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,
+                                   base::Monitor& monitor) {
+  return with_known_rows(trained_alone(learner, tasks, settings, monitor), tasks, settings, monitor);
 }
 
 std::unique_ptr<CostModel> continued(const CostModel& model, std::int64_t known, const TaskSet& tasks,

@@ -80,7 +80,8 @@ std::unique_ptr<CostModel> untrained_model(std::string_view name, const LearnerS
 std::unique_ptr<CostModel> with_transfer(std::unique_ptr<CostModel> model, std::string_view transfer,
                                          const features::Encoding& encoding);
 
-// The learner's model, or an ensemble of settings.members of them, guarded if so set. Errors as Learner::train.
+// The learner's model, or an ensemble of settings.members of them, guarded if so set; with what the sources know of rows
+// of tables (known_rows.h), if so set. Errors as Learner::train.
 std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor);
 

@@ -41,6 +41,10 @@ void apply(const std::string& key, const base::Document& value, EvaluateRequest&
     request.folds = value.as_integer();
   } else if (key == "judge_last") {
     request.judge_last = value.as_integer();
+  } else if (key == "sources_know_judged") {
+    request.sources_know_judged = value.as_bool();
+  } else if (key == "known_rows") {
+    request.model.known_rows = value.as_string();
   } else if (key == "support") {
     request.support = value.as_string();
   } else if (key == "train_workloads") {

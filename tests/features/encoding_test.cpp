@@ -13,6 +13,7 @@
 #include "codegen/program/forms.h"
 #include "codegen/schedule/space.h"
 #include "features/arguments.h"
+#include "features/columns.h"
 #include "features/context_relation.h"
 #include "features/example.h"
 #include "tests/features/encoded.h"
@@ -150,44 +151,91 @@ TEST(Encoding, KnobsAreArgumentsOfTheSketch) {
   EXPECT_EQ(all, 0);  // without a candidate
 }
 
-TEST(Encoding, ColumnsOfATableAreNumbersAndPlaces) {
-  std::vector<std::string> many;
-  for (int i = 0; i < most_places + 4; ++i) many.push_back(std::to_string(100 + i));
-  std::vector<std::string> words(std::size_t(most_places + 4), "w");
-  codegen::Candidate row{
-      codegen::Workload{"table(name=x)"},
-      std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("x", {{"plain", {}},
-                                                                                {"few", {"-3", "0.5", "8"}},
-                                                                                {"word", {"a", "b"}},
-                                                                                {"many", many},
-                                                                                {"words", words},
-                                                                                {"outside", {"1", "2"}}})),
-      {-7, 1, 1, 18, 18, 2}};
-  const Encoding& encoding = encoding_named("columns");
+codegen::TableSchema schema_of_columns() {
+  std::vector<std::string> many_numbers, many_words;
+  for (int i = 0; i < 20; ++i) many_numbers.push_back(std::to_string(100 + i));
+  for (int i = 0; i < 70; ++i) many_words.push_back("w" + std::to_string(i));
+  codegen::TableSchema schema;
+  schema.columns = {{"plain", {}, {}, true, 5, false},          {"few", {"-3", "0.5", "8"}, {}, true, 2, false},
+                    {"word", {}, {"a", "b"}, false, 0, false},  {"many", many_numbers, {}, true, 110, false},
+                    {"words", {}, many_words, false, 0, false}, {"net", {}, {"n1", "n2"}, false, 0, true},
+                    {"absent", {"1", "3"}, {}, true, 2, false}};
+  schema.kernels = {{{"table(name=x)", "table(name=y)"}, {"few", "word"}}};
+  return schema;
+}
+
+codegen::Candidate row_of_columns(const std::string& workload, const std::vector<codegen::Sketch::Column>& columns,
+                                  const std::vector<std::int64_t>& arguments) {
+  return {codegen::Workload{workload},
+          std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("x", columns)), arguments};
+}
+
+TEST(Encoding, ColumnsOfTablesAreJoinedByNameAndValue) {
+  const Encoding encoding = made_for(encoding_named("columns"), schema_of_columns());
   EXPECT_FALSE(encoding.needs_program);
   EXPECT_FALSE(encoding_named("columns+facts").needs_program);
   EXPECT_TRUE(encoding_named("context_relation").needs_program);
-  auto values = test::rows_of(encoding, encoding.encode({.candidate = &row})).front();
-  // The expected values; all others are 0.
-  const std::pair<std::string, float> expected[] = {{"c00", -7},
-                                                    {"c00.log", -3},
-                                                    {"c01", 0.5f},
-                                                    {"c01.log", std::log2(1.5f)},
-                                                    {"c01.is1", 1},
-                                                    {"c02.is1", 1},
-                                                    {"c03", 118},
-                                                    {"c03.log", std::log2(119.0f)},
-                                                    {fmt::format("c04.is{}", most_places - 1), 1}};
-  float sum = 0, expected_sum = 0;
+  ASSERT_NE(encoding.schema, nullptr);
+  EXPECT_NE(encoding.hash, encoding_named("columns").hash);
+  // In another order than the schema's, with other alternatives and a column that it lacks.
+  const codegen::Candidate row = row_of_columns("table(name=x)",
+                                                {{"word", {"b", "c"}},
+                                                 {"other", {}},
+                                                 {"few", {"0.5"}},
+                                                 {"plain", {}},
+                                                 {"many", {"118", "119"}},
+                                                 {"words", {"w7"}},
+                                                 {"net", {"n1"}}},
+                                                {0, 9, 0, -7, 0, 0, 0});
+  const auto values = test::rows_of(encoding, encoding.encode({.candidate = &row})).front();
+  const std::pair<std::string, float> expected[] = {{"columns", 5},
+                                                    {"plain", -7},
+                                                    {"plain.log", -3},
+                                                    {"few", 0.5f},
+                                                    {"few.log", std::log2(1.5f)},
+                                                    {"few=0.5", 1},
+                                                    {"word=b", 1},
+                                                    {"many", 118},
+                                                    {"many.log", std::log2(119.0f)},
+                                                    {"absent", 2},
+                                                    {"absent.log", std::log2(3.0f)}};
+  float sum = 0, expected_sum = 2;  // two buckets of the word
   for (const auto& [name, number] : expected) {
     EXPECT_EQ(value(values, name), number) << name;
     expected_sum += std::abs(number);
   }
   for (const auto& [name, number] : values) sum += std::abs(number);
   EXPECT_FLOAT_EQ(sum, expected_sum);
+  // net is a name of rows, not a column of the encoding
+  for (const auto& [name, number] : values) EXPECT_FALSE(name.starts_with("net"));
   const Example example;  // a sketch with steps
   const Encoded with_steps = encoding.encode(example.subject());
   for (const float number : with_steps.rows.values) EXPECT_EQ(number, 0);
+  EXPECT_TRUE(with_steps.identities.empty());
+}
+
+TEST(Encoding, RowsOfTablesHaveAnIdentity) {
+  const Encoding encoding = made_for(encoding_named("columns+facts"), schema_of_columns());
+  const std::vector<codegen::Sketch::Column> columns = {{"word", {"a", "b"}}, {"few", {"0.5", "8"}}},
+                                             turned = {{"few", {"8"}}, {"plain", {}}, {"word", {"b"}}};
+  const auto identity = [&](const codegen::Candidate& row) {
+    const Encoded encoded = encoding.encode({.candidate = &row});
+    return encoded.identities.at(0);
+  };
+  const std::uint64_t known = identity(row_of_columns("table(name=x)", columns, {1, 1}));
+  EXPECT_NE(known, 0u);
+  EXPECT_EQ(known, identity(row_of_columns("table(name=y)", turned, {0, 3, 0})));
+  EXPECT_NE(known, identity(row_of_columns("table(name=x)", columns, {0, 1})));
+  EXPECT_EQ(identity(row_of_columns("table(name=x)", {{"few", {"8"}}}, {0})), 0u);  // lacks a column of the key
+  // They follow their programs.
+  Encoded all;
+  for (const std::int64_t word : {0, 1}) {
+    const codegen::Candidate row = row_of_columns("table(name=x)", columns, {word, 1});
+    append(all, encoding.encode({.candidate = &row}));
+  }
+  EXPECT_EQ(all.identities.size(), 2u);
+  const std::int64_t second = 1;
+  EXPECT_EQ(chosen(all, {&second, 1}).identities, std::vector<std::uint64_t>{known});
 }
 
 TEST(Encoding, FactsOfTheTargetStandBesideARow) {

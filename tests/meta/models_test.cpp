@@ -844,7 +844,7 @@ TEST_P(EveryLearner, FileRoundTrips) {
   provenance.set("learner", learner()).set("seed", 1);
   save_model(*model, encoding, provenance, "# A card\n", path);
   const ModelFile file = load_model(path);
-  EXPECT_EQ(file.encoding, encoding.name);
+  EXPECT_EQ(file.encoding->name, encoding.name);
   EXPECT_EQ(file.card, "# A card\n");
   EXPECT_EQ(file.provenance, provenance);
   EXPECT_EQ(file.model->state(), model->state());

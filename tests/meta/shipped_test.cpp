@@ -96,7 +96,7 @@ TEST(ShippedModel, IsOfItsSourcesAlone) {
   const std::filesystem::path path = std::filesystem::path(GRAFT_SOURCE_DIR) / "models/base.h5";
   EXPECT_LE(std::filesystem::file_size(path), 5'000'000u);
   const ModelFile file = load_model(path);
-  EXPECT_EQ(file.encoding, "context_relation+on_target");
+  EXPECT_EQ(file.encoding->name, "context_relation+on_target");
   std::size_t sources = 0;
   for (const base::Document& platform : file.provenance.at("platforms").as_list()) {
     const std::string& name = platform.as_string();
@@ -124,7 +124,7 @@ double mean_correlation(const CostModel& model, std::span<const Examples> groups
 // model was trained. Lower means that features, adaptation or scoring got worse.
 TEST(ShippedModel, RanksProgramsOfAPlatformThatItHasNotSeen) {
   const ModelFile file = load_model(std::filesystem::path(GRAFT_SOURCE_DIR) / "models/base.h5");
-  const TaskSet tasks = make_task_set(shipped({"model-sifive-p450"}), features::encoding_named(file.encoding), 2);
+  const TaskSet tasks = make_task_set(shipped({"model-sifive-p450"}), *file.encoding, 2);
   std::vector<Examples> support, query;
   for (const Examples& group : tasks.groups) {
     std::vector<std::int64_t> measured, rest;

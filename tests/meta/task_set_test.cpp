@@ -131,7 +131,10 @@ TEST(TaskSet, RowsOfTablesHaveColumnsAlone) {
   const TaskSet tasks = make_task_set({data}, features::encoding_named("columns"), 2);
   ASSERT_EQ(tasks.groups.size(), 1u);
   EXPECT_EQ(tasks.groups.front().size(), 5);
-  EXPECT_EQ(tasks.groups.front().features.rows.at(3, 0), 3);
+  EXPECT_EQ(tasks.encoding, tasks.own_encoding.get());
+  ASSERT_GT(tasks.encoding->features.size(), 1u);
+  EXPECT_EQ(tasks.encoding->features[1].name, "n");
+  EXPECT_EQ(tasks.groups.front().features.rows.at(3, 1), 3);
   EXPECT_NE(tasks.groups.front().program_hashes[0], tasks.groups.front().program_hashes[1]);
   EXPECT_TRUE(tasks.without_program.empty());
   const std::string what = refusal([&] { make_task_set({data}, encoding(), 1); });

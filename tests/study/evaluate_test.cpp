@@ -185,6 +185,104 @@ EvaluateRequest small_request(const base::Folder& folder) {
   return request;
 }
 
+// A table of algorithms, tiles and unrollings as an import would make it: with only these algorithms, with an
+// identifier in front, or in another order of its columns.
+datasets::Dataset table_of(const std::string& platform, const std::vector<std::string>& algorithms, bool has_id,
+                           bool is_turned, double factor) {
+  using Column = codegen::Sketch::Column;
+  std::vector<Column> columns = {{"algo", algorithms}, {"tile", {"1", "2", "4", "8"}}, {"unroll", {}}};
+  if (is_turned) std::swap(columns[0], columns[2]);
+  if (has_id) columns.insert(columns.begin(), {"id", {}});
+  const auto sketch = std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns(platform.substr(7), columns));
+  datasets::Dataset data;
+  data.platform = platform;
+  data.source = "imported";
+  int id = 0;
+  for (std::size_t a = 0; a < algorithms.size(); ++a) {
+    for (int t = 0; t < 4; ++t) {
+      for (int u = 0; u < 6; ++u) {
+        std::vector<std::int64_t> arguments = {std::int64_t(a), t, 10 + 3 * u};
+        if (is_turned) std::swap(arguments[0], arguments[2]);
+        if (has_id) arguments.insert(arguments.begin(), 7 * id % 101);
+        ++id;
+        datasets::Measurement measurement;
+        // "fft" is fastest although it is in the middle of the alphabet.
+        const double base = algorithms[a] == "fft"      ? 1
+                            : algorithms[a] == "direct" ? 4
+                            : algorithms[a] == "gemm"   ? 2
+                                                        : 8;
+        measurement.seconds = {factor * (base + 0.2 * t + 0.01 * u)};
+        data.add({0, {{"table(name=t)"}, sketch, std::move(arguments)}, 0, measurement});
+      }
+    }
+  }
+  return data;
+}
+
+// Zero-shot quality on the second table by methods that see parameters alone.
+double zero_shot(const datasets::Dataset& first, const datasets::Dataset& second, const std::string& method,
+                 const std::string& known_rows = "no") {
+  const base::Folder folder;
+  base::Monitor monitor;
+  EvaluateRequest request;
+  for (const datasets::Dataset* const data : {&first, &second}) {
+    request.data.files.push_back((folder / (data->platform.substr(7) + ".h5")).string());
+    datasets::write_dataset(*data, request.data.files.back());
+  }
+  request.methods = {method};
+  request.model.steps = 200;
+  request.model.known_rows = known_rows;
+  request.shots = {0};
+  request.draws = 1;
+  request.targets = {second.platform};
+  return evaluate(request, monitor).rows.front().means[Metric::spearman].mean;
+}
+
+TEST(Evaluate, TablesAreJoinedByNamesAndValues) {
+  const std::vector<std::string> all = {"direct", "fft", "gemm", "winograd"}, some = {"fft", "gemm", "winograd"};
+  const datasets::Dataset a = table_of("import:a", all, false, false, 1);
+  for (const std::string method : {"zero-shot", "ridge"}) {
+    EXPECT_GT(zero_shot(a, table_of("import:b", some, false, false, 2), method), 0.97) << method;  // lacks a value
+    EXPECT_GT(zero_shot(a, table_of("import:b", all, false, true, 2), method), 0.97) << method;    // other order
+    EXPECT_GT(zero_shot(a, table_of("import:b", all, true, false, 2), method), 0.97) << method;    // one more column
+    EXPECT_GT(zero_shot(a, table_of("import:b", some, true, true, 2), method, "yes"), 0.999) << method;
+  }
+}
+
+TEST(Evaluate, TablesOfAnyNumberOfColumnsAndValues) {
+  std::vector<codegen::Sketch::Column> columns;
+  for (int c = 0; c < 40; ++c) columns.push_back({fmt::format("c{}", c), {}});
+  const auto wide = std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("t", columns));
+  std::vector<std::string> names;
+  for (int k = 0; k < 24; ++k) names.push_back(fmt::format("k{:02}", k));
+  const auto named = std::make_shared<const codegen::Sketch>(
+      codegen::Sketch::of_columns("t", {{"kernel", names}, {"tile", {"1", "2", "4", "8"}}}));
+  std::vector<datasets::Dataset> of_columns(2), of_names(2);
+  for (int p = 0; p < 2; ++p) {
+    base::Stream stream(3, "rows");  // the same rows on both
+    for (datasets::Dataset* const data : {&of_columns[std::size_t(p)], &of_names[std::size_t(p)]}) {
+      data->platform = p == 0 ? "import:a" : "import:b";
+      data->source = "imported";
+    }
+    for (int r = 0; r < 200; ++r) {
+      std::vector<std::int64_t> arguments;
+      for (int c = 0; c < 40; ++c) arguments.push_back(stream.below(32));
+      datasets::Measurement measurement;
+      measurement.seconds = {(1 + p) * std::exp(0.1 * double(arguments[35]))};
+      of_columns[std::size_t(p)].add({0, {{"table(name=t)"}, wide, std::move(arguments)}, 0, measurement});
+    }
+    for (int k = 0; k < 24; ++k) {
+      for (int t = 0; t < 4; ++t) {
+        datasets::Measurement measurement;
+        measurement.seconds = {(1 + p) * (1 + double(k * 7 % 24) + 0.1 * t)};
+        of_names[std::size_t(p)].add({0, {{"table(name=t)"}, named, {k, t}}, 0, measurement});
+      }
+    }
+  }
+  EXPECT_GT(zero_shot(of_columns[0], of_columns[1], "ridge"), 0.9);
+  EXPECT_GT(zero_shot(of_names[0], of_names[1], "ridge"), 0.97);
+}
+
 TEST(Evaluate, JudgesEachTargetInTurnAndStoresTheTable) {
   const base::Folder folder;
   base::Monitor monitor;
