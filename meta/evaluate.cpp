@@ -234,9 +234,10 @@ void check_rows(const TaskSet& sources, const TaskSet& own, const std::string& t
     rows += group.size();
   }
   if (with_times > 0) {
-    monitor.note(fmt::format("{}: {} of {} rows were measured by sources, too: their times there are evidence "
-                             "(known rows: {})",
-                             target, with_times, rows, name_of(settings.learner.known_rows)));
+    monitor.note(
+        fmt::format("{}: {} of {} rows were measured by sources, too: their times there are evidence "
+                    "(known rows: {})",
+                    target, with_times, rows, name_of(settings.learner.known_rows)));
     return;
   }
   const bool has_support =
@@ -246,10 +247,10 @@ void check_rows(const TaskSet& sources, const TaskSet& own, const std::string& t
     const bool is_taught = there[f] != 0 && own.encoding->features[f].unit != features::hashed_unit;
     if (here[f] != 0 && (is_taught || has_support)) return;
   }
-  throw base::UserError(fmt::format(
-      "{}: nothing can be said of its rows: {}, and no parameter of theirs says anything{}", target,
-      uses ? "no source has measured one of them" : "the sources' times of the same rows are not used",
-      uses ? "; measure some of the same rows on the sources" : "; use them (known rows: automatic)"));
+  throw base::UserError(
+      fmt::format("{}: nothing can be said of its rows: {}, and no parameter of theirs says anything{}", target,
+                  uses ? "no source has measured one of them" : "the sources' times of the same rows are not used",
+                  uses ? "; measure some of the same rows on the sources" : "; use them (known rows: automatic)"));
 }
 
 // Rows of the table, from qualities[shots * draws + draw][method].
@@ -396,7 +397,7 @@ std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::s
   std::atomic<std::int64_t> done = 0;
   base::parallel_for(pieces, settings.learner.threads, [&](std::int64_t piece) {
     LearnerSettings learner = settings.learner;
-    learner.threads = 1;  // draws run side by side instead
+    learner.threads = 1;                    // draws run side by side instead
     learner.known_rows = KnownRowsUse::no;  // there are no other platforms
     learner.seed += std::uint64_t(piece % draws);
     const Draw draw =

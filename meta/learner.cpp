@@ -20,7 +20,7 @@ std::string_view name_of(KnownRowsUse use) {
 
 KnownRowsUse known_rows_use_named(std::string_view name) {
   std::vector<std::string> names;
-#define X(use) \
+#define X(use)                                \
   if (name == #use) return KnownRowsUse::use; \
   names.emplace_back(#use);
   GRAFT_KNOWN_ROWS_USES(X)

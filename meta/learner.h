@@ -37,7 +37,7 @@ struct LearnerSettings {
   std::optional<Loss> loss;        // for learners that minimise one; nullopt: the learner's default
   int members = 1;                 // from 2 on: an ensemble of this many models, each trained on its own draw of rows
   KnownRowsUse known_rows = KnownRowsUse::automatic;
-  bool guard = false;              // the support chooses between the model and scratch (methods/adaptive.h)
+  bool guard = false;  // the support chooses between the model and scratch (methods/adaptive.h)
   std::uint64_t seed = 1;
   int threads = 1;
   base::Team* team = nullptr;        // whose ranks train the same model and share the tasks; none: alone

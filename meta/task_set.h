@@ -53,9 +53,10 @@ struct TaskSet {
 
 // Lowers and encodes every `ok` row once per program (datasets::groups). A row without a program hash (imported, or of
 // a table) is not compared with one. An encoding of tables is made for all tables of the datasets, unless it has a
-// schema: then they are seen through that, and must have a column of it. The ranks of a team that was given the same datasets share the work and get the
-// same. UserError for an emulated source or if nothing is left. Stopped when the monitor asks for it, before the next
-// few programs; on one of several ranks, which would wait for each other, it is not asked.
+// schema: then they are seen through that, and must have a column of it. The ranks of a team that was given the same
+// datasets share the work and get the same. UserError for an emulated source or if nothing is left. Stopped when the
+// monitor asks for it, before the next few programs; on one of several ranks, which would wait for each other, it is
+// not asked.
 TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads,
                       base::Team* team = nullptr, base::Monitor* monitor = nullptr);
 

@@ -172,9 +172,13 @@ base::Document to_document(const datasets::Agreement& agreement) {
   }
   for (const datasets::Agreement::Family& family : agreement.families) families.push(family_document(family));
   base::Document out = base::Document::map();
-  return out.set("platforms", std::move(platforms))
+  out.set("platforms", std::move(platforms))
       .set("families", std::move(families))
       .set("regret", regret_document(agreement.regret));
+  base::Document notes = base::Document::list();
+  for (const std::string& note : agreement.notes) notes.push(note);
+  if (!agreement.notes.empty()) out.set("notes", std::move(notes));
+  return out;
 }
 
 }  // namespace graft::study

@@ -51,7 +51,7 @@ search::Retimed times_again(const std::vector<search::RunContent>& runs, std::in
 
 // {"trials":[...],"against":...,"near":...,"again":...,"methods":[...]}
 base::Document to_document(const CompareResult& result);
-// {"platforms":[...],"families":[...],"regret":{...}}
+// {"platforms":[...],"families":[...],"regret":{...}}, and "notes":[...] if there are any
 base::Document to_document(const datasets::Agreement& agreement);
 
 }  // namespace graft::study

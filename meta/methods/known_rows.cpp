@@ -186,8 +186,7 @@ void weigh(KnownRows& known, std::span<const Examples> groups) {
   if (known.sources.size() > 3) {
     double by_factor = 0, by_mean = 0;
     for (std::size_t s = 0; s < known.sources.size(); ++s) {
-      const double factor =
-          held_out_quality(known.sources, s, factor_shares(without(all, Eigen::Index(s))), groups);
+      const double factor = held_out_quality(known.sources, s, factor_shares(without(all, Eigen::Index(s))), groups);
       const double mean = held_out_quality(known.sources, s, in_all({equal.begin() + 1, equal.end()}), groups);
       if (std::isnan(factor) || std::isnan(mean)) continue;
       by_factor += factor, by_mean += mean;
@@ -217,8 +216,7 @@ Line line_through(std::span<const double> x, std::span<const double> y) {
   double sx = 0, sy = 0, sxx = 0, sxy = 0;
   const double n = double(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) sx += x[i] / n, sy += y[i] / n;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    sxx += (x[i] - sx) * (x[i] - sx), sxy += (x[i] - sx) * (y[i] - sy);
+  for (std::size_t i = 0; i < x.size(); ++i) sxx += (x[i] - sx) * (x[i] - sx), sxy += (x[i] - sx) * (y[i] - sy);
   const double slope = sxx > 0 ? std::max(flat, sxy / sxx) : 1;
   return x.empty() ? Line{} : Line{slope, sy - slope * sx};
 }
@@ -235,9 +233,7 @@ class KnownRowsModel final : public CostModel {
                  std::shared_ptr<const Fit> fit = nullptr)
       : model_(std::move(model)), known_(std::move(known)), unknown_(unknown), fit_(std::move(fit)) {}
 
-  Scores score(const features::Encoded& programs) const override {
-    return joined(programs, inner().score(programs));
-  }
+  Scores score(const features::Encoded& programs) const override { return joined(programs, inner().score(programs)); }
   Scores score_with_spread(const features::Encoded& programs) const override {
     return joined(programs, inner().score_with_spread(programs));
   }
@@ -311,7 +307,7 @@ class KnownRowsModel final : public CostModel {
 
   base::Arrays state() const override {
     base::Arrays out;
-    put_part(*model_, "model", out);
+    put_part(*model_, "by_parameters", out);
     std::vector<std::string> platforms;
     std::vector<float> spreads, shares;
     for (std::size_t s = 0; s < known_->sources.size(); ++s) {
@@ -424,8 +420,8 @@ Line unknown_line(const CostModel& model, const KnownRows& known, std::span<cons
   constexpr std::int64_t most_rows = 4096;
   std::vector<double> scores, speeds;
   for (const Examples& group : groups) {
-    const std::int64_t count =
-        std::min(group.size(), std::max<std::int64_t>(2, most_rows / std::int64_t(std::max<std::size_t>(1, groups.size()))));
+    const std::int64_t count = std::min(
+        group.size(), std::max<std::int64_t>(2, most_rows / std::int64_t(std::max<std::size_t>(1, groups.size()))));
     std::vector<std::int64_t> some;
     for (std::int64_t i = 0; i < count; ++i) some.push_back(i * group.size() / count);
     const features::Encoded programs = features::chosen(group.features, some);
@@ -576,8 +572,7 @@ KnownRowsQuality quality_of_known_rows(std::span<const Examples> groups) {
   KnownRowsQuality out;
   double count = 0;
   for (std::size_t s = 0; s < known.sources.size() && known.sources.size() > 1; ++s) {
-    const double by_times =
-        held_out_quality(known.sources, s, factor_shares(without(all, Eigen::Index(s))), groups);
+    const double by_times = held_out_quality(known.sources, s, factor_shares(without(all, Eigen::Index(s))), groups);
     if (std::isnan(by_times)) continue;
     out.by_times += by_times;
     out.by_features += quality_by_features(groups, known.sources[s].platform);
@@ -595,7 +590,7 @@ std::unique_ptr<CostModel> make_known_rows_model(std::unique_ptr<CostModel> mode
 }
 
 std::unique_ptr<CostModel> known_rows_model_from(const base::Arrays& state) {
-  std::unique_ptr<CostModel> model = part_from(state, "model", known_rows_kind);
+  std::unique_ptr<CostModel> model = part_from(state, "by_parameters", known_rows_kind);
   KnownRows known;
   const std::vector<std::string_view> platforms = base::split(attribute_of(state, "platforms"), '\n');
   const auto count = std::int64_t(platforms.size());
@@ -622,9 +617,10 @@ std::unique_ptr<CostModel> with_known_rows(std::unique_ptr<CostModel> model, con
   if (settings.known_rows == KnownRowsUse::automatic) {
     const KnownRowsQuality quality = quality_of_known_rows(tasks.groups);
     if (quality.by_times < quality.by_features) {
-      monitor.note(fmt::format("the sources' times of the same rows rank held-out sources worse (Spearman {:.3f}) than "
-                               "their parameters do ({:.3f}), and are not used",
-                               quality.by_times, quality.by_features));
+      monitor.note(
+          fmt::format("the sources' times of the same rows rank held-out sources worse (Spearman {:.3f}) than "
+                      "their parameters do ({:.3f}), and are not used",
+                      quality.by_times, quality.by_features));
       return model;
     }
   }

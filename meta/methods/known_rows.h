@@ -1,6 +1,6 @@
 // Rows of tables that the sources measured themselves are known by identity (features::Encoded::identities), whatever
-// their parameters say: the sources' times of a row are evidence for its time on the target. Any model gets it as a part
-// of its own; a row that no source has is scored by the model alone. The target's own times are never among it.
+// their parameters say: the sources' times of a row are evidence for its time on the target. Any model gets it as a
+// part of its own; a row that no source has is scored by the model alone. The target's own times are never among it.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "meta/methods/methods.h"
 #include "meta/methods/ridge.h"
 #include "meta/metrics.h"
+#include "meta/model_file.h"
 
 namespace graft::meta {
 namespace {
@@ -209,6 +211,60 @@ TEST(KnownRows, ModelsAreReadBackAndContinue) {
   const auto more = continued(*model, 2, tasks_of({times_of("c", 0.05, 60)}), settings, monitor);
   EXPECT_GT(rank_correlation(more->score(target.features).mean, target.log_seconds),
             rank_correlation(model->score(target.features).mean, target.log_seconds));
+}
+
+datasets::Dataset table_of(const std::string& platform, const std::vector<codegen::Sketch::Column>& columns,
+                           const std::vector<std::vector<std::int64_t>>& rows, const std::vector<double>& seconds) {
+  datasets::Dataset data;
+  data.platform = platform;
+  data.source = "imported";
+  const auto sketch = std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("t", columns));
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    datasets::Measurement measurement;
+    measurement.seconds = {seconds[r]};
+    data.add({0, {{"table(name=t)"}, sketch, rows[r]}, 0, measurement});
+  }
+  return data;
+}
+
+// A model's file keeps the names and values of its tables, and sees another table through them.
+TEST(KnownRows, ModelFilesMapNewTablesToTheirOwn) {
+  std::vector<std::vector<std::int64_t>> rows, turned;
+  std::vector<double> seconds, of_turned;
+  const double by_algorithm[] = {4, 1, 2};  // direct, fft, gemm
+  for (int a = 0; a < 3; ++a) {
+    for (int n = 0; n < 20; ++n) {
+      rows.push_back({a, n});
+      seconds.push_back(by_algorithm[a] + 0.01 * n);
+      if (a == 0) continue;
+      turned.push_back({100 + n, a - 1, 7});  // of other sizes, without the first algorithm
+      of_turned.push_back(3 * by_algorithm[a] + 0.03 * n);
+    }
+  }
+  const TaskSet tasks = make_task_set(
+      {table_of("import:a", {{"algo", {"direct", "fft", "gemm"}}, {"n", {}}}, rows, seconds)}, encoding_of_tables(), 1);
+  LearnerSettings settings;
+  settings.steps = 200;
+  base::Monitor monitor;
+  const auto model = trained(*make_learner("ridge"), tasks, settings, monitor);
+  const auto path = std::filesystem::path(testing::TempDir()) / "graft_known_rows.h5";
+  save_model(*model, *tasks.encoding, base::Document::map(), "", path);
+  const ModelFile file = load_model(path);
+  std::filesystem::remove(path);
+  EXPECT_EQ(file.encoding->hash, tasks.encoding->hash);
+  ASSERT_NE(file.encoding->schema, nullptr);
+  EXPECT_EQ(*file.encoding->schema, *tasks.encoding->schema);
+  EXPECT_EQ(file.model->score(tasks.groups[0].features).mean, model->score(tasks.groups[0].features).mean);
+
+  const datasets::Dataset other =
+      table_of("import:b", {{"n", {}}, {"algo", {"fft", "gemm"}}, {"id", {}}}, turned, of_turned);
+  const TaskSet seen = make_task_set({other}, *file.encoding, 1);
+  EXPECT_EQ(seen.encoding, file.encoding.get());
+  ASSERT_EQ(seen.notes.size(), 1u);
+  EXPECT_NE(seen.notes[0].find("does not know, and does not see: id"), std::string::npos) << seen.notes[0];
+  EXPECT_GT(rank_correlation(file.model->score(seen.groups[0].features).mean, seen.groups[0].log_seconds), 0.8);
+  const datasets::Dataset stranger = table_of("import:c", {{"x", {}}}, {{1}, {2}}, {1, 2});
+  EXPECT_THROW(make_task_set({stranger}, *file.encoding, 1), base::UserError);
 }
 
 }  // namespace
