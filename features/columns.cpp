@@ -119,7 +119,9 @@ Encoded encode(const Layout& layout, const Subject& subject) {
 Encoding columns(codegen::TableSchema schema) {
   const std::shared_ptr<const Layout> layout = layout_of(std::move(schema));
   Encoding encoding = encoding_of(
-      "columns", "the columns of tables' rows, joined by name: each as a number and as one of the values that occur",
+      "columns",
+      "the columns of tables' rows, joined by name: each as a number and as one of the values that occur; as many as "
+      "the tables at hand need",
       Shape::row, layout->features, version, [layout](const Subject& subject) { return encode(*layout, subject); });
   encoding.needs_program = false;
   encoding.of_tables = true;
