@@ -11,31 +11,46 @@ namespace {
 using namespace codegen;
 
 // What C has no operator or function for, by type. A maximum is what the reference takes it for: the first operand,
-// unless it is less.
+// unless it is less. An index from memory counts as the nearest one inside.
 constexpr const char* prelude = R"(#include <math.h>
 #include <stdint.h>
 
 #define NUMBER(T, name)                                           \
   static inline T max_##name(T a, T b) { return a < b ? b : a; }  \
   static inline T min_##name(T a, T b) { return b < a ? b : a; }
-#define INTEGER(T, name)                                          \
+#define INTEGER(T, U, name, low, high)                            \
   NUMBER(T, name)                                                 \
   static inline T abs_##name(T a) { return a < 0 ? -a : a; }      \
   static inline T div_##name(T a, T b) {                          \
     if (b == 0) return 0;                                         \
-    if (b == (T)-1) return b < 0 ? -a : a / b;                    \
+    if (b == (T)-1) return b < 0 ? (T)(0 - (U)a) : a / b;         \
     T quotient = a / b;                                           \
     return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient; \
-  }
+  }                                                               \
+  static inline T mod_##name(T a, T b) { return b == 0 ? 0 : (T)((U)a - (U)b * (U)div_##name(a, b)); } \
+  static inline int bits_##name(T by) { return by < 0 ? 0 : by >= 8 * (int)sizeof(T) ? 8 * (int)sizeof(T) - 1 : (int)by; } \
+  static inline T shl_##name(T a, T by) { return (T)((U)a << bits_##name(by)); } \
+  static inline T shr_##name(T a, T by) { return a >> bits_##name(by); } \
+  static inline T name##_of_f32(float a) {                        \
+    return a != a ? 0 : a <= (float)low ? low : a >= (float)high ? high : (T)a; \
+  }                                                               \
+  static inline T name##_of_f64(double a) {                       \
+    return a != a ? 0 : a <= (double)low ? low : a >= (double)high ? high : (T)a; \
+  }                                                               \
+  static inline T saturate_##name(int64_t a) { return a < (int64_t)low ? low : a > (int64_t)high ? high : (T)a; }
 NUMBER(float, f32)
 NUMBER(double, f64)
-INTEGER(int32_t, i32)
-INTEGER(int8_t, i8)
-INTEGER(uint8_t, u8)
+INTEGER(int32_t, uint32_t, i32, INT32_MIN, INT32_MAX)
+INTEGER(int8_t, uint8_t, i8, INT8_MIN, INT8_MAX)
+INTEGER(uint8_t, uint8_t, u8, 0, UINT8_MAX)
+INTEGER(int64_t, uint64_t, i64, INT64_MIN, INT64_MAX)
 static inline float rsqrt_f32(float a) { return 1.0f / sqrtf(a); }
 static inline double rsqrt_f64(double a) { return 1.0 / sqrt(a); }
 static inline float sigmoid_f32(float a) { return 1.0f / (1.0f + expf(-a)); }
 static inline double sigmoid_f64(double a) { return 1.0 / (1.0 + exp(-a)); }
+static inline int64_t inside(int64_t index, int64_t extent) {
+  return index < 0 ? 0 : index >= extent ? extent - 1 : index;
+}
 
 )";
 
@@ -51,6 +66,8 @@ std::string_view c_type(DType type) {
       return "int8_t";
     case DType::u8:
       return "uint8_t";
+    case DType::i64:
+      return "int64_t";
   }
   return "";
 }
@@ -58,7 +75,7 @@ std::string_view c_type(DType type) {
 std::string number_text(double number, DType type) {
   if (!is_floating(type)) {
     const double within = kept(number, type);
-    // The least number of 32 bits cannot be written as one.
+    // The least number of 32 or 64 bits cannot be written as one.
     return within < 0 ? fmt::format("({:.0f} - 1)", within + 1) : fmt::format("{:.0f}", within);
   }
   if (std::isnan(number)) return "NAN";
@@ -76,6 +93,12 @@ std::string call(std::string_view name, DType type, const std::string& arguments
   return fmt::format("{}_{}({})", name, name_of(type), arguments);
 }
 
+std::string converted(const std::string& text, DType from, DType to) {
+  if (from == to) return text;
+  if (is_floating(from) && !is_floating(to)) return fmt::format("{}_of_{}({})", name_of(to), name_of(from), text);
+  return fmt::format("(({}){})", c_type(to), text);
+}
+
 // An operation on operands of this type. C computes in int what is narrower: the result is cast back.
 std::string operation_text(Op op, DType type, const std::string& a, const std::string& b, const std::string& c) {
   const bool floating = is_floating(type);
@@ -85,6 +108,7 @@ std::string operation_text(Op op, DType type, const std::string& a, const std::s
   switch (op) {
     case Op::constant:
     case Op::load:
+    case Op::position:
       break;
     case Op::add:
     case Op::sub:
@@ -109,6 +133,26 @@ std::string operation_text(Op op, DType type, const std::string& a, const std::s
     case Op::erf:
     case Op::floor:
       return library_call(name_of(op), type, a);
+    case Op::round:
+      return library_call("rint", type, a);
+    case Op::modulo:
+      return call("mod", type, a + ", " + b);
+    case Op::shift_left:
+      return call("shl", type, a + ", " + b);
+    case Op::shift_right:
+      return call("shr", type, a + ", " + b);
+    case Op::saturate_i32:
+    case Op::saturate_i8:
+    case Op::saturate_u8:
+      if (!floating) return call("saturate", *converts_to(op), a);
+      return converted(a, type, *converts_to(op));
+    case Op::cast_f32:
+    case Op::cast_f64:
+    case Op::cast_i32:
+    case Op::cast_i8:
+    case Op::cast_u8:
+    case Op::cast_i64:
+      return converted(a, type, *converts_to(op));
     case Op::pow:
       return library_call("pow", type, a + ", " + b);
     case Op::select:
@@ -158,28 +202,49 @@ class Printer {
     return text + "};\n";
   }
 
-  std::string element(const Access& access) const {
-    return fmt::format("b{}[{}]", access.tensor, to_text(offset(program_, access), variables_));
+  // `gathered`: the indices that are values.
+  std::string element(const Access& access, const std::vector<std::string>& gathered = {}) const {
+    const std::vector<std::int64_t>& shape = program_.buffers[std::size_t(access.tensor)].shape;
+    std::string place = to_text(offset(program_, access), variables_);
+    for (std::size_t g = 0; g < gathered.size(); ++g) {
+      const std::size_t dimension = std::size_t(access.gathered[g]);
+      std::int64_t stride = 1;
+      for (std::size_t d = dimension + 1; d < shape.size(); ++d) stride *= shape[d];
+      place += fmt::format(" + {} * inside({}, {})", stride, gathered[g], shape[dimension]);
+    }
+    return fmt::format("b{}[{}]", access.tensor, place);
   }
 
   DType type_of(const Access& access) const { return program_.buffers[std::size_t(access.tensor)].dtype; }
 
-  // In the type of the store's target, as all of its value.
-  std::string value(const Store& store, int at) const {
-    if (at < 0) return "";
+  // In the type of its result.
+  std::string value(const Store& store, const std::vector<NodeType>& types, int at) const {
     const ValueNode& node = store.value.nodes[std::size_t(at)];
-    const DType type = type_of(store.target);
-    if (node.op == Op::constant) return number_text(node.number, type);
-    if (node.op == Op::load) {
-      const Access& access = store.value.loads[std::size_t(node.load)];
-      return type_of(access) == type ? element(access) : fmt::format("({}){}", c_type(type), element(access));
-    }
-    return operation_text(node.op, type, value(store, node.a), value(store, node.b), value(store, node.c));
+    const NodeType type = types[std::size_t(at)];
+    const auto operand = [&](int n) {
+      if (n < 0) return std::string();
+      const std::string text = value(store, types, n);
+      const bool is_condition = is_comparison(store.value.nodes[std::size_t(n)].op);
+      return is_condition ? text : converted(text, types[std::size_t(n)].result, type.operands);
+    };
+    if (node.op == Op::constant) return number_text(node.number, type.result);
+    if (node.op == Op::position)
+      return fmt::format("(int32_t)({})", to_text(store.value.positions[std::size_t(node.load)], variables_));
+    const std::string a = operand(node.a), b = operand(node.b), c = operand(node.c);
+    if (node.op != Op::load) return operation_text(node.op, type.operands, a, b, c);
+    std::vector<std::string> gathered;
+    for (const std::string& index : {a, b, c})
+      if (!index.empty()) gathered.push_back(index);
+    return element(store.value.loads[std::size_t(node.load)], gathered);
   }
 
   std::string store_text(const Store& store) const {
+    const DType type = type_of(store.target);
+    const std::vector<NodeType> types =
+        types_of(store.value, type, [&](const Access& access) { return type_of(access); });
     const std::string target = element(store.target);
-    const std::string right = value(store, int(store.value.nodes.size()) - 1);
+    const std::string right =
+        converted(value(store, types, int(store.value.nodes.size()) - 1), types.back().result, type);
     switch (store.combine) {
       case Combine::none:
         return fmt::format("{} = {};\n", target, right);
@@ -188,7 +253,7 @@ class Printer {
       case Combine::max:
       case Combine::min: {
         const std::string_view name = store.combine == Combine::max ? "max" : "min";
-        return fmt::format("{} = {};\n", target, call(name, type_of(store.target), target + ", " + right));
+        return fmt::format("{} = {};\n", target, call(name, type, target + ", " + right));
       }
     }
     return "";

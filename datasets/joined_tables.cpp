@@ -243,7 +243,7 @@ class Joining {
       if (is_ambiguous && in_doubt.insert(kernels_[i].workloads.front()).second) {
         out_.notes.push_back(fmt::format(
             "{} of {} has the rows of several workloads of other platforms, and is joined with none; name the "
-            "workloads alike when importing (--options name=NAME)",
+            "workloads alike when importing (option workload=NAME)",
             kernels_[i].workloads.front(), kernels_[i].platforms.begin()->first));
       }
       if (candidates.empty() || is_ambiguous) {

@@ -46,6 +46,7 @@ std::string use_of(Op op) {
   if (op == Op::select) return "select(A[i] < 2, B[i], A[i])";
   if (op == Op::constant) return "7";
   if (op == Op::load) return "A[i]";
+  if (op == Op::position) return "i";
   if (codegen::operands_of(op) == 2) return sign.empty() ? name + "(A[i], B[i])" : "A[i] " + sign + " B[i]";
   return name + "(A[i])";
 }
@@ -64,7 +65,7 @@ TEST(CSource, OfEveryOperationInEveryTypeIsRight) {
     std::string text = "input A[40] : " + of + "; input B[40] : " + of;
     int outputs = 0;
     for (const auto& [op, name] : all) {
-      if (!codegen::is_floating(type) && (codegen::needs_floating(op) || op == Op::div)) continue;
+      if (codegen::is_floating(type) ? codegen::needs_integers(op) : codegen::needs_floating(op)) continue;
       const std::string more = "; output Y" + std::to_string(outputs) + "[i] : " + of + " = " + use_of(op);
       try {
         (void)parse_workload(text + more + " where i=40");
@@ -89,6 +90,11 @@ TEST(CSource, OfMixedTypesLiteralsAndInfinitiesIsRight) {
            "input A[9] : f64; output Y[i] : f32 = A[i] / 3 where i=9",
            "input X[6,7]; M[i] max= X[i,l]; E[i,j] = exp(X[i,j] - M[i]); S[i] += E[i,l];"
            "output Y[i,j] = E[i,j] / S[i] where i=6, j=7, l=7",
+           "input A[40] : i32; output Y[i] : i8 = max(min(A[i] * 40, 127), -128) where i=40",
+           "input A[40]; output Y[i] : u8 = saturate_u8(round(A[i] * 300)) where i=40",
+           "input A[40]; output Y[i] : i64 = A[i] * 300 where i=40",
+           "input T[12] : i32; input X[5,7]; output Y[i,j] = X[T[i],6 - j] + select(j < i, i, 0) where i=12, j=7",
+           "input X[10]; output Y[2*i + a] = X[i / 3] + X[i % 4] where i=12, a=2",
            "input A[20]; literal K[3] = {1,-2,1}; output Y[i] += A[i + l] * K[l] where i=18, l=3",
            // Not a number for all inputs, and infinite.
            "input A[40]; output Y[i] = sqrt(-1 - A[i] * A[i]) where i=40",

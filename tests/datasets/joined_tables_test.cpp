@@ -96,7 +96,7 @@ TEST(JoinedTables, DoubtsAreNotesAndStrangersARefusal) {
 TEST(JoinedTables, WorkloadsOfFilesWithOtherNames) {
   const Dataset a = table("a", text_of("algo,tile,time", plain), "a.csv"),
                 b = table("b", text_of("tile,algo,time", turned), "b.csv"),
-                named = table("b", text_of("tile,algo,time", turned), "b.csv", {{"name", "a"}}),
+                named = table("b", text_of("tile,algo,time", turned), "b.csv", {{"workload", "a"}}),
                 other = table("b", "algo,tile,time\nfft,16,0.5\nfft,32,0.7\nfft,1,0.9\n", "other.csv");
   EXPECT_EQ(named.workloads[0].text, "table(name=a)");
   EXPECT_TRUE(joined_tables(std::vector{a, named}).notes.empty());

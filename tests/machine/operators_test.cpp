@@ -21,7 +21,7 @@ constexpr const char* workloads[] = {
     "input A[9,17] : u8; input B[17,33] : i8; output C[i,j] : i32 += A[i,l] * B[l,j] where i=9, j=33, l=17",
     "matmul(m=9,n=33,k=17,dtype=i8)",
     "input A[50] : u8; input B[50] : i8; output M[i] : u8 = max(A[i] + 200, B[i]); output F[i] = A[i] * 0.5 - B[i];"
-    "output L[z] : u8 max= A[i]; output K[z] : i8 min= A[i] where i=50, z=1",
+    "output L[z] : u8 max= A[i]; output K[z] : i8 min= cast_i8(A[i]) where i=50, z=1",
     "dense(m=7,n=40,k=19)",
     "conv2d(c=5,h=9,w=11,k=18,r=3,s=3,stride=2,pad=1)",
     "conv2d_nchwc(c=8,h=7,w=7,k=16,r=3,s=3,pad=1,block=8)",
