@@ -164,7 +164,7 @@ std::int64_t promised_bits(const std::vector<std::string>& names) {
   return longest;
 }
 
-// Of vectors without a word on their length.
+// The length of vectors of which nothing is said.
 std::int64_t least_bits(const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), "v") != names.end() ? 128 : 64;
 }
@@ -428,7 +428,7 @@ Target with_vectors(Target target, std::int64_t bits) {
     keep([&](std::string_view name) { return !is_vector_length(name) && (bits > 0 || !is_vector_extension(name)); });
     // A cpu may bring longer vectors with its name.
     if (least_vector_bits(named(target, target.cpu)) > bits) target.cpu = "generic-rv64";
-    Target described = named(target, target.cpu, base::join(features, ","));
+    Target described = named(target, "", base::join(features, ","));
     if (bits > 0 && !missing_feature(described, "+zve64d").empty()) {
       features.emplace_back("+v");
       described.features = base::join(features, ",");

@@ -38,7 +38,7 @@ const Board boards[] = {
     {"bpi-f3", "Banana Pi BPI-F3 (SpacemiT K1)", "riscv64", "spacemit-x60",
      "+m,+a,+f,+d,+c,+v,+zicbom,+zicboz,+zicntr,+zicond,+zicsr,+zifencei,+zihintpause,+zihpm,+zfh,+zfhmin,+zba,+zbb,+"
      "zbc,+zbs,+zkt,+zve32f,+zve32x,+zve64d,+zve64f,+zve64x,+zvfh,+zvfhmin,+zvkt,+sscofpmf,+sstc,+svinval,+svnapot,+"
-     "svpbmt",
+     "svpbmt,+zvl256b",
      256, 8, 1},
     {"spacemit-k3", "SpacemiT K3 (X100 and A100)", "riscv64", "generic-rv64",
      "+m,+a,+f,+d,+c,+v,+h,+zicbom,+zicboz,+zicntr,+zicond,+zicsr,+zifencei,+zihpm,+zfa,+zfh,+zba,+zbb,+zbc,+zbs,+"
