@@ -27,7 +27,7 @@ class Problem {
   bool is_f32() const;
   float* values(int parameter) const { return static_cast<float*>(buffers_[std::size_t(parameter)]); }  // of f32
 
-  void clear_outputs() const;  // to NaN; integers to a pattern
+  void clear_outputs() const;  // to NaN, where that is right to 0; integers to a pattern
   bool outputs_right(double amplification = 1) const;
 
  private:

@@ -158,7 +158,7 @@ double seconds_to_touch(const Prepared& workload) {
   constexpr double bytes_per_second = 1e8;
   double bytes = 0;
   for (const wire::Part& part : workload.parts) bytes += double(part.bytes);
-  return bytes / bytes_per_second;
+  return std::floor(bytes / bytes_per_second);
 }
 
 void require(bool holds, std::string_view setting, std::string_view message) {

@@ -263,9 +263,13 @@ llvm::Value* Functions::power_of_quarters(llvm::Value* x, llvm::Value* y) {
   const double quarters = 4 * exponent->getValueAPF().convertToDouble();
   if (!(std::abs(quarters) <= 4 * most) || quarters != std::floor(quarters)) return nullptr;
   const int count = std::abs(int(quarters)), whole = count / 4;
-  // As C's pow, which has powers of -infinity where it has none of other negative numbers.
-  if (count % 4 != 0)
-    x = builder_.CreateSelect(builder_.CreateFCmpOEQ(x, number(x, -infinity)), number(x, infinity), x);
+  // As C's pow: of negative numbers -0 and -infinity have roots, those of their size.
+  llvm::Value* outside = nullptr;
+  if (count % 4 != 0) {
+    outside =
+        builder_.CreateAnd(builder_.CreateFCmpOLT(x, number(x, 0)), builder_.CreateFCmpOGT(x, number(x, -infinity)));
+    x = abs(x);
+  }
   llvm::Value *result = nullptr, *roots = nullptr;
   const auto times = [&](llvm::Value*& product, llvm::Value* factor) {
     product = product != nullptr ? builder_.CreateFMul(product, factor) : factor;
@@ -283,6 +287,7 @@ llvm::Value* Functions::power_of_quarters(llvm::Value* x, llvm::Value* y) {
     if (left % 2 != 0) times(result, power);
     if (left > 1) power = builder_.CreateFMul(power, power);
   }
+  if (outside != nullptr) result = builder_.CreateSelect(outside, llvm::ConstantFP::getNaN(x->getType()), result);
   return result != nullptr ? result : number(x, 1);
 }
 
