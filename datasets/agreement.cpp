@@ -31,7 +31,7 @@ struct Times {
   void add(std::uint64_t candidate, double value) {
     if (seconds.insert_or_assign(candidate, value).second) candidates.push_back(candidate);
   }
-  // What is one row for others, but several here, is no program in common.
+  // One row for others, but several here: not a program in common.
   void add_row(std::uint64_t candidate, std::uint64_t row, double value) {
     const auto known = rows.emplace(candidate, row).first;
     if (known->second == row) return add(candidate, value);

@@ -41,8 +41,8 @@ struct Encoded {
   base::Matrix rows;
   std::vector<std::int64_t> begins{0};  // program p has the rows [begins[p], begins[p + 1])
   std::vector<std::int32_t> parents;    // of trees, by row: the parent's row less the program's first, -1 at a root
-  // By program: which row of the joined tables it is (codegen::row_identity), on all platforms the same; none if there
-  // are no tables.
+  // By program: which row of the joined tables it is (codegen::row_identity), equal on all platforms; empty without
+  // tables.
   std::vector<std::uint64_t> identities;
 
   std::int64_t programs() const { return std::int64_t(begins.size()) - 1; }
@@ -75,7 +75,7 @@ struct Encoding {
   std::uint64_t hash = 0;         // of name, version and the list
   std::function<Encoded(const Subject& subject)> encode;  // of one program
   bool needs_program = true;  // false: uses only the candidate, so rows of tables have this encoding, too
-  // Of rows of tables: the schema that it was made for (made_for), null while it is for none.
+  // For rows of tables: the schema that it was made for (made_for), null while it is for none.
   bool of_tables = false;
   std::shared_ptr<const codegen::TableSchema> schema;
 };

@@ -273,7 +273,8 @@ class KnownRowsModel final : public CostModel {
       if (own.basis.rows > 1) basis.push_back(std::move(own));
     }
     std::vector<double> prior = shares();
-    prior.push_back(0);
+    for (double& share : prior) share *= 1 - known_->of_model;
+    prior.push_back(known_->of_model);
     fit->weights = basis.empty() ? prior : ridge_weights(basis, prior, likeliest_lambda(basis, prior));
     fit->weights.back() *= unit;
     fit->slope = line_through(all_scores, all_speeds).slope;
@@ -325,6 +326,7 @@ class KnownRowsModel final : public CostModel {
     put_values(out, "spreads", spreads);
     put_values(out, "shares", shares);
     put_values(out, "unknown", {float(unknown_.slope), float(unknown_.offset)});
+    put_values(out, "of_model", {float(known_->of_model)});
     return out;
   }
 
@@ -360,8 +362,9 @@ class KnownRowsModel final : public CostModel {
         scores.mean[p] = float(slope * double(score) + offset);
         scores.spread[p] *= float(slope);
       } else if (fit_ == nullptr) {
-        scores.mean[p] = float(mean_speed(*known_, speeds.row(std::int64_t(p))));
-        scores.spread[p] = 0;
+        scores.mean[p] = float((1 - known_->of_model) * mean_speed(*known_, speeds.row(std::int64_t(p))) +
+                               known_->of_model * (slope * double(score) + offset));
+        scores.spread[p] *= float(known_->of_model * slope);
       } else {
         scores.mean[p] = float(weighted(*fit_, speeds.row(std::int64_t(p)), score) + fit_->known_offset);
         scores.spread[p] *= float(std::abs(fit_->weights.back()));
@@ -582,6 +585,12 @@ KnownRowsQuality quality_of_known_rows(std::span<const Examples> groups) {
   return out;
 }
 
+double share_of_model(const KnownRowsQuality& quality) {
+  const double features = std::max(0.0, quality.by_features), times = std::max(0.0, quality.by_times);
+  const double squares = features * features + times * times;
+  return squares > 0 ? features * features / squares : 0.5;
+}
+
 std::unique_ptr<CostModel> make_known_rows_model(std::unique_ptr<CostModel> model, KnownRows known,
                                                  std::span<const Examples> groups) {
   const Line unknown = unknown_line(*model, known, groups);
@@ -595,7 +604,9 @@ std::unique_ptr<CostModel> known_rows_model_from(const base::Arrays& state) {
   const std::vector<std::string_view> platforms = base::split(attribute_of(state, "platforms"), '\n');
   const auto count = std::int64_t(platforms.size());
   const std::vector<float>&spreads = values_of(state, "spreads", count), &shares = values_of(state, "shares", count),
-        &line = values_of(state, "unknown", 2);
+        &line = values_of(state, "unknown", 2), &of_model = values_of(state, "of_model", 1);
+  if (!(of_model[0] >= 0 && of_model[0] <= 1)) throw base::UserError("array 'of_model': not a share");
+  known.of_model = double(of_model[0]);
   for (std::size_t s = 0; s < platforms.size(); ++s) {
     if (!(spreads[s] > 0) || !(shares[s] >= 0))
       throw base::UserError("arrays 'spreads', 'shares': not those of sources");

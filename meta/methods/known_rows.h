@@ -27,6 +27,7 @@ struct KnownRows {
     std::unordered_map<std::uint64_t, float> speeds;
   };
   std::vector<Source> sources;
+  double of_model = 0;  // the share of the model's scores before anything is measured, next to the sources' times
 
   // programs x sources: speeds times the mean spread of the sources; NaN where a source lacks the row.
   base::Matrix speeds(const features::Encoded& programs) const;
@@ -34,7 +35,7 @@ struct KnownRows {
   std::vector<char> has(const features::Encoded& programs) const;
 };
 
-// Of rows with an identity that is one row's on its platform. The shares are those of a one-factor model: sources'
+// From rows with an identity that is one row's on its platform. The shares are those of a one-factor model: sources'
 // times are a common order plus deviations of their own, and a source counts by how far the others confirm it; equal
 // shares for two sources, and for four or more where these predict held-out sources better.
 KnownRows known_rows(std::span<const Examples> groups);
@@ -50,9 +51,13 @@ struct KnownRowsQuality {
 };
 KnownRowsQuality quality_of_known_rows(std::span<const Examples> groups);
 
-// kind "known-rows": a model that scores rows that a source has by ridge regression on the sources' times and the
-// model's scores, which regression leave the support's rows out; shrunk to the mean of the sources. Other rows are
-// scored by the model alone, on the same scale.
+// The share of a model of the features next to the sources' times, by the squares of both qualities; half if nothing is
+// known of them.
+double share_of_model(const KnownRowsQuality& quality);
+
+// kind "known-rows": a model that scores rows that a source has by the mean of the sources and the model's scores, and
+// after measurements by ridge regression on the sources' times and the model's scores of rows that it was not adapted
+// to, shrunk to that mean. Other rows are scored by the model alone, on the same scale.
 std::unique_ptr<CostModel> make_known_rows_model(std::unique_ptr<CostModel> model, KnownRows known,
                                                  std::span<const Examples> groups);
 std::unique_ptr<CostModel> known_rows_model_from(const base::Arrays& state);

@@ -84,6 +84,14 @@ TEST(KernelTunerFormat, RestrictionsOfTheSpaceAreNoted) {
   EXPECT_EQ(all.at("p").dataset.rows.size(), 7u);
 }
 
+// Files of several devices that name no kernel are of one by its name.
+TEST(KernelTunerFormat, AKernelWithoutAName) {
+  constexpr const char* text = R"({"tune_params_keys": ["a"], "cache": {"1": {"a": 1, "time": 2.0}}})";
+  EXPECT_EQ(imported_text("kernel_tuner", "A100.json", text).dataset.workloads.at(0).text, "table(name=A100)");
+  EXPECT_EQ(imported_text("kernel_tuner", "A100.json", text, {{"name", "gemm"}}).dataset.workloads.at(0).text,
+            "table(name=gemm)");
+}
+
 // `cache` with one text put in the place of another.
 std::string changed(std::string_view from, std::string_view to) {
   std::string text = cache;

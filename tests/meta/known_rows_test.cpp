@@ -237,7 +237,7 @@ TEST(KnownRows, ModelFilesMapNewTablesToTheirOwn) {
       rows.push_back({a, n});
       seconds.push_back(by_algorithm[a] + 0.01 * n);
       if (a == 0) continue;
-      turned.push_back({100 + n, a - 1, 7});  // of other sizes, without the first algorithm
+      turned.push_back({20 + n, a - 1, 7});  // of other sizes, without the first algorithm
       of_turned.push_back(3 * by_algorithm[a] + 0.03 * n);
     }
   }
