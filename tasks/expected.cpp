@@ -78,8 +78,12 @@ MemoryNeed memory_need(const codegen::Computation& computation, Place place) {
   if (place != Place::here) {
     // After the check on this host, if there was one, an executable under qemu.
     std::int64_t board = evaluating;
-    add(board, inputs, place == Place::both ? 2 : under_way);
-    add(board, outputs);
+    // An executable's code addresses its data by 32 bits with a sign: of larger data none is made.
+    constexpr std::int64_t most_of_executable = std::int64_t(1) << 31;
+    if (capped_sum(inputs, outputs) <= most_of_executable) {
+      add(board, inputs, place == Place::both ? 2 : under_way);
+      add(board, outputs);
+    }
     if (place == Place::both) add(board, need.worker);
     need.here = std::max(need.here, board);
   }

@@ -45,7 +45,7 @@ TEST(Memory, RefusesWhatDoesNotFitByBothNumbersForEveryPlace) {
   std::string many;
   for (int t = 0; t < 60; ++t) many += "input A" + std::to_string(t) + "[1000000,1000000] : f64;";
   expect_contains(refusal_of(many + " output C[i] += A0[i,l] where i=1000000, l=1000000", Place::both,
-                             std::numeric_limits<std::int64_t>::max() / 4096),
+                             std::numeric_limits<std::int64_t>::max() / 8192),
                   " PB of memory");
 }
 
@@ -60,6 +60,10 @@ TEST(Memory, OfLargeTensorsIsThatOfTheirTypes) {
   EXPECT_NEAR(need("input A[50000,50000] : i8; output C[i,j] : i8 = A[i,j] * 2 where i=50000, j=50000"), (3 + 1) * 2.5,
               0.2);
   EXPECT_NEAR(need("dense(m=1,n=128256,k=4096)"), 3 * 4 * 128.256e3 * 4096e-9, 0.2);
+  // No executable is made of so much data.
+  const codegen::Computation large = codegen::computation(codegen::parse_workload(
+      "input A[23200,23200]; input B[23200,23200]; output C[i,j] = A[i,j] + B[i,j] where i=23200, j=23200"));
+  EXPECT_NEAR(double(memory_need(large, Place::elsewhere).here) * 1e-9, 2 * 4 * 0.53824, 0.2);
 }
 
 TEST(Memory, RefusesWhatTheWorkerMayNotHave) {
