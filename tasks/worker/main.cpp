@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <type_traits>
 
 #include "tasks/worker/pool.h"
 #include "tasks/worker/wire.h"
@@ -361,8 +362,20 @@ void take_workload(const Request& request, int file, Answer& answer) {
 
 // ---- checking
 
-// False (and a message) at the first element that is not within `factor` times its tolerance, or that is NaN
-// although it is not compared.
+constexpr int unwritten = 0xff;  // each byte of a floating-point output before a run: a NaN that no operation gives
+
+template <class T>
+bool is_unwritten(const T& element) {
+  if (!std::is_floating_point_v<T>) return false;
+  unsigned char bytes[sizeof(T)];
+  memcpy(bytes, &element, sizeof bytes);
+  for (const unsigned char byte : bytes)
+    if (byte != unwritten) return false;
+  return true;
+}
+
+// False (and a message) at the first element that is not within `factor` times its tolerance, that was never written
+// although NaN is right there, or that is NaN although it is not compared.
 template <class T>
 bool compare(const Part& part, const char* data, double factor, Answer& answer) {
   const T* const got = reinterpret_cast<const T*>(data);
@@ -374,8 +387,14 @@ bool compare(const Part& part, const char* data, double factor, Answer& answer) 
     const std::uint64_t i = numbers != nullptr ? numbers[c] : c;
     const double value = double(got[i]);
     const double allowed = factor * tolerance[c];
-    if (within(value, expected[c], allowed)) continue;
+    const bool written = !std::isnan(expected[c]) || !is_unwritten(got[i]);
+    if (written && within(value, expected[c], allowed)) continue;
     answer.outcome = Outcome::wrong_result;
+    if (!written) {
+      snprintf(answer.message, sizeof answer.message, "%s: element %llu is never written", part.name,
+               static_cast<unsigned long long>(i));
+      return false;
+    }
     snprintf(answer.message, sizeof answer.message, "%s: element %llu is %.9g instead of %.9g (allowed error %.3g)",
              part.name, static_cast<unsigned long long>(i), value, expected[c], allowed);
     return false;
@@ -590,7 +609,8 @@ void take_candidate(const Request& request, int file, Answer& answer) {
     workspace.spoil(0xff);
     for (int i = 0; i < workload.parts; ++i) {
       // NaN in floating point: an element that is never written cannot pass, nor one left by the candidate before.
-      if (workload.part[i].written != 0) workload.region[i].spoil(is_floating(workload.part[i].element) ? 0xff : 0xa5);
+      if (workload.part[i].written != 0)
+        workload.region[i].spoil(is_floating(workload.part[i].element) ? unwritten : 0xa5);
     }
     kernel.workspace = workspace.data;
     kernel.stop = clock_seconds() + request.timeout_seconds;

@@ -111,6 +111,17 @@ TEST_F(Runner, SeesAnElementThatIsNotWrittenEvenWhenItWasRightBefore) {
   expect_contains(wrong.reason, "nan instead of");
 }
 
+TEST_F(Runner, SeesAnElementThatIsNotWrittenWhereNaNIsRight) {
+  const codegen::Workload workload =
+      codegen::parse_workload("input A[8]; output B[i] = sqrt(-2 - A[i] * A[i]) where i=8");
+  codegen::LoopProgram program = codegen::naive_program(codegen::computation(workload));
+  EXPECT_EQ(runner_.run(workload, program, target_).status, Status::ok);
+  program.loops.back().extent = 7;
+  const Measurement wrong = runner_.run(workload, program, target_);
+  EXPECT_EQ(wrong.status, Status::wrong_result);
+  EXPECT_EQ(wrong.reason, "B: element 7 is never written");
+}
+
 TEST_F(Runner, SeesAStoreJustBehindAnOutput) {
   // 3 x 3 floats end within a line of 64 bytes; the store goes to the padding after them.
   codegen::LoopProgram program = parsed(
