@@ -425,12 +425,15 @@ Target with_vectors(Target target, std::int64_t bits) {
       if (!feature.empty() && is_kept(feature.substr(1))) features.emplace_back(feature);
   };
   if (llvm::Triple(target.triple).isRISCV()) {
-    keep([&](std::string_view name) { return !is_vector_length(name) && (bits > 0 || !is_vector_extension(name)); });
+    const bool may_be_v = bits >= 128;  // shorter ones have its instructions by the name of zve64d
+    keep([&](std::string_view name) {
+      return !is_vector_length(name) && (bits > 0 || !is_vector_extension(name)) && (may_be_v || name != "v");
+    });
     // A cpu may bring longer vectors with its name.
     if (least_vector_bits(named(target, target.cpu)) > bits) target.cpu = "generic-rv64";
     Target described = named(target, "", base::join(features, ","));
     if (bits > 0 && !missing_feature(described, "+zve64d").empty()) {
-      features.emplace_back("+v");
+      features.emplace_back(may_be_v ? "+v" : "+zve64d");
       described.features = base::join(features, ",");
     }
     if (bits > least_vector_bits(described)) features.push_back(fmt::format("+zvl{}b", bits));

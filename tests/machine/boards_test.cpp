@@ -209,6 +209,7 @@ TEST(Boards, HaveTheVectorsThatAProgramFinds) {
   EXPECT_EQ(found("rv64imafdcv_zvl1024b", 256).features, "+m,+a,+f,+d,+c,+v,+zvl256b");
   EXPECT_EQ(found("rv64imafdcv_zvl256b_zvfh", 0).features, "+m,+a,+f,+d,+c");
   EXPECT_EQ(found("rv64imafdc", 512).features, "+m,+a,+f,+d,+c,+v,+zvl512b");
+  EXPECT_EQ(found("rv64imafdcv", 64).features, "+m,+a,+f,+d,+c,+zve64d");
   const Target x60 = found("rv64imafdcv", 128, "uarch : spacemit,x60\n");
   EXPECT_EQ(x60.cpu, "generic-rv64");  // LLVM's X60 has 256 bits
   EXPECT_EQ(x60.vector_bits, 128);
