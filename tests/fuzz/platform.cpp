@@ -6,6 +6,7 @@
 #include <charconv>
 #include <iterator>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "base/document.h"
@@ -56,9 +57,7 @@ std::string target_of(const std::vector<std::int64_t>& numbers) {
   return to_document(target).to_pretty_json();
 }
 
-}  // namespace
-
-void examine(std::string_view text) {
+void compile_for(std::string_view text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const auto workload = accepted([&] { return codegen::parse_workload(text.substr(0, end)); });
   if (!workload || codegen::flops(*workload) > 100000) return;
@@ -84,6 +83,13 @@ void examine(std::string_view text) {
   if (space.sketches().empty()) return;
   for (int i = 0; i < 2; ++i)
     if (const auto program = codegen::program(space.sample(stream), *target)) compiled(*program);
+}
+
+}  // namespace
+
+void examine(std::string_view text) {
+  // A thread keeps what it made for each target until it ends.
+  std::thread([&] { compile_for(text); }).join();
 }
 
 }  // namespace graft::fuzz
