@@ -196,6 +196,44 @@ void weigh(KnownRows& known, std::span<const Examples> groups) {
   for (std::size_t s = 0; s < shares.size(); ++s) known.sources[s].share = shares[s];
 }
 
+// How far the regression is trusted, against the model's scores alone (the last column, by this slope): by the squares
+// of what each leaves over of rows that it has not seen, each row of the support left out in turn, to the power of half
+// the rows (as stacking.h has it: residuals of neighbouring rows are not independent).
+double share_of_regression(const std::vector<BasisGroup>& groups, const std::vector<double>& prior,
+                           const std::vector<double>& weights, double lambda, double slope) {
+  using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const auto columns = Eigen::Index(prior.size());
+  const Eigen::Map<const Eigen::VectorXd> at(weights.data(), columns);
+  std::vector<Eigen::MatrixXd> rows;
+  Eigen::MatrixXd squares = Eigen::MatrixXd::Zero(columns, columns);
+  double count = 0;
+  for (const BasisGroup& group : groups) {
+    Eigen::MatrixXd own =
+        Eigen::Map<const Floats>(group.basis.values.data(), group.basis.rows, group.basis.columns).cast<double>();
+    own.rowwise() -= own.colwise().mean().eval();
+    squares += own.transpose() * own;
+    count += double(group.basis.rows);
+    rows.push_back(std::move(own));
+  }
+  squares.diagonal().array() += lambda * count;
+  const Eigen::LDLT<Eigen::MatrixXd> factor(squares);
+  double of_regression = 0, of_model = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const auto size = Eigen::Index(groups[g].log_seconds.size());
+    Eigen::VectorXd speeds = -Eigen::Map<const Eigen::VectorXd>(groups[g].log_seconds.data(), size);
+    speeds.array() -= speeds.mean();
+    const Eigen::VectorXd left = speeds - rows[g] * at, alone = speeds - slope * rows[g].col(columns - 1);
+    const Eigen::MatrixXd solved = factor.solve(rows[g].transpose());
+    for (Eigen::Index i = 0; i < size; ++i) {
+      const double leverage = rows[g].row(i).dot(solved.col(i)) + 1 / double(size);
+      const double left_out = left[i] / std::max(0.05, 1 - leverage), apart = alone[i] / (1 - 1 / double(size));
+      of_regression += left_out * left_out, of_model += apart * apart;
+    }
+  }
+  if (!(of_regression > 0)) return 1;
+  return 1 / (1 + std::pow(of_regression / std::max(1e-300, of_model), count / 4));
+}
+
 // --- the model
 
 // What a support says.
@@ -275,9 +313,16 @@ class KnownRowsModel final : public CostModel {
     std::vector<double> prior = shares();
     for (double& share : prior) share *= 1 - known_->of_model;
     prior.push_back(known_->of_model);
-    fit->weights = basis.empty() ? prior : ridge_weights(basis, prior, likeliest_lambda(basis, prior));
-    fit->weights.back() *= unit;
     fit->slope = line_through(all_scores, all_speeds).slope;
+    fit->weights = prior;
+    if (!basis.empty()) {
+      const double lambda = likeliest_lambda(basis, prior);
+      fit->weights = ridge_weights(basis, prior, lambda);
+      const double share = share_of_regression(basis, prior, fit->weights, lambda, fit->slope / unit);
+      for (double& weight : fit->weights) weight *= share;
+      fit->weights.back() += (1 - share) * fit->slope / unit;
+    }
+    fit->weights.back() *= unit;
     // Both about their means over the support.
     double known_sum = 0, unknown_sum = 0, known_count = 0, count = 0;
     for (const Examples& group : groups) {
