@@ -419,11 +419,16 @@ class KnownRowsModel final : public CostModel {
   }
 
   // For each row of the support, the score of the model adapted to the other folds, about that model's mean: what it
-  // says of a row that it has not seen.
+  // says of a row that it has not seen. The fewer rows, the more folds: few of them would leave the model too few rows.
   std::vector<std::vector<double>> left_out_scores(const std::vector<Examples>& groups) const {
-    constexpr std::int64_t folds = 3;
+    constexpr std::int64_t least_folds = 3, most_folds = 10, rows_in_all = 100;
     std::vector<std::vector<double>> out;
-    for (const Examples& group : groups) out.emplace_back(std::size_t(group.size()), 0.0);
+    std::int64_t most_rows = 0;  // of a group
+    for (const Examples& group : groups) {
+      out.emplace_back(std::size_t(group.size()), 0.0);
+      most_rows = std::max(most_rows, group.size());
+    }
+    const std::int64_t folds = std::clamp(rows_in_all / most_rows, least_folds, most_folds);
     for (std::int64_t fold = 0; fold < folds; ++fold) {
       std::vector<Examples> others;
       for (const Examples& group : groups) {
