@@ -61,8 +61,8 @@ void ModelFlags::declare(Options& options) {
   options.integer("members", choice.members, 1,
                   "from 2 on an ensemble of this many models, each trained on 80 % of the programs");
   options.text("known-rows", choice.known_rows,
-               "of tables: whether the sources' own times of a row are evidence for it: yes, no, or automatic: unless "
-               "the parameters say more about the sources' rows");
+               "of tables: whether the sources' own times of a row are evidence for it: yes, no, or automatic: if the "
+               "parameters say next to nothing about the sources' rows");
   options.flag("guard", choice.guard, "let the support choose between the model and regression from scratch");
 }
 

@@ -207,25 +207,12 @@ TaskSet judged_part(const TaskSet& tasks, const std::string& target, const Evalu
   return own;
 }
 
-// By feature, whether it has different values within a group.
-std::vector<char> varying(std::span<const Examples> groups) {
-  std::vector<char> out;
-  for (const Examples& group : groups) {
-    const base::Matrix& rows = group.features.rows;
-    out.resize(std::size_t(rows.columns), 0);
-    for (std::int64_t r = 1; r < rows.rows; ++r) {
-      for (std::int64_t f = 0; f < rows.columns; ++f) out[std::size_t(f)] |= char(rows.at(r, f) != rows.at(0, f));
-    }
-  }
-  return out;
-}
-
 // Notes how many of the target's rows the sources know by their own times. UserError for a table that says nothing of
 // the target's: no row is known, and no parameter tells its rows apart that a source or a support could teach.
 void check_rows(const TaskSet& sources, const TaskSet& own, const std::string& target,
                 const EvaluationSettings& settings, base::Monitor& monitor) {
   if (own.encoding->schema == nullptr) return;
-  const bool uses = settings.learner.known_rows != KnownRowsUse::no;
+  const bool uses = uses_known_rows(sources, settings.learner.known_rows);
   const KnownRows known = uses ? known_rows(sources.groups) : KnownRows{};
   std::int64_t rows = 0, with_times = 0;
   for (const Examples& group : own.groups) {
@@ -249,8 +236,10 @@ void check_rows(const TaskSet& sources, const TaskSet& own, const std::string& t
   }
   throw base::UserError(
       fmt::format("{}: nothing can be said of its rows: {}, and no parameter of theirs says anything{}", target,
-                  uses ? "no source has measured one of them" : "the sources' times of the same rows are not used",
-                  uses ? "; measure some of the same rows on the sources" : "; use them (known rows: automatic)"));
+                  settings.learner.known_rows == KnownRowsUse::no ? "the sources' times of the same rows are not used"
+                                                                  : "no source has measured one of them",
+                  settings.learner.known_rows == KnownRowsUse::no ? "; use them (known rows: automatic)"
+                                                                  : "; measure some of the same rows on the sources"));
 }
 
 // Rows of the table, from qualities[shots * draws + draw][method].

@@ -18,8 +18,8 @@
 
 namespace graft::meta {
 
-// Whether the sources' own times of a table's row are evidence for it (methods/known_rows.h). automatic: unless the
-// parameters say more about the sources' rows.
+// Whether the sources' own times of a table's row are evidence for it (methods/known_rows.h). automatic: if the
+// rows' parameters say next to nothing about their times on the sources.
 #define GRAFT_KNOWN_ROWS_USES(X) X(automatic) X(yes) X(no)
 enum class KnownRowsUse {
 #define X(name) name,

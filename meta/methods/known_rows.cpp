@@ -670,22 +670,45 @@ std::unique_ptr<CostModel> known_rows_model_from(const base::Arrays& state) {
                                           Line{double(line[0]), double(line[1])});
 }
 
-std::unique_ptr<CostModel> with_known_rows(std::unique_ptr<CostModel> model, const TaskSet& tasks,
-                                           const LearnerSettings& settings, base::Monitor& monitor) {
-  if (settings.known_rows == KnownRowsUse::no || !model->is_informed()) return model;
-  KnownRows known = known_rows(tasks.groups);
-  if (known.sources.empty()) return model;
-  if (settings.known_rows == KnownRowsUse::automatic) {
-    const KnownRowsQuality quality = quality_of_known_rows(tasks.groups);
-    if (quality.by_times < quality.by_features) {
-      monitor.note(
-          fmt::format("the sources' times of the same rows rank held-out sources worse (Spearman {:.3f}) than "
-                      "their parameters do ({:.3f}), and are not used",
-                      quality.by_times, quality.by_features));
-      return model;
+bool parameters_say_nothing(const KnownRowsQuality& quality) {
+  constexpr double little = 0.1;
+  return share_of_model(quality) < little;
+}
+
+std::vector<char> varying(std::span<const Examples> groups) {
+  std::vector<char> out;
+  for (const Examples& group : groups) {
+    const base::Matrix& rows = group.features.rows;
+    out.resize(std::size_t(rows.columns), 0);
+    for (std::int64_t r = 1; r < rows.rows; ++r) {
+      for (std::int64_t f = 0; f < rows.columns; ++f) out[std::size_t(f)] |= char(rows.at(r, f) != rows.at(0, f));
     }
   }
-  return make_known_rows_model(std::move(model), std::move(known), tasks.groups);
+  return out;
+}
+
+bool uses_known_rows(const TaskSet& tasks, KnownRowsUse use) {
+  if (use == KnownRowsUse::no || known_rows(tasks.groups).sources.empty()) return false;
+  if (use == KnownRowsUse::yes) return true;
+  const KnownRowsQuality quality = quality_of_known_rows(tasks.groups);
+  if (quality.by_times != 0 || quality.by_features != 0) return parameters_say_nothing(quality);
+  const std::vector<char> varies = varying(tasks.groups);
+  for (std::size_t f = 0; f < varies.size(); ++f)
+    if (varies[f] != 0 && tasks.encoding->features[f].unit != features::hashed_unit) return false;
+  return true;
+}
+
+std::unique_ptr<CostModel> with_known_rows(std::unique_ptr<CostModel> model, const TaskSet& tasks,
+                                           const LearnerSettings& settings, base::Monitor& monitor) {
+  if (!model->is_informed()) return model;
+  if (!uses_known_rows(tasks, settings.known_rows)) {
+    if (settings.known_rows == KnownRowsUse::automatic && !known_rows(tasks.groups).sources.empty())
+      monitor.note(
+          "the sources' times of the same rows are not used, since parameters say something about them, too (known "
+          "rows: yes uses them)");
+    return model;
+  }
+  return make_known_rows_model(std::move(model), known_rows(tasks.groups), tasks.groups);
 }
 
 }  // namespace graft::meta

@@ -55,6 +55,18 @@ KnownRowsQuality quality_of_known_rows(std::span<const Examples> groups);
 // known of them.
 double share_of_model(const KnownRowsQuality& quality);
 
+// Whether the times say all that is to be had: the share of a model is below a tenth. Else, once there are
+// measurements of the target, a model of the parameters alone is sometimes far better, and seldom much worse
+// (docs/notebook/2026-11-26-known-rows.md).
+bool parameters_say_nothing(const KnownRowsQuality& quality);
+
+// By feature, whether it has different values within a group.
+std::vector<char> varying(std::span<const Examples> groups);
+
+// Whether models of these tasks use the sources' times of rows: as said, and if that is left open, where parameters say
+// nothing. Of one source alone that is judged by its parameters: words without an order say nothing.
+bool uses_known_rows(const TaskSet& tasks, KnownRowsUse use);
+
 // kind "known-rows": a model that scores rows that a source has by the mean of the sources and the model's scores, and
 // after measurements by ridge regression on the sources' times and the model's scores of rows that it was not adapted
 // to, shrunk to that mean. Other rows are scored by the model alone, on the same scale.

@@ -178,7 +178,7 @@ TEST(KnownRows, UnknownRowsAreTheModelsAndMeasurementsDecide) {
 }
 
 // A table whose parameters say all, measured by devices of which each has an order of its own: their times say less.
-TEST(KnownRows, AreUsedUnlessParametersSayMore) {
+TEST(KnownRows, AreUsedByDefaultWhereParametersSayNothing) {
   constexpr std::int64_t features = 4;
   const std::vector<Examples> noisy = {times_of("a", 2, 200, features, 2), times_of("b", 2, 200, features, 2),
                                        times_of("c", 2, 200, features, 2)};
@@ -188,7 +188,11 @@ TEST(KnownRows, AreUsedUnlessParametersSayMore) {
                                        times_of("c", 0.1, 200, features, 0)};
   const KnownRowsQuality times = quality_of_known_rows(alike);
   EXPECT_GT(times.by_times, 0.9);
-  EXPECT_LT(times.by_features, 0.5);
+  EXPECT_LT(times.by_features, 0.25);
+  EXPECT_TRUE(parameters_say_nothing(times));
+  EXPECT_FALSE(parameters_say_nothing(parameters));
+  EXPECT_FALSE(parameters_say_nothing({.by_times = 0.97, .by_features = 0.6}));
+  EXPECT_FALSE(parameters_say_nothing({}));  // no two sources have rows in common
 }
 
 TEST(KnownRows, ModelsAreReadBackAndContinue) {
