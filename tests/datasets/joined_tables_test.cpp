@@ -15,6 +15,7 @@ Dataset table(const std::string& platform, const std::string& text, const std::s
   const Folder folder;
   write_plainly(folder / file, text);
   options.emplace("time", "time");
+  options.emplace("unit", "s");
   return formats::imported_platforms("table", folder, {folder / file}, platform, std::move(options))
       .at(platform)
       .dataset;
