@@ -29,7 +29,7 @@ double number_in(int range, DType type, std::uint64_t bits) {
   return floating_ranges[range].low < 0 && is_signed(type) ? -positive : positive;
 }
 
-// The extent of the shortest dimension that elements of the tensor are indices of; 0: they are no indices.
+// The extent of the shortest dimension that elements of the tensor are indices of; 0: they are used otherwise.
 std::int64_t indexed_extent(const Computation& computation, int tensor) {
   std::int64_t shortest = 0;
   for (const Stage& stage : computation.stages) {

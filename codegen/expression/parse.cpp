@@ -294,7 +294,7 @@ class Parser : private ValueReader {
     access.tensor = computation_.tensor_named(name);
     if (access.tensor < 0 && names_ && name == names_->tensor)
       start.fail(
-          fmt::format("'{}' is read by the stage that writes it: a recurrence (scan) is no index expression; "
+          fmt::format("'{}' is read by the stage that writes it: a recurrence (scan) is not an index expression; "
                       "write each step as a stage of its own",
                       name));
     if (access.tensor < 0) {

@@ -57,7 +57,7 @@ TEST(Types, operations_work_in_the_widest_type_of_operands_and_target) {
   // Bytes alone stay bytes.
   EXPECT_EQ(output_of("input A[1] : u8; output B[i] : u8 = A[i] * 2 / 2 where i=1", {{200}}), (List{72}));
   EXPECT_EQ(output_of("input A[1] : u8; output B[i] : u8 = cast_i32(A[i]) * 2 / 2 where i=1", {{200}}), (List{200}));
-  // A comparison works in the type of its operands: 2^24 + 1 is no f32.
+  // A comparison works in the type of its operands: 2^24 + 1 cannot be held by f32.
   EXPECT_EQ(output_of("input A[1] : i32; output B[i] = select(A[i] > 16777216, 1, 0) where i=1", {{16777217}}),
             (List{1}));
 }

@@ -155,6 +155,7 @@ TEST(KnownRows, UnknownRowsAreTheModelsAndMeasurementsDecide) {
   tasks.own_encoding = std::make_shared<const features::Encoding>(wide);
   tasks.encoding = tasks.own_encoding.get();
   LearnerSettings settings;
+  settings.known_rows = KnownRowsUse::yes;
   settings.steps = 20;
   base::Monitor monitor;
   const auto with = trained(*make_learner("residual"), tasks, settings, monitor);

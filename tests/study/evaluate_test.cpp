@@ -178,7 +178,7 @@ EvaluateRequest small_request(const base::Folder& folder) {
   }
   request.methods = {"scratch", "ridge"};
   request.model.hidden = {4};
-  request.model.steps = 5;
+  request.model.steps = 20;
   request.shots = {4};
   request.draws = 3;
   request.out = folder / "table.json";
