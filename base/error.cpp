@@ -35,7 +35,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> kno
     if (longer - shorter >= nearest_distance) continue;  // a lower bound of the distance, and it keeps long words cheap
     const std::size_t distance = edit_distance(word, candidate);
     // Short words are within two edits of each other although they share hardly a letter; nobody meant them.
-    if (distance < nearest_distance && 2 * distance <= longer) {
+    if (distance < nearest_distance && distance < longer && distance <= word.size()) {
       nearest = &candidate;
       nearest_distance = distance;
     }

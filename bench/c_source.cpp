@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 namespace graft::bench {
 namespace {
@@ -74,9 +75,9 @@ std::string_view c_type(DType type) {
 
 std::string number_text(double number, DType type) {
   if (!is_floating(type)) {
-    const double within = kept(number, type);
+    const std::int64_t within = integer_of(kept(number, type));
     // The least number of 32 or 64 bits cannot be written as one.
-    return within < 0 ? fmt::format("({:.0f} - 1)", within + 1) : fmt::format("{:.0f}", within);
+    return within < 0 ? fmt::format("({} - 1)", within + 1) : fmt::format("{}", within);
   }
   if (std::isnan(number)) return "NAN";
   if (std::isinf(number)) return number < 0 ? "(-INFINITY)" : "INFINITY";
@@ -176,7 +177,6 @@ class Printer {
   }
 
   std::string function(const std::string& name) {
-    assert(program_.prepare.empty());
     std::string parameters, arguments, own;
     int position = 0;
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
@@ -190,9 +190,13 @@ class Printer {
         ++position;
       }
     }
-    std::string text = prelude + own + fmt::format("__attribute__((noinline)) static void loops({}) {{\n", parameters);
-    walk(0, int(program_.run.size()), 1, text);
-    return text + fmt::format("}}\nvoid {}(void* const* p) {{\n  loops({});\n}}\n", name, arguments);
+    std::string text = prelude + own;
+    for (const auto& [body, suffix] : {std::pair(&program_.prepare, "_prepare"), std::pair(&program_.run, "")}) {
+      text += fmt::format("__attribute__((noinline)) static void loops{}({}) {{\n", suffix, parameters);
+      walk(*body, 0, int(body->size()), 1, text);
+      text += fmt::format("}}\nvoid {0}{1}(void* const* p) {{\n  loops{1}({2});\n}}\n", name, suffix, arguments);
+    }
+    return text;
   }
 
  private:
@@ -259,14 +263,14 @@ class Printer {
     return "";
   }
 
-  void walk(int at, int end, int level, std::string& text) const {
+  void walk(const Body& body, int at, int end, int level, std::string& text) const {
     const std::string indent(std::size_t(2 * level), ' ');
     while (at < end) {
-      const Node& node = program_.run[std::size_t(at)];
+      const Node& node = body[std::size_t(at)];
       if (node.kind == Node::Kind::loop) {
         text += fmt::format("{0}for (long i{1} = 0; i{1} < {2}; ++i{1}) {{\n", indent, node.item,
                             program_.loops[std::size_t(node.item)].extent);
-        walk(at + 1, node.end, level + 1, text);
+        walk(body, at + 1, node.end, level + 1, text);
         text += indent + "}\n";
       } else {
         text += indent + store_text(program_.stores[std::size_t(node.item)]);

@@ -8,8 +8,8 @@
 namespace graft::bench {
 
 // `void NAME(void* const* p)`, p the program's parameters in order; within, a function of `restrict` pointers that is
-// not inlined, temporaries static. `run` only (nothing may have been moved to `prepare`). Loop kinds are ignored: every
-// loop is a plain for.
+// not inlined, temporaries static. `void NAME_prepare(void* const* p)`: what comes once before, from constants. Loop
+// kinds are ignored: every loop is a plain for.
 std::string to_c(const codegen::LoopProgram& program, const std::string& name);
 
 }  // namespace graft::bench

@@ -74,6 +74,7 @@ std::vector<std::pair<std::string, LoopProgram>> loops_of(const Computation& com
 Contender contender_of(const Problem& problem, const std::string& name, const std::vector<std::string>& command,
                        const std::string& source) {
   const auto library = std::make_shared<Library>(built(command, source));
+  library->function<void(void* const*)>("baseline_prepare")(problem.buffers().data());
   return {.name = name,
           .call = [library, run = library->function<void(void* const*)>("baseline"),
                    buffers = problem.buffers()] { run(buffers.data()); },

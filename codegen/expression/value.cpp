@@ -111,11 +111,18 @@ double kept(double number, DType type) {
   return number - values * std::floor((number - low) / values);
 }
 
+std::int64_t integer_of(double number) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  if (number >= 0x1p63) return Limits::max();
+  return number <= -0x1p63 ? Limits::lowest() : std::int64_t(number);
+}
+
 std::string as_bytes(const std::vector<double>& numbers, DType type) {
   std::string bytes(numbers.size() * std::size_t(bytes_of(type)), '\0');
   with_element_of(type, [&](auto zero) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-      const auto value = decltype(zero)(numbers[i]);
+      using Element = decltype(zero);
+      const Element value = std::is_floating_point_v<Element> ? Element(numbers[i]) : Element(integer_of(numbers[i]));
       std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
     }
   });

@@ -60,6 +60,9 @@ DType widest(DType a, DType b);
 // (the start values of max and min) as lowest and highest.
 double kept(double number, DType type);
 
+// A whole number as an integer; the nearest one of 64 bits beyond their range.
+std::int64_t integer_of(double number);
+
 // Numbers to their bytes in memory, little-endian, and back. Each must be within its type's range.
 std::string as_bytes(const std::vector<double>& numbers, DType type);
 std::vector<double> numbers_from(std::string_view bytes, DType type);

@@ -1165,7 +1165,7 @@ class Emitter {
 
   llvm::Constant* constant(DType type, double value) {
     if (is_floating(type)) return llvm::ConstantFP::get(type_of(type), value);
-    return llvm::ConstantInt::get(type_of(type), std::uint64_t(std::int64_t(kept(value, type))));
+    return llvm::ConstantInt::get(type_of(type), std::uint64_t(integer_of(kept(value, type))));
   }
 
   llvm::Value* extreme(bool greatest, llvm::Value* a, llvm::Value* b, DType type) {

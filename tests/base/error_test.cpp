@@ -43,6 +43,7 @@ TEST(DidYouMean, allows_a_third_of_the_word_and_at_least_two_edits) {
   EXPECT_EQ(asked("abcdefghi", {"abcdewxyz"}), "; known: abcdewxyz");           // 4 of 9
   EXPECT_EQ(asked("seed", {"need"}), "; did you mean 'need'?");
   EXPECT_EQ(asked("seed", {"send", "mend"}), "; did you mean 'send'?");
+  EXPECT_EQ(asked("d", {"dtype", "pad"}), "; known: dtype, pad");  // a letter in common is not a spelling
   EXPECT_EQ(asked("seed", {"abcd"}), "; known: abcd");
 }
 

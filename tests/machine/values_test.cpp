@@ -29,6 +29,7 @@ const char* const texts[] = {
     "input A[37] : i8; output B[i] : u8 = saturate_u8(A[i]) where i=37",
     "input A[37] : i64; output B[i] : f64 = cast_f64(A[i]) * 0.5 where i=37",
     "input A[37] : i64; input D[37] : i32; output B[i] : i64 = A[i] * 3 + D[i] where i=37",
+    "input A[37] : i64; output B[z] : i64 min= A[l]; output C[z] : i64 max= A[l] where l=37, z=1",
     "input A[37] : u8; input D[37] : i8; output B[] : i32 += A[l] * D[l] where l=37",
     "input A[19,37]; output B[i,j] = select(j <= i, A[i,j], i - j) where i=19, j=37",
     "input A[40,40]; input X[40,24]; output B[i,j] += select(l <= i, A[i,l] * X[l,j], 0) where i=40, j=24, l=40",
