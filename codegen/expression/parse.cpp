@@ -271,9 +271,14 @@ class Parser : private ValueReader {
       return value;
     }
     if (name == "position") {
-      const Affine form = form_sum(depth);
-      cursor_.expect(")");
-      return Value::position(form);
+      const Cursor at = here();
+      try {
+        Value position = Value::position(form_sum(depth));
+        cursor_.expect(")");
+        return position;
+      } catch (const NotAffine&) {
+        at.fail("position takes a form that is affine in the axes");
+      }
     }
     if (const Op op = function_named(name); op != Op::load) return operation(op, depth);
     start.fail(unknown_function(name, {"pad", "position"}));
