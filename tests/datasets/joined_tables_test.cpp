@@ -1,5 +1,7 @@
 #include "datasets/joined_tables.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 

@@ -1,5 +1,7 @@
 // Tables as programs and spreadsheets write them: other separators, decimal commas, no head, and columns that were
 // measured next to the time.
+#include <fmt/format.h>
+
 #include "base/files.h"
 #include "tests/datasets/formats_support.h"
 

@@ -1,5 +1,6 @@
 #include "study/evaluate.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
