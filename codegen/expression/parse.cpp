@@ -174,6 +174,10 @@ class Parser : private ValueReader {
         start.fail(parameters_.contains(text) ? fmt::format("'{}' is a parameter and cannot be an axis", text)
                                               : fmt::format("'{}' names no axis", text));
       }
+      for (std::size_t a = before; a < names.axes.size(); ++a)
+        if (index.back().coefficient(int(a)) == 0)
+          names.axes[a].cursor.fail(
+              fmt::format("axis '{}' does not move the element that is written", names.axes[a].name));
       for (const Term& term : index.back().terms)
         if (std::size_t(term.variable) < before)
           start.fail(fmt::format("axis '{}' appears twice", names.axes[std::size_t(term.variable)].name));

@@ -151,6 +151,8 @@ TEST(Gather, what_cannot_be_is_refused_by_its_name) {
       {"input A[4]; output B[i] = A[i] % 2 where i=4", "% needs integers, not f32; write cast_i32(...)"},
       {"input A[4] : i32; output B[i] : i32 = exp(A[i]) where i=4", "exp needs a floating-point type, not i32"},
       {"input A[4] : i32; output B[i] : i32 = A[i] * 0.5 where i=4", "0.5 is not an integer, as i32 is"},
+      {"input X[3]; output Y[0*i + j] = X[j] where i=1, j=3",
+       "text:1:24: axis 'i' does not move the element that is written"},
       {"output B[i] : i32 = position(i*i) where i=4", "text:1:30: position takes a form that is affine in the axes"},
       {"input A[4]; output B[i] = A where i=4", "'A' is a tensor; write a load 'A[...]'"},
       {"input A[4]; output B[i] = A[i] + q where i=4", "'q' is neither a number, nor an axis of this stage"},
