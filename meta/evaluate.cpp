@@ -212,8 +212,8 @@ TaskSet judged_part(const TaskSet& tasks, const std::string& target, const Evalu
 void check_rows(const TaskSet& sources, const TaskSet& own, const std::string& target,
                 const EvaluationSettings& settings, base::Monitor& monitor) {
   if (own.encoding->schema == nullptr) return;
-  const bool uses = uses_known_rows(sources, settings.learner.known_rows);
-  const KnownRows known = uses ? known_rows(sources.groups) : KnownRows{};
+  KnownRows known = settings.learner.known_rows == KnownRowsUse::no ? KnownRows{} : known_rows(sources.groups);
+  if (!uses_known_rows(known, sources, settings.learner.known_rows)) known = {};
   std::int64_t rows = 0, with_times = 0;
   for (const Examples& group : own.groups) {
     const std::vector<char> has = known.has(group.features);

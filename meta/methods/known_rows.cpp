@@ -687,8 +687,8 @@ std::vector<char> varying(std::span<const Examples> groups) {
   return out;
 }
 
-bool uses_known_rows(const TaskSet& tasks, KnownRowsUse use) {
-  if (use == KnownRowsUse::no || known_rows(tasks.groups).sources.empty()) return false;
+bool uses_known_rows(const KnownRows& known, const TaskSet& tasks, KnownRowsUse use) {
+  if (use == KnownRowsUse::no || known.sources.empty()) return false;
   if (use == KnownRowsUse::yes) return true;
   const KnownRowsQuality quality = quality_of_known_rows(tasks.groups);
   if (quality.by_times != 0 || quality.by_features != 0) return parameters_say_nothing(quality);
@@ -700,15 +700,15 @@ bool uses_known_rows(const TaskSet& tasks, KnownRowsUse use) {
 
 std::unique_ptr<CostModel> with_known_rows(std::unique_ptr<CostModel> model, const TaskSet& tasks,
                                            const LearnerSettings& settings, base::Monitor& monitor) {
-  if (!model->is_informed()) return model;
-  if (!uses_known_rows(tasks, settings.known_rows)) {
-    if (settings.known_rows == KnownRowsUse::automatic && !known_rows(tasks.groups).sources.empty())
-      monitor.note(
-          "the sources' times of the same rows are not used, since parameters say something about them, too (known "
-          "rows: yes uses them)");
-    return model;
-  }
-  return make_known_rows_model(std::move(model), known_rows(tasks.groups), tasks.groups);
+  if (!model->is_informed() || settings.known_rows == KnownRowsUse::no) return model;
+  KnownRows known = known_rows(tasks.groups);
+  if (known.sources.empty()) return model;
+  if (uses_known_rows(known, tasks, settings.known_rows))
+    return make_known_rows_model(std::move(model), std::move(known), tasks.groups);
+  monitor.note(
+      "the sources' times of the same rows are not used, since parameters say something about them, too (known rows: "
+      "yes uses them)");
+  return model;
 }
 
 }  // namespace graft::meta

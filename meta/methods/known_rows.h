@@ -63,9 +63,10 @@ bool parameters_say_nothing(const KnownRowsQuality& quality);
 // By feature, whether it has different values within a group.
 std::vector<char> varying(std::span<const Examples> groups);
 
-// Whether models of these tasks use the sources' times of rows: as said, and if that is left open, where parameters say
-// nothing. Of one source alone that is judged by its parameters: words without an order say nothing.
-bool uses_known_rows(const TaskSet& tasks, KnownRowsUse use);
+// Whether models of these tasks, of which this is known, use the sources' times of rows: as said, and if that is left
+// open, where parameters say nothing. Of one source alone that is judged by its parameters: words without an order say
+// nothing.
+bool uses_known_rows(const KnownRows& known, const TaskSet& tasks, KnownRowsUse use);
 
 // kind "known-rows": a model that scores rows that a source has by the mean of the sources and the model's scores, and
 // after measurements by ridge regression on the sources' times and the model's scores of rows that it was not adapted

@@ -29,7 +29,7 @@ struct Board {
   const char *file, *title;
   const char *architecture, *cpu, *features;
   std::int64_t vector_bits, cores, kinds;
-  const char* note = "";  // a part of what is said about it
+  const char* note = "";  // words that a note on it contains
 };
 
 const Board boards[] = {
