@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,14 +17,6 @@ namespace {
 
 constexpr std::size_t most_numbers = 4096;  // of one column that are kept
 constexpr std::size_t few_words = 16;       // up to this many are values, not names of rows
-
-std::optional<double> number_of(const std::string& text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || rest != end || !std::isfinite(number)) return std::nullopt;
-  return number;
-}
 
 // A column in all tables.
 struct Column {
@@ -156,7 +146,7 @@ class Joining {
       Column::Kinds& kinds = column.platforms[dataset.platform];
       for (const auto& [argument, count] : values_seen.counts) {
         const std::string value = codegen::column_value(sketch, place.second, argument);
-        const std::optional<double> number = number_of(value);
+        const std::optional<double> number = codegen::number_in(value);
         if (!number) {
           column.words.insert(value);
           kinds.words.insert(value);

@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -19,14 +16,6 @@ namespace graft::features {
 namespace {
 
 constexpr int version = 3;  // raised when values change though the list does not
-
-std::optional<double> number_of(const std::string& text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || rest != end || !std::isfinite(number)) return std::nullopt;
-  return number;
-}
 
 // Where a column's values go in the row.
 struct Place {
@@ -85,7 +74,7 @@ std::shared_ptr<const Layout> layout_of(codegen::TableSchema schema) {
 }
 
 void write(const Place& place, const std::string& value, std::span<float> row) {
-  const std::optional<double> number = number_of(value);
+  const std::optional<double> number = codegen::number_in(value);
   if (number && place.number > 0) {
     row[place.number] = float(*number);
     row[place.number + 1] = signed_log(*number);

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <set>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -45,6 +48,14 @@ std::string column_value(const Sketch& sketch, std::size_t column, std::int64_t 
   if (alternatives.empty() || argument < 0 || argument >= std::int64_t(alternatives.size()))
     return fmt::format("{}", argument);
   return alternatives[std::size_t(argument)];
+}
+
+std::optional<double> number_in(std::string_view value) {
+  double number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, number);
+  if (error != std::errc() || rest != end || !std::isfinite(number)) return std::nullopt;
+  return number;
 }
 
 std::uint64_t hash_by_name(const Candidate& row) {
