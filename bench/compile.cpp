@@ -17,6 +17,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
 #include "codegen/schedule/space.h"
+#include "search/programs.h"
 #include "tasks/platform.h"
 
 namespace graft::bench {
@@ -85,17 +86,18 @@ std::vector<CompileRow> bench_compile(const CompileSettings& settings, const std
     for (Tuned& best : tuned_kernels(run, 0)) tuned.push_back(std::move(best));
   }
   base::Stream stream(settings.seed, "bench compile");
+  search::Programs programs(platform.target);
   std::vector<Candidate> candidates;
-  for (std::int64_t i = 0; i < settings.candidates; ++i) candidates.push_back(space.sample(stream));
+  for (std::int64_t i = 0; i < settings.candidates; ++i) candidates.push_back(space.sample(stream, programs));
 
   std::vector<CompileRow> rows;
   for (const Pipeline& pipeline : pipelines()) {
     const bool slow = &pipeline == &pipelines().back();
-    note(fmt::format("{}: candidates of {}", pipeline.name, workload.text));
+    note(fmt::format("{}: candidates of {}", pipeline.name, workload.text()));
     (void)compile_once(candidates.front(), platform, pipeline);  // LLVM's first use of a target costs more
     const std::size_t count =
         slow ? std::size_t(std::min(settings.slow_candidates, settings.candidates)) : candidates.size();
-    rows.push_back(row_of(fmt::format("random candidates of {}", workload.text), pipeline, platform,
+    rows.push_back(row_of(fmt::format("random candidates of {}", workload.text()), pipeline, platform,
                           std::span(candidates).first(count)));
   }
   for (const Tuned& best : tuned) {
@@ -103,7 +105,7 @@ std::vector<CompileRow> bench_compile(const CompileSettings& settings, const std
       const std::vector<Candidate> again(std::size_t(settings.repetitions), best.trial.candidate);
       (void)compile_once(again.front(), best.platform, pipeline);
       rows.push_back(
-          row_of(fmt::format("best kernel of {}: {}", best.run, best.workload.text), pipeline, best.platform, again));
+          row_of(fmt::format("best kernel of {}: {}", best.run, best.workload.text()), pipeline, best.platform, again));
       rows.back().tuned = true;
     }
   }

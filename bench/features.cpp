@@ -11,6 +11,7 @@
 #include "bench/timing.h"
 #include "codegen/schedule/space.h"
 #include "features/encoding.h"
+#include "search/programs.h"
 #include "tasks/platform.h"
 
 namespace graft::bench {
@@ -25,9 +26,10 @@ constexpr const char* usual_workloads[] = {"matmul(m=512,n=512,k=512)", "resnet1
 std::vector<Candidate> candidates_of(const Workload& workload, const Target& target, const FeatureSettings& settings) {
   const Space space = derive_space(workload, target);
   base::Stream stream(settings.seed, "bench features");
+  search::Programs programs(target);
   std::vector<Candidate> all;
   for (std::int64_t i = 0; i < settings.candidates; ++i) {
-    Candidate candidate = space.sample(stream);
+    Candidate candidate = space.sample(stream, programs);
     if (program(candidate, target)) all.push_back(std::move(candidate));
   }
   return all;
@@ -86,11 +88,11 @@ std::vector<FeatureRow> bench_features(const FeatureSettings& settings, const st
 
   std::vector<FeatureRow> rows;
   for (const Workload& workload : workloads) {
-    note(fmt::format("candidates of {}", workload.text));
+    note(fmt::format("candidates of {}", workload.text()));
     const std::vector<Candidate> candidates = candidates_of(workload, platform.target, settings);
     if (candidates.empty()) continue;
     const double count = double(candidates.size());
-    FeatureRow common{.workload = workload.text, .what = "lower", .programs = std::int64_t(candidates.size())};
+    FeatureRow common{.workload = workload.text(), .what = "lower", .programs = std::int64_t(candidates.size())};
     for (const Candidate& candidate : candidates) {
       const base::Result<LoopProgram> lowered = program(candidate, platform.target);
       for (const Node& node : lowered->run) (node.kind == Node::Kind::loop ? common.loops : common.stores) += 1 / count;

@@ -13,6 +13,7 @@
 #include "features/encoding.h"
 #include "meta/forests/boosting.h"
 #include "meta/forests/forest.h"
+#include "search/programs.h"
 #include "tasks/platform.h"
 
 namespace graft::bench {
@@ -51,12 +52,13 @@ Data random_data(const NetworkSettings& settings, std::int64_t programs) {
   base::Stream stream(settings.seed, "bench forest");
   Data out;
   features::Encoded all;
+  search::Programs judge(platform.target);
   for (std::size_t w = 0; w < workloads.size(); ++w) {
     const codegen::Space space = codegen::derive_space(codegen::parse_workload(workloads[w]), platform.target);
     const std::int64_t until = programs * std::int64_t(w + 1) / std::int64_t(workloads.size());
     out.groups.push_back(until - all.programs());
     while (all.programs() < until) {
-      const codegen::Candidate candidate = space.sample(stream);
+      const codegen::Candidate candidate = space.sample(stream, judge);
       const base::Result<codegen::LoopProgram> program = codegen::program(candidate, platform.target);
       if (program) features::append(all, encoding.encode({&*program, &candidate, &platform.target}));
     }

@@ -119,8 +119,9 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
   const Problem problem(best.workload);
   const base::Result<LoopProgram> program = codegen::program(best.trial.candidate, target);
   if (!program) {
-    throw base::UserError(best.workload.text, fmt::format("the recorded schedule does not lower today: {}; tune again",
-                                                          program.reason().text));
+    throw base::UserError(
+        best.workload.text(),
+        fmt::format("the recorded schedule does not lower today: {}; tune again", program.reason().text));
   }
   const Parallel parallel = settings.threads > 1 ? pool.parallel() : in_order();
 
@@ -145,7 +146,7 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
   measure_in_turn(contenders, settings.timing);
 
   KernelRow row{.run = best.run,
-                .workload = best.workload.text,
+                .workload = best.workload.text(),
                 .pipeline = {},
                 .layouts = layouts_of(*program),
                 .trial = best.trial.index,
@@ -218,7 +219,7 @@ std::vector<KernelRow> bench_kernels(const KernelSettings& settings, const std::
       settings.threads, settings.threads > 1 ? pool.parallel() : in_order(), settings.timing);
   std::vector<KernelRow> rows;
   for (const Tuned& best : tuned) {
-    note(fmt::format("{}: {}", best.run, best.workload.text));
+    note(fmt::format("{}: {}", best.run, best.workload.text()));
     rows.push_back(bench_one(best, wanted, settings, pool, bandwidth));
   }
   return rows;

@@ -16,6 +16,7 @@
 #include "bench/tuned.h"
 #include "codegen/schedule/space.h"
 #include "datasets/trial.h"
+#include "search/programs.h"
 #include "tasks/host_runner.h"
 #include "tasks/platform.h"
 
@@ -33,11 +34,12 @@ Throughput throughput_of(const MeasureBench& settings, const codegen::Space& spa
   const auto measurer = tasks::make_measurer(platform, settings.measure);
   base::Stream stream(settings.seed, "bench measure");
   base::Monitor monitor;
+  search::Programs programs(platform.target);
   while (result.trials < settings.trials) {
     const double begin = base::wall_seconds();
     std::vector<codegen::Candidate> batch;
     const std::int64_t count = std::min(settings.batch, settings.trials - result.trials);
-    for (std::int64_t i = 0; i < count; ++i) batch.push_back(space.sample(stream));
+    for (std::int64_t i = 0; i < count; ++i) batch.push_back(space.sample(stream, programs));
     const double drawn = base::wall_seconds();
     measurer->measure(
         batch,
@@ -96,18 +98,18 @@ MeasureResult bench_measure(const MeasureBench& settings, const std::function<vo
   const codegen::Space space = codegen::derive_space(workload, platform.target);
   MeasureResult result;
   Best best;
-  note(fmt::format("{} random candidates of {}", settings.trials, workload.text));
+  note(fmt::format("{} random candidates of {}", settings.trials, workload.text()));
   result.throughput = throughput_of(settings, space, platform, best);
   for (const Tuned& kernel : tuned) {
-    const std::string what = fmt::format("best kernel of {}: {}", kernel.run, kernel.workload.text);
+    const std::string what = fmt::format("best kernel of {}: {}", kernel.run, kernel.workload.text());
     note(fmt::format("{} times the {}", settings.repeats, what));
     result.kernels.push_back(repeated(what, kernel.trial.candidate, kernel.platform, settings));
   }
   if (!tuned.empty()) return result;
   if (!best.candidate) throw base::UserError("--trials", "no candidate was ok; ask for more of them");
   note(fmt::format("{} times the best of them", settings.repeats));
-  result.kernels.push_back(
-      repeated(fmt::format("best of the random candidates of {}", workload.text), *best.candidate, platform, settings));
+  result.kernels.push_back(repeated(fmt::format("best of the random candidates of {}", workload.text()),
+                                    *best.candidate, platform, settings));
   return result;
 }
 

@@ -21,6 +21,7 @@
 #include "meta/networks/gemm.h"
 #include "meta/networks/packed_trees.h"
 #include "meta/networks/tree_gru.h"
+#include "search/programs.h"
 #include "tasks/platform.h"
 
 namespace graft::bench {
@@ -78,13 +79,15 @@ Trees candidates(const NetworkSettings& settings, bool steps) {
   std::vector<codegen::Space> spaces;
   for (const std::string& workload : workloads)
     spaces.push_back(codegen::derive_space(codegen::parse_workload(workload), platform.target));
+  search::Programs judge(platform.target);
   std::vector<codegen::Candidate> from;
-  for (std::size_t i = 0; i < origins; ++i) from.push_back(spaces[i % spaces.size()].sample(stream));
+  for (std::size_t i = 0; i < origins; ++i) from.push_back(spaces[i % spaces.size()].sample(stream, judge));
   meta::Examples examples;
   for (std::size_t next = 0; examples.features.programs() < settings.batch; ++next) {
     const codegen::Space& space = spaces[next % spaces.size()];
     const base::Result<codegen::Candidate> candidate =
-        steps ? space.mutate(from[next % (origins - origins % spaces.size())], stream) : space.sample(stream);
+        steps ? space.mutate(from[next % (origins - origins % spaces.size())], stream, judge)
+              : space.sample(stream, judge);
     if (!candidate) continue;
     const base::Result<codegen::LoopProgram> program = codegen::program(*candidate, platform.target);
     if (!program) continue;

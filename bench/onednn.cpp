@@ -239,7 +239,7 @@ std::vector<Contender> onednn_contenders(const Problem& problem, int threads) {
     const auto conv = convolution(problem.workload());
     if (conv && problem.is_f32()) return convolution_contenders(problem, *conv);
   } catch (const dnnl::error& error) {
-    throw base::Failure(fmt::format("oneDNN: {}: {}", problem.workload().text, error.what()));
+    throw base::Failure(fmt::format("oneDNN: {}: {}", problem.workload().text(), error.what()));
   }
   return {};
 }

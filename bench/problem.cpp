@@ -12,7 +12,7 @@ namespace graft::bench {
 
 using namespace codegen;
 
-Problem::Problem(const Workload& workload) : workload_(workload), computation_(codegen::computation(workload)) {
+Problem::Problem(const Workload& workload) : workload_(workload), computation_(workload.computation()) {
   const tasks::MeasureSettings settings;
   tasks::require_memory(workload, tasks::Place::here, settings);
   base::Monitor nobody;

@@ -84,7 +84,7 @@ std::optional<MatrixProduct> matrix_product(const Computation& computation) {
 }
 
 std::optional<Convolution> convolution(const Workload& workload) {
-  const auto values = parameters_of(workload.text);
+  const auto values = parameters_of(workload.text());
   const auto value = [&](std::string_view name, std::int64_t otherwise) {
     const auto found = values.find(name);
     return found == values.end() ? otherwise : found->second;
@@ -120,7 +120,7 @@ std::optional<Convolution> convolution(const Workload& workload) {
   if (blocked) {
     for (Shape* shape : {&x, &y, &w}) shape->push_back(conv.block);
   }
-  const Computation computation = codegen::computation(workload);
+  const Computation computation = workload.computation();
   std::vector<Shape> shapes;
   for (const Tensor& tensor : computation.tensors) {
     if (tensor.role != Role::temporary) shapes.push_back(tensor.shape);

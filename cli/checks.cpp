@@ -52,13 +52,13 @@ std::string compiled_for(const std::string& triple, const std::string& cpu) {
   target.triple = triple;
   target.cpu = cpu;
   codegen::check_target(target);
-  const auto object = codegen::compile(codegen::naive_program(codegen::computation(small_workload())), target);
+  const auto object = codegen::compile(codegen::naive_program(small_workload().computation()), target);
   if (!object) throw base::Failure(object.reason().text);
   return fmt::format("compiles for {}", cpu);
 }
 
 std::string linked() {
-  const codegen::Computation computation = codegen::computation(small_workload());
+  const codegen::Computation computation = small_workload().computation();
   const codegen::Target target = codegen::host_target();
   const auto object = codegen::compile(codegen::naive_program(computation), target);
   if (!object) throw base::Failure(object.reason().text);
@@ -73,7 +73,7 @@ std::string worker_runs() {
   tasks::HostRunner runner(settings);
   const codegen::Workload workload = small_workload();
   const datasets::Measurement result =
-      runner.run(workload, codegen::naive_program(codegen::computation(workload)), codegen::host_target());
+      runner.run(workload, codegen::naive_program(workload.computation()), codegen::host_target());
   if (result.status != datasets::Status::ok) {
     throw base::Failure(fmt::format("a plain matmul ends as {}: {}", datasets::name_of(result.status), result.reason));
   }

@@ -14,7 +14,7 @@ void print_collected(const study::CollectRequest& request, const study::CollectR
   Table table({"workload", "trials", "ok", fmt::format("best {}", seconds_word(result.source)), "median", "max/min",
                "variation", "gates"});
   for (const study::CollectResult::Row& row : result.rows) {
-    std::vector<std::string> cells{row.workload.text,
+    std::vector<std::string> cells{row.workload.text(),
                                    std::to_string(row.trials.size()),
                                    std::to_string(row.seconds.size()),
                                    "-",

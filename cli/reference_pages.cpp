@@ -225,7 +225,7 @@ std::string operators_page() {
       "of ResNet-18 have names of their own, `resnet18.C1` to `resnet18.C12`.");
   for (const codegen::Suite& suite : codegen::suites()) {
     std::vector<std::string> texts;
-    for (const codegen::Workload& workload : suite.workloads) texts.push_back(workload.text);
+    for (const codegen::Workload& workload : suite.workloads) texts.push_back(workload.text());
     page.paragraph(fmt::format("`suite:{}`: {}.", suite.name, suite.description)).code(base::join(texts, "\n"));
   }
   return page.take();

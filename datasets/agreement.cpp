@@ -58,7 +58,7 @@ std::vector<Measured> measured_of(const std::vector<Dataset>& datasets, const co
     for (const Dataset::Row& row : dataset.rows) {
       if (row.measurement.status != Status::ok) continue;
       const codegen::Candidate candidate = dataset.candidate(row);
-      Times& times = own->times[codegen::joined_name(schema, candidate.workload.text)];
+      Times& times = own->times[codegen::joined_name(schema, candidate.workload.text())];
       if (const std::uint64_t identity = codegen::row_identity(schema, candidate); identity != 0) {
         times.add_row(identity, codegen::hash_by_name(candidate), seconds_of(row.measurement));
       } else {
@@ -105,7 +105,7 @@ Pair pair_of(const Measured& a, const Measured& b, int least_programs) {
     if (there == b.times.end()) continue;
     const Common both = common(times, there->second);
     if (std::int64_t(both.a.size()) < std::max(least_programs, 2)) continue;
-    pair.workloads.push_back({workload});
+    pair.workloads.emplace_back(workload);
     pair.spearman.push_back(base::spearman(both.a, both.b));
     pair.forth.push_back(regret_of(both.a, both.b));
     pair.back.push_back(regret_of(both.b, both.a));
@@ -141,14 +141,14 @@ Agreement::Regret regret_of(const Pair& pair, const std::vector<double>& regrets
   result.workloads = int(regrets.size());
   const auto worst = std::max_element(regrets.begin(), regrets.end());
   result.worst = *worst;
-  result.worst_workload = pair.workloads[std::size_t(worst - regrets.begin())].text;
+  result.worst_workload = pair.workloads[std::size_t(worst - regrets.begin())].text();
   return result;
 }
 
 }  // namespace
 
 std::string family_of(const codegen::Workload& workload) {
-  base::Cursor cursor(workload.text, "workload");
+  base::Cursor cursor(workload.text(), "workload");
   const std::string name = cursor.at_identifier() ? cursor.identifier() : "";
   if (name.empty() || !cursor.accept("(")) return "expression";
   std::string height, width;

@@ -176,7 +176,7 @@ DatasetWriter::DatasetWriter(Dataset head) : content_(std::make_unique<Content>(
   content_->head = std::move(head);
   const Dataset& known = content_->head;
   for (int w = 0; w < int(known.workloads.size()); ++w)
-    content_->workloads.emplace(known.workloads[std::size_t(w)].text, w);
+    content_->workloads.emplace(known.workloads[std::size_t(w)].text(), w);
   for (int s = 0; s < int(known.sketches.size()); ++s)
     content_->sketches.emplace(codegen::hash(*known.sketches[std::size_t(s)]), s);
 }
@@ -195,7 +195,7 @@ std::int64_t DatasetWriter::rows() const {
 
 int DatasetWriter::position_of(const codegen::Workload& workload) {
   std::vector<codegen::Workload>& all = content_->head.workloads;
-  const auto [known, is_new] = content_->workloads.try_emplace(workload.text, int(all.size()));
+  const auto [known, is_new] = content_->workloads.try_emplace(workload.text(), int(all.size()));
   if (is_new) all.push_back(workload);
   return known->second;
 }
@@ -242,7 +242,7 @@ void DatasetWriter::commit(const std::filesystem::path& path) {
   writer.text("platform/target", target_document(from.head.target).to_json());
   writer.text("provenance", from.head.provenance.to_json());
   std::vector<std::string> workloads, sketches, statuses;
-  for (const codegen::Workload& workload : from.head.workloads) workloads.push_back(workload.text);
+  for (const codegen::Workload& workload : from.head.workloads) workloads.push_back(workload.text());
   for (const auto& sketch : from.head.sketches) sketches.push_back(codegen::to_text(*sketch));
 #define X(name) statuses.push_back(std::string(name_of(Status::name)));
   GRAFT_STATUSES(X)
@@ -285,7 +285,7 @@ struct DatasetFile::Content {
     head.platform_yaml = reader.text("platform/yaml");
     head.target = target_of(base::parse_json(reader.text("platform/target"), file + ": platform/target"));
     head.provenance = base::parse_json(reader.text("provenance"), file + ": provenance");
-    for (std::string& text : reader.texts("workloads")) head.workloads.push_back({std::move(text)});
+    for (std::string& text : reader.texts("workloads")) head.workloads.emplace_back(std::move(text));
     for (const std::string& text : reader.texts("sketches")) {
       const std::string place = fmt::format("{}: sketches[{}]", file, head.sketches.size());
       head.sketches.push_back(std::make_shared<const codegen::Sketch>(codegen::parse_sketch(text, place)));

@@ -125,7 +125,7 @@ class Joining {
       const codegen::Candidate candidate = dataset.candidate(row);
       if (!codegen::is_row_of_table(candidate)) continue;
       for (std::size_t c = 0; c < row.arguments.size(); ++c) ++seen[{row.sketch, c}].counts[row.arguments[c]];
-      const std::size_t k = kernel_of(candidate.workload.text);
+      const std::size_t k = kernel_of(candidate.workload.text());
       Rows& own = kernels_[k].platforms[dataset.platform];
       const std::vector<std::string>& columns = sketch_columns[std::size_t(row.sketch)];
       own.columns = own.rows.empty() ? columns : own.columns == columns ? own.columns : common(own.columns, columns);

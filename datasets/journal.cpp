@@ -89,7 +89,7 @@ class Reader {
         std::make_shared<const codegen::Sketch>(codegen::parse_sketch(text.as_string(), text.place())));
   }
 
-  Trial trial(const Document& document) const {
+  Trial trial(const Document& document) {
     Trial trial;
     Document measurement = Document::map();
     measurement.set_place(document.place());
@@ -97,7 +97,9 @@ class Reader {
       if (key == "trial") {
         trial.index = value.as_integer();
       } else if (key == "workload") {
-        trial.candidate.workload.text = value.as_string();
+        // Trials of one workload share what is read from its text.
+        if (workload_.text() != value.as_string()) workload_ = codegen::Workload(value.as_string());
+        trial.candidate.workload = workload_;
       } else if (key == "sketch") {
         const std::int64_t number = value.as_integer();
         if (number < 0 || number >= std::int64_t(content_.sketches.size())) {
@@ -113,7 +115,7 @@ class Reader {
       }
     }
     for (const std::string_view key : {"workload", "sketch", "arguments", "program"}) document.at(key);
-    if (trial.candidate.workload.text.empty()) throw UserError(document.place(), "an empty workload");
+    if (trial.candidate.workload.text().empty()) throw UserError(document.place(), "an empty workload");
     const std::int64_t last_index = content_.trials.empty() ? -1 : content_.trials.back().index;
     if (trial.index <= last_index) {
       throw UserError(document.place(), fmt::format("trial {} comes after trial {}", trial.index, last_index));
@@ -123,6 +125,7 @@ class Reader {
   }
 
   JournalContent& content_;
+  codegen::Workload workload_;  // of the last trial
 };
 
 // Whether this is what a kill during the very first write leaves (or nothing at all).
@@ -196,7 +199,7 @@ std::string trial_line(const Trial& trial, int sketch) {
   const std::vector<std::int64_t>& arguments = trial.candidate.arguments;
   Document line = Document::map();
   line.set("trial", trial.index)
-      .set("workload", trial.candidate.workload.text)
+      .set("workload", trial.candidate.workload.text())
       .set("sketch", sketch)
       .set("arguments", Document::List(arguments.begin(), arguments.end()))
       .set("program", base::to_hex(trial.program_hash));

@@ -42,7 +42,7 @@ base::Document document_of(const Quality& quality) {
   base::Document missed = base::Document::list();
   for (const std::string& gate : quality.missed) missed.push(gate);
   base::Document row = base::Document::map();
-  row.set("workload", quality.workload.text)
+  row.set("workload", quality.workload.text())
       .set("rows", quality.rows)
       .set("ok", quality.ok)
       .set("programs", quality.programs)
@@ -59,7 +59,7 @@ base::Document splits_of(const Dataset& dataset) {
   for (int fold = 0; fold < folds; ++fold) {
     base::Document held_out = base::Document::list();
     for (const codegen::Workload& workload : dataset.workloads) {
-      if (fold_of(workload) == fold) held_out.push(workload.text);
+      if (fold_of(workload) == fold) held_out.push(workload.text());
     }
     workloads.set(workload_split(fold), std::move(held_out));
   }

@@ -80,11 +80,11 @@ std::vector<codegen::Candidate> candidates_of(const std::vector<std::string>& sc
 
 // Refuses results of other workloads (study::schedule_from).
 std::vector<codegen::Candidate> own_candidates_of(const std::vector<std::string>& schedules, const Workload& workload) {
-  std::vector<codegen::Candidate> candidates = candidates_of(schedules, {workload.text()});
+  std::vector<codegen::Candidate> candidates = candidates_of(schedules, codegen::Workload(workload.text()));
   for (const codegen::Candidate& candidate : candidates) {
-    if (candidate.workload.text != workload.text())
+    if (candidate.workload.text() != workload.text())
       throw base::UserError(fmt::format("schedule {}", 1 + (&candidate - candidates.data())),
-                            fmt::format("of another workload, {}", candidate.workload.text));
+                            fmt::format("of another workload, {}", candidate.workload.text()));
   }
   return candidates;
 }
@@ -109,7 +109,7 @@ study::TuneRequest request_of(const Workload& workload, const Platform& platform
   check("stop_after", double(settings.stop_after), 0, any);
   check("threads", settings.threads, 1, any);
   study::TuneRequest request;
-  request.workload = {workload.text()};
+  request.workload = codegen::Workload(workload.text());
   request.platform = platform.description().platform;
   request.model = settings.model.name();
   request.trials = settings.trials;
@@ -160,10 +160,10 @@ std::string_view version() {
   return study::graft_version();
 }
 
-Workload::Workload(std::string_view text) : text_(translated([&] { return codegen::parse_workload(text).text; })) {}
+Workload::Workload(std::string_view text) : text_(translated([&] { return codegen::parse_workload(text).text(); })) {}
 
 double Workload::flops() const {
-  return translated([&] { return double(codegen::flops({text_})); });
+  return translated([&] { return double(codegen::flops(codegen::Workload(text_))); });
 }
 
 namespace {
@@ -252,7 +252,7 @@ Search::Search(const Workload& workload, const Platform& platform, const SearchS
     : state_(translated([&] {
         check("threads", settings.threads, 1, any);
         study::AskTellRequest request;
-        request.workload = {workload.text()};
+        request.workload = codegen::Workload(workload.text());
         request.platform = platform.description().platform;
         request.model = settings.model.name();
         request.start = candidates_of(settings.start, request.workload);
@@ -341,7 +341,7 @@ Dataset read_dataset(const std::filesystem::path& file) {
     dataset.platform = read.platform;
     dataset.source = read.source;
     dataset.yaml = read.platform_yaml;
-    for (const codegen::Workload& workload : read.workloads) dataset.workloads.push_back(workload.text);
+    for (const codegen::Workload& workload : read.workloads) dataset.workloads.push_back(workload.text());
     for (const auto& sketch : read.sketches) dataset.sketches.push_back(codegen::to_text(*sketch));
     for (datasets::Dataset::Row& row : read.rows) {
       std::string schedule = schedule_text(read.candidate(row));
@@ -451,7 +451,7 @@ Adapted adapt(const Model& model, const Platform& platform, const std::vector<Wo
     study::AdaptRequest request;
     request.model = model.name();
     request.platform = platform.description().platform;
-    for (const Workload& workload : workloads) request.workloads.push_back({workload.text()});
+    for (const Workload& workload : workloads) request.workloads.push_back(codegen::Workload(workload.text()));
     if (workloads.empty()) throw base::UserError("workloads", "there is none");
     request.shots = settings.shots;
     request.timing = timing_from(settings.timing);
@@ -506,7 +506,7 @@ Compiled compile(const std::vector<Answer>& answers, const CompileSettings& sett
     study::Compiled made = study::compile(request, monitor);
     Compiled compiled;
     for (study::Compiled::Function& function : made.functions) {
-      compiled.functions.push_back({std::move(function.name), std::move(function.workload.text),
+      compiled.functions.push_back({std::move(function.name), std::move(function.workload.text()),
                                     function.variants.front().check, function.workspace_bytes});
     }
     compiled.files = std::move(made.files);

@@ -83,7 +83,7 @@ std::vector<char> named(const std::vector<Examples>& groups, const std::vector<s
   std::vector<char> out(groups.size(), workloads.empty() ? 1 : 0);
   for (const std::string& workload : workloads) {
     const auto found = std::find_if(groups.begin(), groups.end(),
-                                    [&](const Examples& group) { return group.workload.text == workload; });
+                                    [&](const Examples& group) { return group.workload.text() == workload; });
     if (found == groups.end())
       throw base::UserError(fmt::format("{}: not measured on {}", base::shortened(workload), groups.front().platform));
     out[std::size_t(found - groups.begin())] = 1;
@@ -185,7 +185,7 @@ TaskSet judged_part(const TaskSet& tasks, const std::string& target, const Evalu
   std::string first;
   std::erase_if(own.groups, [&](const Examples& group) {
     if (group.size() >= needed) return false;
-    if (first.empty()) first = base::shortened(group.workload.text);
+    if (first.empty()) first = base::shortened(group.workload.text());
     rows += group.size();
     return true;
   });
@@ -374,7 +374,7 @@ std::vector<EvaluationRow> evaluate_in_domain(const TaskSet& tasks, const std::s
       if ((trains[g] != 0 && (shots < 2 || left < 0)) || (judged[g] != 0 && left < 2)) {
         throw base::UserError(
             fmt::format("{} programs to train on: {} on {} has {}; at least 2 are trained on, and 2 others judged",
-                        shots, base::shortened(own.groups[g].workload.text), target, size));
+                        shots, base::shortened(own.groups[g].workload.text()), target, size));
       }
     }
   }

@@ -23,7 +23,7 @@ std::vector<KnownPrograms> fastest_programs(std::span<const datasets::Dataset> d
   for (const datasets::Dataset& dataset : data) {
     for (const datasets::Group& group : datasets::groups(dataset)) {
       targets[group.platform] = dataset.target;
-      Fastest& known = fastest[group.platform][group.workload.text];
+      Fastest& known = fastest[group.platform][group.workload.text()];
       for (const std::int64_t position : group.rows) {
         const datasets::Dataset::Row& row = dataset.rows[std::size_t(position)];
         const double seconds = datasets::seconds_of(row.measurement);

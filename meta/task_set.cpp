@@ -42,19 +42,15 @@ struct EncodedRow {
 EncodedRow encoded_row(const datasets::Dataset& dataset, const datasets::Dataset::Row& row,
                        const features::Encoding& encoding) {
   const codegen::Candidate candidate = dataset.candidate(row);
-  const features::Subject alone{nullptr, &candidate, &dataset.target};
   // Imported rows may hold no hash: there is nothing to compare with, and often no need to lower.
-  if (row.program_hash == 0 && !encoding.needs_program) {
-    const std::uint64_t row_hash =
-        codegen::is_row_of_table(candidate) ? codegen::hash_by_name(candidate) : codegen::hash(candidate);
-    return {encoding.encode(alone), row_hash, false, ""};
-  }
-  const base::Result<codegen::LoopProgram> program = codegen::program(candidate, dataset.target);
-  if (!program && row.program_hash == 0) return {{}, 0, false, program.reason().text};
-  if (!program) return {{}, 0, true, ""};
-  const std::uint64_t hash = codegen::hash(*program);
-  if (row.program_hash != 0 && hash != row.program_hash) return {{}, 0, true, ""};
-  return {encoding.encode({&*program, &candidate, &dataset.target}), hash, false, ""};
+  if (row.program_hash == 0 && !encoding.needs_program && !codegen::is_row_of_table(candidate))
+    return {encoding.encode({nullptr, &candidate, &dataset.target}), codegen::hash(candidate), false, ""};
+  const base::Result<codegen::Made> made = codegen::made(candidate, dataset.target);
+  if (!made && row.program_hash == 0) return {{}, 0, false, made.reason().text};
+  if (!made) return {{}, 0, true, ""};
+  if (made->program == nullptr && encoding.needs_program) return {{}, 0, false, "a row of a table has no program"};
+  if (made->program != nullptr && row.program_hash != 0 && made->identity != row.program_hash) return {{}, 0, true, ""};
+  return {encoding.encode({made->program.get(), &candidate, &dataset.target}), made->identity, false, ""};
 }
 
 void count_without(std::vector<TaskSet::WithoutProgram>& all, const TaskSet::WithoutProgram& more) {
@@ -95,8 +91,9 @@ Piece piece_of(const datasets::Dataset& dataset, std::span<const std::int64_t> r
   return out;
 }
 
-// What a model that knows other tables cannot see of these. UserError where it sees nothing.
-std::vector<std::string> unknown_columns(const std::vector<datasets::Dataset>& datasets,
+}  // namespace
+
+std::vector<std::string> unknown_columns(std::span<const datasets::Dataset> datasets,
                                          const codegen::TableSchema& schema) {
   std::vector<std::string> notes;
   for (const datasets::Dataset& dataset : datasets) {
@@ -119,8 +116,6 @@ std::vector<std::string> unknown_columns(const std::vector<datasets::Dataset>& d
   }
   return notes;
 }
-
-}  // namespace
 
 Examples chosen(const Examples& examples, const std::vector<std::int64_t>& programs) {
   Examples out{examples.platform, examples.workload, features::chosen(examples.features, programs), {}, {}};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,11 @@ struct TaskSet {
 // not asked.
 TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& encoding, int threads,
                       base::Team* team = nullptr, base::Monitor* monitor = nullptr);
+
+// What a model that knows the tables of the schema cannot see of these datasets, for people. UserError where it sees
+// nothing of one.
+std::vector<std::string> unknown_columns(std::span<const datasets::Dataset> datasets,
+                                         const codegen::TableSchema& schema);
 
 std::vector<std::string> platforms(const TaskSet& tasks);  // in order
 TaskSet only_platforms(const TaskSet& tasks, const std::vector<std::string>& names);

@@ -60,22 +60,20 @@ AskTell::AskTell(Task task, const meta::CostModel* prior, const AskTellSettings&
       start_(distinct(settings.start)),
       known_(distinct(settings.known, start_)),
       moved_(distinct(settings.moved, joined(start_, known_))),
-      // Whatever encoding, where nobody looks: candidates are lowered and hashed all the same.
-      scorer_(task_.encoding == nullptr ? features::encodings().front() : *task_.encoding, task_.space.target(),
-              settings.threads, settings.selection, settings.seed),
+      scorer_(task_.programs, settings.threads, settings.selection, settings.seed),
       explorer_(explorer != nullptr ? std::move(explorer)
                                     : make_explorer(settings.explorer, task_.space, settings.seed, settings.selection)),
       random_(make_explorer("random", task_.space, settings.seed)) {
-  assert(prior_ == nullptr || task_.encoding != nullptr);
+  assert(prior_ == nullptr || task_.programs.encoding() != nullptr);
   if (prior_ != nullptr && prior_->is_informed()) scorer_.use(prior_);
 }
 
 std::vector<codegen::Candidate> AskTell::ask(int count) {
+  choose_moved();
   learn();
   std::vector<codegen::Candidate> batch;
   take(start_, count, batch);
   const std::size_t first = batch.size();
-  choose_moved();
   take(known_, count, batch);
   take(moved_, count, batch);
   const std::size_t known = batch.size() - first;
@@ -95,7 +93,7 @@ std::vector<codegen::Candidate> AskTell::ask(int count) {
 }
 
 void AskTell::choose_moved() {
-  if (moved_.empty() || !scorer_.has_model()) return;
+  if (std::exchange(has_chosen_, true) || moved_.empty() || !scorer_.has_model()) return;
   std::vector<float> scores = scorer_.predictions(joined(moved_, known_));
   const float least = *std::max_element(scores.begin(), scores.end()) - given_up;
   scores.resize(moved_.size());
@@ -116,12 +114,17 @@ void AskTell::order(std::span<codegen::Candidate> batch, std::size_t known) {
 }
 
 void AskTell::tell(std::vector<datasets::Trial> trials) {
+  choose_moved();
+  std::unordered_set<std::uint64_t> told;
   for (datasets::Trial& trial : trials) {
     trial.index = std::int64_t(trials_.size());
     any_ok_ = any_ok_ || trial.measurement.status == datasets::Status::ok;
-    if (!started_.empty()) started_.erase(codegen::hash(trial.candidate));
+    told.insert(codegen::hash(trial.candidate));
     trials_.push_back(trial);
   }
+  const auto is_told = [&](const codegen::Candidate& candidate) { return told.contains(codegen::hash(candidate)); };
+  for (std::vector<codegen::Candidate>* const waiting : {&start_, &known_, &moved_}) std::erase_if(*waiting, is_told);
+  for (const std::uint64_t candidate : told) started_.erase(candidate);
   explorer_->told(trials);
   random_->told(trials);
   learnt_ = learnt_ && trials.empty();
@@ -142,7 +145,8 @@ void AskTell::remember(std::span<const std::vector<datasets::Trial>> runs) {
   for (std::size_t r = 0; r < runs.size(); ++r) {
     meta::Examples before = examples_of(runs[r]);
     if (before.size() < 2) continue;
-    before.workload.text += fmt::format(" before {}", r);  // models compare programs within a group
+    before.workload = codegen::Workload(before.workload.text() +
+                                        fmt::format(" before {}", r));  // models compare programs within a group
     history_.push_back(std::move(before));
   }
   if (history_.empty()) return;
@@ -167,7 +171,7 @@ meta::Examples AskTell::examples() {
 }
 
 meta::Examples AskTell::examples_of(std::span<const datasets::Trial> trials) {
-  assert(task_.encoding != nullptr);
+  assert(task_.programs.encoding() != nullptr);
   meta::Examples examples;
   examples.platform = task_.platform;
   examples.workload = trials.empty() ? task_.space.workload() : trials.front().candidate.workload;

@@ -14,15 +14,15 @@
 #include "datasets/trial.h"
 #include "meta/cost_model.h"
 #include "search/explorer.h"
+#include "search/programs.h"
 
 namespace graft::search {
 
-// What is tuned: schedules of a space, measured on a platform.
+// What is tuned: points of a space, what they come to, and where that is measured.
 struct Task {
-  const codegen::Space& space;  // must outlive the search
+  const codegen::Space& space;  // both must outlive the search
+  Programs& programs;           // with an encoding where a model looks
   std::string platform;         // id, put into the examples
-  // What a model, or an explorer, sees of a program; null where none looks.
-  const features::Encoding* encoding = nullptr;
 };
 
 struct AskTellSettings {
@@ -49,8 +49,9 @@ class AskTell {
   // within each run, not how long they took. Nothing without a model.
   void remember(std::span<const std::vector<datasets::Trial>> runs);
   // Distinct candidates to measure next, at most `count`, none that was asked for before; fewer where the space has no
-  // more. Learns first. Begins with those to start with, then those known. Deterministic in the seed and in what was
-  // asked and told, in this order.
+  // more. Learns first. Begins with those to start with, then those known. Deterministic in the seed, in what was told,
+  // in this order, and in what was asked for since: a search that is told all that another one was goes on as that one,
+  // whatever it was asked for.
   std::vector<codegen::Candidate> ask(int count);
   // Trials of this workload, in the order of measurement, whether they were asked for or not. Those that are ok must
   // lower where a model learns from them. Sets their index.
@@ -63,7 +64,7 @@ class AskTell {
   const std::vector<datasets::Trial>& trials() const { return trials_; }  // that were told
   bool any_ok() const { return any_ok_; }
   std::optional<datasets::Trial> best() const;  // the fastest ok trial
-  // All `ok` trials, encoded: the support for `adapted`. The task must have an encoding.
+  // All `ok` trials, encoded: the support for `adapted`. Its programs must have an encoding.
   meta::Examples examples();
 
   // Whether a model that knows something guides the search, and what it thinks (Scorer::predictions).
@@ -75,7 +76,7 @@ class AskTell {
   const Task& task() const { return task_; }
 
  private:
-  // Drops moved ones that are not worth a trial; the best score first.
+  // Before anything that was told is learnt from: drops moved ones that are not worth a trial; the best score first.
   void choose_moved();
   // By score; the first `known` of the batch are known elsewhere, the others proposals.
   void order(std::span<codegen::Candidate> batch, std::size_t known);
@@ -85,14 +86,14 @@ class AskTell {
   Task task_;
   const meta::CostModel* prior_;
   std::unique_ptr<meta::CostModel> model_;
-  std::vector<codegen::Candidate> start_, known_, moved_;  // distinct, in order, not asked for yet
+  std::vector<codegen::Candidate> start_, known_, moved_;  // distinct, in order, neither asked for nor told yet
   std::unordered_set<std::uint64_t> started_;              // hashes of those that were asked for, and not told yet
   Scorer scorer_;
   std::unique_ptr<Explorer> explorer_;
   std::unique_ptr<Explorer> random_;
   std::vector<datasets::Trial> trials_;
   std::vector<meta::Examples> history_;  // a group for each run
-  bool any_ok_ = false, learnt_ = true;
+  bool any_ok_ = false, learnt_ = true, has_chosen_ = false;
 };
 
 }  // namespace graft::search

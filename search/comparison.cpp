@@ -77,7 +77,7 @@ Searched searched(std::string method, std::string platform, std::int64_t seed,
   Searched out{std::move(method), "", std::move(platform), seed, {}};
   std::vector<datasets::Trial> fastest;
   for (const datasets::Trial& trial : trials) {
-    const std::string& workload = trial.candidate.workload.text;
+    const std::string& workload = trial.candidate.workload.text();
     if (out.workload.empty()) out.workload = workload;
     if (out.workload != workload)
       throw base::UserError(out.method, fmt::format("a run of several workloads ({}, {}) is not a search",

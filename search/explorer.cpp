@@ -32,9 +32,10 @@ std::vector<codegen::Candidate> Explorer::propose(int count, Scorer& scorer) {
 }
 
 void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
-                    base::Stream& stream, const std::function<bool(const codegen::Candidate&)>& is_new) {
+                    base::Stream& stream, codegen::Judge& judge,
+                    const std::function<bool(const codegen::Candidate&)>& is_new) {
   for (int failures = 0; int(batch.size()) < count && failures < draws_per_candidate;) {
-    codegen::Candidate candidate = space.sample(stream);
+    codegen::Candidate candidate = space.sample(stream, judge);
     if (is_new(candidate)) {
       batch.push_back(std::move(candidate));
       failures = 0;
@@ -45,8 +46,8 @@ void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const cod
 }
 
 void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
-                    base::Stream& stream, std::unordered_set<std::uint64_t>& proposed) {
-  fill_at_random(batch, count, space, stream,
+                    base::Stream& stream, codegen::Judge& judge, std::unordered_set<std::uint64_t>& proposed) {
+  fill_at_random(batch, count, space, stream, judge,
                  [&](const codegen::Candidate& candidate) { return proposed.insert(codegen::hash(candidate)).second; });
 }
 

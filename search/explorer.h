@@ -45,10 +45,11 @@ void keep_fastest(std::vector<datasets::Trial>& fastest, std::span<const dataset
 // the space seems exhausted: draws_per_candidate in a row were not new.
 inline constexpr int draws_per_candidate = 100;
 void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
-                    base::Stream& stream, const std::function<bool(const codegen::Candidate&)>& is_new);
+                    base::Stream& stream, codegen::Judge& judge,
+                    const std::function<bool(const codegen::Candidate&)>& is_new);
 // Distinct candidates; `proposed`: hashes of those that are known, added to.
 void fill_at_random(std::vector<codegen::Candidate>& batch, int count, const codegen::Space& space,
-                    base::Stream& stream, std::unordered_set<std::uint64_t>& proposed);
+                    base::Stream& stream, codegen::Judge& judge, std::unordered_set<std::uint64_t>& proposed);
 
 // The known programs, by their hash: those proposed, and those told.
 class KnownPrograms {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/shortened.h"
+#include "codegen/schedule/table_schema.h"
 #include "search/point.h"
 
 namespace graft::search {
@@ -29,39 +31,60 @@ class Recorder final : public tasks::Measurer {
   std::unordered_map<std::uint64_t, const datasets::Trial*> by_candidate_;
 };
 
-// A domain of its recorded points, all arguments together.
-codegen::SketchSpace listed(const std::shared_ptr<const codegen::Sketch>& sketch,
-                            const std::vector<datasets::Trial>& trials) {
-  codegen::Domain domain{"recorded", {}, {}};
-  for (std::size_t i = 0; i < sketch->arguments.size(); ++i) domain.arguments.push_back(int(i));
+// Values that were recorded for some arguments together.
+codegen::Domain recorded_domain(std::string name, std::vector<int> arguments, const codegen::Sketch& sketch,
+                                const std::vector<datasets::Trial>& trials) {
+  codegen::Domain domain{std::move(name), std::move(arguments), {}};
   for (const datasets::Trial& trial : trials) {
-    if (*trial.candidate.sketch == *sketch) domain.values.push_back(trial.candidate.arguments);
+    if (!(*trial.candidate.sketch == sketch)) continue;
+    std::vector<std::int64_t>& row = domain.values.emplace_back();
+    for (const int argument : domain.arguments) row.push_back(trial.candidate.arguments[std::size_t(argument)]);
   }
   std::sort(domain.values.begin(), domain.values.end());
   domain.values.erase(std::unique(domain.values.begin(), domain.values.end()), domain.values.end());
+  return domain;
+}
+
+// A table's columns one by one; all arguments of another sketch together.
+codegen::SketchSpace listed(const std::shared_ptr<const codegen::Sketch>& sketch,
+                            const std::vector<datasets::Trial>& trials) {
   codegen::SketchSpace part{sketch, {}};
-  if (!domain.arguments.empty()) part.domains.push_back(std::move(domain));
+  std::vector<int> together;
+  for (std::size_t i = 0; i < sketch->arguments.size(); ++i) {
+    if (sketch->columns.empty()) {
+      together.push_back(int(i));
+    } else {
+      part.domains.push_back(recorded_domain(sketch->arguments[i].name, {int(i)}, *sketch, trials));
+    }
+  }
+  if (!together.empty()) part.domains.push_back(recorded_domain("recorded", together, *sketch, trials));
   return part;
 }
 
 // The sketches of the trials; those that the space by rule has, with all of their trials, have its domains.
 codegen::Space space_of(const codegen::Workload& workload, const codegen::Target& target,
                         const std::vector<datasets::Trial>& trials) {
-  const codegen::Space derived = codegen::derive_space(workload, target);
+  const bool has_schedules = std::any_of(trials.begin(), trials.end(), [](const datasets::Trial& trial) {
+    return !codegen::is_row_of_table(trial.candidate);
+  });
+  std::optional<codegen::Space> derived;
+  if (has_schedules && codegen::names_computation(workload)) derived = codegen::derive_space(workload, target);
   std::vector<codegen::SketchSpace> parts;
   for (const datasets::Trial& trial : trials) {
     const std::shared_ptr<const codegen::Sketch>& sketch = trial.candidate.sketch;
     const auto has = [&](const codegen::SketchSpace& part) { return *part.sketch == *sketch; };
     if (std::any_of(parts.begin(), parts.end(), has)) continue;
-    const auto by_rule = std::find_if(derived.sketches().begin(), derived.sketches().end(), has);
-    const bool all_there =
-        by_rule != derived.sketches().end() &&
-        std::all_of(trials.begin(), trials.end(), [&](const datasets::Trial& each) {
-          return !(*each.candidate.sketch == *sketch) || point_of(each.candidate, derived).has_value();
-        });
-    parts.push_back(all_there ? *by_rule : listed(sketch, trials));
+    const auto is_point = [&](const datasets::Trial& each) {
+      return !(*each.candidate.sketch == *sketch) || point_of(each.candidate, *derived).has_value();
+    };
+    if (derived && std::any_of(derived->sketches().begin(), derived->sketches().end(), has) &&
+        std::all_of(trials.begin(), trials.end(), is_point)) {
+      parts.push_back(*std::find_if(derived->sketches().begin(), derived->sketches().end(), has));
+    } else {
+      parts.push_back(listed(sketch, trials));
+    }
   }
-  return codegen::Space(workload, target, std::move(parts));
+  return codegen::Space(workload, std::move(parts));
 }
 
 }  // namespace
@@ -75,21 +98,20 @@ std::vector<double> Recording::sorted_seconds() const {
   return seconds;
 }
 
-Recording recorded(const datasets::Dataset& dataset, const codegen::Workload& workload) {
+Recording recorded(const datasets::Dataset& dataset, const codegen::Workload& workload, Programs& programs) {
   std::vector<datasets::Trial> trials;
-  std::unordered_map<std::uint64_t, std::size_t> by_program;
+  std::unordered_map<std::uint64_t, std::size_t> by_identity;
   std::int64_t left_out = 0;
   for (const datasets::Dataset::Row& row : dataset.rows) {
     if (!(dataset.workloads[std::size_t(row.workload)] == workload)) continue;
     codegen::Candidate candidate = dataset.candidate(row);
-    const base::Result<codegen::LoopProgram> program = codegen::program(candidate, dataset.target);
-    if (!program) {
+    const base::Result<std::uint64_t> identity = programs.identity(candidate);
+    if (!identity) {
       ++left_out;
       continue;
     }
-    const std::uint64_t hash = codegen::hash(*program);
-    datasets::Trial trial{0, std::move(candidate), hash, row.measurement};
-    const auto [known, fresh] = by_program.emplace(hash, trials.size());
+    datasets::Trial trial{0, std::move(candidate), *identity, row.measurement};
+    const auto [known, fresh] = by_identity.emplace(*identity, trials.size());
     if (fresh) {
       trials.push_back(std::move(trial));
     } else {
@@ -98,22 +120,22 @@ Recording recorded(const datasets::Dataset& dataset, const codegen::Workload& wo
     }
   }
   if (trials.empty())
-    throw base::UserError(base::shortened(workload.text),
-                          "no recorded row of it has a program that the platform's target can run, as a search needs; "
-                          "rows of tables have none");
+    throw base::UserError(base::shortened(workload.text()),
+                          "no recorded row of it is a row of a table, or has a program that the platform's target can "
+                          "run");
   codegen::Space space = space_of(workload, dataset.target, trials);
   std::vector<codegen::Candidate> points;
   for (const datasets::Trial& trial : trials) points.push_back(trial.candidate);
-  space = space.only(points);
-  left_out +=
-      std::int64_t(std::erase_if(trials, [&](const datasets::Trial& trial) { return !space.valid(trial.candidate); }));
+  space = space.only(points, programs);
+  left_out += std::int64_t(
+      std::erase_if(trials, [&](const datasets::Trial& trial) { return !space.identity(trial.candidate, programs); }));
   return {dataset.platform, std::move(space), std::move(trials), left_out};
 }
 
-Replayed replay(const Recording& recording, const meta::CostModel* prior, const features::Encoding* encoding,
+Replayed replay(const Recording& recording, Programs& programs, const meta::CostModel* prior,
                 const TuningSettings& settings, base::Monitor& monitor) {
   Recorder recorder(recording.trials);
-  Tuning tuning({recording.space, recording.platform, encoding}, prior, recorder, settings);
+  Tuning tuning({recording.space, programs, recording.platform}, prior, recorder, settings);
   while (tuning.step(monitor)) {
   }
   return {tuning.trials(), tuning.curve(), !monitor.stop_requested()};

@@ -1,6 +1,6 @@
 // The same search against recorded trials: no hardware, deterministic, and as fast as explorer and model are. The space
-// is restricted to the measured programs of a workload: everything that an explorer samples, mutates or crosses
-// is one of these programs, and its trial is looked up.
+// is restricted to the measured points of a workload, schedules or rows of a table: everything that an explorer
+// samples, mutates or crosses is one of them, and its trial is looked up.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,18 @@ namespace graft::search {
 
 struct Recording {
   std::string platform;
-  codegen::Space space;                 // of the recorded programs only
-  std::vector<datasets::Trial> trials;  // each program once, with its last measurement
-  std::int64_t left_out = 0;            // rows: repeated programs, and those that are not in the space
+  codegen::Space space;                 // of the recorded points only
+  std::vector<datasets::Trial> trials;  // each program, or row of a table, once, with its last measurement
+  std::int64_t left_out = 0;            // rows: repeated ones, and those that are not in the space
 
   // The ok ones, fastest first.
   std::vector<double> sorted_seconds() const;
 };
 
-// The workload's rows; sketches of the space by rule have its domains, another sketch has one domain of all its
-// recorded points, so that mutations of it are draws. UserError if no row is a program: those of a table are not.
-Recording recorded(const datasets::Dataset& dataset, const codegen::Workload& workload);
+// The workload's rows; sketches of the space by rule have its domains, and a table's columns each have one of the
+// values that were recorded. Another sketch has one domain of all its recorded points, so that mutations of it are
+// draws. UserError if nothing can be made of any row. `programs` is of the dataset's target.
+Recording recorded(const datasets::Dataset& dataset, const codegen::Workload& workload, Programs& programs);
 
 struct Replayed {
   std::vector<datasets::Trial> trials;                 // in the order of requests
@@ -37,9 +38,9 @@ struct Replayed {
   bool complete = false;                               // false: a stop was asked for
 };
 
-// A search with these settings, its trials answered by the recording; `prior` and `encoding` as in Tuning and Task.
-// It ends early when all programs were requested.
-Replayed replay(const Recording& recording, const meta::CostModel* prior, const features::Encoding* encoding,
+// A search with these settings, its trials answered by the recording; `prior` and `programs` as in Tuning and Task.
+// It ends early when all points were requested.
+Replayed replay(const Recording& recording, Programs& programs, const meta::CostModel* prior,
                 const TuningSettings& settings, base::Monitor& monitor);
 
 }  // namespace graft::search

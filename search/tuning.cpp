@@ -114,7 +114,7 @@ bool Tuning::step(base::Monitor& monitor) {
           ++spent_.measured;
           fastest = std::min(fastest, ok_seconds(*answers[at]));
           monitor.progress(
-              fmt::format("{}\tbest {}", search_.task().space.workload().text, base::seconds_text(fastest)), ++done,
+              fmt::format("{}\tbest {}", search_.task().space.workload().text(), base::seconds_text(fastest)), ++done,
               settings_.trials);
         },
         until);

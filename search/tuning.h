@@ -70,7 +70,7 @@ class Tuning {
   const TimeSpent& time_spent() const { return spent_; }
   // (number of trials, best seconds so far), one point per improvement and one at the end.
   std::vector<std::pair<std::int64_t, double>> curve() const;
-  // All `ok` trials, encoded: the support for `adapted`. The task must have an encoding.
+  // All `ok` trials, encoded: the support for `adapted`. Its programs must have an encoding.
   meta::Examples examples() { return search_.examples(); }
 
  private:

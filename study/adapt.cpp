@@ -33,7 +33,7 @@ std::filesystem::path folder_of(const AdaptRequest& request) {
 
 base::Document names_of(const std::vector<codegen::Workload>& workloads) {
   base::Document names = base::Document::list();
-  for (const codegen::Workload& workload : workloads) names.push(workload.text);
+  for (const codegen::Workload& workload : workloads) names.push(workload.text());
   return names;
 }
 
@@ -68,8 +68,8 @@ Support measured_support(const AdaptRequest& request, std::int64_t shots, const 
     settings.batch = int(shots);
     settings.seed = base::hash_combine(request.seed, codegen::hash(space.workload()));
     settings.threads = request.threads;
-    search::Tuning tuning({space, request.platform.name, prior.encoding.get()}, prior.model.get(), measurer, run,
-                          settings);
+    search::Programs programs(request.platform.target, prior.encoding.get());
+    search::Tuning tuning({space, programs, request.platform.name}, prior.model.get(), measurer, run, settings);
     if (!run_rounds(tuning, shots, monitor)) throw base::Stopped();
     support.trials += std::int64_t(tuning.trials().size());
     support.of_workloads.push_back(tuning.examples());
@@ -207,7 +207,7 @@ AdaptResult adapt(const AdaptRequest& request, base::Monitor& monitor) {
   base::check_stop(monitor);
   save(request, result, prior, support);
   for (std::size_t w = 0; w < supports.size(); ++w) {
-    AdaptResult::Row row{request.workloads[w].text, supports[w].size(), {}, {}};
+    AdaptResult::Row row{request.workloads[w].text(), supports[w].size(), {}, {}};
     const std::vector<double>& log_seconds = supports[w].log_seconds;
     if (prior.model->is_informed())
       row.zero_shot = quality_of(prior.model->score(supports[w].features).mean, log_seconds, request.seed);

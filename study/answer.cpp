@@ -115,7 +115,7 @@ base::Document to_document(const Answer& answer) {
 }
 
 std::optional<double> peak_gflops(const tasks::Platform& platform, const codegen::Workload& workload) {
-  const codegen::Computation computation = codegen::computation(workload);
+  const codegen::Computation computation = workload.computation();
   const bool is_f32 = std::all_of(computation.tensors.begin(), computation.tensors.end(),
                                   [](const codegen::Tensor& tensor) { return tensor.dtype == codegen::DType::f32; });
   if (!is_f32) return std::nullopt;

@@ -15,12 +15,14 @@ namespace graft::study {
 struct AskTellSession::State {
   codegen::Space space;
   Prior prior;
+  search::Programs programs;
   search::AskTell search;
 
   State(const AskTellRequest& request, base::Monitor& monitor)
       : space(space_of({}, request.workload, request.platform.target)),
         prior(prior_of(prior_request(request), request.platform, monitor)),
-        search({space, request.platform.name, prior.encoding.get()}, prior.model.get(), settings(request)) {}
+        programs(request.platform.target, prior.encoding.get()),
+        search({space, programs, request.platform.name}, prior.model.get(), settings(request)) {}
 
  private:
   static PriorRequest prior_request(const AskTellRequest& request) {
@@ -31,12 +33,12 @@ struct AskTellSession::State {
     asked.threads = request.threads;
     return asked;
   }
-  search::AskTellSettings settings(const AskTellRequest& request) const {
+  search::AskTellSettings settings(const AskTellRequest& request) {
     search::AskTellSettings settings;
     settings.seed = request.seed;
     settings.threads = request.threads;
-    settings.start = in_space(request.start, space);
-    Remembered remembered = study::remembered(prior, space);
+    settings.start = in_space(request.start, space, programs);
+    Remembered remembered = study::remembered(prior, space, programs);
     settings.known = std::move(remembered.known);
     settings.moved = std::move(remembered.moved);
     return settings;
@@ -57,14 +59,14 @@ void AskTellSession::tell(const std::vector<Told>& measured) {
   for (const Told& told : measured) {
     const std::string place = fmt::format("schedule {}", trials.size() + 1);
     if (!(told.candidate.workload == space.workload()))
-      throw base::UserError(place, fmt::format("of another workload, {}", told.candidate.workload.text));
+      throw base::UserError(place, fmt::format("of another workload, {}", told.candidate.workload.text()));
     if (const std::string why = datasets::contradiction(told.measurement); !why.empty())
       throw base::UserError(place, why);
-    const auto program = codegen::program(told.candidate, space.target());
+    const base::Result<std::uint64_t> program = state_->programs.identity(told.candidate);
     if (!program && told.measurement.status == datasets::Status::ok)
       throw base::UserError(place,
                             fmt::format("cannot be applied, so nothing can have run: {}", program.reason().text));
-    trials.push_back({0, told.candidate, program ? codegen::hash(*program) : 0, told.measurement});
+    trials.push_back({0, told.candidate, program ? *program : 0, told.measurement});
   }
   state_->search.tell(std::move(trials));
 }

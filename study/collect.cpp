@@ -28,7 +28,7 @@ namespace {
 
 Request identity_of(const CollectRequest& request) {
   base::Document names = base::Document::list();
-  for (const codegen::Workload& workload : request.workloads) names.push(workload.text);
+  for (const codegen::Workload& workload : request.workloads) names.push(workload.text());
   Request identity("collect");
   identity.set("workloads", std::move(names))
       .set("platform", request.platform.name)
@@ -152,7 +152,7 @@ CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Sh
     tasks::require_memory(workload, tasks::place_of(platform), measure);
     spaces.push_back(space_of(request.space, workload, platform.target));
     if (listed && pool.of(workload).empty())
-      throw base::UserError(base::shortened(workload.text), "the datasets hold no measured program of this workload");
+      throw base::UserError(base::shortened(workload.text()), "the datasets hold no measured program of this workload");
   }
   // Refuses an unknown name before there is a folder.
   search::make_explorer(request.explorer, spaces.front(), request.seed);
@@ -187,13 +187,14 @@ CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Sh
       const search::BreedingSettings breeding{.share = request.evolved};
       explorer = std::make_unique<search::Breeding>(spaces[w], settings.seed, breeding);
     }
-    search::Tuning tuning({spaces[w], platform.name}, nullptr, *measurer, run, settings, std::move(explorer));
+    search::Programs programs(platform.target);
+    search::Tuning tuning({spaces[w], programs, platform.name}, nullptr, *measurer, run, settings, std::move(explorer));
     result.complete = run_rounds(tuning, settings.trials, monitor);
     if (result.complete && !tuning.best()) {
       const std::string why = nothing_ok_text(tuning.trials(), platform, run_folder(request.out));
       const bool is_last = w + 1 == spaces.size();
       if (!any_ok && (tuning.hopeless() || is_last)) throw base::Failure(why);
-      own_monitor.note(fmt::format("{}: {}", workload.text, why));
+      own_monitor.note(fmt::format("{}: {}", workload.text(), why));
     }
     any_ok = any_ok || tuning.best();
     CollectResult::Row row{workload, tuning.trials(), {}, {}};
@@ -245,7 +246,7 @@ base::Document to_document(const CollectRequest& request, const CollectResult& r
   base::Document rows = base::Document::list();
   for (const CollectResult::Row& each : result.rows) {
     base::Document row = base::Document::map();
-    row.set("workload", each.workload.text).set("trials", each.trials.size()).set("ok", each.seconds.size());
+    row.set("workload", each.workload.text()).set("trials", each.trials.size()).set("ok", each.seconds.size());
     if (!each.seconds.empty()) {
       const auto [best, worst] = std::minmax_element(each.seconds.begin(), each.seconds.end());
       row.set("best_seconds", *best).set("median_seconds", base::median(each.seconds)).set("worst_seconds", *worst);

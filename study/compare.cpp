@@ -29,7 +29,7 @@ base::Document square_of(const datasets::Square<Cell>& cells, Value value) {
 
 base::Document family_document(const datasets::Agreement::Family& family) {
   base::Document workloads = base::Document::list();
-  for (const codegen::Workload& workload : family.workloads) workloads.push(workload.text);
+  for (const codegen::Workload& workload : family.workloads) workloads.push(workload.text());
   base::Document document = base::Document::map();
   document.set("family", family.name)
       .set("workloads", std::move(workloads))
@@ -90,7 +90,7 @@ search::Retimed times_again(const std::vector<search::RunContent>& runs, std::in
       platforms.emplace(name, platform);
     }
     for (const codegen::Candidate& candidate : search::finalists(run.journal.trials)) {
-      if (known.insert(codegen::hash(candidate)).second) asked[{name, candidate.workload.text}].push_back(candidate);
+      if (known.insert(codegen::hash(candidate)).second) asked[{name, candidate.workload.text()}].push_back(candidate);
     }
   }
   search::Retimed times;

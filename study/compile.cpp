@@ -113,7 +113,7 @@ std::string description_of(const search::Build& build, const Compiled::Variant& 
 }  // namespace
 
 std::string function_name(const codegen::Workload& workload) {
-  const std::string& text = workload.text;
+  const std::string& text = workload.text();
   const std::size_t open = text.find('(');
   const auto& known = codegen::operators();
   const auto found = std::find_if(known.begin(), known.end(),
@@ -146,9 +146,9 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
   std::optional<tasks::Platform> platform;
   std::set<std::string> workloads;
   const auto add = [&](Source source, tasks::Platform here) {
-    if (!workloads.insert(source.workload.text).second)
+    if (!workloads.insert(source.workload.text()).second)
       throw base::UserError(source.place, fmt::format("a second run of {}; give one of each workload",
-                                                      base::shortened(source.workload.text)));
+                                                      base::shortened(source.workload.text())));
     if (platform && here.yaml != platform->yaml)
       throw base::UserError(source.place, fmt::format("a run on {}, the ones before are on {}; a library is for one "
                                                       "platform",
@@ -164,7 +164,7 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
   }
   for (const Known& known : request.known) {
     const codegen::Workload& workload = known.answer.workload();
-    add({{}, base::shortened(workload.text), workload, {build_of(known.answer)}}, known.platform);
+    add({{}, base::shortened(workload.text()), workload, {build_of(known.answer)}}, known.platform);
   }
   if (!platform) throw base::UserError("compile", "nothing to compile; name a run of graft tune");
   for (const auto& [workload, name] : request.names) {
@@ -188,7 +188,7 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
     base::check_stop(monitor);
     codegen::LibraryFunction function;
     function.workload = source.workload;
-    const auto asked = request.names.find(source.workload.text);
+    const auto asked = request.names.find(source.workload.text());
     function.name = asked != request.names.end() ? asked->second : function_name(source.workload);
     Compiled::Function made{function.name, source.workload, source.path, {}, 0};
     std::vector<codegen::RunSettings::SelfCheck> checks;

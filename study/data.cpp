@@ -40,16 +40,16 @@ std::vector<datasets::Dataset> DataSource::read(std::uint64_t seed, base::Monito
   std::set<std::string> known_sketches, known_workloads;
   for (const datasets::Dataset& dataset : all) {
     for (const auto& sketch : dataset.sketches) known_sketches.insert(sketch->name);
-    for (const codegen::Workload& workload : dataset.workloads) known_workloads.insert(workload.text);
+    for (const codegen::Workload& workload : dataset.workloads) known_workloads.insert(workload.text());
   }
   check_known("sketches", sketches, known_sketches);
   std::vector<std::string> texts;  // "resnet18.C2" is one of them, too
-  for (const std::string& workload : workloads) texts.push_back(codegen::parse_workload(workload).text);
+  for (const std::string& workload : workloads) texts.push_back(codegen::parse_workload(workload).text());
   check_known("workloads", texts, known_workloads);
   for (datasets::Dataset& dataset : all) {
     if (!texts.empty()) {
       std::erase_if(dataset.rows, [&](const datasets::Dataset::Row& row) {
-        const std::string& text = dataset.workloads[std::size_t(row.workload)].text;
+        const std::string& text = dataset.workloads[std::size_t(row.workload)].text();
         return std::find(texts.begin(), texts.end(), text) == texts.end();
       });
     }

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "features/encoding.h"
-#include "search/scorer.h"
+#include "search/programs.h"
 #include "study/field_error.h"
 
 namespace graft::study {
@@ -45,18 +45,12 @@ std::vector<std::string> columns_of(const std::string& encoding) {
 
 base::Matrix encode(const EncodeRequest& request, std::span<const codegen::Candidate> candidates) {
   const features::Encoding& encoding = vector_encoding(request.encoding);
-  search::Scorer scorer(encoding, request.platform.target, request.threads);
-  const std::vector<std::uint64_t> programs = scorer.programs(candidates);
-  std::vector<codegen::Candidate> lowering;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (programs[i] != 0) lowering.push_back(candidates[i]);
-  }
-  const features::Encoded encoded = scorer.encoded(lowering);
+  search::Programs programs(request.platform.target, &encoding);
+  const auto encodings = programs.encodings(candidates, request.threads);
   base::Matrix rows(std::int64_t(candidates.size()), std::int64_t(encoding.features.size()));
   std::fill(rows.values.begin(), rows.values.end(), std::numeric_limits<float>::quiet_NaN());
-  std::int64_t next = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (programs[i] != 0) std::ranges::copy(encoded.rows.row(next++), rows.row(std::int64_t(i)).begin());
+    if (encodings[i] != nullptr) std::ranges::copy(encodings[i]->rows.row(0), rows.row(std::int64_t(i)).begin());
   }
   return rows;
 }

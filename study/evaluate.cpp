@@ -49,7 +49,7 @@ void check(const EvaluateRequest& request) {
 
 std::vector<std::string> texts_of(const std::vector<codegen::Workload>& workloads) {
   std::vector<std::string> texts;
-  for (const codegen::Workload& workload : workloads) texts.push_back(workload.text);
+  for (const codegen::Workload& workload : workloads) texts.push_back(workload.text());
   return texts;
 }
 

@@ -38,7 +38,7 @@ std::string add_code(const search::RunContent& run, const Answer& answer, Explai
 }  // namespace
 
 Explained explained(const search::RunContent& run, const Answer& answer) {
-  const codegen::Computation computation = codegen::computation(answer.workload());
+  const codegen::Computation computation = answer.workload().computation();
   Explained out;
   out.operations = double(codegen::flops(answer.workload()));
   for (const codegen::Tensor& tensor : computation.tensors) {

@@ -39,12 +39,13 @@ History history_of(const std::vector<std::filesystem::path>& runs, const codegen
       identity = base::hash_combine(identity, codegen::hash(trial.candidate));
       identity =
           base::hash_combine(identity, base::hash_bytes(fmt::format("{}", datasets::seconds_of(trial.measurement))));
-      groups[trial.candidate.workload.text].push_back(trial);
+      groups[trial.candidate.workload.text()].push_back(trial);
     }
     if (groups.empty()) throw base::UserError(path.string(), "has no trial whose program works here");
     for (auto& [text, trials] : groups) {
-      if (text == workload.text) {
-        for (const datasets::Trial& best : search::best_trials(trials, workload, best_of_each))
+      const codegen::Workload& own = trials.front().candidate.workload;
+      if (own.key() == workload.key()) {
+        for (const datasets::Trial& best : search::best_trials(trials, own, best_of_each))
           history.best.push_back(best.candidate);
       }
       history.runs.push_back(std::move(trials));

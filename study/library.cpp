@@ -78,8 +78,8 @@ std::vector<Known> nearest(std::vector<Known> known, const WorkloadOf& workload_
                            std::size_t most) {
   std::vector<std::pair<double, Known>> found;
   for (Known& each : known) {
-    if (workload_of(each) == workload) continue;
-    if (const auto distance = shape_distance(workload.text, workload_of(each).text))
+    if (workload_of(each).key() == workload.key()) continue;
+    if (const auto distance = shape_distance(workload.text(), workload_of(each).text()))
       found.emplace_back(*distance, std::move(each));
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -166,20 +166,25 @@ std::vector<KnownAnswer> Library::all() const {
     if (entry.path().extension() == ".json") answers.push_back(read_answer(entry.path()));
   }
   std::sort(answers.begin(), answers.end(), [](const KnownAnswer& a, const KnownAnswer& b) {
-    return std::tie(a.platform, a.platform_hash, a.candidate.workload.text) <
-           std::tie(b.platform, b.platform_hash, b.candidate.workload.text);
+    return std::tie(a.platform, a.platform_hash, a.candidate.workload.text()) <
+           std::tie(b.platform, b.platform_hash, b.candidate.workload.text());
   });
   return answers;
 }
 
 std::optional<KnownAnswer> Library::find(const codegen::Workload& workload, std::string_view platform_hash) const {
   const std::filesystem::path file = file_of(workload, platform_hash);
-  if (!std::filesystem::exists(file)) return std::nullopt;
+  if (!std::filesystem::exists(file)) {
+    for (KnownAnswer& answer : all()) {
+      if (answer.platform_hash == platform_hash && answer.candidate.workload.key() == workload.key()) return answer;
+    }
+    return std::nullopt;
+  }
   KnownAnswer answer = read_answer(file);
   if (answer.candidate.workload == workload && answer.platform_hash == platform_hash) return answer;
   throw base::UserError(file.string(), fmt::format("holds an answer for {} on {}, which does not belong into a file of "
                                                    "this name; remove it, or merge it with graft library merge",
-                                                   answer.candidate.workload.text, answer.platform));
+                                                   answer.candidate.workload.text(), answer.platform));
 }
 
 std::vector<codegen::Candidate> near_shapes(std::span<const codegen::Candidate> candidates,
@@ -206,6 +211,9 @@ bool Library::record(const KnownAnswer& answer) const {
   if (known && datasets::seconds_of(known->measurement) < datasets::seconds_of(answer.measurement)) return false;
   base::replace_file(file_of(answer.candidate.workload, answer.platform_hash),
                      to_document(answer).to_pretty_json() + "\n");
+  // One answer for all workloads that compute the same.
+  if (known && !(known->candidate.workload == answer.candidate.workload))
+    std::filesystem::remove(file_of(known->candidate.workload, answer.platform_hash), error);
   return true;
 }
 

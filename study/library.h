@@ -56,6 +56,7 @@ class Library {
 
   // Sorted by platform, then workload; none if there is no folder. UserError naming the file for a broken file.
   std::vector<KnownAnswer> all() const;
+  // The answer for the workload, or for one that computes the same under other letters (Workload::key).
   std::optional<KnownAnswer> find(const codegen::Workload& workload, std::string_view platform_hash) const;
   // Answers for other shapes of the operator on that platform: the nearest (shape_distance), at most `most`.
   std::vector<KnownAnswer> near(const codegen::Workload& workload, std::string_view platform_hash,

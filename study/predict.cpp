@@ -12,7 +12,8 @@ std::vector<float> predict(const PredictRequest& request, std::span<const codege
   asked.seed = request.seed;
   asked.threads = request.threads;
   const Prior prior = prior_of(asked, request.platform, monitor);
-  search::Scorer scorer(*prior.encoding, request.platform.target, request.threads);
+  search::Programs programs(request.platform.target, prior.encoding.get());
+  search::Scorer scorer(programs, request.threads);
   scorer.use(prior.model.get());
   return scorer.scores(candidates);
 }

@@ -107,14 +107,15 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
   return prior;
 }
 
-Remembered remembered(const Prior& prior, const codegen::Space& space) {
+Remembered remembered(const Prior& prior, const codegen::Space& space, search::Programs& programs) {
   constexpr std::size_t most_near = 4;
   const auto add = [&](const codegen::Candidate& candidate, std::vector<codegen::Candidate>& to) {
-    if (base::Result<codegen::Candidate> found = in_space(candidate, space)) to.push_back(std::move(found).value());
+    if (base::Result<codegen::Candidate> found = in_space(candidate, space, programs))
+      to.push_back(std::move(found).value());
   };
   Remembered out;
   for (const codegen::Candidate& candidate : prior.known) {
-    if (candidate.workload == space.workload()) add(candidate, out.known);
+    if (candidate.workload.key() == space.workload().key()) add(candidate, out.known);
   }
   for (const codegen::Candidate& near : near_shapes(prior.known, space.workload(), most_near)) add(near, out.moved);
   return out;

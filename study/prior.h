@@ -13,6 +13,7 @@
 #include "features/encoding.h"
 #include "meta/cost_model.h"
 #include "meta/known_programs.h"
+#include "search/programs.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
@@ -59,6 +60,6 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
 struct Remembered {
   std::vector<codegen::Candidate> known, moved;
 };
-Remembered remembered(const Prior& prior, const codegen::Space& space);
+Remembered remembered(const Prior& prior, const codegen::Space& space, search::Programs& programs);
 
 }  // namespace graft::study

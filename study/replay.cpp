@@ -1,11 +1,21 @@
 #include "study/replay.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
 #include "base/error.h"
 #include "base/shortened.h"
 #include "base/statistics.h"
 #include "datasets/dataset.h"
+#include "datasets/joined_tables.h"
+#include "meta/methods/methods.h"
+#include "meta/task_set.h"
 #include "search/explorer.h"
 #include "search/replay.h"
+#include "study/field_error.h"
 #include "study/prior.h"
 #include "tasks/platform.h"
 
@@ -28,14 +38,48 @@ double ReplayResult::share_after(std::int64_t count) const {
   return base::geometric_mean(shares);
 }
 
+namespace {
+
+bool is_of_tables(const datasets::Dataset& dataset) {
+  return std::any_of(dataset.sketches.begin(), dataset.sketches.end(),
+                     [](const auto& sketch) { return !sketch->columns.empty(); });
+}
+
+// Rows of tables have no programs: a model sees their columns.
+Prior prior_for(const datasets::Dataset& dataset, const ReplayRequest& request, const tasks::Platform& platform,
+                base::Monitor& monitor) {
+  PriorRequest asked;
+  asked.model = request.model;
+  asked.explorer = request.explorer;
+  asked.seed = request.seed;
+  asked.threads = request.threads;
+  if (!is_of_tables(dataset)) return prior_of(asked, platform, monitor);
+  if (asked.model.empty()) asked.model = "scratch";  // graft's own looks at programs
+  Prior prior = prior_of(asked, platform, monitor);
+  if (prior.encoding->schema != nullptr) {
+    for (const std::string& note : meta::unknown_columns({&dataset, 1}, *prior.encoding->schema)) monitor.note(note);
+    return prior;
+  }
+  if (meta::untrained_named(asked.model) == nullptr)
+    throw FieldError("model", fmt::format("{} looks at programs, and rows of a table have none; train a model from "
+                                          "other tables, or take scratch",
+                                          prior.name));
+  datasets::JoinedTables joined = datasets::joined_tables({&dataset, 1});
+  prior.encoding = std::make_shared<const features::Encoding>(
+      features::made_for(features::encoding_named("columns"), std::move(joined.schema)));
+  return prior;
+}
+
+}  // namespace
+
 ReplayResult replay(const ReplayRequest& request, base::Monitor& monitor) {
   const datasets::Dataset dataset = datasets::read_dataset(request.data);
   datasets::refuse_emulated(request.data.string(), dataset.source);
   tasks::Platform platform;
   platform.name = dataset.platform;
   platform.target = dataset.target;
-  const Prior prior =
-      prior_of({request.model, "adapted", request.explorer, {}, request.seed, request.threads}, platform, monitor);
+  const Prior prior = prior_for(dataset, request, platform, monitor);
+  search::Programs programs(dataset.target, prior.encoding.get());
   search::TuningSettings settings;
   settings.explorer = request.explorer;
   settings.selection = request.selection;
@@ -54,16 +98,15 @@ ReplayResult replay(const ReplayRequest& request, base::Monitor& monitor) {
   base::QuietMonitor quiet(monitor);
   for (const codegen::Workload& workload : workloads) {
     monitor.progress("replayed workloads", std::int64_t(result.workloads.size()), std::int64_t(workloads.size()));
-    const search::Recording recording = search::recorded(dataset, workload);
+    const search::Recording recording = search::recorded(dataset, workload, programs);
     search::make_explorer(request.explorer, recording.space, request.seed, request.selection);  // refuses before it
     const std::vector<double> sorted = recording.sorted_seconds();
     if (sorted.empty())
-      throw base::UserError(base::shortened(workload.text), "no program of it was ok, so that nothing can be found");
+      throw base::UserError(base::shortened(workload.text()), "no program of it was ok, so that nothing can be found");
     base::check_stop(monitor);
-    const search::Replayed replayed =
-        search::replay(recording, prior.model.get(), prior.encoding.get(), settings, quiet);
+    const search::Replayed replayed = search::replay(recording, programs, prior.model.get(), settings, quiet);
     base::check_stop(monitor);
-    result.workloads.push_back({workload.text, std::int64_t(recording.trials.size()), recording.left_out,
+    result.workloads.push_back({workload.text(), std::int64_t(recording.trials.size()), recording.left_out,
                                 std::int64_t(replayed.trials.size()), sorted.front(), replayed.curve});
   }
   return result;

@@ -112,7 +112,7 @@ std::vector<codegen::Workload> workloads_of(const std::vector<std::string>& text
     check_no_path(text);
     for (const codegen::Workload& workload : codegen::parse_workloads(text)) {
       if (std::find(all.begin(), all.end(), workload) != all.end())
-        throw base::UserError(base::shortened(workload.text), "this workload is given twice");
+        throw base::UserError(base::shortened(workload.text()), "this workload is given twice");
       all.push_back(workload);
     }
   }

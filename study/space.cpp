@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/shortened.h"
 #include "codegen/machine/compile.h"
+#include "codegen/schedule/recognise.h"
 #include "codegen/schedule/template.h"
 #include "study/request.h"
 
@@ -23,7 +24,8 @@ codegen::Space space_of_file(const std::string& file, const codegen::Workload& w
   codegen::Space space = codegen::parse_space(base::read_file(file), file, workload, target);
   base::Stream stream(0, "space");
   try {
-    (void)space.sample(stream);
+    search::Programs programs(target);
+    (void)space.sample(stream, programs);
   } catch (const base::UserError& error) {
     throw base::UserError(file, error.what());
   }
@@ -51,24 +53,35 @@ codegen::Space space_of(const SpaceSource& source, const codegen::Workload& work
     });
     if (!used)
       throw base::UserError(source.intrinsics, fmt::format("{} computes no part of '{}'", intrinsic->name,
-                                                           base::shortened(workload.text)));
+                                                           base::shortened(workload.text())));
   }
   return space;
 }
 
-base::Result<codegen::Candidate> in_space(const codegen::Candidate& candidate, const codegen::Space& space) {
-  if (!(candidate.workload == space.workload())) return space.nearest(candidate);
-  const auto program = codegen::program(candidate, space.target());
-  if (!program) return program.reason();
-  return candidate;
+base::Result<codegen::Candidate> in_space(const codegen::Candidate& candidate, const codegen::Space& space,
+                                          search::Programs& programs) {
+  const bool is_same = candidate.workload == space.workload();
+  if (!is_same && candidate.workload.key() == space.workload().key()) {
+    if (auto found = codegen::renamed(candidate, space, programs.target())) return found;
+  }
+  if (!is_same) return space.nearest(candidate, programs);
+  if (const auto identity = programs.identity(candidate); !identity) return identity.reason();
+  const bool is_known = std::any_of(space.sketches().begin(), space.sketches().end(), [&](const auto& part) {
+    return part.sketch == candidate.sketch || *part.sketch == *candidate.sketch;
+  });
+  if (is_known) return candidate;
+  const base::Result<codegen::Schedule> steps = codegen::schedule(candidate);
+  base::Result<codegen::Candidate> found = steps ? codegen::recognised(*steps, space) : steps.reason();
+  return found ? std::move(found) : candidate;
 }
 
-std::vector<codegen::Candidate> in_space(const std::vector<codegen::Candidate>& start, const codegen::Space& space) {
+std::vector<codegen::Candidate> in_space(const std::vector<codegen::Candidate>& start, const codegen::Space& space,
+                                         search::Programs& programs) {
   std::vector<codegen::Candidate> found;
   for (const codegen::Candidate& candidate : start) {
-    base::Result<codegen::Candidate> own = in_space(candidate, space);
+    base::Result<codegen::Candidate> own = in_space(candidate, space, programs);
     if (!own)
-      throw base::UserError(base::shortened(space.workload().text),
+      throw base::UserError(base::shortened(space.workload().text()),
                             fmt::format("cannot start from this schedule: {}", own.reason().text));
     found.push_back(std::move(own).value());
   }

@@ -7,6 +7,7 @@
 #include "base/document.h"
 #include "base/error.h"
 #include "codegen/schedule/space.h"
+#include "search/programs.h"
 
 namespace graft::study {
 
@@ -20,11 +21,14 @@ struct SpaceSource {
 // micro-kernel that the target lacks features for, or that computes no part of the workload.
 codegen::Space space_of(const SpaceSource& source, const codegen::Workload& workload, const codegen::Target& target);
 
-// A candidate of the same workload as it is, one of another as what is most like it in this space; a Reason where it
-// does not lower, or nothing is like it.
-base::Result<codegen::Candidate> in_space(const codegen::Candidate& candidate, const codegen::Space& space);
+// The point of this space that a candidate is: of the same workload, by its steps (codegen/schedule/recognise.h), or as
+// it is where no sketch gives them; of one that computes the same under other letters, what does the same; of another,
+// what is most like it. A Reason where nothing can be made of it, or nothing is like it.
+base::Result<codegen::Candidate> in_space(const codegen::Candidate& candidate, const codegen::Space& space,
+                                          search::Programs& programs);
 // The same for those that a user wants measured first. UserError for the first that cannot be.
-std::vector<codegen::Candidate> in_space(const std::vector<codegen::Candidate>& start, const codegen::Space& space);
+std::vector<codegen::Candidate> in_space(const std::vector<codegen::Candidate>& start, const codegen::Space& space,
+                                         search::Programs& programs);
 
 // What of it identifies a run: hashes of the files.
 void put(const SpaceSource& source, base::Document& request);

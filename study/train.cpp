@@ -31,7 +31,8 @@ base::Document strings(const std::vector<std::string>& values) {
 std::vector<std::string> workloads_in(const meta::TaskSet& tasks) {
   std::vector<std::string> names;
   for (const meta::Examples& group : tasks.groups) {
-    if (std::find(names.begin(), names.end(), group.workload.text) == names.end()) names.push_back(group.workload.text);
+    if (std::find(names.begin(), names.end(), group.workload.text()) == names.end())
+      names.push_back(group.workload.text());
   }
   return names;
 }

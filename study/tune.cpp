@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/shortened.h"
 #include "base/text.h"
+#include "codegen/schedule/recognise.h"
 #include "search/explorer.h"
 #include "study/history.h"
 #include "study/library.h"
@@ -30,7 +31,7 @@ constexpr std::int64_t timed_again_for_each = 4;  // trials for each program tha
 
 std::filesystem::path folder_of(const TuneRequest& request) {
   if (!request.out.empty()) return request.out;
-  return std::filesystem::path("runs") / fmt::format("tune-{}-{}-s{}", short_name(request.workload.text),
+  return std::filesystem::path("runs") / fmt::format("tune-{}-{}-s{}", short_name(request.workload.text()),
                                                      short_name(request.platform.name), request.seed);
 }
 
@@ -50,7 +51,7 @@ void put(const search::SelectionSettings& selection, base::Document& request) {
 // The same candidates for the same request, so all of this identifies the run; how many trials there are may grow.
 Request identity_of(const TuneRequest& request, const Prior& prior, const History& history) {
   Request identity("tune");
-  identity.set("workload", request.workload.text)
+  identity.set("workload", request.workload.text())
       .set("platform", request.platform.name)
       .set("source", tasks::source_of(request.platform))
       .set("platform_hash", platform_hash(request.platform))
@@ -137,7 +138,8 @@ std::vector<codegen::Candidate> candidates_at(const base::Document& document, st
 // `first`; what the model remembers of this shape, or else the best of the history; what the model and the library know
 // of near shapes. Of a run that goes on, what it began with.
 Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first, const History& history,
-               const Prior& prior, const search::RunDirectory& run, const codegen::Space& space) {
+               const Prior& prior, const search::RunDirectory& run, const codegen::Space& space,
+               search::Programs& programs) {
   const std::filesystem::path file = run.path() / start_name;
   if (std::filesystem::exists(file)) {
     const base::Document document = base::parse_json(base::read_file(file), file.string());
@@ -146,14 +148,21 @@ Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first
   }
   if (!run.journal().trials().empty()) return {};
   // A user's own space may leave out what the model remembers.
-  Start start{std::move(first), request.space.file.empty() ? remembered(prior, space) : Remembered()};
+  Start start{std::move(first), request.space.file.empty() ? remembered(prior, space, programs) : Remembered()};
   auto& [known, moved] = start.remembered;
   // What was fast on another machine gives way to what the model knows of this one.
-  if (known.empty()) moved.insert(moved.begin(), history.best.begin(), history.best.end());
+  if (known.empty()) {
+    std::vector<codegen::Candidate> best;
+    for (const codegen::Candidate& candidate : history.best) {
+      if (base::Result<codegen::Candidate> found = in_space(candidate, space, programs))
+        best.push_back(std::move(found).value());
+    }
+    moved.insert(moved.begin(), best.begin(), best.end());
+  }
   if (!request.library.empty()) {
     for (const KnownAnswer& near :
          Library(request.library).near(request.workload, platform_hash(request.platform), most_near)) {
-      if (base::Result<codegen::Candidate> found = in_space(near.candidate, space))
+      if (base::Result<codegen::Candidate> found = in_space(near.candidate, space, programs))
         moved.push_back(std::move(found).value());
     }
   }
@@ -177,13 +186,23 @@ std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor
                              request.library.string(), known->date, known->graft));
     return std::nullopt;
   }
+  codegen::Candidate candidate = known->candidate;
+  std::uint64_t program = known->program_hash;
+  if (!(candidate.workload == request.workload)) {
+    const codegen::Target& target = request.platform.target;
+    const auto own = codegen::renamed(candidate, codegen::derive_space(request.workload, target), target);
+    const auto made = own ? codegen::made(*own, target) : base::Result<codegen::Made>(own.reason());
+    if (!made) return std::nullopt;  // of rules that were others
+    candidate = *own;
+    program = made->identity;
+  }
   TuneResult result;
-  result.workload = request.workload.text;
+  result.workload = request.workload.text();
   result.platform = request.platform.name;
   result.source = known->source;
   result.seed = request.seed;
-  result.answer = Answer{known->platform, known->source,     0, known->candidate, known->program_hash,
-                         known->pipeline, known->measurement};
+  result.answer =
+      Answer{known->platform, known->source, 0, std::move(candidate), program, known->pipeline, known->measurement};
   result.peak_gflops = peak_gflops(request.platform, request.workload);
   result.curve = {{known->trials, result.answer->seconds()}};
   result.model = "none asked";
@@ -264,8 +283,9 @@ struct TuneSession::State {
   tasks::MeasureSettings measure;
   codegen::Space space;
   History history;
-  std::vector<codegen::Candidate> start;
   Prior prior;
+  search::Programs programs;
+  std::vector<codegen::Candidate> start;
   search::RunDirectory run;
   std::unique_ptr<tasks::Measurer> measurer;
   search::Tuning tuning;
@@ -275,15 +295,16 @@ struct TuneSession::State {
         measure(request.timing.settings(abort_factor, request.threads)),
         space(checked_space(request, measure)),
         history(history_of(request.history, request.workload, request.platform.target)),
-        start(in_space(request.start, space)),
         prior(prior_of(
             {request.model, request.transfer, request.explorer, folder_of(request), request.seed, request.threads},
             request.platform, monitor)),
+        programs(request.platform.target, prior.encoding.get()),
+        start(in_space(request.start, space, programs)),
         run(folder_of(request), identity_of(request, prior, history).document(), context_of(request.command_line),
             request.platform.yaml),
         measurer(tasks::make_measurer(request.platform, measure)),
-        tuning({space, request.platform.name, prior.encoding.get()}, prior.model.get(), *measurer, run,
-               settings(start_of(request, start, history, prior, run, space))) {
+        tuning({space, programs, request.platform.name}, prior.model.get(), *measurer, run,
+               settings(start_of(request, start, history, prior, run, space, programs))) {
     note_continued(run, monitor);
     tuning.remember(history.runs);
   }
@@ -365,7 +386,7 @@ TuneResult TuneSession::finish(bool complete, base::Monitor& monitor) {
   const TuneRequest& request = state.request;
   const tasks::Platform& platform = request.platform;
   TuneResult result;
-  result.workload = request.workload.text;
+  result.workload = request.workload.text();
   result.platform = platform.name;
   result.source = tasks::source_of(platform);
   result.seed = request.seed;

@@ -44,7 +44,7 @@ TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor) {
     trials += session.trials() - before;
     if (session.trials() > before) tasks[*next].best_seconds.push_back(session.best_seconds());
     monitor.progress(
-        fmt::format("trials\t{}, sum {}", request.searches[*next].workload.text, base::seconds_text(sum())), trials,
+        fmt::format("trials\t{}, sum {}", request.searches[*next].workload.text(), base::seconds_text(sum())), trials,
         request.trials);
   }
   TuneAllResult result;

@@ -21,7 +21,7 @@ namespace {
 
 Request identity_of(const ValidateRequest& request, const tasks::Platform& platform, std::string_view part) {
   base::Document names = base::Document::list();
-  for (const codegen::Workload& workload : request.workloads) names.push(workload.text);
+  for (const codegen::Workload& workload : request.workloads) names.push(workload.text());
   Request identity(fmt::format("platform validate, {}", part));
   identity.set("platform", platform.name)
       .set("platform_hash", platform_hash(platform))
@@ -41,7 +41,8 @@ std::optional<Pass> measure(const ValidateRequest& request, const tasks::Platfor
   settings.batch = int(std::min<std::int64_t>(request.samples, 64));
   settings.seed = base::hash_combine(request.seed, codegen::hash(space.workload()));
   settings.threads = request.threads;
-  search::Tuning tuning({space, platform.name}, nullptr, measurer, run, settings);
+  search::Programs programs(platform.target);
+  search::Tuning tuning({space, programs, platform.name}, nullptr, measurer, run, settings);
   if (!run_rounds(tuning, request.samples, monitor)) return std::nullopt;
   if (!tuning.best()) throw base::Failure(nothing_ok_text(tuning.trials(), platform, run.path()));
   Pass pass;  // other schedules of the same program say nothing new
@@ -189,7 +190,7 @@ ValidateResult validate(const ValidateRequest& request, base::Monitor& monitor) 
     const auto passes = measured_passes(request, pair, folder, monitor);
     if (!passes) return result;
     for (std::size_t w = 0; w < passes->size(); ++w) {
-      Comparison one = comparison_of(pair.platform.name, request.workloads[w].text, (*passes)[w]);
+      Comparison one = comparison_of(pair.platform.name, request.workloads[w].text(), (*passes)[w]);
       if (!model(pair.twin, request.threads, modelled, one, monitor)) return result;
       one.agreement = agreement(one.modelled, one.measured);
       result.comparisons.push_back(std::move(one));

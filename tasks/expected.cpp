@@ -92,14 +92,14 @@ MemoryNeed memory_need(const codegen::Computation& computation, Place place) {
 
 void require_memory(const codegen::Workload& workload, Place place, const MeasureSettings& settings,
                     std::int64_t available) {
-  const MemoryNeed need = memory_need(codegen::computation(workload), place);
+  const MemoryNeed need = memory_need(workload.computation(), place);
   if (need.here > available)
-    throw base::UserError(shortened(workload.text),
+    throw base::UserError(shortened(workload.text()),
                           fmt::format("measuring it takes {} of memory, {} are available; choose smaller extents",
                                       bytes_text(need.here), bytes_text(available)));
   if (settings.memory_limit_bytes && need.worker > *settings.memory_limit_bytes)
     throw base::UserError(
-        shortened(workload.text),
+        shortened(workload.text()),
         fmt::format("running it takes {} of memory, the process that runs programs may have {}; choose smaller extents",
                     bytes_text(need.worker), bytes_text(*settings.memory_limit_bytes)));
 }
@@ -113,7 +113,7 @@ codegen::Reference expected_results(const codegen::Workload& workload, const cod
     monitor.note(fmt::format(
         "{}: too large to check all results of every program; of {} elements {} are compared with the reference, the "
         "others must be numbers",
-        shortened(workload.text), reference.elements, reference.computed));
+        shortened(workload.text()), reference.elements, reference.computed));
   return reference;
 }
 

@@ -70,7 +70,7 @@ struct Prepared {
 };
 
 std::string text_of(const codegen::Workload& workload, const codegen::Signature& signature) {
-  std::string text = workload.text;
+  std::string text = workload.text();
   for (const codegen::Parameter& parameter : signature.parameters)
     if (!parameter.layout.is_plain()) text += fmt::format("; {} {}", parameter.name, to_text(parameter.layout));
   return text;
@@ -78,7 +78,7 @@ std::string text_of(const codegen::Workload& workload, const codegen::Signature&
 
 // The reference's tensors go as they are written: no tensor is held more than twice.
 Prepared prepare(const codegen::Workload& workload, const codegen::Signature& signature, codegen::Reference reference) {
-  const codegen::Computation computation = codegen::computation(workload);
+  const codegen::Computation computation = workload.computation();
 
   std::vector<wire::Part> parts;
   std::int64_t end = 0;
@@ -90,7 +90,7 @@ Prepared prepare(const codegen::Workload& workload, const codegen::Signature& si
   const auto count = std::count_if(computation.tensors.begin(), computation.tensors.end(),
                                    [](const auto& tensor) { return tensor.role != codegen::Role::temporary; });
   if (count > wire::most_parameters) {
-    throw base::UserError(base::shortened(workload.text),
+    throw base::UserError(base::shortened(workload.text()),
                           fmt::format("{} inputs and outputs are too many; at most {}", count, wire::most_parameters));
   }
   place(count * std::int64_t(sizeof(wire::Part)));
@@ -260,7 +260,7 @@ class HostRunner::State {
     if (found != prepared_.end()) {
       prepared_.splice(prepared_.begin(), prepared_, found);
     } else {
-      make_room(memory_need(codegen::computation(workload), Place::here).here);
+      make_room(memory_need(workload.computation(), Place::here).here);
       prepared_.push_front(prepare(workload, signature, reference_of(workload, monitor)));
     }
     return prepared_.front();
@@ -300,10 +300,10 @@ class HostRunner::State {
     require_memory(workload, Place::here, settings_);
     // Other layouts of a workload need it again, which need not be said again.
     base::QuietMonitor quiet(monitor);
-    base::Monitor& told = last_told_ == workload.text ? static_cast<base::Monitor&>(quiet) : monitor;
+    base::Monitor& told = last_told_ == workload.text() ? static_cast<base::Monitor&>(quiet) : monitor;
     codegen::Reference made =
-        expected_results(workload, codegen::computation(workload), settings_.input_seed, settings_.threads, told);
-    last_told_ = workload.text;
+        expected_results(workload, workload.computation(), settings_.input_seed, settings_.threads, told);
+    last_told_ = workload.text();
     return made;
   }
 

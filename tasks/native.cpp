@@ -158,7 +158,7 @@ class NativeMeasurer : public Measurer {
 
   Measurement run(const codegen::Workload& workload, const base::Result<HostBinary>& binary, base::Monitor& monitor) {
     if (!binary) return without_times(Status::does_not_compile, binary.reason().text);
-    const auto best = best_.find(workload.text);
+    const auto best = best_.find(workload.text());
     // A first run of a few microseconds is mostly cold caches and clock: nothing that short is worth stopping.
     const double limit = best == best_.end() || settings_.abort_factor == 0
                              ? 0
@@ -166,7 +166,7 @@ class NativeMeasurer : public Measurer {
     Measurement measurement = runner_.run(workload, *binary, limit, &monitor);
     if (measurement.status == Status::ok && !measurement.seconds.empty()) {
       const double seconds = datasets::seconds_of(measurement);
-      const auto [entry, fresh] = best_.emplace(workload.text, seconds);
+      const auto [entry, fresh] = best_.emplace(workload.text(), seconds);
       if (!fresh) entry->second = std::min(entry->second, seconds);
     }
     return measurement;

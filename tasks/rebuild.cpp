@@ -51,7 +51,7 @@ std::vector<Build> built(const codegen::Target& target, std::span<const codegen:
     builds.push_back({std::int64_t(candidate), pipelines[i % pipelines.size()].name,
                       fails ? without_times(Status::does_not_compile, binaries[i].reason().text) : Measurement{}});
     same_as.push_back(
-        fails ? i : known.try_emplace({candidates[candidate].workload.text, binaries[i]->bytes}, i).first->second);
+        fails ? i : known.try_emplace({candidates[candidate].workload.text(), binaries[i]->bytes}, i).first->second);
   }
   HostRunner runner(settings);
   for (int round = 0; round < rounds; ++round) {

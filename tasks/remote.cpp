@@ -111,12 +111,12 @@ Measurement run_object(const Remote& remote, const codegen::Object& object, cons
 }
 
 const Expected& LatestExpected::of(const codegen::Workload& workload, base::Monitor& monitor) {
-  if (text_ != workload.text) {
+  if (text_ != workload.text()) {
     text_.clear();  // until all of it is known
     require_memory(workload, Place::elsewhere, {});
-    expected_.computation = codegen::computation(workload);
+    expected_.computation = workload.computation();
     expected_.reference = expected_results(workload, expected_.computation, seed_, threads_, monitor);
-    text_ = workload.text;
+    text_ = workload.text();
   }
   return expected_;
 }
@@ -380,7 +380,7 @@ class RemoteMeasurer : public Measurer {
   Planned planned(const codegen::Candidate& candidate) const {
     auto program = codegen::program(candidate, target_);
     const std::uint64_t hash = program ? codegen::hash(*program) : 0;
-    return {{candidate.workload.text, hash}, std::move(program)};
+    return {{candidate.workload.text(), hash}, std::move(program)};
   }
 
   // Sends at most `most` programs of one workload that are neither known nor in transfer, from `next` on; returns

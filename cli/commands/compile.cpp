@@ -37,7 +37,7 @@ study::CompileRequest request_of(const Flags& flags, const Session& session) {
     const std::size_t equals = each.rfind('=');
     if (equals == std::string::npos || equals < each.rfind(')') + 1)
       throw base::UserError("--function", fmt::format("'{}': expected WORKLOAD=NAME", each));
-    request.names[codegen::parse_workload(each.substr(0, equals)).text] = each.substr(equals + 1);
+    request.names[codegen::parse_workload(each.substr(0, equals)).text()] = each.substr(equals + 1);
   }
   return request;
 }
@@ -55,7 +55,7 @@ int compile(const Flags& flags, Session& session) {
     for (const study::Compiled::Variant& variant : function.variants) {
       const bool checked = variant.check != "none";
       std::vector<std::string> cells = {
-          function.name, function.workload.text, seconds_text(variant.seconds),
+          function.name, function.workload.text(), seconds_text(variant.seconds),
           checked ? fmt::format("right ({})", variant.check) : "not checked: " + variant.unchecked,
           fmt::format("{} bytes", function.workspace_bytes)};
       if (flags.variants > 1) cells.insert(cells.begin() + 1, std::to_string(&variant - function.variants.data()));
@@ -68,7 +68,7 @@ int compile(const Flags& flags, Session& session) {
     }
     functions.push(base::Document::map()
                        .set("name", function.name)
-                       .set("workload", function.workload.text)
+                       .set("workload", function.workload.text())
                        .set("run", function.run.string())
                        .set("workspace_bytes", function.workspace_bytes)
                        .set("variants", std::move(variants)));

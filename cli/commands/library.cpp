@@ -25,8 +25,9 @@ int list(const std::string& folder, Session& session) {
   Table table({"platform", "workload", "time", "trials", "date", "graft"});
   base::Document answers = base::Document::list();
   for (const study::KnownAnswer& answer : existing(folder).all()) {
-    table.row({answer.platform, answer.candidate.workload.text, seconds_text(datasets::seconds_of(answer.measurement)),
-               std::to_string(answer.trials), answer.date, answer.graft});
+    table.row({answer.platform, answer.candidate.workload.text(),
+               seconds_text(datasets::seconds_of(answer.measurement)), std::to_string(answer.trials), answer.date,
+               answer.graft});
     answers.push(study::to_document(answer));
   }
   session.output.table(table);

@@ -54,7 +54,7 @@ study::TuneAllRequest request_of(const Flags& flags, const Session& session) {
     search.seed = session.seed;
     search.threads = session.threads;
     search.command_line = session.command_line;
-    search.out = std::filesystem::path(flags.out) / study::short_name(workload.text);
+    search.out = std::filesystem::path(flags.out) / study::short_name(workload.text());
     request.searches.push_back(std::move(search));
   }
   request.weights = weights_of(flags, request.searches.size());

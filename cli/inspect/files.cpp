@@ -19,7 +19,7 @@ namespace {
 void print_quality(const datasets::Dataset& dataset, Output& out) {
   Table table({"workload", "programs", "failed", "max/min", "variation", "of 9 in 10", "gates", "held out in"});
   for (const datasets::Quality& own : datasets::quality(dataset)) {
-    table.row({own.workload.text, std::to_string(own.programs), share_text(own.failed), number_text(own.spread, 1),
+    table.row({own.workload.text(), std::to_string(own.programs), share_text(own.failed), number_text(own.spread, 1),
                share_text(own.variation), share_text(own.variation_90), gates_text(own),
                datasets::workload_split(datasets::fold_of(own.workload))});
   }

@@ -10,6 +10,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/space.h"
+#include "search/programs.h"
 #include "study/answer.h"
 
 namespace graft::cli {
@@ -69,8 +70,8 @@ void print_program(const codegen::Candidate& candidate, const std::string& pipel
 int inspect_suite(const InspectFlags& flags, Session& session) {
   base::Document workloads = base::Document::list();
   for (const codegen::Workload& workload : codegen::parse_workloads(flags.what)) {
-    session.output.line(workload.text);
-    workloads.push(workload.text);
+    session.output.line(workload.text());
+    workloads.push(workload.text());
   }
   session.output.json().set("kind", "suite").set("workloads", std::move(workloads));
   return done;
@@ -79,12 +80,12 @@ int inspect_suite(const InspectFlags& flags, Session& session) {
 int inspect_workload(const InspectFlags& flags, Session& session) {
   const codegen::Workload workload = codegen::parse_workload(flags.what);
   const tasks::Platform platform = tasks::platform_named(flags.platform.empty() ? "native" : flags.platform);
-  const codegen::Computation computation = codegen::computation(workload);
+  const codegen::Computation computation = workload.computation();
   const codegen::Space space = flags.space.space(workload, platform.target);
   Output& out = session.output;
   out.json()
       .set("kind", "workload")
-      .set("workload", workload.text)
+      .set("workload", workload.text())
       .set("computation", codegen::to_text(computation))
       .set("flops", codegen::flops(workload))
       .set("platform", platform.name)
@@ -92,11 +93,12 @@ int inspect_workload(const InspectFlags& flags, Session& session) {
       .set("space_hash", base::to_hex(space.hash()));
   if (flags.wants_program()) {
     base::Stream stream(session.seed, "inspect");
-    out.line(fmt::format("a random candidate of {} for {} (--seed {})", workload.text, platform.name, session.seed));
-    print_program(space.sample(stream), "", platform.target, flags, session);
+    out.line(fmt::format("a random candidate of {} for {} (--seed {})", workload.text(), platform.name, session.seed));
+    search::Programs programs(platform.target);
+    print_program(space.sample(stream, programs), "", platform.target, flags, session);
     return done;
   }
-  out.line(fmt::format("workload {}\n\n{}\n", workload.text, codegen::to_text(computation)));
+  out.line(fmt::format("workload {}\n\n{}\n", workload.text(), codegen::to_text(computation)));
   out.line(fmt::format("arithmetic operations: {}", codegen::flops(workload)));
   out.line(fmt::format("space for {}: {:.4g} points in {}\n", platform.name, space.size(),
                        base::counted(space.sketches().size(), "sketch")));

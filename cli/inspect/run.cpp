@@ -58,7 +58,7 @@ int inspect_run(const InspectFlags& flags, Session& session) {
     const codegen::Workload workload =
         flags.workload.empty() ? summary.workloads.front() : codegen::parse_workload(flags.workload);
     const std::optional<study::Answer> best = study::answer_of(run, workload);
-    if (!best) throw base::UserError(flags.what, fmt::format("no trial of {} is ok", base::shortened(workload.text)));
+    if (!best) throw base::UserError(flags.what, fmt::format("no trial of {} is ok", base::shortened(workload.text())));
     const tasks::Platform platform =
         flags.platform.empty() ? search::platform_of(run) : tasks::platform_named(flags.platform);
     if (study::platform_hash(platform) != run.request.at("platform_hash").as_string()) {
@@ -66,9 +66,9 @@ int inspect_run(const InspectFlags& flags, Session& session) {
           fmt::format("{} is described differently today than when this run was made", platform.name));
     }
     const bool built = !best->pipeline.empty();
-    out.line(fmt::format("best of {} on {}: {} {}{}", workload.text, platform.name, seconds_text(best->seconds()),
+    out.line(fmt::format("best of {} on {}: {} {}{}", workload.text(), platform.name, seconds_text(best->seconds()),
                          source == "modelled" ? "(modelled)" : "", built ? "built by " + best->pipeline : ""));
-    out.json().set("workload", workload.text).set("seconds", best->seconds());
+    out.json().set("workload", workload.text()).set("seconds", best->seconds());
     if (built) out.json().set("pipeline", best->pipeline);
     print_program(best->candidate, best->pipeline, platform.target, flags, session);
     return done;
@@ -87,14 +87,14 @@ int inspect_run(const InspectFlags& flags, Session& session) {
     const bool built = !answer->pipeline.empty();
     const auto peak = peak_gflops(run.request.at("platform").as_string(), workload);
     const std::string checked = checked_text(source, answer->measurement.check);
-    out.line(fmt::format("\nbest of {}: {}{}{}", workload.text, seconds_text(seconds),
+    out.line(fmt::format("\nbest of {}: {}{}{}", workload.text(), seconds_text(seconds),
                          source == "modelled" ? " (modelled)" : "", built ? ", built by " + answer->pipeline : ""));
     out.line(fmt::format("{} GFLOP/s{}{}", number_text(gflops, 2), peak ? ", " + of_peak_text(gflops, *peak) : "",
                          checked.empty() ? "" : ", results " + checked));
     const base::Document schedule = study::schedule_document(answer->candidate);
     for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
     base::Document entry = base::Document::map();
-    entry.set("workload", workload.text).set("seconds", seconds).set("gflops", gflops).set("schedule", schedule);
+    entry.set("workload", workload.text()).set("seconds", seconds).set("gflops", gflops).set("schedule", schedule);
     if (peak) entry.set("peak_gflops", *peak);
     if (built) entry.set("pipeline", answer->pipeline);
     best.push(std::move(entry));

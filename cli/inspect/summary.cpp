@@ -51,13 +51,13 @@ void print_summary(const Summary& summary, std::string_view source, Output& out)
   for (std::size_t w = 0; w < summary.workloads.size(); ++w) {
     const Times& times = summary.times[w];
     base::Document row = base::Document::map();
-    row.set("workload", summary.workloads[w].text).set("rows", times.rows).set("ok", times.seconds.size());
+    row.set("workload", summary.workloads[w].text()).set("rows", times.rows).set("ok", times.seconds.size());
     if (times.seconds.empty()) {
-      table.row({summary.workloads[w].text, std::to_string(times.rows), "0", "-", "-", "-"});
+      table.row({summary.workloads[w].text(), std::to_string(times.rows), "0", "-", "-", "-"});
     } else {
       const auto [best, worst] = std::minmax_element(times.seconds.begin(), times.seconds.end());
       const double median = base::median(times.seconds);
-      table.row({summary.workloads[w].text, std::to_string(times.rows), std::to_string(times.seconds.size()),
+      table.row({summary.workloads[w].text(), std::to_string(times.rows), std::to_string(times.seconds.size()),
                  seconds_text(*best), seconds_text(median), number_text(*worst / *best, 1)});
       row.set("best_seconds", *best).set("median_seconds", median).set("worst_seconds", *worst);
     }

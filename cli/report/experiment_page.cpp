@@ -65,7 +65,7 @@ std::string verdict_text(const Claim& claim, const Finding& finding) {
 // As the experiment calls it: "resnet18.C2" rather than its extents.
 std::string workload_name(const Experiment& experiment, const std::string& text) {
   for (const std::string& name : experiment.workloads) {
-    if (codegen::parse_workload(name).text == text) return name;
+    if (codegen::parse_workload(name).text() == text) return name;
   }
   return text;
 }

@@ -34,9 +34,9 @@ ReportedRun read_reported_run(const fs::path& folder, std::string name) {
   ReportedRun run{std::move(name), folder.string(), search::read_run(folder), {}, {}};
   for (const datasets::Trial& trial : run.content.journal.trials) {
     const codegen::Workload& workload = trial.candidate.workload;
-    if (trial.measurement.status != datasets::Status::ok || run.best.contains(workload.text)) continue;
+    if (trial.measurement.status != datasets::Status::ok || run.best.contains(workload.text())) continue;
     if (const auto answer = study::answer_of(run.content, workload))
-      run.best.emplace(workload.text, ReportedBest{*answer, study::explained(run.content, *answer)});
+      run.best.emplace(workload.text(), ReportedBest{*answer, study::explained(run.content, *answer)});
   }
   if (fs::exists(folder / "bench.json")) run.bench = read_result(folder / "bench.json");
   return run;

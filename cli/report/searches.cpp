@@ -83,7 +83,7 @@ std::vector<Search> searches_of(const ReportedRun& run) {
   std::vector<Search> out;
   std::vector<std::vector<datasets::Trial>> own;
   for (const datasets::Trial& trial : run.content.journal.trials) {
-    const std::string& text = trial.candidate.workload.text;
+    const std::string& text = trial.candidate.workload.text();
     auto found = std::find_if(out.begin(), out.end(), [&](const Search& search) { return search.workload == text; });
     if (found == out.end()) {
       Search search;

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/shortened.h"
 #include "base/text.h"
 #include "codegen/expression/check.h"
+#include "codegen/expression/padding.h"
 #include "codegen/expression/parse.h"
 
 namespace graft::codegen {
@@ -80,6 +82,15 @@ std::string canonical(const Call& call) {
     if (!parameter.later || call.values.at(parameter.name) != parameter.value)
       arguments.push_back(fmt::format("{}={}", parameter.name, call.values.at(parameter.name)));
   return fmt::format("{}({},dtype={})", call.op->name, fmt::join(arguments, ","), name_of(call.dtype));
+}
+
+// The computation with numbers for the names of its tensors and axes.
+Computation without_names(Computation computation) {
+  for (std::size_t t = 0; t < computation.tensors.size(); ++t) computation.tensors[t].name = fmt::format("t{}", t);
+  for (Stage& stage : computation.stages) {
+    for (std::size_t a = 0; a < stage.axes.size(); ++a) stage.axes[a].name = fmt::format("a{}", a);
+  }
+  return computation;
 }
 
 // OPERATOR(name=value, ..., dtype=type), or nothing when the text does not begin like that.
@@ -434,31 +445,60 @@ Workload parse_workload(std::string_view text) {
                                                   base::shortened(text)));
   if (const auto call = parse_call(text)) {
     (void)computation_of(*call);  // refuses extents that do not fit together
-    return {canonical(*call)};
+    return Workload(canonical(*call));
   }
-  return {to_text(without_identities(parse_computation(text, {}, DType::f32, "workload")))};
+  return Workload(to_text(without_identities(parse_computation(text, {}, DType::f32, "workload"))));
+}
+
+Workload::Workload(std::string text) {
+  auto content = std::make_shared<Content>();
+  content->hash = base::hash_bytes(text);
+  content->text = std::move(text);
+  content_ = std::move(content);
+}
+
+const Workload::Content& Workload::content() const {
+  const Content& content = *content_;
+  std::call_once(content.read, [&] {
+    try {
+      const auto call = parse_call(content.text);
+      content.computation = call ? computation_of(*call)
+                                 : without_identities(parse_computation(content.text, {}, DType::f32, "workload"));
+      content.padded = with_padding_stages(*content.computation);
+      content.key = base::hash_bytes(to_text(without_names(*content.computation)));
+    } catch (const base::UserError& error) {
+      content.problem = error.what();
+      content.key = content.hash;
+    }
+  });
+  return content;
+}
+
+const Computation& Workload::computation() const& {
+  const Content& read = content();
+  if (!read.computation) throw base::UserError(read.problem);
+  return *read.computation;
+}
+
+const Computation& Workload::padded() const& {
+  (void)computation();
+  return *content_->padded;
+}
+
+std::uint64_t Workload::key() const {
+  return content().key;
 }
 
 bool names_computation(const Workload& workload) {
-  try {
-    computation(workload);
-    return true;
-  } catch (const base::UserError&) {
-    return false;
-  }
-}
-
-Computation computation(const Workload& workload) {
-  if (const auto call = parse_call(workload.text)) return computation_of(*call);
-  return without_identities(parse_computation(workload.text, {}, DType::f32, "workload"));
+  return workload.content().computation.has_value();
 }
 
 std::int64_t flops(const Workload& workload) {
-  return flops(computation(workload));
+  return flops(workload.computation());
 }
 
 std::uint64_t hash(const Workload& workload) {
-  return base::hash_bytes(workload.text);
+  return workload.content_->hash;
 }
 
 }  // namespace graft::codegen

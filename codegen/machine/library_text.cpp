@@ -97,7 +97,7 @@ std::string in_comment(std::string text) {
 }
 
 std::string function_text(const LibraryFunction& function, const Header& header) {
-  std::string text = fmt::format("/* {}\n", in_comment(function.workload.text));
+  std::string text = fmt::format("/* {}\n", in_comment(function.workload.text()));
   const std::vector<Parameter> all = parameters(function.variants.front());
   const std::vector<std::string> called = header.parameters(function);
   for (std::size_t p = 0; p < all.size(); ++p)
@@ -161,7 +161,7 @@ struct Named {
 };
 
 std::optional<Named> named(const Workload& workload) {
-  const std::string_view text = workload.text;
+  const std::string_view text = workload.text();
   const std::size_t open = text.find('(');
   if (open == std::string_view::npos || text.back() != ')' || text.find('[') != std::string_view::npos)
     return std::nullopt;

@@ -1,29 +1,16 @@
 #include "codegen/schedule/candidate.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "base/hash.h"
 #include "codegen/schedule/limits.h"
 #include "codegen/schedule/lower.h"
+#include "codegen/schedule/table_schema.h"
 
 namespace graft::codegen {
-namespace {
-
-// A search lowers one workload a hundred thousand times: its parsed computation is kept (a pure function of the text).
-std::shared_ptr<const Computation> lowered_form(const Workload& workload) {
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const Computation>> known;
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<const Computation>& entry = known[workload.text];
-  if (!entry) entry = std::make_shared<const Computation>(with_padding_stages(computation(workload)));
-  return entry;
-}
-
-}  // namespace
-
 base::Result<Schedule> schedule(const Candidate& candidate) {
   return fill(*candidate.sketch, candidate.arguments);
 }
@@ -32,9 +19,9 @@ base::Result<LoopProgram> program(const Candidate& candidate, const Target& targ
   if (candidate.sketch->program != nullptr) return *candidate.sketch->program;
   const base::Result<Schedule> filled = schedule(candidate);
   if (!filled) return filled.reason();
-  const std::shared_ptr<const Computation> computation = lowered_form(candidate.workload);
+  const Computation& computation = candidate.workload.padded();
   std::int64_t widest = 1;
-  for (const Tensor& tensor : computation->tensors) widest = std::max(widest, bytes_of(tensor.dtype));
+  for (const Tensor& tensor : computation.tensors) widest = std::max(widest, bytes_of(tensor.dtype));
   LimitCounter counter(target);
   StoreWatch watch;
   // Unknown registers impose no limit: programs measured elsewhere did run.
@@ -42,7 +29,15 @@ base::Result<LoopProgram> program(const Candidate& candidate, const Target& targ
     watch = [&](const LoopProgram& program, const Store& store, std::span<const int> loops) {
       return counter.add(program, store, loops);
     };
-  return lower(*computation, *filled, target.lanes(widest), target.threads, watch, candidate.sketch->intrinsics);
+  return lower(computation, *filled, target.lanes(widest), target.threads, watch, candidate.sketch->intrinsics);
+}
+
+base::Result<Made> made(const Candidate& candidate, const Target& target) {
+  if (is_row_of_table(candidate)) return Made{hash_by_name(candidate), nullptr};
+  base::Result<LoopProgram> lowered = program(candidate, target);
+  if (!lowered) return lowered.reason();
+  const std::uint64_t identity = hash(*lowered);
+  return Made{identity, std::make_shared<const LoopProgram>(std::move(lowered).value())};
 }
 
 std::uint64_t hash(const Candidate& candidate) {
@@ -55,7 +50,7 @@ base::Document to_document(const Candidate& candidate) {
   base::Document arguments = base::Document::list();
   for (const std::int64_t argument : candidate.arguments) arguments.push(argument);
   return base::Document::map()
-      .set("workload", candidate.workload.text)
+      .set("workload", candidate.workload.text())
       .set("sketch", to_text(*candidate.sketch))
       .set("arguments", std::move(arguments));
 }

@@ -24,6 +24,12 @@ base::Result<Schedule> schedule(const Candidate& candidate);
 // The candidate lowered for the target's vector width and threads, and within limits (none for a target of unknown
 // registers); a sketch's own program unchanged. A Reason for a row of a table, which has no known program.
 base::Result<LoopProgram> program(const Candidate& candidate, const Target& target);
+// What a candidate comes to on a target; a Reason as of `program`.
+struct Made {
+  std::uint64_t identity = 0;                  // its program's hash; of a row of a table, of its values by name
+  std::shared_ptr<const LoopProgram> program;  // null for a row of a table
+};
+base::Result<Made> made(const Candidate& candidate, const Target& target);
 // Hash of workload, sketch and arguments.
 std::uint64_t hash(const Candidate& candidate);
 

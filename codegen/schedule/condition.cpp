@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -126,7 +127,13 @@ std::optional<std::int64_t> value_at(const Condition& condition, int at, std::sp
   const Condition::Node& node = condition.nodes[std::size_t(at)];
   const std::string& op = node.operation;
   if (op.empty()) return node.number;
-  if (op == "$") return arguments[std::size_t(condition.arguments[std::size_t(node.number)])];
+  if (op == "$") {
+    const std::int64_t argument = arguments[std::size_t(condition.arguments[std::size_t(node.number)])];
+    const std::vector<std::int64_t>& values = condition.values[std::size_t(node.number)];
+    if (values.empty()) return argument;
+    if (argument < 0 || argument >= std::int64_t(values.size())) return std::nullopt;
+    return values[std::size_t(argument)];
+  }
   const std::optional<std::int64_t> a = value_at(condition, node.a, arguments);
   if (!a) return std::nullopt;
   if (op == "!") return *a == 0;
@@ -148,10 +155,20 @@ Condition parse_condition(base::Cursor& cursor, const std::map<std::string, std:
 std::optional<Condition> bound(const Condition& condition, const Sketch& sketch) {
   Condition result = condition;
   result.arguments.clear();
+  result.values.clear();
   for (const std::string& name : condition.names) {
     const int argument = sketch.argument_named(name);
     if (argument < 0) return std::nullopt;
     result.arguments.push_back(argument);
+    std::vector<std::int64_t>& values = result.values.emplace_back();
+    for (const double number : numbers_of(sketch, std::size_t(argument))) {
+      constexpr double largest = 9e15;  // whole numbers up to it are exact
+      if (number != std::floor(number) || std::abs(number) > largest) {
+        values.clear();
+        break;
+      }
+      values.push_back(std::int64_t(number));
+    }
   }
   return result;
 }

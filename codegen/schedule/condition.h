@@ -1,7 +1,8 @@
 // Conditions over a sketch's arguments, with which a user's space forbids points: "$i3 * $j3 > 28 * lanes".
 //
 // Operators as in C, loosest first: || && (== !=) (< <= > >=) (+ -) (* / %) (! -), brackets; on 64-bit integers, where
-// true is 1. $NAME is an argument (for `$name{a|b}`, the number of its alternative), other names are constants.
+// true is 1. $NAME is an argument, other names are constants. For `$name{a|b}` it is the number of the alternative, but
+// for a table's column of whole numbers the value itself.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,9 @@ struct Condition {
   };
   std::string text;  // as written
   std::vector<Node> nodes;
-  std::vector<std::string> names;  // names of the arguments that occur
-  std::vector<int> arguments;      // their positions in the sketch; empty until it is bound to one
+  std::vector<std::string> names;                 // names of the arguments that occur
+  std::vector<int> arguments;                     // their positions in the sketch; empty until it is bound to one
+  std::vector<std::vector<std::int64_t>> values;  // by name: of a column's alternatives; none: the argument itself
   bool operator==(const Condition&) const = default;
 };
 

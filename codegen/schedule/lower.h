@@ -15,26 +15,23 @@
 
 #include "base/error.h"
 #include "codegen/expression/computation.h"
+#include "codegen/expression/padding.h"
 #include "codegen/program/intrinsic.h"
 #include "codegen/program/program.h"
 #include "codegen/schedule/step.h"
 
 namespace graft::codegen {
 
-// Moves padded loads into separate copy stages ("X.pad"), unless a stage is such a copy already.
-// Schedules name the stages of this form; everything else in codegen/schedule works on it. Idempotent.
-Computation with_padding_stages(const Computation& computation);
-
 // Called for every store of `run` as soon as it is written, with the loops around it (positions in program.loops,
 // outermost first); its Reason ends lowering there. The part of the program before the store is final.
 using StoreWatch = std::function<std::optional<base::Reason>(const LoopProgram& program, const Store& store,
                                                              std::span<const int> loops)>;
 
-// `computation` in the form above; steps of the schedule that restructure are applied to it first. `lanes`: vector
-// width of the simple nests that no step names (fills, copies, epilogues); 1 leaves them scalar. The program's
-// parameters are the computation's inputs, constants and outputs in order of tensors. For more than one of `threads`,
-// simple nests and copies of whole operands run in parallel where they are large enough, and a stage whose parallel
-// loops make fewer tasks than threads is refused. `intrinsics`: those that `tensorize` may name.
+// `computation` with_padding_stages (expression/padding.h); steps of the schedule that restructure are applied to it
+// first. `lanes`: vector width of the simple nests that no step names (fills, copies, epilogues); 1 leaves them scalar.
+// The program's parameters are the computation's inputs, constants and outputs in order of tensors. For more than one
+// of `threads`, simple nests and copies of whole operands run in parallel where they are large enough, and a stage
+// whose parallel loops make fewer tasks than threads is refused. `intrinsics`: those that `tensorize` may name.
 base::Result<LoopProgram> lower(const Computation& computation, const Schedule& schedule, std::int64_t lanes,
                                 std::int64_t threads = 1, const StoreWatch& watch = {},
                                 std::span<const IntrinsicPointer> intrinsics = {});

@@ -1309,8 +1309,7 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
 
 Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics,
                    Layouts layouts) {
-  return Space(workload, target,
-               derive_sketches(with_padding_stages(computation(workload)), target, intrinsics, layouts));
+  return Space(workload, derive_sketches(workload.padded(), target, intrinsics, layouts));
 }
 
 }  // namespace graft::codegen

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
+#include <cmath>
 #include <set>
 
 #include "base/hash.h"
@@ -196,6 +198,25 @@ int Sketch::argument_named(std::string_view argument) const {
     if (arguments[a].name == argument) return int(a);
   }
   return -1;
+}
+
+std::optional<double> number_in(std::string_view value) {
+  double number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, number);
+  if (error != std::errc() || rest != end || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+std::vector<double> numbers_of(const Sketch& sketch, std::size_t argument) {
+  std::vector<double> numbers;
+  if (argument >= sketch.columns.size()) return numbers;
+  for (const std::string& text : sketch.columns[argument].alternatives) {
+    const std::optional<double> number = number_in(text);
+    if (!number) return {};
+    numbers.push_back(*number);
+  }
+  return numbers;
 }
 
 Sketch parse_sketch(std::string_view text, std::string_view place) {

@@ -28,6 +28,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -81,6 +82,12 @@ struct Sketch {
   Sketch(std::string name, std::vector<Argument> arguments, std::vector<Line> lines,
          std::vector<IntrinsicPointer> intrinsics, Line columns, std::shared_ptr<const LoopProgram> program);
 };
+
+// The finite number that a table's value is, if it is one.
+std::optional<double> number_in(std::string_view value);
+// What the alternatives of a table's column are as numbers, if all of them are; else none. Those of schedules are none:
+// they are numbered, and no more.
+std::vector<double> numbers_of(const Sketch& sketch, std::size_t argument);
 
 Sketch parse_sketch(std::string_view text, std::string_view place);  // throws UserError
 // `sketch`, which must consist of steps, and further lines and intrinsics; they may use its arguments.

@@ -37,19 +37,35 @@ bool holds(const Domain& domain, std::size_t row, const std::vector<std::int64_t
   return true;
 }
 
-// A number whose differences say how unlike two values of an argument are: 1 for each doubling, and for any two
-// alternatives that differ.
-double coordinate(std::int64_t value) {
-  return std::log2(double(1 + value));
+// How unlike values of an argument are: 1 for each doubling of a number, and for any two alternatives that are none.
+class Scale {
+ public:
+  Scale(const Sketch& sketch, std::size_t argument)
+      : of_texts_(sketch.arguments[argument].alternatives > 0), numbers_(numbers_of(sketch, argument)) {}
+
+  double coordinate(std::int64_t value) const {
+    const bool is_number = value >= 0 && value < std::int64_t(numbers_.size());
+    const double number = is_number ? numbers_[std::size_t(value)] : double(value);
+    return std::copysign(std::log2(1 + std::abs(number)), number);
+  }
+  double difference(double a, double b) const {
+    return of_texts_ && numbers_.empty() ? double(a != b) : std::abs(a - b);
+  }
+
+ private:
+  bool of_texts_;
+  std::vector<double> numbers_;
+};
+
+std::vector<Scale> scales_of(const Sketch& sketch) {
+  std::vector<Scale> scales;
+  for (std::size_t argument = 0; argument < sketch.arguments.size(); ++argument) scales.emplace_back(sketch, argument);
+  return scales;
 }
 
-double difference(const Sketch::Argument& argument, double a, double b) {
-  return argument.alternatives > 0 ? double(a != b) : std::abs(a - b);
-}
-
-std::vector<double> coordinates_of(const std::vector<std::int64_t>& arguments) {
+std::vector<double> coordinates_of(const std::vector<Scale>& scales, const std::vector<std::int64_t>& arguments) {
   std::vector<double> coordinates;
-  for (const std::int64_t value : arguments) coordinates.push_back(coordinate(value));
+  for (std::size_t i = 0; i < arguments.size(); ++i) coordinates.push_back(scales[i].coordinate(arguments[i]));
   return coordinates;
 }
 
@@ -99,14 +115,14 @@ std::string most_frequent(const std::vector<base::Reason>& reasons) {
 double distance(const SketchSpace& part, const Domain& domain, std::size_t a, std::size_t b) {
   double sum = 0;
   for (std::size_t i = 0; i < domain.arguments.size(); ++i) {
-    sum += difference(part.sketch->arguments[std::size_t(domain.arguments[i])], coordinate(domain.values[a][i]),
-                      coordinate(domain.values[b][i]));
+    const Scale scale(*part.sketch, std::size_t(domain.arguments[i]));
+    sum += scale.difference(scale.coordinate(domain.values[a][i]), scale.coordinate(domain.values[b][i]));
   }
   return sum;
 }
 
-Space::Space(Workload workload, Target target, std::vector<SketchSpace> sketches)
-    : workload_(std::move(workload)), target_(std::move(target)), sketches_(std::move(sketches)) {
+Space::Space(Workload workload, std::vector<SketchSpace> sketches)
+    : workload_(std::move(workload)), sketches_(std::move(sketches)) {
   for (const SketchSpace& sketch : sketches_) {
     [[maybe_unused]] std::size_t covered = 0;
     for (const Domain& domain : sketch.domains) {
@@ -122,20 +138,23 @@ Space::Space(Workload workload, Target target, std::vector<SketchSpace> sketches
   }
 }
 
-Space Space::only(std::span<const Candidate> points) const {
+Space Space::only(std::span<const Candidate> points, Judge& judge) const {
   Space result = *this;
   result.listed_.assign(sketches_.size(), {});
   result.listed_hashes_.clear();
+  std::vector<std::vector<Scale>> scales;
+  for (const SketchSpace& part : sketches_) scales.push_back(scales_of(*part.sketch));
   for (const Candidate& point : points) {
     const SketchSpace* const part = part_of(point);
-    if (!valid(point) || !in_domains(*part, point)) continue;
+    if (!identity(point, judge) || !in_domains(*part, point)) continue;
     if (!result.listed_hashes_.insert(codegen::hash(point)).second) continue;
-    Listed& listed = result.listed_[std::size_t(part - sketches_.data())];
+    const std::size_t at = std::size_t(part - sketches_.data());
+    Listed& listed = result.listed_[at];
     listed.points.push_back({workload_, part->sketch, point.arguments});
-    listed.coordinates.push_back(coordinates_of(point.arguments));
+    listed.coordinates.push_back(coordinates_of(scales[at], point.arguments));
   }
   if (result.listed_hashes_.empty())
-    throw base::UserError(base::shortened(workload_.text), "none of the points given is a schedule of its space");
+    throw base::UserError(base::shortened(workload_.text()), "none of the points given is a schedule of its space");
   result.total_weight_ = 0;
   for (std::size_t s = 0; s < sketches_.size(); ++s) {
     const std::size_t count = result.listed_[s].points.size();
@@ -143,6 +162,12 @@ Space Space::only(std::span<const Candidate> points) const {
     result.total_weight_ += result.weights_[s];
   }
   return result;
+}
+
+std::vector<Candidate> Space::listed() const {
+  std::vector<Candidate> points;
+  for (const Listed& each : listed_) points.insert(points.end(), each.points.begin(), each.points.end());
+  return points;
 }
 
 double Space::size() const {
@@ -159,7 +184,8 @@ const SketchSpace* Space::part_of(const Candidate& candidate) const {
   return found == sketches_.end() ? nullptr : &*found;
 }
 
-base::Result<LoopProgram> Space::lowered(const SketchSpace& part, const Candidate& candidate) const {
+base::Result<std::uint64_t> Space::identity_in(const SketchSpace& part, const Candidate& candidate,
+                                               Judge& judge) const {
   if (!listed_.empty() && !listed_hashes_.contains(codegen::hash(candidate)))
     return base::Reason{fmt::format("sketch {}: none of the points listed", part.sketch->name)};
   if (candidate.arguments.size() == part.sketch->arguments.size()) {
@@ -167,14 +193,13 @@ base::Result<LoopProgram> Space::lowered(const SketchSpace& part, const Candidat
       if (forbids(condition, candidate.arguments)) return base::Reason{"forbid " + condition.text};
     }
   }
-  return program(candidate, target_);
+  return judge.identity(candidate);
 }
 
-std::optional<base::Reason> Space::refusal(const Candidate& candidate) const {
+base::Result<std::uint64_t> Space::identity(const Candidate& candidate, Judge& judge) const {
   const SketchSpace* const part = part_of(candidate);
   if (part == nullptr) return base::Reason{fmt::format("sketch {}: of another space", candidate.sketch->name)};
-  const base::Result<LoopProgram> result = lowered(*part, candidate);
-  return result ? std::nullopt : std::optional(result.reason());
+  return identity_in(*part, candidate, judge);
 }
 
 bool Space::is_listed(const SketchSpace& part) const {
@@ -183,28 +208,29 @@ bool Space::is_listed(const SketchSpace& part) const {
 
 const Candidate& Space::listed_near(const SketchSpace& part, const Candidate& candidate, const Candidate* other) const {
   const Listed& listed = listed_[std::size_t(&part - sketches_.data())];
-  const std::vector<double> wanted = coordinates_of(candidate.arguments);
+  const std::vector<Scale> scales = scales_of(*part.sketch);
+  const std::vector<double> wanted = coordinates_of(scales, candidate.arguments);
   std::size_t nearest = 0;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < listed.points.size(); ++i) {
     double distance = 0;
     for (std::size_t a = 0; a < wanted.size() && distance < least; ++a)
-      distance += difference(part.sketch->arguments[a], wanted[a], listed.coordinates[i][a]);
+      distance += scales[a].difference(wanted[a], listed.coordinates[i][a]);
     if (distance >= least || (other != nullptr && listed.points[i].arguments == other->arguments)) continue;
     nearest = i, least = distance;
   }
   return listed.points[nearest];
 }
 
-base::Result<Candidate> Space::admitted(const Candidate& candidate) const {
+base::Result<Candidate> Space::admitted(const Candidate& candidate, Judge& judge) const {
   const SketchSpace* const part = part_of(candidate);
   if (part != nullptr && is_listed(*part) && candidate.arguments.size() == part->sketch->arguments.size())
     return listed_near(*part, candidate, nullptr);
-  if (std::optional<base::Reason> reason = refusal(candidate)) return std::move(*reason);
+  if (const base::Result<std::uint64_t> found = identity(candidate, judge); !found) return found.reason();
   return candidate;
 }
 
-base::Result<Candidate> Space::draw(base::Stream& stream) const {
+base::Result<Candidate> Space::draw(base::Stream& stream, Judge& judge) const {
   std::vector<base::Reason> refused;
   while (refused.size() < most_draws) {
     std::int64_t at = stream.below(total_weight_);
@@ -219,23 +245,22 @@ base::Result<Candidate> Space::draw(base::Stream& stream) const {
     for (const Domain& domain : part.domains) {
       put(domain, std::size_t(stream.below(std::int64_t(domain.values.size()))), candidate.arguments);
     }
-    const base::Result<LoopProgram> result = lowered(part, candidate);
+    const base::Result<std::uint64_t> result = identity_in(part, candidate, judge);
     if (result) return candidate;
     refused.push_back(result.reason());
   }
-  return base::Reason{fmt::format("none of {} schedules drawn is possible within the limits of {}: {}", most_draws,
-                                  target_.cpu, most_frequent(refused))};
+  return base::Reason{fmt::format("none of {} points drawn is possible: {}", most_draws, most_frequent(refused))};
 }
 
-Candidate Space::sample(base::Stream& stream) const {
-  base::Result<Candidate> result = draw(stream);
-  if (!result) throw base::UserError(base::shortened(workload_.text), result.reason().text);
+Candidate Space::sample(base::Stream& stream, Judge& judge) const {
+  base::Result<Candidate> result = draw(stream, judge);
+  if (!result) throw base::UserError(base::shortened(workload_.text()), result.reason().text);
   return std::move(result).value();
 }
 
-base::Result<Candidate> Space::mutate(const Candidate& candidate, base::Stream& stream) const {
+base::Result<Candidate> Space::mutate(const Candidate& candidate, base::Stream& stream, Judge& judge) const {
   const SketchSpace* const part = part_of(candidate);
-  if (part == nullptr || (sketches_.size() > 1 && stream.below(sketch_every) == 0)) return draw(stream);
+  if (part == nullptr || (sketches_.size() > 1 && stream.below(sketch_every) == 0)) return draw(stream, judge);
   std::vector<const Domain*> open;
   for (const Domain& domain : part->domains) {
     if (domain.values.size() > 1) open.push_back(&domain);
@@ -244,16 +269,16 @@ base::Result<Candidate> Space::mutate(const Candidate& candidate, base::Stream& 
     return base::Reason{fmt::format("sketch {}: nothing to mutate: {}", part->sketch->name, why)};
   };
   if (open.empty()) return unchanged("no domain has a choice");
-  std::optional<base::Result<LoopProgram>> before;  // lowered when first needed
+  std::optional<base::Result<std::uint64_t>> before;  // judged when first needed
   // For a choice among texts every second value changes nothing (the order of loops that vanish); sizes nearly always
   // do.
-  const auto changes = [&](const Domain& domain, const LoopProgram& after) {
+  const auto changes = [&](const Domain& domain, std::uint64_t after) {
     const bool of_texts = std::any_of(domain.arguments.begin(), domain.arguments.end(), [&](int argument) {
       return part->sketch->arguments[std::size_t(argument)].alternatives > 0;
     });
     if (!of_texts) return true;
-    if (!before) before = program(candidate, target_);
-    return !*before || !(**before == after);
+    if (!before) before = judge.identity(candidate);
+    return !*before || **before != after;
   };
   std::string last = "the same program";
   for (int attempt = 0; attempt < most_tries; ++attempt) {
@@ -264,14 +289,15 @@ base::Result<Candidate> Space::mutate(const Candidate& candidate, base::Stream& 
     put(domain, row, changed.arguments);
     if (is_listed(*part)) changed = listed_near(*part, changed, &candidate);
     if (changed.arguments == candidate.arguments) continue;  // the only point of its sketch
-    const base::Result<LoopProgram> after = lowered(*part, changed);
+    const base::Result<std::uint64_t> after = identity_in(*part, changed, judge);
     if (after && changes(domain, *after)) return changed;
     last = after ? "the same program" : after.reason().text;
   }
   return unchanged(fmt::format("{} tries, the last one: {}", most_tries, last));
 }
 
-base::Result<Candidate> Space::crossover(const Candidate& a, const Candidate& b, base::Stream& stream) const {
+base::Result<Candidate> Space::crossover(const Candidate& a, const Candidate& b, base::Stream& stream,
+                                         Judge& judge) const {
   const SketchSpace* const part = part_of(a);
   if (part == nullptr || part_of(b) != part) {
     return base::Reason{fmt::format("the parents' sketches differ: {} and {}", a.sketch->name, b.sketch->name)};
@@ -286,7 +312,7 @@ base::Result<Candidate> Space::crossover(const Candidate& a, const Candidate& b,
       }
     }
     if (is_listed(*part)) child = listed_near(*part, child, nullptr);
-    const base::Result<LoopProgram> result = lowered(*part, child);
+    const base::Result<std::uint64_t> result = identity_in(*part, child, judge);
     if (result) return child;
     last = result.reason().text;
   }
@@ -294,7 +320,7 @@ base::Result<Candidate> Space::crossover(const Candidate& a, const Candidate& b,
       fmt::format("sketch {}: no child in {} tries, the last one: {}", part->sketch->name, most_tries, last)};
 }
 
-base::Result<Candidate> Space::nearest(const Candidate& other) const {
+base::Result<Candidate> Space::nearest(const Candidate& other, Judge& judge) const {
   const Sketch& from = *other.sketch;
   if (other.arguments.size() != from.arguments.size())
     return base::Reason{fmt::format("sketch {}: not as many numbers as arguments", from.name)};
@@ -321,6 +347,7 @@ base::Result<Candidate> Space::nearest(const Candidate& other) const {
   }
   if (part == nullptr) return base::Reason{fmt::format("sketch {}: nothing like it in this space", from.name)};
 
+  const std::vector<Scale> scales = scales_of(*part->sketch);
   // By domain: its rows, nearest first, and how far they are.
   std::vector<std::vector<std::pair<double, std::size_t>>> rows;
   for (const Domain& domain : part->domains) {
@@ -331,7 +358,8 @@ base::Result<Candidate> Space::nearest(const Candidate& other) const {
         const auto argument = std::size_t(domain.arguments[i]);
         if (known[argument] < 0) continue;
         const std::int64_t wanted = other.arguments[std::size_t(known[argument])], value = domain.values[row][i];
-        distance += difference(part->sketch->arguments[argument], coordinate(wanted), coordinate(value));
+        distance +=
+            scales[argument].difference(scales[argument].coordinate(wanted), scales[argument].coordinate(value));
       }
       distances.emplace_back(distance, row);
     }
@@ -356,7 +384,7 @@ base::Result<Candidate> Space::nearest(const Candidate& other) const {
     open.pop();
     Candidate candidate{workload_, part->sketch, std::vector<std::int64_t>(part->sketch->arguments.size())};
     for (std::size_t d = 0; d < ranks.size(); ++d) put(part->domains[d], rows[d][ranks[d]].second, candidate.arguments);
-    base::Result<Candidate> result = admitted(candidate);
+    base::Result<Candidate> result = admitted(candidate, judge);
     if (result) return result;
     refused.push_back(result.reason());
     for (std::size_t d = 0; d < ranks.size(); ++d) {
@@ -378,7 +406,7 @@ int Space::choices_apart(const Candidate& a, const Candidate& b) const {
 }
 
 std::uint64_t Space::hash() const {
-  std::uint64_t value = base::hash_combine(codegen::hash(workload_), codegen::hash(target_));
+  std::uint64_t value = codegen::hash(workload_);
   for (const SketchSpace& sketch : sketches_) {
     value = base::hash_combine(value, codegen::hash(*sketch.sketch));
     for (const Domain& domain : sketch.domains) {

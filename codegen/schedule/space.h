@@ -1,5 +1,6 @@
-// All schedules of a workload for a target: sketches with a domain for every argument. Derived by rule (rules.h) from
-// any computation, or from a user's file (template.h).
+// What a search chooses from: the points of sketches with a domain for every argument. Derived by rule (rules.h) from
+// any computation, from a user's file (template.h), or from the columns of a table. Only combinatorics: what a point
+// comes to, and whether that is possible at all, a judge says.
 #pragma once
 
 #include <cstdint>
@@ -39,28 +40,35 @@ struct SketchSpace {
 // for each choice among texts that differs.
 double distance(const SketchSpace& part, const Domain& domain, std::size_t a, std::size_t b);
 
+// What the points of a space come to. May be asked by several threads at once.
+class Judge {
+ public:
+  virtual ~Judge() = default;
+  // Never 0, and equal for candidates that come to the same; or the reason why nothing can be made of it.
+  virtual base::Result<std::uint64_t> identity(const Candidate& candidate) = 0;
+};
+
 class Space {
  public:
-  Space(Workload workload, Target target, std::vector<SketchSpace> sketches);
+  Space(Workload workload, std::vector<SketchSpace> sketches);
 
   const Workload& workload() const { return workload_; }
-  const Target& target() const { return target_; }
   const std::vector<SketchSpace>& sketches() const { return sketches_; }
 
   // The same space restricted to these points, for example recorded programs: everything sampled, mutated
   // or crossed is one of them. Points that are not valid or in no row of their domains are left out. UserError if
   // none is left.
-  Space only(std::span<const Candidate> points) const;
+  Space only(std::span<const Candidate> points, Judge& judge) const;
+  std::vector<Candidate> listed() const;  // the points of a restricted space
   // Number of points (some are forbidden or beyond limits); as a double because products exceed 64 bits.
   double size() const;
-  // Why a candidate is not a schedule of this space: its sketch belongs to another, a condition forbids it, or it does
-  // not lower within limits. Whether its arguments are in their domains is not checked.
-  std::optional<base::Reason> refusal(const Candidate& candidate) const;
-  bool valid(const Candidate& candidate) const { return !refusal(candidate); }
+  // What the candidate comes to; a Reason if it is none of this space: its sketch belongs to another, a condition
+  // forbids it, or the judge refuses it. Whether its arguments are in their domains is not checked.
+  base::Result<std::uint64_t> identity(const Candidate& candidate, Judge& judge) const;
 
   // The candidate if it is valid, else the reason; in a restricted space, the point nearest to it, of the
   // same sketch.
-  base::Result<Candidate> admitted(const Candidate& candidate) const;
+  base::Result<Candidate> admitted(const Candidate& candidate, Judge& judge) const;
 
   // The results of these three are valid. They draw from `stream` alone: the same stream gives the same candidates.
   //
@@ -68,29 +76,29 @@ class Space {
   // number its points: with weights by their count, a small sketch would never be drawn, and without weights one with
   // hardly a choice would be drawn again and again. Throws UserError with the workload and the most frequent reasons if
   // 10,000 draws in a row were refused.
-  Candidate sample(base::Stream& stream) const;
+  Candidate sample(base::Stream& stream, Judge& judge) const;
   // Redraws one domain of the candidate (another row than before) until the result is valid: at most 32 tries. A
-  // choice among texts must change the program, too; the order of loops that vanish, for example, does not. One
+  // choice among texts must change what it comes to, too; the order of loops that vanish, for example, does not. One
   // mutation in sixteen changes the sketch (a fresh sample), as does a candidate of another space.
-  base::Result<Candidate> mutate(const Candidate& candidate, base::Stream& stream) const;
+  base::Result<Candidate> mutate(const Candidate& candidate, base::Stream& stream, Judge& judge) const;
   // Takes every domain from one of the parents, at most 32 tries. A Reason also if their sketches differ.
-  base::Result<Candidate> crossover(const Candidate& a, const Candidate& b, base::Stream& stream) const;
+  base::Result<Candidate> crossover(const Candidate& a, const Candidate& b, base::Stream& stream, Judge& judge) const;
   // The valid point of this space nearest to `other`, for example a candidate of this operator with other extents: from
   // the sketch with its name that has most of its arguments, each domain's row with the least sum of
   // |log2((1 + a) / (1 + b))| over the arguments that both have (1 for each choice among texts that differs). Where
   // these rows together are not a schedule, the next ones by the sum over domains are tried, at most 256 in total. A
   // Reason if no sketch has half of its arguments, or none of these points is valid.
-  base::Result<Candidate> nearest(const Candidate& other) const;
+  base::Result<Candidate> nearest(const Candidate& other, Judge& judge) const;
   // Number of domains in which two candidates of this space differ; for those of different sketches INT_MAX.
   int choices_apart(const Candidate& a, const Candidate& b) const;
-  // Hash of workload, target, sketches, domains, conditions, and the points of a restricted space.
+  // Hash of workload, sketches, domains, conditions, and the points of a restricted space.
   std::uint64_t hash() const;
 
  private:
-  base::Result<Candidate> draw(base::Stream& stream) const;
+  base::Result<Candidate> draw(base::Stream& stream, Judge& judge) const;
   const SketchSpace* part_of(const Candidate& candidate) const;  // null: it belongs to another space
-  // The program of a candidate of `part`, or the reason why it has none.
-  base::Result<LoopProgram> lowered(const SketchSpace& part, const Candidate& candidate) const;
+  // What a candidate of `part` comes to.
+  base::Result<std::uint64_t> identity_in(const SketchSpace& part, const Candidate& candidate, Judge& judge) const;
   bool is_listed(const SketchSpace& part) const;  // the space is restricted, and this sketch has points
   // The point of `listed_` nearest to the candidate; `other` only if there is no other point.
   const Candidate& listed_near(const SketchSpace& part, const Candidate& candidate, const Candidate* other) const;
@@ -101,7 +109,6 @@ class Space {
     std::vector<std::vector<double>> coordinates;  // by point and argument; distances of points are differences
   };
   Workload workload_;
-  Target target_;
   std::vector<SketchSpace> sketches_;
   std::vector<std::int64_t> weights_;  // by sketch
   std::int64_t total_weight_ = 0;

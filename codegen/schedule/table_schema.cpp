@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <set>
 #include <system_error>
 
@@ -50,14 +48,6 @@ std::string column_value(const Sketch& sketch, std::size_t column, std::int64_t 
   return alternatives[std::size_t(argument)];
 }
 
-std::optional<double> number_in(std::string_view value) {
-  double number = 0;
-  const char* const end = value.data() + value.size();
-  const auto [rest, error] = std::from_chars(value.data(), end, number);
-  if (error != std::errc() || rest != end || !std::isfinite(number)) return std::nullopt;
-  return number;
-}
-
 std::uint64_t hash_by_name(const Candidate& row) {
   std::vector<std::string> names;
   for (const Sketch::Argument& argument : row.sketch->arguments) names.push_back(argument.name);
@@ -78,7 +68,7 @@ std::uint64_t hash_by_name(const Candidate& row, const std::vector<std::string>&
 
 std::uint64_t row_identity(const TableSchema& schema, const Candidate& candidate) {
   if (!is_row_of_table(candidate)) return 0;
-  const TableSchema::Kernel* kernel = kernel_of(schema, candidate.workload.text);
+  const TableSchema::Kernel* kernel = kernel_of(schema, candidate.workload.text());
   if (kernel == nullptr && schema.kernels.size() == 1) kernel = &schema.kernels.front();
   if (kernel == nullptr || kernel->key.empty()) return 0;
   const std::uint64_t row = hash_by_name(candidate, kernel->key);

@@ -40,8 +40,6 @@ struct TableSchema {
 bool is_row_of_table(const Candidate& candidate);
 // A column's value as text, by which values of several tables are compared.
 std::string column_value(const Sketch& sketch, std::size_t column, std::int64_t argument);
-// The number that such a text is, if it is a finite one.
-std::optional<double> number_in(std::string_view value);
 // A hash of the values of all columns by their names, regardless of their order and of what else occurs in the table.
 std::uint64_t hash_by_name(const Candidate& row);
 // The same of the named columns, which must be sorted; 0 if the row lacks one.

@@ -76,11 +76,7 @@ std::vector<std::string> argument_names(const std::vector<Draft>& drafts) {
 class Reader {
  public:
   Reader(std::string_view text, std::string_view place, const Workload& workload, const Target& target)
-      : text_(text),
-        place_(place),
-        workload_(workload),
-        target_(target),
-        computation_(with_padding_stages(computation(workload))) {
+      : text_(text), place_(place), workload_(workload), target_(target), computation_(workload.padded()) {
     for (const Stage& stage : computation_.stages) {
       for (const Axis& axis : stage.axes) {
         constants_[computation_.tensors[std::size_t(stage.tensor)].name + "." + axis.name] = axis.extent;
@@ -102,7 +98,7 @@ class Reader {
       }
     }
     if (sketches.empty()) throw base::UserError(place_, "no sketch; begin with 'sketch NAME' or 'from rules'");
-    return Space(workload_, target_, std::move(sketches));
+    return Space(workload_, std::move(sketches));
   }
 
  private:
@@ -194,7 +190,7 @@ class Reader {
     }
     if (drafts.empty()) {
       block.start.fail(
-          fmt::format("{} has no sketch '{}'{}", workload_.text, block.rule, base::did_you_mean(block.rule, names)));
+          fmt::format("{} has no sketch '{}'{}", workload_.text(), block.rule, base::did_you_mean(block.rule, names)));
     }
     return drafts;
   }

@@ -632,14 +632,9 @@ class Log {
     if (!base::trim(record.target).starts_with("llvm")) return Reason{"a GPU's schedule"};
     const auto known = known_of(key, split_extents(record));
     if (!known) return Reason{"an unknown workload"};
-    auto computation = computations_.find(known->workload.text);
-    if (computation == computations_.end()) {
-      computation =
-          computations_
-              .emplace(known->workload.text, codegen::with_padding_stages(codegen::computation(known->workload)))
-              .first;
-    }
-    Result<Replayed> steps = Replay(*known, computation->second).replayed(record.steps);
+    Result<Replayed> steps =
+        Replay(*known, workloads_.try_emplace(known->workload.text(), known->workload).first->second.padded())
+            .replayed(record.steps);
     if (!steps) return steps.reason();
     auto sketch = sketches_.find(steps->lines);
     if (sketch == sketches_.end()) {
@@ -715,7 +710,7 @@ class Log {
 
   Import& import_;
   ImportedDataset& dataset_;
-  std::map<std::string, codegen::Computation> computations_;
+  std::map<std::string, codegen::Workload> workloads_;  // by text: each is read once
   std::map<std::string, std::shared_ptr<const codegen::Sketch>> sketches_;
   std::map<std::uint64_t, std::shared_ptr<const codegen::Sketch>> forms_;
 };

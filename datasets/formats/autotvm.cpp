@@ -429,7 +429,7 @@ Counts export_autotvm(const DatasetFile& from, const TextSink& to) {
       if (!is_ok) seconds.push(no_time);
       base::Document config = base::Document::map(), record = base::Document::map();
       config.set("index", counts.records - 1).set("code_hash", base::Document()).set("entity", std::move(entity));
-      const base::Document::List arguments = {head.workloads[std::size_t(row.workload)].text};
+      const base::Document::List arguments = {head.workloads[std::size_t(row.workload)].text()};
       record
           .set("input", base::Document::List{std::string(platform_name(head.platform)), exported_name(sketch),
                                              arguments, base::Document::map()})

@@ -292,7 +292,7 @@ Task task_of(const base::Document& input, const std::string& place) {
   }
   const Arguments arguments = arguments_of(parts[2]);
   if (task.name.starts_with(exported_prefix) && arguments.rest.size() == 1 && arguments.rest[0].is_string()) {
-    task.workload.text = arguments.rest[0].as_string();
+    task.workload = codegen::Workload(arguments.rest[0].as_string());
     return task;
   }
   for (const auto& [begin, op] : operators) {
@@ -301,7 +301,7 @@ Task task_of(const base::Document& input, const std::string& place) {
   const std::string text = expression_of(arguments, task.shape);
   if (text.empty()) {
     task.shape = {};
-    task.workload.text = opaque_text(task.name, arguments, parts[2]);
+    task.workload = codegen::Workload(opaque_text(task.name, arguments, parts[2]));
     return task;
   }
   try {

@@ -167,7 +167,7 @@ codegen::Workload table_workload(std::string_view name,
                                  const std::vector<std::pair<std::string, std::int64_t>>& sizes) {
   std::string text = fmt::format("table(name={}", identifier_of(name));
   for (const auto& [key, value] : sizes) text += fmt::format(",{}={}", identifier_of(key), value);
-  return {text + ")"};
+  return codegen::Workload(text + ")");
 }
 
 bool is_unit_of_time(std::string_view word) {

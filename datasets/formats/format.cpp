@@ -110,7 +110,7 @@ ImportedDataset::ImportedDataset(const std::string& platform, std::string_view f
                .rows = {}}) {}
 
 int ImportedDataset::position_of(const codegen::Workload& workload) {
-  if (workload.text.size() > longest_workload) {
+  if (workload.text().size() > longest_workload) {
     throw base::UserError(fmt::format("a workload of more than {} characters", longest_workload));
   }
   const int position = writer_.position_of(workload);

@@ -43,7 +43,7 @@ bool fits(const codegen::Buffer& buffer, const codegen::Tensor& tensor) {
 
 // Times of programs that compute something else would be compared with ours.
 void check_parameters(const codegen::LoopProgram& program, const codegen::Workload& workload, std::string_view place) {
-  const codegen::Computation computation = codegen::computation(workload);
+  const codegen::Computation computation = workload.computation();
   std::vector<std::string> wanted, given;
   std::vector<const codegen::Tensor*> tensors;
   for (const codegen::Tensor& tensor : computation.tensors) {
@@ -59,7 +59,7 @@ void check_parameters(const codegen::LoopProgram& program, const codegen::Worklo
   }
   if (good && given.size() == wanted.size()) return;
   throw base::UserError(place, fmt::format("the program's parameters are {}; those of {} are {}, in this order",
-                                           base::join(given, ", "), workload.text, base::join(wanted, ", ")));
+                                           base::join(given, ", "), workload.text(), base::join(wanted, ", ")));
 }
 
 struct KnownWorkload {
@@ -71,7 +71,7 @@ KnownWorkload workload_of(const base::Document& text) {
   try {
     return {codegen::parse_workload(text.as_string()), true};
   } catch (const base::UserError& error) {
-    if (is_name(text.as_string())) return {{text.as_string()}, false};
+    if (is_name(text.as_string())) return {codegen::Workload(text.as_string()), false};
     throw base::UserError(text.place(), error.what());
   }
 }
@@ -185,7 +185,7 @@ Counts export_programs(const DatasetFile& from, const TextSink& to) {
       }
       base::Document line = base::Document::map();
       line.set("platform", std::string(platform_name(head.platform)))
-          .set("workload", candidate.workload.text)
+          .set("workload", candidate.workload.text())
           .set("name", candidate.sketch->name)
           .set("program", codegen::to_text(*program));
       const base::Document measurement = to_document(row.measurement);

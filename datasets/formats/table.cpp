@@ -197,7 +197,7 @@ Counts export_table(const DatasetFile& from, const TextSink& to) {
         continue;
       }
       const codegen::Sketch& sketch = *head.sketches[std::size_t(row.sketch)];
-      cells.assign(1, head.workloads[std::size_t(row.workload)].text);
+      cells.assign(1, head.workloads[std::size_t(row.workload)].text());
       // Sketches of one name, as all programs of others are, stay apart.
       if (sketches) cells.push_back(fmt::format("{}.{}", sketch.name, base::to_hex(sketch.hash)));
       for (const std::string& name : names) {

@@ -18,8 +18,9 @@ std::vector<Examples> together(std::span<const Examples> first, std::span<const 
   for (const std::span<const Examples> part : {first, second}) {
     for (const Examples& group : part) {
       if (group.size() == 0) continue;
-      const auto known = std::find_if(
-          out.begin(), out.end(), [&](const Examples& other) { return other.workload.text == group.workload.text; });
+      const auto known = std::find_if(out.begin(), out.end(), [&](const Examples& other) {
+        return other.workload.text() == group.workload.text();
+      });
       if (known == out.end()) {
         out.push_back(group);
         continue;
@@ -73,7 +74,7 @@ class AdaptedModel final : public CostModel {
     for (std::size_t g = 0; g < support_.size(); ++g) {
       const Examples& group = support_[g];
       const std::string name = fmt::format("support{}/", g);
-      out.attributes[name + "workload"] = group.workload.text;
+      out.attributes[name + "workload"] = group.workload.text();
       out.arrays[name + "rows"] = {{group.features.rows.rows, group.features.rows.columns}, group.features.rows.values};
       put_values(out, name + "begins", {group.features.begins.begin(), group.features.begins.end()});
       put_values(out, name + "parents", {group.features.parents.begin(), group.features.parents.end()});
@@ -105,7 +106,7 @@ std::vector<std::int64_t> whole_numbers(const base::Arrays& state, const std::st
 Examples group_from(const base::Arrays& state, const std::string& name) {
   Examples out;
   out.platform = attribute_of(state, "platform");
-  out.workload.text = attribute_of(state, name + "workload");
+  out.workload = codegen::Workload(attribute_of(state, name + "workload"));
   const std::vector<float>& seconds = values_of(state, name + "log_seconds");
   out.log_seconds.assign(seconds.begin(), seconds.end());
   const auto programs = std::int64_t(seconds.size());

@@ -46,7 +46,7 @@ Annealing::Annealing(const codegen::Space& space, std::uint64_t seed, const Anne
 Proposal Annealing::proposal(int count, Scorer& scorer) {
   const std::size_t chains = std::size_t(settings_.chains);
   if (chains_.empty()) {
-    for (std::size_t i = 0; i < chains; ++i) chains_.push_back(space_.sample(stream_));
+    for (std::size_t i = 0; i < chains; ++i) chains_.push_back(space_.sample(stream_, scorer.judge()));
   }
   for (std::size_t i = 0; i < best_measured_.size(); ++i) chains_[chains - 1 - i] = best_measured_[i].candidate;
   const int random = random_of(count, selection_);
@@ -66,7 +66,7 @@ Proposal Annealing::proposal(int count, Scorer& scorer) {
     base::parallel_for(std::int64_t(chains), scorer.threads(), [&](std::int64_t chain) {
       base::Stream stream(seed_, "annealing.mutate", std::uint64_t(mutations_ + chain));
       const codegen::Candidate& candidate = chains_[std::size_t(chain)];
-      base::Result<codegen::Candidate> mutant = space_.mutate(candidate, stream);
+      base::Result<codegen::Candidate> mutant = space_.mutate(candidate, stream, scorer.judge());
       moved[std::size_t(chain)] = mutant ? std::move(mutant).value() : candidate;
     });
     mutations_ += std::int64_t(chains);
@@ -91,7 +91,7 @@ Proposal Annealing::proposal(int count, Scorer& scorer) {
     if (proposed_.take(seen[at].program)) found.chosen.push_back(seen[at].candidate);
   }
   const auto take = [&](const codegen::Candidate& candidate) { return proposed_.take(candidate, scorer); };
-  fill_at_random(found.others, count - int(found.chosen.size()), space_, stream_, take);
+  fill_at_random(found.others, count - int(found.chosen.size()), space_, stream_, scorer.judge(), take);
   return found;
 }
 

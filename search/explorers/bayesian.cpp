@@ -65,11 +65,11 @@ Proposal Bayesian::proposal(int count, Scorer& scorer) {
     const int random = random_of(count, selection_);
     for (const auto& [ratio, point] : drawn_points) {
       if (int(found.others.size()) == count - random) break;
-      const base::Result<codegen::Candidate> candidate = space_.admitted(candidate_at(point, space_));
+      const base::Result<codegen::Candidate> candidate = space_.admitted(candidate_at(point, space_), scorer.judge());
       if (candidate && is_new(*candidate)) found.others.push_back(*candidate);
     }
   }
-  fill_at_random(found.others, count, space_, stream_, is_new);
+  fill_at_random(found.others, count, space_, stream_, scorer.judge(), is_new);
   return found;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/hash.h"
 #include "base/parallel.h"
 
 namespace graft::search {
@@ -13,7 +14,11 @@ Evolution::Evolution(const codegen::Space& space, std::uint64_t seed, const Evol
       settings_(settings),
       selection_(selection),
       stream_(seed, "evolution"),
-      arms_(space.sketches().size()) {}
+      arms_(space.sketches().size()) {
+  const bool is_table = std::all_of(space.sketches().begin(), space.sketches().end(),
+                                    [](const codegen::SketchSpace& part) { return !part.sketch->columns.empty(); });
+  if (is_table && space.size() <= double(settings.most_rows)) rows_ = space.listed();
+}
 
 bool Evolution::is_open(const Arm& arm) const {
   if (arm.trials < settings_.first_looks) return true;
@@ -33,7 +38,7 @@ std::size_t Evolution::parent(std::size_t count, base::Stream& stream) const {
   return std::size_t(best);
 }
 
-std::vector<Scored> Evolution::bred(const std::vector<codegen::Candidate>& first, Scorer& scorer) {
+std::vector<Scored> Evolution::bred(const std::vector<codegen::Candidate>& first, int generations, Scorer& scorer) {
   const std::size_t size = first.size();
   std::vector<Scored> seen;
   KnownPrograms known;
@@ -47,20 +52,20 @@ std::vector<Scored> Evolution::bred(const std::vector<codegen::Candidate>& first
     std::stable_sort(seen.begin(), seen.end(), [](const Scored& a, const Scored& b) { return a.score > b.score; });
   };
   look(first);
-  for (int generation = 0; generation < settings_.generations; ++generation) {
+  for (int generation = 0; generation < generations; ++generation) {
     const std::size_t parents = std::min(seen.size(), size);
     std::vector<codegen::Candidate> children(size);
     base::parallel_for(std::int64_t(size), scorer.threads(), [&](std::int64_t child) {
-      base::Stream stream(seed_, "evolution.child", std::uint64_t(children_ + child));
+      base::Stream stream(round_, "evolution.child", std::uint64_t(children_ + child));
       const codegen::Candidate& mother = seen[parent(parents, stream)].candidate;
       if (stream.uniform() < settings_.crossover_share) {
         const codegen::Candidate& father = seen[parent(parents, stream)].candidate;
-        if (auto crossed = space_.crossover(mother, father, stream)) {
+        if (auto crossed = space_.crossover(mother, father, stream, scorer.judge())) {
           children[std::size_t(child)] = std::move(crossed).value();
           return;
         }
       }
-      base::Result<codegen::Candidate> mutant = space_.mutate(mother, stream);
+      base::Result<codegen::Candidate> mutant = space_.mutate(mother, stream, scorer.judge());
       children[std::size_t(child)] = mutant ? std::move(mutant).value() : mother;
     });
     children_ += std::int64_t(size);
@@ -69,16 +74,20 @@ std::vector<Scored> Evolution::bred(const std::vector<codegen::Candidate>& first
   return seen;
 }
 
-std::vector<codegen::Candidate> Evolution::restarted(int count, Scorer& scorer) {
-  std::vector<codegen::Candidate> chosen;
-  if (count == 0 || !scorer.has_model()) return chosen;
+std::vector<Scored> Evolution::population(Scorer& scorer) {
+  if (!rows_.empty()) return bred(rows_, 0, scorer);
   std::vector<codegen::Candidate> first;
-  for (int i = 0; i < settings_.population; ++i) first.push_back(space_.sample(stream_));
-  std::vector<codegen::Candidate> known;
+  for (const datasets::Trial& trial : best_measured_) first.push_back(trial.candidate);
+  while (int(first.size()) < settings_.population) first.push_back(space_.sample(stream_, scorer.judge()));
+  return bred(first, settings_.generations, scorer);
+}
+
+std::vector<codegen::Candidate> Evolution::restarted(int count, const std::vector<Scored>& seen) {
+  std::vector<codegen::Candidate> chosen, known;
   for (const datasets::Trial& trial : best_measured_) {
     if (int(known.size()) < settings_.unlike) known.push_back(trial.candidate);
   }
-  for (const Scored& one : bred(first, scorer)) {
+  for (const Scored& one : seen) {
     if (int(chosen.size()) == count) break;
     const auto is_near = [&](const codegen::Candidate& other) {
       return space_.choices_apart(one.candidate, other) < settings_.least_difference;
@@ -91,23 +100,24 @@ std::vector<codegen::Candidate> Evolution::restarted(int count, Scorer& scorer) 
 }
 
 Proposal Evolution::proposal(int count, Scorer& scorer) {
-  const std::size_t size = std::size_t(settings_.population);
+  round_ = base::hash_combine(base::hash_combine(seed_, std::uint64_t(told_)), std::uint64_t(asked_since_++));
+  stream_ = base::Stream(round_, "evolution");
+  children_ = 0;
   const int random = random_of(count, selection_);
-
-  std::vector<codegen::Candidate> first;
-  for (const datasets::Trial& trial : best_measured_) first.push_back(trial.candidate);
-  const std::size_t fresh = std::size_t(settings_.fresh_share * double(size));
-  for (const codegen::Candidate& survivor : survivors_) {
-    if (first.size() + fresh < size) first.push_back(survivor);
+  const std::vector<Scored> seen = population(scorer);
+  std::vector<codegen::Candidate> restarts;
+  const int restarting = scorer.has_model() ? int(settings_.restart_share * count) : 0;
+  if (restarting > 0 && rows_.empty()) {
+    std::vector<codegen::Candidate> first;
+    for (int i = 0; i < settings_.population; ++i) first.push_back(space_.sample(stream_, scorer.judge()));
+    restarts = restarted(restarting, bred(first, settings_.generations, scorer));
+  } else if (restarting > 0) {
+    restarts = restarted(restarting, seen);
   }
-  while (first.size() < size) first.push_back(space_.sample(stream_));
-  const std::vector<Scored> seen = bred(first, scorer);
-  const std::vector<codegen::Candidate> restarts = restarted(int(settings_.restart_share * count), scorer);
   const int believed = count - random - int(restarts.size());
 
   Proposal found;
   std::vector<codegen::Candidate>& batch = found.chosen;
-  survivors_.clear();
   // Every open sketch keeps a share: of one that a model has seen little of, it would never ask to see more.
   const int sketches = int(space_.sketches().size());
   for (int s = 0; s < sketches; ++s) {
@@ -123,7 +133,6 @@ Proposal Evolution::proposal(int count, Scorer& scorer) {
   }
   std::vector<Scored> open;
   for (const Scored& one : seen) {
-    if (survivors_.size() < size) survivors_.push_back(one.candidate);
     if (!proposed_.contains(one.program)) open.push_back(one);
   }
   const std::vector<codegen::Candidate> given = batch;
@@ -132,13 +141,15 @@ Proposal Evolution::proposal(int count, Scorer& scorer) {
     if (proposed_.take(open[at].program)) batch.push_back(open[at].candidate);
   }
   batch.insert(batch.end(), restarts.begin(), restarts.end());
-  fill_at_random(found.others, count - int(batch.size()), space_, stream_,
+  fill_at_random(found.others, count - int(batch.size()), space_, stream_, scorer.judge(),
                  [&](const codegen::Candidate& candidate) { return proposed_.take(candidate, scorer); });
   return found;
 }
 
 void Evolution::told(std::span<const datasets::Trial> trials) {
   proposed_.add(trials);
+  told_ += std::int64_t(trials.size());
+  if (!trials.empty()) asked_since_ = 0;
   for (const datasets::Trial& trial : trials) {
     for (std::size_t s = 0; s < arms_.size(); ++s) {
       if (!(*space_.sketches()[s].sketch == *trial.candidate.sketch)) continue;

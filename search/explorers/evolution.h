@@ -1,5 +1,5 @@
 // Evolutionary search on the cost model (the explorer of Ansor, Zheng et al., OSDI 2020, with the crossover that it
-// lacks): every round a population of the fastest programs measured, survivors of the last round and fresh samples
+// lacks): every round a population of the fastest programs measured and fresh samples
 // breeds a few generations; the batch is selected from the distinct programs seen. Each sketch has a share of it,
 // as long as the measurements leave it a chance: sketches are the arms of a bandit (Auer et al., 2002), which is closed
 // while its best program is slower than the fastest one by more than its upper confidence bound makes up for.
@@ -31,6 +31,7 @@ struct EvolutionSettings {
   double restart_share = 0.3;  // of the batch: from the population that restarts
   int least_difference = 3;    // choices in which these differ from the fastest measured and from each other
   int unlike = 8;              // the number of these fastest
+  std::int64_t most_rows = 32768;  // of a table, to look at each
   int parent_draws = 2;        // a parent is the best of this many draws from the sorted population:
                                // with two the best is about twice as likely as the middle, and the last very unlikely
 };
@@ -53,19 +54,26 @@ class Evolution : public Explorer {
   // Position in the sorted population: ranks, not scores, because models differ in scale.
   std::size_t parent(std::size_t count, base::Stream& stream) const;
   // One candidate for each distinct program of `first` and the generations bred from it, best first.
-  std::vector<Scored> bred(const std::vector<codegen::Candidate>& first, Scorer& scorer);
-  // The best of a population that restarts, at most `count`, not proposed before.
-  std::vector<codegen::Candidate> restarted(int count, Scorer& scorer);
+  std::vector<Scored> bred(const std::vector<codegen::Candidate>& first, int generations, Scorer& scorer);
+  // What the batch is chosen from, best first: bred from the fastest measured, or all rows of a table.
+  std::vector<Scored> population(Scorer& scorer);
+  // The best of those seen when a population restarts, at most `count`, not proposed before.
+  std::vector<codegen::Candidate> restarted(int count, const std::vector<Scored>& seen);
 
   const codegen::Space& space_;
   std::uint64_t seed_;
   EvolutionSettings settings_;
   SelectionSettings selection_;
-  base::Stream stream_;
-  std::int64_t children_ = 0;                   // numbers the streams of the children
-  std::vector<codegen::Candidate> survivors_;   // the best of the last round, proposed or not
+  // Random draws are numbered by what was told and by the proposals since, so that a search that was told the same goes
+  // on the same.
+  std::int64_t told_ = 0, asked_since_ = 0;
+  base::Stream stream_;                         // of this proposal
+  std::uint64_t round_ = 0;                     // the seed of its children's streams
+  std::int64_t children_ = 0;                   // numbers them
   std::vector<datasets::Trial> best_measured_;  // fastest first
   std::vector<Arm> arms_;                       // by sketch
+  // The rows of a table that is the whole space, if they are few enough to look at each: nothing is bred then.
+  std::vector<codegen::Candidate> rows_;
   KnownPrograms proposed_;
 };
 

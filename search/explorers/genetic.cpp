@@ -10,10 +10,10 @@ namespace graft::search {
 Genetic::Genetic(const codegen::Space& space, std::uint64_t seed, const GeneticSettings& settings)
     : space_(space), settings_(settings), stream_(seed, "genetic") {}
 
-codegen::Candidate Genetic::child() {
+codegen::Candidate Genetic::child(Scorer& scorer) {
   const auto parent = [&]() -> const codegen::Candidate& { return parents_[drawn(chances_, stream_)].candidate; };
   const codegen::Candidate& mother = parent();
-  const base::Result<codegen::Candidate> crossed = space_.crossover(mother, parent(), stream_);
+  const base::Result<codegen::Candidate> crossed = space_.crossover(mother, parent(), stream_, scorer.judge());
   const codegen::Candidate& plain = crossed ? *crossed : mother;
   std::optional<Point> point = point_of(plain, space_);
   if (!point) return plain;
@@ -39,14 +39,14 @@ void Genetic::breed(Scorer& scorer) {
   while (!parents_.empty() && int(unborn_.size()) < settings_.population) {
     int tries = 0;
     for (; tries < settings_.tries_for_a_child; ++tries) {
-      const base::Result<codegen::Candidate> candidate = space_.admitted(child());
+      const base::Result<codegen::Candidate> candidate = space_.admitted(child(scorer), scorer.judge());
       if (!candidate || !proposed_.take(*candidate, scorer)) continue;
       unborn_.push_back(*candidate);
       break;
     }
     if (tries < settings_.tries_for_a_child) continue;
     const std::size_t before = unborn_.size();
-    fill_at_random(unborn_, int(before) + 1, space_, stream_,
+    fill_at_random(unborn_, int(before) + 1, space_, stream_, scorer.judge(),
                    [&](const codegen::Candidate& candidate) { return proposed_.take(candidate, scorer); });
     if (unborn_.size() == before) break;  // the space is used up
   }
@@ -62,7 +62,7 @@ Proposal Genetic::proposal(int count, Scorer& scorer) {
     unborn_.pop_back();
   }
   // The first generation, and in place of what failed.
-  fill_at_random(found.others, count, space_, stream_,
+  fill_at_random(found.others, count, space_, stream_, scorer.judge(),
                  [&](const codegen::Candidate& candidate) { return proposed_.take(candidate, scorer); });
   return found;
 }

@@ -28,7 +28,7 @@ class Genetic : public Explorer {
  private:
   Proposal proposal(int count, Scorer& scorer) override;
   void breed(Scorer& scorer);
-  codegen::Candidate child();
+  codegen::Candidate child(Scorer& scorer);
 
   const codegen::Space& space_;
   GeneticSettings settings_;

@@ -65,7 +65,7 @@ Proposal Grid::proposal(int count, Scorer& scorer) {
          std::any_of(walks_.begin(), walks_.end(), is_left)) {
     Walk& walk = walks_[turn_++ % walks_.size()];
     if (!is_left(walk)) continue;
-    const base::Result<codegen::Candidate> candidate = space_.admitted(candidate_at(walk.at, space_));
+    const base::Result<codegen::Candidate> candidate = space_.admitted(candidate_at(walk.at, space_), scorer.judge());
     advance(walk);
     if (candidate && proposed_.take(*candidate, scorer)) {
       found.others.push_back(*candidate);

@@ -107,12 +107,12 @@ Proposal Policy::proposal(int count, Scorer& scorer) {
       at->rows[domain] = row;
       episode.choices.push_back({domain, row});
     }
-    const base::Result<codegen::Candidate> candidate = space_.admitted(candidate_at(*at, space_));
+    const base::Result<codegen::Candidate> candidate = space_.admitted(candidate_at(*at, space_), scorer.judge());
     if (!candidate || !is_new(*candidate)) continue;
     in_flight_[codegen::hash(*candidate)] = std::move(episode);
     found.others.push_back(*candidate);
   }
-  fill_at_random(found.others, count, space_, stream_, is_new);
+  fill_at_random(found.others, count, space_, stream_, scorer.judge(), is_new);
   return found;
 }
 

@@ -2,9 +2,9 @@
 
 namespace graft::search {
 
-Proposal Sampling::proposal(int count, Scorer&) {
+Proposal Sampling::proposal(int count, Scorer& scorer) {
   Proposal found;
-  fill_at_random(found.others, count, space_, stream_, proposed_);
+  fill_at_random(found.others, count, space_, stream_, scorer.judge(), proposed_);
   return found;
 }
 

@@ -9,7 +9,7 @@ Proposal Support::proposal(int count, Scorer& scorer) {
   KnownPrograms known = proposed_;
   const int wanted = scorer.has_model() ? count * settings_.pool : count;
   for (int draws = 0; int(pool.size()) < wanted && draws < settings_.draws_per_pooled * wanted; ++draws) {
-    codegen::Candidate candidate = space_.sample(stream_);
+    codegen::Candidate candidate = space_.sample(stream_, scorer.judge());
     if (known.take(candidate, scorer)) pool.push_back(std::move(candidate));
   }
   Proposal found;

@@ -14,7 +14,7 @@ Swarm::Swarm(const codegen::Space& space, std::uint64_t seed, const SwarmSetting
 
 std::optional<codegen::Candidate> Swarm::restarted(Particle& particle, Scorer& scorer) {
   std::vector<codegen::Candidate> drawn;
-  fill_at_random(drawn, 1, space_, stream_,
+  fill_at_random(drawn, 1, space_, stream_, scorer.judge(),
                  [&](const codegen::Candidate& candidate) { return proposed_.take(candidate, scorer); });
   if (drawn.empty()) return std::nullopt;
   particle = {*point_of(drawn.front(), space_), {}, std::nullopt, 0};
@@ -39,13 +39,13 @@ std::optional<codegen::Candidate> Swarm::moved(Particle& particle, Scorer& score
       velocity[d] = std::clamp(velocity[d], -most, most);
       to.rows[d] = std::size_t(std::lround(std::clamp(at + velocity[d], 0.0, most)));
     }
-    base::Result<codegen::Candidate> candidate = space_.admitted(candidate_at(to, space_));
+    base::Result<codegen::Candidate> candidate = space_.admitted(candidate_at(to, space_), scorer.judge());
     if (!candidate || !proposed_.take(*candidate, scorer)) continue;
     particle.at = *point_of(*candidate, space_);
     particle.velocity = std::move(velocity);
     return std::move(candidate).value();
   }
-  base::Result<codegen::Candidate> mutant = space_.mutate(candidate_at(own, space_), stream_);
+  base::Result<codegen::Candidate> mutant = space_.mutate(candidate_at(own, space_), stream_, scorer.judge());
   if (!mutant || !proposed_.take(*mutant, scorer)) return restarted(particle, scorer);
   Point to = *point_of(*mutant, space_);
   if (to.sketch != particle.at.sketch) {  // its findings there do not apply here

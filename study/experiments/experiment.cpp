@@ -78,10 +78,10 @@ Claim claim_from(const base::Document& document, const Experiment& experiment) {
   if (!(claim.share > 0)) refuse(document, "share: expected more than 0");
   claim.metric = text_at(document, "metric", of_evaluations ? "spearman" : "");
   for (const std::string& name : texts_at(document, "only"))
-    claim.only.push_back(of_evaluations ? name : codegen::parse_workload(name).text);
+    claim.only.push_back(of_evaluations ? name : codegen::parse_workload(name).text());
   if (const base::Document* const weights = document.find("weights")) {
     for (const auto& [workload, weight] : weights->as_map())
-      claim.weights[codegen::parse_workload(workload).text] = weight.as_number();
+      claim.weights[codegen::parse_workload(workload).text()] = weight.as_number();
   }
   if (const base::Document* const bound = document.find("at_least")) claim.at_least = bound->as_number();
   if (const base::Document* const bound = document.find("at_most")) claim.at_most = bound->as_number();

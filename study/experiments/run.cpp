@@ -63,7 +63,7 @@ TuneRequest search_request(const Experiment::Method& method, const Models& model
   search.seed = std::uint64_t(seed);
   search.threads = request.threads;
   search.out = request.work / short_name(method.name) /
-               fmt::format("{}-{}-s{}", short_name(workload.text), short_name(platform.name), seed);
+               fmt::format("{}-{}-s{}", short_name(workload.text()), short_name(platform.name), seed);
   search.command_line = request.command_line;
   return search;
 }
@@ -97,7 +97,7 @@ void add_known(const Experiment::Method& method, std::string_view key, TuneReque
   for (const base::Document& text : known->at("workloads").as_list()) {
     earlier.workload = codegen::parse_workload(text.as_string());
     earlier.trials = known->at("trials").as_integer();
-    earlier.out = search.out.parent_path() / fmt::format("known-{}-{}-s{}", short_name(earlier.workload.text),
+    earlier.out = search.out.parent_path() / fmt::format("known-{}-{}-s{}", short_name(earlier.workload.text()),
                                                          short_name(search.platform.name), search.seed);
     if (!tune(earlier, monitor).complete) throw base::Stopped();
     if (!is_library) search.history.push_back(earlier.out);
@@ -162,7 +162,7 @@ std::vector<search::Searched> searches_of(const codegen::Workload& workload, con
     for (const Experiment::Method& method : experiment.methods) {
       ++done;
       if (!has(method, workload)) continue;
-      monitor.progress(fmt::format("searches\t{}, {}, seed {}", method.name, workload.text, seed), done - 1, all);
+      monitor.progress(fmt::format("searches\t{}, {}, seed {}", method.name, workload.text(), seed), done - 1, all);
       base::QuietMonitor quiet(monitor);
       TuneRequest search = search_request(method, models, workload, platform, seed, request);
       add_history(method, platform, search, quiet);
@@ -190,7 +190,7 @@ std::vector<search::Searched> searches_of(const codegen::Workload& workload, con
     }
     again = timed_again(
         finalists, platform,
-        request.work / fmt::format("again-{}-{}.json", short_name(workload.text), short_name(platform.name)), request,
+        request.work / fmt::format("again-{}-{}.json", short_name(workload.text()), short_name(platform.name)), request,
         monitor);
   }
   std::vector<search::Searched> searches;

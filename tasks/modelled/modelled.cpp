@@ -210,7 +210,7 @@ class ModelledMeasurer : public Measurer {
     made.program = codegen::program(candidate, platform_.target);
     if (!made.program) return made;
     made.program_hash = codegen::hash(*made.program);
-    if (known_.count({candidate.workload.text, made.program_hash})) return made;
+    if (known_.count({candidate.workload.text(), made.program_hash})) return made;
     made.time = time_of(*made.program, platform_, modelled_.caches, modelled_.memo.get());
     if (made.time && made.time->unsupported.empty() &&
         !modelled_.host_checks->knows(candidate.workload, made.program_hash))
@@ -220,7 +220,7 @@ class ModelledMeasurer : public Measurer {
 
   Measurement judge(const codegen::Workload& workload, const Made& made, base::Monitor& monitor) {
     if (!made.program) return outcome(Status::does_not_lower, made.program.reason().text);
-    const Key key{workload.text, made.program_hash};
+    const Key key{workload.text(), made.program_hash};
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
     return known_.emplace(key, judge_new(workload, made, monitor)).first->second;
@@ -246,7 +246,7 @@ class ModelledMeasurer : public Measurer {
         return failed_check(emulated, "under qemu");
       else
         note_once(monitor,
-                  fmt::format("not checked under qemu ({}): {}", base::shortened(workload.text), emulated.reason));
+                  fmt::format("not checked under qemu ({}): {}", base::shortened(workload.text()), emulated.reason));
     }
     measurement.seconds = {made.time->seconds};
     if (profile_.noise_percent > 0) {
@@ -330,24 +330,24 @@ void HostChecks::add(const codegen::Workload& workload, std::uint64_t program_ha
   const std::lock_guard lock(state_->mutex);
   Measurement right = without_times(Status::ok, "", "thread_cpu");
   right.check = "host";
-  state_->known.try_emplace({workload.text, program_hash}, std::move(right));
+  state_->known.try_emplace({workload.text(), program_hash}, std::move(right));
 }
 
 bool HostChecks::knows(const codegen::Workload& workload, std::uint64_t program_hash) const {
   const std::lock_guard lock(state_->mutex);
-  return state_->known.contains({workload.text, program_hash});
+  return state_->known.contains({workload.text(), program_hash});
 }
 
 Measurement HostChecks::check(const codegen::Workload& workload, std::uint64_t program_hash,
                               const base::Result<HostBinary>& binary, base::Monitor* monitor) {
   const std::lock_guard lock(state_->mutex);
-  const auto known = state_->known.find({workload.text, program_hash});
+  const auto known = state_->known.find({workload.text(), program_hash});
   if (known != state_->known.end()) return known->second;
   ++state_->runs;
   // Known only once it is done: a run may end by an exception.
   const Measurement checked = binary ? state_->runner.run(workload, *binary, 0, monitor)
                                      : without_times(Status::does_not_compile, binary.reason().text, "thread_cpu");
-  return state_->known.emplace(std::pair(workload.text, program_hash), checked).first->second;
+  return state_->known.emplace(std::pair(workload.text(), program_hash), checked).first->second;
 }
 
 std::int64_t HostChecks::runs() const {

@@ -141,7 +141,7 @@ std::set<std::string> expressions() {
   for (const std::string& text : texts) {
     try {
       const codegen::Workload workload = parse_workload(text);
-      if (codegen::flops(workload) < 20'000'000) found.insert(workload.text);
+      if (codegen::flops(workload) < 20'000'000) found.insert(workload.text());
     } catch (const base::UserError&) {
       // A fault that a document explains, or extents by the parameters of an operator.
     }

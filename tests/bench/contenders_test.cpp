@@ -26,7 +26,7 @@ const std::string batched =
     "input A[2,4,5]; input B[2,5,6]; output C[b,i,j] += B[b,l,j] * A[b,i,l] where b=2, i=4, j=6, l=5";
 
 std::optional<MatrixProduct> product_of(const std::string& text) {
-  return matrix_product(codegen::computation(parse_workload(text)));
+  return matrix_product(parse_workload(text).computation());
 }
 
 TEST(Shapes, MatrixProductsAreKnownByTheirForm) {
@@ -106,7 +106,7 @@ void expect_right(const std::vector<Contender>& contenders, const Problem& probl
     problem.clear_outputs();
     if (contender.clear) contender.clear();
     contender.call();
-    EXPECT_TRUE(contender.check()) << contender.name << " of " << problem.workload().text;
+    EXPECT_TRUE(contender.check()) << contender.name << " of " << problem.workload().text();
   }
 }
 std::vector<std::string> names(const std::vector<Contender>& contenders) {

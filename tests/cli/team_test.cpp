@@ -49,7 +49,7 @@ TEST_F(Ranks, CollectTheSameTrialsAsOneProcess) {
   const auto rows = [](const datasets::Dataset& dataset) {
     std::vector<std::string> out;
     for (const auto& row : dataset.rows) {
-      out.push_back(dataset.workloads[std::size_t(row.workload)].text + " " + std::to_string(row.program_hash) + " " +
+      out.push_back(dataset.workloads[std::size_t(row.workload)].text() + " " + std::to_string(row.program_hash) + " " +
                     datasets::to_document(row.measurement).to_json());
     }
     std::sort(out.begin(), out.end());

@@ -21,7 +21,7 @@ Dataset measured(const std::string& platform, const std::vector<std::string>& wo
   for (const std::string& workload : workloads) {
     for (int i = 0; i < count; ++i) {
       Trial trial;
-      trial.candidate = {{workload}, sketch_numbered(0), {i, 1, 0, 0}};
+      trial.candidate = {codegen::Workload(workload), sketch_numbered(0), {i, 1, 0, 0}};
       trial.program_hash = std::uint64_t(i) + 1;
       trial.measurement.seconds = {seconds(i)};
       dataset.add(trial);
@@ -31,9 +31,9 @@ Dataset measured(const std::string& platform, const std::vector<std::string>& wo
 }
 
 TEST(Family, IsTheOperatorAndItsWindow) {
-  EXPECT_EQ(family_of({matmul}), "matmul");
-  EXPECT_EQ(family_of({conv1}), "conv2d 1x1");
-  EXPECT_EQ(family_of({conv3}), "conv2d 3x3");
+  EXPECT_EQ(family_of(codegen::Workload(matmul)), "matmul");
+  EXPECT_EQ(family_of(codegen::Workload(conv1)), "conv2d 1x1");
+  EXPECT_EQ(family_of(codegen::Workload(conv3)), "conv2d 3x3");
   EXPECT_EQ(family_of(codegen::parse_workload("conv1d(c=4,w=8,k=4,s=3)")), "conv1d 3");
   EXPECT_EQ(family_of(codegen::parse_workload("input A[9,30]; output B[i,j] = exp(A[i,j]) where i=9, j=30")),
             "expression");

@@ -41,7 +41,7 @@ TEST(AutoSchedulerFormat, TilesOfAMatmulAreReplayed) {
       ["PR", 2, 0, "auto_unroll_max_step$16"], ["AN", 2, 8, 2])"));
   ASSERT_EQ(in.dataset.rows.size(), 1u);
   EXPECT_EQ(in.counts.templates.at("ansor_mm").with_program, 1);
-  EXPECT_EQ(in.dataset.workloads[0].text, "matmul(m=64,n=32,k=48,dtype=f32)");
+  EXPECT_EQ(in.dataset.workloads[0].text(), "matmul(m=64,n=32,k=48,dtype=f32)");
   // Loops: i 8 x 2 x 4 x 1, j 2 x 1 x 2 x 8, l 8 x 6. From the inside out, without the vector of 8: l.1 (6) fits into
   // 16 steps, j.2 (2) too, i.2 (4) does not.
   EXPECT_EQ(sketch_of(in, 0),
@@ -93,7 +93,7 @@ TEST(AutoSchedulerFormat, ConvolutionsWithTheirPadding) {
                           record(conv, splits + R"(, ["CI", 1])") +
                           record(conv, splits + R"(, ["CR", 1], ["FU", 1, [0, 1]], ["AN", 1, 0, 3])"));
   ASSERT_EQ(in.counts.templates.at("conv2d_ansor").with_program, 3) << in.counts.without_program.begin()->first;
-  EXPECT_EQ(in.dataset.workloads[0].text, "conv2d(n=1,c=4,h=8,w=8,k=16,r=3,s=3,stride=1,pad=1,dtype=f32)");
+  EXPECT_EQ(in.dataset.workloads[0].text(), "conv2d(n=1,c=4,h=8,w=8,k=16,r=3,s=3,stride=1,pad=1,dtype=f32)");
   EXPECT_TRUE(contains(sketch_of(in, 0), "compute Y P above b.1\n")) << sketch_of(in, 0);
   EXPECT_TRUE(contains(sketch_of(in, 1), "sketch ansor\nabsorb Y P\n")) << sketch_of(in, 1);
   EXPECT_TRUE(contains(sketch_of(in, 2), "parallel P b.0 i.0\n")) << sketch_of(in, 2);
@@ -104,7 +104,8 @@ TEST(AutoSchedulerFormat, ConvolutionsWithTheirPadding) {
          ["RE", 3, [0, 4, 8, 12, 1, 5, 9, 13, 16, 18, 2, 6, 10, 14, 17, 19, 3, 7, 11, 15]])"));
   EXPECT_EQ(depthwise.counts.templates.at("depthwise").with_program, 1)
       << depthwise.counts.without_program.begin()->first;
-  EXPECT_EQ(depthwise.dataset.workloads[0].text, "depthwise_conv2d(n=2,c=8,h=9,w=9,r=3,s=3,stride=2,pad=0,dtype=f32)");
+  EXPECT_EQ(depthwise.dataset.workloads[0].text(),
+            "depthwise_conv2d(n=2,c=8,h=9,w=9,r=3,s=3,stride=2,pad=0,dtype=f32)");
 }
 
 TEST(AutoSchedulerFormat, WhatHasNoCounterpartKeepsItsNumbers) {
@@ -142,9 +143,9 @@ TEST(AutoSchedulerFormat, WhatHasNoCounterpartKeepsItsNumbers) {
   EXPECT_EQ(all, 11);
   EXPECT_EQ(named, 11);
   EXPECT_EQ(in.dataset.rows[0].arguments, (std::vector<std::int64_t>{64, 4}));
-  EXPECT_EQ(in.dataset.workloads[std::size_t(in.dataset.rows[8].workload)].text,
+  EXPECT_EQ(in.dataset.workloads[std::size_t(in.dataset.rows[8].workload)].text(),
             "table(name=conv2d_layer_SAME,a0=1,a1=7,a2=7,a3=512)");
-  EXPECT_EQ(in.dataset.workloads[std::size_t(in.dataset.rows[9].workload)].text, "table(name=_6d125280c99b)");
+  EXPECT_EQ(in.dataset.workloads[std::size_t(in.dataset.rows[9].workload)].text(), "table(name=_6d125280c99b)");
 }
 
 TEST(AutoSchedulerFormat, FailuresKeepTheirNames) {

@@ -127,7 +127,7 @@ TEST(AutoTvm, EveryRecordIsARowOrCounted) {
   EXPECT_EQ(dataset.source, "imported");
   ASSERT_EQ(dataset.rows.size(), 18u);
   const Dataset::Row& first = dataset.rows.front();
-  EXPECT_EQ(dataset.workloads[std::size_t(first.workload)].text,
+  EXPECT_EQ(dataset.workloads[std::size_t(first.workload)].text(),
             "conv2d(n=1,c=8,h=10,w=10,k=12,r=3,s=3,stride=1,pad=1,dtype=f32)");
   EXPECT_EQ(first.arguments, (Numbers{4, 6, 5, 1}));
   EXPECT_EQ(first.measurement.seconds, (std::vector<double>{0.002, 0.001, 0.0015}));
@@ -138,7 +138,7 @@ TEST(AutoTvm, EveryRecordIsARowOrCounted) {
             "sketch conv2d_nchw_winograd.cuda\n"
             "columns $tile_p_1 $ann_0{none|unroll|vec} $ann_1{none|unroll|vec}\n");
   EXPECT_EQ(dataset.rows[16].arguments, (Numbers{4, 1, 2}));
-  EXPECT_EQ(dataset.workloads[std::size_t(dataset.rows[17].workload)].text,
+  EXPECT_EQ(dataset.workloads[std::size_t(dataset.rows[17].workload)].text(),
             "table(name=dense.rocm.float16,t0_0=4,t0_1=8,t1_0=8,t1_1=6,all=" +
                 base::to_hex(base::hash_bytes(R"([["TENSOR",[4,8],"float16"],["TENSOR",[8,6],"float16"]])")) + ")");
 }
@@ -146,7 +146,7 @@ TEST(AutoTvm, EveryRecordIsARowOrCounted) {
 TEST(AutoTvm, WorkloadsSayWhatWasComputed) {
   const auto workload = [](std::string_view name, const std::string& arguments) {
     return task_of(base::parse_json(fmt::format(R"(["", "{}", [{}], {{}}])", name, arguments), "input"), "input")
-        .workload.text;
+        .workload.text();
   };
   EXPECT_EQ(workload("conv2d_nchw.cuda", convolution({128, 4, 9, 9}, {6, 4, 3, 3}, R"(2, "SAME", 1, "float32")")),
             "conv2d(n=128,c=4,h=9,w=9,k=6,r=3,s=3,stride=2,pad=1,dtype=f32)");
@@ -159,14 +159,18 @@ TEST(AutoTvm, WorkloadsSayWhatWasComputed) {
                R"(["TENSOR", [2, 3, 4], "float32"], ["TENSOR", [2, 4, 5], "float32"], [2, 3, 5], "float32", 0, 0)"),
       "batch_matmul(b=2,m=3,n=5,k=4,dtype=f32)");
   // What differs by direction is an index expression with the operator's names.
-  const codegen::Computation uneven = codegen::computation(
-      {workload("conv2d_NCHWc.x86", convolution({1, 4, 9, 8}, {6, 4, 3, 1}, R"([2, 1], [1, 0, 1, 0], [1, 1])"))});
-  EXPECT_EQ(codegen::flops({workload("conv2d_NCHWc.x86",
-                                     convolution({1, 4, 9, 8}, {6, 4, 3, 1}, R"([2, 1], [1, 0, 1, 0], [1, 1])"))}),
+  const codegen::Computation uneven =
+      codegen::Workload(
+          workload("conv2d_NCHWc.x86", convolution({1, 4, 9, 8}, {6, 4, 3, 1}, R"([2, 1], [1, 0, 1, 0], [1, 1])")))
+          .computation();
+  EXPECT_EQ(codegen::flops(codegen::Workload(workload(
+                "conv2d_NCHWc.x86", convolution({1, 4, 9, 8}, {6, 4, 3, 1}, R"([2, 1], [1, 0, 1, 0], [1, 1])")))),
             2 * 6 * 5 * 8 * 4 * 3);
   EXPECT_GE(uneven.tensor_named("P"), 0);
-  const codegen::Computation dilated = codegen::computation(
-      {workload("conv2d_nchw.cuda", convolution({1, 4, 9, 9}, {6, 4, 3, 3}, R"([1, 1], [2, 2, 2, 2], [2, 2])"))});
+  const codegen::Computation dilated =
+      codegen::Workload(
+          workload("conv2d_nchw.cuda", convolution({1, 4, 9, 9}, {6, 4, 3, 3}, R"([1, 1], [2, 2, 2, 2], [2, 2])")))
+          .computation();
   EXPECT_EQ(dilated.tensors[std::size_t(dilated.tensor_named("Y"))].shape, (Numbers{1, 6, 9, 9}));
   // A type, a layout, a transposition that is another operator's.
   for (const std::string& other :
@@ -353,7 +357,7 @@ codegen::LoopProgram rebuilt(std::string_view name, const std::string& arguments
   const auto program = codegen::program(*candidate, codegen::Target());
   if (!program) throw std::runtime_error(fmt::format("{} {}: {}", name, entity, program.reason().text));
   codegen::check(*program, "program");
-  const codegen::Computation computation = codegen::with_padding_stages(codegen::computation(candidate->workload));
+  const codegen::Computation computation = candidate->workload.padded();
   EXPECT_LE(codegen::test::worst_excess(computation, *program, 1, program->amplification), 0) << name << " " << entity;
   return *program;
 }
@@ -794,11 +798,11 @@ TEST(AutoTvm, ExportsKeepProgramsApartAndFitTheImporter) {
   Dataset dataset = random_dataset(0, 1);
   Measurement measurement;
   measurement.seconds = {0.5};
-  dataset.add({0, {{"fill"}, program(4), {}}, 1, measurement});
-  dataset.add({1, {{"fill"}, program(8), {}}, 2, measurement});
-  dataset.add({2, {{"fill"}, columns(std::string(150, 'a'), 1, "c"), {1}}, 0, measurement});
-  dataset.add({3, {{"fill"}, columns("wide", 65, "c"), Numbers(65, 1)}, 0, measurement});
-  dataset.add({4, {{"fill"}, columns("named", 1, std::string(65, 'c')), {1}}, 0, measurement});
+  dataset.add({0, {codegen::Workload("fill"), program(4), {}}, 1, measurement});
+  dataset.add({1, {codegen::Workload("fill"), program(8), {}}, 2, measurement});
+  dataset.add({2, {codegen::Workload("fill"), columns(std::string(150, 'a'), 1, "c"), {1}}, 0, measurement});
+  dataset.add({3, {codegen::Workload("fill"), columns("wide", 65, "c"), Numbers(65, 1)}, 0, measurement});
+  dataset.add({4, {codegen::Workload("fill"), columns("named", 1, std::string(65, 'c')), {1}}, 0, measurement});
   const Folder folder;
   write_dataset(dataset, folder / "own.h5");
   std::string log;

@@ -56,9 +56,9 @@ TEST(Cases, AutoTvmBeforeTemplatesHadTargets) {
   EXPECT_EQ(in.counts.records, 3);
   EXPECT_EQ(in.counts.templates.at("conv2d_NCHWc.x86").with_program, 2);
   EXPECT_EQ(in.counts.templates.at("conv2d_nchw_spatial_pack.arm_cpu").rows, 1);
-  EXPECT_EQ(in.dataset.workloads.at(0).text, "conv2d(n=1,c=32,h=20,w=20,k=48,r=3,s=3,stride=1,pad=1,dtype=f32)");
+  EXPECT_EQ(in.dataset.workloads.at(0).text(), "conv2d(n=1,c=32,h=20,w=20,k=48,r=3,s=3,stride=1,pad=1,dtype=f32)");
   EXPECT_EQ(in.dataset.rows[0].arguments, (std::vector<std::int64_t>{8, 16, 4, 1}));
-  EXPECT_EQ(in.dataset.workloads.at(1).text, "conv2d(n=1,c=16,h=24,w=24,k=32,r=3,s=3,stride=1,pad=1,dtype=f32)");
+  EXPECT_EQ(in.dataset.workloads.at(1).text(), "conv2d(n=1,c=16,h=24,w=24,k=32,r=3,s=3,stride=1,pad=1,dtype=f32)");
   EXPECT_EQ(counted(in.ignored),
             "comment x1 autotvm_0.1_comments_cut.log:1\nempty line x1 autotvm_0.1_comments_cut.log:2\n");
   ASSERT_EQ(in.skipped.size(), 1u);
@@ -211,7 +211,7 @@ TEST(Cases, ResultsOfKtt) {
   expect_near(seconds_of_rows(in.dataset), {96.25e-6, 71.5e-6, 0});
   EXPECT_EQ(in.dataset.rows[2].measurement.status, Status::wrong_result);
   EXPECT_EQ(in.dataset.rows[2].measurement.reason, "ValidationFailed");
-  EXPECT_EQ(in.dataset.workloads, std::vector<codegen::Workload>{{"table(name=sum)"}});
+  EXPECT_EQ(in.dataset.workloads, std::vector<codegen::Workload>{codegen::Workload("table(name=sum)")});
   EXPECT_EQ(codegen::to_text(*in.dataset.sketches.at(0)), "sketch sum\ncolumns $BLOCK{32|64|128} $UNROLL{1|2|4}\n");
 
   std::string text = base::read_file(cases / "documents/ktt_results.json");
@@ -251,7 +251,7 @@ TEST(Cases, CountersBehindTheTime) {
   const Imported named = imported_case("table", "table/table_counters_behind_the_time.csv",
                                        {{"time", "duration (us)"}, {"parameters", "block"}, {"workload", "kernel"}});
   EXPECT_EQ(columns_of(named.dataset), "columns $block{32|64|128}\n");
-  EXPECT_EQ(named.dataset.workloads.at(0).text, "table(name=table_counters_behind_the_time.sum)");
+  EXPECT_EQ(named.dataset.workloads.at(0).text(), "table(name=table_counters_behind_the_time.sum)");
   const auto refusal = [](Options options) {
     return refusal_of_case("table", "table/table_counters_behind_the_time.csv", std::move(options));
   };
@@ -332,7 +332,7 @@ TEST(Cases, WorkloadsInColumns) {
                                     {{"time", "time(s)"}, {"workload", "shape,threads"}}, true);
   expect_near(seconds_of_rows(in.dataset), {0.0105, 0.0095, 0.0415, 0.0365});
   ASSERT_EQ(in.dataset.workloads.size(), 2u);
-  EXPECT_EQ(in.dataset.workloads[0].text,
+  EXPECT_EQ(in.dataset.workloads[0].text(),
             "table(name=table_workloads_in_columns,shape_0=64,shape_1=64,shape_2=64,threads=1)");
   EXPECT_EQ(columns_of(in.dataset), "columns $tile_0{4|8} $tile_1{8} $tile_2{16}\n");
   // Words of one spelling are not those of another.

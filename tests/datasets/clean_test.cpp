@@ -12,7 +12,8 @@ const std::string workload = "matmul(m=100,n=100,k=100,dtype=f32)";
 
 Trial timed(std::uint64_t program, std::vector<double> seconds, const std::string& of = workload) {
   Trial trial;
-  trial.candidate = {{of}, sketch_numbered(std::int64_t(program % 3)), {std::int64_t(program), 1, 0, 0}};
+  trial.candidate = {
+      codegen::Workload(of), sketch_numbered(std::int64_t(program % 3)), {std::int64_t(program), 1, 0, 0}};
   trial.program_hash = program;
   trial.measurement.seconds = std::move(seconds);
   return trial;

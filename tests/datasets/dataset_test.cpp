@@ -99,7 +99,7 @@ TEST(DatasetFile, GroupsAreThoseOfTheDataset) {
 TEST(Dataset, ExtremesReadBackEqual) {
   const Folder folder;
   Dataset dataset;  // nothing known of the platform
-  dataset.workloads = {{"C[i] = A[i] where i=8"}};
+  dataset.workloads = {codegen::Workload("C[i] = A[i] where i=8")};
   dataset.sketches = {std::make_shared<const codegen::Sketch>(codegen::parse_sketch("sketch table\n", "test"))};
   Dataset::Row row;
   row.arguments = {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(), 0};

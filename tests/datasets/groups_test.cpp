@@ -9,7 +9,7 @@ namespace {
 TEST(Groups, HoldOkRowsOfOneWorkloadOnce) {
   Dataset dataset;
   dataset.platform = "native";
-  dataset.workloads = {{"a"}, {"b"}, {"c"}};
+  dataset.workloads = {codegen::Workload("a"), codegen::Workload("b"), codegen::Workload("c")};
   dataset.sketches = {sketch_numbered(0), sketch_numbered(1)};
   const auto add = [&](int workload, int sketch, std::int64_t argument, std::uint64_t hash, Status status) {
     Dataset::Row row{workload, sketch, {argument}, hash, {}};
@@ -30,16 +30,16 @@ TEST(Groups, HoldOkRowsOfOneWorkloadOnce) {
   const std::vector<Group> found = groups(dataset);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].platform, "native");
-  EXPECT_EQ(found[0].workload.text, "a");
+  EXPECT_EQ(found[0].workload.text(), "a");
   EXPECT_EQ(found[0].rows, (std::vector<std::int64_t>{1, 4}));
-  EXPECT_EQ(found[1].workload.text, "b");
+  EXPECT_EQ(found[1].workload.text(), "b");
   EXPECT_EQ(found[1].rows, (std::vector<std::int64_t>{0, 6, 7, 8}));
 }
 
 TEST(Narrowed, KeepsSomeRowsOfNamedSketches) {
   Dataset dataset;
   dataset.platform = "native";
-  dataset.workloads = {{"a"}, {"b"}};
+  dataset.workloads = {codegen::Workload("a"), codegen::Workload("b")};
   dataset.sketches = {sketch_numbered(0), sketch_numbered(1)};
   for (int i = 0; i < 60; ++i) {
     Dataset::Row row{i % 2, i % 3 == 0 ? 1 : 0, {i}, std::uint64_t(100 + i), {}};

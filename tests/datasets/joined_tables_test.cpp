@@ -101,7 +101,7 @@ TEST(JoinedTables, WorkloadsOfFilesWithOtherNames) {
                 b = table("b", text_of("tile,algo,time", turned), "b.csv"),
                 named = table("b", text_of("tile,algo,time", turned), "b.csv", {{"workload", "a"}}),
                 other = table("b", "algo,tile,time\nfft,16,0.5\nfft,32,0.7\nfft,1,0.9\n", "other.csv");
-  EXPECT_EQ(named.workloads[0].text, "table(name=a)");
+  EXPECT_EQ(named.workloads[0].text(), "table(name=a)");
   EXPECT_TRUE(joined_tables(std::vector{a, named}).notes.empty());
   const JoinedTables joined = joined_tables(std::vector{a, b});
   ASSERT_EQ(joined.schema.kernels.size(), 1u);
@@ -115,13 +115,13 @@ TEST(JoinedTables, WorkloadsOfFilesWithOtherNames) {
     row.workload = 1;
     both.rows.push_back(row);
   }
-  both.workloads.push_back({"table(name=c)"});
+  both.workloads.push_back(codegen::Workload("table(name=c)"));
   const JoinedTables doubtful = joined_tables(std::vector{a, both});
   EXPECT_EQ(doubtful.schema.kernels.size(), 3u);
   EXPECT_TRUE(has_note(doubtful, "is joined with none"));
   // Sizes make another workload.
   Dataset sized = b;
-  sized.workloads[0].text = "table(name=b,size=3)";
+  sized.workloads[0] = codegen::Workload("table(name=b,size=3)");
   EXPECT_EQ(joined_tables(std::vector{a, sized}).schema.kernels.size(), 2u);
 }
 

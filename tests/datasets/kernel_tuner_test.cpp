@@ -23,7 +23,8 @@ constexpr const char* cache = R"({
 TEST(KernelTunerFormat, CachesBecomeRows) {
   const Imported in = imported_text("kernel_tuner", "gpu.json", cache);
   const Dataset& data = in.dataset;
-  EXPECT_EQ(data.workloads, std::vector<codegen::Workload>{{"table(name=convolution_kernel,size0=4096,size1=2048)"}});
+  EXPECT_EQ(data.workloads,
+            std::vector<codegen::Workload>{codegen::Workload("table(name=convolution_kernel,size0=4096,size1=2048)")});
   ASSERT_EQ(data.sketches.size(), 1u);
   EXPECT_EQ(codegen::to_text(*data.sketches[0]),
             "sketch convolution_kernel\ncolumns $block{16|32|64} $layout{column|row} $pad{0|1}\n");
@@ -87,8 +88,8 @@ TEST(KernelTunerFormat, RestrictionsOfTheSpaceAreNoted) {
 // Files of several devices that name no kernel are of one by its name.
 TEST(KernelTunerFormat, AKernelWithoutAName) {
   constexpr const char* text = R"({"tune_params_keys": ["a"], "cache": {"1": {"a": 1, "time": 2.0}}})";
-  EXPECT_EQ(imported_text("kernel_tuner", "A100.json", text).dataset.workloads.at(0).text, "table(name=A100)");
-  EXPECT_EQ(imported_text("kernel_tuner", "A100.json", text, {{"name", "gemm"}}).dataset.workloads.at(0).text,
+  EXPECT_EQ(imported_text("kernel_tuner", "A100.json", text).dataset.workloads.at(0).text(), "table(name=A100)");
+  EXPECT_EQ(imported_text("kernel_tuner", "A100.json", text, {{"name", "gemm"}}).dataset.workloads.at(0).text(),
             "table(name=gemm)");
 }
 

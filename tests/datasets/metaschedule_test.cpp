@@ -45,7 +45,8 @@ TEST(MetaScheduleFormat, DecisionsAreColumns) {
   for (const auto& all : {both(workloads, records), both(records, workloads)}) {
     const Dataset& data = all.at("p").dataset;
     ASSERT_EQ(data.rows.size(), 5u);
-    EXPECT_EQ(data.workloads, (std::vector<codegen::Workload>{{"table(name=conv_456)"}, {"table(name=conv_123)"}}));
+    EXPECT_EQ(data.workloads, (std::vector<codegen::Workload>{codegen::Workload("table(name=conv_456)"),
+                                                              codegen::Workload("table(name=conv_123)")}));
     EXPECT_EQ(data.rows[0].arguments, (std::vector<std::int64_t>{2, 4, 8, 1}));
     EXPECT_EQ(data.rows[0].measurement.seconds, (std::vector<double>{0.5, 0.25}));
     EXPECT_EQ(data.rows[2].measurement.status, Status::crashed);

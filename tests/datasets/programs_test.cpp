@@ -38,7 +38,8 @@ TEST(ProgramsFormat, LinesBecomeProgramsWithTimes) {
                         record(scaled, R"("status": "crashed", "reason": "signal 11")", "scale_8"));
   const Dataset& data = in.dataset;
   ASSERT_EQ(data.rows.size(), 4u);
-  EXPECT_EQ(data.workloads, (std::vector<codegen::Workload>{{"matmul(m=64,n=64,k=64,dtype=f32)"}, {"scale_8"}}));
+  EXPECT_EQ(data.workloads, (std::vector<codegen::Workload>{codegen::Workload("matmul(m=64,n=64,k=64,dtype=f32)"),
+                                                            codegen::Workload("scale_8")}));
   EXPECT_EQ(data.rows[0].measurement.seconds, (std::vector<double>{0.5, 0.25}));
   EXPECT_EQ(data.rows[1].measurement.clock, "wall");
   EXPECT_EQ(data.sketches[std::size_t(data.rows[1].sketch)]->name, "again");
@@ -140,11 +141,12 @@ TEST(ProgramsFormat, OurOwnProgramsComeBack) {
   measurement.seconds = {0.5};
   data.add({0, {workload, sketch, {4}}, 1, measurement});
   data.add({1, {workload, sketch, {0}}, 1, measurement});  // does not lower
-  data.add(
-      {2,
-       {{"table(name=x)"}, std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("x", {{"a", {}}})), {1}},
-       0,
-       measurement});
+  data.add({2,
+            {codegen::Workload("table(name=x)"),
+             std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("x", {{"a", {}}})),
+             {1}},
+            0,
+            measurement});
   const std::string text = exported_text("programs", data);
   const Folder folder;
   write_plainly(folder / "in", text);

@@ -11,7 +11,7 @@ namespace {
 
 Trial timed(const std::string& workload, std::uint64_t program, std::vector<double> seconds) {
   Trial trial;
-  trial.candidate = {{workload}, sketch_numbered(0), {std::int64_t(program), 1, 0, 0}};
+  trial.candidate = {codegen::Workload(workload), sketch_numbered(0), {std::int64_t(program), 1, 0, 0}};
   trial.program_hash = program;
   trial.measurement.seconds = std::move(seconds);
   trial.measurement.clock = "thread_cpu";

@@ -2,6 +2,7 @@
 
 #include "codegen/schedule/space.h"
 #include "tests/datasets/formats_support.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::datasets::formats {
 namespace {
@@ -18,7 +19,7 @@ Dataset any_dataset(std::uint64_t seed, const std::string& platform) {
        {"matmul(m=24,n=32,k=16)", "conv2d(c=8,h=12,w=12,k=16,r=3,s=3,pad=1)", "conv2d_nchwc(c=16,h=9,w=9,k=16,r=3,s=3)",
         "input A[12,20]; output C[i] max= A[i,j] where i=12, j=20"}) {
     const codegen::Workload workload = codegen::parse_workload(text);
-    const codegen::Space space = codegen::derive_space(workload, dataset.target);
+    const codegen::JudgedSpace space = codegen::judged_space(workload, dataset.target);
     for (int i = 0; i < 6; ++i) candidates.push_back(space.sample(stream));
     if (const auto program = codegen::program(candidates.back(), dataset.target))
       candidates.push_back(
@@ -27,7 +28,8 @@ Dataset any_dataset(std::uint64_t seed, const std::string& platform) {
   const auto columns = std::make_shared<const codegen::Sketch>(
       codegen::Sketch::of_columns("net", {{"real", {"0.5", "2"}}, {"n", {}}, {"word", {"x, \"y\"", "z"}}}));
   for (int i = 0; i < 6; ++i)
-    candidates.push_back({{"table(name=net)"}, columns, {stream.below(2), stream.below(99), stream.below(2)}});
+    candidates.push_back(
+        {codegen::Workload("table(name=net)"), columns, {stream.below(2), stream.below(99), stream.below(2)}});
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto program = codegen::program(candidates[i], dataset.target);
     dataset.add({std::int64_t(i), candidates[i], program ? codegen::hash(*program) : 0,
@@ -134,8 +136,8 @@ TEST(RoundTrip, NamesOfColumnsStayApart) {
     return std::make_shared<const codegen::Sketch>(
         codegen::Sketch::of_columns(name, {{"sketch", {}}, {"seconds", {}}, {"graft_workload", {}}}));
   };
-  dataset.add({0, {{"a"}, sketch("x"), {1, 2, 3}}, 0, measurement});
-  dataset.add({1, {{"b"}, sketch("y"), {1, 2, 4}}, 0, measurement});
+  dataset.add({0, {codegen::Workload("a"), sketch("x"), {1, 2, 3}}, 0, measurement});
+  dataset.add({1, {codegen::Workload("b"), sketch("y"), {1, 2, 4}}, 0, measurement});
   const std::string text = exported_text("table", dataset);
   EXPECT_TRUE(text.starts_with("graft_workload,sketch,sketch_,seconds_,graft_workload_,seconds\n")) << text;
   EXPECT_EQ(back("table", dataset).rows.size(), 2u);
@@ -152,7 +154,7 @@ TEST(RoundTrip, NamesAndWordsOfTablesMeanNothing) {
         codegen::Sketch::of_columns("x", {{"tile", {"(1, 2)", "(4, 8)"}}, {"time(ms)", {}}}));
     for (int i = 0; i < 3; ++i) {
       measurement.seconds = {0.5 + i};
-      dataset.add({i, {{"a"}, sketch, {i % 2, 7}}, 0, measurement});
+      dataset.add({i, {codegen::Workload("a"), sketch, {i % 2, 7}}, 0, measurement});
     }
     const Dataset again = back("table", dataset);
     ASSERT_EQ(again.rows.size(), 3u);

@@ -70,7 +70,7 @@ inline Trial random_trial(std::int64_t index, std::uint64_t seed) {
       "matmul(m=512,n=512,k=512,dtype=f32)", "matmul(m=64,n=64,k=64,dtype=f32)", "matmul(m=1,n=1000,k=512,dtype=f32)"};
   Trial trial;
   trial.index = index;
-  trial.candidate.workload.text = workloads[std::size_t(stream.below(3))];
+  trial.candidate.workload = codegen::Workload(workloads[std::size_t(stream.below(3))]);
   trial.candidate.sketch = sketch_numbered(stream.below(5));
   trial.candidate.arguments = {1 << stream.below(8), 1 << stream.below(4), stream.below(2), stream.below(2)};
   Measurement& measurement = trial.measurement;

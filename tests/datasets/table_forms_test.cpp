@@ -234,7 +234,7 @@ TEST(TableForms, AnOptionNamesTheWorkload) {
   const auto workloads = [&](const std::string& said) {
     std::vector<std::string> texts;
     for (const codegen::Workload& each : table(text, {{"time", "time_ms"}, {"workload", said}}).dataset.workloads) {
-      texts.push_back(each.text);
+      texts.push_back(each.text());
     }
     return texts;
   };

@@ -21,7 +21,7 @@ TEST(TableFormat, RowsHaveColumnsAndTimes) {
   const Dataset& pixel = all.at("pixel").dataset;
   EXPECT_EQ(pixel.platform, "import:pixel");
   EXPECT_EQ(pixel.source, "imported");
-  EXPECT_EQ(pixel.workloads, std::vector<codegen::Workload>{{"table(name=net)"}});
+  EXPECT_EQ(pixel.workloads, std::vector<codegen::Workload>{codegen::Workload("table(name=net)")});
   ASSERT_EQ(pixel.sketches.size(), 1u);
   EXPECT_EQ(codegen::to_text(*pixel.sketches[0]), "sketch net\ncolumns $op{0|3|7} $size{5|17|1000} $name{a,b|c}\n");
   ASSERT_EQ(pixel.rows.size(), 2u);
@@ -62,7 +62,7 @@ TEST(TableFormat, PackedFilesAreThePlainOnes) {
   write_plainly(folder / "net.csv.gz", gzipped(small, folder));
   const auto all = imported_platforms("table", folder, {folder / "net.csv.gz"}, "xeon", {{"unit", "ms"}});
   EXPECT_EQ(all.at("xeon").dataset.rows.size(), 3u);
-  EXPECT_EQ(all.at("xeon").dataset.workloads[0].text, "table(name=net)");
+  EXPECT_EQ(all.at("xeon").dataset.workloads[0].text(), "table(name=net)");
   const auto same = imported_platforms("table", folder, {folder / "net.csv.gz"}, "import:xeon", {{"unit", "ms"}});
   EXPECT_EQ(same.at("xeon").dataset.platform, "import:xeon");
 }
@@ -140,7 +140,7 @@ TEST(TableFormat, AnyDatasetIsATable) {
   EXPECT_EQ(std::int64_t(lines.size()), ok + 2);
   const std::vector<std::string> cells = csv_cells(lines[1], "test");
   ASSERT_EQ(cells.size(), 7u);
-  EXPECT_EQ(cells[0], dataset.workloads[std::size_t(first->workload)].text);
+  EXPECT_EQ(cells[0], dataset.workloads[std::size_t(first->workload)].text());
   const codegen::Sketch& sketch = *dataset.sketches[std::size_t(first->sketch)];
   EXPECT_EQ(cells[1], sketch.name + "." + base::to_hex(sketch.hash));
   EXPECT_EQ(cells[2], std::to_string(first->arguments[0]));

@@ -140,8 +140,9 @@ TEST(Combine, names_and_identities) {
 TEST(Computation, more_operations_than_64_bits_hold_are_the_largest_number) {
   std::string value = "A[i,j] * B[k]";
   for (int i = 0; i < 200; ++i) value += " + A[i,j] * B[k]";
-  const Computation c = computation(parse_workload("input A[100000,100000]; input B[5000000]; output Y[i] += " + value +
-                                                   " where i=100000, j=100000, k=5000000"));
+  const Computation c = parse_workload("input A[100000,100000]; input B[5000000]; output Y[i] += " + value +
+                                       " where i=100000, j=100000, k=5000000")
+                            .computation();
   EXPECT_EQ(flops(c), std::numeric_limits<std::int64_t>::max());
 }
 

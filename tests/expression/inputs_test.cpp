@@ -13,7 +13,7 @@ namespace graft::codegen {
 namespace {
 
 Reference of(const std::string& text, std::uint64_t seed = 3) {
-  return reference(computation(parse_workload(text)), seed);
+  return reference(parse_workload(text).computation(), seed);
 }
 
 bool all_finite(const Elements& elements) {
@@ -36,7 +36,7 @@ TEST(Inputs, AreOfTheDomainOfWhatIsComputed) {
            "input A[50] : i8; output C[i] : f32 = sqrt(A[i]) where i=50",
            "input A[50] : f64; constant B[50] : f64; output C[i] : f64 = sqrt(A[i] * B[i]) where i=50",
        }) {
-    const Computation what = computation(parse_workload(text));
+    const Computation what = parse_workload(text).computation();
     const Reference found = of(text);
     for (std::size_t t = 0; t < found.tensors.size(); ++t) {
       if (what.tensors[t].role == Role::temporary) continue;

@@ -36,7 +36,7 @@ struct Sum {
 class Checked {
  public:
   explicit Checked(std::string_view text, std::uint64_t seed = 7)
-      : computation_(computation(parse_workload(text))), reference_(reference(computation_, seed)) {}
+      : computation_(parse_workload(text).computation()), reference_(reference(computation_, seed)) {}
   View operator[](std::string_view name) const {
     const std::size_t t = std::size_t(computation_.tensor_named(name));
     return {reference_.tensors[t], computation_.tensors[t].shape};
@@ -152,9 +152,10 @@ TEST(Reference, sums_of_products_of_temporaries_carry_their_magnitudes) {
 }
 
 TEST(Reference, roundings_of_both_factors_count) {
-  const Computation c =
-      computation(parse_workload("input A[4,8]; S[i] += A[i,l] where i=4, l=8; T[i] += A[i,l] where i=4, l=5; output "
-                                 "Y[i] = S[i] * T[i] where i=4"));
+  const Computation c = parse_workload(
+                            "input A[4,8]; S[i] += A[i,l] where i=4, l=8; T[i] += A[i,l] where i=4, l=5; output "
+                            "Y[i] = S[i] * T[i] where i=4")
+                            .computation();
   const Reference r = reference(c, 3);
   EXPECT_EQ(r.reduction_length[3], 7 + 4 + 1);
   double s = 0, t = 0;
@@ -184,9 +185,11 @@ TEST(Reference, a_batched_transposed_product) {
 }
 
 TEST(Reference, softmax_through_its_stages) {
-  const Computation c = computation(parse_workload(
-      "input A[4,9]; M[i] max= A[i,l]; E[i,l] = exp(A[i,l] - M[i]); S[i] += E[i,l]; output Y[i,j] = E[i,j] / S[i]"
-      " where i=4, l=9, j=9"));
+  const Computation c =
+      parse_workload(
+          "input A[4,9]; M[i] max= A[i,l]; E[i,l] = exp(A[i,l] - M[i]); S[i] += E[i,l]; output Y[i,j] = E[i,j] / S[i]"
+          " where i=4, l=9, j=9")
+          .computation();
   const Reference r = reference(c, 3);
   const Elements& a = r.tensors[0];
   const std::size_t y = std::size_t(c.tensor_named("Y"));
@@ -205,9 +208,11 @@ TEST(Reference, softmax_through_its_stages) {
 }
 
 TEST(Reference, every_operation_and_every_combine) {
-  const Computation c = computation(parse_workload(
-      "input A[5]; input B[5]; output P[i] = neg(A[i]) + sqrt(max(A[i],0.25)) - min(A[i],B[i]) / (B[i] * B[i] + 1);"
-      "output L[r] min= A[r + q]; output H[r] max= A[r + q] * B[q] where i=5, r=3, q=3"));
+  const Computation c =
+      parse_workload(
+          "input A[5]; input B[5]; output P[i] = neg(A[i]) + sqrt(max(A[i],0.25)) - min(A[i],B[i]) / (B[i] * B[i] + 1);"
+          "output L[r] min= A[r + q]; output H[r] max= A[r + q] * B[q] where i=5, r=3, q=3")
+          .computation();
   const Reference r = reference(c, 11);
   const Elements &a = r.tensors[0], &b = r.tensors[1];
   for (std::size_t i = 0; i < 5; ++i)
@@ -221,11 +226,15 @@ TEST(Reference, every_operation_and_every_combine) {
 }
 
 TEST(Reference, functions_of_the_table) {
-  const Computation c = computation(parse_workload(
-      "input A[40]; input B[40]; output R[i] = rsqrt(A[i] + 2); output L[i] = log(A[i] + 2); output P[i] = pow(A[i] + "
-      "2, "
-      "B[i]); output T[i] = tanh(A[i]); output S[i] = sigmoid(A[i]); output E[i] = erf(A[i]); output Q[i] = abs(A[i]);"
-      "output F[i] = floor(A[i] * 8); output N[i] = log(A[i]); output C[i] = select(A[i] < B[i], A[i], 5) where i=40"));
+  const Computation c = parse_workload(
+                            "input A[40]; input B[40]; output R[i] = rsqrt(A[i] + 2); output L[i] = log(A[i] + 2); "
+                            "output P[i] = pow(A[i] + "
+                            "2, "
+                            "B[i]); output T[i] = tanh(A[i]); output S[i] = sigmoid(A[i]); output E[i] = erf(A[i]); "
+                            "output Q[i] = abs(A[i]);"
+                            "output F[i] = floor(A[i] * 8); output N[i] = log(A[i]); output C[i] = select(A[i] < B[i], "
+                            "A[i], 5) where i=40")
+                            .computation();
   const Reference r = reference(c, 11);
   for (std::size_t i = 0; i < 40; ++i) {
     const double a = r.tensors[0][i], b = r.tensors[1][i];
@@ -244,9 +253,11 @@ TEST(Reference, functions_of_the_table) {
 
 // Where rounding decides, either side is right, and nothing else is.
 TEST(Reference, rounded_conditions_and_steps_have_two_right_answers) {
-  const Computation c = computation(parse_workload(
-      "input A[3]; output F[i] = floor(A[i] * 3 - A[i] * 2); output S[i] = select(A[i] * 3 <= A[i] * 2 + "
-      "0.5, 7, 1); output X[i] = select(A[i] < 0.1, 7, 1) where i=3"));
+  const Computation c =
+      parse_workload(
+          "input A[3]; output F[i] = floor(A[i] * 3 - A[i] * 2); output S[i] = select(A[i] * 3 <= A[i] * 2 + "
+          "0.5, 7, 1); output X[i] = select(A[i] < 0.1, 7, 1) where i=3")
+          .computation();
   const Reference r = reference(c, {{0.5, 0.75, double(0.1f)}, {}, {}, {}});
   const auto allowed = [&](std::size_t t, std::size_t i) {
     return tolerance(DType::f32, r.reduction_length[t], r.magnitude[t][i]);
@@ -262,7 +273,7 @@ TEST(Reference, rounded_conditions_and_steps_have_two_right_answers) {
 }
 
 TEST(Reference, inputs_are_exact_in_f32_within_bounds_and_fixed_by_seed_and_name) {
-  const Computation c = computation(parse_workload("matmul(m=30,n=40,k=50)"));
+  const Computation c = parse_workload("matmul(m=30,n=40,k=50)").computation();
   const Reference r = reference(c, 1), again = reference(c, 1), other = reference(c, 2);
   EXPECT_EQ(r.tensors, again.tensors);
   EXPECT_NE(r.tensors[0], other.tensors[0]);
@@ -276,12 +287,12 @@ TEST(Reference, inputs_are_exact_in_f32_within_bounds_and_fixed_by_seed_and_name
   EXPECT_NEAR(squares / 1500, 1.0 / 3, 0.05);
   // Another computation with a tensor of the same name and shape gets the same numbers.
   const Computation d =
-      computation(parse_workload("input Z[2]; input A[30,50]; output C[i,j] = A[i,j] + Z[0] where i=30, j=50"));
+      parse_workload("input Z[2]; input A[30,50]; output C[i,j] = A[i,j] + Z[0] where i=30, j=50").computation();
   EXPECT_EQ(reference(d, 1).tensors[1], r.tensors[0]);
 }
 
 TEST(Reference, integers_are_exact) {
-  const Computation c = computation(parse_workload("matmul(m=4,n=5,k=6,dtype=i32)"));
+  const Computation c = parse_workload("matmul(m=4,n=5,k=6,dtype=i32)").computation();
   const Reference r = reference(c, 5);
   bool some = false;
   for (const auto& tensor : r.tensors)
@@ -295,8 +306,10 @@ TEST(Reference, integers_are_exact) {
 }
 
 TEST(Reference, bytes_take_all_values_and_are_multiplied_in_the_type_of_the_stage) {
-  const Computation c = computation(parse_workload(
-      "input A[40,30] : u8; input B[30,20] : i8; output C[i,j] : i32 += A[i,l] * B[l,j] where i=40, j=20, l=30"));
+  const Computation c =
+      parse_workload(
+          "input A[40,30] : u8; input B[30,20] : i8; output C[i,j] : i32 += A[i,l] * B[l,j] where i=40, j=20, l=30")
+          .computation();
   const Reference r = reference(c, 3);
   const auto [least_a, most_a] = std::minmax_element(r.tensors[0].begin(), r.tensors[0].end());
   const auto [least_b, most_b] = std::minmax_element(r.tensors[1].begin(), r.tensors[1].end());
@@ -310,10 +323,11 @@ TEST(Reference, bytes_take_all_values_and_are_multiplied_in_the_type_of_the_stag
 }
 
 TEST(Reference, integers_wrap_around_in_the_type_of_the_stage) {
-  const Reference r = reference(
-      computation(parse_workload("input A[64] : u8; output M[i] : u8 = max(A[i] + 200, 100); output N[i] : i8 = A[i];"
-                                 "output S[z] : u8 += A[i] * A[i] where i=64, z=1")),
-      3);
+  const Reference r =
+      reference(parse_workload("input A[64] : u8; output M[i] : u8 = max(A[i] + 200, 100); output N[i] : i8 = A[i];"
+                               "output S[z] : u8 += A[i] * A[i] where i=64, z=1")
+                    .computation(),
+                3);
   std::uint8_t sum = 0;
   for (std::size_t i = 0; i < 64; ++i) {
     const std::uint8_t a = std::uint8_t(r.tensors[0][i]);
@@ -325,7 +339,7 @@ TEST(Reference, integers_wrap_around_in_the_type_of_the_stage) {
 }
 
 TEST(Reference, a_float_evaluation_lies_within_the_tolerance_and_a_wrong_one_outside) {
-  const Computation c = computation(parse_workload("dense(m=8,n=8,k=200)"));
+  const Computation c = parse_workload("dense(m=8,n=8,k=200)").computation();
   const Reference r = reference(c, 9);
   int outside = 0;
   for (std::size_t i = 0; i < 8; ++i)
@@ -363,7 +377,7 @@ TEST(Reference, literals_are_what_they_say_and_those_that_are_rounded_count) {
 
 TEST(Reference, an_f64_output_of_f32_work_has_the_tolerance_of_f32) {
   const Computation c =
-      computation(parse_workload("input A[4,8]; T[i] += A[i,l]; output Y[i] : f64 = T[i] * 2 where i=4, l=8"));
+      parse_workload("input A[4,8]; T[i] += A[i,l]; output Y[i] : f64 = T[i] * 2 where i=4, l=8").computation();
   const Reference r = reference(c, 9);
   for (std::size_t i = 0; i < 4; ++i) {
     const double allowed = tolerance(DType::f64, r.reduction_length[2], r.magnitude[2][i]);
@@ -390,7 +404,7 @@ const char* const several_kinds[] = {
 TEST(Reference, threads_change_no_bit) {
   base::Monitor nobody;
   for (const char* const text : several_kinds) {
-    const Computation c = computation(parse_workload(text));
+    const Computation c = parse_workload(text).computation();
     const Reference alone = reference(c, 3);
     ReferenceSettings settings;
     settings.threads = 3;
@@ -405,7 +419,7 @@ TEST(Reference, threads_change_no_bit) {
 TEST(Reference, a_sample_has_the_values_of_the_whole_and_what_is_left_out_allows_any_number) {
   base::Monitor nobody;
   for (const char* const text : several_kinds) {
-    const Computation c = computation(parse_workload(text));
+    const Computation c = parse_workload(text).computation();
     const Reference whole = reference(c, 3);
     ReferenceSettings settings;
     settings.most_work = 0;
@@ -447,7 +461,8 @@ TEST(Reference, integers_that_are_left_out_of_a_sample_allow_any_number) {
   ReferenceSettings settings;
   settings.most_work = 0;
   settings.sampled_work = 1;
-  const Reference some = reference(computation(parse_workload("matmul(m=40,n=50,k=6,dtype=i32)")), 3, settings, nobody);
+  const Reference some =
+      reference(parse_workload("matmul(m=40,n=50,k=6,dtype=i32)").computation(), 3, settings, nobody);
   EXPECT_LT(some.computed, some.elements);
   EXPECT_EQ(tolerance(DType::i32, 6, 0), 0);
   EXPECT_EQ(tolerance(DType::i32, 6, 1), 1);
@@ -476,7 +491,7 @@ TEST(Reference, stops_in_the_middle_of_whatever_is_large) {
     ReferenceSettings settings;
     settings.threads = 2;
     settings.most_work = std::numeric_limits<double>::infinity();
-    EXPECT_THROW((void)reference(computation(parse_workload(text)), 1, settings, monitor), base::Stopped) << text;
+    EXPECT_THROW((void)reference(parse_workload(text).computation(), 1, settings, monitor), base::Stopped) << text;
     EXPECT_LT(monitor.seconds(), 10) << text;
   }
 }
@@ -490,7 +505,7 @@ TEST(Reference, of_an_output_of_many_elements_a_sample_is_held) {
        {"input A[300,400]; output C[i,j] = A[i,j] * 2 where i=300, j=400",
         "input A[300,400]; T[i,j] = A[i,j] * 2; output C[i,j] = T[i,j] + T[i,0] where i=300, j=400",
         "matmul(m=300,n=400,k=1)"}) {
-    const Computation c = computation(parse_workload(text));
+    const Computation c = parse_workload(text).computation();
     const Reference some = reference(c, 3, settings, nobody), whole = reference(c, 3);
     const std::size_t t = std::size_t(c.stages.back().tensor);
     const Elements& values = some.tensors[t];
@@ -508,7 +523,7 @@ TEST(Reference, a_large_product_is_sampled_in_seconds) {
   base::Monitor nobody;
   const StopSoon watch;
   const Reference some =
-      reference(computation(parse_workload("matmul(m=2048,n=2048,k=2048)")), 1, ReferenceSettings{}, nobody);
+      reference(parse_workload("matmul(m=2048,n=2048,k=2048)").computation(), 1, ReferenceSettings{}, nobody);
   EXPECT_LT(some.computed, some.elements);
   EXPECT_GT(some.computed, 10000);
   EXPECT_LT(watch.seconds(), 60);

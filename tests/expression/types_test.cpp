@@ -184,9 +184,9 @@ TEST(TransposedConvolution, is_what_scattering_gives) {
                        ",s=" + std::to_string(t.s) + ",stride=" + std::to_string(t.stride) +
                        ",pad=" + std::to_string(t.pad) + ",output_padding=" + std::to_string(t.output_padding) +
                        ",groups=" + std::to_string(t.groups) + ",dilation=" + std::to_string(t.dilation) + ")");
-    SCOPED_TRACE(workload.text);
-    EXPECT_EQ(parse_workload(workload.text), workload);
-    const Computation what = computation(workload);
+    SCOPED_TRACE(workload.text());
+    EXPECT_EQ(parse_workload(workload.text()), workload);
+    const Computation what = workload.computation();
     const Reference result = reference(what, 3);
     const auto of = [&](const char* name) { return result.tensors[std::size_t(what.tensor_named(name))].numbers(); };
     const List x = of("X"), weights = of("W"), y = of("Y");
@@ -213,9 +213,9 @@ TEST(TransposedConvolution, is_what_scattering_gives) {
 }
 
 TEST(TransposedConvolution, keeps_the_texts_of_stored_workloads) {
-  EXPECT_EQ(parse_workload("transposed_conv2d(c=3,h=3,w=4,k=2,r=4,s=2,stride=2,groups=1,pad=0)").text,
+  EXPECT_EQ(parse_workload("transposed_conv2d(c=3,h=3,w=4,k=2,r=4,s=2,stride=2,groups=1,pad=0)").text(),
             "transposed_conv2d(n=1,c=3,h=3,w=4,k=2,r=4,s=2,stride=2,dtype=f32)");
-  EXPECT_EQ(computation(parse_workload("transposed_conv2d(c=3,h=3,w=4,k=2,r=4,s=2)")).tensors.back().shape.size(), 6u);
+  EXPECT_EQ(parse_workload("transposed_conv2d(c=3,h=3,w=4,k=2,r=4,s=2)").computation().tensors.back().shape.size(), 6u);
 }
 
 }  // namespace

@@ -38,10 +38,10 @@ const std::vector<std::string> examples = {
 
 TEST(Workload, canonical_text_has_all_parameters_in_order_and_the_type_last) {
   const std::string canonical = "conv2d(n=1,c=64,h=56,w=56,k=64,r=3,s=3,stride=1,pad=1,dtype=f32)";
-  EXPECT_EQ(parse_workload(" conv2d( pad = 1, s=3,r=3, k=64, w=56,h=56,c=64 ) ").text, canonical);
-  EXPECT_EQ(parse_workload("conv2d(dtype=f32,c=64,h=56,w=56,k=64,r=3,s=3,pad=1,n=1)").text, canonical);
-  EXPECT_EQ(parse_workload("resnet18.C2").text, canonical);
-  EXPECT_EQ(parse_workload(canonical).text, canonical);
+  EXPECT_EQ(parse_workload(" conv2d( pad = 1, s=3,r=3, k=64, w=56,h=56,c=64 ) ").text(), canonical);
+  EXPECT_EQ(parse_workload("conv2d(dtype=f32,c=64,h=56,w=56,k=64,r=3,s=3,pad=1,n=1)").text(), canonical);
+  EXPECT_EQ(parse_workload("resnet18.C2").text(), canonical);
+  EXPECT_EQ(parse_workload(canonical).text(), canonical);
   EXPECT_EQ(hash(parse_workload("resnet18.C2")), hash(Workload{canonical}));
 }
 
@@ -50,12 +50,12 @@ TEST(Workload, every_operator_is_among_the_examples_and_comes_back) {
   for (const std::string& example : examples) {
     const Workload workload = parse_workload(example);
     seen.insert(example.substr(0, example.find('(')));
-    EXPECT_EQ(parse_workload(workload.text), workload);
-    const Computation c = computation(workload);
+    EXPECT_EQ(parse_workload(workload.text()), workload);
+    const Computation c = workload.computation();
     const std::string text = to_text(c);
     EXPECT_EQ(parse_computation(text, {}, DType::f32, "text"), c) << text;
-    EXPECT_EQ(parse_workload(text).text, text);
-    EXPECT_EQ(computation(parse_workload(text)), c);
+    EXPECT_EQ(parse_workload(text).text(), text);
+    EXPECT_EQ(parse_workload(text).computation(), c);
     EXPECT_EQ(flops(parse_workload(text)), flops(workload));
   }
   for (const Operator& op : operators()) EXPECT_TRUE(seen.contains(op.name)) << op.name;
@@ -65,13 +65,13 @@ TEST(Workload, an_index_expression_has_a_normal_form) {
   const Workload workload = parse_workload(
       "input A[512,512] : f32;input B[512,512];\n"
       "output C[i,j]+=A[i,l]*B[l,j] where l=512,j=512,i=512");
-  EXPECT_EQ(workload.text,
+  EXPECT_EQ(workload.text(),
             "input A[512,512]; input B[512,512]; output C[i,j] += A[i,l] * B[l,j] where i=512, j=512, l=512");
-  EXPECT_EQ(computation(workload), computation(parse_workload("matmul(m=512,n=512,k=512)")));
+  EXPECT_EQ(workload.computation(), parse_workload("matmul(m=512,n=512,k=512)").computation());
 }
 
 TEST(Workload, names_roles_and_types) {
-  const Computation c = computation(parse_workload("dense(m=2,n=4,k=3,dtype=f64)"));
+  const Computation c = parse_workload("dense(m=2,n=4,k=3,dtype=f64)").computation();
   ASSERT_EQ(c.tensors.size(), 5u);
   EXPECT_EQ(c.tensors[0], (Tensor{"X", DType::f64, {2, 3}, Role::input}));
   EXPECT_EQ(c.tensors[1], (Tensor{"W", DType::f64, {4, 3}, Role::constant}));
@@ -81,7 +81,7 @@ TEST(Workload, names_roles_and_types) {
 }
 
 TEST(Workload, shapes_of_a_strided_padded_convolution) {
-  const Computation c = computation(parse_workload("resnet18.C1"));
+  const Computation c = parse_workload("resnet18.C1").computation();
   EXPECT_EQ(c.tensors[std::size_t(c.tensor_named("P"))].shape, (std::vector<std::int64_t>{1, 3, 230, 230}));
   EXPECT_EQ(c.tensors[std::size_t(c.tensor_named("Y"))].shape, (std::vector<std::int64_t>{1, 64, 112, 112}));
   EXPECT_TRUE(c.stages[0].value.loads[0].padded);
@@ -90,7 +90,7 @@ TEST(Workload, shapes_of_a_strided_padded_convolution) {
 TEST(Workload, without_padding_there_is_no_pad_stage) {
   for (const char* text : {"conv2d(c=3,h=7,w=8,k=4,r=3,s=2)", "conv2d_nchwc(c=8,h=5,w=6,k=4,r=3,s=3,block=2)",
                            "depthwise_conv2d(c=3,h=7,w=8,r=3,s=3,stride=2)", "resnet18.C3"}) {
-    const Computation c = computation(parse_workload(text));
+    const Computation c = parse_workload(text).computation();
     EXPECT_EQ(c.stages.size(), 1u) << text;
     EXPECT_EQ(c.tensor_named("P"), -1) << text;
     EXPECT_EQ(c.tensors[std::size_t(c.stages[0].value.loads[0].tensor)].name, "X") << text;
@@ -104,16 +104,17 @@ TEST(Workload, only_whole_copies_of_the_same_type_are_dropped) {
                            "input A[4] : f64; T[i] = A[i]; output B[i] = T[i] + T[i] where i=4",
                            "input A[4]; output B[i] = A[i] where i=4"}) {
     const Computation c = parse_computation(text, {}, DType::f32, "text");
-    EXPECT_EQ(computation(parse_workload(text)), c) << text;
+    EXPECT_EQ(parse_workload(text).computation(), c) << text;
   }
-  EXPECT_EQ(parse_workload("input A[4]; T[i] = A[i]; S[i] = T[i]; output B[i] = S[i] where i=4").text,
+  EXPECT_EQ(parse_workload("input A[4]; T[i] = A[i]; S[i] = T[i]; output B[i] = S[i] where i=4").text(),
             "input A[4]; output B[i] = A[i] where i=4");
 }
 
 TEST(Workload, padding_has_a_normal_form) {
-  EXPECT_EQ(parse_workload("input A[4]; output B[i] = pad(A[i-1],0) + pad(A[i], 2.50)+pad(A[i] ,- inf) where i=6").text,
-            "input A[4]; output B[i] = pad(A[i - 1]) + pad(A[i],2.5) + pad(A[i],-inf) where i=6");
-  EXPECT_EQ(parse_workload("input A[4] : i32; output B[i] : i32 = pad(A[i], inf) where i=6").text,
+  EXPECT_EQ(
+      parse_workload("input A[4]; output B[i] = pad(A[i-1],0) + pad(A[i], 2.50)+pad(A[i] ,- inf) where i=6").text(),
+      "input A[4]; output B[i] = pad(A[i - 1]) + pad(A[i],2.5) + pad(A[i],-inf) where i=6");
+  EXPECT_EQ(parse_workload("input A[4] : i32; output B[i] : i32 = pad(A[i], inf) where i=6").text(),
             "input A[4] : i32; output B[i] : i32 = pad(A[i],2147483647) where i=6");
   struct Case {
     std::string padding, expected;
@@ -142,7 +143,7 @@ TEST(Workload, flops_of_known_operators) {
 
 TEST(Workload, twelve_layers_of_resnet18) {
   std::set<std::string> texts;
-  for (int layer = 1; layer <= 12; ++layer) texts.insert(parse_workload("resnet18.C" + std::to_string(layer)).text);
+  for (int layer = 1; layer <= 12; ++layer) texts.insert(parse_workload("resnet18.C" + std::to_string(layer)).text());
   EXPECT_EQ(texts.size(), 12u);
   EXPECT_TRUE(texts.contains("conv2d(n=1,c=256,h=14,w=14,k=512,r=1,s=1,stride=2,pad=0,dtype=f32)"));
 }

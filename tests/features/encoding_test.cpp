@@ -17,6 +17,7 @@
 #include "features/context_relation.h"
 #include "features/example.h"
 #include "tests/features/encoded.h"
+#include "tests/support/judged_space.h"
 #include "tests/support/programs.h"
 
 namespace graft::features {
@@ -68,7 +69,7 @@ TEST(Encoding, EveryOperatorHasTheSameLengthAndFiniteValues) {
   for (const std::string& text : every_operator()) {
     const codegen::Workload workload = codegen::parse_workload(text);
     for (const std::int64_t bits : {0, 256}) {
-      const codegen::Space space = codegen::derive_space(workload, target(bits));
+      const codegen::JudgedSpace space = codegen::judged_space(workload, target(bits));
       base::Stream stream(7, text);
       for (int sample = 0; sample < 4; ++sample) {
         const codegen::Candidate candidate = space.sample(stream);

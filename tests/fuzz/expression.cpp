@@ -30,8 +30,8 @@ void examine(std::string_view text) {
     hold_promises(*computation);
   const auto workload = accepted([&] { return codegen::parse_workload(text); });
   if (!workload) return;
-  promise(codegen::parse_workload(workload->text) == *workload, "a canonical text is its own", workload->text);
-  hold_promises(codegen::computation(*workload));
+  promise(codegen::parse_workload(workload->text()) == *workload, "a canonical text is its own", workload->text());
+  hold_promises(workload->computation());
   (void)codegen::flops(*workload);
 }
 

@@ -19,7 +19,7 @@ void examine(std::string_view text) {
   for (const datasets::Trial& trial : content->trials) {
     promise(contradiction(trial.measurement).empty(), "measurements of a journal make sense");
     // A journal keeps texts that other versions wrote: they need not fit anything here.
-    (void)accepted([&] { return codegen::parse_workload(trial.candidate.workload.text); });
+    (void)accepted([&] { return codegen::parse_workload(trial.candidate.workload.text()); });
     (void)schedule(trial.candidate);
   }
 }

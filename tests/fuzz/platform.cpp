@@ -19,6 +19,7 @@
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/space.h"
 #include "tests/fuzz/target.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::fuzz {
 namespace {
@@ -77,9 +78,9 @@ void compile_for(std::string_view text) {
     } catch (const codegen::GaveUp&) {
     }
   };
-  compiled(codegen::naive_program(codegen::computation(*workload)));
+  compiled(codegen::naive_program(workload->computation()));
   base::Stream stream(numbers.size() < 4 ? 1 : std::uint64_t(numbers[3]), "platform");
-  const codegen::Space space = codegen::derive_space(*workload, *target);
+  const codegen::JudgedSpace space = codegen::judged_space(*workload, *target);
   if (space.sketches().empty()) return;
   for (int i = 0; i < 2; ++i)
     if (const auto program = codegen::program(space.sample(stream), *target)) compiled(*program);

@@ -42,7 +42,7 @@ void examine(std::string_view text) {
 
   const auto workload = accepted([&] { return codegen::parse_workload(of); });
   if (!workload) return;
-  const codegen::Computation computation = with_padding_stages(codegen::computation(*workload));
+  const codegen::Computation computation = workload->padded();
   for (const std::int64_t lanes : {1, 8}) {
     const base::Result<codegen::LoopProgram> program = lower(computation, *schedule, lanes);
     if (program)

@@ -3,6 +3,7 @@
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/template.h"
 #include "tests/fuzz/lowered.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::fuzz {
 
@@ -13,7 +14,7 @@ void examine(std::string_view text) {
   target.cpu = "x86-64-v3";
   target.vector_bits = 256;
   target.vector_registers = 16;
-  const auto space = accepted([&] { return codegen::parse_space(text, "text", workload, target); });
+  const auto space = accepted([&] { return codegen::judged_space(text, "text", workload, target); });
   if (!space) return;
   (void)space->size();
   (void)space->hash();

@@ -11,6 +11,7 @@
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/space.h"
 #include "tests/machine/support.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::codegen {
 namespace {
@@ -155,7 +156,7 @@ TEST(Examples, ComputeWhatPlainLoopsDo) {
     std::ostringstream text;
     text << file.rdbuf();
     const Workload workload = parse_workload(text.str());
-    const Computation what = computation(workload);
+    const Computation what = workload.computation();
 
     const Reference expected = reference(what, 5);
     std::vector<List> operands;
@@ -170,7 +171,7 @@ TEST(Examples, ComputeWhatPlainLoopsDo) {
     for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(expected.tensors[output][i], plain[i], 1e-11) << i;
 
     expect_as_reference(naive_program(what), what, host);
-    const Space space = derive_space(workload, host);
+    const JudgedSpace space = judged_space(workload, host);
     base::Stream stream(13, "random schedules");
     for (int draw = 0; draw < 4; ++draw) {
       SCOPED_TRACE(draw);

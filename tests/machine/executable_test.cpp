@@ -105,7 +105,7 @@ void expect_right_on(const Target& target, const std::vector<std::string>& prefi
     std::string text = tiled_matmul;
     for (std::size_t at = 0; (at = text.find("f32", at)) != std::string::npos; at += 3) text.replace(at, 3, type);
     const LoopProgram program = parse_program(text, "test");
-    const Computation what = computation(parse_workload(std::string("matmul(m=12,n=45,k=20,dtype=") + type + ")"));
+    const Computation what = parse_workload(std::string("matmul(m=12,n=45,k=20,dtype=") + type + ")").computation();
     const Reference expected = reference(what, 7);
     for (const Pipeline& pipeline : pipelines()) {
       const auto object = compile(program, target, pipeline);
@@ -155,7 +155,7 @@ void expect_functions_right_on(const Target& target, const std::vector<std::stri
     expression += std::string(f ? "; " : "") + "output " + name + "[i] = " + replaced(functions[f], "i");
     buffers += std::string("buffer ") + name + " f32 [640] output\n";
   }
-  const Computation what = computation(parse_workload(expression + " where i=640"));
+  const Computation what = parse_workload(expression + " where i=640").computation();
   std::vector<std::vector<double>> operands(what.tensors.size());
   for (std::size_t i = 0; i < count; ++i) {
     // Every exponent of both signs, and what is near 0.
@@ -257,7 +257,7 @@ std::vector<base::Document> lines_of(const std::vector<const Object*>& objects, 
 
 TEST(Executable, RunsSeveralKernelsInTheirOrder) {
   const Target target = board("x86_64-unknown-linux-gnu", "x86-64", "", 128);
-  const Computation what = computation(parse_workload("matmul(m=12,n=45,k=20,dtype=f32)"));
+  const Computation what = parse_workload("matmul(m=12,n=45,k=20,dtype=f32)").computation();
   const Reference expected = reference(what, 7);
   const std::string wrong =
       std::string(tiled_matmul).replace(std::string(tiled_matmul).rfind("C[i,v+32] = edge[v]"), 19, "C[i,v+32] = 0");
@@ -287,7 +287,7 @@ TEST(Executable, RunsSeveralKernelsInTheirOrder) {
 
 TEST(Executable, DoesNotTimeWhatIsTooSlowOrOnlyChecked) {
   const Target target = board("x86_64-unknown-linux-gnu", "x86-64", "", 128);
-  const Computation what = computation(parse_workload("matmul(m=12,n=45,k=20,dtype=f32)"));
+  const Computation what = parse_workload("matmul(m=12,n=45,k=20,dtype=f32)").computation();
   const Reference expected = reference(what, 7);
   const auto object = compile(parse_program(tiled_matmul, "test"), target);
   ASSERT_TRUE(object.ok());
@@ -307,7 +307,7 @@ TEST(Executable, IsRefusedWhereSystemCallsAreNotKnown) {
   const Target target = board("s390x-unknown-linux-gnu", "z14", "", 128);
   const auto object = compile(parse_program(tiled_matmul, "test"), target);
   ASSERT_TRUE(object.ok()) << object.reason().text;
-  const Computation what = computation(parse_workload("matmul(m=12,n=45,k=20,dtype=f32)"));
+  const Computation what = parse_workload("matmul(m=12,n=45,k=20,dtype=f32)").computation();
   const auto executable = link_executable({&*object}, target, what, reference(what, 1), {});
   ASSERT_FALSE(executable.ok());
   EXPECT_NE(executable.reason().text.find("no system calls known for s390x"), std::string::npos);

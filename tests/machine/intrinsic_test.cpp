@@ -16,7 +16,7 @@ namespace {
 using namespace test;
 
 LoopProgram lowered(const std::string& workload, const std::string& schedule, const std::string& intrinsic) {
-  auto program = lower(computation(parse_workload(workload)), steps(schedule), 16, 1, {}, shipped(intrinsic));
+  auto program = lower(parse_workload(workload).computation(), steps(schedule), 16, 1, {}, shipped(intrinsic));
   EXPECT_TRUE(program.ok()) << program.reason().text;
   return std::move(program).value();
 }
@@ -24,7 +24,7 @@ LoopProgram lowered(const std::string& workload, const std::string& schedule, co
 void expect_right(const std::string& workload, const std::string& schedule, const std::string& intrinsic) {
   SCOPED_TRACE(workload);
   const Target host = host_target();
-  expect_as_reference(lowered(workload, schedule, intrinsic), computation(parse_workload(workload)), host);
+  expect_as_reference(lowered(workload, schedule, intrinsic), parse_workload(workload).computation(), host);
 }
 
 // Lines of the assembly that hold the word.

@@ -10,6 +10,7 @@
 #include "codegen/schedule/space.h"
 #include "tests/base/support.h"
 #include "tests/machine/support.h"
+#include "tests/support/judged_space.h"
 #include "tests/support/refusal.h"
 
 namespace graft::codegen {
@@ -30,7 +31,7 @@ LibraryVariant variant(const LoopProgram& program, const Target& target, const s
 // Schedules drawn from the space of a workload.
 LibraryFunction function_of(const std::string& workload, const std::string& name, int variants, const Target& target) {
   LibraryFunction function{name, parse_workload(workload), {}};
-  const Space space = derive_space(function.workload, target);
+  const JudgedSpace space = judged_space(function.workload, target);
   base::Stream stream(7, name);
   for (int v = 0; v < variants; ++v)
     function.variants.push_back(variant(*program(space.sample(stream), target), target, name + std::to_string(v)));

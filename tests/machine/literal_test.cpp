@@ -96,7 +96,7 @@ run
 
 // Errors of elements as shares of the bound.
 double worst_share(const char* workload, const char* steps_text, int draws) {
-  const Computation c = computation(parse_workload(workload));
+  const Computation c = parse_workload(workload).computation();
   Schedule schedule;
   for (const std::string_view line : base::split(steps_text, '\n'))
     if (!line.empty()) schedule.push_back(parse_step(line, "test"));

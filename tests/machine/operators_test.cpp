@@ -8,6 +8,7 @@
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/space.h"
 #include "tests/machine/support.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::codegen {
 namespace {
@@ -44,7 +45,7 @@ TEST(Operators, PlainProgramsComputeTheReference) {
   const Target host = host_target();
   for (const char* text : workloads) {
     SCOPED_TRACE(text);
-    const Computation what = computation(parse_workload(text));
+    const Computation what = parse_workload(text).computation();
     expect_as_reference(naive_program(what), what, host);
   }
 }
@@ -53,8 +54,8 @@ TEST(Operators, SampledSchedulesComputeTheReference) {
   const Target host = host_target();
   for (const char* text : workloads) {
     const Workload workload = parse_workload(text);
-    const Computation what = computation(workload);
-    const Space space = derive_space(workload, host);
+    const Computation what = workload.computation();
+    const JudgedSpace space = judged_space(workload, host);
     base::Stream stream(11, "sampled schedules");
     for (int draw = 0; draw < 8; ++draw) {
       SCOPED_TRACE(std::string(text) + " draw " + std::to_string(draw) + " of seed 11");
@@ -73,9 +74,9 @@ TEST(Operators, SampledSchedulesComputeTheReferenceOnThreads) {
         "conv2d_nchwc(c=16,h=34,w=34,k=16,r=3,s=3,pad=1,block=16)", "depthwise_conv2d(c=20,h=30,w=31,r=3,s=3,pad=1)",
         "input A[150,170]; M[i] max= A[i,l]; output Y[i,j] = exp(A[i,j] - M[i]) where i=150, j=170, l=170"}) {
     const Workload workload = parse_workload(text);
-    const Computation what = computation(workload);
+    const Computation what = workload.computation();
     for (target.threads = 2; target.threads < 4; ++target.threads) {
-      const Space space = derive_space(workload, target);
+      const JudgedSpace space = judged_space(workload, target);
       base::Stream stream(12, "sampled schedules");
       for (int draw = 0; draw < 4; ++draw) {
         SCOPED_TRACE(std::string(text) + " draw " + std::to_string(draw) + " of seed 12");
@@ -89,7 +90,7 @@ TEST(Operators, SampledSchedulesComputeTheReferenceOnThreads) {
 
 // The border of padding, remainders of tiles, a producer computed in tiles: all of one stage is one group of tasks.
 TEST(Operators, ParallelLoopsOverBordersAndRemaindersAreOneGroup) {
-  const Computation what = computation(parse_workload("conv2d_nchwc(c=4,h=7,w=8,k=8,r=3,s=3,pad=1,block=4)"));
+  const Computation what = parse_workload("conv2d_nchwc(c=4,h=7,w=8,k=8,r=3,s=3,pad=1,block=4)").computation();
   Target target = host_target();
   target.threads = 3;
   const std::string outer = "tile Y x 3\ntile Y y 2\norder Y o.0 y.0 x.0 i.0 u.0 v.0 d.0 y.1 x.1 e.0\n",

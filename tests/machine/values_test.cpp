@@ -8,6 +8,7 @@
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/space.h"
 #include "tests/machine/support.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::codegen {
 namespace {
@@ -70,8 +71,8 @@ TEST(Values, machine_code_gives_what_the_reference_gives) {
   for (const char* const text : texts) {
     SCOPED_TRACE(text);
     const Workload workload = parse_workload(text);
-    const Computation what = computation(workload);
-    const Space space = derive_space(workload, host);
+    const Computation what = workload.computation();
+    const JudgedSpace space = judged_space(workload, host);
     base::Stream stream(3, text);
     for (int draw = 0; draw < 6; ++draw) {
       std::vector<Elements> operands;
@@ -133,7 +134,7 @@ TEST(Values, compile_for_every_kind_of_processor) {
       SCOPED_TRACE(std::string(cpu) + ": " + text);
       const Workload workload = parse_workload(text);
       base::Stream stream(5, text);
-      const auto lowered = program(derive_space(workload, target).sample(stream), target);
+      const auto lowered = program(judged_space(workload, target).sample(stream), target);
       ASSERT_TRUE(lowered.ok()) << lowered.reason().text;
       const auto object = compile(*lowered, target);
       ASSERT_TRUE(object.ok()) << object.reason().text;

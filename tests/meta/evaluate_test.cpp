@@ -140,9 +140,9 @@ TEST(Evaluate, AloneEachWorkloadHasItsOwnSupport) {
   }
 
   // For one workload both are the same.
-  const std::string first = tasks.groups.front().workload.text;
+  const std::string first = tasks.groups.front().workload.text();
   std::erase_if(tasks.groups,
-                [&](const Examples& group) { return group.platform == "p0" && group.workload.text != first; });
+                [&](const Examples& group) { return group.platform == "p0" && group.workload.text() != first; });
   const auto one = evaluate(tasks, "p0", settings, monitor);
   settings.regime = Regime::seen;
   const auto same = evaluate(tasks, "p0", settings, monitor);

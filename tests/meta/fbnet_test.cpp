@@ -51,7 +51,7 @@ TaskSet fbnet(const std::filesystem::path& file) {
   for (std::size_t d = choices; d < names.size(); ++d) {
     Examples group;
     group.platform = base::trim(names[d]);
-    group.workload.text = "fbnet";
+    group.workload = codegen::Workload("fbnet");
     group.features = features::one_row_each(features);
     for (std::size_t r = 0; r < rows.size(); ++r) {
       group.log_seconds.push_back(std::log(rows[r][d] * 1e-3));

@@ -48,7 +48,7 @@ TEST(KnownPrograms, AreTheFastestOfEachWorkloadOverAllFilesOfAPlatform) {
         least = std::min(least, fastest(dataset, program.workload));
         own = std::min(own, fastest(dataset, program.workload, &program));
       }
-      EXPECT_EQ(own, least) << platform.platform << " " << program.workload.text;
+      EXPECT_EQ(own, least) << platform.platform << " " << program.workload.text();
     }
   }
 }

@@ -32,7 +32,7 @@ Examples times_of(const std::string& platform, double noise, std::int64_t rows, 
   base::Stream common(1, "rows"), own(2, platform);
   Examples group;
   group.platform = platform;
-  group.workload.text = "table(name=t)";
+  group.workload = codegen::Workload("table(name=t)");
   group.features = features::one_row_each(base::Matrix(rows, features));
   for (std::int64_t r = 0; r < rows; ++r) {
     double speed = 0.5 * common.normal() + noise * own.normal();
@@ -227,7 +227,7 @@ datasets::Dataset table_of(const std::string& platform, const std::vector<codege
   for (std::size_t r = 0; r < rows.size(); ++r) {
     datasets::Measurement measurement;
     measurement.seconds = {seconds[r]};
-    data.add({0, {{"table(name=t)"}, sketch, rows[r]}, 0, measurement});
+    data.add({0, {codegen::Workload("table(name=t)"), sketch, rows[r]}, 0, measurement});
   }
   return data;
 }

@@ -48,7 +48,7 @@ Examples examples(std::int64_t rows, std::int64_t columns, std::uint64_t seed,
                   const std::function<double(std::span<const float>)>& log_seconds) {
   Examples out;
   out.platform = "target";
-  out.workload.text = "w";
+  out.workload = codegen::Workload("w");
   out.features = features::one_row_each(base::Matrix(rows, columns));
   base::Stream stream(seed, "examples");
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -75,7 +75,7 @@ void expect_programs(const std::vector<std::string>& names, std::size_t workload
     const std::vector<datasets::Group> groups = datasets::groups(dataset);
     EXPECT_EQ(groups.size(), workloads) << dataset.platform;
     for (const datasets::Group& group : groups)
-      EXPECT_GE(group.rows.size(), least) << group.platform << " " << group.workload.text;
+      EXPECT_GE(group.rows.size(), least) << group.platform << " " << group.workload.text();
   }
 }
 

@@ -54,7 +54,7 @@ TaskSet make(const Settings& settings) {
     for (int w = 0; w < settings.workloads; ++w) {
       Examples group;
       group.platform = name;
-      group.workload.text = fmt::format("w{}", w);
+      group.workload = codegen::Workload(fmt::format("w{}", w));
       group.features = features::one_row_each(base::Matrix(settings.rows, settings.features));
       // Features depend on the workload alone: all platforms measured the same programs.
       base::Stream programs(settings.seed, "programs", std::uint64_t(w));

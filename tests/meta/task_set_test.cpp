@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "codegen/schedule/space.h"
 #include "tests/base/team.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::meta {
 namespace {
@@ -20,7 +21,8 @@ datasets::Dataset measured(const std::string& platform, int rows) {
   out.target.triple = "x86_64-unknown-linux-gnu";
   out.target.vector_bits = 256;
   out.target.vector_registers = 16;
-  const codegen::Space space = codegen::derive_space(codegen::parse_workload("matmul(m=32,n=32,k=32)"), out.target);
+  const codegen::JudgedSpace space =
+      codegen::judged_space(codegen::parse_workload("matmul(m=32,n=32,k=32)"), out.target);
   base::Stream stream(1, "measured " + platform);
   for (int i = 0; i < rows; ++i) {
     datasets::Trial trial;
@@ -58,7 +60,7 @@ TEST(TaskSet, EncodesWhatWasMeasured) {
   EXPECT_EQ(tasks.sources.at("b"), "modelled");
   EXPECT_EQ(tasks.stale_rows, 0);
   const Examples& group = tasks.groups.front();
-  EXPECT_EQ(group.workload.text, a.workloads.front().text);
+  EXPECT_EQ(group.workload.text(), a.workloads.front().text());
   ASSERT_GE(group.size(), 1);
   // The first row is the first trial: its label is the minimum of the repetitions, its features those of its program.
   EXPECT_DOUBLE_EQ(group.log_seconds.front(), std::log(0.25));
@@ -127,7 +129,7 @@ TEST(TaskSet, RowsOfTablesHaveColumnsAlone) {
   data.platform = "import:x";
   data.source = "imported";
   const auto sketch = std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("t", {{"n", {}}}));
-  for (int i = 0; i < 5; ++i) data.add({0, {{"table(name=t)"}, sketch, {i}}, 0, timed(1.0 + i)});
+  for (int i = 0; i < 5; ++i) data.add({0, {codegen::Workload("table(name=t)"), sketch, {i}}, 0, timed(1.0 + i)});
   const TaskSet tasks = make_task_set({data}, features::encoding_named("columns"), 2);
   ASSERT_EQ(tasks.groups.size(), 1u);
   EXPECT_EQ(tasks.groups.front().size(), 5);

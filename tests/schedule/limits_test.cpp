@@ -6,6 +6,7 @@
 #include "codegen/program/forms.h"
 #include "codegen/schedule/space.h"
 #include "tests/schedule/support.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::codegen {
 namespace {
@@ -120,7 +121,7 @@ TEST(Limits, StoreByStoreTheVerdictIsThatOfTheWholeProgram) {
     const Workload workload = parse_workload(text);
     const Computation computation = computed(text);
     base::Stream stream(1, text);
-    const Space space_by_rule = derive_space(workload, target);
+    const JudgedSpace space_by_rule = judged_space(workload, target);
     for (const SketchSpace& space : space_by_rule.sketches()) {
       for (int draw = 0; draw < 200; ++draw) {
         Candidate candidate{workload, space.sketch, std::vector<std::int64_t>(space.sketch->arguments.size())};

@@ -8,6 +8,7 @@
 #include "codegen/program/forms.h"
 #include "codegen/schedule/space.h"
 #include "tests/schedule/support.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::codegen {
 namespace {
@@ -20,7 +21,7 @@ TEST(Lower, EmptyScheduleOfEveryOperatorComputesTheReference) {
         "conv2d(c=3,h=5,w=5,k=2,r=1,s=1)", "conv2d_nchwc(c=8,h=6,w=6,k=8,r=3,s=3,pad=1,block=4)",
         "depthwise_conv2d(c=3,h=9,w=9,r=3,s=3,stride=2,pad=1)", "input A[9]; output S[] += A[i] where i=9",
         "input A[9]; output S[] max= A[i] where i=9"}) {
-    const Computation c = computation(parse_workload(workload));
+    const Computation c = parse_workload(workload).computation();
     EXPECT_LE(worst_excess(c, naive_program(c), 1), 0) << workload;
     const auto wide = lower(with_padding_stages(c), {}, 4);
     ASSERT_TRUE(wide.ok()) << wide.reason().text;
@@ -30,7 +31,7 @@ TEST(Lower, EmptyScheduleOfEveryOperatorComputesTheReference) {
 
 TEST(Lower, APaddedLoadInsideAReductionBecomesAStageOfItsOwn) {
   const Computation c =
-      computation(parse_workload("input X[9]; constant W[3]; output Y[i] += pad(X[i+u-1]) * W[u] where i=9, u=3"));
+      parse_workload("input X[9]; constant W[3]; output Y[i] += pad(X[i+u-1]) * W[u] where i=9, u=3").computation();
   const Computation padded = with_padding_stages(c);
   ASSERT_EQ(padded.stages.size(), 2u);
   EXPECT_EQ(padded.tensors.back().name, "X.pad");
@@ -46,7 +47,7 @@ TEST(Lower, EveryPaddedLoadLowers) {
                                "input A[4,9]; output B[i,j] = pad(A[j - 1,i + 1]) where i=9, j=6",
                                "input A[4]; output B[i,j] = pad(A[i - 1]) where i=6, j=3",
                                "input A[4,3]; output B[i] = pad(A[i - 1,2]) where i=6"}) {
-    const Computation c = computation(parse_workload(workload));
+    const Computation c = parse_workload(workload).computation();
     EXPECT_EQ(with_padding_stages(with_padding_stages(c)), with_padding_stages(c)) << workload;
     EXPECT_LE(worst_excess(c, naive_program(c), 1), 0) << workload;
   }
@@ -246,7 +247,8 @@ TEST(Lower, WhatDoesNotApplyHasAReason) {
            {"accumulate C above l.0\nprefetch C C l.0 1\n", "prefetch C C l.0: results are kept outside of it"},
            {"prefetch C B i.0 1\n", "prefetch C B i.0: the loop does not move it"},
            {"unroll C i.0\ntile C j 4\n", "comes after other steps of C, but must come before them"},
-           {"accumulate C above l.0\norder C l.0 i.0 j.0\n", "comes after other steps of C, but must come before them"}}) {
+           {"accumulate C above l.0\norder C l.0 i.0 j.0\n",
+            "comes after other steps of C, but must come before them"}}) {
     const auto program = lower(computed("matmul(m=8,n=8,k=8)"), steps(refusal.steps), 1);
     ASSERT_FALSE(program.ok()) << refusal.steps;
     EXPECT_NE(program.reason().text.find(refusal.words), std::string::npos) << program.reason().text;
@@ -404,12 +406,12 @@ TEST(Space, SampledProgramsComputeTheReference) {
         "input A[40]; output S[] += A[i] * A[i] where i=40",
         "input A[9,30]; output B[i,j] = exp(A[i,j]) where i=9, j=30"}) {
     const Workload workload = parse_workload(text);
-    const Computation c = computation(workload);
+    const Computation c = workload.computation();
     Target threads = target_with(256, 16);
     threads.threads = 2;
     for (const Target& target :
          {target_with(0, 32), target_with(128, 16), target_with(256, 16), target_with(512, 32), threads}) {
-      const Space space = derive_space(workload, target);
+      const JudgedSpace space = judged_space(workload, target);
       base::Stream stream(7, text, std::uint64_t(target.vector_bits));
       Candidate candidate = space.sample(stream);
       for (int i = 0; i < 12; ++i) {

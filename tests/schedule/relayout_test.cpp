@@ -9,6 +9,7 @@
 #include "codegen/schedule/restructure.h"
 #include "codegen/schedule/rules.h"
 #include "tests/schedule/support.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::codegen {
 namespace {
@@ -113,20 +114,20 @@ TEST(Relayout, FreeLayoutsAddSketchesThatComputeTheReference) {
                            "depthwise_conv2d(c=16,h=6,w=7,r=3,s=3,pad=1)"}) {
     const Workload workload = parse_workload(text);
     const Target target = target_with(256, 16);
-    const Space given = derive_space(workload, target), free = derive_space(workload, target, {}, Layouts::free);
+    const JudgedSpace given = judged_space(workload, target), free = judged_space(workload, target, {}, Layouts::free);
     ASSERT_GT(free.sketches().size(), given.sketches().size()) << text;
     for (std::size_t s = 0; s < given.sketches().size(); ++s)
       EXPECT_TRUE(*given.sketches()[s].sketch == *free.sketches()[s].sketch) << "nothing else changes";
     const std::vector<SketchSpace> added(free.sketches().begin() + std::ptrdiff_t(given.sketches().size()),
                                          free.sketches().end());
-    const Space blocked(workload, target, added);
+    const JudgedSpace blocked(workload, target, added);
     base::Stream stream(3, "relayout");
     for (int i = 0; i < 8; ++i) {
       const Candidate candidate = blocked.sample(stream);
       EXPECT_TRUE(candidate.sketch->name.find("_blocked_") != std::string::npos);
       const auto made = program(candidate, target);
       ASSERT_TRUE(made.ok()) << made.reason().text;
-      EXPECT_LE(worst_excess(computation(workload), *made, 1), 0) << to_text(*schedule(candidate));
+      EXPECT_LE(worst_excess(workload.computation(), *made, 1), 0) << to_text(*schedule(candidate));
     }
   }
 }

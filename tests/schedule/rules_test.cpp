@@ -8,6 +8,7 @@
 #include "codegen/expression/suites.h"
 #include "codegen/program/forms.h"
 #include "tests/schedule/support.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::codegen {
 namespace {
@@ -59,7 +60,8 @@ TEST(Rules, ConstantsThatVectorsNeedPackedAreAlwaysPacked) {
   EXPECT_TRUE(contains(by_x, "\n$Y_pack_W{|pack Y W above b.0 o.0 y.0 x.0}\n")) << by_x;
   EXPECT_FALSE(contains(by_o + by_x, "pack Y X")) << "windows overlap: packing would copy elements twice";
   base::Stream stream(1, "rules");
-  const Space space(parse_workload("conv2d(n=2,c=8,h=18,w=18,k=16,r=3,s=3)"), target_with(256, 16), {sketches[0]});
+  const JudgedSpace space(parse_workload("conv2d(n=2,c=8,h=18,w=18,k=16,r=3,s=3)"), target_with(256, 16),
+                          {sketches[0]});
   for (int i = 0; i < 20; ++i) {
     const auto program = codegen::program(space.sample(stream), space.target());
     ASSERT_TRUE(program.ok());
@@ -77,7 +79,7 @@ TEST(Rules, WinogradIsProposedWhereItApplies) {
     for (const SketchSpace& sketch : derived(workload)) {
       if (sketch.sketch->name.find("winograd") == std::string::npos) continue;
       ++winograd;
-      const Space space(parse_workload(workload), target_with(256, 16), {sketch});
+      const JudgedSpace space(parse_workload(workload), target_with(256, 16), {sketch});
       base::Stream stream(1, "rules");
       bool within = false, apart = false;
       for (int i = 0; i < 12; ++i) {
@@ -104,7 +106,7 @@ TEST(Rules, SumsAlongMemoryAreFactored) {
   const char* const workload = "input A[5,64]; output B[i] += A[i,j] where i=5, j=64";
   const auto sketches = derived(workload);
   EXPECT_EQ(names(sketches), (Names{"B_scalar", "B.rf_by_j_i_B_scalar_factored", "B_lanes_of_j"}));
-  const Space space(parse_workload(workload), target_with(256, 16), {sketches[1]});
+  const JudgedSpace space(parse_workload(workload), target_with(256, 16), {sketches[1]});
   base::Stream stream(1, "rules");
   for (int i = 0; i < 10; ++i) {
     const auto program = codegen::program(space.sample(stream), space.target());
@@ -143,7 +145,7 @@ TEST(Rules, RowsAreReducedInLanesAndChainsOfThemBlockByBlock) {
     const auto found = std::find_if(sketches.begin(), sketches.end(),
                                     [&](const SketchSpace& sketch) { return sketch.sketch->name == name; });
     ASSERT_NE(found, sketches.end()) << to_text(*sketches.back().sketch);
-    const Space space(parse_workload(workload), target, {*found});
+    const JudgedSpace space(parse_workload(workload), target, {*found});
     base::Stream stream(3, "rows");
     for (int i = 0; i < 10; ++i) {
       const auto program = codegen::program(space.sample(stream), target);
@@ -157,7 +159,8 @@ TEST(Rules, RowsAreReducedInLanesAndChainsOfThemBlockByBlock) {
 // Datasets and models refer to sketches by name and text.
 TEST(Rules, WhatReducesNoRowsHasTheSketchesThatItHad) {
   for (const Suite& suite : suites()) {
-    for (const auto& [text] : suite.workloads) {
+    for (const Workload& workload : suite.workloads) {
+      const std::string& text = workload.text();
       if (contains(text, "softmax") || contains(text, "layer_norm")) continue;
       for (const std::string& name : names(derived(text))) {
         EXPECT_FALSE(contains(name, "rows_") || contains(name, "_lanes_of_")) << text << ": " << name;
@@ -182,8 +185,8 @@ TEST(Rules, AStageThatReducesNothingHasASpaceToo) {
   // The second one's reduction is over nothing but axes of extent 1.
   for (const char* text : {"input A[33,61]; constant B[31,33]; output C[i,j] = A[j,2*i] + B[i,j] where i=31, j=33",
                            "transposed_conv2d(n=3,c=1,h=11,w=4,k=9,r=2,s=2)"}) {
-    const Space space = derive_space(parse_workload(text), target_with(256, 16));
-    const Computation c = computed(space.workload().text);
+    const JudgedSpace space = judged_space(parse_workload(text), target_with(256, 16));
+    const Computation c = computed(space.workload().text());
     for (int i = 0; i < 10; ++i) {
       const auto program = codegen::program(space.sample(stream), space.target());
       ASSERT_TRUE(program.ok());
@@ -232,7 +235,7 @@ TEST(Rules, ProgramsOfEverySketchUseTheThreads) {
        {"conv2d_nchwc(c=16,h=12,w=12,k=16,r=3,s=3,pad=1,block=8)", "dense(m=9,n=24,k=40)", "matmul(m=7,n=64,k=9)"}) {
     const Workload workload = parse_workload(text);
     for (const SketchSpace& sketch : derive_sketches(computed(text), target)) {
-      const Space space(workload, target, {sketch});
+      const JudgedSpace space(workload, target, {sketch});
       base::Stream stream(5, text);
       for (int draw = 0; draw < 12; ++draw) {
         const auto program = codegen::program(space.sample(stream), target);

@@ -88,7 +88,7 @@ TEST(Sketch, RowsOfTablesHaveColumns) {
   EXPECT_EQ(hash(parse_sketch(to_text(table), "again")), hash(table));
   EXPECT_FALSE(table == Sketch::of_columns("a table", {{"size x", {}}}));
   EXPECT_EQ(filled(table, {1, 0, 0}), "sketch a_table: a row of a table has no steps");
-  const Candidate row{{"table(name=x)"}, std::make_shared<const Sketch>(table), {1, 0, 0}};
+  const Candidate row{codegen::Workload("table(name=x)"), std::make_shared<const Sketch>(table), {1, 0, 0}};
   EXPECT_EQ(program(row, Target()).reason().text, "sketch a_table: a row of a table has no steps");
 }
 
@@ -100,7 +100,7 @@ TEST(Sketch, AnOutsidersProgramIsABody) {
   EXPECT_EQ(to_text(sketch), "sketch mine\nprogram\n" + to_text(own));
   EXPECT_EQ(parse_sketch(to_text(sketch), "again"), sketch);
   EXPECT_EQ(filled(sketch, {}), "sketch mine: a program without steps");
-  const Candidate candidate{{"mine"}, std::make_shared<const Sketch>(sketch), {}};
+  const Candidate candidate{codegen::Workload("mine"), std::make_shared<const Sketch>(sketch), {}};
   EXPECT_EQ(*program(candidate, Target()), own);  // whatever the workload is called
   LoopProgram other = own;
   other.loops[0].kind = LoopKind::unrolled;

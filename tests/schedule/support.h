@@ -28,7 +28,7 @@ inline Schedule steps(std::string_view text) {
 
 // In the form whose stages schedules name.
 inline Computation computed(std::string_view workload) {
-  return with_padding_stages(computation(parse_workload(workload)));
+  return with_padding_stages(parse_workload(workload).computation());
 }
 
 inline Target target_with(std::int64_t vector_bits, std::int64_t registers) {

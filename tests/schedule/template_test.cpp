@@ -9,6 +9,7 @@
 #include "codegen/schedule/rules.h"
 #include "codegen/schedule/splits.h"
 #include "tests/schedule/support.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::codegen {
 namespace {
@@ -21,11 +22,11 @@ const Workload& small() {
   return workload;
 }
 
-Space parsed(const std::string& text, const Workload& workload = small()) {
-  return parse_space(text, "mine.space", workload, target_with(256, 16));
+JudgedSpace parsed(const std::string& text, const Workload& workload = small()) {
+  return judged_space(text, "mine.space", workload, target_with(256, 16));
 }
 
-const Domain& domain(const Space& space, const std::string& name, std::size_t sketch = 0) {
+const Domain& domain(const JudgedSpace& space, const std::string& name, std::size_t sketch = 0) {
   for (const Domain& domain : space.sketches()[sketch].domains) {
     if (domain.name == name) return domain;
   }
@@ -33,7 +34,7 @@ const Domain& domain(const Space& space, const std::string& name, std::size_t sk
 }
 
 // The values that an argument may have in its domain.
-std::set<std::int64_t> possible(const Space& space, const std::string& argument, std::size_t sketch = 0) {
+std::set<std::int64_t> possible(const JudgedSpace& space, const std::string& argument, std::size_t sketch = 0) {
   std::set<std::int64_t> result;
   const int position = space.sketches()[sketch].sketch->argument_named(argument);
   for (const Domain& domain : space.sketches()[sketch].domains) {
@@ -56,7 +57,7 @@ const std::string blocked =
     "$packing{|pack C B above l.0}\n";
 
 TEST(Template, WithoutDomainsEverythingThatFitsIsTried) {
-  const Space space = parsed(blocked);
+  const JudgedSpace space = parsed(blocked);
   ASSERT_EQ(space.sketches().size(), 1u);
   EXPECT_EQ(to_text(*space.sketches()[0].sketch), to_text(parse_sketch(blocked, "test")));
   EXPECT_EQ(domain(space, "outer").values, (Rows{{0}, {1}}));
@@ -73,11 +74,11 @@ TEST(Template, WithoutDomainsEverythingThatFitsIsTried) {
 }
 
 TEST(Template, DomainsSayWhatArgumentsMayBe) {
-  const Space space = parsed(blocked +
-                             "domain i1 i2 = (12, 4) (6 2)\n"
-                             "domain j = 2 4 lanes C.j   # 8 twice\n"
-                             "domain outer = {j.0   i.0}\n"
-                             "domain packing = all\n");
+  const JudgedSpace space = parsed(blocked +
+                                   "domain i1 i2 = (12, 4) (6 2)\n"
+                                   "domain j = 2 4 lanes C.j   # 8 twice\n"
+                                   "domain outer = {j.0   i.0}\n"
+                                   "domain packing = all\n");
   EXPECT_EQ(domain(space, "i1 i2").values, (Rows{{12, 4}, {6, 2}}));
   EXPECT_EQ(domain(space, "j").values, (Rows{{2}, {4}, {8}, {8}}));
   EXPECT_EQ(domain(space, "outer").values, (Rows{{1}}));
@@ -106,9 +107,9 @@ TEST(Template, DomainsSayWhatArgumentsMayBe) {
 }
 
 TEST(Template, ConditionsOnOneDomainThinItOutAndOthersAreKept) {
-  const Space space = parsed(blocked +
-                             "forbid $i1 < 12 || $i2 > 4\n"
-                             "forbid $i2 * $j > registers && $outer == 0\n");
+  const JudgedSpace space = parsed(blocked +
+                                   "forbid $i1 < 12 || $i2 > 4\n"
+                                   "forbid $i2 * $j > registers && $outer == 0\n");
   EXPECT_EQ(possible(space, "i1"), (std::set<std::int64_t>{12}));
   EXPECT_EQ(possible(space, "i2"), (std::set<std::int64_t>{1, 2, 3, 4}));
   ASSERT_EQ(space.sketches()[0].forbids.size(), 1u);
@@ -126,11 +127,11 @@ TEST(Template, ConditionsOnOneDomainThinItOutAndOthersAreKept) {
 
 TEST(Template, TheDerivedSpaceIsFixedExtendedAndForbidden) {
   const Workload workload = parse_workload("conv2d(n=2,c=8,h=34,w=34,k=16,r=3,s=3,stride=2)");
-  const Space derived = derive_space(workload, target_with(256, 16));
+  const JudgedSpace derived = judged_space(workload, target_with(256, 16));
   ASSERT_EQ(derived.sketches().size(), 2u);
   EXPECT_EQ(parsed("from rules\n", workload).hash(), derived.hash());
 
-  const Space one = parsed("from rules Y_by_x\nfix Y_x_4 = lanes\nforbid $Y_o_3 > 2\n", workload);
+  const JudgedSpace one = parsed("from rules Y_by_x\nfix Y_x_4 = lanes\nforbid $Y_o_3 > 2\n", workload);
   ASSERT_EQ(one.sketches().size(), 1u);
   EXPECT_EQ(*one.sketches()[0].sketch, *derived.sketches()[1].sketch);
   EXPECT_EQ(possible(one, "Y_x_4"), (std::set<std::int64_t>{8}));
@@ -138,7 +139,7 @@ TEST(Template, TheDerivedSpaceIsFixedExtendedAndForbidden) {
   EXPECT_GT(possible(derived, "Y_o_3", 1).size(), 2u);
 
   // A knob more for both; what one of them has not does not concern it.
-  const Space two = parsed(
+  const JudgedSpace two = parsed(
       "from rules\n$spread{|parallel Y b.0}\nfix Y_x_4 = lanes\nfix spread = {parallel Y b.0}\n"
       "fix Y_order_s0 = {b.0 o.0 y.0 x.0}\n",
       workload);
@@ -150,16 +151,17 @@ TEST(Template, TheDerivedSpaceIsFixedExtendedAndForbidden) {
   base::Stream stream(3, "template");
   EXPECT_TRUE(contains(to_text(*schedule(two.sample(stream))), "parallel Y b.0\n"));
   // A derived domain is replaced as a whole.
-  const Space tiles = parsed("from rules Y_by_x\ndomain Y_o_1 Y_o_2 Y_o_3 = (16 8 2) (16 4 4)\n", workload);
+  const JudgedSpace tiles = parsed("from rules Y_by_x\ndomain Y_o_1 Y_o_2 Y_o_3 = (16 8 2) (16 4 4)\n", workload);
   EXPECT_EQ(domain(tiles, "Y_o_1 Y_o_2 Y_o_3").values, (Rows{{16, 8, 2}, {16, 4, 4}}));
   EXPECT_EQ(tiles.sketches()[0].domains.size(), derived.sketches()[1].domains.size());
 }
 
 TEST(Template, SketchesOfBothKindsStandInOneFile) {
-  const Space space = parsed(blocked + "domain i1 i2 = (12 4)\nfrom rules\nsketch other\nunroll C $which{i.0|j.0}\n");
+  const JudgedSpace space =
+      parsed(blocked + "domain i1 i2 = (12 4)\nfrom rules\nsketch other\nunroll C $which{i.0|j.0}\n");
   ASSERT_EQ(space.sketches().size(), 3u);
   EXPECT_EQ(space.sketches()[0].sketch->name, "blocked");
-  EXPECT_EQ(*space.sketches()[1].sketch, *derive_space(small(), target_with(256, 16)).sketches()[0].sketch);
+  EXPECT_EQ(*space.sketches()[1].sketch, *judged_space(small(), target_with(256, 16)).sketches()[0].sketch);
   EXPECT_EQ(space.sketches()[2].sketch->name, "other");
 }
 
@@ -167,7 +169,7 @@ TEST(Template, TheExampleOfTheRepositoryIsASpace) {
   const std::string text = base::read_file(std::string(GRAFT_SOURCE_DIR) + "/examples/matmul.space");
   for (const std::int64_t vector_bits : {128, 512}) {
     const Target target = target_with(vector_bits, 32);
-    const Space space = parse_space(text, "matmul.space", parse_workload("matmul(m=100,n=256,k=64)"), target);
+    const JudgedSpace space = judged_space(text, "matmul.space", parse_workload("matmul(m=100,n=256,k=64)"), target);
     ASSERT_EQ(space.sketches().size(), 2u);
     base::Stream stream(4, "example");
     std::set<std::string> names;

@@ -8,6 +8,7 @@
 #include "codegen/schedule/template.h"
 #include "tests/schedule/support.h"
 #include "tests/support/intrinsics.h"
+#include "tests/support/judged_space.h"
 #include "tests/support/programs.h"
 
 namespace graft::codegen {
@@ -47,13 +48,13 @@ TEST(Tensorize, OuterProductsComputeTheReference) {
 TEST(Tensorize, DerivedSketchesRunInParallel) {
   Target target = target_with(512, 32);
   target.threads = 2;
-  const Space space = derive_space(parse_workload("matmul(m=32,n=32,k=16)"), target, shipped("outer_4x4"));
+  const JudgedSpace space = judged_space(parse_workload("matmul(m=32,n=32,k=16)"), target, shipped("outer_4x4"));
   bool found = false;
   for (const SketchSpace& part : space.sketches()) {
     if (part.sketch->intrinsics.empty()) continue;
     found = true;
     EXPECT_TRUE(contains(to_text(*part.sketch), "\nparallel C ")) << to_text(*part.sketch);
-    const Space alone(space.workload(), target, {part});
+    const JudgedSpace alone(space.workload(), target, {part});
     base::Stream stream(1, "tensorize");
     for (int i = 0; i < 4; ++i) {
       const auto made = program(alone.sample(stream), target);
@@ -129,7 +130,7 @@ TEST(Tensorize, ACandidateCarriesItsIntrinsics) {
   const auto found = program(candidate, target);
   ASSERT_TRUE(found.ok()) << found.reason().text;
   EXPECT_EQ(tensorized_nests(*found), 1);
-  EXPECT_LE(worst_excess(computation(candidate.workload), *found, 1), 0);
+  EXPECT_LE(worst_excess(candidate.workload.computation(), *found, 1), 0);
 }
 
 TEST(Tensorize, AUsersSpaceMayHoldIntrinsics) {
@@ -137,7 +138,7 @@ TEST(Tensorize, AUsersSpaceMayHoldIntrinsics) {
   const std::string text = "sketch dots\n" + replaced(dot_schedule, "tile C i 3", "tile C i $rows") +
                            to_text(*shipped("dot_u8i8")[0]) + "domain rows = 2 4\n";
   const Target target = target_with(512, 32);
-  const Space space = parse_space(text, "test", workload, target);
+  const JudgedSpace space = judged_space(text, "test", workload, target);
   ASSERT_EQ(space.sketches().size(), 1u);
   EXPECT_EQ(space.sketches()[0].sketch->intrinsics.size(), 1u);
   base::Stream stream(1, "intrinsics");
@@ -190,7 +191,7 @@ TEST(Tensorize, StoreByStoreTheVerdictIsThatOfTheWholeProgram) {
 TEST(Tensorize, TheSpaceHoldsEveryWayInWhichAStageHoldsAnIntrinsic) {
   const auto names = [](const std::string& workload, const std::string& intrinsic) {
     std::vector<std::string> result;
-    const Space space = derive_space(parse_workload(workload), target_with(512, 32), shipped(intrinsic));
+    const JudgedSpace space = judged_space(parse_workload(workload), target_with(512, 32), shipped(intrinsic));
     for (const SketchSpace& sketch : space.sketches()) {
       if (!sketch.sketch->intrinsics.empty()) result.push_back(sketch.sketch->name);
     }
@@ -203,7 +204,7 @@ TEST(Tensorize, TheSpaceHoldsEveryWayInWhichAStageHoldsAnIntrinsic) {
   EXPECT_EQ(dot(replaced(dot_workload(64, 64, 64), "B[l,j]", "B[l,j] * 2")), std::vector<std::string>{});
   EXPECT_EQ(names("matmul(m=64,n=64,k=64)", "outer_4x4"),
             (std::vector<std::string>{"C_outer_4x4_i_j", "C_outer_4x4_j_i"}));
-  EXPECT_TRUE(derive_space(parse_workload("matmul(m=64,n=64,k=64)"), target_with(512, 32))
+  EXPECT_TRUE(judged_space(parse_workload("matmul(m=64,n=64,k=64)"), target_with(512, 32))
                   .sketches()[0]
                   .sketch->intrinsics.empty());
 }
@@ -222,12 +223,12 @@ TEST(Tensorize, SamplesOfTheSpaceComputeTheReference) {
   for (const auto& [text, intrinsic] : cases) {
     const Workload workload = parse_workload(text);
     const Target target = target_with(512, 32);
-    const Space all = derive_space(workload, target, shipped(intrinsic));
+    const JudgedSpace all = judged_space(workload, target, shipped(intrinsic));
     std::vector<SketchSpace> with;
     for (const SketchSpace& sketch : all.sketches())
       if (!sketch.sketch->intrinsics.empty()) with.push_back(sketch);
     ASSERT_FALSE(with.empty()) << text;
-    const Space space(workload, target, with);
+    const JudgedSpace space(workload, target, with);
     base::Stream stream(5, "tensorized samples");
     int nests = 0;
     for (int draw = 0; draw < 12; ++draw) {
@@ -237,7 +238,7 @@ TEST(Tensorize, SamplesOfTheSpaceComputeTheReference) {
       ASSERT_TRUE(found.ok()) << found.reason().text;
       check(*found, "sample");
       nests += tensorized_nests(*found);
-      EXPECT_LE(worst_excess(computation(workload), *found, 2), 0) << to_text(schedule(candidate).value());
+      EXPECT_LE(worst_excess(workload.computation(), *found, 2), 0) << to_text(schedule(candidate).value());
     }
     EXPECT_GT(nests, 0) << text;
   }

@@ -13,7 +13,7 @@ namespace {
 using namespace test;
 
 std::string reason_of(std::string_view workload, std::string_view schedule) {
-  const auto result = restructured(computation(parse_workload(workload)), steps(schedule));
+  const auto result = restructured(parse_workload(workload).computation(), steps(schedule));
   return result.ok() ? "applies" : result.reason().text;
 }
 
@@ -63,7 +63,7 @@ constexpr const char* convolutions[] = {
 
 TEST(Winograd, ComputesTheReference) {
   for (const char* workload : convolutions) {
-    const Computation c = computation(parse_workload(workload));
+    const Computation c = parse_workload(workload).computation();
     for (const char* schedule : {"winograd Y 2\n", "winograd Y 4\n"}) {
       SCOPED_TRACE(std::string(workload) + "\n" + schedule);
       const auto changed = restructured(c, steps(schedule));
@@ -87,7 +87,7 @@ TEST(Winograd, ComputesTheReference) {
 }
 
 TEST(Winograd, ReadsAsItsDefinition) {
-  const auto changed = restructured(computation(parse_workload("conv2d_nchwc(c=8,h=6,w=6,k=8,r=3,s=3,pad=1,block=4)")),
+  const auto changed = restructured(parse_workload("conv2d_nchwc(c=8,h=6,w=6,k=8,r=3,s=3,pad=1,block=4)").computation(),
                                     steps("winograd Y 2\n"));
   ASSERT_TRUE(changed.ok()) << changed.reason().text;
   EXPECT_EQ(to_text(changed->computation),
@@ -111,7 +111,7 @@ TEST(Winograd, ReadsAsItsDefinition) {
 
 TEST(Winograd, ChannelsAreInnermostWhateverTheLayout) {
   const auto shape = [](const char* workload, const char* tensor) {
-    const auto changed = restructured(computation(parse_workload(workload)), steps("winograd Y 4\n"));
+    const auto changed = restructured(parse_workload(workload).computation(), steps("winograd Y 4\n"));
     return changed->computation.tensors[std::size_t(changed->computation.tensor_named(tensor))].shape;
   };
   const char* nchw = "conv2d(n=2,c=5,h=8,w=12,k=7,r=3,s=3,pad=1)";
@@ -121,7 +121,7 @@ TEST(Winograd, ChannelsAreInnermostWhateverTheLayout) {
 }
 
 TEST(Winograd, StagesTakeEveryOtherStep) {
-  const Computation c = computation(parse_workload("conv2d_nchwc(c=16,h=8,w=8,k=16,r=3,s=3,pad=1,block=8)"));
+  const Computation c = parse_workload("conv2d_nchwc(c=16,h=8,w=8,k=16,r=3,s=3,pad=1,block=8)").computation();
   const Schedule schedule = steps(
       "winograd Y 4\n"
       "order Y.V.rows i.0 ty.0 x.0 p.0 fy.0 d.0\nvector Y.V.rows d.0\nunroll Y.V.rows p.0 fy.0\n"
@@ -138,7 +138,7 @@ TEST(Winograd, StagesTakeEveryOtherStep) {
 
 // A row of tiles goes through all stages before the next one: the data between them stay small.
 TEST(Winograd, StagesAreComputedWithinTheLoopsOfTheLast) {
-  const Computation c = computation(parse_workload("conv2d_nchwc(c=16,h=8,w=12,k=16,r=3,s=3,pad=1,block=8)"));
+  const Computation c = parse_workload("conv2d_nchwc(c=16,h=8,w=12,k=16,r=3,s=3,pad=1,block=8)").computation();
   const Schedule schedule = steps(
       "winograd Y 4\n"
       "order Y ty.0 o.0 tx.0 iy.0 fx.0 ix.0 e.0\nvector Y e.0\nunroll Y fx.0 ix.0\naccumulate Y above fx.0\n"
@@ -168,7 +168,7 @@ TEST(Winograd, StagesAreComputedWithinTheLoopsOfTheLast) {
 }
 
 TEST(Winograd, RowsMayReadUnpaddedDataThemselves) {
-  const Computation c = computation(parse_workload("conv2d_nchwc(c=8,h=9,w=8,k=8,r=3,s=3,pad=1,block=4)"));
+  const Computation c = parse_workload("conv2d_nchwc(c=8,h=9,w=8,k=8,r=3,s=3,pad=1,block=4)").computation();
   const Schedule schedule = steps(
       "winograd Y 4\nabsorb Y.V.rows P\norder Y.V.rows i.0 ty.0 x.0 p.0 fy.0 d.0\nvector Y.V.rows d.0\n"
       "unroll Y.V.rows p.0 fy.0\naccumulate Y.V.rows above p.0\n");
@@ -182,7 +182,7 @@ TEST(Winograd, AnElementwiseStageIsFusedIntoWholeTiles) {
   const char* text =
       "input X[3,10,6]; constant W[8,3,3,3]; constant bias[8]; Y[o,y,x] += X[i,y + u,x + v] * W[o,i,u,v];"
       "output Z[o,y,x] = max(Y[o,y,x] + bias[o], 0) where o=8, y=8, x=4, i=3, u=3, v=3";
-  const Computation c = computation(parse_workload(text));
+  const Computation c = parse_workload(text).computation();
   const auto program = lower(c, steps("winograd Y 4\naccumulate Y above fx.0\nfuse Y Z\n"), 4);
   ASSERT_TRUE(program.ok()) << program.reason().text;
   for (const Buffer& buffer : program->buffers) EXPECT_NE(buffer.name, "Y");
@@ -195,7 +195,7 @@ TEST(Winograd, NothingBehindTheResultsIsFused) {
       "input X[3,9,9]; constant W[8,3,3,3]; Y[o,y,x] += X[i,y + u,x + v] * W[o,i,u,v];"
       "output Z[o,y,x] = max(Y[o,y,x], 0) where o=8, y=7, x=7, i=3, u=3, v=3";
   const auto program =
-      lower(computation(parse_workload(text)), steps("winograd Y 4\naccumulate Y above fx.0\nfuse Y Z\n"), 4);
+      lower(parse_workload(text).computation(), steps("winograd Y 4\naccumulate Y above fx.0\nfuse Y Z\n"), 4);
   ASSERT_FALSE(program.ok());
   EXPECT_TRUE(contains(program.reason().text, "Z reads a part of Y only")) << program.reason().text;
 }
@@ -213,7 +213,7 @@ TEST(ReductionFactoring, ComputesTheReference) {
            {"input A[4,30]; output S[i] max= A[i,j] where i=4, j=30", "rfactor S j 6\n"},
            {"input A[30]; output S[] += pad(A[i - 3]) where i=36", "rfactor S i 4\n"}}) {
     SCOPED_TRACE(std::string(each[0]) + "\n" + each[1]);
-    const Computation c = computation(parse_workload(each[0]));
+    const Computation c = parse_workload(each[0]).computation();
     const auto changed = restructured(c, steps(each[1]));
     ASSERT_TRUE(changed.ok()) << changed.reason().text;
     (void)checked(changed->computation, "restructured");
@@ -226,7 +226,7 @@ TEST(ReductionFactoring, ComputesTheReference) {
 }
 
 TEST(ReductionFactoring, AReductionAlongContiguousMemoryBecomesAVector) {
-  const Computation c = computation(parse_workload("input A[6,32]; output S[i] += A[i,l] * A[i,l] where i=6, l=32"));
+  const Computation c = parse_workload("input A[6,32]; output S[i] += A[i,l] * A[i,l] where i=6, l=32").computation();
   EXPECT_FALSE(lower(c, steps("order S i.0 l.0\nvector S l.0\n"), 8).ok());
   const auto program = lower(c,
                              steps("rfactor S l 8\norder S.rf i.0 l_o.0 l_i.0\nvector S.rf l_i.0\n"
@@ -254,10 +254,11 @@ TEST(Winograd, WhatDoesNotApplyHasAReason) {
   EXPECT_TRUE(contains(reason_of("conv2d(c=4,h=9,w=9,k=4,r=3,s=3,dtype=i32)", "winograd Y 4\n"), "integers"));
   EXPECT_TRUE(contains(reason_of("matmul(m=3,n=3,k=9)", "rfactor C l 2\n"), "2 does not divide 9"));
   EXPECT_TRUE(contains(reason_of("matmul(m=3,n=3,k=9)", "rfactor C i 3\n"), "C does not reduce over i"));
-  const auto tiles = lower(computation(parse_workload("input X[3,10,6]; constant W[8,3,3,3];"
-                                                      "Y[o,y,x] += X[i,y + u,x + v] * W[o,i,u,v];"
-                                                      "output Z[o,y,x] = max(Y[o,y,x], 0)"
-                                                      " where o=8, y=8, x=4, i=3, u=3, v=3")),
+  const auto tiles = lower(parse_workload("input X[3,10,6]; constant W[8,3,3,3];"
+                                          "Y[o,y,x] += X[i,y + u,x + v] * W[o,i,u,v];"
+                                          "output Z[o,y,x] = max(Y[o,y,x], 0)"
+                                          " where o=8, y=8, x=4, i=3, u=3, v=3")
+                               .computation(),
                            steps("winograd Y 4\ncompute Z Y above y.0\n"), 1);
   ASSERT_FALSE(tiles.ok());
   EXPECT_TRUE(contains(tiles.reason().text, "Y is made of tiles of its own")) << tiles.reason().text;
@@ -267,7 +268,7 @@ TEST(Winograd, WhatDoesNotApplyHasAReason) {
 }
 
 TEST(Winograd, OnlyWinogradAllowsMoreError) {
-  const Computation c = computation(parse_workload("conv2d(c=64,h=8,w=8,k=4,r=3,s=3,pad=1)"));
+  const Computation c = parse_workload("conv2d(c=64,h=8,w=8,k=4,r=3,s=3,pad=1)").computation();
   EXPECT_EQ(restructured(c, {})->amplification, 1);
   EXPECT_EQ(restructured(c, steps("rfactor Y i 4\norder Y.rf b.0\n"))->amplification, 1);
   EXPECT_EQ(restructured(c, steps("winograd Y 2\n"))->amplification, 1)

@@ -71,21 +71,21 @@ TEST(CompareSearches, RefusesWhatCannotBePaired) {
 
 TEST(Searched, IsTheBestSoFarOfOneWorkload) {
   std::vector<datasets::Trial> trials(3);
-  for (datasets::Trial& trial : trials) trial.candidate.workload.text = "w";
+  for (datasets::Trial& trial : trials) trial.candidate.workload = codegen::Workload("w");
   trials[0].measurement.status = datasets::Status::crashed;
   trials[1].measurement.seconds = {3, 2};
   trials[2].measurement.seconds = {4};
   const Searched search = searched("m", "p", 7, trials);
   EXPECT_EQ(search.workload, "w");
   EXPECT_EQ(search.best_seconds, (std::vector<double>{none, 2, 2}));
-  trials[2].candidate.workload.text = "v";
+  trials[2].candidate.workload = codegen::Workload("v");
   EXPECT_THROW(searched("m", "p", 7, trials), base::UserError);
 }
 
 TEST(Searched, HandsOverTheFastestByNewTimesOfItsFinalists) {
   const auto trial = [](std::int64_t number, double seconds) {
     datasets::Trial out;
-    out.candidate.workload.text = "w";
+    out.candidate.workload = codegen::Workload("w");
     out.candidate.sketch = std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("s", {{"n", {}}}));
     out.candidate.arguments = {number};
     out.measurement.seconds = {seconds};

@@ -14,6 +14,7 @@
 #include "search/explorers/policy.h"
 #include "search/point.h"
 #include "tests/search/support.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::search {
 namespace {
@@ -39,7 +40,7 @@ struct Searched {
 
 // Rounds of 20.
 Searched searched(Explorer& explorer, const meta::CostModel* model, int trials, int threads = 1) {
-  Scorer scorer(encoding(), small_target(), threads);
+  Scorer scorer(shared_programs(), threads);
   scorer.use(model);
   Searched run;
   while (int(run.seconds.size()) < trials) {
@@ -85,8 +86,9 @@ TEST(Points, RowsAreAsFarApartAsTheirNumbers) {
 // With 200 trials, of geometric means over seeds.
 TEST(Explorers, EachFindsAtLeastAsGoodAProgramAsRandom) {
   const Oracle model;
-  const codegen::Space small = codegen::derive_space(codegen::parse_workload("matmul(m=4,n=6,k=2)"), small_target());
-  const auto mean_log_best = [&](const ExplorerEntry& entry, const codegen::Space& where) {
+  const codegen::JudgedSpace small =
+      codegen::judged_space(codegen::parse_workload("matmul(m=4,n=6,k=2)"), small_target());
+  const auto mean_log_best = [&](const ExplorerEntry& entry, const codegen::JudgedSpace& where) {
     double sum = 0;
     for (const std::uint64_t seed : {1, 2, 3}) {
       const auto explorer = entry.make(where, seed, {});
@@ -94,12 +96,12 @@ TEST(Explorers, EachFindsAtLeastAsGoodAProgramAsRandom) {
     }
     return sum / 3;
   };
-  for (const codegen::Space* const where : {&space(), &small}) {
+  for (const codegen::JudgedSpace* const where : {&space(), &small}) {
     const double random = mean_log_best(explorer_named("random"), *where);
     for (const ExplorerEntry& entry : explorers()) {
       // One looks for what tells most, not for what is fast; the other pays where it can go through all.
       if (entry.name == "support" || (entry.name == "grid" && where != &small)) continue;
-      EXPECT_LE(mean_log_best(entry, *where), random + 1e-12) << entry.name << " " << where->workload().text;
+      EXPECT_LE(mean_log_best(entry, *where), random + 1e-12) << entry.name << " " << where->workload().text();
     }
   }
 }
@@ -127,7 +129,7 @@ TEST(Explorers, GoOnWhereEverythingFailed) {
   const Oracle model;
   for (const ExplorerEntry& entry : explorers()) {
     const auto explorer = entry.make(space_of_two_sketches(), 1, {});
-    Scorer scorer(encoding(), small_target(), 1);
+    Scorer scorer(shared_programs(), 1);
     scorer.use(&model);
     for (int round = 0; round < 6; ++round) {
       const std::vector<codegen::Candidate> batch = explorer->propose(20, scorer);
@@ -142,7 +144,7 @@ TEST(Explorers, GoOnWhereEverythingFailed) {
   }
 }
 
-std::set<std::uint64_t> programs_of(const codegen::Space& small) {
+std::set<std::uint64_t> programs_of(const codegen::JudgedSpace& small) {
   std::set<std::uint64_t> programs;
   for (std::size_t s = 0; s < small.sketches().size(); ++s) {
     const std::vector<codegen::Domain>& domains = small.sketches()[s].domains;
@@ -158,12 +160,13 @@ std::set<std::uint64_t> programs_of(const codegen::Space& small) {
 }
 
 TEST(Grid, GoesThroughAllOfASmallSpaceOnce) {
-  const codegen::Space small = codegen::derive_space(codegen::parse_workload("matmul(m=2,n=3,k=2)"), small_target());
+  const codegen::JudgedSpace small =
+      codegen::judged_space(codegen::parse_workload("matmul(m=2,n=3,k=2)"), small_target());
   const std::set<std::uint64_t> all = programs_of(small);
   ASSERT_GT(all.size(), 10u);
   for (const double stride : {GridSettings{}.stride, 0.0}) {
     Grid grid(small, 3, {.stride = stride, .most_refused = 1 << 30});
-    Scorer scorer(encoding(), small_target(), 1);
+    Scorer scorer(shared_programs(), 1);
     std::set<std::uint64_t> seen;
     std::size_t proposed = 0;
     for (std::size_t size = 7; size == 7;) {
@@ -181,7 +184,7 @@ TEST(Grid, GoesThroughAllOfASmallSpaceOnce) {
 // The first points represent the space: a domain's rows occur about equally often.
 TEST(Grid, SpreadsItsFirstPoints) {
   Grid grid(space(), 1, {});
-  Scorer scorer(encoding(), small_target(), 1);
+  Scorer scorer(shared_programs(), 1);
   const std::vector<codegen::Candidate> batch = grid.propose(60, scorer);
   ASSERT_EQ(batch.size(), 60u);
   for (std::size_t d = 0; d < space().sketches().front().domains.size(); ++d) {
@@ -197,7 +200,7 @@ TEST(Grid, SpreadsItsFirstPoints) {
 
 TEST(Genetic, KeepsItsElitesAndBreedsFromThem) {
   Genetic genetic(space(), 5, {.population = 20, .elites = 4});
-  Scorer scorer(encoding(), small_target(), 1);
+  Scorer scorer(shared_programs(), 1);
   std::vector<double> all, first;
   for (int round = 0; round < 8; ++round) {
     std::vector<datasets::Trial> trials = measured(genetic.propose(20, scorer));

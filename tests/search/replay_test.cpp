@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <vector>
 
 #include "base/error.h"
+#include "datasets/joined_tables.h"
 #include "search/explorer.h"
 #include "tests/search/support.h"
 
@@ -15,7 +17,7 @@ namespace graft::search {
 namespace {
 
 // 120 programs of two sketches and one of a sketch that no rule makes, some of which failed; one was measured twice.
-datasets::Dataset dataset_of(const codegen::Space& from) {
+datasets::Dataset dataset_of(const codegen::JudgedSpace& from) {
   datasets::Dataset dataset;
   dataset.platform = "fake";
   dataset.source = "modelled";
@@ -51,7 +53,7 @@ std::vector<std::uint64_t> programs_of(const Replayed& replayed) {
 
 TEST(Recordings, HoldEachProgramOnceAndNothingElse) {
   const datasets::Dataset dataset = dataset_of(space_of_two_sketches());
-  const Recording recording = recorded(dataset, space_of_two_sketches().workload());
+  const Recording recording = recorded(dataset, space_of_two_sketches().workload(), shared_programs());
   EXPECT_EQ(recording.trials.size(), 121u);
   EXPECT_EQ(recording.left_out, 1);
   EXPECT_EQ(recording.space.size(), 121);
@@ -60,26 +62,78 @@ TEST(Recordings, HoldEachProgramOnceAndNothingElse) {
   base::Stream stream(1, "sampled");
   std::set<std::uint64_t> known;
   for (const datasets::Trial& trial : recording.trials) known.insert(codegen::hash(trial.candidate));
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(known.contains(codegen::hash(recording.space.sample(stream))));
+  for (int i = 0; i < 100; ++i)
+    EXPECT_TRUE(known.contains(codegen::hash(recording.space.sample(stream, shared_programs()))));
 }
 
-TEST(Recordings, OfTablesAreRefused) {
+// A table of 8 x 4 rows without three of them; one row twice, the last one counts.
+datasets::Dataset table() {
   datasets::Dataset table;
   table.platform = "import:x";
   table.target = small_target();
-  const auto sketch =
-      std::make_shared<const codegen::Sketch>(codegen::Sketch::of_columns("kernel", {{"block", {}}, {"unroll", {}}}));
-  datasets::Trial trial{0, {space().workload(), sketch, {4, 2}}, 1, {}};
-  trial.measurement.seconds = {1};
-  table.add(trial);
-  EXPECT_THROW(recorded(table, space().workload()), base::UserError);
-  EXPECT_THROW(recorded(table, space_of_two_sketches().workload()), base::UserError);
+  const auto sketch = std::make_shared<const codegen::Sketch>(
+      codegen::Sketch::of_columns("kernel", {{"block", {}}, {"order", {"ijk", "ikj", "kij", "jik"}}}));
+  const codegen::Workload workload("table(name=kernel)");
+  const auto add = [&](std::int64_t block, std::int64_t order, double seconds) {
+    datasets::Trial trial{0, {workload, sketch, {block, order}}, 0, {}};
+    trial.measurement.seconds = {seconds};
+    table.add(trial);
+  };
+  add(16, 2, 99);
+  for (std::int64_t block = 1; block <= 128; block *= 2) {
+    for (std::int64_t order = 0; order < 4; ++order) {
+      if (block != 8 || order == 3) add(block, order, 1 + std::abs(double(block) - 32) + double(order));
+    }
+  }
+  return table;
+}
+
+TEST(Recordings, OfTablesHaveADomainForEveryColumn) {
+  const datasets::Dataset dataset = table();
+  const Recording recording = recorded(dataset, dataset.workloads.front(), shared_programs());
+  EXPECT_EQ(recording.trials.size(), 29u);
+  EXPECT_EQ(recording.left_out, 1);
+  ASSERT_EQ(recording.space.sketches().size(), 1u);
+  const std::vector<codegen::Domain>& domains = recording.space.sketches().front().domains;
+  ASSERT_EQ(domains.size(), 2u);
+  EXPECT_EQ(domains[0].values.size(), 8u);
+  EXPECT_EQ(domains[1].values.size(), 4u);
+  EXPECT_EQ(recording.space.size(), 29);
+  std::set<std::uint64_t> known;
+  for (const datasets::Trial& trial : recording.trials) {
+    EXPECT_TRUE(known.insert(trial.program_hash).second);
+    EXPECT_NE(trial.measurement.seconds, std::vector<double>{99});
+  }
+  EXPECT_THROW(recorded(dataset, space().workload(), shared_programs()), base::UserError);
+}
+
+// Every explorer finds the fastest row, none is asked for twice, and all are asked for in the end.
+TEST(Replay, SearchesTablesWithEveryExplorer) {
+  const datasets::Dataset dataset = table();
+  const features::Encoding columns =
+      features::made_for(features::encoding_named("columns"), datasets::joined_tables({&dataset, 1}).schema);
+  Programs rows(dataset.target, &columns);
+  const Recording recording = recorded(dataset, dataset.workloads.front(), rows);
+  const NearestRow prior;
+  base::Monitor monitor;
+  for (const ExplorerEntry& entry : explorers()) {
+    TuningSettings settings;
+    settings.explorer = entry.name;
+    settings.trials = 40;
+    settings.batch = 5;
+    const Replayed replayed = replay(recording, rows, entry.asks_model ? &prior : nullptr, settings, monitor);
+    std::set<std::uint64_t> asked;
+    for (const datasets::Trial& trial : replayed.trials) EXPECT_TRUE(asked.insert(trial.program_hash).second);
+    EXPECT_GE(asked.size(), 25u) << entry.name;
+    EXPECT_DOUBLE_EQ(replayed.curve.back().second, 1) << entry.name;
+  }
+  EXPECT_EQ(rows.counts().made, 30);  // nothing is made of a row more than once
 }
 
 // Every explorer, with and without a model: recorded programs only, none twice, equal for a seed with any threads.
 TEST(Replay, IsTheSameForASeedWithOneThreadAndWithTwo) {
   const datasets::Dataset dataset = dataset_of(space_of_two_sketches());
-  const Recording recording = recorded(dataset, space_of_two_sketches().workload());
+  const Recording recording = recorded(dataset, space_of_two_sketches().workload(), shared_programs());
   const NearestRow prior;
   base::Monitor monitor;
   for (const ExplorerEntry& entry : explorers()) {
@@ -91,7 +145,8 @@ TEST(Replay, IsTheSameForASeedWithOneThreadAndWithTwo) {
       settings.batch = 12;
       settings.seed = 4;
       settings.threads = threads;
-      const Replayed replayed = replay(recording, entry.asks_model ? &prior : nullptr, &encoding(), settings, monitor);
+      const Replayed replayed =
+          replay(recording, shared_programs(), entry.asks_model ? &prior : nullptr, settings, monitor);
       EXPECT_TRUE(replayed.complete);
       const std::vector<std::uint64_t> programs = programs_of(replayed);
       EXPECT_EQ(programs.size(), 48u) << entry.name;
@@ -106,7 +161,7 @@ TEST(Replay, IsTheSameForASeedWithOneThreadAndWithTwo) {
 
 TEST(Replay, EndsWhenAllWasAskedForAndFindsTheBest) {
   const datasets::Dataset dataset = dataset_of(space());
-  const Recording recording = recorded(dataset, space().workload());
+  const Recording recording = recorded(dataset, space().workload(), shared_programs());
   const Oracle prior;
   base::Monitor monitor;
   for (const char* const name : {"evolution", "random", "genetic"}) {
@@ -115,7 +170,7 @@ TEST(Replay, EndsWhenAllWasAskedForAndFindsTheBest) {
     settings.trials = 10000;
     settings.batch = 10;
     const Replayed replayed =
-        replay(recording, explorer_named(name).asks_model ? &prior : nullptr, &encoding(), settings, monitor);
+        replay(recording, shared_programs(), explorer_named(name).asks_model ? &prior : nullptr, settings, monitor);
     EXPECT_GT(replayed.trials.size(), 100u) << name;
     EXPECT_LE(replayed.trials.size(), recording.trials.size()) << name;
     EXPECT_EQ(replayed.curve.back().second, recording.sorted_seconds().front()) << name;
@@ -123,7 +178,7 @@ TEST(Replay, EndsWhenAllWasAskedForAndFindsTheBest) {
   // An oracle needs hardly any: what it asks for first is the best that is ok, or one that failed.
   TuningSettings settings;
   settings.trials = 8, settings.batch = 8;
-  const Replayed few = replay(recording, &prior, &encoding(), settings, monitor);
+  const Replayed few = replay(recording, shared_programs(), &prior, settings, monitor);
   EXPECT_LE(few.curve.back().second, recording.sorted_seconds()[3]);
 }
 

@@ -19,6 +19,7 @@
 #include "search/tuning.h"
 #include "tasks/platform.h"
 #include "tests/search/support.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::search {
 namespace {
@@ -26,7 +27,7 @@ namespace {
 TEST(Explorers, ProposeDistinctCandidatesThatWereNotProposedBefore) {
   for (const ExplorerEntry& entry : explorers()) {
     const auto explorer = entry.make(space(), 3, {});
-    Scorer scorer(encoding(), small_target(), 1);
+    Scorer scorer(shared_programs(), 1);
     NearestRow model;
     scorer.use(entry.asks_model ? &model : nullptr);
     std::set<std::uint64_t> seen;
@@ -43,12 +44,13 @@ TEST(Explorers, ProposeDistinctCandidatesThatWereNotProposedBefore) {
 
 // Many schedules of this space lower to the same program; a trial of a second one would have no information.
 TEST(Explorers, AllButRandomProposeDistinctProgramsThatWereNotTold) {
-  const codegen::Space small = codegen::derive_space(codegen::parse_workload("matmul(m=8,n=8,k=4)"), small_target());
+  const codegen::JudgedSpace small =
+      codegen::judged_space(codegen::parse_workload("matmul(m=8,n=8,k=4)"), small_target());
   for (const ExplorerEntry& entry : explorers()) {
     if (entry.name == "random") continue;
     const std::string& name = entry.name;
     const auto explorer = entry.make(small, 3, {});
-    Scorer scorer(encoding(), small_target(), 1);
+    Scorer scorer(shared_programs(), 1);
     const Oracle model;
     scorer.use(&model);
     std::set<std::uint64_t> known;
@@ -80,7 +82,7 @@ TEST(Explorers, EqualSeedsProposeEqualBatches) {
     std::vector<std::uint64_t> hashes[2];
     for (auto& list : hashes) {
       const auto explorer = entry.make(space(), 5, {});
-      Scorer scorer(encoding(), small_target(), 2);
+      Scorer scorer(shared_programs(), 2);
       for (const codegen::Candidate& candidate : explorer->propose(8, scorer)) list.push_back(codegen::hash(candidate));
     }
     EXPECT_EQ(hashes[0], hashes[1]) << entry.name;
@@ -97,7 +99,7 @@ TEST(Tuning, BeginsWithWhatItIsToldTo) {
   settings.start.push_back(settings.start.front());
   FakeMeasurer measurer;
   RunDirectory run(folder.path(), request(1), {});
-  Tuning tuning({space(), "fake"}, nullptr, measurer, run, settings);
+  Tuning tuning({space(), shared_programs(), "fake"}, nullptr, measurer, run, settings);
   base::Monitor monitor;
   while (tuning.step(monitor)) {
   }
@@ -116,7 +118,7 @@ class Listener : public Oracle {
   explicit Listener(std::shared_ptr<std::vector<Groups>> heard) : heard_(std::move(heard)) {}
   std::unique_ptr<meta::CostModel> fitted(std::span<const meta::Examples> support) const override {
     Groups groups;
-    for (const meta::Examples& group : support) groups.emplace_back(group.workload.text, group.size());
+    for (const meta::Examples& group : support) groups.emplace_back(group.workload.text(), group.size());
     heard_->push_back(groups);
     return clone();
   }
@@ -144,7 +146,7 @@ TEST(Tuning, EachEarlierRunIsAGroupOfItsOwn) {
   settings.trials = 16, settings.batch = 8;
   FakeMeasurer measurer;
   RunDirectory run(folder.path(), request(1), {});
-  Tuning tuning({space(), "fake", &encoding()}, &prior, measurer, run, settings);
+  Tuning tuning({space(), shared_programs(), "fake"}, &prior, measurer, run, settings);
   tuning.remember(runs);
   ASSERT_EQ(heard->size(), 1u);
   ASSERT_EQ(heard->front().size(), 2u);
@@ -154,7 +156,7 @@ TEST(Tuning, EachEarlierRunIsAGroupOfItsOwn) {
   base::Monitor monitor;
   EXPECT_TRUE(tuning.step(monitor));
   ASSERT_EQ(heard->back().size(), 3u);
-  EXPECT_EQ(heard->back()[2], std::pair(space().workload().text, std::int64_t(8)));
+  EXPECT_EQ(heard->back()[2], std::pair(space().workload().text(), std::int64_t(8)));
 }
 
 // Ends at the end of the round in which the last `stop_after` trials gained less than 1 %.
@@ -164,7 +166,7 @@ TEST(Tuning, SettlesWhereNothingGetsFaster) {
   settings.explorer = "random", settings.trials = 10000, settings.batch = 4, settings.stop_after = 12;
   FakeMeasurer measurer;
   RunDirectory run(folder.path(), request(1), {});
-  Tuning tuning({space(), "fake"}, nullptr, measurer, run, settings);
+  Tuning tuning({space(), shared_programs(), "fake"}, nullptr, measurer, run, settings);
   base::Monitor monitor;
   while (tuning.step(monitor)) EXPECT_FALSE(tuning.settled() && tuning.trials().size() <= 12);
   EXPECT_TRUE(tuning.settled());
@@ -184,7 +186,7 @@ TEST(Tuning, EndsWhenItsTimeIsUp) {
   settings.explorer = "random", settings.trials = 1000000, settings.batch = 4, settings.budget_seconds = 0.05;
   FakeMeasurer measurer;
   RunDirectory run(folder.path(), request(1), {});
-  Tuning tuning({space(), "fake"}, nullptr, measurer, run, settings);
+  Tuning tuning({space(), shared_programs(), "fake"}, nullptr, measurer, run, settings);
   EXPECT_FALSE(tuning.out_of_time());
   base::Monitor monitor;
   while (tuning.step(monitor)) {
@@ -196,12 +198,12 @@ TEST(Tuning, EndsWhenItsTimeIsUp) {
 // The beginning of a batch is the best of it: of evolution's, which divides its batch among
 // sketches, of annealing's, and of any other that asks a model.
 TEST(Explorers, ThoseThatAskAModelProposeWhatItThinksFastestFirst) {
-  const codegen::Space& convolution = space_of_two_sketches();
+  const codegen::JudgedSpace& convolution = space_of_two_sketches();
   const Oracle model;
   for (const ExplorerEntry& entry : explorers()) {
     if (!entry.asks_model) continue;
     for (const std::uint64_t seed : {1, 2}) {
-      Scorer scorer(encoding(), small_target(), 1);
+      Scorer scorer(shared_programs(), 1);
       scorer.use(&model);
       const auto explorer = entry.make(convolution, seed, {});
       for (int round = 0; round < 3; ++round) {
@@ -217,7 +219,7 @@ TEST(Explorers, ThoseThatAskAModelProposeWhatItThinksFastestFirst) {
 
 // Bred programs, which no model chose, are put in order where there is one; listed and random ones stay as they are.
 TEST(Explorers, OnlyWhatWasChosenIsPutInOrder) {
-  Scorer scorer(encoding(), small_target(), 1);
+  Scorer scorer(shared_programs(), 1);
   const Oracle model;
   scorer.use(&model);
   base::Stream stream(3, "parents");
@@ -253,7 +255,7 @@ TEST(ExplorersDeathTest, UseTheThreadsOfTheirScorer) {
     const int before = threads_of_this_process();
     const Oracle model;
     for (const ExplorerEntry& entry : explorers()) {
-      Scorer scorer(encoding(), small_target(), threads);
+      Scorer scorer(shared_programs(), threads);
       scorer.use(&model);
       entry.make(space(), 1, {})->propose(8, scorer);
     }
@@ -273,8 +275,9 @@ TEST(Explorers, AnUnknownNameIsRefused) {
 }
 
 TEST(Explorers, SupportMeasuresNoProgramTwice) {
-  const codegen::Space tiny = codegen::derive_space(codegen::parse_workload("matmul(m=4,n=6,k=2)"), small_target());
-  Scorer scorer(encoding(), small_target(), 1);
+  const codegen::JudgedSpace tiny =
+      codegen::judged_space(codegen::parse_workload("matmul(m=4,n=6,k=2)"), small_target());
+  Scorer scorer(shared_programs(), 1);
   const Oracle model;
   for (const bool guided : {false, true}) {
     scorer.use(guided ? &model : nullptr);
@@ -291,9 +294,10 @@ TEST(Explorers, SupportMeasuresNoProgramTwice) {
 }
 
 TEST(Explorers, TheSmallestSpaceIsUsedUpWithoutEnd) {
-  const codegen::Space tiny = codegen::derive_space(codegen::parse_workload("matmul(m=1,n=2,k=1)"), small_target());
+  const codegen::JudgedSpace tiny =
+      codegen::judged_space(codegen::parse_workload("matmul(m=1,n=2,k=1)"), small_target());
   const auto explorer = make_explorer("random", tiny, 1);
-  Scorer scorer(encoding(), small_target(), 1);
+  Scorer scorer(shared_programs(), 1);
   std::size_t total = 0;
   for (int round = 0; round < 50; ++round) total += explorer->propose(20, scorer).size();
   EXPECT_GT(total, 0u);
@@ -312,7 +316,7 @@ Outcome tune(const std::filesystem::path& path, FakeMeasurer& measurer, const st
   settings.explorer = explorer;
   settings.trials = trials;
   settings.batch = 12;
-  Tuning tuning({space(), "", &encoding()}, prior, measurer, run, settings);
+  Tuning tuning({space(), shared_programs(), ""}, prior, measurer, run, settings);
   base::Monitor monitor;
   while (tuning.step(monitor)) {
   }
@@ -333,9 +337,9 @@ Outcome tune(const std::filesystem::path& path, FakeMeasurer& measurer, const st
 
 // A model that is told nothing of one sketch, or thinks it slow, would never ask for it again.
 TEST(Explorers, EvolutionKeepsAShareOfEveryBatchForEachSketch) {
-  const codegen::Space& convolution = space_of_two_sketches();
+  const codegen::JudgedSpace& convolution = space_of_two_sketches();
   // All trials told are of the first sketch, and the model takes whatever looks like it for fast.
-  Scorer scorer(encoding(), small_target(), 1);
+  Scorer scorer(shared_programs(), 1);
   std::vector<codegen::Candidate> of[2];
   base::Stream stream(5, "one sketch");
   while (of[0].size() < 60 || of[1].size() < 60) {
@@ -369,8 +373,8 @@ TEST(Explorers, EvolutionKeepsAShareOfEveryBatchForEachSketch) {
 // none of the second sketch's is ok): the number of candidates of the second one. The model predicts it to be slower,
 // too.
 int of_second_sketch(int known, double slower) {
-  const codegen::Space& convolution = space_of_two_sketches();
-  Scorer scorer(encoding(), small_target(), 1);
+  const codegen::JudgedSpace& convolution = space_of_two_sketches();
+  Scorer scorer(shared_programs(), 1);
   NearestRow model;
   base::Stream stream(5, "arms");
   std::vector<datasets::Trial> trials;
@@ -432,7 +436,7 @@ class Likeness : public Oracle {
 
 // Else a model that prefers one kind of programs would never see another kind.
 TEST(Explorers, EvolutionStartsAnewForAShareOfEveryBatch) {
-  Scorer scorer(encoding(), small_target(), 1);
+  Scorer scorer(shared_programs(), 1);
   base::Stream stream(7, "one kind");
   std::vector<codegen::Candidate> kind = {space().sample(stream)};
   while (kind.size() < 40) {
@@ -497,7 +501,7 @@ TEST(Tuning, ABatchThatIsCutKeepsWhatTheModelThinksFastest) {
       TuningSettings settings;
       settings.explorer = entry.name;
       settings.trials = trials;
-      Tuning tuning({space_of_two_sketches(), "", &encoding()}, &prior, measurer, run, settings);
+      Tuning tuning({space_of_two_sketches(), shared_programs(), ""}, &prior, measurer, run, settings);
       base::Monitor monitor;
       while (tuning.step(monitor)) {
       }
@@ -530,12 +534,12 @@ TEST(AskTell, AsksForWhatATuningMeasures) {
     settings.batch = 12;
     for (int i = 0; i < 3; ++i) settings.start.push_back(space_of_two_sketches().sample(stream));
     const meta::CostModel* const model = explorer_named(explorer).asks_model ? &prior : nullptr;
-    Tuning tuning({space_of_two_sketches(), "", &encoding()}, model, measurer, run, settings);
+    Tuning tuning({space_of_two_sketches(), shared_programs(), ""}, model, measurer, run, settings);
     base::Monitor monitor;
     while (tuning.step(monitor)) {
     }
     ASSERT_EQ(tuning.trials().size(), 40u);
-    AskTell search({space_of_two_sketches(), "", &encoding()}, model, settings);
+    AskTell search({space_of_two_sketches(), shared_programs(), ""}, model, settings);
     for (std::size_t told = 0; told < 36; told += 12) {
       const std::vector<codegen::Candidate> asked = search.ask(12);
       ASSERT_EQ(asked.size(), 12u);
@@ -556,7 +560,7 @@ TEST(AskTell, NeverAsksTwice) {
   AskTellSettings settings;
   const codegen::Candidate start = space_of_two_sketches().sample(stream);
   settings.start = {start, start};
-  AskTell search({space_of_two_sketches(), "", &encoding()}, &prior, settings);
+  AskTell search({space_of_two_sketches(), shared_programs(), ""}, &prior, settings);
   std::set<std::uint64_t> asked;
   for (int i = 0; i < 40; ++i) {
     const std::vector<codegen::Candidate> one = search.ask(1);
@@ -585,7 +589,7 @@ TEST(AskTell, KnownProgramsCompeteWithProposals) {
   settings.start = {drawn[30]};
   settings.known = {drawn[1], drawn[30], drawn[50]};
   settings.moved = {drawn.back(), drawn[0], drawn[1]};
-  AskTell search({space_of_two_sketches(), "", &encoding()}, &oracle, settings);
+  AskTell search({space_of_two_sketches(), shared_programs(), ""}, &oracle, settings);
   EXPECT_EQ(search.waiting(), 5);
   const std::vector<codegen::Candidate> batch = search.ask(12);
   EXPECT_EQ(search.waiting(), 0);
@@ -610,7 +614,7 @@ TEST(AskTell, KnownProgramsCompeteWithProposals) {
     EXPECT_GE(credited(i - 1), credited(i) - 1e-5) << i;
   }
   // Without a model there is nothing to compare them by: they come first, in their order.
-  AskTell unguided({space_of_two_sketches(), "", nullptr}, nullptr, settings);
+  AskTell unguided({space_of_two_sketches(), shared_programs(), ""}, nullptr, settings);
   const std::vector<codegen::Candidate> first = unguided.ask(5);
   const std::size_t order[] = {30, 1, 50, 59, 0};
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(codegen::hash(first[i]), codegen::hash(drawn[order[i]])) << i;
@@ -639,7 +643,7 @@ TEST(Tuning, OnlyMeasuredTrialsCountForTheTimeSpent) {
     TuningSettings settings;
     settings.trials = expected == 24 ? 24 : 36;
     settings.batch = 12;
-    Tuning tuning({space(), "", &encoding()}, &prior, measurer, run, settings);
+    Tuning tuning({space(), shared_programs(), ""}, &prior, measurer, run, settings);
     base::Monitor monitor;
     while (tuning.step(monitor)) {
     }
@@ -702,7 +706,7 @@ std::pair<std::int64_t, bool> measured_with(const std::filesystem::path& path, s
   TuningSettings settings;
   settings.trials = trials;
   settings.batch = batch;
-  Tuning tuning({space(), "", &encoding()}, &prior, measurer, run, settings);
+  Tuning tuning({space(), shared_programs(), ""}, &prior, measurer, run, settings);
   base::Monitor monitor;
   while (tuning.step(monitor)) {
   }
@@ -870,7 +874,7 @@ TEST(RunDirectory, RefusesBuildsOfTrialsThatItDoesNotHave) {
 // What a round of collect asks for, of a target without vectors and of one with them. Distinct by program, not by
 // arguments.
 std::int64_t distinct_programs(const codegen::Workload& workload, const codegen::Target& target, std::int64_t enough) {
-  const codegen::Space space = codegen::derive_space(workload, target);
+  const codegen::JudgedSpace space = codegen::judged_space(workload, target);
   base::Stream stream(1, "distinct programs");
   std::set<std::uint64_t> programs;
   for (std::int64_t draw = 0; draw < 4 * enough && std::int64_t(programs.size()) < enough; ++draw) {
@@ -883,7 +887,7 @@ void expect_distinct_programs(std::int64_t enough) {
   for (const char* platform : {"model:sifive-p450", "native:v3"}) {
     const codegen::Target target = tasks::platform_named(platform).target;
     for (const codegen::Workload& workload : codegen::parse_workloads("suite:shipped")) {
-      EXPECT_EQ(distinct_programs(workload, target, enough), enough) << workload.text << " on " << platform;
+      EXPECT_EQ(distinct_programs(workload, target, enough), enough) << workload.text() << " on " << platform;
     }
   }
 }
@@ -900,7 +904,7 @@ TEST(ShippedWorkloads, DISABLED_HaveFourHundredPrograms) {
 TEST(Breeding, FillsTheFastEnd) {
   const auto collected = [](double share) {
     Breeding explorer(space(), 4, {.share = share});
-    Scorer scorer(encoding(), small_target(), 1);
+    Scorer scorer(shared_programs(), 1);
     FakeMeasurer measurer;
     base::Monitor monitor;
     std::set<std::uint64_t> seen;
@@ -938,12 +942,12 @@ TEST(Listed, ProposesWhatItWasGiven) {
   codegen::Target wide = small_target();
   wide.vector_bits = 512;
   wide.vector_registers = 32;
-  const codegen::Space from = codegen::derive_space(codegen::parse_workload("matmul(m=24,n=32,k=16)"), wide);
+  const codegen::JudgedSpace from = codegen::judged_space(codegen::parse_workload("matmul(m=24,n=32,k=16)"), wide);
   base::Stream stream(1, "listed");
   std::vector<codegen::Candidate> candidates;
   for (int i = 0; i < 10; ++i) candidates.push_back(from.sample(stream));
   Listed explorer(candidates);
-  Scorer scorer(encoding(), small_target(), 1);
+  Scorer scorer(shared_programs(), 1);
   std::vector<codegen::Candidate> proposed;
   for (const std::size_t expected : {4u, 4u, 2u, 0u}) {
     const auto batch = explorer.propose(4, scorer);

@@ -182,7 +182,7 @@ TEST(Scorers, AskForSpreadsOnlyWhereTheAcquisitionLooksAtThem) {
   std::vector<float> mean;
   for (const Acquisition each : {Acquisition::mean, Acquisition::ei, Acquisition::ucb, Acquisition::thompson}) {
     Believer model;
-    Scorer scorer(encoding(), small_target(), 1, {.acquisition = each}, 1);
+    Scorer scorer(shared_programs(), 1, {.acquisition = each}, 1);
     scorer.use(&model, std::span(candidates).first(3));
     const std::vector<float> result = scorer.scores(candidates);
     EXPECT_EQ(model.asked > 0, each != Acquisition::mean) << name_of(each);
@@ -209,7 +209,7 @@ TEST(Selections, EachIsASearch) {
           settings.selection = {.acquisition = acquisition, .selection = selection, .diversity = 1};
           settings.trials = trials;
           settings.batch = 10;
-          Tuning tuning({space_of_two_sketches(), "", &encoding()}, &prior, measurer, run, settings);
+          Tuning tuning({space_of_two_sketches(), shared_programs(), ""}, &prior, measurer, run, settings);
           base::Monitor monitor;
           while (tuning.step(monitor)) {
           }

@@ -7,10 +7,12 @@
 #include <string>
 
 #include "codegen/schedule/space.h"
+#include "search/programs.h"
 #include "search/run_directory.h"
 #include "search/scorer.h"
 #include "tasks/measurer.h"
 #include "tests/base/support.h"
+#include "tests/support/judged_space.h"
 #include "tests/support/target.h"
 
 namespace graft::search {
@@ -118,15 +120,21 @@ inline base::Document request(int seed) {
   return document;
 }
 
-inline const codegen::Space& space() {
-  static const codegen::Space known =
-      codegen::derive_space(codegen::parse_workload("matmul(m=64,n=64,k=64)"), small_target());
+// What candidates come to on the target of all these tests; the same for all who ask.
+inline Programs& shared_programs() {
+  static Programs known(small_target(), &encoding());
   return known;
 }
 
-inline const codegen::Space& space_of_two_sketches() {
-  static const codegen::Space known =
-      codegen::derive_space(codegen::parse_workload("conv2d(c=8,h=18,w=18,k=16,r=3,s=3,stride=2)"), small_target());
+inline const codegen::JudgedSpace& space() {
+  static const codegen::JudgedSpace known =
+      codegen::judged_space(codegen::parse_workload("matmul(m=64,n=64,k=64)"), small_target());
+  return known;
+}
+
+inline const codegen::JudgedSpace& space_of_two_sketches() {
+  static const codegen::JudgedSpace known =
+      codegen::judged_space(codegen::parse_workload("conv2d(c=8,h=18,w=18,k=16,r=3,s=3,stride=2)"), small_target());
   EXPECT_EQ(known.sketches().size(), 2u);
   return known;
 }

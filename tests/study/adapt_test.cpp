@@ -61,7 +61,7 @@ class Cheat final : public meta::CostModel {
 meta::Examples examples(std::int64_t programs) {
   meta::Examples out;
   out.platform = "p";
-  out.workload.text = "w";
+  out.workload = codegen::Workload("w");
   base::Matrix rows(programs, 1);
   for (std::int64_t p = 0; p < programs; ++p) {
     rows.at(p, 0) = float(p);

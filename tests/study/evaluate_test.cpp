@@ -171,7 +171,7 @@ EvaluateRequest small_request(const base::Folder& folder) {
     for (int i = 0; i < 30; ++i) {
       datasets::Measurement measurement;
       measurement.seconds = {platform == std::string("import:d") ? 40.0 - i : 1.0 + i};
-      data.add({0, {{"table(name=t)"}, sketch, {i}}, 0, measurement});
+      data.add({0, {codegen::Workload("table(name=t)"), sketch, {i}}, 0, measurement});
     }
     const std::filesystem::path file = folder / (std::string(platform).substr(7) + ".h5");
     datasets::write_dataset(data, file);
@@ -213,7 +213,7 @@ datasets::Dataset table_of(const std::string& platform, const std::vector<std::s
                             : algorithms[a] == "gemm"   ? 2
                                                         : 8;
         measurement.seconds = {factor * (base + 0.2 * t + 0.01 * u)};
-        data.add({0, {{"table(name=t)"}, sketch, std::move(arguments)}, 0, measurement});
+        data.add({0, {codegen::Workload("table(name=t)"), sketch, std::move(arguments)}, 0, measurement});
       }
     }
   }
@@ -270,13 +270,14 @@ TEST(Evaluate, TablesOfAnyNumberOfColumnsAndValues) {
       for (int c = 0; c < 40; ++c) arguments.push_back(stream.below(32));
       datasets::Measurement measurement;
       measurement.seconds = {(1 + p) * std::exp(0.1 * double(arguments[35]))};
-      of_columns[std::size_t(p)].add({0, {{"table(name=t)"}, wide, std::move(arguments)}, 0, measurement});
+      of_columns[std::size_t(p)].add(
+          {0, {codegen::Workload("table(name=t)"), wide, std::move(arguments)}, 0, measurement});
     }
     for (int k = 0; k < 24; ++k) {
       for (int t = 0; t < 4; ++t) {
         datasets::Measurement measurement;
         measurement.seconds = {(1 + p) * (1 + double(k * 7 % 24) + 0.1 * t)};
-        of_names[std::size_t(p)].add({0, {{"table(name=t)"}, named, {k, t}}, 0, measurement});
+        of_names[std::size_t(p)].add({0, {codegen::Workload("table(name=t)"), named, {k, t}}, 0, measurement});
       }
     }
   }

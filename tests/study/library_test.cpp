@@ -12,13 +12,14 @@
 #include "codegen/schedule/space.h"
 #include "tests/base/support.h"
 #include "tests/study/support.h"
+#include "tests/support/judged_space.h"
 #include "tests/support/refusal.h"
 
 namespace graft::study {
 namespace {
 
 KnownAnswer answer_for(const std::string& workload, double seconds, const std::string& platform = "native:v3") {
-  const codegen::Space space = codegen::derive_space(codegen::parse_workload(workload), small_target());
+  const codegen::JudgedSpace space = codegen::judged_space(codegen::parse_workload(workload), small_target());
   base::Stream stream(3, "library");
   KnownAnswer answer;
   answer.platform = platform, answer.platform_hash = "hash of " + platform, answer.source = "native";
@@ -75,8 +76,8 @@ TEST_F(StudyLibrary, AProgramThatLoweringDoesNotGiveDoesNotHold) {
 // Callers of a kernel pass its parameters as in the workload, independent of a schedule's layout steps.
 TEST_F(StudyLibrary, AProgramWithLayoutsOfItsOwnDoesNotHold) {
   KnownAnswer answer = answer_for("matmul(m=64,n=48,k=32)", 1e-5);
-  const codegen::Space space =
-      codegen::derive_space(answer.candidate.workload, small_target(), {}, codegen::Layouts::free);
+  const codegen::JudgedSpace space =
+      codegen::judged_space(answer.candidate.workload, small_target(), {}, codegen::Layouts::free);
   base::Stream stream(5, "layouts");
   int other = 0;
   for (int i = 0; i < 200; ++i) {
@@ -100,8 +101,8 @@ TEST_F(StudyLibrary, NearShapesAreTheSameOperatorsOnThePlatform) {
   library.record(answer_for("matmul(m=96,n=64,k=64)", 1e-5, "native:v4"));
   const auto near = library.near(codegen::parse_workload("matmul(m=100,n=64,k=64)"), "hash of native:v3", 2);
   ASSERT_EQ(near.size(), 2u);
-  EXPECT_EQ(near[0].candidate.workload.text, "matmul(m=128,n=64,k=64,dtype=f32)");
-  EXPECT_EQ(near[1].candidate.workload.text, "matmul(m=64,n=64,k=64,dtype=f32)");
+  EXPECT_EQ(near[0].candidate.workload.text(), "matmul(m=128,n=64,k=64,dtype=f32)");
+  EXPECT_EQ(near[1].candidate.workload.text(), "matmul(m=64,n=64,k=64,dtype=f32)");
 }
 
 TEST(ShapeDistance, IsOfNumbersThatAreNoNames) {

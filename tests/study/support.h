@@ -6,13 +6,14 @@
 #include "base/random.h"
 #include "codegen/schedule/space.h"
 #include "datasets/trial.h"
+#include "tests/support/judged_space.h"
 #include "tests/support/target.h"
 
 namespace graft::study {
 
-inline const codegen::Space& space() {
-  static const codegen::Space known =
-      codegen::derive_space(codegen::parse_workload("matmul(m=64,n=64,k=64)"), small_target());
+inline const codegen::JudgedSpace& space() {
+  static const codegen::JudgedSpace known =
+      codegen::judged_space(codegen::parse_workload("matmul(m=64,n=64,k=64)"), small_target());
   return known;
 }
 

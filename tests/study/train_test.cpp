@@ -94,7 +94,7 @@ TEST(Card, SaysWhatAModelWasMadeOf) {
   tasks.groups.resize(3);
   for (std::size_t g = 0; g < 3; ++g) {
     tasks.groups[g].platform = g < 2 ? "native" : "model:pwr9";
-    tasks.groups[g].workload.text = g == 0 ? "matmul(m=1)" : "matmul(m=2)";
+    tasks.groups[g].workload = codegen::Workload(g == 0 ? "matmul(m=1)" : "matmul(m=2)");
     tasks.groups[g].features.begins = {0, 1, 2};
   }
   tasks.sources = {{"native", "native"}, {"model:pwr9", "modelled"}};

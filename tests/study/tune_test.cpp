@@ -10,6 +10,7 @@
 #include "study/collect.h"
 #include "study/train.h"
 #include "tests/base/support.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::study {
 namespace {
@@ -111,7 +112,7 @@ TEST(Tune, BeginsWithTheProgramsThatAModelKnows) {
                        [&](const datasets::Trial& trial) { return trial.program_hash == known.program_hash; });
   };
   EXPECT_TRUE(measures(result, fastest(0)));
-  const codegen::Space space = codegen::derive_space(request.workload, request.platform.target);
+  const codegen::JudgedSpace space = codegen::judged_space(request.workload, request.platform.target);
   std::set<std::uint64_t> near, moved;
   for (const std::size_t other : {1, 2}) near.insert(codegen::hash(*space.nearest(fastest(other).candidate)));
   const std::string start = (folder / "run" / "start.json").string();

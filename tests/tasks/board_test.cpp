@@ -172,7 +172,7 @@ TEST(Board, ACrashBehindAnotherProgramIsNotBelievedAtOnce) {
   batch.resize(4);
   Notes notes;
   // Both of its lines and the outputs of the first program, then some of the second.
-  const std::int64_t output_bytes = codegen::computation(small_matmul()).tensors.back().bytes();
+  const std::int64_t output_bytes = small_matmul().computation().tensors.back().bytes();
   const auto measurer =
       make_measurer(platform_of(sshd, crashing(sshd, fmt::format("-c {}", output_bytes + 200), 1)), quick());
   expect_all_ok(measured(*measurer, batch, notes), batch.size());

@@ -15,6 +15,7 @@
 #include "codegen/schedule/candidate.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/space.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::tasks {
 namespace {
@@ -197,7 +198,7 @@ TEST(Caches, AgreeOnSampledSchedulesOfOperators) {
   const std::uint64_t seed = 3;
   for (const char* text : {"matmul(m=24,n=40,k=17)", "conv2d(n=1,c=4,h=9,w=10,k=8,r=3,s=3,stride=1,pad=1)",
                            "depthwise_conv2d(n=1,c=8,h=11,w=9,r=3,s=3,stride=2,pad=1)", "softmax(m=9,n=70)"}) {
-    const codegen::Space space = codegen::derive_space(codegen::parse_workload(text), target);
+    const codegen::JudgedSpace space = codegen::judged_space(codegen::parse_workload(text), target);
     base::Stream stream(seed, "caches");
     for (int i = 0; i < 8; ++i) {
       const auto program = codegen::program(space.sample(stream), target);
@@ -289,7 +290,7 @@ TEST(Caches, SamplingStaysNearTheWhole) {
   geometry.l2_tlb_ways = 8;
   std::vector<double> errors;
   for (const char* text : {"matmul(m=128,n=128,k=128)", "conv2d(n=1,c=16,h=20,w=20,k=16,r=3,s=3,stride=1,pad=1)"}) {
-    const codegen::Space space = codegen::derive_space(codegen::parse_workload(text), target);
+    const codegen::JudgedSpace space = codegen::judged_space(codegen::parse_workload(text), target);
     base::Stream stream(5, "sampling");
     for (int i = 0; i < 10; ++i) {
       const auto program = codegen::program(space.sample(stream), target);

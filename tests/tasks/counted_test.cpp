@@ -13,6 +13,7 @@
 #include "codegen/machine/core_timing.h"
 #include "codegen/schedule/candidate.h"
 #include "codegen/schedule/space.h"
+#include "tests/support/judged_space.h"
 #include "tests/tasks/support.h"
 
 namespace graft::tasks {
@@ -69,7 +70,7 @@ TEST_P(CountsUnderQemu, InstructionsAreExactAndMissesNear) {
     const codegen::Workload workload = codegen::parse_workload(text);
     base::Monitor nobody;
     LatestExpected expected(1);
-    const codegen::Space space = codegen::derive_space(workload, cpu.target);
+    const codegen::JudgedSpace space = codegen::judged_space(workload, cpu.target);
     base::Stream stream(5, "counted");
     for (int i = 0; i < 4; ++i) {
       const codegen::Candidate candidate = space.sample(stream);

@@ -17,7 +17,7 @@ class Fake final : public Measurer {
   void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
                base::Monitor&) override {
     for (std::size_t i = 0; i + std::size_t(forgotten_) < candidates.size(); ++i) {
-      Measured measured{std::int64_t(i), base::hash_bytes(candidates[i].workload.text), {}};
+      Measured measured{std::int64_t(i), base::hash_bytes(candidates[i].workload.text()), {}};
       measured.measurement.status = datasets::Status::crashed;
       measured.measurement.reason = std::to_string(rank_);
       on_trial(measured);
@@ -32,7 +32,7 @@ std::vector<codegen::Candidate> batch(int count) {
   std::vector<codegen::Candidate> out;
   for (int i = 0; i < count; ++i) {
     codegen::Candidate candidate;
-    candidate.workload.text = "workload " + std::to_string(i);
+    candidate.workload = codegen::Workload("workload " + std::to_string(i));
     out.push_back(candidate);
   }
   return out;
@@ -49,7 +49,7 @@ TEST(Divided, EveryoneIsToldAllInOrder) {
           candidates,
           [&](const Measured& measured) {
             EXPECT_EQ(measured.position, next);
-            EXPECT_EQ(measured.program_hash, base::hash_bytes(candidates[std::size_t(next)].workload.text));
+            EXPECT_EQ(measured.program_hash, base::hash_bytes(candidates[std::size_t(next)].workload.text()));
             EXPECT_EQ(measured.measurement.reason, std::to_string(next % 24 % 3));  // 24 in a slice
             ++next;
           },

@@ -20,7 +20,7 @@ std::string refusal_of(const std::string& workload, Place place, std::int64_t av
 
 TEST(Memory, CountsTensorsReferenceAndCopies) {
   // 10 x 30 and 30 x 20 elements in, 10 x 20 out, of 4 bytes each.
-  const codegen::Computation matmul = codegen::computation(codegen::parse_workload("matmul(m=10,n=20,k=30)"));
+  const codegen::Computation matmul = codegen::parse_workload("matmul(m=10,n=20,k=30)").computation();
   const std::int64_t inputs = 900 * 4, outputs = 200 * 4, expected = 200 * 16, file = inputs + expected;
   const MemoryNeed here = memory_need(matmul, Place::here);
   EXPECT_EQ(here.worker, file + inputs + outputs + inputs);
@@ -51,7 +51,7 @@ TEST(Memory, RefusesWhatDoesNotFitByBothNumbersForEveryPlace) {
 
 TEST(Memory, OfLargeTensorsIsThatOfTheirTypes) {
   const auto need = [](const char* text) {
-    return double(memory_need(codegen::computation(codegen::parse_workload(text)), Place::here).here) * 1e-9;
+    return double(memory_need(codegen::parse_workload(text).computation(), Place::here).here) * 1e-9;
   };
   // Two inputs here, in the worker, and repacked there; an output. The sample that is compared is small.
   EXPECT_NEAR(
@@ -61,8 +61,10 @@ TEST(Memory, OfLargeTensorsIsThatOfTheirTypes) {
               0.2);
   EXPECT_NEAR(need("dense(m=1,n=128256,k=4096)"), 3 * 4 * 128.256e3 * 4096e-9, 0.2);
   // No executable is made of so much data.
-  const codegen::Computation large = codegen::computation(codegen::parse_workload(
-      "input A[23200,23200]; input B[23200,23200]; output C[i,j] = A[i,j] + B[i,j] where i=23200, j=23200"));
+  const codegen::Computation large =
+      codegen::parse_workload(
+          "input A[23200,23200]; input B[23200,23200]; output C[i,j] = A[i,j] + B[i,j] where i=23200, j=23200")
+          .computation();
   EXPECT_NEAR(double(memory_need(large, Place::elsewhere).here) * 1e-9, 2 * 4 * 0.53824, 0.2);
 }
 
@@ -79,7 +81,7 @@ TEST(Memory, RefusesWhatTheWorkerMayNotHave) {
 // What of a sample is compared and what is not: by an output as it is stored.
 TEST(Difference, LooksAtTheSampleAndForNumbersElsewhere) {
   const codegen::Computation what =
-      codegen::computation(codegen::parse_workload("input A[100,200]; output C[i,j] = A[i,j] + 1 where i=100, j=200"));
+      codegen::parse_workload("input A[100,200]; output C[i,j] = A[i,j] + 1 where i=100, j=200").computation();
   codegen::ReferenceSettings settings;
   settings.most_elements = 1000;
   settings.sampled_work = 100;
@@ -116,12 +118,12 @@ TEST(ExpectedResults, SaysThatItIsASampleAndStops) {
     std::string said;
   } notes;
   const codegen::Workload large = codegen::parse_workload("matmul(m=1700,n=1700,k=1700)"), small = test::small_matmul();
-  EXPECT_EQ(expected_results(small, codegen::computation(small), 1, 2, notes).computed, 64);
+  EXPECT_EQ(expected_results(small, small.computation(), 1, 2, notes).computed, 64);
   EXPECT_EQ(notes.said, "");
-  EXPECT_LT(expected_results(large, codegen::computation(large), 1, 2, notes).computed, 1700 * 1700);
+  EXPECT_LT(expected_results(large, large.computation(), 1, 2, notes).computed, 1700 * 1700);
   expect_contains(notes.said, "matmul(m=1700,n=1700,k=1700,dtype=f32): too large to check all");
   test::StopAfterSeconds at_once(-1);
-  EXPECT_THROW((void)expected_results(large, codegen::computation(large), 1, 2, at_once), base::Stopped);
+  EXPECT_THROW((void)expected_results(large, large.computation(), 1, 2, at_once), base::Stopped);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "codegen/program/forms.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/space.h"
+#include "tests/support/judged_space.h"
 #include "tests/tasks/support.h"
 
 namespace graft::tasks {
@@ -284,8 +285,8 @@ TEST(Noise, IsOnWhereTheProfileSaysSo) {
   MeasureSettings settings;
   settings.repetitions = 5;
   const auto candidates = [&] {
-    const codegen::Space space =
-        codegen::derive_space(codegen::parse_workload("matmul(m=32,n=32,k=32)"), platform.target);
+    const codegen::JudgedSpace space =
+        codegen::judged_space(codegen::parse_workload("matmul(m=32,n=32,k=32)"), platform.target);
     base::Stream stream(7, "modelled");
     return std::vector<codegen::Candidate>{space.sample(stream)};
   }();
@@ -325,7 +326,7 @@ TEST(ModelledPlatforms, AllThatAreShippedTimeTheirCode) {
     for (const char* text : {"matmul(m=256,n=256,k=256)", "conv2d(n=1,c=16,h=16,w=16,k=16,r=3,s=3,stride=1,pad=1)",
                              "depthwise_conv2d(n=1,c=32,h=16,w=16,r=3,s=3,stride=1,pad=1)"}) {
       const codegen::Workload workload = codegen::parse_workload(text);
-      const codegen::Space space = codegen::derive_space(workload, platform.target);
+      const codegen::JudgedSpace space = codegen::judged_space(workload, platform.target);
       base::Stream stream(11, "shipped");
       for (int i = 0; i < 2; ++i) {
         const auto program = codegen::program(space.sample(stream), platform.target);
@@ -361,7 +362,7 @@ struct Notes : base::Monitor {
 const ModelledSettings every_one{.qemu_every = 1, .caches = {}, .memo = {}};
 
 std::vector<codegen::Candidate> sampled(const std::string& workload, const Platform& platform, int count) {
-  const codegen::Space space = codegen::derive_space(codegen::parse_workload(workload), platform.target);
+  const codegen::JudgedSpace space = codegen::judged_space(codegen::parse_workload(workload), platform.target);
   base::Stream stream(7, "modelled");
   std::vector<codegen::Candidate> candidates;
   for (int i = 0; i < count; ++i) candidates.push_back(space.sample(stream));
@@ -408,7 +409,7 @@ TEST(ModelledMeasurer, MeasuresSampledCandidatesInOrderAndAlikeEveryTime) {
 
 TEST(HostChecks, WhatWasStoppedIsNotKnown) {
   const codegen::Workload workload = codegen::parse_workload("matmul(m=1500,n=1500,k=1500)");
-  const auto binary = compile_for_host(codegen::naive_program(codegen::computation(workload)), codegen::host_target());
+  const auto binary = compile_for_host(codegen::naive_program(workload.computation()), codegen::host_target());
   HostChecks checks{MeasureSettings{}};
   test::StopAfterSeconds at_once(-1);
   EXPECT_THROW((void)checks.check(workload, 7, binary, &at_once), base::Stopped);

@@ -10,6 +10,7 @@
 #include "codegen/schedule/space.h"
 #include "tasks/host_runner.h"
 #include "tasks/rebuild.h"
+#include "tests/support/judged_space.h"
 #include "tests/tasks/support.h"
 
 namespace graft::tasks {
@@ -60,7 +61,7 @@ TEST_F(Runner, HandsParametersOverAsTheProgramStoresThem) {
   ASSERT_TRUE(program.ok()) << program.reason().text;
   EXPECT_EQ(runner_.run(conv, *program, target_).status, Status::ok);
   // The same workload, stored as it says, then wrongly.
-  EXPECT_EQ(runner_.run(conv, codegen::naive_program(codegen::computation(conv)), target_).status, Status::ok);
+  EXPECT_EQ(runner_.run(conv, codegen::naive_program(conv.computation()), target_).status, Status::ok);
   codegen::LoopProgram wrong = *program;
   for (codegen::Buffer& buffer : wrong.buffers) buffer.layout = {};
   EXPECT_EQ(runner_.run(conv, wrong, target_).status, Status::wrong_result);
@@ -114,7 +115,7 @@ TEST_F(Runner, SeesAnElementThatIsNotWrittenEvenWhenItWasRightBefore) {
 TEST_F(Runner, SeesAnElementThatIsNotWrittenWhereNaNIsRight) {
   const codegen::Workload workload =
       codegen::parse_workload("input A[8]; output B[i] = sqrt(-2 - A[i] * A[i]) where i=8");
-  codegen::LoopProgram program = codegen::naive_program(codegen::computation(workload));
+  codegen::LoopProgram program = codegen::naive_program(workload.computation());
   EXPECT_EQ(runner_.run(workload, program, target_).status, Status::ok);
   program.loops.back().extent = 7;
   const Measurement wrong = runner_.run(workload, program, target_);
@@ -224,7 +225,7 @@ TEST_F(Runner, AWorkloadWithoutRoomIsRefusedAndOthersRun) {
   settings.memory_limit_bytes = 24 << 20;
   HostRunner runner(settings);
   const codegen::Workload large = codegen::parse_workload("matmul(m=4,n=1048576,k=4)");
-  const codegen::LoopProgram program = codegen::naive_program(codegen::computation(large));
+  const codegen::LoopProgram program = codegen::naive_program(large.computation());
   expect_contains(message_of<base::UserError>([&] { runner.run(large, program, target_); }),
                   "running it takes 134 MB of memory, the process that runs programs may have 25.2 MB");
   EXPECT_EQ(runner.run(small_matmul(), good_matmul(), target_).status, Status::ok);
@@ -300,8 +301,7 @@ TEST_F(Runner, RunsOtherTypesAndConstantsAndPrepare) {
                            "output D[i,j] : i8 = A[i,j] * 3; output E[i,j] : u8 = B[i,j] * 3 where i=5, j=6, l=7",
                            "conv2d(c=3,h=6,w=6,k=4,r=3,s=3,pad=1)", "dense(m=4,n=6,k=5)"}) {
     const codegen::Workload workload = codegen::parse_workload(text);
-    const Measurement measurement =
-        runner_.run(workload, codegen::naive_program(codegen::computation(workload)), target_);
+    const Measurement measurement = runner_.run(workload, codegen::naive_program(workload.computation()), target_);
     EXPECT_EQ(measurement.status, Status::ok) << text << ": " << measurement.reason;
   }
 }
@@ -424,7 +424,7 @@ std::vector<Measured> measured(Measurer& measurer, const std::vector<codegen::Ca
 TEST(NativeMeasurer, MeasuresABatchInItsOrderAndEachDistinctProgramOnce) {
   const codegen::Workload workload = codegen::parse_workload("matmul(m=64,n=64,k=64)");
   const Platform platform = platform_named("native");
-  const codegen::Space space = codegen::derive_space(workload, platform.target);
+  const codegen::JudgedSpace space = codegen::judged_space(workload, platform.target);
   base::Stream stream(1, "native_test");
   std::vector<codegen::Candidate> batch;
   for (int i = 0; i < 6; ++i) batch.push_back(space.sample(stream));
@@ -451,7 +451,7 @@ TEST(NativeMeasurer, MeasuresABatchOnSeveralThreads) {
   if (codegen::host_target().cores < 2) GTEST_SKIP() << "this host has one core";
   const codegen::Workload workload = codegen::parse_workload("matmul(m=64,n=64,k=64)");
   const Platform platform = platform_named("native,threads=2");
-  const codegen::Space space = codegen::derive_space(workload, platform.target);
+  const codegen::JudgedSpace space = codegen::judged_space(workload, platform.target);
   base::Stream stream(1, "native_test");
   std::vector<codegen::Candidate> batch;
   for (int i = 0; i < 12; ++i) batch.push_back(space.sample(stream));
@@ -534,7 +534,7 @@ TEST(NativeMeasurer, AbortsByTheBestOfTheSameWorkload) {
   MeasureSettings settings = quick();
   settings.abort_factor = 1.5;
   const codegen::Candidate plain = candidate(workload, "sketch plain\n");
-  const codegen::Space space = codegen::derive_space(workload, platform.target);
+  const codegen::JudgedSpace space = codegen::judged_space(workload, platform.target);
   base::Stream stream(3, "abort");
   std::vector<codegen::Candidate> batch;
   for (int i = 0; i < 8; ++i) batch.push_back(space.sample(stream));

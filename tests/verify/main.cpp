@@ -22,6 +22,7 @@
 #include "tasks/host_runner.h"
 #include "tasks/platform.h"
 #include "tasks/worker/wire.h"
+#include "tests/support/judged_space.h"
 #include "tests/verify/definitions.h"
 
 namespace graft::verify {
@@ -65,7 +66,7 @@ class Check {
   Check() : behind_(settings(false), maker()), in_front_(settings(true), maker()) {}
 
   void use(const codegen::Workload& workload, const Example& example) {
-    reference_ = reference_of(example, codegen::computation(workload));
+    reference_ = reference_of(example, workload.computation());
   }
   // The fault of the reference that the program itself checks with; empty if it equals the loops' result.
   std::string problem_of_reference(const codegen::Computation& computation) const {
@@ -85,7 +86,7 @@ class Check {
 
   // Empty when both runs are right.
   std::string problem(const codegen::Workload& workload, const LoopProgram& program, const Target& target) {
-    check(program, workload.text);
+    check(program, workload.text());
     const auto binary = tasks::compile_for_host(program, target);
     if (!binary) return "does not compile: " + binary.reason().text;
     for (tasks::HostRunner* runner : {&behind_, &in_front_}) {
@@ -138,7 +139,7 @@ class Run {
     const codegen::Workload workload = codegen::parse_workload(example.workload);
     Check check;
     check.use(workload, example);
-    const std::string problem = check.problem(workload, naive_program(codegen::computation(workload)), targets_[0]);
+    const std::string problem = check.problem(workload, naive_program(workload.computation()), targets_[0]);
     if (!problem.starts_with("wrong_result")) throw base::Failure("a planted error was not seen: " + problem);
   }
 
@@ -165,7 +166,7 @@ class Run {
     try {
       const codegen::Workload workload = codegen::parse_workload(example.workload);
       check_.use(workload, example);
-      const std::string doubt = check_.problem_of_reference(codegen::computation(workload));
+      const std::string doubt = check_.problem_of_reference(workload.computation());
       if (!doubt.empty()) fail(number, what, doubt);
       std::optional<Candidate> previous;
       for (int i = 0; i < pairs_a_workload && done_ < pairs_; ++i) {
@@ -177,12 +178,12 @@ class Run {
         ++counts_[std::string(definition.name)];
         std::string problem;
         if (i == 0) {
-          const LoopProgram program = naive_program(codegen::computation(workload));
+          const LoopProgram program = naive_program(workload.computation());
           programs_.insert(base::hash_combine(hash(program), hash(workload)));
           problem = check_.problem(workload, program, target);
         } else {
           const auto layouts = stream.below(3) == 0 ? codegen::Layouts::free : codegen::Layouts::given;
-          const codegen::Space space = derive_space(workload, target, intrinsics_, layouts);
+          const codegen::JudgedSpace space = judged_space(workload, target, intrinsics_, layouts);
           const Candidate candidate = with_prefetch(drawn(space, previous, stream), target, stream);
           what += "\n" + shown(candidate);
           count_steps(candidate);
@@ -201,7 +202,8 @@ class Run {
   }
 
   // A sample, or what search makes of earlier ones.
-  static Candidate drawn(const codegen::Space& space, const std::optional<Candidate>& previous, base::Stream& stream) {
+  static Candidate drawn(const codegen::JudgedSpace& space, const std::optional<Candidate>& previous,
+                         base::Stream& stream) {
     const std::int64_t way = previous ? stream.below(3) : 2;
     if (way < 2) {
       const base::Result<Candidate> made =
@@ -215,7 +217,7 @@ class Run {
   static Candidate with_prefetch(Candidate candidate, const Target& target, base::Stream& stream) {
     const auto steps = codegen::schedule(candidate);
     if (!steps || steps->empty()) return candidate;
-    const codegen::Computation form = with_padding_stages(codegen::computation(candidate.workload));
+    const codegen::Computation form = candidate.workload.padded();
     for (int tries = 0; tries < 4; ++tries) {
       const codegen::Step& step = (*steps)[std::size_t(stream.below(std::int64_t(steps->size())))];
       if (step.kind != codegen::StepKind::order) continue;
