@@ -19,6 +19,7 @@
 #include "base/shortened.h"
 #include "base/text.h"
 #include "cli/common_flags.h"
+#include "cli/setting_flags.h"
 #include "cli/texts.h"
 #include "cli/version.h"
 #include "study/field_error.h"
@@ -39,6 +40,13 @@ T number_from(const std::string& flag, const std::string& text, const char* expe
   }
   if (value < least) throw UserError(flag, fmt::format("must be at least {}, got {}", least, base::shortened(text)));
   return value;
+}
+
+std::vector<std::string> words_of(const std::string& flag, const std::string& text) {
+  std::vector<std::string> words = split_list(text);
+  if (std::find(words.begin(), words.end(), "") != words.end())
+    throw UserError(flag, fmt::format("expected words separated by commas, got '{}'", base::shortened(text)));
+  return words;
 }
 
 // CLI11 handles only texts; their meaning, and messages for invalid ones, are decided here.
@@ -69,11 +77,19 @@ class Flags final : public Options {
     });
   }
   void list(const std::string& name, std::vector<std::string>& value, const std::string& help, Need need) override {
-    add(name, "A,B,...", help, base::join(value, ","), need, [&value, flag = "--" + name](const std::string& text) {
-      value = split_list(text);
-      if (std::find(value.begin(), value.end(), "") != value.end()) {
-        throw UserError(flag, fmt::format("expected words separated by commas, got '{}'", base::shortened(text)));
-      }
+    add(name, "A,B,...", help, base::join(value, ","), need,
+        [&value, flag = "--" + name](const std::string& text) { value = words_of(flag, text); });
+  }
+  void list(const std::string& name, const std::string& standard,
+            std::function<void(const std::vector<std::string>&)> take, const std::string& help) override {
+    add(name, "A,B,...", help, standard, optional,
+        [take = std::move(take), flag = "--" + name](const std::string& text) { take(words_of(flag, text)); });
+  }
+  void text(const std::string& name, const std::string& standard, std::function<void(const std::string&)> take,
+            const std::string& help) override {
+    add(name, "TEXT", help, standard, optional, [take = std::move(take), flag = "--" + name](const std::string& text) {
+      if (text.empty()) throw UserError(flag, "expected a text, got nothing");
+      take(text);
     });
   }
   void positional(const std::string& name, std::string& value, const std::string& help, Need need) override {
@@ -370,24 +386,11 @@ std::vector<std::int64_t> integers_of(const std::string& flag, const std::vector
 
 namespace {
 
-std::string flag_of(std::string field) {
-  std::replace(field.begin(), field.end(), '_', '-');
-  return "--" + field;
-}
-
 // The error of a user of flags: "--model, --hold-out: not with --base".
 std::string in_flags(const study::FieldError& error) {
   std::string text;
   for (const std::string& field : split_list(error.fields())) text += (text.empty() ? "" : ", ") + flag_of(field);
-  text += ": ";
-  std::string_view rest = error.message();
-  for (std::size_t open; (open = rest.find('`')) != rest.npos;) {
-    const std::size_t close = rest.find('`', open + 1);
-    if (close == rest.npos) break;
-    text += std::string(rest.substr(0, open)) + flag_of(std::string(rest.substr(open + 1, close - open - 1)));
-    rest.remove_prefix(close + 1);
-  }
-  return text += rest;
+  return text + ": " + with_flags(error.message());
 }
 
 }  // namespace

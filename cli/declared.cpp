@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "base/text.h"
 #include "cli/common_flags.h"
 
@@ -24,6 +26,14 @@ class Recorder final : public Options {
   }
   void list(const std::string& name, std::vector<std::string>& value, const std::string& help, Need need) override {
     add({name, Declared::list, help, base::join(value, ","), need == required});
+  }
+  void text(const std::string& name, const std::string& standard, std::function<void(const std::string&)>,
+            const std::string& help) override {
+    add({name, Declared::text, help, standard});
+  }
+  void list(const std::string& name, const std::string& standard, std::function<void(const std::vector<std::string>&)>,
+            const std::string& help) override {
+    add({name, Declared::list, help, standard});
   }
   void positional(const std::string& name, std::string&, const std::string& help, Need need) override {
     add({name, Declared::positional, help, "", need == required});

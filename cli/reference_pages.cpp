@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/declared.h"
+#include "cli/markdown.h"
+#include "cli/settings_texts.h"
 #include "codegen/expression/suites.h"
 #include "codegen/schedule/step_forms.h"
 #include "datasets/formats/format.h"
@@ -21,49 +23,6 @@
 
 namespace graft::cli {
 namespace {
-
-// Markdown, a part at a time.
-class Page {
- public:
-  explicit Page(std::string_view title) {
-    text_ = fmt::format(
-        "# {}\n\nWritten by `graft reference --out docs/reference` from the program's own lists; do not edit.\n",
-        title);
-  }
-  Page& heading(std::string_view text) { return add(fmt::format("\n## {}\n", text)); }
-  Page& paragraph(std::string_view text) { return add(fmt::format("\n{}\n", text)); }
-  Page& code(std::string_view text) { return add(fmt::format("\n```\n{}\n```\n", text)); }
-  Page& table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows) {
-    add("\n");
-    row(head);
-    row(std::vector<std::string>(head.size(), "---"));
-    for (const auto& cells : rows) row(cells);
-    return *this;
-  }
-  std::string take() { return std::move(text_); }
-
- private:
-  Page& add(std::string_view text) {
-    text_ += text;
-    return *this;
-  }
-  void row(const std::vector<std::string>& cells) {
-    for (const std::string& cell : cells) {
-      text_ += "| ";
-      for (const char c : cell) {  // what would end the cell, or begin a tag
-        if (c == '|' || c == '<') text_ += '\\';
-        text_ += c;
-      }
-      text_ += cell.empty() ? "" : " ";
-    }
-    text_ += "|\n";
-  }
-  std::string text_;
-};
-
-std::string code(std::string_view text) {
-  return text.empty() ? "" : fmt::format("`{}`", text);
-}
 
 // A line of help as a sentence.
 std::string sentence(std::string text) {
@@ -236,7 +195,7 @@ std::string explorers_page() {
   page.paragraph(
       "An explorer decides which candidates are measured next (`--explorer` of `tune`, `collect` and `replay`). One "
       "that "
-      "asks no model proposes the same with any model, and takes neither `--acquisition` nor `--selection`.");
+      "asks no model proposes the same with any model, and takes neither `acquisition` nor `selection`.");
   std::vector<std::vector<std::string>> rows;
   for (const search::ExplorerEntry& entry : search::explorers())
     rows.push_back({code(entry.name), yes_no(entry.asks_model), entry.description});
@@ -353,7 +312,8 @@ std::vector<ReferencePage> reference_pages() {
           {"formats.md", formats_page()},
           {"methods.md", methods_page()},
           {"operators.md", operators_page()},
-          {"explorers.md", explorers_page()}};
+          {"explorers.md", explorers_page()},
+          {"settings.md", settings_page()}};
 }
 
 }  // namespace graft::cli

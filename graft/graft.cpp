@@ -4,12 +4,15 @@
 
 #include <limits>
 #include <mutex>
+#include <type_traits>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/monitor.h"
 #include "base/numpy.h"
 #include "base/team.h"
+#include "base/text.h"
 #include "codegen/expression/workload.h"
 #include "study/adapt.h"
 #include "study/answer.h"
@@ -18,9 +21,11 @@
 #include "study/data.h"
 #include "study/encode.h"
 #include "study/evaluate.h"
+#include "study/field_error.h"
 #include "study/predict.h"
 #include "study/prior.h"
 #include "study/request.h"
+#include "study/settings.h"
 #include "study/train.h"
 #include "study/tune.h"
 #include "tasks/platform.h"
@@ -89,39 +94,82 @@ std::vector<codegen::Candidate> own_candidates_of(const std::vector<std::string>
   return candidates;
 }
 
-constexpr double any = std::numeric_limits<double>::infinity();
-
-void check(const char* setting, double value, double least, double most) {
-  if (!(value >= least && value <= most))
-    throw base::UserError(setting, fmt::format("{}: must be between {} and {}", value, least, most));
+void check_threads(int threads) {
+  if (threads < 1) throw study::FieldError("threads", fmt::format("must be at least 1, got {}", threads));
 }
 
-study::Timing timing_from(const Timing& timing) {
-  check("repetitions", double(timing.repetitions), 1, 64);
-  check("repetition_seconds", timing.repetition_seconds, 1e-6, any);
-  check("timeout_seconds", timing.timeout_seconds, 1e-3, any);
-  return {timing.repetitions, timing.repetition_seconds * 1e3, timing.timeout_seconds};
+base::Document document_of(const Value& value) {
+  return std::visit(
+      [](const auto& plain) -> base::Document {
+        using Plain = std::decay_t<decltype(plain)>;
+        if constexpr (std::is_same_v<Plain, std::vector<std::string>> ||
+                      std::is_same_v<Plain, std::vector<std::int64_t>>) {
+          base::Document list = base::Document::list();
+          for (const auto& each : plain) list.push(each);
+          return list;
+        } else {
+          return plain;
+        }
+      },
+      value);
+}
+
+// The value of a setting's default.
+Value value_of(const base::Document& document) {
+  if (document.is_bool()) return document.as_bool();
+  if (document.is_integer()) return document.as_integer();
+  if (document.is_number()) return document.as_number();
+  if (document.is_string()) return document.as_string();
+  std::vector<std::string> words;
+  std::vector<std::int64_t> numbers;
+  for (const base::Document& each : document.as_list())
+    each.is_string() ? words.push_back(each.as_string()) : numbers.push_back(each.as_integer());
+  if (!numbers.empty()) return numbers;
+  return words;
+}
+
+// Those of fields, and what is given by keyword, to the request.
+void apply(Settings fields, const Settings& more, const study::Settings& settings) {
+  for (const auto& [keyword, value] : more) fields[keyword] = value;
+  std::vector<std::string> known;
+  for (const study::Setting& setting : settings) {
+    if (!setting.is(study::in_calls)) continue;
+    known.push_back(setting.keyword_name());
+    const auto given = fields.find(known.back());
+    if (given == fields.end()) continue;
+    setting.set_by_keyword(document_of(given->second));
+    fields.erase(given);
+  }
+  if (!fields.empty())
+    throw base::UserError(fields.begin()->first,
+                          "no setting of this call" + base::did_you_mean(fields.begin()->first, known));
+}
+
+void add(const Timing& timing, Settings& fields) {
+  fields["repetitions"] = timing.repetitions;
+  fields["repetition_seconds"] = timing.repetition_seconds;
+  fields["timeout_seconds"] = timing.timeout_seconds;
+}
+
+Settings common_fields(std::uint64_t seed, int threads) {
+  return {{"seed", std::int64_t(seed)}, {"threads", std::int64_t(threads)}};
 }
 
 study::TuneRequest request_of(const Workload& workload, const Platform& platform, const TuneSettings& settings) {
-  check("trials", double(settings.trials), 1, any);
-  check("budget_seconds", settings.budget_seconds, 0, any);
-  check("stop_after", double(settings.stop_after), 0, any);
-  check("threads", settings.threads, 1, any);
   study::TuneRequest request;
   request.workload = codegen::Workload(workload.text());
   request.platform = platform.description().platform;
   request.model = settings.model.name();
-  request.trials = settings.trials;
   request.start = candidates_of(settings.start, request.workload);
-  request.budget_seconds = settings.budget_seconds;
-  request.stop_after = settings.stop_after;
-  request.library = settings.library;
-  request.again = settings.again;
-  request.timing = timing_from(settings.timing);
-  request.seed = settings.seed;
-  request.threads = settings.threads;
-  request.out = settings.out;
+  Settings fields = common_fields(settings.seed, settings.threads);
+  fields["trials"] = settings.trials;
+  fields["budget_seconds"] = settings.budget_seconds;
+  fields["stop_after"] = settings.stop_after;
+  fields["library"] = settings.library.string();
+  fields["again"] = settings.again;
+  fields["out"] = settings.out.string();
+  add(settings.timing, fields);
+  apply(std::move(fields), settings.more, study::settings_of(request));
   request.command_line = "libgraft";
   return request;
 }
@@ -194,6 +242,22 @@ const std::string& Platform::yaml() const {
   return description_->platform.yaml;
 }
 
+std::vector<SettingInfo> settings_of(const std::string& call) {
+  return translated([&] {
+    std::vector<SettingInfo> infos;
+    for (const study::SettledCall& settled : study::settled_calls()) {
+      if (settled.name != call) continue;
+      for (const study::Setting& setting : settled.settings) {
+        if (setting.is(study::in_calls))
+          infos.push_back(
+              {setting.keyword_name(), value_of(setting.usual_by_keyword()), setting.is_path(), setting.help});
+      }
+    }
+    if (infos.empty()) throw base::UserError(call, "no call with settings");
+    return infos;
+  });
+}
+
 std::vector<std::string> platforms() {
   return translated([] { return tasks::platform_ids(); });
 }
@@ -250,7 +314,7 @@ datasets::Measurement measurement_of(const Measured& measured, const std::string
 
 Search::Search(const Workload& workload, const Platform& platform, const SearchSettings& settings)
     : state_(translated([&] {
-        check("threads", settings.threads, 1, any);
+        check_threads(settings.threads);
         study::AskTellRequest request;
         request.workload = codegen::Workload(workload.text());
         request.platform = platform.description().platform;
@@ -265,9 +329,12 @@ Search::~Search() = default;
 Search::Search(Search&&) noexcept = default;
 Search& Search::operator=(Search&&) noexcept = default;
 
+constexpr std::int64_t most_asked = 100000;
+
 std::vector<std::string> Search::ask(std::int64_t count) {
   return translated([&] {
-    check("count", double(count), 1, 100000);
+    if (count < 1 || count > most_asked)
+      throw base::UserError("count", fmt::format("must be between 1 and {}, got {}", most_asked, count));
     const std::lock_guard lock(state_->mutex);
     std::vector<std::string> schedules;
     for (codegen::Candidate& candidate : state_->session.ask(int(count))) {
@@ -327,7 +394,7 @@ std::vector<std::string> feature_names(const std::string& encoding) {
 std::vector<float> encode(const Workload& workload, const Platform& platform, const std::vector<std::string>& schedules,
                           const std::string& encoding, int threads) {
   return translated([&] {
-    check("threads", threads, 1, any);
+    check_threads(threads);
     const auto candidates = own_candidates_of(schedules, workload);
     return study::encode({platform.description().platform, encoding, threads}, candidates).values;
   });
@@ -357,23 +424,22 @@ Dataset read_dataset(const std::filesystem::path& file) {
 
 namespace {
 
-study::DataSource source_of(const std::vector<std::filesystem::path>& files, const Learning& learning) {
+std::vector<std::string> texts_of(const std::vector<std::filesystem::path>& files) {
   if (files.empty()) throw base::UserError("datasets", "there is none");
-  check("rows", double(learning.rows), 0, any);
-  study::DataSource source;
-  for (const std::filesystem::path& file : files) source.files.push_back(file.string());
-  for (const Workload& workload : learning.workloads) source.workloads.push_back(workload.text());
-  source.rows = learning.rows;
-  return source;
+  std::vector<std::string> texts;
+  for (const std::filesystem::path& file : files) texts.push_back(file.string());
+  return texts;
 }
 
-study::ModelChoice choice_of(const Learning& learning, const std::string& usual_model) {
-  check("steps", double(learning.steps), 0, any);
-  study::ModelChoice choice;
-  choice.model = learning.model.empty() ? usual_model : learning.model;
-  choice.encoding = learning.encoding;
-  choice.steps = learning.steps;
-  return choice;
+// An empty model leaves the choice to the call.
+void add(const Learning& learning, Settings& fields) {
+  std::vector<std::string> workloads;
+  for (const Workload& workload : learning.workloads) workloads.push_back(workload.text());
+  if (!learning.model.empty()) fields["model"] = learning.model;
+  fields["encoding"] = learning.encoding;
+  fields["steps"] = learning.steps;
+  fields["workloads"] = std::move(workloads);
+  fields["rows"] = learning.rows;
 }
 
 Evaluated evaluated_from(const study::EvaluationTable::Row& row) {
@@ -396,16 +462,15 @@ Evaluated evaluated_from(const study::EvaluationTable::Row& row) {
 Trained train(const std::vector<std::filesystem::path>& datasets, const std::filesystem::path& out,
               const TrainSettings& settings) {
   return translated([&] {
-    check("threads", settings.threads, 1, any);
     study::TrainRequest request;
-    request.data = source_of(datasets, settings.learning);
-    request.model = choice_of(settings.learning, "");
-    request.learner = settings.learner;
-    request.hold_out = settings.hold_out;
-    request.base = settings.base;
+    request.data.files = texts_of(datasets);
     request.out = out;
-    request.seed = settings.seed;
-    request.threads = settings.threads;
+    Settings fields = common_fields(settings.seed, settings.threads);
+    fields["learner"] = settings.learner;
+    fields["hold_out"] = settings.hold_out;
+    fields["base"] = settings.base.string();
+    add(settings.learning, fields);
+    apply(std::move(fields), settings.more, study::settings_of(request));
     request.command_line = "libgraft";
     WatchMonitor watch(settings.watch);
     base::SharedMonitor monitor(watch);
@@ -417,22 +482,17 @@ Trained train(const std::vector<std::filesystem::path>& datasets, const std::fil
 
 std::vector<Evaluated> evaluate(const std::vector<std::filesystem::path>& datasets, const EvaluateSettings& settings) {
   return translated([&] {
-    check("threads", settings.threads, 1, any);
-    check("draws", double(settings.draws), 1, any);
-    if (settings.methods.empty()) throw base::UserError("methods", "there is none");
-    if (settings.shots.empty()) throw base::UserError("shots", "there is none");
-    for (const std::int64_t shots : settings.shots) check("shots", double(shots), 0, any);
     study::EvaluateRequest request;
-    request.data = source_of(datasets, settings.learning);
-    request.model = choice_of(settings.learning, study::ModelChoice().model);
-    request.methods = settings.methods;
-    request.shots = settings.shots;
-    request.draws = settings.draws;
-    request.targets = settings.targets;
-    request.regime = study::regime_named(settings.regime);
-    request.seed = settings.seed;
-    request.threads = settings.threads;
-    request.out = settings.out;
+    request.data.files = texts_of(datasets);
+    Settings fields = common_fields(settings.seed, settings.threads);
+    fields["methods"] = settings.methods;
+    fields["shots"] = settings.shots;
+    fields["draws"] = settings.draws;
+    fields["targets"] = settings.targets;
+    fields["regime"] = settings.regime;
+    fields["out"] = settings.out.string();
+    add(settings.learning, fields);
+    apply(std::move(fields), settings.more, study::settings_of(request));
     request.command_line = "libgraft";
     WatchMonitor watch(settings.watch);
     base::SharedMonitor monitor(watch);
@@ -446,19 +506,16 @@ std::vector<Evaluated> evaluate(const std::vector<std::filesystem::path>& datase
 Adapted adapt(const Model& model, const Platform& platform, const std::vector<Workload>& workloads,
               const std::filesystem::path& out, const AdaptSettings& settings) {
   return translated([&] {
-    check("shots", double(settings.shots), 1, any);
-    check("threads", settings.threads, 1, any);
     study::AdaptRequest request;
     request.model = model.name();
     request.platform = platform.description().platform;
-    for (const Workload& workload : workloads) request.workloads.push_back(codegen::Workload(workload.text()));
-    if (workloads.empty()) throw base::UserError("workloads", "there is none");
-    request.shots = settings.shots;
-    request.timing = timing_from(settings.timing);
-    request.seed = settings.seed;
-    request.threads = settings.threads;
+    for (const Workload& workload : workloads) request.workloads.emplace_back(workload.text());
     request.out = out;
-    request.run = settings.run;
+    Settings fields = common_fields(settings.seed, settings.threads);
+    fields["shots"] = settings.shots;
+    fields["run"] = settings.run.string();
+    add(settings.timing, fields);
+    apply(std::move(fields), settings.more, study::settings_of(request));
     request.command_line = "libgraft";
     WatchMonitor watch(settings.watch);
     base::SharedMonitor monitor(watch);
@@ -475,7 +532,8 @@ Adapted adapt(const Model& model, const Platform& platform, const std::vector<Wo
 
 Compiled compile(const std::vector<Answer>& answers, const CompileSettings& settings) {
   return translated([&] {
-    check("variants", double(settings.variants), 1, any);
+    if (settings.variants < 1)
+      throw base::UserError("variants", fmt::format("must be at least 1, got {}", settings.variants));
     study::CompileRequest request;
     for (const Answer& answer : answers) {
       if (answer.program == nullptr) throw base::UserError("compile", "an answer that tune did not give");

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #define GRAFT_API __attribute__((visibility("default")))
@@ -95,6 +96,21 @@ class GRAFT_API Model {
   std::string name_;
 };
 
+// Settings of a call by keyword. The fields of the structs below are those that are used most; `more` takes all of
+// docs/reference/settings.md, and wins over the fields. Mistake for a keyword that the call lacks, a value of another
+// type, and one beyond its range.
+using Value =
+    std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>, std::vector<std::int64_t>>;
+using Settings = std::map<std::string, Value>;
+struct SettingInfo {
+  std::string keyword;
+  Value usual;           // the default
+  bool is_path = false;  // of a file or folder; "": none
+  std::string help;
+};
+// For "tune", "adapt", "train" or "evaluate"; mistake for another call.
+GRAFT_API std::vector<SettingInfo> settings_of(const std::string& call);
+
 // How a candidate is timed.
 struct Timing {
   std::int64_t repetitions = 3;
@@ -115,6 +131,7 @@ struct TuneSettings {
   bool again = false;                   // search even if the library has an answer
   Timing timing = {};
   Watch watch = {};
+  Settings more = {};
 };
 
 // The fastest program of a run, its results checked.
@@ -228,6 +245,7 @@ struct TrainSettings {
   std::uint64_t seed = 1;
   int threads = 1;  // no result depends on it
   Watch watch = {};
+  Settings more = {};
 };
 
 struct Trained {
@@ -253,6 +271,7 @@ struct EvaluateSettings {
   std::uint64_t seed = 1;
   int threads = 1;  // no result depends on it
   Watch watch = {};
+  Settings more = {};
 };
 
 // A method on a target that it was not trained on. Means over draws and workloads, with 95 % intervals.
@@ -278,6 +297,7 @@ struct AdaptSettings {
   std::filesystem::path run = {};  // the run's folder; "": <out>.run. Run again to continue
   Timing timing = {};
   Watch watch = {};
+  Settings more = {};
 };
 
 // A model adapted to a platform by a few measurements there.

@@ -14,6 +14,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "graft/graft.h"
@@ -187,11 +188,7 @@ void add_values(py::module_& module) {
 
 const char* const tune_doc =
     "Searches fast schedules of a workload on a platform, or continues the run in `out` with more trials.\n\n"
-    "trials: in all. budget_seconds: of wall time, after which the search ends; 0: none. stop_after: trials in a row\n"
-    "without a gain of 1 %, after which it ends; 0: never. threads: that search and compile; no result depends on\n"
-    "it. start: schedules that are measured first, texts as Answer.schedule. out: the run's folder;\n"
-    "None: runs/tune-.... library: folder of known answers; again: search though it has one. repetitions,\n"
-    "repetition_seconds, timeout_seconds: how a candidate is timed.\n\n"
+    "start: schedules that are measured first, texts as Answer.schedule.\n\n"
     "Callbacks: progress(what, done, total), note(line), stop() -> bool, which is asked all the time; True ends the\n"
     "search with the best so far. They may be called on another thread. KeyboardInterrupt is raised once the search\n"
     "has ended tidily; what was measured is kept, and the same call continues.\n\n"
@@ -235,12 +232,6 @@ const char* const train_doc =
     "Meta-trains a cost model on files of datasets (paths, one or several for each platform), and writes it to the "
     "file\n"
     "`out`.\n\n"
-    "learner: docs/reference/methods.md has all. model: 'mlp', 'treegru' or 'gbt'; '': trees where the learner can "
-    "have\n"
-    "them. encoding: '' is the model's usual one. steps: outer steps, or trees; 0: the learner's own number.\n"
-    "hold_out: platform to leave out. workloads: the rows of these alone; rows: at most that many of each workload in\n"
-    "each file; 0: all. base: file of a trained model that learns of these platforms, too. threads: no result depends\n"
-    "on it.\n\n"
     "Callbacks, KeyboardInterrupt and errors as tune(); the same call continues from checkpoints in `out`.checkpoints.";
 
 const char* const evaluate_doc =
@@ -251,9 +242,7 @@ const char* const evaluate_doc =
     "figures\n"
     "spearman, top1, top5 its mean and 95 % interval, float64: spearman, spearman_low, spearman_high, ... top1: least\n"
     "time / time of the program predicted first, in (0, 1].\n\n"
-    "targets: None: each in turn. regime: 'seen', 'unseen', 'alone' or 'in-domain'. out: file of the table, from "
-    "which\n"
-    "the same call continues. The other settings, callbacks, KeyboardInterrupt and errors as train().";
+    "Callbacks, KeyboardInterrupt and errors as train().";
 
 const char* const compile_doc =
     "Answers for one platform, of distinct workloads, as a library that needs nothing but itself. Nothing is\n"
@@ -377,62 +366,141 @@ void add_search(py::module_& module) {
            "All that was told, in order: a list of Measured.");
 }
 
+Value value_from(const py::handle& given, const SettingInfo& setting) {
+  if (std::holds_alternative<bool>(setting.usual)) return given.cast<bool>();
+  if (std::holds_alternative<std::int64_t>(setting.usual)) return given.cast<std::int64_t>();
+  if (std::holds_alternative<double>(setting.usual)) return given.cast<double>();
+  if (setting.is_path) return given.cast<std::filesystem::path>().string();
+  if (std::holds_alternative<std::string>(setting.usual)) return given.cast<std::string>();
+  if (py::isinstance<py::str>(given)) throw py::cast_error();
+  std::vector<std::string> words;
+  std::vector<std::int64_t> numbers;
+  for (const py::handle each : py::reinterpret_borrow<py::iterable>(given)) {
+    if (py::isinstance<py::int_>(each)) {
+      numbers.push_back(each.cast<std::int64_t>());
+    } else if (py::isinstance<Workload>(each)) {
+      words.push_back(each.cast<Workload>().text());
+    } else if (py::isinstance<py::str>(each)) {
+      words.push_back(each.cast<std::string>());
+    } else {
+      words.push_back(each.cast<std::filesystem::path>().string());
+    }
+  }
+  if (!numbers.empty() && words.empty()) return numbers;
+  return words;
+}
+
+// The settings of a call by keyword; None is the default.
+Settings settings_from(const py::kwargs& given, const std::string& call) {
+  const std::vector<SettingInfo> known = settings_of(call);
+  Settings settings;
+  for (const auto& [key, value] : given) {
+    const auto keyword = key.cast<std::string>();
+    const auto setting =
+        std::find_if(known.begin(), known.end(), [&](const SettingInfo& each) { return each.keyword == keyword; });
+    if (setting == known.end()) throw py::type_error(call + "() got an unexpected keyword argument '" + keyword + "'");
+    if (value.is_none()) continue;
+    try {
+      settings[keyword] = value_from(value, *setting);
+    } catch (const py::cast_error&) {
+      throw py::type_error(call + "(): " + keyword + ": expected a value such as " +
+                           py::repr(py::cast(setting->usual)).cast<std::string>() + ", got " +
+                           py::repr(value).cast<std::string>());
+    }
+  }
+  return settings;
+}
+
+// "tune(workload, platform, *, model=None, trials=256, ...)", and what the settings are.
+std::string doc_of(const std::string& call, const std::string& given, const char* doc) {
+  std::string line = call + "(" + given, settings;
+  for (const SettingInfo& setting : settings_of(call)) {
+    line += ", " + setting.keyword + "=" +
+            (setting.is_path ? "None" : py::repr(py::cast(setting.usual)).cast<std::string>());
+    settings += "\n    " + setting.keyword + ": " + setting.help;
+  }
+  return line + ")\n\n" + doc + "\n\nSettings:" + settings;
+}
+
+void add_settled_calls(py::module_& module) {
+  const auto none = py::none();
+  const std::string callbacks = "progress=None, note=None, stop=None";
+  module.def(
+      "tune",
+      [](const py::object& workload, const py::object& platform, const py::object& model,
+         const std::vector<std::string>& start, const py::object& progress, const py::object& note,
+         const py::object& stop, const py::kwargs& more) {
+        Waiting waiting(progress, note, stop);
+        const auto what = value_from<Workload>(workload);
+        const auto where = value_from<Platform>(platform);
+        TuneSettings settings;
+        settings.model = model_from(model);
+        settings.start = start;
+        settings.watch = waiting.watch();
+        settings.more = settings_from(more, "tune");
+        return waiting.run([&] { return tune(what, where, settings); });
+      },
+      doc_of("tune", "workload, platform, *, model=None, start=(), " + callbacks, tune_doc).c_str(),
+      py::arg("workload"), py::arg("platform"), py::kw_only(), py::arg("model") = none,
+      py::arg("start") = std::vector<std::string>(), py::arg("progress") = none, py::arg("note") = none,
+      py::arg("stop") = none);
+
+  module.def(
+      "adapt",
+      [](const py::object& model, const py::object& platform, const py::iterable& workloads,
+         const std::filesystem::path& out, const py::object& progress, const py::object& note, const py::object& stop,
+         const py::kwargs& more) {
+        Waiting waiting(progress, note, stop);
+        const Model which = model_from(model);
+        const auto where = value_from<Platform>(platform);
+        const std::vector<Workload> what = workloads_from(workloads);
+        AdaptSettings settings;
+        settings.watch = waiting.watch();
+        settings.more = settings_from(more, "adapt");
+        return waiting.run([&] { return adapt(which, where, what, out, settings); });
+      },
+      doc_of("adapt", "model, platform, workloads, out, *, " + callbacks, adapt_doc).c_str(), py::arg("model"),
+      py::arg("platform"), py::arg("workloads"), py::arg("out"), py::kw_only(), py::arg("progress") = none,
+      py::arg("note") = none, py::arg("stop") = none);
+
+  module.def(
+      "train",
+      [](const std::vector<std::filesystem::path>& datasets, const std::filesystem::path& out,
+         const py::object& progress, const py::object& note, const py::object& stop, const py::kwargs& more) {
+        Waiting waiting(progress, note, stop);
+        TrainSettings settings;
+        settings.watch = waiting.watch();
+        settings.more = settings_from(more, "train");
+        return waiting.run([&] { return train(datasets, out, settings); });
+      },
+      doc_of("train", "datasets, out, *, " + callbacks, train_doc).c_str(), py::arg("datasets"), py::arg("out"),
+      py::kw_only(), py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+
+  module.def(
+      "evaluate",
+      [](const std::vector<std::filesystem::path>& datasets, const py::object& progress, const py::object& note,
+         const py::object& stop, const py::kwargs& more) {
+        Waiting waiting(progress, note, stop);
+        EvaluateSettings settings;
+        settings.watch = waiting.watch();
+        settings.more = settings_from(more, "evaluate");
+        return columns_of(waiting.run([&] { return evaluate(datasets, settings); }));
+      },
+      doc_of("evaluate", "datasets, *, " + callbacks, evaluate_doc).c_str(), py::arg("datasets"), py::kw_only(),
+      py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+}
+
 void add_calls(py::module_& module) {
   const auto none = py::none();
   module.def(
       "version", [] { return std::string(version()); }, "Of graft: '0.1.0'.");
   module.def("platforms", &platforms, "Ids of platforms that are known here.");
 
-  module.def(
-      "tune",
-      [](const py::object& workload, const py::object& platform, std::int64_t trials, double budget_seconds,
-         std::int64_t stop_after, std::uint64_t seed, int threads, const py::object& model,
-         const std::vector<std::string>& start, const Path& out, const Path& library, bool again,
-         std::int64_t repetitions, double repetition_seconds, double timeout_seconds, const py::object& progress,
-         const py::object& note, const py::object& stop) {
-        Waiting waiting(progress, note, stop);
-        const auto what = value_from<Workload>(workload);
-        const auto where = value_from<Platform>(platform);
-        const TuneSettings settings{trials,
-                                    budget_seconds,
-                                    stop_after,
-                                    seed,
-                                    threads,
-                                    model_from(model),
-                                    start,
-                                    out.value_or(""),
-                                    library.value_or(""),
-                                    again,
-                                    {repetitions, repetition_seconds, timeout_seconds},
-                                    waiting.watch()};
-        return waiting.run([&] { return tune(what, where, settings); });
-      },
-      tune_doc, py::arg("workload"), py::arg("platform"), py::kw_only(), py::arg("trials") = 256,
-      py::arg("budget_seconds") = 0., py::arg("stop_after") = 0, py::arg("seed") = 1, py::arg("threads") = 1,
-      py::arg("model") = none, py::arg("start") = std::vector<std::string>(), py::arg("out") = none,
-      py::arg("library") = none, py::arg("again") = false, py::arg("repetitions") = 3,
-      py::arg("repetition_seconds") = 1e-3, py::arg("timeout_seconds") = 10., py::arg("progress") = none,
-      py::arg("note") = none, py::arg("stop") = none);
-
-  module.def(
-      "adapt",
-      [](const py::object& model, const py::object& platform, const py::iterable& workloads,
-         const std::filesystem::path& out, std::int64_t shots, std::uint64_t seed, int threads, const Path& run,
-         std::int64_t repetitions, double repetition_seconds, double timeout_seconds, const py::object& progress,
-         const py::object& note, const py::object& stop) {
-        Waiting waiting(progress, note, stop);
-        const Model which = model_from(model);
-        const auto where = value_from<Platform>(platform);
-        const std::vector<Workload> what = workloads_from(workloads);
-        const AdaptSettings settings{
-            shots,          seed, threads, run.value_or(""), {repetitions, repetition_seconds, timeout_seconds},
-            waiting.watch()};
-        return waiting.run([&] { return adapt(which, where, what, out, settings); });
-      },
-      adapt_doc, py::arg("model"), py::arg("platform"), py::arg("workloads"), py::arg("out"), py::kw_only(),
-      py::arg("shots") = 20, py::arg("seed") = 1, py::arg("threads") = 1, py::arg("run") = none,
-      py::arg("repetitions") = 3, py::arg("repetition_seconds") = 1e-3, py::arg("timeout_seconds") = 10.,
-      py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+  {
+    py::options described;  // their docstrings begin with what a table says
+    described.disable_function_signatures();
+    add_settled_calls(module);
+  }
 
   module.def(
       "predict",
@@ -445,46 +513,6 @@ void add_calls(py::module_& module) {
             Waiting(py::none(), py::none(), py::none()).run([&] { return predict(which, what, where, schedules); }));
       },
       predict_doc, py::arg("model"), py::arg("workload"), py::arg("platform"), py::arg("schedules"));
-
-  module.def(
-      "train",
-      [](const std::vector<std::filesystem::path>& datasets, const std::filesystem::path& out,
-         const std::string& learner, const std::string& kind, const std::string& encoding, std::int64_t steps,
-         const std::string& hold_out, const py::iterable& workloads, std::int64_t rows, const Path& base,
-         std::uint64_t seed, int threads, const py::object& progress, const py::object& note, const py::object& stop) {
-        Waiting waiting(progress, note, stop);
-        const TrainSettings settings{learner,        {kind, encoding, steps, workloads_from(workloads), rows},
-                                     hold_out,       base.value_or(""),
-                                     seed,           threads,
-                                     waiting.watch()};
-        return waiting.run([&] { return train(datasets, out, settings); });
-      },
-      train_doc, py::arg("datasets"), py::arg("out"), py::kw_only(), py::arg("learner") = "residual",
-      py::arg("model") = "", py::arg("encoding") = "", py::arg("steps") = 0, py::arg("hold_out") = "",
-      py::arg("workloads") = py::tuple(), py::arg("rows") = 0, py::arg("base") = none, py::arg("seed") = 1,
-      py::arg("threads") = 1, py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
-
-  const EvaluateSettings usual;
-  module.def(
-      "evaluate",
-      [](const std::vector<std::filesystem::path>& datasets, const std::vector<std::string>& methods,
-         const std::vector<std::int64_t>& shots, std::int64_t draws, const std::vector<std::string>& targets,
-         const std::string& regime, const std::string& kind, const std::string& encoding, std::int64_t steps,
-         const py::iterable& workloads, std::int64_t rows, const Path& out, std::uint64_t seed, int threads,
-         const py::object& progress, const py::object& note, const py::object& stop) {
-        Waiting waiting(progress, note, stop);
-        const EvaluateSettings settings{
-            methods,          shots,  draws,
-            targets,          regime, {kind, encoding, steps, workloads_from(workloads), rows},
-            out.value_or(""), seed,   threads,
-            waiting.watch()};
-        return columns_of(waiting.run([&] { return evaluate(datasets, settings); }));
-      },
-      evaluate_doc, py::arg("datasets"), py::kw_only(), py::arg("methods") = usual.methods,
-      py::arg("shots") = usual.shots, py::arg("draws") = usual.draws, py::arg("targets") = py::tuple(),
-      py::arg("regime") = usual.regime, py::arg("model") = "", py::arg("encoding") = "", py::arg("steps") = 0,
-      py::arg("workloads") = py::tuple(), py::arg("rows") = 0, py::arg("out") = none, py::arg("seed") = 1,
-      py::arg("threads") = 1, py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
 
   module.def("encodings", &encodings, "Names for encode(): encodings with one row for each program.");
   module.def("feature_names", &feature_names,

@@ -17,9 +17,11 @@
 #include "meta/model_file.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
+#include "study/field_error.h"
 #include "study/output.h"
 #include "study/prior.h"
 #include "study/rounds.h"
+#include "study/settings.h"
 #include "tasks/expected.h"
 
 namespace graft::study {
@@ -45,9 +47,8 @@ Request identity_of(const AdaptRequest& request, std::int64_t shots, const std::
       .set("source", tasks::source_of(request.platform))
       .set("platform_hash", platform_hash(request.platform))
       .set("shots", shots)
-      .set("model", model)
-      .set("seed", std::int64_t(request.seed));
-  request.timing.put(identity.fields());
+      .set("model", model);
+  put_settings(request, identity.fields());
   return identity;
 }
 
@@ -86,7 +87,7 @@ void note_single_programs(const std::vector<meta::Examples>& supports, base::Mon
   if (alone == 0) return;
   monitor.note(
       fmt::format("{} of {} workloads have one measured program, which teaches nothing: programs are compared within "
-                  "a workload{}; measure more with --shots",
+                  "a workload{}; measure more of each (`shots`)",
                   alone, supports.size(), alone == supports.size() ? ", so the model stays as it was" : ""));
 }
 
@@ -175,6 +176,8 @@ std::vector<std::vector<float>> cross_validated(const meta::CostModel& prior,
 }
 
 AdaptResult adapt(const AdaptRequest& request, base::Monitor& monitor) {
+  check_settings(request);
+  if (request.workloads.empty()) throw FieldError("workloads", "there is none");
   check_output("out", request.out, Writes::model, {request.model.string()});
   AdaptResult result;
   result.prior = request.model.empty() ? shipped_model() : request.model;

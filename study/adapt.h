@@ -14,6 +14,7 @@
 #include "codegen/expression/workload.h"
 #include "meta/cost_model.h"
 #include "study/request.h"
+#include "study/setting.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
@@ -22,13 +23,11 @@ struct AdaptRequest {
   std::filesystem::path model;  // the model to adapt; "": graft's own (study/prior.h)
   tasks::Platform platform;
   std::vector<codegen::Workload> workloads;
-  std::int64_t shots = 20;  // measurements of each workload
-  Timing timing;
-  std::uint64_t seed = 1;
-  int threads = 1;            // no result depends on it
   std::filesystem::path out;  // the adapted model's file
-  std::filesystem::path run;  // the run's folder; "": <out>.run
-  std::string command_line;   // for provenance
+#define GRAFT_SETTING GRAFT_FIELD
+#define GRAFT_PART GRAFT_FIELD_PART
+#include "study/settings/adapt.def"
+  std::string command_line;  // for provenance
 };
 
 struct AdaptResult {

@@ -18,7 +18,9 @@
 #include "search/explorers/listed.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
+#include "study/field_error.h"
 #include "study/rounds.h"
+#include "study/settings.h"
 #include "tasks/divided.h"
 #include "tasks/expected.h"
 #include "tasks/modelled/modelled.h"
@@ -34,16 +36,13 @@ Request identity_of(const CollectRequest& request) {
       .set("platform", request.platform.name)
       .set("source", tasks::source_of(request.platform))
       .set("platform_hash", platform_hash(request.platform))
-      .set("explorer", request.programs.empty() ? request.explorer : "listed")
-      .set("seed", std::int64_t(request.seed));
+      .set("explorer", request.programs.empty() ? request.explorer : "listed");
   if (!request.programs.empty()) {
     base::Document pool = base::Document::list();
     for (const std::string& file : request.programs) pool.push(file_hash(file));
     identity.set("programs", std::move(pool));
   }
-  if (request.evolved > 0) identity.set("evolved", request.evolved);
-  put(request.space, identity.fields());
-  request.timing.put(identity.fields());
+  put_settings(request, identity.fields());
   return identity;
 }
 
@@ -142,8 +141,22 @@ search::TuningSettings settings_of(const CollectRequest& request, const codegen:
 
 }  // namespace
 
+void check(const CollectRequest& request) {
+  check_settings(request);
+  const bool listed = !request.programs.empty();
+  if (request.evolved > 0 && (listed || request.explorer != "random"))
+    throw FieldError("evolved", "goes with the random explorer");
+  if (!listed) return;
+  if (request.explorer != CollectRequest().explorer)
+    throw FieldError("explorer", "nothing to explore: `programs` are all that is measured");
+  if (!(request.space.file.empty() && request.space.intrinsics.empty()) ||
+      request.space.layouts != codegen::Layouts::given)
+    throw FieldError("space", "nothing is drawn from it: `programs` are all that is measured");
+}
+
 CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Shared& shared, base::Team& team,
                       base::Monitor& own_monitor) {
+  check(request);
   const tasks::Platform& platform = request.platform;
   const tasks::MeasureSettings measure = request.timing.settings(0, request.threads);
   const bool listed = !request.programs.empty();

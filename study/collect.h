@@ -16,6 +16,7 @@
 #include "datasets/trial.h"
 #include "study/pool.h"
 #include "study/request.h"
+#include "study/setting.h"
 #include "study/space.h"
 #include "tasks/measurer.h"
 #include "tasks/modelled/modelled.h"
@@ -27,15 +28,10 @@ struct CollectRequest {
   static constexpr std::int64_t usual_samples = 300;
   std::vector<codegen::Workload> workloads;
   tasks::Platform platform;
-  std::filesystem::path out;          // the dataset; its journal is kept in <out>.run
-  std::vector<std::string> programs;  // datasets of the pool to measure; none: schedules are drawn
-  std::string explorer = "random";    // without programs; works without a model
-  SpaceSource space;                  // without programs
-  std::int64_t samples = 0;           // of each workload; 0: usual_samples, or all programs
-  double evolved = 0;                 // share of a round that is bred from the fastest so far
-  Timing timing;
-  std::uint64_t seed = 1;
-  int threads = 1;           // no result depends on it
+  std::filesystem::path out;  // the dataset; its journal is kept in <out>.run
+#define GRAFT_SETTING GRAFT_FIELD
+#define GRAFT_PART GRAFT_FIELD_PART
+#include "study/settings/collect.def"
   std::string command_line;  // for provenance
 };
 
@@ -51,6 +47,9 @@ struct CollectResult {
   std::int64_t trials = 0;  // of the run in total
   bool complete = false;    // false: stopped; the same request continues it
 };
+
+// FieldError for settings that are beyond their ranges, or do not go together.
+void check(const CollectRequest& request);
 
 // Runs or continues it, by all ranks of the team, which need the same request; rank 0 keeps the run and writes the
 // dataset. `pool`: the programs of request.programs. `shared`: for measurers of several platforms. A dataset without

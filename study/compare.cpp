@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "study/field_error.h"
 #include "study/request.h"
+#include "study/settings.h"
 #include "tasks/rebuild.h"
 
 namespace graft::study {
@@ -108,6 +109,7 @@ search::Retimed times_again(const std::vector<search::RunContent>& runs, std::in
 }
 
 CompareResult compare(const CompareRequest& request, base::Monitor& monitor) {
+  check_settings(request);
   if (!(request.near > 0 && request.near <= 1))
     throw FieldError("near", fmt::format("expected a share of the best speed, > 0 and <= 1, got {:g}", request.near));
   std::vector<search::RunContent> runs;

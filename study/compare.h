@@ -12,17 +12,14 @@
 #include "datasets/agreement.h"
 #include "search/comparison.h"
 #include "search/run_directory.h"
+#include "study/setting.h"
 
 namespace graft::study {
 
 struct CompareRequest {
   std::vector<std::filesystem::path> runs;  // of one method in one folder
-  std::vector<std::int64_t> trials;         // to compare the best after; none: the usual ones that all searches reach
-  double near = 0.95;                       // share of the fastest known speed up to which trials are counted
-  std::string against;                      // the method that others are compared with; "": the first
-  std::int64_t again = 0;  // from 1 on: the finalists are timed again, this number of times in turn, and these count
-  std::uint64_t seed = 1;
-  int threads = 1;  // no result depends on it
+#define GRAFT_SETTING GRAFT_FIELD
+#include "study/settings/compare.def"
 };
 
 struct CompareResult {

@@ -9,6 +9,7 @@
 #include "base/monitor.h"
 #include "datasets/dataset.h"
 #include "meta/task_set.h"
+#include "study/setting.h"
 
 namespace graft::study {
 
@@ -17,9 +18,8 @@ std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& fil
 
 struct DataSource {
   std::vector<std::string> files;
-  std::vector<std::string> workloads;  // the rows of these alone; none: all
-  std::vector<std::string> sketches;   // likewise
-  std::int64_t rows = 0;               // most programs per workload and file; 0: all
+#define GRAFT_SETTING GRAFT_FIELD
+#include "study/settings/data.def"
 
   // The files' chosen rows, drawn by the seed. FieldError for workloads and sketches without rows; Stopped as
   // read_datasets.

@@ -1,7 +1,6 @@
 #include "study/evaluate.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +15,7 @@
 #include "study/field_error.h"
 #include "study/output.h"
 #include "study/request.h"
+#include "study/settings.h"
 
 namespace graft::study {
 namespace {
@@ -33,6 +33,9 @@ bool among(const std::vector<std::string>& names, const std::string& name) {
 }
 
 void check(const EvaluateRequest& request) {
+  check_settings(request);
+  if (request.methods.empty()) throw FieldError("methods", "there is none");
+  if (request.shots.empty()) throw FieldError("shots", "there is none");
   if (!request.against.empty() && !among(request.methods, request.against))
     throw FieldError("against", fmt::format("{} is none of `methods`", request.against));
   const bool in_domain = request.regime == meta::Regime::in_domain;
@@ -74,22 +77,9 @@ meta::EvaluationSettings settings_of(const EvaluateRequest& request, const Model
 base::Document identity_of(const EvaluateRequest& request, const ModelPlan& plan) {
   base::Document files = base::Document::list();
   for (const std::string& file : request.data.files) files.push(file_hash(file));
-  const auto words = [](const std::vector<std::string>& values) { return base::join(values, ","); };
   Request identity("evaluate");
-  identity.set("datasets", std::move(files))
-      .set("methods", words(request.methods))
-      .set("shots", fmt::format("{}", fmt::join(request.shots, ",")))
-      .set("draws", request.draws)
-      .set("regime", std::string(name_of(request.regime)))
-      .set("train_workloads", words(request.train_workloads))
-      .set("judge_workloads", words(request.judge_workloads))
-      .set("seed", std::int64_t(request.seed));
-  if (!request.sources.empty()) identity.set("sources", words(request.sources));
-  if (!request.misleading.empty()) identity.set("misleading", words(request.misleading));
-  if (request.folds > 0) identity.set("folds", request.folds);
-  if (request.support != "random") identity.set("support", request.support);
-  if (request.judge_last > 0) identity.set("judge_last", request.judge_last);
-  if (request.sources_know_judged) identity.set("sources_know_judged", true);
+  identity.set("datasets", std::move(files));
+  put_settings(request, identity.fields());
   request.data.put(identity.fields());
   plan.put(identity.fields());
   return identity.document();
@@ -180,7 +170,7 @@ meta::Regime regime_named(std::string_view name) {
   const auto* const found =
       std::find_if(regimes.begin(), regimes.end(), [&](const auto& each) { return each.name == name; });
   if (found == regimes.end())
-    throw FieldError("regime", fmt::format("expected seen, alone, unseen or in-domain, got '{}'", name));
+    throw base::UserError(fmt::format("expected seen, alone, unseen or in-domain, got '{}'", name));
   return found->regime;
 }
 
@@ -199,7 +189,7 @@ Rows known_rows(const std::filesystem::path& file, const base::Document& request
   if (file.empty() || !std::filesystem::exists(file)) return {};
   try {
     EvaluationTable earlier = evaluation_table_from(base::parse_json(base::read_file(file), file.string()));
-    if (earlier.request.to_json() != request.to_json()) return {};
+    if (Request::hash_of(earlier.request) != Request::hash_of(request)) return {};
     std::erase_if(earlier.rows, [](const auto& row) { return !row.by_draw; });  // of an earlier graft
     return std::move(earlier.rows);
   } catch (const base::UserError&) {
@@ -218,10 +208,10 @@ Compared compared_in(const EvaluateRequest& request, std::vector<std::string> ta
 
 EvaluationTable evaluate(const EvaluateRequest& request, base::Monitor& monitor, const TargetDone& target_done) {
   if (!request.out.empty()) check_output("out", request.out, Writes::text, request.data.files);
+  check(request);
   ModelPlan plan(request.model, meta::evaluated_method_named(request.methods.front()).learner, request.seed,
                  request.threads);
   for (const std::string& method : request.methods) plan.check(meta::evaluated_method_named(method).learner);
-  check(request);
   meta::EvaluationSettings settings = settings_of(request, plan);
 
   const std::vector<datasets::Dataset> data = request.data.read(request.seed, monitor);

@@ -14,33 +14,26 @@
 #include "study/data.h"
 #include "study/evaluation_table.h"
 #include "study/model_choice.h"
+#include "study/setting.h"
 
 namespace graft::study {
 
+inline std::vector<std::string> usual_methods() {
+  return {"scratch", "zero-shot", "residual"};
+}
+inline std::vector<std::int64_t> usual_shots() {
+  return {0, 10, 50};
+}
+
 struct EvaluateRequest {
-  DataSource data;
-  ModelChoice model;
-  std::vector<std::string> methods;  // names of meta::evaluated_methods(), at least one
-  std::vector<std::int64_t> shots;   // at least one
-  std::int64_t draws = 20;
-  meta::Regime regime = meta::Regime::seen;
-  std::string against;  // the method that differences of the others are taken from; "": scratch, else the first
-  std::vector<std::string> targets;     // none: all platforms, each in turn
-  std::vector<std::string> sources;     // none: all but the target
-  std::vector<std::string> misleading;  // sources whose times are reversed within each workload
-  std::int64_t folds = 0;               // from 2 on: cross-validation, which defines targets and sources
-  std::int64_t judge_last = 0;          // the last programs of each workload, to judge on; 0: all but the support
-  bool sources_know_judged = false;     // with judge_last: the sources learn from the judged programs, too
-  std::string support = "random";       // how the support is chosen (meta/support.h)
-  std::vector<std::string> train_workloads, judge_workloads;  // in domain; none: all
-  std::uint64_t seed = 1;
-  int threads = 1;            // no result depends on it
-  std::filesystem::path out;  // file of the table, stored after each target and continued from; "": none
-  std::string command_line;   // for provenance
+#define GRAFT_SETTING GRAFT_FIELD
+#define GRAFT_PART GRAFT_FIELD_PART
+#include "study/settings/evaluate.def"
+  std::string command_line;  // for provenance
 };
 
 std::string_view name_of(meta::Regime regime);
-meta::Regime regime_named(std::string_view name);  // FieldError
+meta::Regime regime_named(std::string_view name);  // UserError
 
 // The platforms distributed over that number of folds, shuffled by the seed; sizes differ by at most one.
 // FieldError for fewer than 2 folds or more folds than platforms.

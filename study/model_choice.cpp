@@ -61,13 +61,6 @@ meta::NetworkShape network_of(const ModelChoice& choice, bool trees) {
 
 }  // namespace
 
-ModelChoice::ModelChoice() {
-  const meta::NetworkShape::Tree widths;
-  embedding = widths.embedding;
-  units = widths.units;
-  slots = widths.slots;
-}
-
 ModelPlan::ModelPlan(ModelChoice choice, const std::string& learner, std::uint64_t seed, int threads)
     : choice_(std::move(choice)) {
   if (choice_.model.empty()) {

@@ -3,27 +3,24 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/document.h"
 #include "datasets/dataset.h"
 #include "features/encoding.h"
 #include "meta/learner.h"
+#include "study/setting.h"
 
 namespace graft::study {
 
+// model "": trees if the learner can have them, no other setting implies a network and the data are not tables, else an
+// MLP.
 struct ModelChoice {
-  std::string model = "mlp";             // mlp, treegru or gbt; "": trees if the learner can have them, no other
-                                         // setting implies a network and the data are not tables, else an MLP
-  std::string encoding;                  // "": the default for the model, or for tables
-  std::vector<std::int64_t> hidden;      // widths of the hidden layers; none: the default for the model
-  std::int64_t embedding, units, slots;  // treegru
-  std::string backend = "native", device = "cpu", loss;  // loss "": the learner's own
-  std::int64_t steps = 0;                                // 0: the learner's own
-  std::int64_t members = 1;                              // from 2 on an ensemble
-  std::string known_rows = "automatic";                  // whether sources' times of a table's row are evidence for it
-  bool guard = false;
-  ModelChoice();
+#define GRAFT_SETTING GRAFT_FIELD
+#include "study/settings/model_choice.def"
+  ModelChoice() = default;
+  explicit ModelChoice(std::string kind) : model(std::move(kind)) {}
 };
 
 // A choice with its open settings decided.

@@ -17,6 +17,7 @@
 #include "search/replay.h"
 #include "study/field_error.h"
 #include "study/prior.h"
+#include "study/settings.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
@@ -73,6 +74,7 @@ Prior prior_for(const datasets::Dataset& dataset, const ReplayRequest& request, 
 }  // namespace
 
 ReplayResult replay(const ReplayRequest& request, base::Monitor& monitor) {
+  check_settings(request);
   const datasets::Dataset dataset = datasets::read_dataset(request.data);
   datasets::refuse_emulated(request.data.string(), dataset.source);
   tasks::Platform platform;

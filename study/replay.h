@@ -12,19 +12,16 @@
 #include "base/monitor.h"
 #include "codegen/expression/workload.h"
 #include "search/selection.h"
+#include "study/setting.h"
 
 namespace graft::study {
 
 struct ReplayRequest {
-  std::filesystem::path data;                // a dataset
+  std::filesystem::path data;                // a dataset; a model that was trained on it knows the answers
   std::vector<codegen::Workload> workloads;  // none: all of the dataset
-  std::string model;                         // as in TuneRequest; one trained on `data` knows the answers
-  std::string explorer = "evolution";
-  search::SelectionSettings selection = {};
-  std::int64_t trials = 64;
-  std::int64_t batch = 16;  // trials a round
-  std::uint64_t seed = 1;
-  int threads = 1;  // no result depends on it
+#define GRAFT_SETTING GRAFT_FIELD
+#define GRAFT_PART GRAFT_FIELD_PART
+#include "study/settings/replay.def"
 };
 
 struct ReplayedWorkload {

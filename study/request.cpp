@@ -146,8 +146,4 @@ tasks::MeasureSettings Timing::settings(double abort_factor, int threads) const 
   return settings;
 }
 
-void Timing::put(base::Document& request) const {
-  request.set("repetitions", repetitions).set("minimum_ms", minimum_ms).set("timeout", timeout);
-}
-
 }  // namespace graft::study

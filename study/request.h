@@ -12,6 +12,7 @@
 #include "base/document.h"
 #include "codegen/expression/workload.h"
 #include "meta/model_file.h"
+#include "study/setting.h"
 #include "tasks/measurer.h"
 #include "tasks/platform.h"
 
@@ -67,11 +68,9 @@ class Request {
 
 // How long a candidate is timed, in the units of requests.
 struct Timing {
-  std::int64_t repetitions = 3;
-  double minimum_ms = 1;  // least duration of a repetition
-  double timeout = 10;    // seconds for one candidate in total
+#define GRAFT_SETTING GRAFT_FIELD
+#include "study/settings/timing.def"
   tasks::MeasureSettings settings(double abort_factor, int threads) const;
-  void put(base::Document& request) const;
 };
 
 }  // namespace graft::study

@@ -88,10 +88,4 @@ std::vector<codegen::Candidate> in_space(const std::vector<codegen::Candidate>& 
   return found;
 }
 
-void put(const SpaceSource& source, base::Document& request) {
-  if (!source.file.empty()) request.set("space", file_hash(source.file));
-  if (source.layouts == codegen::Layouts::free) request.set("layouts", "free");
-  if (!source.intrinsics.empty()) request.set("intrinsics", file_hash(source.intrinsics));
-}
-
 }  // namespace graft::study

@@ -30,7 +30,4 @@ base::Result<codegen::Candidate> in_space(const codegen::Candidate& candidate, c
 std::vector<codegen::Candidate> in_space(const std::vector<codegen::Candidate>& start, const codegen::Space& space,
                                          search::Programs& programs);
 
-// What of it identifies a run: hashes of the files.
-void put(const SpaceSource& source, base::Document& request);
-
 }  // namespace graft::study

@@ -14,6 +14,7 @@
 #include "study/field_error.h"
 #include "study/output.h"
 #include "study/request.h"
+#include "study/settings.h"
 
 namespace graft::study {
 namespace {
@@ -169,6 +170,7 @@ std::string card_of(const CardText& text, const meta::TaskSet& tasks) {
 }
 
 std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, base::Monitor& monitor) {
+  check_settings(request);
   std::vector<std::string> inputs = request.data.files;
   if (!request.base.empty()) inputs.push_back(request.base.string());
   check_output("out", request.out, Writes::model, inputs);

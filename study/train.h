@@ -16,21 +16,15 @@
 #include "meta/task_set.h"
 #include "study/data.h"
 #include "study/model_choice.h"
+#include "study/setting.h"
 
 namespace graft::study {
 
 struct TrainRequest {
-  DataSource data;
-  ModelChoice model;
-  std::string learner = "residual";
-  std::string hold_out;                 // platform to leave out; "": none
-  std::vector<std::string> misleading;  // platforms whose times are reversed within each workload
-  std::filesystem::path base;           // a trained model to extend by these platforms; "": a new one
-  std::filesystem::path out;            // the model's file; checkpoints are kept in <out>.checkpoints until it is there
-  std::filesystem::path losses;         // CSV of the losses by stage and step; "": none
-  std::filesystem::path card;           // Markdown appended to the model's card; "": none
-  std::uint64_t seed = 1;
-  int threads = 1;           // no result depends on it
+  std::filesystem::path out;  // the model's file; checkpoints are kept in <out>.checkpoints until it is there
+#define GRAFT_SETTING GRAFT_FIELD
+#define GRAFT_PART GRAFT_FIELD_PART
+#include "study/settings/train.def"
   std::string command_line;  // for provenance
 };
 

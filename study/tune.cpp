@@ -15,10 +15,12 @@
 #include "base/text.h"
 #include "codegen/schedule/recognise.h"
 #include "search/explorer.h"
+#include "study/field_error.h"
 #include "study/history.h"
 #include "study/library.h"
 #include "study/prior.h"
 #include "study/rounds.h"
+#include "study/settings.h"
 #include "tasks/expected.h"
 #include "tasks/rebuild.h"
 
@@ -35,16 +37,22 @@ std::filesystem::path folder_of(const TuneRequest& request) {
                                                      short_name(request.platform.name), request.seed);
 }
 
+// What no table says: settings that go together or not.
+void check(const TuneRequest& request) {
+  check_settings(request);
+  if (request.again && request.library.empty()) throw FieldError("again", "goes with `library`");
+  if (request.space.file.empty()) return;
+  if (!request.space.intrinsics.empty())
+    throw FieldError("intrinsics", "goes with the space by rule; a file of `space` holds its own intrinsics");
+  if (request.space.layouts == codegen::Layouts::free)
+    throw FieldError("layouts", "free goes with the space by rule; a file of `space` has its own layout steps");
+}
+
 // Nothing for the usual selection, so that runs of before it could be chosen continue.
-void put(const search::SelectionSettings& selection, base::Document& request) {
+void put(search::SelectionSettings selection, base::Document& request) {
   if (selection == search::SelectionSettings{}) return;
   base::Document out = base::Document::map();
-  out.set("acquisition", std::string(name_of(selection.acquisition)))
-      .set("bound", selection.bound)
-      .set("selection", std::string(name_of(selection.selection)))
-      .set("diversity", selection.diversity)
-      .set("preselected", selection.preselected)
-      .set("random_share", selection.random_share);
+  for (const Setting& setting : settings_of(selection)) out.set(setting.key, setting.value());
   request.set("selection", std::move(out));
 }
 
@@ -55,13 +63,9 @@ Request identity_of(const TuneRequest& request, const Prior& prior, const Histor
       .set("platform", request.platform.name)
       .set("source", tasks::source_of(request.platform))
       .set("platform_hash", platform_hash(request.platform))
-      .set("explorer", request.explorer)
-      .set("batch", request.batch)
-      .set("model", prior.identity)
-      .set("seed", std::int64_t(request.seed));
-  if (request.transfer != "adapted") identity.set("transfer", request.transfer);
+      .set("model", prior.identity);
+  put_settings(request, identity.fields());
   put(request.selection, identity.fields());
-  put(request.space, identity.fields());
   if (!history.identity.empty()) identity.set("history", history.identity);
   if (!request.start.empty()) {
     std::uint64_t start = 0;
@@ -69,7 +73,6 @@ Request identity_of(const TuneRequest& request, const Prior& prior, const Histor
       start = base::hash_combine(start, codegen::hash(candidate));
     identity.set("start", base::to_hex(start));
   }
-  request.timing.put(identity.fields());
   return identity;
 }
 
@@ -336,7 +339,7 @@ struct TuneSession::State {
 };
 
 TuneSession::TuneSession(TuneRequest request, base::Monitor& monitor)
-    : state_(std::make_unique<State>(std::move(request), monitor)) {}
+    : state_((check(request), std::make_unique<State>(std::move(request), monitor))) {}
 TuneSession::~TuneSession() = default;
 TuneSession::TuneSession(TuneSession&&) noexcept = default;
 TuneSession& TuneSession::operator=(TuneSession&&) noexcept = default;
@@ -464,6 +467,7 @@ TuneResult watched(TuneRequest request, base::Monitor& monitor) {
 }  // namespace
 
 TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
+  check(request);
   const bool by_rule = request.space.file.empty() && request.space.intrinsics.empty() &&
                        request.space.layouts == codegen::Layouts::given;
   if (!request.library.empty() && !by_rule)

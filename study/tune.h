@@ -15,43 +15,25 @@
 #include "codegen/expression/workload.h"
 #include "datasets/trial.h"
 #include "search/run_directory.h"
+#include "search/selection.h"
 #include "search/tuning.h"
 #include "study/answer.h"
 #include "study/request.h"
+#include "study/setting.h"
 #include "study/space.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
 
+// Start schedules of other shapes are taken for what is most like them in the space.
 struct TuneRequest {
   codegen::Workload workload;
   tasks::Platform platform;
-  SpaceSource space;
-  std::string model;  // that guides the search: a file or an untrained model's name; "": graft's own (study/prior.h)
-  std::string transfer = "adapted";  // or "frozen", "global-local": how measurements are used (study/prior.h)
-  std::string explorer = "evolution";
-  search::SelectionSettings selection = {};    // of each batch
-  std::int64_t trials = 256;                   // in total: a larger number continues a run
-  std::int64_t batch = 32;                     // trials a round
-  std::vector<codegen::Candidate> start = {};  // measured first; of other shapes: what is most like them
-  // Earlier runs: of other workloads, or of this one on another machine (or on this one when it was another one), whose
-  // best are measured first. What they measured is learnt from as an order of programs.
-  std::vector<std::filesystem::path> history = {};
-  // After each such number of trials the fastest are measured again. If their speed has changed, the machine
-  // has: the run so far becomes history (folder OUT.before-1, ...), and the search continues in a new
-  // one. 0: never.
-  std::int64_t watch = 0;
-  double budget_seconds = 0;      // of wall time; 0: none
-  std::int64_t stop_after = 0;    // trials in a row without a gain of 1 %, after which it ends; 0: never
-  std::filesystem::path library;  // of known answers (study/library.h), for the space by rule; "": none
-  bool again = false;             // search even if the library has an answer
-  std::int64_t rebuild = 4;       // programs to build with every pipeline at the end, chosen among four times
-                                  // as many that are timed again; 0: none (native)
-  Timing timing;
-  std::uint64_t seed = 1;
-  int threads = 1;            // no result depends on it
-  std::filesystem::path out;  // the run's folder; empty: runs/tune-..., named for workload, platform and seed
-  std::string command_line;   // for provenance
+  std::vector<codegen::Candidate> start = {};  // measured first
+#define GRAFT_SETTING GRAFT_FIELD
+#define GRAFT_PART GRAFT_FIELD_PART
+#include "study/settings/tune.def"
+  std::string command_line;  // for provenance
 };
 
 struct TuneResult {

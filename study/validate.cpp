@@ -12,7 +12,9 @@
 #include "base/shortened.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
+#include "study/field_error.h"
 #include "study/rounds.h"
+#include "study/settings.h"
 #include "tasks/modelled/modelled.h"
 #include "tasks/modelled/twin.h"
 
@@ -27,7 +29,7 @@ Request identity_of(const ValidateRequest& request, const tasks::Platform& platf
       .set("platform_hash", platform_hash(platform))
       .set("workloads", std::move(names))
       .set("seed", std::int64_t(request.seed));
-  put(request.space, identity.fields());
+  put_settings(request.space, identity.fields());
   return identity;
 }
 
@@ -89,8 +91,8 @@ bool model(const tasks::Platform& twin, int threads, search::RunDirectory& run, 
       if (!times[i])
         throw base::Failure(fmt::format("{}: {}", base::shortened(comparison.workload), times[i].reason().text));
       if (!times[i]->unsupported.empty())
-        throw base::UserError(twin.name, fmt::format("LLVM's model of this core lacks {}; give another --profile",
-                                                     times[i]->unsupported.begin()->first));
+        throw FieldError("profile", fmt::format("LLVM's model of the core of {} lacks {}; give another one", twin.name,
+                                                times[i]->unsupported.begin()->first));
       datasets::Trial trial{0, comparison.candidates[at], hashes[i],
                             tasks::without_times(datasets::Status::ok, "", "modelled")};
       trial.measurement.seconds = {times[i]->seconds};
@@ -125,7 +127,7 @@ std::optional<std::vector<std::vector<Pass>>> measured_passes(const ValidateRequ
                                                               const std::filesystem::path& folder,
                                                               base::Monitor& monitor) {
   Request identity = identity_of(request, pair.platform, "measured");
-  request.timing.put(identity.fields());
+  put_settings(request.timing, identity.fields());
   std::vector<std::vector<Pass>> passes(request.workloads.size());
   for (std::int64_t pass = 1; pass <= request.passes; ++pass) {
     search::RunDirectory run(folder / fmt::format("measured.{}", pass), identity.document(),
@@ -179,6 +181,7 @@ Comparison comparison_of(const std::string& platform, const std::string& workloa
 }
 
 ValidateResult validate(const ValidateRequest& request, base::Monitor& monitor) {
+  check_settings(request);
   const std::vector<Pair> pairs = pairs_of(request);
   ValidateResult result;
   result.profile = pairs.front().twin.description;

@@ -15,6 +15,7 @@
 #include "datasets/trial.h"
 #include "study/agreement.h"
 #include "study/request.h"
+#include "study/setting.h"
 #include "study/space.h"
 #include "tasks/platform.h"
 
@@ -23,15 +24,11 @@ namespace graft::study {
 struct ValidateRequest {
   std::vector<tasks::Platform> platforms;  // native ones: the code that is measured and modelled
   std::vector<codegen::Workload> workloads;
-  std::string profile;  // YAML of a modelled platform; "": by this host's cpu (tasks/modelled/twin.h)
-  SpaceSource space;
-  std::int64_t samples = 200;  // schedules of each workload, uniform over its space
-  std::int64_t passes = 4;     // how often all are measured; the fastest counts
-  Timing timing;
-  std::uint64_t seed = 1;
-  int threads = 1;            // no result depends on it
   std::filesystem::path out;  // the folder of the measurements
-  std::string command_line;   // for provenance
+#define GRAFT_SETTING GRAFT_FIELD
+#define GRAFT_PART GRAFT_FIELD_PART
+#include "study/settings/validate.def"
+  std::string command_line;  // for provenance
 };
 
 // The programs of one workload on one platform, both ways.

@@ -23,9 +23,11 @@ struct Measured {
   datasets::Measurement measurement;
 };
 
+inline constexpr int most_repetitions = 64;
+
 struct MeasureSettings {
-  int repetitions = 3;  // timed repetitions, at most 64; each is `run` called until minimum_seconds are over; fewer
-                        // if timeout_seconds allows no more; 0 only checks (not over a remote prefix)
+  int repetitions = 3;  // timed ones, at most most_repetitions; each is `run` called until minimum_seconds are over;
+                        // fewer if timeout_seconds allows no more; 0 only checks (not over a remote prefix)
   double minimum_seconds = 1e-3;  // of one repetition
   double timeout_seconds = 10;    // of one candidate in total: CPU time in the worker, wall time elsewhere
   double abort_factor = 0;        // > 0: a first run slower than this times the best so far of its workload (and than

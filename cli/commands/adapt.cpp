@@ -5,18 +5,18 @@
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "cli/flags.h"
+#include "cli/setting_flags.h"
 #include "cli/texts.h"
 #include "study/prior.h"
+#include "study/settings.h"
 
 namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::string model, platform = "native", out, run;
+  std::string model, platform = "native", out;
   std::vector<std::string> workloads;
   study::AdaptRequest request;  // what flags set directly
-  MeasureFlags measure;
 };
 
 study::AdaptRequest request_of(const Flags& flags, const Session& session) {
@@ -24,12 +24,9 @@ study::AdaptRequest request_of(const Flags& flags, const Session& session) {
   request.model = flags.model;
   request.platform = tasks::platform_named(flags.platform);
   request.workloads = study::workloads_of(flags.workloads);
-  flags.measure.check();
-  request.timing = flags.measure;
   request.seed = session.seed;
   request.threads = session.threads;
   request.out = flags.out;
-  request.run = flags.run;
   request.command_line = session.command_line;
   return request;
 }
@@ -72,12 +69,8 @@ Command adapt_command() {
                                Options::optional);
             options.text("platform", flags->platform, "id or YAML file (graft platform list)");
             options.list("workloads", flags->workloads, "what to measure", Options::required);
-            options.integer(
-                "shots", flags->request.shots, 1,
-                "measurements of each workload; one teaches nothing, because programs are compared within a workload");
             options.text("out", flags->out, "adapted model to write", Options::required);
-            options.text("run", flags->run, "the run's folder (default: <out>.run)");
-            flags->measure.declare(options);
+            declare(options, study::settings_of(flags->request));
             return [flags](Session& session) { return adapt(*flags, session); };
           },
           .stops = true};

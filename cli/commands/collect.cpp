@@ -10,8 +10,10 @@
 #include "cli/collected.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
+#include "cli/setting_flags.h"
 #include "study/data.h"
 #include "study/output.h"
+#include "study/settings.h"
 
 namespace graft::cli {
 namespace {
@@ -20,22 +22,12 @@ struct Flags {
   std::vector<std::string> workloads, checked, platforms = {"native"};
   std::string out;
   study::CollectRequest request;  // what flags set directly
-  SpaceFlag space;
-  MeasureFlags measure;
 };
 
 void check(const Flags& flags) {
-  if (flags.request.evolved > 1) throw base::UserError("--evolved", "a share of the samples: 0 to 1");
-  if (flags.request.evolved > 0 && !(flags.request.explorer == "random" && flags.request.programs.empty()))
-    throw base::UserError("--evolved", "goes with the random explorer");
-  if (flags.request.programs.empty()) {
-    if (flags.workloads.empty()) throw base::UserError("WORKLOAD", "nothing to collect; name workloads, or --programs");
-    return;
-  }
-  if (flags.request.explorer != "random")
-    throw base::UserError("--explorer", "nothing to explore: --programs are all that is measured");
-  if (!flags.space.file.empty())
-    throw base::UserError("--space", "nothing is drawn from it: --programs are all that is measured");
+  if (flags.request.programs.empty() && flags.workloads.empty())
+    throw base::UserError("WORKLOAD", "nothing to collect; name workloads, or --programs");
+  study::check(flags.request);
 }
 
 // One dataset: --out. Of several platforms one each, named for it, in the folder --out.
@@ -54,9 +46,6 @@ std::vector<study::CollectRequest> requests_of(const Flags& flags, const Session
                     [&](const auto& other) { return other.platform.name == request.platform.name; }))
       throw base::UserError("--platform", fmt::format("{} is given twice", request.platform.name));
     request.out = dataset_of(request.platform, flags);
-    flags.measure.check();
-    request.timing = flags.measure;
-    request.space.file = flags.space.file;
     request.seed = session.seed;
     request.threads = session.threads;
     request.command_line = session.command_line;
@@ -80,7 +69,7 @@ int collect(const Flags& flags, Session& session) {
   tasks::Shared shared;  // what modelled platforms need not run here again
   if (!flags.checked.empty())
     shared.host_checks = study::host_checks_of(study::read_datasets(flags.checked, session.progress),
-                                               flags.measure.settings(0, session));
+                                               flags.request.timing.settings(0, session.threads));
   base::Document datasets = base::Document::list();
   bool complete = true;
   for (study::CollectRequest& request : requests) {
@@ -120,27 +109,14 @@ Command collect_command() {
             options.list("platform", flags->platforms,
                          "ids or YAML files (graft platform list), measured in this order; modelled platforms share "
                          "checks of equal programs and simulations of equal caches");
-            options.integer("samples", flags->request.samples, 0,
-                            fmt::format("schedules to measure of each workload; 0: {}, or all of --programs",
-                                        study::CollectRequest::usual_samples));
-            options.list("programs", flags->request.programs,
-                         "datasets whose programs are measured, in place of drawing some: to compare platforms on the "
-                         "same ones");
             options.list("checked", flags->checked,
                          "datasets whose programs were already checked when they were measured, such as native ones; "
                          "modelled platforms then do not run these programs on this host again");
-            options.number(
-                "evolved", flags->request.evolved, 0,
-                "share of each round (64 programs) after the first that is bred from the fastest so far, for "
-                "more fast programs; 0: all uniform over the space, as a sample to judge on must be");
-            options.text("explorer", flags->request.explorer,
-                         "random, or another explorer (which then works without a model)");
             options.text("out", flags->out,
                          "dataset to write (HDF5), or with several platforms a folder of datasets; the journal is in "
                          "<out>.run (if that is missing, an existing dataset counts as what was measured)",
                          Options::required);
-            flags->space.declare(options);
-            flags->measure.declare(options);
+            declare(options, study::settings_of(flags->request));
             return [flags](Session& session) { return collect(*flags, session); };
           },
           .stops = true,

@@ -12,15 +12,17 @@
 #include "cli/compared.h"
 #include "cli/flags.h"
 #include "cli/report/page.h"
+#include "cli/setting_flags.h"
 #include "study/data.h"
 #include "study/output.h"
 #include "study/request.h"
+#include "study/settings.h"
 
 namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::vector<std::string> inputs, trials;
+  std::vector<std::string> inputs;
   std::string out;
   std::int64_t least_programs = 10;
   study::CompareRequest request;  // what flags set directly
@@ -44,7 +46,6 @@ void show(const Result& result, const Flags& flags, const char* of, Session& ses
 study::CompareRequest request_of(const Flags& flags, const Session& session) {
   study::CompareRequest request = flags.request;
   request.runs.assign(flags.inputs.begin(), flags.inputs.end());
-  request.trials = integers_of("--trials", flags.trials, 1);
   request.seed = session.seed;
   request.threads = session.threads;
   return request;
@@ -71,36 +72,23 @@ int compare(const Flags& flags, Session& session) {
 }  // namespace
 
 Command compare_command() {
-  return {
-      .name = "compare",
-      .help = "do platforms agree on what is fast; or: which search finds it with fewer trials",
-      .examples = {"graft compare datasets/shipped/common/*.h5 --out platforms.html",
-                   "graft compare runs/scratch/* runs/base/* --against scratch --again 40 --out searches.html"},
-      .declare = [](Options& options) -> Action {
-        const auto flags = std::make_shared<Flags>();
-        options.positionals("DATA.h5|RUN", flags->inputs,
-                            "datasets of at least two platforms, of the same programs (graft collect --programs): "
-                            "rank correlations and regret; or folders of graft tune, those of one method (a model, "
-                            "an explorer) in one folder, with the same workloads, platforms and seeds in each");
-        options.integer("least-programs", flags->least_programs, 2,
-                        "common programs of a workload without which two platforms are not compared on it");
-        options.list("trials", flags->trials,
-                     "runs: numbers of trials after which the best is compared; default: 8,16,32,64,128 as far as all "
-                     "have them");
-        options.number("near", flags->request.near, 0,
-                       "runs: trials until one has this share of the fastest known speed");
-        options.text("against", flags->request.against,
-                     "runs: the method that others are compared with; default: the first");
-        options.integer(
-            "again", flags->request.again, 0,
-            fmt::format("runs: measure what was among the {} fastest so far in any of them this many times more, all "
-                        "in turn, and judge by the least of these times: for machines whose speed moves; 0: by "
-                        "the times that the searches took",
-                        search::finalist_count));
-        options.text("out", flags->out, "page with pictures to write");
-        return [flags](Session& session) { return compare(*flags, session); };
-      },
-      .stops = true};
+  return {.name = "compare",
+          .help = "do platforms agree on what is fast; or: which search finds it with fewer trials",
+          .examples = {"graft compare datasets/shipped/common/*.h5 --out platforms.html",
+                       "graft compare runs/scratch/* runs/base/* --against scratch --again 40 --out searches.html"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.positionals("DATA.h5|RUN", flags->inputs,
+                                "datasets of at least two platforms, of the same programs (graft collect --programs): "
+                                "rank correlations and regret; or folders of graft tune, those of one method (a model, "
+                                "an explorer) in one folder, with the same workloads, platforms and seeds in each");
+            options.integer("least-programs", flags->least_programs, 2,
+                            "common programs of a workload without which two platforms are not compared on it");
+            declare(options, study::settings_of(flags->request));
+            options.text("out", flags->out, "page with pictures to write");
+            return [flags](Session& session) { return compare(*flags, session); };
+          },
+          .stops = true};
 }
 
 }  // namespace graft::cli

@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/flags.h"
 #include "cli/imported.h"
 #include "datasets/formats/table.h"
 #include "study/output.h"
+#include "study/request.h"
 
 namespace graft::cli {
 namespace {

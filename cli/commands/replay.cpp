@@ -4,9 +4,10 @@
 
 #include "base/shortened.h"
 #include "cli/commands/commands.h"
-#include "cli/explorer_flags.h"
+#include "cli/setting_flags.h"
 #include "cli/texts.h"
 #include "study/request.h"
+#include "study/settings.h"
 
 namespace graft::cli {
 namespace {
@@ -15,15 +16,12 @@ struct Flags {
   std::string data;
   std::vector<std::string> workloads;
   study::ReplayRequest request;  // what flags set directly
-  ExplorerFlags explorer;
 };
 
 study::ReplayRequest request_of(const Flags& flags, const Session& session) {
   study::ReplayRequest request = flags.request;
   request.data = flags.data;
   request.workloads = study::workloads_of(flags.workloads);
-  request.explorer = flags.explorer.explorer;
-  request.selection = flags.explorer.checked();
   request.seed = session.seed;
   request.threads = session.threads;
   return request;
@@ -71,13 +69,7 @@ Command replay_command() {
             const auto flags = std::make_shared<Flags>();
             options.positional("DATA.h5", flags->data, "dataset whose rows answer in place of measurements");
             options.list("workloads", flags->workloads, "the workloads to search (default: all of the dataset)");
-            options.text(
-                "model", flags->request.model,
-                "model that guides the search, as of tune (default: graft's own, which has seen the datasets that "
-                "graft ships; scratch has seen nothing)");
-            options.integer("trials", flags->request.trials, 1, "programs to look up in total, per workload");
-            options.integer("batch", flags->request.batch, 1, "programs a round");
-            flags->explorer.declare(options);
+            declare(options, study::settings_of(flags->request));
             return [flags](Session& session) { return replay(*flags, session); };
           },
           .stops = true};

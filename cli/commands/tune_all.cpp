@@ -8,10 +8,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/flags.h"
+#include "cli/setting_flags.h"
 #include "cli/texts.h"
 #include "codegen/expression/suites.h"
 #include "study/pool.h"
+#include "study/settings.h"
 
 namespace graft::cli {
 namespace {
@@ -21,7 +22,6 @@ struct Flags {
   std::string platform = "native", out;
   std::int64_t trials = 1000;
   study::TuneRequest each;  // what flags set directly, of every search
-  MeasureFlags measure;
 };
 
 std::vector<double> weights_of(const Flags& flags, std::size_t workloads) {
@@ -41,7 +41,6 @@ std::vector<double> weights_of(const Flags& flags, std::size_t workloads) {
 }
 
 study::TuneAllRequest request_of(const Flags& flags, const Session& session) {
-  flags.measure.check();
   study::TuneAllRequest request;
   request.trials = flags.trials;
   const tasks::Platform platform = tasks::platform_named(flags.platform);
@@ -50,7 +49,6 @@ study::TuneAllRequest request_of(const Flags& flags, const Session& session) {
     search.workload = workload;
     search.platform = platform;
     search.trials = flags.trials;
-    search.timing = flags.measure;
     search.seed = session.seed;
     search.threads = session.threads;
     search.command_line = session.command_line;
@@ -95,14 +93,13 @@ Command tune_all_command() {
                          "how often each runs, in their order: trials go where they lower the weighted sum of times "
                          "most; default: 1 each");
             options.text("platform", flags->platform, "id or YAML file (graft platform list)");
-            options.text("model", flags->each.model, "model that guides the searches, as of graft tune");
             options.integer("trials", flags->trials, 1, "candidates to measure, of all workloads together");
-            options.integer("batch", flags->each.batch, 1, "candidates a round");
-            options.text("explorer", flags->each.explorer, "as of graft tune");
-            options.integer("rebuild", flags->each.rebuild, 0, "as of graft tune");
+            const study::Settings settings = study::settings_of(flags->each);
+            declare_some(options, settings, {"model", "explorer", "rebuild"}, "as of graft tune");
+            declare_some(options, settings, {"batch"});
             options.text("out", flags->out, "folder with one run for each workload; run again to continue",
                          Options::required);
-            flags->measure.declare(options);
+            declare_some(options, settings, {"repetitions", "minimum_ms", "timeout"});
             return [flags](Session& session) { return tune_all(*flags, session); };
           },
           .stops = true};

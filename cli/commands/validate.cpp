@@ -7,8 +7,9 @@
 
 #include "base/files.h"
 #include "cli/commands/commands.h"
-#include "cli/flags.h"
+#include "cli/setting_flags.h"
 #include "cli/validated.h"
+#include "study/settings.h"
 
 namespace graft::cli {
 namespace {
@@ -26,8 +27,6 @@ struct Flags {
   std::string out;
   std::int64_t threads = 1;
   study::ValidateRequest request;  // what flags set directly
-  SpaceFlag space;
-  MeasureFlags measure;
 };
 
 study::ValidateRequest request_of(const Flags& flags, const Session& session) {
@@ -37,9 +36,6 @@ study::ValidateRequest request_of(const Flags& flags, const Session& session) {
     request.platforms.push_back(
         tasks::platform_named(flags.threads > 1 ? fmt::format("{},threads={}", name, flags.threads) : name));
   }
-  request.space.file = flags.space.file;
-  flags.measure.check();
-  request.timing = flags.measure;
   request.seed = session.seed;
   request.threads = session.threads;
   request.out = flags.out;
@@ -80,15 +76,9 @@ Command platform_validate_command() {
             const auto flags = std::make_shared<Flags>();
             options.list("platform", flags->platforms, "native platforms: the code that is measured and modelled");
             options.list("workloads", flags->workloads, "what to compare on");
-            options.integer("samples", flags->request.samples, 2, "schedules of each workload, uniform over its space");
-            options.integer("passes", flags->request.passes, 1,
-                            "how often all are measured, in turn; the fastest counts");
             options.integer("threads", flags->threads, 1, "threads of the kernels");
-            options.text("profile", flags->request.profile,
-                         "YAML of a modelled platform; default: platforms/hosts, by this cpu");
             options.text("out", flags->out, "folder for what was measured, and the page", Options::required);
-            flags->space.declare(options);
-            flags->measure.declare(options);
+            declare(options, study::settings_of(flags->request));
             return [flags](Session& session) { return validate(*flags, session); };
           },
           .stops = true};

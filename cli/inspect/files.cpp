@@ -11,6 +11,7 @@
 #include "datasets/hdf5.h"
 #include "datasets/quality.h"
 #include "meta/model_file.h"
+#include "tasks/platform.h"
 
 namespace graft::cli {
 namespace {

@@ -1,11 +1,13 @@
 """Types of the extension module; the docstrings of its functions say the rest. A test holds the names and parameters of
-both together."""
+both together. Functions that have settings are in _calls.pyi."""
 
 import os
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
+
+from ._calls import adapt as adapt, evaluate as evaluate, train as train, tune as tune
 
 _PathLike = Union[str, os.PathLike[str]]
 _Progress = Callable[[str, int, int], Any]
@@ -142,85 +144,9 @@ class Search:
 
 def version() -> str: ...
 def platforms() -> List[str]: ...
-def tune(
-    workload: _Workload,
-    platform: _Platform,
-    *,
-    trials: int = 256,
-    budget_seconds: float = 0.0,
-    stop_after: int = 0,
-    seed: int = 1,
-    threads: int = 1,
-    model: _Model = None,
-    start: Sequence[str] = (),
-    out: Optional[_PathLike] = None,
-    library: Optional[_PathLike] = None,
-    again: bool = False,
-    repetitions: int = 3,
-    repetition_seconds: float = 0.001,
-    timeout_seconds: float = 10.0,
-    progress: Optional[_Progress] = None,
-    note: Optional[_Note] = None,
-    stop: Optional[_Stop] = None,
-) -> Answer: ...
-def adapt(
-    model: _Model,
-    platform: _Platform,
-    workloads: Iterable[_Workload],
-    out: _PathLike,
-    *,
-    shots: int = 20,
-    seed: int = 1,
-    threads: int = 1,
-    run: Optional[_PathLike] = None,
-    repetitions: int = 3,
-    repetition_seconds: float = 0.001,
-    timeout_seconds: float = 10.0,
-    progress: Optional[_Progress] = None,
-    note: Optional[_Note] = None,
-    stop: Optional[_Stop] = None,
-) -> Adapted: ...
 def predict(
     model: _Model, workload: _Workload, platform: _Platform, schedules: Sequence[str]
 ) -> npt.NDArray[np.float64]: ...
-def train(
-    datasets: Sequence[_PathLike],
-    out: _PathLike,
-    *,
-    learner: str = "residual",
-    model: str = "",
-    encoding: str = "",
-    steps: int = 0,
-    hold_out: str = "",
-    workloads: Iterable[_Workload] = (),
-    rows: int = 0,
-    base: Optional[_PathLike] = None,
-    seed: int = 1,
-    threads: int = 1,
-    progress: Optional[_Progress] = None,
-    note: Optional[_Note] = None,
-    stop: Optional[_Stop] = None,
-) -> Trained: ...
-def evaluate(
-    datasets: Sequence[_PathLike],
-    *,
-    methods: Sequence[str] = ["scratch", "zero-shot", "residual"],
-    shots: Sequence[int] = [0, 10, 50],
-    draws: int = 20,
-    targets: Sequence[str] = (),
-    regime: str = "seen",
-    model: str = "",
-    encoding: str = "",
-    steps: int = 0,
-    workloads: Iterable[_Workload] = (),
-    rows: int = 0,
-    out: Optional[_PathLike] = None,
-    seed: int = 1,
-    threads: int = 1,
-    progress: Optional[_Progress] = None,
-    note: Optional[_Note] = None,
-    stop: Optional[_Stop] = None,
-) -> Dict[str, Any]: ...
 def encodings() -> List[str]: ...
 def feature_names(encoding: str) -> List[str]: ...
 def encode(

@@ -19,53 +19,6 @@
 namespace graft::study {
 namespace {
 
-// One setting of an evaluation. UserError for a key that none has.
-void apply(const std::string& key, const base::Document& value, EvaluateRequest& request) {
-  if (key == "method") {
-    request.methods = {value.as_string()};
-  } else if (key == "regime") {
-    request.regime = regime_named(value.as_string());
-  } else if (key == "draws") {
-    request.draws = value.as_integer();
-  } else if (key == "rows") {
-    request.data.rows = value.as_integer();
-  } else if (key == "sketches") {
-    request.data.sketches = texts_of(value);
-  } else if (key == "targets") {
-    request.targets = texts_of(value);
-  } else if (key == "sources") {
-    request.sources = texts_of(value);
-  } else if (key == "misleading") {
-    request.misleading = texts_of(value);
-  } else if (key == "folds") {
-    request.folds = value.as_integer();
-  } else if (key == "judge_last") {
-    request.judge_last = value.as_integer();
-  } else if (key == "sources_know_judged") {
-    request.sources_know_judged = value.as_bool();
-  } else if (key == "known_rows") {
-    request.model.known_rows = value.as_string();
-  } else if (key == "support") {
-    request.support = value.as_string();
-  } else if (key == "train_workloads") {
-    request.train_workloads = texts_of(value);
-  } else if (key == "judge_workloads") {
-    request.judge_workloads = texts_of(value);
-  } else if (key == "seed") {
-    request.seed = value.as_u64();
-  } else if (key == "model") {
-    request.model.model = value.as_string();
-  } else if (key == "encoding") {
-    request.model.encoding = value.as_string();
-  } else if (key == "loss") {
-    request.model.loss = value.as_string();
-  } else if (key == "steps") {
-    request.model.steps = value.as_integer();
-  } else {
-    throw base::UserError(value.place(), fmt::format("unknown setting '{}' of an evaluation", key));
-  }
-}
-
 // Measurements of others, imported into the folder.
 void import_into(const std::filesystem::path& folder, const base::Document& data, const ExperimentRequest& request,
                  base::Monitor& monitor) {
@@ -87,11 +40,10 @@ void import_into(const std::filesystem::path& folder, const base::Document& data
 // Schedules of workloads, measured on platforms into the folder. Stopped when the monitor asks for it.
 void collect_into(const std::filesystem::path& folder, const base::Document& data, const ExperimentRequest& request,
                   base::Monitor& monitor) {
-  data.only_keys({"collect", "platforms", "space", "samples"});
+  constexpr std::string_view besides[] = {"collect", "platforms"};
   CollectRequest collection;
+  set_all(data, settings_of(collection), besides);
   collection.workloads = workloads_of(texts_of(data.at("collect")));
-  collection.samples = integer_at(data, "samples", 0);
-  collection.space.file = text_at(data, "space", "");
   collection.threads = request.threads;
   collection.command_line = request.command_line;
   tasks::Shared shared;
@@ -125,6 +77,8 @@ std::vector<std::string> data_files(const ExperimentRequest& request, base::Moni
   std::sort(files.begin(), files.end());
   return files;
 }
+
+constexpr std::string_view keys_besides[] = {"method"};  // graft's name of it, where the experiment has another
 
 double rounded(double value) {
   return std::round(value * 1e4) / 1e4;
@@ -170,11 +124,15 @@ base::Document evaluated(const ExperimentRequest& request, base::Monitor& monito
     if (!method.settings.is_null()) {
       for (const auto& [key, value] : method.settings.as_map()) own.set(key, value);
     }
+    set_all(own, settings_of(group.request), keys_besides);
     base::Document apart = base::Document::map();  // all but which method
     if (!own.is_null()) {
       for (const auto& [key, value] : own.as_map()) {
-        apply(key, value, group.request);
-        if (key != "method") apart.set(key, value);
+        if (key == "method") {
+          group.request.methods = {value.as_string()};
+        } else {
+          apart.set(key, value);
+        }
       }
     }
     group.settings = apart.to_json();

@@ -9,18 +9,12 @@
 namespace graft::study {
 namespace {
 
+constexpr std::string_view keys_besides[] = {"data"};
+
 TrainRequest train_request(const base::Document& settings) {
-  settings.only_keys({"data", "workloads", "rows", "learner", "model", "encoding", "loss", "steps", "hold_out"});
   TrainRequest request;
+  set_all(settings, settings_of(request), keys_besides);
   request.data.files = texts_at(settings, "data");
-  request.data.workloads = texts_at(settings, "workloads");
-  request.data.rows = integer_at(settings, "rows", 0);
-  request.learner = text_at(settings, "learner", request.learner);
-  request.model.model = text_at(settings, "model", "");
-  request.model.encoding = text_at(settings, "encoding", "");
-  request.model.loss = text_at(settings, "loss", "");
-  request.model.steps = integer_at(settings, "steps", 0);
-  request.hold_out = text_at(settings, "hold_out", "");
   return request;
 }
 

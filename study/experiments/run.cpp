@@ -29,35 +29,18 @@ constexpr int retiming_repetitions = 5;
 
 using Models = std::map<std::string, std::filesystem::path>;
 
+// Keys of a search's definition that this file reads itself.
+constexpr std::string_view keys_besides[] = {"workloads", "before", "before_trials", "history", "library"};
+
 // What a search is given for a method. UserError for a key that no search has.
 TuneRequest search_request(const Experiment::Method& method, const Models& models, const codegen::Workload& workload,
                            const tasks::Platform& platform, std::int64_t seed, const ExperimentRequest& request) {
-  const base::Document& settings = method.settings;
-  settings.only_keys({"trials", "model", "transfer", "explorer", "acquisition", "bound", "selection", "diversity",
-                      "preselected", "random_share", "batch", "minimum_ms", "repetitions", "layouts", "workloads",
-                      "before", "before_trials", "history", "library"});
   TuneRequest search;
   search.workload = workload;
   search.platform = platform;
+  set_all(method.settings, settings_of(search), keys_besides);
   search.trials = method.trials;
-  search.model = text_at(settings, "model", "");
   if (const auto own = models.find(search.model); own != models.end()) search.model = own->second.string();
-  search.transfer = text_at(settings, "transfer", search.transfer);
-  search.explorer = text_at(settings, "explorer", search.explorer);
-  search.selection.acquisition = search::acquisition_named(text_at(settings, "acquisition", "mean"));
-  search.selection.selection = search::selection_named(text_at(settings, "selection", "best"));
-  const auto number = [&](std::string_view key, double& value) { value = number_at(settings, key, value); };
-  number("bound", search.selection.bound);
-  number("diversity", search.selection.diversity);
-  number("preselected", search.selection.preselected);
-  number("random_share", search.selection.random_share);
-  number("minimum_ms", search.timing.minimum_ms);
-  search.batch = integer_at(settings, "batch", search.batch);
-  search.timing.repetitions = integer_at(settings, "repetitions", search.timing.repetitions);
-  const std::string layouts = text_at(settings, "layouts", "given");
-  if (layouts != "given" && layouts != "free")
-    throw base::UserError(settings.at("layouts").place(), "expected given or free");
-  search.space.layouts = layouts == "free" ? codegen::Layouts::free : codegen::Layouts::given;
   // Searches are compared by their curves; layers by their final kernels.
   if (request.experiment.kind == Experiment::Kind::search) search.rebuild = 0;
   search.seed = std::uint64_t(seed);
@@ -93,7 +76,7 @@ void add_known(const Experiment::Method& method, std::string_view key, TuneReque
   const bool is_library = key == "library";
   TuneRequest earlier = search;
   if (is_library) earlier.library = search.out.string() + ".library";
-  earlier.again = true;
+  earlier.again = is_library;
   for (const base::Document& text : known->at("workloads").as_list()) {
     earlier.workload = codegen::parse_workload(text.as_string());
     earlier.trials = known->at("trials").as_integer();
@@ -103,7 +86,7 @@ void add_known(const Experiment::Method& method, std::string_view key, TuneReque
     if (!is_library) search.history.push_back(earlier.out);
   }
   search.library = earlier.library;
-  search.again = true;
+  search.again = is_library;
 }
 
 // Methods that take long may search some of the workloads only.

@@ -615,25 +615,8 @@ TEST_F(Flow, TuneTakesModelsThatNeedNoFile) {
   }
 }
 
-// How a batch is chosen is part of what a run is; every explorer has a name here.
-TEST_F(Flow, TuneChoosesBatchesAsItIsTold) {
-  const std::vector<std::string> tune{"tune",       "matmul(m=16,n=16,k=16)",
-                                      "--platform", "model:sifive-p450",
-                                      "--model",    "black-box",
-                                      "--trials",   "12",
-                                      "--batch",    "4",
-                                      "--out",      file("selected")};
-  std::vector<std::string> chosen = tune;
-  chosen.insert(chosen.end(), {"--explorer", "annealing", "--acquisition", "ei", "--selection", "diverse"});
-  const base::Document first = json_of(chosen), again = json_of(chosen);
-  EXPECT_EQ(first.at("trials").as_integer(), 12);
-  EXPECT_EQ(first.at("curve"), again.at("curve"));
-  EXPECT_EQ(again.at("time").at("measured").as_integer(), 0);
-  std::vector<std::string> other = tune;
-  other.insert(other.end(), {"--explorer", "annealing", "--acquisition", "ucb", "--selection", "diverse"});
-  const base::Finished refused = graft(other);
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_NE(refused.err.find("selection"), std::string::npos) << refused.err;
+// Every explorer has a name here.
+TEST_F(Flow, TuneExploresAsItIsTold) {
   for (const std::string explorer : {"grid", "genetic", "swarm", "bayesian", "policy"}) {
     const base::Document tuned = json_of({"tune", "matmul(m=16,n=16,k=16)", "--platform", "model:sifive-p450",
                                           "--explorer", explorer, "--trials", "8", "--out", file("by-" + explorer)});

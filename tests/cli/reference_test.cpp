@@ -25,6 +25,14 @@ TEST(Reference, CommittedPagesAreWhatTheProgramWrites) {
   }
 }
 
+TEST(Reference, CommittedTypesOfPythonAreWhatTheProgramWrites) {
+  const base::Folder folder;
+  json_of({"reference", "--out", folder.path().string(), "--stubs", folder.path().string()});
+  EXPECT_EQ(base::read_file(folder / "_calls.pyi"),
+            base::read_file(fs::path(GRAFT_SOURCE_DIR) / "python/graft/_calls.pyi"))
+      << "run graft reference --out docs/reference --stubs python/graft";
+}
+
 TEST(Reference, RefusesWhatIsNoFolder) {
   const base::Finished finished = graft({"reference", "--out", "no/such/folder"});
   EXPECT_EQ(finished.exit_code, 2);

@@ -47,7 +47,7 @@ TEST(Graft, MistakesAreErrorsWithTheirPlace) {
   EXPECT_NE(line.second.find("schedule 2"), std::string::npos) << line.second;
   TuneSettings none;
   none.trials = 0;
-  EXPECT_EQ(error_of([&] { tune(small, Platform(modelled), none); }).second, "trials: 0: must be between 1 and inf");
+  EXPECT_EQ(error_of([&] { tune(small, Platform(modelled), none); }).second, "trials: must be at least 1, got 0");
   EXPECT_EQ(error_of([] { compile({Answer{}}); }).first, Error::Kind::mistake);
   EXPECT_EQ(error_of([] { compile({}); }).first, Error::Kind::mistake);
 }

@@ -104,7 +104,7 @@ class Search(InFolder):
         search.tell(["tile C q 4"], [None])
         with self.assertRaisesRegex(graft.Mistake, "schedule 1"):
             search.tell(["tiel C i 4"], [1.0])
-        with self.assertRaisesRegex(graft.Mistake, "count: 0"):
+        with self.assertRaisesRegex(graft.Mistake, "count: must be between 1 and 100000, got 0"):
             search.ask(0)
         with self.assertRaises(TypeError):
             search.tell(schedules[0], [1.0])  # a text is not a list of schedules

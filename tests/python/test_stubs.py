@@ -8,7 +8,8 @@ import graft
 import graft._graft as module
 
 # The stub's text as it is installed.
-STUB = ast.parse((importlib.resources.files("graft") / "_graft.pyi").read_text())
+FOLDER = importlib.resources.files("graft")
+STUB = [node for name in ("_graft.pyi", "_calls.pyi") for node in ast.parse((FOLDER / name).read_text()).body]
 
 
 def public(names):
@@ -40,8 +41,8 @@ def plain(signature):
 
 class Stubs(unittest.TestCase):
     maxDiff = None
-    functions = {node.name: node for node in STUB.body if isinstance(node, ast.FunctionDef)}
-    classes = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
+    functions = {node.name: node for node in STUB if isinstance(node, ast.FunctionDef)}
+    classes = {node.name: node for node in STUB if isinstance(node, ast.ClassDef)}
 
     def test_name_what_the_module_has(self):
         self.assertEqual(public(self.functions) | public(self.classes), public(vars(module)))

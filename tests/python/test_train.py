@@ -29,7 +29,7 @@ class Train(InFolder):
 
     def test_mistakes_name_the_setting(self):
         for settings, why in (({"learner": "residuall"}, "did you mean 'residual'"), ({"model": "mlpp"}, "model"),
-                              ({"hold_out": "model:none"}, "model:none"), ({"rows": -1}, "rows: -1"),
+                              ({"hold_out": "model:none"}, "model:none"), ({"rows": -1}, "rows: must be at least 0, got -1"),
                               ({"workloads": [SMALL]}, "workloads: no row is of 'matmul")):
             with self.assertRaisesRegex(graft.Mistake, why):
                 graft.train(FILES[:2], self.folder / "model.h5", **settings)
@@ -51,7 +51,7 @@ class Evaluate(InFolder):
         self.assertTrue((self.folder / "table.json").exists())
 
     def test_mistakes_name_the_setting(self):
-        for settings, why in (({"methods": []}, "methods: there is none"), ({"shots": [-1]}, "shots: -1"),
+        for settings, why in (({"methods": []}, "methods: there is none"), ({"shots": [-1]}, "shots: must be at least 0, got -1"),
                               ({"regime": "sen"}, "regime"), ({"targets": ["model:none"]}, "model:none")):
             with self.assertRaisesRegex(graft.Mistake, why):
                 graft.evaluate(FILES, **settings)

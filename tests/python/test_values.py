@@ -25,7 +25,7 @@ class Values(unittest.TestCase):
             graft.tune("matmull(m=8,n=8,k=8)", MODELLED)
         with self.assertRaises(graft.Error):
             graft.Platform("nativ")
-        with self.assertRaisesRegex(graft.Mistake, "trials: 0"):
+        with self.assertRaisesRegex(graft.Mistake, "trials: must be at least 1, got 0"):
             graft.tune(SMALL, MODELLED, trials=0, model="scratch")
         with self.assertRaisesRegex(graft.Mistake, "format: 'zip', give"):
             graft.compile([], format="zip")

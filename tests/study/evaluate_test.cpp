@@ -37,7 +37,7 @@ TEST(Folds, RefusesANumberThatLeavesAFoldEmptyOrNothingToLearnFrom) {
 TEST(Regimes, HaveNames) {
   for (const auto regime : {meta::Regime::seen, meta::Regime::alone, meta::Regime::unseen, meta::Regime::in_domain})
     EXPECT_EQ(regime_named(name_of(regime)), regime);
-  EXPECT_THROW(regime_named("odd"), FieldError);
+  EXPECT_THROW(regime_named("odd"), base::UserError);
 }
 
 EvaluationTable::Row row(const std::string& target, const std::string& method, std::int64_t shots,

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "study/settings.h"
 #include "tests/base/support.h"
 
 namespace graft::study {
@@ -23,7 +24,7 @@ TEST(Request, IsEqualWhateverTheOrderOfItsFields) {
 TEST(Request, SaysHowLongCandidatesAreTimed) {
   Request request("tune");
   const Timing timing{.repetitions = 5, .minimum_ms = 0.1, .timeout = 3};
-  timing.put(request.fields());
+  put_settings(timing, request.fields());
   EXPECT_EQ(request.document().to_json(), R"({"command":"tune","repetitions":5,"minimum_ms":0.1,"timeout":3.0})");
   const tasks::MeasureSettings settings = timing.settings(2, 7);
   EXPECT_EQ(settings.repetitions, 5);

@@ -1,0 +1,24 @@
+// Flags for the settings of a request (study/setting.h): their names, defaults, ranges and help are those of its table.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "cli/command.h"
+#include "study/setting.h"
+
+namespace graft::cli {
+
+// "--stop-after" for "stop_after".
+std::string flag_of(std::string field);
+// A text in which names of fields are in back quotes, with their flags instead.
+std::string with_flags(std::string_view text);
+
+// Declares those that are flags; they are bound to the request. The request's values are the defaults.
+void declare(Options& options, const study::Settings& settings);
+// Declares these of them; `help`: in place of the table's.
+void declare_some(Options& options, const study::Settings& settings, std::initializer_list<std::string_view> keys,
+                  const std::string& help = "");
+
+}  // namespace graft::cli
