@@ -12,8 +12,10 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "codegen/schedule/sketch.h"
 #include "datasets/h5.h"
+#include "datasets/kinship.h"
 #include "datasets/quality.h"
 
 namespace graft::datasets {
@@ -417,7 +419,9 @@ Dataset merged(const Dataset& a, const Dataset& b) {
   };
   if (a.platform != b.platform) refuse("they are of different platforms");
   if (a.source != b.source) refuse(fmt::format("their times are '{}' and '{}'", a.source, b.source));
-  if (a.platform_yaml != b.platform_yaml) refuse("the platform's YAML changed between them");
+  if (!same_description(a.platform_yaml, b.platform_yaml))
+    refuse(fmt::format("the platform's YAML changed between them ({})",
+                       base::join(differences(a.platform_yaml, b.platform_yaml), ", ")));
 
   Dataset result = a;
   result.rows.clear();

@@ -98,6 +98,7 @@ void save(const AdaptRequest& request, const AdaptResult& result, const meta::Mo
   provenance.set("adapted_from", request.model.empty() ? std::string("models/base.h5") : request.model.string())
       .set("adapted_from_hash", prior.hash)
       .set("platform", result.platform)
+      .set("platform_yaml", request.platform.yaml)
       .set("source", result.source)
       .set("workloads", names_of(request.workloads))
       .set("shots", result.shots)
@@ -190,7 +191,7 @@ AdaptResult adapt(const AdaptRequest& request, base::Monitor& monitor) {
 
   meta::ModelFile prior = meta::load_model(result.prior);
   datasets::refuse_emulated(result.platform, result.source);
-  prior.model = model_on(std::move(prior.model), request.platform, monitor);
+  prior.model = model_on(prior, request.platform, monitor);
   const tasks::MeasureSettings measure = request.timing.settings(0, request.threads);
   std::vector<codegen::Space> spaces;
   for (const codegen::Workload& workload : request.workloads) {

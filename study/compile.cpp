@@ -25,6 +25,7 @@
 #include "search/run_directory.h"
 #include "study/answer.h"
 #include "study/constants.h"
+#include "tasks/kinship.h"
 #include "tasks/platform.h"
 #include "tasks/remote.h"
 
@@ -149,7 +150,7 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
     if (!workloads.insert(source.workload.text()).second)
       throw base::UserError(source.place, fmt::format("a second run of {}; give one of each workload",
                                                       base::shortened(source.workload.text())));
-    if (platform && here.yaml != platform->yaml)
+    if (platform && !tasks::same_description(here, *platform))
       throw base::UserError(source.place, fmt::format("a run on {}, the ones before are on {}; a library is for one "
                                                       "platform",
                                                       here.name, platform->name));

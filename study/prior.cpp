@@ -15,15 +15,51 @@
 #include "study/library.h"
 #include "study/request.h"
 #include "study/space.h"
+#include "tasks/kinship.h"
 
 namespace graft::study {
 
-std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model, const tasks::Platform& platform,
+namespace {
+
+// What the file says of the platform that its model is adapted to. Files of before it was stored have no description.
+datasets::PlatformIdentity adapted_to(const meta::ModelFile& file) {
+  const base::Document* const yaml = file.provenance.find("platform_yaml");
+  datasets::PlatformIdentity identity{file.model->support().front().platform, {}, nullptr};
+  if (yaml != nullptr) identity.yaml = yaml->as_string();
+  return identity;
+}
+
+// Why measurements of the same machine are not simply this platform's.
+std::string why_other(const datasets::PlatformIdentity& measured, const tasks::Platform& platform) {
+  if (measured.id != platform.name) return fmt::format("measured on {}", measured.id);
+  return fmt::format("measured before its description changed ({})",
+                     base::join(datasets::differences(measured.yaml, platform.yaml), ", "));
+}
+
+}  // namespace
+
+std::unique_ptr<meta::CostModel> model_on(const meta::ModelFile& file, const tasks::Platform& platform,
                                           base::Monitor& monitor) {
-  if (model->support().empty() || model->support().front().platform == platform.name) return model;
-  monitor.note(fmt::format("the model is adapted to {}, not to {}: what it was adapted from is used",
-                           model->support().front().platform, platform.name));
-  return model->prior()->clone();
+  const meta::CostModel& model = *file.model;
+  if (model.support().empty()) return model.clone();
+  const datasets::PlatformIdentity measured = adapted_to(file);
+  const tasks::Kinship kinship = datasets::kinship(measured, tasks::identity_of(platform));
+  if (kinship < tasks::Kinship::same_machine) {
+    monitor.note(fmt::format("the model is adapted to {}, not to {}: what it was adapted from is used", measured.id,
+                             platform.name));
+    return model.prior()->clone();
+  }
+  if (kinship == tasks::Kinship::same_description && measured.id == platform.name) return model.clone();
+  std::vector<meta::Examples> support(model.support().begin(), model.support().end());
+  for (meta::Examples& group : support) {
+    group.platform = platform.name;
+    // Models compare programs within a group: these are not to be mixed with what is measured now.
+    if (kinship == tasks::Kinship::same_machine) group.workload.text += fmt::format(" on {}", measured.id);
+  }
+  if (kinship == tasks::Kinship::same_machine)
+    monitor.note(fmt::format("the model's support was {}: it counts as an order of programs, apart from new times",
+                             why_other(measured, platform)));
+  return model.prior()->adapted(support);
 }
 
 std::filesystem::path shipped_model() {
@@ -53,23 +89,14 @@ void check_model(const std::string& model) {
 }
 
 const meta::KnownPrograms* known_on(const std::vector<meta::KnownPrograms>& known, const tasks::Platform& platform) {
-  const auto is_native = [](std::string_view id) { return id == "native" || id.starts_with("native:"); };
-  const auto architecture = [](const codegen::Target& target) {
-    return target.triple.substr(0, target.triple.find('-'));
-  };
-  const std::string_view id = std::string_view(platform.name).substr(0, platform.name.find(','));
   const meta::KnownPrograms* best = nullptr;
-  int best_rank = 0;
+  tasks::Kinship nearest = tasks::Kinship::same_code;  // alone it is not enough
   for (const meta::KnownPrograms& each : known) {
-    const codegen::Target& target = each.target;
-    const bool same_code =
-        architecture(target) == architecture(platform.target) && target.vector_bits == platform.target.vector_bits;
-    const int rank = each.platform == platform.name                           ? 4
-                     : each.platform == id                                    ? 3
-                     : same_code && is_native(each.platform) && is_native(id) ? 2
-                     : same_code && target.cpu == platform.target.cpu         ? 1
-                                                                              : 0;
-    if (rank > best_rank) best = &each, best_rank = rank;
+    const tasks::Kinship own = datasets::kinship({each.platform, {}, &each.target}, tasks::identity_of(platform));
+    // Among several settings of the same machine, those without any come first.
+    const bool plainer =
+        own == nearest && own == tasks::Kinship::same_machine && each.platform == datasets::machine_of(each.platform);
+    if (own > nearest || plainer) best = &each, nearest = own;
   }
   return best;
 }
@@ -100,7 +127,7 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
     prior.encoding = file.encoding;
     prior.identity = model_identity(file, name, request.run);
     if (!asks) return prior;
-    prior.model = model_on(std::move(file.model), platform, monitor);
+    prior.model = model_on(file, platform, monitor);
     if (const meta::KnownPrograms* const known = known_on(file.known, platform)) prior.known = known->fastest;
   }
   prior.model = meta::with_transfer(std::move(prior.model), request.transfer, *prior.encoding);

@@ -13,6 +13,7 @@
 #include "features/encoding.h"
 #include "meta/cost_model.h"
 #include "meta/known_programs.h"
+#include "meta/model_file.h"
 #include "search/programs.h"
 #include "tasks/platform.h"
 
@@ -22,9 +23,10 @@ namespace graft::study {
 std::filesystem::path shipped_model();
 inline constexpr const char* shipped_model_name = "graft's own (models/base.h5)";  // for people
 
-// The model for a run on that platform: itself, or the model that it was adapted from if that was for another platform,
-// with a note.
-std::unique_ptr<meta::CostModel> model_on(std::unique_ptr<meta::CostModel> model, const tasks::Platform& platform,
+// The file's model for a run on that platform: itself if it is adapted to no platform, or to this one; adapted to the
+// same machine under other settings, or before its description was changed, with these measurements apart from new ones
+// and a note; else what it was adapted from, with a note.
+std::unique_ptr<meta::CostModel> model_on(const meta::ModelFile& file, const tasks::Platform& platform,
                                           base::Monitor& monitor);
 
 // UserError unless it is a model's file, which is read to find out, or an untrained model's name
@@ -40,9 +42,9 @@ struct Prior {
   std::vector<codegen::Candidate> known = {};
 };
 
-// The programs that are known on the platform; else on the same platform with other settings (",threads=2"); else, for
-// native platforms, on a native one of equal vectors; else on a platform of the same cpu and vectors, modelled or real.
-// Null if there are none: programs of other cores were no better than what the model proposes (docs/notebook).
+// The programs that are known on the platform of most kinship (datasets/kinship.h): on this one; on the same machine;
+// for native platforms, on a native one of equal vectors; on one of the same kind, modelled or real. Null if there are
+// none: programs of other cores were no better than what the model proposes (docs/notebook).
 const meta::KnownPrograms* known_on(const std::vector<meta::KnownPrograms>& known, const tasks::Platform& platform);
 
 struct PriorRequest {

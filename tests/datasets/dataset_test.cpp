@@ -292,7 +292,9 @@ TEST(Merged, RefusesOtherPlatforms) {
   b.platform = "native:v4";
   EXPECT_TRUE(contains(refusal(b), "different platforms"));
   b = a;
-  b.platform_yaml += " ";
+  b.platform_yaml += "\n# a comment";
+  EXPECT_EQ(merged(a, b).rows.size(), a.rows.size());
+  b.platform_yaml += "\ncores: 12345\n";
   EXPECT_TRUE(contains(refusal(b), "YAML changed"));
   b = a;
   b.source = "modelled";

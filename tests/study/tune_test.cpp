@@ -3,11 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/files.h"
+#include "meta/model_file.h"
 #include "search/run_directory.h"
 #include "study/adapt.h"
 #include "study/collect.h"
+#include "study/prior.h"
 #include "study/train.h"
 #include "tests/base/support.h"
 #include "tests/support/judged_space.h"
@@ -147,6 +152,61 @@ TEST(Tune, BeginsWithTheProgramsThatAModelKnows) {
   request.out = folder / "adapted";
   const TuneResult after = tune(request, monitor);
   EXPECT_TRUE(measures(after, *search::best_trial(search::read_run(adapted.folder).journal.trials, request.workload)));
+}
+
+class Notes final : public base::Monitor {
+ public:
+  void note(std::string_view line) override { lines += std::string(line) + "\n"; }
+  std::string lines;
+};
+
+// Measurements of the same machine under other settings are of use, as an order of programs; those of another machine
+// are not.
+TEST(Tune, UsesTheSupportOfAnAdaptedModelAsWhatItIs) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  AdaptRequest adaptation;
+  adaptation.platform = tasks::platform_named("model:sifive-u54");
+  adaptation.workloads = {codegen::parse_workload("matmul(m=8,n=16,k=8)")};
+  adaptation.shots = 6;
+  adaptation.out = folder / "adapted.h5";
+  adapt(adaptation, monitor);
+  const auto support_on = [&](const tasks::Platform& platform, std::string& notes) {
+    Notes noted;
+    const auto model = model_on(meta::load_model(adaptation.out), platform, noted);
+    notes = noted.lines;
+    return std::vector<meta::Examples>(model->support().begin(), model->support().end());
+  };
+  std::string notes;
+  EXPECT_EQ(support_on(adaptation.platform, notes).front().workload, adaptation.workloads.front());
+  EXPECT_EQ(notes, "");
+
+  const tasks::Platform noisy = tasks::platform_named("model:sifive-u54,noise=1");
+  std::vector<meta::Examples> support = support_on(noisy, notes);
+  ASSERT_EQ(support.size(), 1u);
+  EXPECT_EQ(support.front().platform, noisy.name);
+  EXPECT_EQ(support.front().workload.text, "matmul(m=8,n=16,k=8,dtype=f32) on model:sifive-u54");
+  EXPECT_NE(notes.find("measured on model:sifive-u54: it counts as an order"), std::string::npos) << notes;
+
+  tasks::Platform edited = adaptation.platform;
+  edited.yaml.replace(edited.yaml.find("gigahertz:"), 10, "gigahertz: 0.5 #");
+  support = support_on(edited, notes);
+  ASSERT_EQ(support.size(), 1u);
+  EXPECT_NE(support.front().workload, adaptation.workloads.front());
+  EXPECT_NE(notes.find("before its description changed (modelled.gigahertz)"), std::string::npos) << notes;
+
+  EXPECT_TRUE(support_on(tasks::platform_named("model:cortex-a72"), notes).empty());
+  EXPECT_NE(notes.find("what it was adapted from is used"), std::string::npos) << notes;
+
+  // A search takes both, and what it measures itself stays apart.
+  TuneRequest request = small_request(folder / "run");
+  request.platform = noisy;
+  request.model = adaptation.out.string();
+  request.explorer = "evolution";
+  request.trials = 8;
+  const TuneResult result = tune(request, monitor);
+  EXPECT_TRUE(result.complete);
+  EXPECT_EQ(result.trials.size(), 8u);
 }
 
 }  // namespace
