@@ -295,7 +295,7 @@ int run_command(const Command& command, const std::vector<std::string>& words, i
     throw base::Failure("/dev/null cannot be opened");
   // Ranks end together: one that ends by itself would take the others with it.
   if (command.stops && team->size() == 1) end_when_asked(std::chrono::milliseconds(1500));
-  Output output(common.json);
+  Output output(common.json, command.name);
   Progress progress(common.quiet || team->rank() > 0);
   Session session{std::uint64_t(common.seed),
                   int(std::min<std::int64_t>(common.threads, 1024)),

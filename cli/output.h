@@ -38,7 +38,8 @@ class Table {
 // A command gives its result twice: in text, and in `json()`. Only the requested one is printed.
 class Output {
  public:
-  explicit Output(bool as_json) : as_json_(as_json) { json_.set("schema", 1); }
+  // `kind`: of its result, the command's name.
+  Output(bool as_json, const std::string& kind) : as_json_(as_json) { json_.set("schema", 1).set("kind", kind); }
   bool is_json() const { return as_json_; }
   // Failure if standard output cannot be written.
   void line(std::string_view text);

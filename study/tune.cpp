@@ -414,7 +414,7 @@ TuneResult TuneSession::finish(bool complete, base::Monitor& monitor) {
                                                        platform.name, result.folder.string())
                                          : nothing_ok_text(result.trials, platform, result.folder);
   }
-  base::Document kept = base::Document::map().set("schema", 1);
+  base::Document kept = base::Document::map().set("schema", 1).set("kind", "tune");
   for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
   base::replace_file(result.folder / "best.json", kept.to_pretty_json() + "\n");
   return result;

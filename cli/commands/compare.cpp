@@ -28,10 +28,11 @@ struct Flags {
   study::CompareRequest request;  // what flags set directly
 };
 
-// The result in both forms, and as a page if requested. `of`: "runs" or "datasets".
+// The result in both forms, and as a page if requested. `of`: "runs" or "datasets"; `kind`: result_kind.h.
 template <class Result>
-void show(const Result& result, const Flags& flags, const char* of, Session& session) {
+void show(const Result& result, const Flags& flags, const char* of, const char* kind, Session& session) {
   print(result, session.output);
+  session.output.json().set("kind", kind);
   session.output.add(study::to_document(result));
   if (flags.out.empty()) return;
   const base::Document context = study::context_of(session.command_line);
@@ -62,9 +63,9 @@ int compare(const Flags& flags, Session& session) {
     const datasets::Agreement agreement =
         datasets::agreement(study::read_datasets(flags.inputs, session.progress), least_programs);
     for (const std::string& note : agreement.notes) session.progress.note(note);
-    show(agreement, flags, "datasets", session);
+    show(agreement, flags, "datasets", "compare platforms", session);
   } else {
-    show(study::compare(request_of(flags, session), session.progress), flags, "runs", session);
+    show(study::compare(request_of(flags, session), session.progress), flags, "runs", "compare searches", session);
   }
   return done;
 }

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "cli/inspect/inspect.h"
+#include "cli/result_kind.h"
 #include "cli/texts.h"
 #include "datasets/groups.h"
 #include "datasets/hdf5.h"
@@ -105,9 +106,11 @@ int inspect_result(const InspectFlags& flags, Session& session) {
   const base::Document document = base::parse_json(base::read_file(flags.what), flags.what);
   if (document.find("schema") == nullptr)
     throw base::UserError(flags.what, "JSON, but no result of graft (key 'schema' is missing)");
-  const bool evaluation = document.find("rows") != nullptr, comparison = document.find("families") != nullptr;
-  const std::string kind = evaluation ? "evaluation" : comparison ? "comparison" : "result";
-  session.output.line(fmt::format("{}: {}{}; graft report makes a page of it\n", flags.what, kind,
+  const std::string of = kind_of(document);
+  const bool evaluation = of == "evaluate";
+  const std::string kind = evaluation ? "evaluation" : of.starts_with("compare") ? "comparison" : "result";
+  session.output.line(fmt::format("{}: {}{}{}; graft report makes a page of it\n", flags.what, kind,
+                                  kind == "result" && !of.empty() ? " of graft " + of : "",
                                   evaluation ? ", " + base::counted(document.at("rows").as_list().size(), "row") : ""));
   base::Document head = base::Document::map();
   for (const auto& [key, value] : document.as_map()) {

@@ -15,6 +15,7 @@
 #include "cli/report/html.h"
 #include "cli/report/plot.h"
 #include "cli/report/searches.h"
+#include "cli/result_kind.h"
 #include "cli/texts.h"
 #include "study/evaluation_table.h"
 
@@ -253,13 +254,14 @@ Page page(const Reported& reported, const std::string& about) {
   std::vector<ReportedResult> searched;
   std::string evaluations;
   for (const ReportedResult& result : reported.results) {
-    if (is_search(result.result) || is_bench(result.result)) {
+    const std::string kind = kind_of(result.result);
+    if (kind == "tune" || kind == "bench kernels") {
       searched.push_back(result);
-    } else if (result.result.find("rows") != nullptr) {
+    } else if (kind == "evaluate") {
       evaluations += evaluation_section(result, figures);
-    } else if (result.result.find("families") != nullptr) {
+    } else if (kind == "compare platforms") {
       evaluations += comparison_section(result);
-    } else if (result.result.find("methods") != nullptr) {
+    } else if (kind == "compare searches") {
       evaluations += searches_section(result, figures);
     } else {
       throw base::UserError(result.name,

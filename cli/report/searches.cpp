@@ -17,6 +17,7 @@
 #include "cli/report/excerpt.h"
 #include "cli/report/html.h"
 #include "cli/report/plot.h"
+#include "cli/result_kind.h"
 #include "cli/texts.h"
 #include "codegen/expression/workload.h"
 #include "datasets/failures.h"
@@ -413,14 +414,6 @@ std::string search_section(const std::vector<Search>& searches, const std::vecto
 
 }  // namespace
 
-bool is_search(const base::Document& result) {
-  return result.find("curve") != nullptr && result.find("best") != nullptr;
-}
-
-bool is_bench(const base::Document& result) {
-  return result.find("rows") != nullptr && result.find("of_peak") != nullptr;
-}
-
 std::string search_sections(const std::vector<ReportedRun>& runs, const std::vector<ReportedResult>& results,
                             Figures& figures) {
   std::vector<std::vector<Search>> groups;  // one for each workload and platform
@@ -442,7 +435,7 @@ std::string search_sections(const std::vector<ReportedRun>& runs, const std::vec
   }
   std::vector<const base::Document*> benches;
   for (const ReportedResult& given : results) {
-    if (is_bench(given.result))
+    if (kind_of(given.result) == "bench kernels")
       benches.push_back(&given.result);
     else
       add(search_of(given));

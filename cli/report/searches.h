@@ -10,8 +10,6 @@
 namespace graft::cli {
 
 // True for a result of graft tune; of graft bench kernels.
-bool is_search(const base::Document& result);
-bool is_bench(const base::Document& result);
 
 // HTML: a section for each workload on each platform, in the order in which they come. Those of one workload on one
 // platform share a plot. `results`: of these two kinds. Plots are added to `figures`.

@@ -49,7 +49,8 @@ search::Searched search_from(const base::Document& document) {
 
 base::Document to_document(const ExperimentResults& results) {
   base::Document document = base::Document::map();
-  document.set("experiment", results.experiment)
+  document.set("kind", "experiment")
+      .set("experiment", results.experiment)
       .set("definition", results.definition)
       .set("quick", results.quick)
       .set("complete", results.complete)
@@ -79,7 +80,8 @@ base::Document to_document(const ExperimentResults& results) {
 }
 
 ExperimentResults results_from(const base::Document& document) {
-  document.only_keys({"experiment", "definition", "quick", "complete", "context", "searches", "times", "evaluation"});
+  document.only_keys(
+      {"kind", "experiment", "definition", "quick", "complete", "context", "searches", "times", "evaluation"});
   ExperimentResults results;
   results.experiment = document.at("experiment").as_string();
   results.definition = document.at("definition").as_string();

@@ -51,6 +51,27 @@ void expect_parts(const std::string& html, const std::vector<std::string>& parts
   for (const std::string& part : parts) EXPECT_NE(html.find(part), std::string::npos) << part;
 }
 
+// Results say what they are; those of before they did are told by their keys.
+TEST_F(Report, TellsWhatAResultIsOf) {
+  const base::Document tuned = json_of(quick({"tune", small, "--platform", "model:sifive-p450", "--model", "scratch",
+                                              "--trials", "8", "--rebuild", "0", "--out", file("run")}));
+  EXPECT_EQ(tuned.at("kind").as_string(), "tune");
+  const base::Document kept = base::parse_json(base::read_file(file("run") + "/best.json"), "best.json");
+  EXPECT_EQ(kept.at("kind").as_string(), "tune");
+  base::Document before = base::Document::map();
+  for (const auto& [key, value] : tuned.as_map())
+    if (key != "kind") before.set(key, value);
+  base::replace_file(file("before.json"), before.to_json());
+  base::replace_file(file("now.json"), tuned.to_json());
+  for (const char* const name : {"before.json", "now.json"})
+    EXPECT_NE(page_of({file(name)}).find("matmul(m=24,n=32,k=16"), std::string::npos) << name;
+  EXPECT_NE(graft({"inspect", file("now.json")}).out.find("result of graft tune"), std::string::npos);
+  // The kind decides, whatever keys there are.
+  before.set("kind", "doctor");
+  base::replace_file(file("other.json"), before.to_json());
+  EXPECT_EQ(graft({"report", file("other.json"), "--out", file("page.html")}).exit_code, 2);
+}
+
 TEST_F(Report, ShowsWhatInspectShows) {
   const std::string run = tuned("run", "model:sifive-x280");
   const std::string html = page_of({run});
