@@ -54,7 +54,8 @@ std::unique_ptr<meta::CostModel> model_on(const meta::ModelFile& file, const tas
   for (meta::Examples& group : support) {
     group.platform = platform.name;
     // Models compare programs within a group: these are not to be mixed with what is measured now.
-    if (kinship == tasks::Kinship::same_machine) group.workload.text += fmt::format(" on {}", measured.id);
+    if (kinship == tasks::Kinship::same_machine)
+      group.workload = codegen::Workload(group.workload.text() + fmt::format(" on {}", measured.id));
   }
   if (kinship == tasks::Kinship::same_machine)
     monitor.note(fmt::format("the model's support was {}: it counts as an order of programs, apart from new times",

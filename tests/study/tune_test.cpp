@@ -185,7 +185,7 @@ TEST(Tune, UsesTheSupportOfAnAdaptedModelAsWhatItIs) {
   std::vector<meta::Examples> support = support_on(noisy, notes);
   ASSERT_EQ(support.size(), 1u);
   EXPECT_EQ(support.front().platform, noisy.name);
-  EXPECT_EQ(support.front().workload.text, "matmul(m=8,n=16,k=8,dtype=f32) on model:sifive-u54");
+  EXPECT_EQ(support.front().workload.text(), "matmul(m=8,n=16,k=8,dtype=f32) on model:sifive-u54");
   EXPECT_NE(notes.find("measured on model:sifive-u54: it counts as an order"), std::string::npos) << notes;
 
   tasks::Platform edited = adaptation.platform;
