@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "base/files.h"
 #include "base/one_line.h"
 #include "base/process.h"
+#include "base/temporary_folder.h"
 #include "bench/c_source.h"
 #include "bench/library.h"
 #include "codegen/schedule/lower.h"
@@ -23,24 +22,10 @@ namespace {
 
 using namespace codegen;
 
-// Goes with what a compiler left in it, also when one fails.
-struct TemporaryFolder {
-  TemporaryFolder() : path((std::filesystem::temp_directory_path() / "graft-bench-XXXXXX").string()) {
-    if (mkdtemp(path.data()) == nullptr) throw base::Failure("cannot make a temporary folder");
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string path;
-};
-
 // The file may go once it is loaded.
 Library built(const std::vector<std::string>& compiler, const std::string& source) {
-  const TemporaryFolder folder;
-  const std::string c = folder.path + "/baseline.c", so = folder.path + "/baseline.so";
+  const base::TemporaryFolder folder("bench");  // goes with what a compiler left in it, also when one fails
+  const std::string c = folder / "baseline.c", so = folder / "baseline.so";
   base::replace_file(c, source);
   std::vector<std::string> command = compiler;
   command.insert(command.end(), {"-shared", "-fPIC", "-o", so, c, "-lm"});

@@ -1,7 +1,6 @@
 #include "bench/store.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,29 +11,12 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/statistics.h"
+#include "base/temporary_folder.h"
 #include "datasets/dataset.h"
 #include "datasets/groups.h"
 
 namespace graft::bench {
 namespace {
-
-// Gone with all that is in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_(std::filesystem::temp_directory_path() / fmt::format("graft-bench-store-{}", getpid())) {
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Each row as often as needed, with new hashes, so that each is a separate program; a workload's rows are
 // adjacent, as graft collect writes them.
@@ -63,7 +45,7 @@ StoreBench bench_store(const StoreSettings& settings, const std::function<void(s
   datasets::Dataset some = datasets::read_dataset(settings.file);
   if (some.rows.empty()) throw base::UserError(settings.file.string(), "has no rows to repeat");
   const datasets::Dataset dataset = repeated(std::move(some), settings.rows);
-  const TemporaryFolder folder;
+  const base::TemporaryFolder folder("bench");
   const std::filesystem::path path = folder / "rows.h5", again = folder / "again.h5";
   StoreRow written{"written, fsync included", "rows/s", {}}, read{"read whole", "rows/s", {}};
   StoreRow opened{"opened", "ms", {}}, grouped{"groups found", "ms", {}}, episode{"an episode read", "ms", {}};
@@ -113,8 +95,8 @@ base::Document to_document(const StoreBench& bench, const StoreSettings& setting
 }
 
 std::string to_text(const StoreBench& bench, const StoreSettings& settings) {
-  std::string text = fmt::format("{} rows of {}; episodes of {} + {} rows; wall time\n", settings.rows,
-                                 settings.file.string(), settings.support, settings.query);
+  std::string text = fmt::format("{} rows of {}; episodes of {} + {} rows; wall time\n", settings.rows, settings.file.string(),
+                                 settings.support, settings.query);
   text += fmt::format("  {:<26} {:>12} {:>12} {:>12} {:>12}\n", "", "median", "least", "p90", "greatest");
   for (const StoreRow& row : bench.rows) {
     text += fmt::format("  {:<26}", row.what);

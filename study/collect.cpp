@@ -1,7 +1,6 @@
 #include "study/collect.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "base/hash.h"
 #include "base/shortened.h"
 #include "base/statistics.h"
+#include "base/temporary_folder.h"
 #include "search/explorers/breeding.h"
 #include "search/explorers/listed.h"
 #include "search/run_directory.h"
@@ -93,24 +93,6 @@ void restore_run(const std::filesystem::path& out, const Request& request) {
   std::filesystem::rename(part, folder);
 }
 
-// A folder for as long as it lives.
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "graft-rank-XXXXXX").string()) {
-    if (mkdtemp(path_.data()) == nullptr) throw base::Failure(fmt::format("{}: cannot be made", path_));
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::filesystem::path path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // The run of a team: rank 0's is kept in `folder`, every other rank has a copy for as long as it lives.
 class TeamRun {
  public:
@@ -119,14 +101,14 @@ class TeamRun {
     if (team.rank() == 0) run_.emplace(folder, request, context, platform_yaml);
     const base::Gathered kept = team.gather(team.rank() == 0 && team.size() > 1 ? search::packed_run(folder) : "");
     if (team.rank() == 0) return;
-    copy_.emplace();
+    copy_.emplace("rank");
     search::unpack_run(kept[0], copy_->path());
     run_.emplace(copy_->path(), request, context, platform_yaml);
   }
   search::RunDirectory& get() { return *run_; }
 
  private:
-  std::optional<TemporaryFolder> copy_;
+  std::optional<base::TemporaryFolder> copy_;
   std::optional<search::RunDirectory> run_;
 };
 

@@ -2,20 +2,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "base/error.h"
 
 namespace graft::tasks {
 
-TemporaryProgram::TemporaryProgram(std::string_view content)
-    : path_((std::filesystem::temp_directory_path() / "graft-XXXXXX").string()) {
-  const int file = ::mkostemp(path_.data(), O_CLOEXEC);
+TemporaryProgram::TemporaryProgram(std::string_view content) : folder_("program"), path_(folder_ / "program") {
+  // No child may keep it open for writing: it could not be run.
+  const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
   if (file < 0) fail("create");
   while (!content.empty()) {
     const ssize_t written = ::write(file, content.data(), content.size());
@@ -23,17 +21,11 @@ TemporaryProgram::TemporaryProgram(std::string_view content)
     if (written <= 0) break;
     content.remove_prefix(std::size_t(written));
   }
-  const bool whole = content.empty() && ::fchmod(file, 0700) == 0;
   const int error = errno;
   ::close(file);
-  if (whole) return;
-  ::unlink(path_.c_str());
+  if (content.empty()) return;
   errno = error;
   fail("write");
-}
-
-TemporaryProgram::~TemporaryProgram() {
-  ::unlink(path_.c_str());
 }
 
 void TemporaryProgram::fail(std::string_view action) const {

@@ -11,14 +11,13 @@
 
 #include <cassert>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <mutex>
 #include <utility>
 
 #include "base/files.h"
 #include "base/one_line.h"
+#include "base/temporary_folder.h"
 #include "base/text.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/fatal.h"
@@ -64,28 +63,6 @@ class MemoryFile {
   int descriptor_;
 };
 
-// A folder of our own for lld's output, which it writes to a temporary file and renames; in memory if the system has
-// such a place.
-class Folder {
- public:
-  Folder() {
-    for (const char* pattern : {"/dev/shm/graft-link-XXXXXX", "/tmp/graft-link-XXXXXX"}) {
-      path_ = pattern;
-      if (mkdtemp(path_.data())) return;
-    }
-    throw base::Failure(fmt::format("cannot make a folder for linking: {}", std::strerror(errno)));
-  }
-  Folder(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file(const char* name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
 std::string content_of(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status;
@@ -112,8 +89,9 @@ base::Result<std::string> link(const std::vector<std::string_view>& objects, std
   static bool usable = true;
   std::vector<MemoryFile> files;
   for (std::string_view object : objects) files.emplace_back(object);
-  const Folder folder;
-  const std::string output = folder.file("out");
+  // For what lld writes to a temporary file and renames.
+  const base::TemporaryFolder folder("link", base::TemporaryFolder::Where::memory);
+  const std::string output = folder / "out";
   std::vector<std::string> words = {"ld.lld", "--threads=1", "--build-id=none", "-z", "norelro", "-o", output};
   words.insert(words.end(), options.begin(), options.end());
   for (const MemoryFile& file : files) words.push_back(file.path());

@@ -13,27 +13,13 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/random.h"
+#include "base/temporary_folder.h"
 #include "datasets/dataset.h"
 #include "datasets/trial.h"
 
 namespace graft::datasets {
 
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "graft-datasets-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using Folder = base::TemporaryFolder;
 
 inline void write_plainly(const std::filesystem::path& path, std::string_view content) {
   std::filesystem::remove(path);  // file systems sync a file that is cut to nothing and written again, which is slow

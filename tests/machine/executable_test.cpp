@@ -4,6 +4,7 @@
 
 #include "base/document.h"
 #include "base/process.h"
+#include "base/temporary_folder.h"
 #include "codegen/expression/reference.h"
 #include "codegen/expression/workload.h"
 #include "tests/machine/support.h"
@@ -66,13 +67,12 @@ struct Answer {
 };
 
 base::Finished run_program(const std::string& executable, std::vector<std::string> prefix) {
-  const auto path = std::filesystem::temp_directory_path() / ("graft-executable-" + std::to_string(getpid()));
+  const base::TemporaryFolder folder;
+  const std::filesystem::path path = folder / "program";
   std::ofstream(path, std::ios::binary) << executable;
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   prefix.push_back(path.string());
-  base::Finished finished = base::run_process(prefix, std::chrono::seconds(60));
-  std::filesystem::remove(path);
-  return finished;
+  return base::run_process(prefix, std::chrono::seconds(60));
 }
 
 // Runs an executable (with `prefix`) and parses its answer.
