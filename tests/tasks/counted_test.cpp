@@ -1,4 +1,4 @@
-#include "tasks/modelled/counted.h"
+#include "tests/support/counted.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

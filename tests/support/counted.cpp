@@ -1,14 +1,12 @@
-#include "tasks/modelled/counted.h"
+#include "tests/support/counted.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/document.h"
-#include "base/installation.h"
 #include "base/one_line.h"
 #include "base/process.h"
 #include "base/text.h"
@@ -58,11 +56,8 @@ base::Result<Counted> count_under(const std::vector<std::string>& qemu, const co
   if (!executable) return executable.reason();
 
   const CacheLevel& first = geometry.levels.at(0);
-  const std::filesystem::path counters = base::plugin_folder() / "libgraft_counters.so";
-  if (!std::filesystem::exists(counters))
-    return base::Reason{fmt::format("{} is missing; install graft's plug-ins there", counters.string())};
   const std::string plugin = fmt::format(
-      "{},function={}_run.0,out=/dev/stderr,bytes={},ways={},line={}{}", counters.string(), object->symbol, first.bytes,
+      "{},function={}_run.0,out=/dev/stderr,bytes={},ways={},line={}{}", GRAFT_COUNTERS, object->symbol, first.bytes,
       first.ways, geometry.line_bytes, moves(program, geometry, codegen::symbols_of(*executable)));
   const TemporaryProgram file(*executable);
   std::vector<std::string> command = qemu;

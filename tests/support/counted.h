@@ -1,4 +1,4 @@
-// Counts of the actual execution of a modelled cpu's code under qemu, by our plug-in (tasks/counters.c): a check of the
+// Counts of the actual execution of a modelled cpu's code under qemu, by our plug-in (counters.c): a check of the
 // counts that modelled times are computed from. Nothing here is a source of times.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Counted {
 
 // Counts of the second call of `run` in one process, on one thread, with buffers assumed to be at buffer_addresses
 // (code and stack where they are). A Reason if there is no code for the target or none that qemu runs, `qemu` does not
-// start, or takes no plug-ins. Throws Failure if the plug-in is neither next to the program nor in ../bin.
+// start, or takes no plug-ins.
 base::Result<Counted> count_under(const std::vector<std::string>& qemu, const codegen::LoopProgram& program,
                                   const codegen::Target& target, const Geometry& geometry, const Expected& expected,
                                   std::chrono::milliseconds deadline);
