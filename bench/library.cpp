@@ -61,11 +61,12 @@ Kernel::Kernel(const codegen::LoopProgram& program, const codegen::Target& targe
 Kernel::Kernel(const codegen::Object& object)
     : symbol_(object.symbol),
       library_(Library::from_bytes(required(codegen::link_shared({&object})))),
-      workspace_(object.signature.workspace_bytes),
+      prepared_(object.signature.prepared_bytes),
+      scratch_(object.signature.scratch_bytes),
       run_(library_.function<Run>(symbol_ + "_run")) {}
 
 void Kernel::prepare(void* const* buffers) const {
-  library_.function<void(void* const*, void*)>(symbol_ + "_prepare")(buffers, workspace_.data());
+  library_.function<void(void* const*, void*, void*)>(symbol_ + "_prepare")(buffers, prepared_.data(), scratch_.data());
 }
 
 }  // namespace graft::bench

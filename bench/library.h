@@ -53,22 +53,22 @@ struct Parallel {
 // All iterations in order, on the calling thread.
 Parallel in_order();
 
-// A loop program as code of this machine, with its workspace.
+// A loop program as code of this machine, with the memory that it needs.
 class Kernel {
  public:
   // Failure if it does not compile.
   Kernel(const codegen::LoopProgram& program, const codegen::Target& target, const codegen::Pipeline& pipeline);
   void prepare(void* const* buffers) const;
   void run(void* const* buffers, Parallel parallel) const {
-    run_(buffers, workspace_.data(), parallel.run, parallel.context);
+    run_(buffers, prepared_.data(), scratch_.data(), parallel.run, parallel.context);
   }
 
  private:
-  using Run = void(void* const* buffers, void* workspace, ParallelFor, void* context);
+  using Run = void(void* const* buffers, const void* prepared, void* scratch, ParallelFor, void* context);
   explicit Kernel(const codegen::Object& object);
   std::string symbol_;
   Library library_;
-  Memory workspace_;
+  Memory prepared_, scratch_;
   Run* run_;
 };
 

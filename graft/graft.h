@@ -332,8 +332,8 @@ struct CompileSettings {
 struct Compiled {
   struct Function {
     std::string name, workload;
-    std::string check;                 // of this exact code, as Answer::check
-    std::int64_t workspace_bytes = 0;  // needed by a call
+    std::string check;                                   // of this exact code, as Answer::check
+    std::int64_t prepared_bytes = 0, scratch_bytes = 0;  // memory that calls need: for prepared constants, and scratch
   };
   std::vector<Function> functions;
   std::map<std::string, std::string> files;  // contents by name

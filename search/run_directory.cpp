@@ -240,18 +240,26 @@ std::optional<datasets::Trial> best_trial(const std::vector<datasets::Trial>& tr
   return best.empty() ? std::nullopt : std::optional<datasets::Trial>(best.front());
 }
 
-std::optional<Build> best_build(const std::vector<Build>& builds, const std::vector<datasets::Trial>& trials,
-                                const codegen::Workload& workload) {
-  const Build* best = nullptr;
+std::vector<Build> best_builds(const std::vector<Build>& builds, const std::vector<datasets::Trial>& trials,
+                               const codegen::Workload& workload, std::size_t count) {
+  std::vector<Build> order;
   for (const Build& build : builds) {
-    const datasets::Trial& trial = build.trial;
-    if (trial.measurement.status != datasets::Status::ok || !(trial.candidate.workload == workload)) continue;
-    if (best == nullptr || datasets::seconds_of(trial.measurement) < datasets::seconds_of(best->trial.measurement))
-      best = &build;
+    if (build.trial.measurement.status == datasets::Status::ok && build.trial.candidate.workload == workload)
+      order.push_back(build);
   }
-  if (best != nullptr) return *best;
-  std::optional<datasets::Trial> trial = best_trial(trials, workload);
-  return trial ? std::optional<Build>({std::move(*trial), ""}) : std::nullopt;
+  std::stable_sort(order.begin(), order.end(), [](const Build& a, const Build& b) {
+    return datasets::seconds_of(a.trial.measurement) < datasets::seconds_of(b.trial.measurement);
+  });
+  // As many trials as are needed even if every build is one of them.
+  for (datasets::Trial& trial : best_trials(trials, workload, count + order.size()))
+    order.push_back({std::move(trial), ""});
+  std::vector<Build> best;
+  std::set<std::uint64_t> programs;
+  for (Build& build : order) {
+    if (best.size() == count) break;
+    if (programs.insert(build.trial.program_hash).second) best.push_back(std::move(build));
+  }
+  return best;
 }
 
 }  // namespace graft::search

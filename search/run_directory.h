@@ -96,11 +96,11 @@ void unpack_run(std::string_view text, const std::filesystem::path& path);
 // The fastest `ok` trials of a workload with distinct programs, fastest first, at most `count`.
 std::vector<datasets::Trial> best_trials(const std::vector<datasets::Trial>& trials, const codegen::Workload& workload,
                                          std::size_t count);
-// How to build the fastest kernel known of a workload: the fastest `ok` build; if there is none, the fastest trial
-// (pipeline ""). A trial never beats a build: builds were timed side by side, and the least of hundreds of trials,
-// spread over minutes, is also the luckiest. nullopt if there is neither.
-std::optional<Build> best_build(const std::vector<Build>& builds, const std::vector<datasets::Trial>& trials,
-                                const codegen::Workload& workload);
+// How to build the fastest kernels known of a workload, distinct programs, at most `count`: the `ok` builds, fastest
+// first, then the trials (pipeline ""). A trial never beats a build: builds were timed side by side, and the least of
+// hundreds of trials, spread over minutes, is also the luckiest.
+std::vector<Build> best_builds(const std::vector<Build>& builds, const std::vector<datasets::Trial>& trials,
+                               const codegen::Workload& workload, std::size_t count);
 // The fastest `ok` trial of a workload; nullopt if there is none.
 std::optional<datasets::Trial> best_trial(const std::vector<datasets::Trial>& trials,
                                           const codegen::Workload& workload);

@@ -18,8 +18,9 @@ namespace graft::study {
 namespace {
 
 // A build without a pipeline is a trial's check again: it says how the trial is to be taken, and competes with none.
-std::optional<Answer> answer(const base::Document& request, std::vector<datasets::Trial> trials,
-                             const std::vector<search::Build>& recorded, const codegen::Workload& workload) {
+std::vector<Answer> answers(const base::Document& request, std::vector<datasets::Trial> trials,
+                            const std::vector<search::Build>& recorded, const codegen::Workload& workload,
+                            std::size_t count) {
   std::vector<search::Build> builds;
   for (const search::Build& build : recorded) {
     if (!build.pipeline.empty()) {
@@ -31,11 +32,17 @@ std::optional<Answer> answer(const base::Document& request, std::vector<datasets
         trial.measurement = build.trial.measurement;
     }
   }
-  std::optional<search::Build> best = search::best_build(builds, trials, workload);
-  if (!best) return std::nullopt;
-  return Answer{request.at("platform").as_string(), request.at("source").as_string(), best->trial.index,
-                std::move(best->trial.candidate),   best->trial.program_hash,         std::move(best->pipeline),
-                std::move(best->trial.measurement)};
+  std::vector<Answer> found;
+  for (search::Build& best : search::best_builds(builds, trials, workload, count)) {
+    found.push_back({request.at("platform").as_string(), request.at("source").as_string(), best.trial.index,
+                     std::move(best.trial.candidate), best.trial.program_hash, std::move(best.pipeline),
+                     std::move(best.trial.measurement)});
+  }
+  return found;
+}
+
+std::optional<Answer> first(std::vector<Answer> answers) {
+  return answers.empty() ? std::nullopt : std::optional<Answer>(std::move(answers.front()));
 }
 
 }  // namespace
@@ -45,11 +52,15 @@ double Answer::gflops() const {
 }
 
 std::optional<Answer> answer_of(const search::RunContent& run, const codegen::Workload& workload) {
-  return answer(run.request, run.journal.trials, run.builds, workload);
+  return first(answers_of(run, workload, 1));
 }
 
 std::optional<Answer> answer_of(const search::RunDirectory& run, const codegen::Workload& workload) {
-  return answer(run.request(), run.journal().trials(), run.builds(), workload);
+  return first(answers(run.request(), run.journal().trials(), run.builds(), workload, 1));
+}
+
+std::vector<Answer> answers_of(const search::RunContent& run, const codegen::Workload& workload, std::size_t count) {
+  return answers(run.request, run.journal.trials, run.builds, workload, count);
 }
 
 std::optional<Answer> checked_answer(search::RunDirectory& run, const codegen::Workload& workload,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/document.h"
 #include "base/monitor.h"
@@ -38,6 +39,8 @@ struct Answer {
 // passed over, and a check that succeeded is the answer's. nullopt if nothing is ok.
 std::optional<Answer> answer_of(const search::RunContent& run, const codegen::Workload& workload);
 std::optional<Answer> answer_of(const search::RunDirectory& run, const codegen::Workload& workload);
+// The answer, then the next best of distinct programs in the same order, at most `count`.
+std::vector<Answer> answers_of(const search::RunContent& run, const codegen::Workload& workload, std::size_t count);
 
 // The same, after its program has computed the right results as code of a modelled platform's cpu, under
 // qemu (if qemu runs); one that does not is skipped with a note. The checks are recorded in the run, so that

@@ -11,7 +11,6 @@
 #include <utility>
 #include <variant>
 
-#include "base/duration.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
@@ -25,6 +24,7 @@
 #include "search/run_directory.h"
 #include "study/answer.h"
 #include "study/constants.h"
+#include "study/request.h"
 #include "tasks/kinship.h"
 #include "tasks/platform.h"
 #include "tasks/remote.h"
@@ -59,38 +59,6 @@ Runner runner_of(const tasks::Platform& platform) {
   return {{}, "none", fmt::format("'{}' does not start; install qemu-user", qemu[0])};
 }
 
-search::Build build_of(const Answer& answer) {
-  return {{answer.trial, answer.candidate, answer.program_hash, answer.measurement}, answer.pipeline};
-}
-
-// The builds of a workload's distinct programs, the fastest ones first: what the run answers, then others that it
-// built, then trials; none that a check refuted.
-std::vector<search::Build> fastest_builds(const search::RunContent& run, const codegen::Workload& workload,
-                                          std::size_t most) {
-  std::vector<search::Build> found;
-  std::set<std::uint64_t> taken;
-  for (const search::Build& build : run.builds) {
-    if (build.pipeline.empty() && build.trial.measurement.status != datasets::Status::ok)
-      taken.insert(build.trial.program_hash);
-  }
-  const auto take = [&](search::Build build) {
-    if (found.size() < most && taken.insert(build.trial.program_hash).second) found.push_back(std::move(build));
-  };
-  if (auto best = answer_of(run, workload)) take(build_of(*best));
-  std::vector<search::Build> builds;
-  for (const search::Build& build : run.builds) {
-    if (build.trial.measurement.status == datasets::Status::ok && build.trial.candidate.workload == workload)
-      builds.push_back(build);
-  }
-  std::stable_sort(builds.begin(), builds.end(), [](const search::Build& a, const search::Build& b) {
-    return datasets::seconds_of(a.trial.measurement) < datasets::seconds_of(b.trial.measurement);
-  });
-  for (search::Build& build : builds) take(std::move(build));
-  for (datasets::Trial& trial : search::best_trials(run.journal.trials, workload, 2 * most))
-    take({std::move(trial), ""});
-  return found;
-}
-
 // A run's workload: of a run of tune there is one.
 codegen::Workload workload_of(const search::RunContent& run, const std::filesystem::path& path) {
   const base::Document* command = run.request.find("command");
@@ -100,15 +68,171 @@ codegen::Workload workload_of(const search::RunContent& run, const std::filesyst
   return codegen::parse_workload(workload->as_string());
 }
 
-std::string description_of(const search::Build& build, const Compiled::Variant& variant, std::string_view platform) {
-  std::string text;
-  const auto steps = codegen::schedule(build.trial.candidate);
-  if (steps) {
-    for (const codegen::Step& step : *steps) text += codegen::to_text(step) + "\n";
+// What a function is made from.
+struct Source {
+  std::filesystem::path path;  // empty for a known one
+  std::string place;           // for errors
+  codegen::Workload workload;
+  std::vector<Answer> answers;  // the fastest first
+};
+
+struct Sources {
+  tasks::Platform platform;  // of all
+  std::vector<Source> all;   // of distinct workloads
+};
+
+Sources sources_of(const CompileRequest& request) {
+  std::optional<tasks::Platform> platform;
+  std::vector<Source> sources;
+  std::set<std::string> workloads;
+  const auto add = [&](Source source, tasks::Platform here) {
+    if (!workloads.insert(source.workload.text()).second)
+      throw base::UserError(source.place, fmt::format("a second run of {}; give one of each workload",
+                                                      base::shortened(source.workload.text())));
+    if (platform && !tasks::same_description(here, *platform))
+      throw base::UserError(source.place, fmt::format("a run on {}, the ones before are on {}; a library is for one "
+                                                      "platform",
+                                                      here.name, platform->name));
+    platform = std::move(here);
+    sources.push_back(std::move(source));
+  };
+  for (const std::filesystem::path& path : request.runs) {
+    const search::RunContent run = search::read_run(path);
+    const codegen::Workload workload = workload_of(run, path);
+    add({path, path.string(), workload, answers_of(run, workload, std::size_t(request.variants))},
+        search::platform_of(run));
   }
-  return text +
-         fmt::format("{} on {}; results {}\n", base::seconds_text(variant.seconds), platform,
-                     variant.check == "none" ? "not checked: " + variant.unchecked : "checked (" + variant.check + ")");
+  for (const Known& known : request.known) {
+    const codegen::Workload& workload = known.answer.workload();
+    add({{}, base::shortened(workload.text()), workload, {known.answer}}, known.platform);
+  }
+  if (!platform) throw base::UserError("compile", "nothing to compile; name a run of graft tune");
+  for (const auto& [workload, name] : request.names) {
+    if (!workloads.contains(workload))
+      throw base::UserError("function names", fmt::format("{}: no run of this workload", base::shortened(workload)));
+  }
+  return {std::move(*platform), std::move(sources)};
+}
+
+// A function as code that has been checked.
+struct CheckedFunction {
+  codegen::LibraryFunction code;
+  Compiled::Function made;
+  const tasks::Expected* results = nullptr;             // until the next function is compiled
+  std::vector<codegen::RunSettings::SelfCheck> checks;  // by variant
+};
+
+class Compiler {
+ public:
+  Compiler(const CompileRequest& request, const tasks::Platform& platform, base::Monitor& monitor)
+      : request_(request),
+        platform_(platform),
+        runner_(runner_of(platform)),
+        name_(codegen::identifier(request.name)),
+        expected_(1, request.threads),
+        monitor_(monitor) {}
+
+  CheckedFunction compiled_function(const Source& source) {
+    CheckedFunction out;
+    const auto asked = request_.names.find(source.workload.text());
+    out.code.name = asked != request_.names.end() ? asked->second : function_name(source.workload);
+    out.code.workload = source.workload;
+    out.made = {out.code.name, source.workload, source.path, {}, 0, 0};
+    const tasks::Expected& seeded = expected_.of(source.workload, monitor_);
+    const bool brings_constants = !request_.constants.empty() && has_constants(seeded.computation);
+    if (brings_constants) given_ = with_given_constants(seeded, out.code.name);
+    out.results = brings_constants ? &given_ : &seeded;
+    for (const Answer& answer : source.answers) add_variant(out, source, answer, brings_constants);
+    if (out.made.variants.empty()) throw base::UserError(source.place, "no trial is ok; there is nothing to compile");
+    for (const codegen::LibraryVariant& variant : out.code.variants) {
+      const codegen::Signature& signature = variant.object.signature;
+      out.made.prepared_bytes = std::max(out.made.prepared_bytes, signature.prepared_bytes);
+      out.made.scratch_bytes = std::max(out.made.scratch_bytes, signature.scratch_bytes);
+    }
+    return out;
+  }
+
+  // A library of what this compiler has made.
+  codegen::Library library(std::vector<codegen::LibraryFunction> functions) const {
+    return {name_, platform_.name, std::string(graft_version()), platform_.target, std::move(functions)};
+  }
+
+  // UserError for arrays that no function has taken.
+  void check_constants_used() const {
+    for (const auto& [name, array] : request_.constants) {
+      if (!constants_used_.contains(name))
+        throw base::UserError("constants", fmt::format("array '{}' is not a constant of these functions", name));
+    }
+  }
+
+ private:
+  tasks::Expected with_given_constants(const tasks::Expected& seeded, const std::string& function) {
+    return {seeded.computation, codegen::reference(seeded.computation, operands_with(request_.constants, function,
+                                                                                     seeded, constants_used_))};
+  }
+
+  // One more variant of the function; none where it is not the first and its results are wrong.
+  void add_variant(CheckedFunction& out, const Source& source, const Answer& answer, bool brings_constants) {
+    const codegen::Target& target = platform_.target;
+    const auto failed = [&](const base::Reason& reason) {
+      return base::Failure(fmt::format("{}: {}", source.place, reason.text));
+    };
+    auto lowered = codegen::program(answer.candidate, target);
+    if (!lowered) throw failed(lowered.reason());
+    WithConstants apart;
+    if (brings_constants) apart = with_constants(*lowered, *out.results, monitor_);
+    const std::string symbol = fmt::format("{}_{}_kernel{}", name_, out.code.name, out.code.variants.size());
+    auto object = codegen::compile(brings_constants ? apart.program : *lowered, target,
+                                   pipeline_named(answer.pipeline, target), symbol);
+    if (!object) throw failed(object.reason());
+    codegen::Interface::Variant origin{{}, answer.pipeline, answer.seconds(), runner_.check, runner_.reason};
+    if (const auto steps = codegen::schedule(answer.candidate)) {
+      for (const codegen::Step& step : *steps) origin.schedule.push_back(codegen::to_text(step));
+    }
+    std::string outputs;
+    if (runner_.where) {
+      const datasets::Measurement run =
+          tasks::run_object(*runner_.where, *object, target, brings_constants ? apart.expected : *out.results, 0,
+                            most_time, &monitor_, &outputs);
+      if (run.status == datasets::Status::unsupported) {
+        origin.check = "none", origin.unchecked = run.reason;
+      } else if (run.status != datasets::Status::ok) {
+        const std::string text =
+            fmt::format("{}: trial {}: {}: {}", source.place, answer.trial, datasets::name_of(run.status), run.reason);
+        if (out.made.variants.empty()) throw base::Failure(text);
+        monitor_.note(text + "; left out");
+        return;
+      }
+    }
+    const std::string& name = out.code.name;
+    out.checks.push_back({request_.variants > 1 ? fmt::format("{} (variant {})", name, out.checks.size()) : name,
+                          base::hash_bytes(outputs)});
+    out.made.variants.push_back({answer.trial, answer.pipeline, origin.seconds, origin.check, origin.unchecked});
+    out.code.variants.push_back({std::move(object).value(), std::move(origin), std::move(apart.constants)});
+  }
+
+  const CompileRequest& request_;
+  const tasks::Platform& platform_;
+  const Runner runner_;
+  const std::string name_;  // of the library
+  tasks::LatestExpected expected_;
+  tasks::Expected given_;  // with the constants of the request, of the latest function
+  std::set<std::string> constants_used_;
+  base::Monitor& monitor_;
+};
+
+std::string self_checking_program(const CheckedFunction& function, const codegen::Target& target) {
+  const Compiled::Variant& first = function.made.variants.front();
+  if (first.check == "none")
+    throw base::Failure(fmt::format("{}: a program that checks itself must run here once, but {}", function.code.name,
+                                    first.unchecked));
+  std::vector<const codegen::Object*> objects;
+  for (const codegen::LibraryVariant& variant : function.code.variants) objects.push_back(&variant.object);
+  auto executable =
+      codegen::link_executable(objects, target, function.results->computation, function.results->reference,
+                               {bench_repetitions, bench_seconds, 0, 0, function.checks});
+  if (!executable) throw base::Failure(executable.reason().text);
+  return std::move(executable).value();
 }
 
 }  // namespace
@@ -137,129 +261,28 @@ std::string function_name(const codegen::Workload& workload) {
 }
 
 Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
-  struct Source {
-    std::filesystem::path path;
-    std::string place;
-    codegen::Workload workload;
-    std::vector<search::Build> builds;
-  };
-  std::vector<Source> sources;
-  std::optional<tasks::Platform> platform;
-  std::set<std::string> workloads;
-  const auto add = [&](Source source, tasks::Platform here) {
-    if (!workloads.insert(source.workload.text()).second)
-      throw base::UserError(source.place, fmt::format("a second run of {}; give one of each workload",
-                                                      base::shortened(source.workload.text())));
-    if (platform && !tasks::same_description(here, *platform))
-      throw base::UserError(source.place, fmt::format("a run on {}, the ones before are on {}; a library is for one "
-                                                      "platform",
-                                                      here.name, platform->name));
-    platform = std::move(here);
-    sources.push_back(std::move(source));
-  };
-  for (const std::filesystem::path& path : request.runs) {
-    const search::RunContent run = search::read_run(path);
-    const codegen::Workload workload = workload_of(run, path);
-    add({path, path.string(), workload, fastest_builds(run, workload, std::size_t(request.variants))},
-        search::platform_of(run));
-  }
-  for (const Known& known : request.known) {
-    const codegen::Workload& workload = known.answer.workload();
-    add({{}, base::shortened(workload.text()), workload, {build_of(known.answer)}}, known.platform);
-  }
-  if (!platform) throw base::UserError("compile", "nothing to compile; name a run of graft tune");
-  for (const auto& [workload, name] : request.names) {
-    if (!workloads.contains(workload))
-      throw base::UserError("function names", fmt::format("{}: no run of this workload", base::shortened(workload)));
-  }
-
-  if (!request.constants.empty() && request.format == CompileFormat::bench)
+  const Sources sources = sources_of(request);
+  const bool checks_itself = request.format == CompileFormat::bench;
+  if (!request.constants.empty() && checks_itself)
     throw base::UserError("constants", "a program that checks itself brings its own; give another format");
-
-  const Runner runner = runner_of(*platform);
-  const codegen::Target& target = platform->target;
+  Compiler compiler(request, sources.platform, monitor);
   Compiled out;
-  out.platform = platform->name;
-  out.executable = request.format == CompileFormat::bench;
-  codegen::Library library{codegen::identifier(request.name), platform->name, target, {}};
-  tasks::LatestExpected expected(1, request.threads);
-  std::int64_t done = 0;
-  std::set<std::string> constants_used;
-  for (const Source& source : sources) {
+  out.platform = sources.platform.name;
+  out.executable = checks_itself;
+  std::vector<codegen::LibraryFunction> functions;
+  for (const Source& source : sources.all) {
     base::check_stop(monitor);
-    codegen::LibraryFunction function;
-    function.workload = source.workload;
-    const auto asked = request.names.find(source.workload.text());
-    function.name = asked != request.names.end() ? asked->second : function_name(source.workload);
-    Compiled::Function made{function.name, source.workload, source.path, {}, 0};
-    std::vector<codegen::RunSettings::SelfCheck> checks;
-    const tasks::Expected& seeded = expected.of(source.workload, monitor);
-    const bool brings_constants = !request.constants.empty() && has_constants(seeded.computation);
-    tasks::Expected given;  // with the request's constants
-    if (brings_constants)
-      given = {seeded.computation,
-               codegen::reference(seeded.computation,
-                                  operands_with(request.constants, function.name, seeded, constants_used))};
-    const tasks::Expected& results = brings_constants ? given : seeded;
-    for (const search::Build& build : source.builds) {
-      auto lowered = codegen::program(build.trial.candidate, target);
-      if (!lowered) throw base::Failure(fmt::format("{}: {}", source.place, lowered.reason().text));
-      WithConstants apart;
-      if (brings_constants) apart = with_constants(*lowered, results, monitor);
-      const codegen::LoopProgram& program = brings_constants ? apart.program : *lowered;
-      const std::string symbol = fmt::format("{}_{}_kernel{}", library.name, function.name, function.variants.size());
-      auto object = codegen::compile(program, target, pipeline_named(build.pipeline, target), symbol);
-      if (!object) throw base::Failure(fmt::format("{}: {}", source.place, object.reason().text));
-      Compiled::Variant variant{build.trial.index, build.pipeline, datasets::seconds_of(build.trial.measurement),
-                                runner.check, runner.reason};
-      std::string outputs;
-      if (runner.where) {
-        const datasets::Measurement run =
-            tasks::run_object(*runner.where, *object, target, brings_constants ? apart.expected : results, 0, most_time,
-                              &monitor, &outputs);
-        if (run.status == datasets::Status::unsupported) {
-          variant.check = "none", variant.unchecked = run.reason;
-        } else if (run.status != datasets::Status::ok) {
-          const std::string text = fmt::format("{}: trial {}: {}: {}", source.place, build.trial.index,
-                                               datasets::name_of(run.status), run.reason);
-          if (made.variants.empty()) throw base::Failure(text);
-          monitor.note(text + "; left out");
-          continue;
-        }
-      }
-      checks.push_back(
-          {request.variants > 1 ? fmt::format("{} (variant {})", function.name, checks.size()) : function.name,
-           base::hash_bytes(outputs)});
-      function.variants.push_back({std::move(object).value(), !program.prepare.empty(),
-                                   description_of(build, variant, platform->name), std::move(apart.constants)});
-      made.variants.push_back(std::move(variant));
-    }
-    if (made.variants.empty()) throw base::UserError(source.place, "no trial is ok; there is nothing to compile");
-    for (const codegen::LibraryVariant& variant : function.variants)
-      made.workspace_bytes = std::max(made.workspace_bytes, variant.object.signature.workspace_bytes);
-    if (request.format == CompileFormat::bench) {
-      if (made.variants.front().check == "none")
-        throw base::Failure(fmt::format("{}: a program that checks itself must run here once, but {}", function.name,
-                                        made.variants.front().unchecked));
-      codegen::RunSettings settings{bench_repetitions, bench_seconds, 0, 0, std::move(checks)};
-      std::vector<const codegen::Object*> objects;
-      for (const codegen::LibraryVariant& variant : function.variants) objects.push_back(&variant.object);
-      auto executable = codegen::link_executable(objects, target, results.computation, results.reference, settings);
-      if (!executable) throw base::Failure(executable.reason().text);
-      out.files[function.name] = std::move(executable).value();
-    }
-    out.functions.push_back(std::move(made));
-    library.functions.push_back(std::move(function));
-    monitor.progress("compiled and checked", ++done, std::int64_t(sources.size()));
+    CheckedFunction function = compiler.compiled_function(source);
+    if (checks_itself) out.files[function.code.name] = self_checking_program(function, sources.platform.target);
+    out.functions.push_back(std::move(function.made));
+    functions.push_back(std::move(function.code));
+    monitor.progress("compiled and checked", std::int64_t(functions.size()), std::int64_t(sources.all.size()));
   }
-  for (const auto& [name, array] : request.constants) {
-    if (!constants_used.contains(name))
-      throw base::UserError("constants", fmt::format("array '{}' is not a constant of these functions", name));
-  }
-  if (request.format != CompileFormat::bench) {
-    out.files =
-        codegen::library_files(library, request.format == CompileFormat::object ? codegen::LibraryFormat::object
-                                                                                : codegen::LibraryFormat::library);
+  compiler.check_constants_used();
+  if (!checks_itself) {
+    out.files = codegen::library_files(compiler.library(std::move(functions)), request.format == CompileFormat::object
+                                                                                   ? codegen::LibraryFormat::object
+                                                                                   : codegen::LibraryFormat::library);
   }
   return out;
 }

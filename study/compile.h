@@ -1,5 +1,6 @@
 // Compiles results of searches into files for linking: the best programs of runs, compiled as their runs measured them,
-// checked, and written as a library (codegen/machine/library.h), one object, or a program that checks and times itself.
+// checked, and written as a library (codegen/machine/library.h) with its interface as data, one object, or a program
+// that checks and times itself.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,8 @@ struct Compiled {
     codegen::Workload workload;
     std::filesystem::path run;  // empty for a known one
     std::vector<Variant> variants;
-    std::int64_t workspace_bytes = 0;
+    // What it needs (codegen/machine/library.h), of the variant that needs the most.
+    std::int64_t prepared_bytes = 0, scratch_bytes = 0;
   };
   std::string platform;
   std::vector<Function> functions;

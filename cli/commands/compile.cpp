@@ -46,7 +46,7 @@ int compile(const Flags& flags, Session& session) {
   const study::Compiled made = study::compile(request_of(flags, session), session.progress);
   study::write_files(made.files, made.executable, flags.out);
 
-  std::vector<std::string> head = {"function", "workload", "time", "results", "workspace"};
+  std::vector<std::string> head = {"function", "workload", "time", "results", "prepared", "scratch"};
   if (flags.variants > 1) head.insert(head.begin() + 1, "variant");  // its number, as in NAME_select
   Table table(head);
   base::Document functions = base::Document::list(), files = base::Document::list();
@@ -55,9 +55,12 @@ int compile(const Flags& flags, Session& session) {
     for (const study::Compiled::Variant& variant : function.variants) {
       const bool checked = variant.check != "none";
       std::vector<std::string> cells = {
-          function.name, function.workload.text(), seconds_text(variant.seconds),
+          function.name,
+          function.workload.text(),
+          seconds_text(variant.seconds),
           checked ? fmt::format("right ({})", variant.check) : "not checked: " + variant.unchecked,
-          fmt::format("{} bytes", function.workspace_bytes)};
+          fmt::format("{} bytes", function.prepared_bytes),
+          fmt::format("{} bytes", function.scratch_bytes)};
       if (flags.variants > 1) cells.insert(cells.begin() + 1, std::to_string(&variant - function.variants.data()));
       table.row(std::move(cells));
       variants.push(base::Document::map()
@@ -70,7 +73,8 @@ int compile(const Flags& flags, Session& session) {
                        .set("name", function.name)
                        .set("workload", function.workload.text())
                        .set("run", function.run.string())
-                       .set("workspace_bytes", function.workspace_bytes)
+                       .set("prepared_bytes", function.prepared_bytes)
+                       .set("scratch_bytes", function.scratch_bytes)
                        .set("variants", std::move(variants)));
   }
   session.output.table(table);
@@ -103,7 +107,7 @@ Command compile_command() {
             options.text("format", flags->format,
                          "library: an archive with a C header, for pkg-config and CMake; object: one relocatable "
                          "object with the header; bench: programs that check and time themselves");
-            options.text("name", flags->name, "of the library: libNAME.a, NAME.h");
+            options.text("name", flags->name, "of the library: libNAME.a, NAME.h, NAME.json");
             options.list("function", flags->functions,
                          "WORKLOAD=NAME,...: what functions are called (default: operator and extents)");
             options.integer("variants", flags->variants, 1,

@@ -50,7 +50,7 @@ CodeAttributes code_attributes(const Target& target);
 // A module of this triple and data layout, ready to be filled.
 std::unique_ptr<llvm::Module> empty_module(llvm::LLVMContext& context, llvm::TargetMachine& machine);
 
-// Runs the pipeline's passes, for a program that repeats accesses (emitter.h) or not; a Reason where they report an
+// Runs the pipeline's passes, for a program that repeats accesses (analysis.h) or not; a Reason where they report an
 // error. Throws UserError for passes that LLVM cannot parse.
 std::optional<base::Reason> optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
                                      bool repeats);

@@ -16,6 +16,8 @@
 #include "codegen/machine/backend.h"
 #include "codegen/machine/emitter.h"
 #include "codegen/machine/fatal.h"
+#include "codegen/machine/homes.h"
+#include "codegen/program/analysis.h"
 #include "codegen/program/forms.h"
 
 namespace graft::codegen {
@@ -108,7 +110,9 @@ Signature signature(const LoopProgram& program, std::int64_t threads) {
     if (buffer.role != Role::temporary)
       result.parameters.push_back(
           {buffer.name, buffer.role, buffer.dtype, buffer.shape, buffer.bytes(), buffer.layout});
-  result.workspace_bytes = homes(program, threads).workspace_bytes;
+  const Homes memory = homes(program, threads);
+  result.prepared_bytes = memory.prepared_bytes;
+  result.scratch_bytes = memory.scratch_bytes;
   result.amplification = program.amplification;
   result.threads = threads;
   return result;

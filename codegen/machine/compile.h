@@ -1,15 +1,17 @@
 // Loop programs -> machine code of the target, through LLVM. One stable kernel ABI (no allocation, no libc,
 // no libm in the code):
 //
-//   void <symbol>_prepare(void* const* buffers, void* workspace);
-//   void <symbol>_run(void* const* buffers, void* workspace, parallel_for, void* context);
+//   void <symbol>_prepare(void* const* buffers, void* prepared, void* scratch);
+//   void <symbol>_run(void* const* buffers, const void* prepared, void* scratch, parallel_for, void* context);
 //   using parallel_for = void (*)(void* context, void (*body)(void* closure, int64_t index), void* closure, int64_t n);
 //
 // Code for a target with `threads` above 1 calls parallel_for with n <= threads; body may be called from any thread, in
 // any order, each index once, and all must have returned before parallel_for does. Other code never calls it.
 //
-// `buffers`: one pointer per parameter of the Signature, aligned to 64 bytes; `workspace`: Signature::workspace_bytes,
-// aligned to 64, kept from prepare to run.
+// `buffers`: one pointer per parameter of the Signature. `prepared`: Signature::prepared_bytes, which prepare fills
+// from the constants, once, and run reads. `scratch`: Signature::scratch_bytes, whose content nobody needs between
+// calls, so that kernels may share it, but not calls at the same time. All are aligned to 64 bytes; of 0 bytes, a
+// pointer may be null.
 #pragma once
 
 #include <compare>
@@ -39,7 +41,8 @@ struct Parameter {
 
 struct Signature {
   std::vector<Parameter> parameters;  // the program's buffers except temporaries, in order
-  std::int64_t workspace_bytes = 0;
+  std::int64_t prepared_bytes = 0;    // 0: there is nothing to prepare
+  std::int64_t scratch_bytes = 0;
   double amplification = 1;  // the program's, for checks of results
   std::int64_t threads = 1;  // of the target: the number that the kernel may use
 };

@@ -12,6 +12,7 @@
 #include "codegen/machine/fatal.h"
 #include "codegen/machine/recording.h"
 #include "codegen/machine/simulation.h"
+#include "codegen/program/analysis.h"
 
 namespace graft::codegen {
 namespace {

@@ -17,38 +17,19 @@
 
 #include "codegen/machine/dispatch.h"
 #include "codegen/machine/functions.h"
+#include "codegen/machine/homes.h"
 #include "codegen/machine/intrinsic_code.h"
+#include "codegen/program/analysis.h"
 #include "codegen/program/intrinsic.h"
 
 namespace graft::codegen {
 namespace {
 
-constexpr std::int64_t alignment_bytes = 64;
 // Beyond these, code generation would take seconds: no schedule worth measuring comes near.
 constexpr std::int64_t most_statements = 1 << 15;
 constexpr std::int64_t most_lanes = 1024;
 // Blocks that are worth transposing in registers, by rows and by lanes.
 constexpr std::int64_t least_transposed = 2, most_transposed = 16;
-
-std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
-}
-
-bool is_parameter(const Buffer& buffer) {
-  return buffer.role != Role::temporary;
-}
-
-// Calls visit(buffer, access, writes) for every access of the stores in body[begin, end).
-template <class Visit>
-void for_each_access(const LoopProgram& program, const Body& body, int begin, int end, Visit visit) {
-  for (int n = begin; n < end; ++n) {
-    const Node& node = body[std::size_t(n)];
-    if (node.kind != Node::Kind::store) continue;
-    const Store& store = program.stores[std::size_t(node.item)];
-    visit(store.target.tensor, store.target, true);
-    for (const Access& load : store.value.loads) visit(load.tensor, load, false);
-  }
-}
 
 constexpr const char* loop_name = "graft.loop";  // in front of the number, in !llvm.loop: no hint that LLVM knows
 
@@ -114,6 +95,7 @@ class Emitter {
 
   std::optional<base::Reason> emit() {
     if (dispatch_.refused) return dispatch_.refused;
+    if (const auto refused = written_again()) return refused;
     for (std::size_t s = 0; s < program_.stores.size(); ++s)
       if (const auto problem = types_problem(program_.stores[s].value, types_[s]))
         return base::Reason{fmt::format("{}: {}", buffer(program_.stores[s].target.tensor).name, *problem)};
@@ -298,21 +280,41 @@ class Emitter {
     builder_.SetInsertPoint(block);
   }
 
+  // `run` is called many times, and relies on what `prepare` has left once.
+  std::optional<base::Reason> written_again() const {
+    std::optional<base::Reason> refused;
+    for_each_access(program_, program_.run, 0, int(program_.run.size()), [&](int b, const Access&, bool writes) {
+      if (writes && homes_.buffers[std::size_t(b)].block == Home::Block::prepared)
+        refused =
+            base::Reason{fmt::format("prepare: 'run' writes '{}', which 'prepare' has left for it", buffer(b).name)};
+    });
+    return refused;
+  }
+
+  // What a kernel's callers pass (compile.h).
+  struct Memory {
+    llvm::Value *buffers, *prepared, *scratch;
+  };
+  static Memory memory_of(const llvm::Function* wrapper) {
+    return {wrapper->getArg(0), wrapper->getArg(1), wrapper->getArg(2)};
+  }
+
   // Calls a part with the pointers of its buffers; of a band with the number of the task, in a slot.
-  void call_part(llvm::Function* f, const Body& body, const Section& section, llvm::Value* buffers,
-                 llvm::Value* workspace, llvm::Value* task = nullptr, llvm::Value* slot = nullptr) {
+  void call_part(llvm::Function* f, const Body& body, const Section& section, const Memory& memory,
+                 llvm::Value* task = nullptr, llvm::Value* slot = nullptr) {
     std::set<int> written;
     std::vector<llvm::Value*> arguments;
     if (task) arguments.push_back(task);
     for (int b : buffers_of(body, section.begin, section.end, &written)) {
       const Home& home = homes_.buffers[std::size_t(b)];
-      if (home.parameter >= 0) {
+      if (home.block == Home::Block::parameters) {
         llvm::Value* entry =
-            builder_.CreateConstInBoundsGEP1_64(builder_.getPtrTy(), buffers, unsigned(home.parameter));
+            builder_.CreateConstInBoundsGEP1_64(builder_.getPtrTy(), memory.buffers, unsigned(home.place));
         arguments.push_back(builder_.CreateLoad(builder_.getPtrTy(), entry));
         continue;
       }
-      llvm::Value* pointer = byte_offset(workspace, number(home.offset));
+      llvm::Value* pointer =
+          byte_offset(home.block == Home::Block::prepared ? memory.prepared : memory.scratch, number(home.place));
       if (home.copy_bytes > 0) pointer = byte_offset(pointer, builder_.CreateNSWMul(slot, number(home.copy_bytes)));
       arguments.push_back(pointer);
     }
@@ -328,8 +330,8 @@ class Emitter {
     llvm::Type* pointer = builder_.getPtrTy();
     const Section all{0, int(program_.prepare.size()), {}, 1};
     llvm::Function* loops = all.end > 0 ? part(program_.prepare, all, symbol_ + "_prepare.0") : nullptr;
-    llvm::Function* wrapper = function({pointer, pointer}, symbol_ + "_prepare", true, 1);
-    if (loops) call_part(loops, program_.prepare, all, wrapper->getArg(0), wrapper->getArg(1));
+    llvm::Function* wrapper = function({pointer, pointer, pointer}, symbol_ + "_prepare", true, 1);
+    if (loops) call_part(loops, program_.prepare, all, memory_of(wrapper));
     builder_.CreateRetVoid();
     in_prepare_ = false;
   }
@@ -346,16 +348,16 @@ class Emitter {
       tasks.push_back(group.slots > 1 ? tasks_of(group, parts) : nullptr);
     }
 
-    llvm::Function* wrapper = function({pointer, pointer, pointer, pointer}, symbol_ + "_run", true, 1);
-    llvm::Value* buffers = wrapper->getArg(0);
-    llvm::Value* workspace = wrapper->getArg(1);
+    llvm::Function* wrapper = function({pointer, pointer, pointer, pointer, pointer}, symbol_ + "_run", true, 1);
+    const Memory memory = memory_of(wrapper);
     llvm::Value *closure = nullptr, *queues = nullptr;
     if (most_slots > 1) {
       auto* kept = builder_.CreateAlloca(queue_type(), number(most_slots));
       kept->setAlignment(llvm::Align(alignment_bytes));
       queues = kept;
-      closure = builder_.CreateAlloca(llvm::ArrayType::get(pointer, 3));
-      for (const auto& [slot, value] : {std::pair{0u, buffers}, {1u, workspace}, {2u, queues}})
+      closure = builder_.CreateAlloca(llvm::ArrayType::get(pointer, 4));
+      for (const auto& [slot, value] :
+           {std::pair{0u, memory.buffers}, {1u, memory.prepared}, {2u, memory.scratch}, {3u, queues}})
         builder_.CreateStore(value, builder_.CreateConstInBoundsGEP1_64(pointer, closure, slot));
     }
     auto* parallel_for =
@@ -365,8 +367,7 @@ class Emitter {
       if (tasks[g] == nullptr) {
         for (int s = group.begin; s < group.end; ++s) {
           const Section& section = dispatch_.sections[std::size_t(s)];
-          call_part(parts[std::size_t(s)], program_.run, section, buffers, workspace,
-                    section.band.empty() ? nullptr : number(0));
+          call_part(parts[std::size_t(s)], program_.run, section, memory, section.band.empty() ? nullptr : number(0));
         }
         continue;
       }
@@ -374,8 +375,8 @@ class Emitter {
         builder_.CreateStore(number(slot * group.tasks / group.slots), in_queue(queues, number(slot), 0));
         builder_.CreateStore(number((slot + 1) * group.tasks / group.slots), in_queue(queues, number(slot), 1));
       }
-      builder_.CreateCall(parallel_for, wrapper->getArg(2),
-                          {wrapper->getArg(3), tasks[g], closure, number(group.slots)});
+      builder_.CreateCall(parallel_for, wrapper->getArg(3),
+                          {wrapper->getArg(4), tasks[g], closure, number(group.slots)});
     }
     builder_.CreateRetVoid();
   }
@@ -389,7 +390,7 @@ class Emitter {
   }
 
   // What parallel_for calls once per slot: does the slot's own tasks, which are consecutive, then helps the others
-  // with theirs. The closure holds buffers, workspace and queues.
+  // with theirs. The closure holds buffers, prepared, scratch and queues.
   llvm::Function* tasks_of(const Group& group, const std::vector<llvm::Function*>& parts) {
     llvm::Type* pointer = builder_.getPtrTy();
     llvm::Type* integer = builder_.getInt64Ty();
@@ -399,7 +400,8 @@ class Emitter {
     const auto field = [&](unsigned i) {
       return builder_.CreateLoad(pointer, builder_.CreateConstInBoundsGEP1_64(pointer, f->getArg(0), i));
     };
-    llvm::Value *const buffers = field(0), *const workspace = field(1), *const queues = field(2);
+    const Memory memory{field(0), field(1), field(2)};
+    llvm::Value* const queues = field(3);
     llvm::Value* const own = f->getArg(1);
     auto *entry = builder_.GetInsertBlock(), *queue = block("queue"), *take = block("take"), *next = block("next"),
          *end = block("end");
@@ -429,8 +431,7 @@ class Emitter {
         builder_.CreateCondBr(builder_.CreateICmpULT(task, number(section.tasks)), here, other);
         builder_.SetInsertPoint(here);
       }
-      call_part(parts[std::size_t(s)], program_.run, section, buffers, workspace, section.band.empty() ? nullptr : task,
-                own);
+      call_part(parts[std::size_t(s)], program_.run, section, memory, section.band.empty() ? nullptr : task, own);
       builder_.CreateBr(take);
       if (other == nullptr) break;
       builder_.SetInsertPoint(other);
@@ -1457,25 +1458,6 @@ class Emitter {
 
 }  // namespace
 
-Homes homes(const LoopProgram& program, std::int64_t threads) {
-  Homes all;
-  const std::vector<std::int64_t> copies = dispatch(program, threads).copies;
-  int parameters = 0;
-  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-    const Buffer& buffer = program.buffers[b];
-    Home home;
-    if (is_parameter(buffer)) {
-      home.parameter = parameters++;
-    } else if (buffer.scope == Scope::memory && !buffer.is_literal()) {
-      home.offset = all.workspace_bytes;
-      if (copies[b] > 0) home.copy_bytes = aligned(buffer.bytes());
-      all.workspace_bytes += aligned(buffer.bytes()) * std::max<std::int64_t>(1, copies[b]);
-    }
-    all.buffers.push_back(home);
-  }
-  return all;
-}
-
 int loop_of_program(const llvm::MDNode* loop_id) {
   const llvm::MDNode* const named =
       loop_id ? llvm::findOptionMDForLoopID(const_cast<llvm::MDNode*>(loop_id), loop_name) : nullptr;
@@ -1496,27 +1478,6 @@ std::optional<NamedPlace> named_place(const llvm::MDNode* scopes) {
   std::int64_t coefficient = 0;
   for (int loop = 0; text >> loop >> coefficient;) place.by_loop[loop] = coefficient;
   return place;
-}
-
-bool repeats_accesses(const LoopProgram& program) {
-  const auto runs = [&](const Node& node) {
-    if (node.kind != Node::Kind::loop) return false;
-    const Loop& loop = program.loops[std::size_t(node.item)];
-    return loop.kind != LoopKind::unrolled && loop.kind != LoopKind::vector && loop.extent > 1;
-  };
-  for (const Body* body : {&program.prepare, &program.run}) {
-    for (int n = 0; n < int(body->size()); ++n) {
-      const Node& node = (*body)[std::size_t(n)];
-      if (!runs(node) || std::any_of(body->begin() + n + 1, body->begin() + node.end, runs)) continue;
-      bool repeats = false;
-      for_each_access(program, *body, n + 1, node.end, [&](int b, const Access& access, bool) {
-        const bool in_memory = program.buffers[std::size_t(b)].scope == Scope::memory;
-        repeats |= in_memory && offset(program, access).coefficient(node.item) == 0;
-      });
-      if (repeats) return true;
-    }
-  }
-  return false;
 }
 
 std::optional<base::Reason> emit(llvm::Module& module, const LoopProgram& program, const CodeAttributes& attributes,

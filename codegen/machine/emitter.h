@@ -22,23 +22,6 @@
 
 namespace graft::codegen {
 
-// The location of a memory buffer while the code runs. Literals are part of the code.
-struct Home {
-  int parameter = -1;           // position among the parameters, or -1
-  std::int64_t offset = -1;     // bytes into the workspace, or -1
-  std::int64_t copy_bytes = 0;  // from one slot's copy to the next of a temporary that each slot has; 0: one copy
-};
-struct Homes {
-  std::vector<Home> buffers;  // parallel to LoopProgram::buffers
-  std::int64_t workspace_bytes = 0;
-};
-// Temporaries are consecutive, at multiples of 64 bytes.
-Homes homes(const LoopProgram& program, std::int64_t threads);
-
-// Whether an innermost loop (of those that are neither unrolled nor vectors) reads or writes memory at a place that it
-// does not move. The emitter leaves such accesses in the loop.
-bool repeats_accesses(const LoopProgram& program);
-
 // The loop of the program (position in LoopProgram::loops) whose branch carries this !llvm.loop; -1 for none.
 int loop_of_program(const llvm::MDNode* loop_id);
 

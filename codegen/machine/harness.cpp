@@ -241,7 +241,7 @@ std::string self_check_data(const std::vector<RunSettings::SelfCheck>& checks) {
 }
 
 std::string program_text(const std::vector<const Object*>& objects, const Arguments& arguments,
-                         std::int64_t workspace_bytes, const SystemCalls& calls, const RunSettings& settings,
+                         const std::vector<Data>& memory, const SystemCalls& calls, const RunSettings& settings,
                          const std::string& triple, const std::string& layout) {
   const std::size_t count = objects.size();
   std::string text = fmt::format(R"(
@@ -256,13 +256,12 @@ module asm ".globl _start\0A_start:\0A{start}"
 )",
                                  fmt::arg("layout", layout), fmt::arg("triple", triple), fmt::arg("start", calls.start),
                                  fmt::arg("room", std::max(settings.repetitions, 1)));
-  for (const Data& data : arguments.data)
-    text += fmt::format("@{} = external global [{} x i8]\n", data.name, data.bytes);
-  text += fmt::format("@workspace = external global [{} x i8]\n", workspace_bytes);
+  for (const std::vector<Data>* all : {&arguments.data, &memory})
+    for (const Data& data : *all) text += fmt::format("@{} = external global [{} x i8]\n", data.name, data.bytes);
   for (const Object* object : objects)
     text += fmt::format(
-        "declare dso_local void @{0}_prepare(ptr, ptr)\n"
-        "declare dso_local void @{0}_run(ptr, ptr, ptr, ptr)\n",
+        "declare dso_local void @{0}_prepare(ptr, ptr, ptr)\n"
+        "declare dso_local void @{0}_run(ptr, ptr, ptr, ptr, ptr)\n",
         object->symbol);
   for (std::size_t k = 0; k < count; ++k)
     text += fmt::format("@arguments{} = internal constant {}\n", k,
@@ -416,15 +415,18 @@ define internal ptr @entry_of(ptr %table, i64 %k) nounwind {{
           "  br label %kernel\nkernel:\n  %k = phi i64 [ 0, %entry ], [ %k_next, %done ]\n";
   if (!checks_itself) text += say("begins") + "  call void @write_number(i64 %k)\n" + say("closes");
   text += fmt::format("  call void @alarm(i64 {}, i64 {})\n", timeout / 1'000'000'000, timeout % 1'000'000'000 / 1000);
-  for (const Data& data : arguments.data)
-    if (!data.constant) text += fmt::format("  call void @fill(ptr @{}, i64 {})\n", data.name, data.bytes);
-  text += fmt::format("  call void @fill(ptr @workspace, i64 {})\n", workspace_bytes);
+  const auto filled = [](const Data& data) {
+    return fmt::format("  call void @fill(ptr @{}, i64 {})\n", data.name, data.bytes);
+  };
+  for (const std::vector<Data>* all : {&arguments.data, &memory})
+    for (const Data& data : *all)
+      if (!data.constant) text += filled(data);
   text += fmt::format(R"(
   %prepare = call ptr @entry_of(ptr @prepares, i64 %k)
   %run = call ptr @entry_of(ptr @runs, i64 %k)
   %arguments = call ptr @entry_of(ptr @arguments, i64 %k)
-  call void %prepare(ptr %arguments, ptr @workspace)
-  %measured = call i64 @graft.timed(ptr %run, ptr %arguments, ptr @workspace, ptr @graft.serial_for, ptr null, i64 1)
+  call void %prepare(ptr %arguments, ptr @prepared, ptr @scratch)
+{fill_scratch}  %measured = call i64 @graft.timed(ptr %run, ptr %arguments, ptr @prepared, ptr @scratch, ptr @graft.serial_for, ptr null, i64 1)
   %first = call i64 @at_least_1(i64 %measured)
   %short_by = add i64 %first, {minimum_less_1}
   %wanted = udiv i64 %short_by, %first
@@ -443,7 +445,7 @@ repeat:
   %enough = icmp sge i64 %r, %repetitions
   br i1 %enough, label %report, label %repetition
 repetition:
-  %took = call i64 @graft.timed(ptr %run, ptr %arguments, ptr @workspace, ptr @graft.serial_for, ptr null, i64 %runs_of_one)
+  %took = call i64 @graft.timed(ptr %run, ptr %arguments, ptr @prepared, ptr @scratch, ptr @graft.serial_for, ptr null, i64 %runs_of_one)
   %time = getelementptr i64, ptr @times, i64 %r
   store i64 %took, ptr %time
   %r_next = add i64 %r, 1
@@ -451,6 +453,7 @@ repetition:
 report:
   call void @alarm(i64 0, i64 0)
 )",
+                      fmt::arg("fill_scratch", filled(memory.back())),
                       fmt::arg("minimum_less_1", std::max<std::int64_t>(minimum, 1) - 1), fmt::arg("budget", budget),
                       fmt::arg("repetitions", settings.repetitions), fmt::arg("abort", abort));
   text += checks_itself ? self_check_text(arguments, say) : report_text(arguments, say);
@@ -475,27 +478,29 @@ base::Result<std::string> harness(const std::vector<const Object*>& objects, con
   assert(!objects.empty() && settings.repetitions >= 0);
   const auto calls = system_calls(target);
   if (!calls) return base::Reason{fmt::format("executable: no system calls known for {}", target.triple)};
-  std::int64_t workspace_bytes = 64, all_bytes = 0;
+  std::vector<Data> memory = {{"prepared", "", 64, false}, {"scratch", "", 64, false}};
+  std::int64_t all_bytes = 0;
   for (const Object* object : objects) {
-    workspace_bytes = std::max(workspace_bytes, whole_words(object->signature.workspace_bytes));
+    memory[0].bytes = std::max(memory[0].bytes, whole_words(object->signature.prepared_bytes));
+    memory[1].bytes = std::max(memory[1].bytes, whole_words(object->signature.scratch_bytes));
     std::int64_t own = 0;
     for (const Parameter& parameter : object->signature.parameters) own += parameter.bytes;
     all_bytes = std::max(all_bytes, own);
   }
   // Code addresses its data by 32 bits with a sign.
   constexpr std::int64_t most_bytes = (std::int64_t(1) << 31) - (std::int64_t(1) << 26);
-  if (all_bytes + workspace_bytes > most_bytes)
-    return base::Reason{fmt::format("executable: its tensors take {}, it can hold {}",
-                                    base::bytes_text(all_bytes + workspace_bytes), base::bytes_text(most_bytes))};
+  all_bytes += memory[0].bytes + memory[1].bytes;
+  if (all_bytes > most_bytes)
+    return base::Reason{fmt::format("executable: its tensors take {}, it can hold {}", base::bytes_text(all_bytes),
+                                    base::bytes_text(most_bytes))};
   const Arguments arguments = arguments_of(objects, computation, reference);
 
   llvm::LLVMContext context;
   // Quick to compile, for it is compiled with every batch of kernels, and what it does is not timed but for the calls.
   const Pipeline pipeline{"harness", "", "", 0, {}};
   llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
-  const std::string text =
-      program_text(objects, arguments, workspace_bytes, *calls, settings, machine.getTargetTriple().str(),
-                   machine.createDataLayout().getStringRepresentation());
+  const std::string text = program_text(objects, arguments, memory, *calls, settings, machine.getTargetTriple().str(),
+                                        machine.createDataLayout().getStringRepresentation());
   llvm::SMDiagnostic problem;
   auto module = llvm::parseAssemblyString(text, problem, context);
   if (!module)
@@ -516,7 +521,7 @@ base::Result<std::string> harness(const std::vector<const Object*>& objects, con
     declared->eraseFromParent();
   };
   for (const Data& data : arguments.data) define(data);
-  define({"workspace", "", workspace_bytes, false});
+  for (const Data& data : memory) define(data);
   const CodeAttributes attributes = code_attributes(target);
   for (llvm::Function& f : *module) {
     if (f.isDeclaration()) continue;

@@ -15,8 +15,8 @@
 namespace graft::codegen {
 
 // Relocatable ELF with `_start`, to be linked with the objects. Does what link_executable (link.h) promises. The first
-// kernel's parameter p is the symbol `data<p>`, the workspace of all `workspace`. A Reason for an architecture whose
-// system calls are not known here.
+// kernel's parameter p is the symbol `data<p>`, the memory of all `prepared` and `scratch`. A Reason for an
+// architecture whose system calls are not known here.
 base::Result<std::string> harness(const std::vector<const Object*>& objects, const Target& target,
                                   const Computation& computation, const Reference& reference,
                                   const RunSettings& settings);

@@ -44,6 +44,13 @@ bool same_storage(const std::vector<Parameter>& a, const std::vector<Parameter>&
   });
 }
 
+// The parameters that the caller passes.
+std::vector<Parameter> parameters(const LibraryVariant& variant) {
+  std::vector<Parameter> all = variant.object.signature.parameters;
+  std::erase_if(all, [&](const Parameter& parameter) { return !variant.passes(parameter); });
+  return all;
+}
+
 void check(const Library& library) {
   assert(!library.functions.empty());
   if (!is_identifier(library.name))
@@ -67,30 +74,70 @@ void check(const Library& library) {
                               "its variants store their parameters differently; a function has one layout");
     }
   }
-  names.clear();
-  for (const std::string& name : defined_names(library)) {
+}
+
+void check(const Interface& interface) {
+  std::set<std::string> names;
+  for (const std::string& name : interface.names()) {
     if (!names.insert(name).second)
       throw base::UserError("function name", fmt::format("'{}' is what two functions need; choose another", name));
   }
 }
 
-// "ptr %p0, ptr %p1, ..., "; only the constants'.
-std::string pointers(const std::vector<Parameter>& all, bool constants_only = false) {
-  std::string text;
-  for (std::size_t p = 0; p < all.size(); ++p) {
-    if (!constants_only || all[p].role == Role::constant) text += fmt::format("ptr %p{}, ", p);
+using Kind = Interface::Argument::Kind;
+
+// An argument's type and name in the IR.
+std::string argument_text(const Interface::Argument& argument) {
+  switch (argument.kind) {
+    case Kind::tensor:
+      return fmt::format("ptr %p{}", argument.tensor);
+    case Kind::prepared:
+      return "ptr %prepared";
+    case Kind::scratch:
+      return "ptr %scratch";
+    case Kind::budget_ns:
+      return "i64 %budget";
+    case Kind::parallel_for:
+      return "ptr %for";
+    case Kind::context:
+      return "ptr %context";
   }
+  return "";
+}
+
+// "ptr %p0, ptr %p1, ptr %scratch".
+std::string arguments_text(const std::vector<Interface::Argument>& arguments) {
+  std::vector<std::string> texts;
+  for (const Interface::Argument& argument : arguments) texts.push_back(argument_text(argument));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+bool takes(const Interface::Call& call, Kind kind, int tensor = -1) {
+  return std::any_of(call.arguments.begin(), call.arguments.end(), [&](const Interface::Argument& argument) {
+    return argument.kind == kind && argument.tensor == tensor;
+  });
+}
+
+// The first line of a call's definition, and what makes of its arguments those of a kernel (compile.h): %list, and
+// `kernel_memory`.
+std::string begin_text(const Interface::Function& function, const Interface::Call& call, std::string_view returns) {
+  std::string text =
+      fmt::format("define {} @{}({}) nounwind {{\n", returns, call.symbol, arguments_text(call.arguments));
+  std::vector<std::string> passed;
+  for (std::size_t t = 0; t < function.tensors.size(); ++t)
+    if (function.tensors[t].is_passed())
+      passed.push_back(takes(call, Kind::tensor, int(t)) ? fmt::format("%p{}", t) : "null");
+  text += fmt::format("  %list = alloca [{} x ptr], align 16\n", passed.size());
+  for (std::size_t p = 0; p < passed.size(); ++p)
+    text +=
+        fmt::format("  %at{0} = getelementptr ptr, ptr %list, i64 {0}\n  store ptr {1}, ptr %at{0}\n", p, passed[p]);
   return text;
 }
 
-std::string filled_list(const std::vector<Parameter>& all, bool constants_only = false) {
-  std::string text = fmt::format("  %list = alloca [{} x ptr], align 16\n", all.size());
-  for (std::size_t p = 0; p < all.size(); ++p) {
-    const bool given = !constants_only || all[p].role == Role::constant;
-    text += fmt::format("  %at{0} = getelementptr ptr, ptr %list, i64 {0}\n  store ptr {1}, ptr %at{0}\n", p,
-                        given ? fmt::format("%p{}", p) : "null");
-  }
-  return text;
+// "ptr %list, ptr %prepared, ptr null".
+std::string kernel_memory(const Interface::Call& call) {
+  return fmt::format("ptr %list, ptr {}, ptr {}", takes(call, Kind::prepared) ? "%prepared" : "null",
+                     takes(call, Kind::scratch) ? "%scratch" : "null");
 }
 
 std::string table(const std::vector<std::string>& entries) {
@@ -108,7 +155,7 @@ std::string with_constants(const LibraryVariant& variant) {
   std::size_t handed_over = 0, constant = 0;
   for (std::size_t p = 0; p < all.size(); ++p) {
     std::string value = "null";
-    if (all[p].role != Role::constant) {
+    if (variant.passes(all[p])) {
       value = fmt::format("%p{}", p);
       list += fmt::format("  %from{0} = getelementptr ptr, ptr %given, i64 {1}\n  %p{0} = load ptr, ptr %from{0}\n", p,
                           handed_over++);
@@ -119,15 +166,16 @@ std::string with_constants(const LibraryVariant& variant) {
     }
     list += fmt::format("  %at{0} = getelementptr ptr, ptr %list, i64 {0}\n  store ptr {1}, ptr %at{0}\n", p, value);
   }
-  return text + fmt::format(
-                    "define internal void @{0}.run(ptr %given, ptr %workspace, ptr %for, ptr %context) nounwind {{\n{1}"
-                    "  call void @{0}_run(ptr %list, ptr %workspace, ptr %for, ptr %context)\n  ret void\n}}\n",
-                    variant.object.symbol, list);
+  return text +
+         fmt::format(
+             "define internal void @{0}.run(ptr %given, ptr %prepared, ptr %scratch, ptr %for, ptr %context) nounwind "
+             "{{\n{1}  call void @{0}_run(ptr %list, ptr %prepared, ptr %scratch, ptr %for, ptr %context)\n  ret "
+             "void\n}}\n",
+             variant.object.symbol, list);
 }
 
 // The functions of one workload. @kept: which variant runs.
-std::string function_text(const LibraryFunction& function) {
-  const std::vector<Parameter> all = parameters(function.variants.front());
+std::string function_text(const LibraryFunction& function, const Interface::Function& interface) {
   const std::size_t count = function.variants.size();
   const std::string& name = function.name;
   std::string text;
@@ -135,7 +183,8 @@ std::string function_text(const LibraryFunction& function) {
   for (const LibraryVariant& variant : function.variants) {
     const std::string& symbol = variant.object.symbol;
     text += fmt::format(
-        "declare hidden void @{0}_prepare(ptr, ptr)\ndeclare hidden void @{0}_run(ptr, ptr, ptr, ptr)\n", symbol);
+        "declare hidden void @{0}_prepare(ptr, ptr, ptr)\ndeclare hidden void @{0}_run(ptr, ptr, ptr, ptr, ptr)\n",
+        symbol);
     if (!variant.constants.empty()) text += with_constants(variant);
     prepare.push_back(symbol + "_prepare");
     run.push_back(symbol + (variant.constants.empty() ? "_run" : ".run"));
@@ -150,32 +199,30 @@ std::string function_text(const LibraryFunction& function) {
         "  %code_at = getelementptr ptr, ptr @{0}.{1}, i64 %kept\n  %code = load ptr, ptr %code_at\n",
         name, of);
   };
-  if (prepares(function)) {
-    text += fmt::format("define void @{}_prepare({}ptr %workspace) nounwind {{\n{}{}", name, pointers(all, true),
-                        filled_list(all, true), entry("prepares"));
-    text += "  call void %code(ptr %list, ptr %workspace)\n  ret void\n}\n";
+  const std::string loop =
+      "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @graft.serial_for, ptr %for\n";
+  if (interface.prepare) {
+    text += begin_text(interface, *interface.prepare, "void") + entry("prepares");
+    text += fmt::format("  call void %code({})\n  ret void\n}}\n", kernel_memory(*interface.prepare));
   }
-  text += fmt::format("define void @{}({}ptr %workspace) nounwind {{\n{}{}", name, pointers(all), filled_list(all),
-                      entry("runs"));
-  text += "  call void %code(ptr %list, ptr %workspace, ptr @graft.serial_for, ptr null)\n  ret void\n}\n";
-  if (is_parallel(function)) {
-    text += fmt::format("define void @{}_parallel({}ptr %workspace, ptr %for, ptr %context) nounwind {{\n{}{}", name,
-                        pointers(all), filled_list(all), entry("runs"));
-    text +=
-        "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @graft.serial_for, ptr %for\n"
-        "  call void %code(ptr %list, ptr %workspace, ptr %loop, ptr %context)\n  ret void\n}\n";
+  text += begin_text(interface, interface.run, "void") + entry("runs");
+  text += fmt::format("  call void %code({}, ptr @graft.serial_for, ptr null)\n  ret void\n}}\n",
+                      kernel_memory(interface.run));
+  if (interface.parallel) {
+    text += begin_text(interface, *interface.parallel, "void") + entry("runs") + loop;
+    text += fmt::format("  call void %code({}, ptr %loop, ptr %context)\n  ret void\n}}\n",
+                        kernel_memory(*interface.parallel));
   }
-  if (count > 1) {
+  if (interface.select) {
+    text += begin_text(interface, *interface.select, "i64") + loop;
     text += fmt::format(
-        "define i64 @{0}_select({1}ptr %workspace, i64 %budget, ptr %for, ptr %context) nounwind {{\n{2}"
-        "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @graft.serial_for, ptr %for\n"
-        "  %best = alloca [{3} x i64], align 16\n"
-        "  %chosen = call i64 @graft.fastest(ptr @{0}.prepares, ptr @{0}.runs, i64 {3}, ptr %best, ptr %list, "
-        "ptr %workspace, i64 %budget, ptr %loop, ptr %context)\n"
+        "  %best = alloca [{1} x i64], align 16\n"
+        "  %chosen = call i64 @graft.fastest(ptr @{0}.prepares, ptr @{0}.runs, i64 {1}, ptr %best, {2}, i64 %budget, "
+        "ptr %loop, ptr %context)\n"
         "  store atomic i64 %chosen, ptr @{0}.kept monotonic, align 8\n"
         "  %code_at = getelementptr ptr, ptr @{0}.prepares, i64 %chosen\n  %code = load ptr, ptr %code_at\n"
-        "  call void %code(ptr %list, ptr %workspace)\n  ret i64 %chosen\n}}\n",
-        name, pointers(all), filled_list(all), count);
+        "  call void %code({2})\n  ret i64 %chosen\n}}\n",
+        name, count, kernel_memory(*interface.select));
   }
   return text;
 }
@@ -185,7 +232,7 @@ std::string function_text(const LibraryFunction& function) {
 // on those that are 1.3 times slower than the best are left out. Ends after the first round that ends after `budget`
 // nanoseconds, but not before the fifth, and after 1,000 rounds.
 const char* const fastest_text = R"(
-define internal i64 @graft.fastest(ptr %prepares, ptr %runs, i64 %count, ptr %best, ptr %list, ptr %workspace, i64 %budget, ptr %for, ptr %context) noinline nounwind {
+define internal i64 @graft.fastest(ptr %prepares, ptr %runs, i64 %count, ptr %best, ptr %list, ptr %prepared, ptr %scratch, i64 %budget, ptr %for, ptr %context) noinline nounwind {
 entry:
   %begin = call i64 @graft.now()
   br label %clear
@@ -217,17 +264,17 @@ variant:
 prepare:
   %prepare_at = getelementptr ptr, ptr %prepares, i64 %v
   %prepare_code = load ptr, ptr %prepare_at
-  call void %prepare_code(ptr %list, ptr %workspace)
+  call void %prepare_code(ptr %list, ptr %prepared, ptr %scratch)
   %run_at = getelementptr ptr, ptr %runs, i64 %v
   %run = load ptr, ptr %run_at
-  %warm = call i64 @graft.timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 1)
+  %warm = call i64 @graft.timed(ptr %run, ptr %list, ptr %prepared, ptr %scratch, ptr %for, ptr %context, i64 1)
   %warm_some = call i64 @llvm.smax.i64(i64 %warm, i64 1)
   %fit = sdiv i64 20000, %warm_some
   %fit_one = add i64 %fit, 1
   br label %sample
 sample:
   %s = phi i64 [ 0, %prepare ], [ %s_next, %sample ]
-  %took = call i64 @graft.timed(ptr %run, ptr %list, ptr %workspace, ptr %for, ptr %context, i64 %fit_one)
+  %took = call i64 @graft.timed(ptr %run, ptr %list, ptr %prepared, ptr %scratch, ptr %for, ptr %context, i64 %fit_one)
   %scaled = mul i64 %took, 16
   %time = sdiv i64 %scaled, %fit_one
   %before = load i64, ptr %best_at
@@ -267,34 +314,45 @@ declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 )";
 
+// A call of a function under the type that all shapes of an operator have: with both kinds of memory.
+std::string uniform_text(const Interface::Call& call) {
+  std::vector<Interface::Argument> arguments = call.arguments;
+  std::erase_if(arguments, [](const Interface::Argument& argument) { return argument.kind != Kind::tensor; });
+  arguments.insert(arguments.end(), {{Kind::prepared}, {Kind::scratch}});
+  return fmt::format("define internal void @{0}.uniform({1}) nounwind {{\n  call void @{0}({2})\n  ret void\n}}\n",
+                     call.symbol, arguments_text(arguments), arguments_text(call.arguments));
+}
+
 // One dispatcher for each operator: its shapes in order.
-std::string dispatcher_text(const Library& library, const OperatorShapes& shapes) {
+std::string dispatcher_text(const Interface& interface, const Interface::Shapes& shapes) {
   std::string text;
   std::vector<std::string> extents;
   for (std::size_t e = 0; e < shapes.extents.size(); ++e) extents.push_back(fmt::format("i64 %e{}", e));
   std::string body = "entry:\n  br label %shape0\n";
-  for (std::size_t f = 0; f < shapes.functions.size(); ++f) {
-    const LibraryFunction& function = *shapes.functions[f].first;
+  for (std::size_t f = 0; f < shapes.entries.size(); ++f) {
+    const Interface::Function& function = interface.functions[std::size_t(shapes.entries[f].function)];
     const std::string entry = fmt::format("@{}.kernel", function.name);
-    text += fmt::format("{} = internal constant {{ ptr, ptr, i64 }} {{ ptr {}, ptr @{}, i64 {} }}\n", entry,
-                        prepares(function) ? "@" + function.name + "_prepare" : "null", function.name,
-                        workspace_bytes(function));
+    text += uniform_text(function.run);
+    if (function.prepare) text += uniform_text(*function.prepare);
+    text +=
+        fmt::format("{} = internal constant {{ ptr, ptr, i64, i64 }} {{ ptr {}, ptr @{}.uniform, i64 {}, i64 {} }}\n",
+                    entry, function.prepare ? fmt::format("@{}.uniform", function.prepare->symbol) : "null",
+                    function.run.symbol, function.prepared_bytes, function.scratch_bytes);
     body += fmt::format("shape{}:\n  %is{}.0 = icmp eq i64 0, 0\n", f, f);
     for (std::size_t e = 0; e < shapes.extents.size(); ++e)
       body += fmt::format("  %eq{0}.{1} = icmp eq i64 %e{1}, {2}\n  %is{0}.{3} = and i1 %is{0}.{1}, %eq{0}.{1}\n", f, e,
-                          shapes.functions[f].second[e], e + 1);
+                          shapes.entries[f].extents[e], e + 1);
     body += fmt::format("  br i1 %is{0}.{1}, label %found{0}, label %shape{2}\nfound{0}:\n  ret ptr {3}\n", f,
                         shapes.extents.size(), f + 1, entry);
   }
-  body += fmt::format("shape{}:\n  ret ptr null\n", shapes.functions.size());
-  return text + fmt::format("define ptr @{}_{}_for({}) nounwind {{\n{}}}\n", library.name, shapes.name,
-                            fmt::join(extents, ", "), body);
+  body += fmt::format("shape{}:\n  ret ptr null\n", shapes.entries.size());
+  return text + fmt::format("define ptr @{}({}) nounwind {{\n{}}}\n", shapes.symbol, fmt::join(extents, ", "), body);
 }
 
-std::string wrappers_text(const Library& library) {
+std::string wrappers_text(const Library& library, const Interface& interface) {
   std::string text = serial_for_text();
-  const bool selects = std::any_of(library.functions.begin(), library.functions.end(),
-                                   [](const LibraryFunction& function) { return function.variants.size() > 1; });
+  const bool selects = std::any_of(interface.functions.begin(), interface.functions.end(),
+                                   [](const Interface::Function& function) { return function.select.has_value(); });
   if (selects) {
     const auto calls = system_calls(library.target);
     if (!calls)
@@ -302,18 +360,19 @@ std::string wrappers_text(const Library& library) {
                                                       library.target.triple));
     text += clock_text(*calls) + timed_text() + fastest_text;
   }
-  for (const LibraryFunction& function : library.functions) text += function_text(function);
-  for (const OperatorShapes& shapes : operator_shapes(library)) text += dispatcher_text(library, shapes);
+  for (std::size_t f = 0; f < library.functions.size(); ++f)
+    text += function_text(library.functions[f], interface.functions[f]);
+  for (const Interface::Shapes& shapes : interface.shapes) text += dispatcher_text(interface, shapes);
   return text;
 }
 
-base::Result<std::string> wrappers(const Library& library) {
+base::Result<std::string> wrappers(const Library& library, const Interface& interface) {
   llvm::LLVMContext context;
   const Pipeline pipeline{"wrappers", "default<O1>", "", 1, {}};
   llvm::TargetMachine& machine = target_machine(library.target, pipeline.codegen_level);
   const std::string text = fmt::format("target datalayout = \"{}\"\ntarget triple = \"{}\"\n{}",
                                        machine.createDataLayout().getStringRepresentation(),
-                                       machine.getTargetTriple().str(), wrappers_text(library));
+                                       machine.getTargetTriple().str(), wrappers_text(library, interface));
   llvm::SMDiagnostic problem;
   auto module = llvm::parseAssemblyString(text, problem, context);
   if (!module)
@@ -381,7 +440,9 @@ std::string identifier(std::string_view text) {
 
 std::map<std::string, std::string> library_files(const Library& library, LibraryFormat format) {
   check(library);
-  auto around = guarded(library.target, [&] { return wrappers(library); });
+  const Interface interface = interface_of(library);
+  check(interface);
+  auto around = guarded(library.target, [&] { return wrappers(library, interface); });
   if (!around) throw base::Failure("library: " + around.reason().text);
   std::vector<std::string> parts = {std::move(around).value()};
   for (const LibraryFunction& function : library.functions) {
@@ -392,15 +453,17 @@ std::map<std::string, std::string> library_files(const Library& library, Library
   for (const std::string& bytes : parts) objects.push_back(bytes);
   auto linked = link_relocatable(objects);
   if (!linked) throw base::Failure(linked.reason().text);
-  files[library.name + ".h"] = header_text(library);
+  const std::string code = format == LibraryFormat::object ? library.name + ".o" : fmt::format("lib{}.a", library.name);
+  files[library.name + ".h"] = header_text(interface);
+  files[library.name + ".json"] = to_document(interface, code).to_pretty_json() + "\n";
   files["graft_parallel.h"] = parallel_header_text();
   if (format == LibraryFormat::object) {
-    files[library.name + ".o"] = std::move(linked).value();
+    files[code] = std::move(linked).value();
     return files;
   }
-  files["lib" + library.name + ".a"] = archive(library.name + ".o", *linked);
-  files[library.name + ".pc"] = pkg_config_text(library);
-  files[library.name + "Config.cmake"] = cmake_config_text(library);
+  files[code] = archive(library.name + ".o", *linked);
+  files[library.name + ".pc"] = pkg_config_text(interface);
+  files[library.name + "Config.cmake"] = cmake_config_text(interface, code);
   return files;
 }
 

@@ -1,19 +1,22 @@
-// Kernels as a library that others link: C functions around machine code, a header, and files for pkg-config and CMake.
+// Kernels as a library that others link: C functions around machine code, a header, the same as data (interface.h), and
+// files for pkg-config and CMake.
 // The code is freestanding: no libc, no libm, no allocation, nothing undefined. For a function F with parameters A, B,
 // C in the order of the workload's text:
 //
-//   void F_prepare(const float* B, void* workspace);                    // constants; only if a kernel prepares
-//   void F(const float* A, const float* B, float* C, void* workspace);  // on the calling thread alone
-//   void F_parallel(A, B, C, workspace, graft_parallel_for, context);   // only if a kernel has parallel loops
-//   long long F_select(A, B, C, workspace, budget_ns, parallel_for, context);  // only with several variants
+//   void F_prepare(const float* B, void* prepared, void* scratch);            // only if a kernel prepares constants
+//   void F(const float* A, const float* B, float* C, const void* prepared, void* scratch);  // on the calling thread
+//   void F_parallel(A, B, C, prepared, scratch, graft_parallel_for, context);  // only if a kernel has parallel loops
+//   long long F_select(A, B, C, prepared, scratch, budget_ns, parallel_for, context);  // only with several variants
 //
 // Constants that are part of the library are not parameters; then there is nothing to prepare. A tensor whose name
 // means something else in C or C++, or in the header, has another one as parameter (`int` is int_), which the comment
 // says.
 //
-// Pointers and workspace are aligned to 64 bytes; a workspace has F_WORKSPACE_BYTES, is prepared once, and is used by
-// one call at a time. For one operator in several shapes, NAME_OPERATOR_for(extents...) returns the function of a
-// shape, or a null pointer.
+// `prepared` has F_PREPARED_BYTES: F_prepare fills it from the constants, once, and any number of calls read it.
+// `scratch` has F_SCRATCH_BYTES: it is used by one call at a time, of any kernel, and need not keep its content.
+// Functions take no memory of 0 bytes. All pointers are aligned to 64 bytes. For one operator in several shapes,
+// NAME_OPERATOR_for(extents...) returns the functions of a shape, or a null pointer; their type does not depend on
+// which memory they need.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +29,18 @@
 #include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
 #include "codegen/machine/compile.h"
+#include "codegen/machine/interface.h"
 
 namespace graft::codegen {
 
 struct LibraryVariant {
-  Object object;            // its symbol differs from those of all others
-  bool prepares = false;    // its program has a part that prepares
-  std::string description;  // lines for the header: the schedule, its time and its check
+  Object object;  // its symbol differs from those of all others
+  Interface::Variant origin;
   // The contents of the object's constant parameters, in their order and as stored; "" for one that its code does not
   // read. Empty: the caller passes the constants. All variants of a function must agree in this.
   std::vector<std::string> constants = {};
+
+  bool passes(const Parameter& parameter) const { return constants.empty() || parameter.role != Role::constant; }
 };
 
 struct LibraryFunction {
@@ -47,6 +52,7 @@ struct LibraryFunction {
 struct Library {
   std::string name;  // a C identifier
   std::string platform;
+  std::string graft;  // its version
   Target target;
   std::vector<LibraryFunction> functions;  // at least one
 };
@@ -56,9 +62,9 @@ std::string identifier(std::string_view text);
 
 enum class LibraryFormat { library, object };
 
-// File names and contents: NAME.h, graft_parallel.h, and libNAME.a, NAME.pc, NAMEConfig.cmake (library) or NAME.o
-// (object). UserError for names that are not C identifiers, mean something else in C or C++, or occur twice, and for
-// variants of one function that store their parameters differently.
+// File names and contents: NAME.h, NAME.json, graft_parallel.h, and libNAME.a, NAME.pc, NAMEConfig.cmake (library) or
+// NAME.o (object). UserError for names that are not C identifiers, mean something else in C or C++, or occur twice, and
+// for variants of one function that store their parameters differently.
 std::map<std::string, std::string> library_files(const Library& library, LibraryFormat format);
 
 }  // namespace graft::codegen

@@ -34,7 +34,8 @@ struct RunSettings {
 
 // A static, freestanding executable for the target (Linux system calls only: write, exit, clock_gettime, setitimer)
 // with kernels of one computation, whose symbols differ. For each in turn: inputs as reference(computation, seed) has
-// them, outputs and workspace filled with ones (floats: NaN), prepare, a first run, then `repetitions` of as many runs
+// them, outputs and memory of its own filled with ones (floats: NaN), prepare, scratch
+// filled again, a first run, then `repetitions` of as many runs
 // as make minimum_seconds (fewer of either where they would take more than half of timeout_seconds). On standard
 // output, one line before and one after each kernel; times are in nanoseconds, each for all runs of a repetition:
 //   {"graft":1,"kernels":2}

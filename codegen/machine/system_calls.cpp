@@ -84,13 +84,13 @@ end:
 
 std::string timed_text() {
   return R"(
-define internal i64 @graft.timed(ptr %run, ptr %buffers, ptr %workspace, ptr %for, ptr %context, i64 %runs) noinline nounwind {
+define internal i64 @graft.timed(ptr %run, ptr %buffers, ptr %prepared, ptr %scratch, ptr %for, ptr %context, i64 %runs) noinline nounwind {
 entry:
   %begin = call i64 @graft.now()
   br label %again
 again:
   %r = phi i64 [ 0, %entry ], [ %next, %again ]
-  call void %run(ptr %buffers, ptr %workspace, ptr %for, ptr %context)
+  call void %run(ptr %buffers, ptr %prepared, ptr %scratch, ptr %for, ptr %context)
   %next = add i64 %r, 1
   %more = icmp slt i64 %next, %runs
   br i1 %more, label %again, label %end

@@ -26,7 +26,8 @@ std::string clock_text(const SystemCalls& calls);
 // `void @serial_for(context, body, closure, n)`: the parallel_for (compile.h) for callers without their own.
 std::string serial_for_text();
 
-// `i64 @timed(run, buffers, workspace, parallel_for, context, runs)`: nanoseconds for `runs` runs of a kernel; needs
+// `i64 @timed(run, buffers, prepared, scratch, parallel_for, context, runs)`: nanoseconds for `runs` runs of a kernel;
+// needs
 // @now.
 std::string timed_text();
 

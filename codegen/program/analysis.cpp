@@ -196,4 +196,25 @@ std::int64_t flops(const LoopProgram& program) {
   return total;
 }
 
+bool repeats_accesses(const LoopProgram& program) {
+  const auto runs = [&](const Node& node) {
+    if (node.kind != Node::Kind::loop) return false;
+    const Loop& loop = program.loops[std::size_t(node.item)];
+    return loop.kind != LoopKind::unrolled && loop.kind != LoopKind::vector && loop.extent > 1;
+  };
+  for (const Body* body : {&program.prepare, &program.run}) {
+    for (int n = 0; n < int(body->size()); ++n) {
+      const Node& node = (*body)[std::size_t(n)];
+      if (!runs(node) || std::any_of(body->begin() + n + 1, body->begin() + node.end, runs)) continue;
+      bool repeats = false;
+      for_each_access(program, *body, n + 1, node.end, [&](int b, const Access& access, bool) {
+        const bool in_memory = program.buffers[std::size_t(b)].scope == Scope::memory;
+        repeats |= in_memory && offset(program, access).coefficient(node.item) == 0;
+      });
+      if (repeats) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace graft::codegen

@@ -109,6 +109,23 @@ class StoreWalk {
 
 const Access& access_of(const LoopProgram& program, const AccessSite& site);
 
+// Calls visit(buffer, access, writes) for every access of the stores in body[begin, end); what a combine reads is not
+// visited apart.
+template <class Visit>
+void for_each_access(const LoopProgram& program, const Body& body, int begin, int end, Visit visit) {
+  for (int n = begin; n < end; ++n) {
+    const Node& node = body[std::size_t(n)];
+    if (node.kind != Node::Kind::store) continue;
+    const Store& store = program.stores[std::size_t(node.item)];
+    visit(store.target.tensor, store.target, true);
+    for (const Access& load : store.value.loads) visit(load.tensor, load, false);
+  }
+}
+
+// Whether an innermost loop (of those that are neither unrolled nor vectors) reads or writes memory at a place that it
+// does not move.
+bool repeats_accesses(const LoopProgram& program);
+
 // Arithmetic operations that `run` executes (a combine counts one).
 std::int64_t flops(const LoopProgram& program);
 

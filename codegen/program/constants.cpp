@@ -18,6 +18,12 @@ bool runs_with(const LoopProgram& program, int buffer) {
   return body_touches(program, program.run, buffer, false);
 }
 
+bool is_prepared(const LoopProgram& program, int buffer) {
+  const Buffer& is = program.buffers[std::size_t(buffer)];
+  return is.role == Role::temporary && is.scope == Scope::memory && !is.is_literal() &&
+         body_touches(program, program.prepare, buffer, true) && runs_with(program, buffer);
+}
+
 WithoutPrepare without_prepare(const LoopProgram& program) {
   WithoutPrepare halves{program, program, {}};
   halves.prepare.run = std::move(halves.prepare.prepare);
@@ -27,8 +33,7 @@ WithoutPrepare without_prepare(const LoopProgram& program) {
     const Buffer& buffer = program.buffers[b];
     if (buffer.role != Role::temporary && buffer.role != Role::constant)
       halves.prepare.buffers[b].role = Role::temporary;  // no part of it
-    if (buffer.role != Role::temporary || buffer.scope != Scope::memory || buffer.is_literal()) continue;
-    if (!body_touches(program, program.prepare, int(b), true) || !runs_with(program, int(b))) continue;
+    if (!is_prepared(program, int(b))) continue;
     halves.prepared.push_back(int(b));
     halves.prepare.buffers[b].role = Role::output;
     halves.run.buffers[b].role = Role::constant;

@@ -18,4 +18,7 @@ WithoutPrepare without_prepare(const LoopProgram& program);
 // Whether `run` reads or writes a buffer.
 bool runs_with(const LoopProgram& program, int buffer);
 
+// Whether a buffer is a temporary in memory that `prepare` writes for `run`.
+bool is_prepared(const LoopProgram& program, int buffer);
+
 }  // namespace graft::codegen

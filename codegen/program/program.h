@@ -29,13 +29,13 @@ enum class LoopKind {
 };
 std::string_view name_of(LoopKind kind);
 
-// memory: the caller's buffer or the workspace; registers: SSA values, every index constant once unrolled loops are
+// memory: the caller's buffer or the kernel's own; registers: SSA values, every index constant once unrolled loops are
 // unrolled (but for the vector loop).
 enum class Scope { memory, registers };
 std::string_view name_of(Scope scope);
 
 // Row-major. The first buffers of a program are its computation's inputs, constants and outputs in the computation's
-// order of tensors (the parameters of the kernel); temporaries follow and live in the workspace.
+// order of tensors (the parameters of the kernel); temporaries follow.
 struct Buffer {
   std::string name;
   DType dtype = DType::f32;

@@ -18,14 +18,14 @@ int main(int count, char** arguments) {
     return std::unique_ptr<void, void (*)(void*)>(std::aligned_alloc(64, std::size_t((bytes + 127) / 64 * 64)),
                                                   std::free);
   };
-  const auto a = memory(4 * m * k), b = memory(4 * k * n), c = memory(4 * m * n),
-             workspace = memory(kernel->workspace_bytes);
+  const auto a = memory(4 * m * k), b = memory(4 * k * n), c = memory(4 * m * n);
+  const auto prepared = memory(kernel->prepared_bytes), scratch = memory(kernel->scratch_bytes);
   float* const left = static_cast<float*>(a.get());
   float* const right = static_cast<float*>(b.get());
   for (long long i = 0; i < m * k; ++i) left[i] = 1;
   for (long long i = 0; i < k * n; ++i) right[i] = 2;
-  if (kernel->prepare != nullptr) kernel->prepare(workspace.get());
-  kernel->run(left, right, static_cast<float*>(c.get()), workspace.get());
+  if (kernel->prepare != nullptr) kernel->prepare(prepared.get(), scratch.get());
+  kernel->run(left, right, static_cast<float*>(c.get()), prepared.get(), scratch.get());
   const float first = static_cast<float*>(c.get())[0];
   std::printf("%lld products of 1 and 2 make %g\n", k, static_cast<double>(first));
   return first == 2 * static_cast<float>(k) ? 0 : 1;

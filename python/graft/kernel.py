@@ -2,22 +2,21 @@
 graft but the library's files, so that it works where they were copied to, too."""
 
 import ctypes
+import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from ._graft import Answer, Failure, Mistake, compile as _compile, write as _write
 
-_ALIGNMENT = 64  # of every pointer that a kernel takes: docs/guides/deploy.md
-_DTYPES = {"float": np.float32, "double": np.float64, "int32_t": np.int32, "int8_t": np.int8, "uint8_t": np.uint8,
-           "int64_t": np.int64}
+_SCHEMA = 1  # of NAME.json: docs/reference/library-json.md
+_DTYPES = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i8": np.int8, "u8": np.uint8}
 
 
 @dataclass(frozen=True)
@@ -31,57 +30,23 @@ class Parameter:
     layout: str = ""  # how the shape stores the workload's tensor; "": as the workload says
 
 
-@dataclass(frozen=True)
-class _Described:
-    """A function as the library's header describes it."""
-
-    name: str
-    workload: str
-    parameters: Tuple[Parameter, ...]
-    workspace_bytes: int
-    prepares: bool
-
-
-_FUNCTION = re.compile(
-    r"/\* (?P<workload>[^\n]+)\n(?P<lines>(?: \* [^\n]*\n)+) \*/\n#define \w+_WORKSPACE_BYTES (?P<bytes>\d+)\n"
-    r"(?:/\*[^/]*\*/\nvoid (?P<prepare>\w+)_prepare\([^)]*\);\n)?void (?P<name>\w+)\([^)]*\);"
-)
-_PARAMETER = re.compile(
-    r" \*   (?P<name>\S+) \((?P<role>input|constant|output)\): (?P<type>\w+)(?P<shape>(?:\[\d*\])*)"
-    r"(?:, parameter \w+)?(?:, stored as '(?P<layout>[^']*)'.*)?"
-)
-
-
-def _described(header: str) -> List[_Described]:
-    functions = []
-    for match in _FUNCTION.finditer(header):
-        parameters = []
-        for line in match["lines"].splitlines():
-            found = _PARAMETER.fullmatch(line)
-            if found is None:
-                break  # the schedule begins
-            shape = tuple(int(extent) for extent in re.findall(r"\d+", found["shape"]))
-            dtype = np.dtype(_DTYPES[found["type"]])
-            parameters.append(Parameter(found["name"], found["role"], dtype, shape, found["layout"] or ""))
-        functions.append(
-            _Described(match["name"], match["workload"], tuple(parameters), int(match["bytes"]),
-                       match["prepare"] is not None)
-        )
-    return functions
-
-
-def _library_in(folder: pathlib.Path) -> Tuple[pathlib.Path, pathlib.Path]:
-    """The header and the code of the one library in a folder."""
+def _library_in(folder: pathlib.Path) -> Dict[str, Any]:
+    """What the one library in a folder says of itself."""
     found = []
-    for header in sorted(folder.glob("*.h")):
-        for code in (folder / f"lib{header.stem}.a", folder / f"{header.stem}.o"):
-            if code.exists():
-                found.append((header, code))
-                break
+    for path in sorted(folder.glob("*.json")):
+        try:
+            library = json.loads(path.read_text())
+        except ValueError:
+            continue
+        if isinstance(library, dict) and library.get("kind") == "library":
+            found.append((path, library))
     if len(found) != 1:
         what = "several libraries" if found else "no library of graft compile"
         raise Mistake(f"{folder}: {what}, give a folder with one")
-    return found[0]
+    path, library = found[0]
+    if library.get("schema") != _SCHEMA:
+        raise Mistake(f"{path}: schema {library.get('schema')}, this module reads {_SCHEMA}; compile the library again")
+    return library
 
 
 def _linked(code: pathlib.Path, cc: str) -> ctypes.CDLL:
@@ -100,17 +65,6 @@ def _linked(code: pathlib.Path, cc: str) -> ctypes.CDLL:
             raise Failure(f"{code}: cannot be loaded here: {error}") from None
 
 
-def _aligned(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-    count = int(np.prod(shape, dtype=np.int64))
-    buffer = np.empty(count * dtype.itemsize + _ALIGNMENT, np.uint8)
-    begin = -buffer.ctypes.data % _ALIGNMENT
-    return buffer[begin:begin + count * dtype.itemsize].view(dtype).reshape(shape)
-
-
-def _is_aligned(array: np.ndarray) -> bool:
-    return array.flags.c_contiguous and array.ctypes.data % _ALIGNMENT == 0
-
-
 class Kernel:
     """One function of a compiled library, called on numpy arrays.
 
@@ -120,7 +74,7 @@ class Kernel:
     A call takes the inputs and constants in the order of `parameters`, or by name, and returns the output (a tuple
     where there are several). Arrays must have the parameter's very shape and dtype. Those that are not contiguous or
     not aligned to 64 bytes are copied; empty() gives arrays that need no copy. Calls run on the calling thread alone,
-    without the interpreter's lock; one Kernel has one workspace, so one call at a time.
+    without the interpreter's lock; one Kernel has one scratch memory, so one call at a time.
     """
 
     def __init__(self, source: Union[Answer, str, "os.PathLike[str]"], function: Optional[str] = None, *,
@@ -136,45 +90,67 @@ class Kernel:
             self._open(pathlib.Path(source), function, cc)
 
     def _open(self, folder: pathlib.Path, function: Optional[str], cc: str) -> None:
-        header, code = _library_in(folder)
-        functions = {each.name: each for each in _described(header.read_text())}
+        library = _library_in(folder)
+        functions = {each["name"]: each for each in library["functions"]}
         if function is None and len(functions) == 1:
             function = next(iter(functions))
         if function not in functions:
             raise Mistake(f"{folder}: {'no function ' + repr(function) if function else 'several functions'}, "
                           f"give one of {', '.join(functions)}")
         self._is = functions[function]
-        library = _linked(code, cc)
-        self._run = getattr(library, function)
-        self._run.argtypes, self._run.restype = [ctypes.c_void_p] * (len(self.parameters) + 1), None
-        self._prepare = None
-        if self._is.prepares:
-            self._prepare = getattr(library, function + "_prepare")
-            constants = sum(parameter.role == "constant" for parameter in self.parameters)
-            self._prepare.argtypes, self._prepare.restype = [ctypes.c_void_p] * (constants + 1), None
-        self._workspace = _aligned((self._is.workspace_bytes,), np.dtype(np.uint8))
+        self._alignment = library["alignment"]
+        self._parameters = tuple(
+            Parameter(each["name"], each["role"], np.dtype(_DTYPES[each["dtype"]]),
+                      tuple(dimension["extent"] for dimension in each["stored"]), each["layout"])
+            for each in self._is["tensors"] if "argument" in each)
+        linked = _linked(folder / library["code"], cc)
+        self._run = self._call(linked, self._is["run"])
+        self._prepare = self._call(linked, self._is["prepare"]) if self._is["prepare"] else None
+        self._memory = {kind: self._aligned((self._is[kind + "_bytes"],), np.dtype(np.uint8))
+                        for kind in ("prepared", "scratch")}
         self._constants: Dict[str, np.ndarray] = {}
+
+    def _call(self, linked: ctypes.CDLL, described: Dict[str, Any]) -> Callable[[Dict[str, np.ndarray]], None]:
+        """A function of the library that takes tensors by name."""
+        function = getattr(linked, described["symbol"])
+        function.argtypes, function.restype = [ctypes.c_void_p] * len(described["arguments"]), None
+
+        def call(tensors: Dict[str, np.ndarray]) -> None:
+            arrays = (tensors[each["tensor"]] if each["kind"] == "tensor" else self._memory[each["kind"]]
+                      for each in described["arguments"])
+            function(*(array.ctypes.data for array in arrays))
+
+        return call
+
+    def _aligned(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+        count = int(np.prod(shape, dtype=np.int64))
+        buffer = np.empty(count * dtype.itemsize + self._alignment, np.uint8)
+        begin = -buffer.ctypes.data % self._alignment
+        return buffer[begin:begin + count * dtype.itemsize].view(dtype).reshape(shape)
+
+    def _is_aligned(self, array: np.ndarray) -> bool:
+        return array.flags.c_contiguous and array.ctypes.data % self._alignment == 0
 
     @property
     def name(self) -> str:
         """Of the C function."""
-        return self._is.name
+        return self._is["name"]
 
     @property
     def workload(self) -> str:
         """Its canonical text."""
-        return self._is.workload
+        return self._is["workload"]
 
     @property
     def parameters(self) -> Tuple[Parameter, ...]:
         """Inputs, constants and outputs, in order."""
-        return self._is.parameters
+        return self._parameters
 
     def empty(self, parameter: str) -> np.ndarray:
         """An array for the parameter of this name, aligned, its content undefined."""
         for each in self.parameters:
             if each.name == parameter:
-                return _aligned(each.shape, each.dtype)
+                return self._aligned(each.shape, each.dtype)
         raise Mistake(f"{self.name}: no parameter {parameter!r}, "
                       f"give one of {', '.join(each.name for each in self.parameters)}")
 
@@ -184,10 +160,11 @@ class Kernel:
         given = self._matched(wanted, arrays, named)
         self._constants = {}
         for parameter in wanted:
-            kept = _aligned(parameter.shape, parameter.dtype)
+            kept = self._aligned(parameter.shape, parameter.dtype)
             kept[...] = given[parameter.name]
             self._constants[parameter.name] = kept
-        self._run_prepare(self._constants)
+        if self._prepare is not None:
+            self._prepare(self._constants)
 
     def __call__(self, *arrays: np.ndarray, out: Optional[Union[np.ndarray, Sequence[np.ndarray]]] = None,
                  **named: np.ndarray) -> Union[np.ndarray, Tuple[np.ndarray, ...]]:
@@ -197,10 +174,10 @@ class Kernel:
         given = self._matched(wanted, arrays, named)
         if self._constants:
             given.update(self._constants)
-        else:
-            self._run_prepare(given)
+        elif self._prepare is not None:
+            self._prepare(given)
         outputs = [parameter for parameter in self.parameters if parameter.role == "output"]
-        results = [_aligned(parameter.shape, parameter.dtype) for parameter in outputs] if out is None else \
+        results = [self._aligned(parameter.shape, parameter.dtype) for parameter in outputs] if out is None else \
             [out] if isinstance(out, np.ndarray) else list(out)
         if len(results) != len(outputs):
             raise TypeError(f"{self.name}: out: {len(results)} arrays, {len(outputs)} are written")
@@ -210,19 +187,14 @@ class Kernel:
             if not result.flags.writeable:
                 raise ValueError(f"{self.name}: {parameter.name}: the array cannot be written")
             overlaps = any(np.may_share_memory(result, each) for each in given.values())
-            in_place = _is_aligned(result) and not overlaps
-            written.append(result if in_place else _aligned(parameter.shape, parameter.dtype))
+            in_place = self._is_aligned(result) and not overlaps
+            written.append(result if in_place else self._aligned(parameter.shape, parameter.dtype))
             given[parameter.name] = written[-1]
-        self._run(*(given[parameter.name].ctypes.data for parameter in self.parameters), self._workspace.ctypes.data)
+        self._run(given)
         for result, buffer in zip(results, written):
             if result is not buffer:
                 result[...] = buffer
         return results[0] if len(results) == 1 else tuple(results)
-
-    def _run_prepare(self, constants: Dict[str, np.ndarray]) -> None:
-        if self._prepare is not None:
-            self._prepare(*(constants[parameter.name].ctypes.data for parameter in self.parameters
-                            if parameter.role == "constant"), self._workspace.ctypes.data)
 
     def _check(self, parameter: Parameter, array: np.ndarray) -> None:
         if not isinstance(array, np.ndarray):
@@ -249,8 +221,8 @@ class Kernel:
                 raise TypeError(f"{self.name}: {parameter.name}: missing, it takes {', '.join(names)}")
             array = given[parameter.name]
             self._check(parameter, array)
-            if not _is_aligned(array):
-                given[parameter.name] = _aligned(parameter.shape, parameter.dtype)
+            if not self._is_aligned(array):
+                given[parameter.name] = self._aligned(parameter.shape, parameter.dtype)
                 given[parameter.name][...] = array
         return given
 
@@ -260,4 +232,4 @@ class Kernel:
 
 def kernels(folder: Union[str, "os.PathLike[str]"]) -> List[str]:
     """Names of the functions of the library in a folder, for Kernel(folder, name)."""
-    return [each.name for each in _described(_library_in(pathlib.Path(folder))[0].read_text())]
+    return [each["name"] for each in _library_in(pathlib.Path(folder))["functions"]]

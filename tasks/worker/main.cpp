@@ -38,8 +38,8 @@ constexpr unsigned char canary = 0xa5;
 
 using graft::tasks::Pool;
 using ParallelFor = void (*)(void* context, Pool::Body body, void* closure, std::int64_t n);
-using Prepare = void (*)(void* const* buffers, void* workspace);
-using Run = void (*)(void* const* buffers, void* workspace, ParallelFor, void* context);
+using Prepare = void (*)(void* const* buffers, void* prepared, void* scratch);
+using Run = void (*)(void* const* buffers, const void* prepared, void* scratch, ParallelFor, void* context);
 
 double seconds_on(clockid_t clock) {
   timespec now;
@@ -303,6 +303,8 @@ struct Region {
     }
     return 0;
   }
+  // Makes a store to it a fault.
+  void make_constant() const { mprotect(usable, usable_bytes, PROT_READ); }
   // The distance of an address from the data; 0 inside.
   std::uintptr_t distance(std::uintptr_t address) const {
     const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(data), end = begin + bytes;
@@ -440,8 +442,26 @@ bool stored_outside(const Region& region, const char* name, Answer& answer) {
   return true;
 }
 
-bool check_outputs(const Region& workspace, double factor, Answer& answer) {
-  if (stored_outside(workspace, "the workspace", answer)) return false;
+// The memory of a candidate itself.
+struct Own {
+  static constexpr const char* prepared_name = "the prepared constants";
+  static constexpr const char* scratch_name = "the scratch";
+  Region prepared, scratch;
+
+  bool make(const Request& request, bool at_begin) {
+    return prepared.make(request.prepared_bytes, at_begin) && scratch.make(request.scratch_bytes, at_begin);
+  }
+  bool was_overrun(Answer& answer) const {
+    return stored_outside(prepared, prepared_name, answer) || stored_outside(scratch, scratch_name, answer);
+  }
+  void drop() {
+    prepared.drop();
+    scratch.drop();
+  }
+};
+
+bool check_outputs(const Own& own, double factor, Answer& answer) {
+  if (own.was_overrun(answer)) return false;
   for (int i = 0; i < workload.parts; ++i) {
     const Part& part = workload.part[i];
     if (part.written == 0) continue;
@@ -477,7 +497,7 @@ double reference_kernel(int tries) {
 struct Kernel {
   Prepare prepare = nullptr;
   Run run = nullptr;
-  void* workspace = nullptr;
+  Own own;
   double stop = 0;              // clock_seconds() at which the candidate is out of time
   volatile double elapsed = 0;  // of the latest `time`, also when it was ended
 
@@ -485,7 +505,8 @@ struct Kernel {
   int time(std::int64_t calls, double until) {
     const double begin = clock_seconds();
     const int number = guarded(until < stop ? until : stop, [&] {
-      for (std::int64_t i = 0; i < calls; ++i) run(workload.buffers, workspace, parallel_for, nullptr);
+      for (std::int64_t i = 0; i < calls; ++i)
+        run(workload.buffers, own.prepared.data, own.scratch.data, parallel_for, nullptr);
     });
     elapsed = clock_seconds() - begin;
     return number;
@@ -493,18 +514,18 @@ struct Kernel {
 };
 
 // What a fault's address says about it: " (outside of C by 64 bytes)". The nearest buffer is meant, unless all are far.
-void explain_fault(std::uintptr_t address, const Region& workspace, char* text, std::size_t size) {
+void explain_fault(std::uintptr_t address, const Own& own, char* text, std::size_t size) {
   constexpr std::uintptr_t far_away = std::uintptr_t(1) << 32;
-  const char* name = "the workspace";
-  std::uintptr_t nearest = workspace.distance(address);
-  for (int i = 0; i < workload.parts; ++i) {
-    const std::uintptr_t distance = workload.region[i].distance(address);
-    if (distance >= nearest) continue;
-    nearest = distance;
-    name = workload.part[i].name;
-  }
+  const char *kind = "", *name = Own::scratch_name;
+  std::uintptr_t nearest = own.scratch.distance(address);
+  const auto compare_with = [&](const Region& region, const char* its_kind, const char* its_name) {
+    const std::uintptr_t distance = region.distance(address);
+    if (distance < nearest) nearest = distance, kind = its_kind, name = its_name;
+  };
+  compare_with(own.prepared, "", Own::prepared_name);
+  for (int i = 0; i < workload.parts; ++i) compare_with(workload.region[i], "input ", workload.part[i].name);
   if (nearest == 0) {
-    snprintf(text, size, " (a store to input %s)", name);
+    snprintf(text, size, " (a store to %s%s)", kind, name);
   } else if (address == 0 || nearest > far_away) {
     snprintf(text, size, " (far outside of all buffers)");
   } else {
@@ -512,14 +533,14 @@ void explain_fault(std::uintptr_t address, const Region& workspace, char* text, 
   }
 }
 
-void end_by_signal(int number, const char* phase, const Region& workspace, Answer& answer) {
+void end_by_signal(int number, const char* phase, const Own& own, Answer& answer) {
   if (number == SIGALRM) {
     answer.outcome = Outcome::timed_out;
     snprintf(answer.message, sizeof answer.message, "%s: out of time", phase);
     return;
   }
   char where[128] = "";
-  if (number == SIGSEGV || number == SIGBUS) explain_fault(fault_address, workspace, where, sizeof where);
+  if (number == SIGSEGV || number == SIGBUS) explain_fault(fault_address, own, where, sizeof where);
   answer.outcome = Outcome::crashed;
   snprintf(answer.message, sizeof answer.message, "%s: %s%s", phase, fault_name(number), where);
 }
@@ -531,9 +552,15 @@ void end_as_slower(double seconds, double limit, Answer& answer) {
   snprintf(answer.message, sizeof answer.message, "first run took %.3g s or more, the limit is %.3g s", seconds, limit);
 }
 
-void measure(Kernel& kernel, const Region& workspace, const Request& request, Answer& answer) {
-  if (const int number = guarded(kernel.stop, [&] { kernel.prepare(workload.buffers, kernel.workspace); })) {
-    return end_by_signal(number, "prepare", workspace, answer);
+void measure(Kernel& kernel, const Request& request, Answer& answer) {
+  Own& own = kernel.own;
+  const auto prepare = [&] { kernel.prepare(workload.buffers, own.prepared.data, own.scratch.data); };
+  if (const int number = guarded(kernel.stop, prepare)) return end_by_signal(number, "prepare", own, answer);
+  if (request.prepared_bytes > 0) {
+    // What run may rely on, and must keep, is this alone.
+    if (own.was_overrun(answer)) return;
+    own.prepared.make_constant();
+    own.scratch.spoil(0xff);
   }
 
   // The first run is cold: it may take twice the limit, and at least a millisecond more, before it is cut off, and a
@@ -542,14 +569,14 @@ void measure(Kernel& kernel, const Region& workspace, const Request& request, An
   const auto cut_off = [&] { return limit > 0 ? clock_seconds() + limit + std::max(limit, 1e-3) : kernel.stop; };
   if (const int number = kernel.time(1, cut_off())) {
     if (number == SIGALRM && clock_seconds() < kernel.stop) return end_as_slower(kernel.elapsed, limit, answer);
-    return end_by_signal(number, "run", workspace, answer);
+    return end_by_signal(number, "run", own, answer);
   }
   const double first = kernel.elapsed;
-  if (!check_outputs(workspace, request.tolerance_factor, answer)) return;
+  if (!check_outputs(own, request.tolerance_factor, answer)) return;
   double one_call = first;
   if (limit > 0 && first > limit) {
     const int number = kernel.time(1, cut_off());
-    if (number != 0 && number != SIGALRM) return end_by_signal(number, "run", workspace, answer);
+    if (number != 0 && number != SIGALRM) return end_by_signal(number, "run", own, answer);
     one_call = kernel.elapsed;
     if (number != 0 || one_call > limit) return end_as_slower(one_call, limit, answer);
   }
@@ -564,7 +591,7 @@ void measure(Kernel& kernel, const Region& workspace, const Request& request, An
     if (clock_seconds() + one_call * double(calls) > kernel.stop) break;
     const int number = kernel.time(calls, kernel.stop);
     if (number == SIGALRM) break;
-    if (number != 0) return end_by_signal(number, "run", workspace, answer);
+    if (number != 0) return end_by_signal(number, "run", own, answer);
     const double elapsed = std::max(double(kernel.elapsed), 1e-9);
     one_call = elapsed / double(calls);
     if (elapsed < request.minimum_seconds) {  // more calls than the slower first run let expect
@@ -595,28 +622,28 @@ void take_candidate(const Request& request, int file, Answer& answer) {
   snprintf(name, sizeof name, "%s_run", request.symbol);
   kernel.run = reinterpret_cast<Run>(dlsym(library, name));
 
-  Region workspace;
+  Own& own = kernel.own;
   if (kernel.prepare == nullptr || kernel.run == nullptr) {
     say(answer, Outcome::crashed, "has no kernel of that name");
   } else if (!use_threads(request.threads)) {
     answer.outcome = Outcome::out_of_memory;
     snprintf(answer.message, sizeof answer.message, "no room for %d threads", request.threads);
-  } else if (!workspace.make(request.workspace_bytes, workload.at_begin)) {
+  } else if (!own.make(request, workload.at_begin)) {
     answer.outcome = Outcome::out_of_memory;
-    snprintf(answer.message, sizeof answer.message, "no room for a workspace of %llu bytes",
-             static_cast<unsigned long long>(request.workspace_bytes));
+    snprintf(answer.message, sizeof answer.message, "no room for %llu bytes of prepared constants and scratch",
+             static_cast<unsigned long long>(request.prepared_bytes + request.scratch_bytes));
   } else {
-    workspace.spoil(0xff);
+    own.prepared.spoil(0xff);
+    own.scratch.spoil(0xff);
     for (int i = 0; i < workload.parts; ++i) {
       // NaN in floating point: an element that is never written cannot pass, nor one left by the candidate before.
       if (workload.part[i].written != 0)
         workload.region[i].spoil(is_floating(workload.part[i].element) ? unwritten : 0xa5);
     }
-    kernel.workspace = workspace.data;
     kernel.stop = clock_seconds() + request.timeout_seconds;
-    measure(kernel, workspace, request, answer);
+    measure(kernel, request, answer);
   }
-  workspace.drop();
+  own.drop();
   dlclose(library);
 }
 

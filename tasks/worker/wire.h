@@ -43,7 +43,8 @@ struct Request {
 
   // candidate; its memory file is a shared object.
   char symbol[64] = {};
-  std::uint64_t workspace_bytes = 0;
+  std::uint64_t prepared_bytes = 0;
+  std::uint64_t scratch_bytes = 0;
   std::int32_t repetitions = 0;  // 0: check only
   double minimum_seconds = 0;    // of a repetition
   double timeout_seconds = 0;    // of everything

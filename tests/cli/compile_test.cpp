@@ -32,7 +32,7 @@ TEST_F(Compile, ALibraryHoldsWhatTuneFound) {
   const base::Document best = base::parse_json(base::read_file(folder / "a/best.json"), "best.json").at("best");
   EXPECT_EQ(mine.at("variants").as_list()[0].at("seconds").as_number(), best.at("seconds").as_number());
   EXPECT_EQ(mine.at("variants").as_list()[0].at("check").as_string(), "host");
-  for (const char* const file : {"libtwo.a", "two.h", "two.pc", "twoConfig.cmake", "graft_parallel.h"})
+  for (const char* const file : {"libtwo.a", "two.h", "two.json", "two.pc", "twoConfig.cmake", "graft_parallel.h"})
     EXPECT_TRUE(std::filesystem::exists(folder / "lib" / file)) << file;
   EXPECT_NE(base::read_file(folder / "lib/two.h").find("mine_select("), std::string::npos);
 }
@@ -111,15 +111,20 @@ TEST_F(Compile, ConstantsBecomePartOfTheLibrary) {
 #include <stdio.h>
 #include "kernels.h"
 static float x[8 * 10 * 10] __attribute__((aligned(64))), y[16 * 10 * 10] __attribute__((aligned(64)));
-static char space[CV_WORKSPACE_BYTES + 64] __attribute__((aligned(64)));
+#if CV_SCRATCH_BYTES
+static char scratch[CV_SCRATCH_BYTES] __attribute__((aligned(64)));
+#define MEMORY , scratch
+#else
+#define MEMORY
+#endif
 int main(void) {
   int wrong = 0, o, i, j, l, u, v;
   for (i = 0; i < 800; ++i) x[i] = (float)(i * 5 % 7 - 3);
-  cv(x, y, space);
+  cv(x, y MEMORY);
   printf("%f\n", y[0]);
   for (i = 0; i < 1600; ++i) y[i] = -1e9f;
-  if (cv_select(x, y, space, 0, NULL, NULL) > 15) return 3;
-  cv(x, y, space);
+  if (cv_select(x, y MEMORY, 0, NULL, NULL) > 15) return 3;
+  cv(x, y MEMORY);
   for (o = 0; o < 16; ++o) for (i = 0; i < 10; ++i) for (j = 0; j < 10; ++j) {
     float sum = 0;
     for (l = 0; l < 8; ++l) for (u = 0; u < 3; ++u) for (v = 0; v < 3; ++v) {

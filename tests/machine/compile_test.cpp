@@ -297,8 +297,8 @@ run
     C[8+i.1,6] = A[8+i.1,6]
 )";
   for (const std::int64_t threads : {2, 3, 8}) expect_right(text, 1e-5, threads, threads);
-  EXPECT_EQ(signature(parsed(text)).workspace_bytes, 64 + 64);
-  EXPECT_EQ(signature(parsed(text), 3).workspace_bytes, 3 * 64 + 3 * 64);
+  EXPECT_EQ(signature(parsed(text)).scratch_bytes, 64 + 64);
+  EXPECT_EQ(signature(parsed(text), 3).scratch_bytes, 3 * 64 + 3 * 64);
 }
 
 TEST(Compile, ParallelLoopsOfOneIterationAreTasksToo) {
@@ -427,7 +427,8 @@ TEST(Compile, SignatureListsParametersInOrder) {
   EXPECT_EQ(s.parameters[2].role, Role::output);
   EXPECT_EQ(s.parameters[2].bytes, 9 * 13 * 4);
   EXPECT_EQ(s.parameters[1].shape, (std::vector<std::int64_t>{11, 13}));
-  EXPECT_EQ(s.workspace_bytes, 0);
+  EXPECT_EQ(s.prepared_bytes, 0);
+  EXPECT_EQ(s.scratch_bytes, 0);
 }
 
 TEST(Compile, ManyObjectsInOneLibrary) {

@@ -16,6 +16,9 @@
 namespace graft::codegen {
 namespace {
 
+using test::expect_right;
+using test::parsed;
+
 Target host(std::int64_t threads = 1) {
   Target target = host_target();
   target.threads = threads;
@@ -25,7 +28,7 @@ Target host(std::int64_t threads = 1) {
 LibraryVariant variant(const LoopProgram& program, const Target& target, const std::string& symbol) {
   auto object = compile(program, target, search_pipeline(target), symbol);
   EXPECT_TRUE(object) << object.reason().text;
-  return {std::move(object).value(), !program.prepare.empty(), "drawn at random */ and so on\n"};
+  return {std::move(object).value(), {{"drawn at random */ and so on"}, "O3", 1e-6, "host", ""}};
 }
 
 // Schedules drawn from the space of a workload.
@@ -39,7 +42,7 @@ LibraryFunction function_of(const std::string& workload, const std::string& name
 }
 
 Library small(int variants = 1, const Target& target = host()) {
-  Library library{"small", "this host", target, {}};
+  Library library{"small", "this host", "1.2.3", target, {}};
   library.functions.push_back(function_of("matmul(m=24,n=32,k=16)", "mm", variants, target));
   library.functions.push_back(function_of("matmul(m=8,n=8,k=8)", "mm8", 1, target));
   library.functions.push_back(function_of("conv2d(c=8,h=10,w=10,k=16,r=3,s=3,pad=1)", "cv", variants, target));
@@ -63,6 +66,23 @@ const char* const user = R"(
 #include <string.h>
 #include "small.h"
 
+/* Functions take no memory of 0 bytes; kernels share the scratch. */
+#if MM_SCRATCH_BYTES
+#define MM_MEMORY , scratch
+#else
+#define MM_MEMORY
+#endif
+#if CV_SCRATCH_BYTES
+#define CV_SCRATCH , scratch
+#else
+#define CV_SCRATCH
+#endif
+#if CV_PREPARED_BYTES
+#define CV_MEMORY , prepared CV_SCRATCH
+#else
+#define CV_MEMORY CV_SCRATCH
+#endif
+
 static float* floats(long long count) {
   float* const all = (float*)aligned_alloc(64, (size_t)((4 * count + 127) / 64 * 64));
   long long i;
@@ -73,20 +93,21 @@ static float* floats(long long count) {
 int main(void) {
   float *a = floats(24 * 16), *b = floats(16 * 32), *c = floats(24 * 32);
   float *x = floats(8 * 10 * 10), *w = floats(16 * 8 * 9), *y = floats(16 * 10 * 10);
-  void *space = floats(MM_WORKSPACE_BYTES / 4), *other = floats(CV_WORKSPACE_BYTES / 4);
+  void *scratch = floats((MM_SCRATCH_BYTES + CV_SCRATCH_BYTES) / 4), *prepared = floats(CV_PREPARED_BYTES / 4);
   int wrong = 0, i, j, l, u, v, o, repeat;
   for (repeat = 0; repeat < REPEATS; ++repeat) {
 #ifdef SELECTS
-    const long long chosen = mm_select(a, b, c, space, 0, NULL, NULL);
+    const long long chosen = mm_select(a, b, c MM_MEMORY, 0, NULL, NULL);
     if (chosen < 0 || chosen > 2) return 3;
-    cv_select(x, w, y, other, 0, NULL, NULL);
+    cv_select(x, w, y CV_MEMORY, 0, NULL, NULL);
 #endif
-#ifdef PREPARES
-    cv_prepare(w, other);
+#if CV_PREPARED_BYTES
+    cv_prepare(w CV_MEMORY);
 #endif
     memset(c, 255, 4 * 24 * 32);
-    RUN(mm, a, b, c, space);
-    RUN(cv, x, w, y, other);
+    memset(scratch, 255, MM_SCRATCH_BYTES + CV_SCRATCH_BYTES);
+    RUN(mm, a, b, c MM_MEMORY);
+    RUN(cv, x, w, y CV_MEMORY);
     for (i = 0; i < 24; ++i) for (j = 0; j < 32; ++j) {
       float sum = 0;
       for (l = 0; l < 16; ++l) sum += a[i * 16 + l] * b[l * 32 + j];
@@ -103,9 +124,16 @@ int main(void) {
     }
   }
   if (small_matmul_for(24, 32, 16) == NULL || small_matmul_for(24, 32, 17) != NULL) return 4;
-  if (small_matmul_for(24, 32, 16)->run != mm || small_matmul_for(8, 8, 8)->run != mm8) return 5;
-  if (small_matmul_for(24, 32, 16)->workspace_bytes != MM_WORKSPACE_BYTES) return 6;
-  free(a), free(b), free(c), free(x), free(w), free(y), free(space), free(other);
+  if (small_matmul_for(24, 32, 16)->scratch_bytes != MM_SCRATCH_BYTES) return 5;
+  if (small_conv2d_for(1, 8, 10, 10, 16, 3, 3, 1, 1)->prepared_bytes != CV_PREPARED_BYTES) return 6;
+  memset(c, 255, 4 * 24 * 32);
+  small_matmul_for(24, 32, 16)->run(a, b, c, NULL, scratch);
+  for (j = 0; j < 32; ++j) {
+    float sum = 0;
+    for (l = 0; l < 16; ++l) sum += a[l] * b[l * 32 + j];
+    wrong += !(c[j] - sum < 1e-3f && sum - c[j] < 1e-3f);
+  }
+  free(a), free(b), free(c), free(x), free(w), free(y), free(scratch), free(prepared);
   printf("%d wrong\n", wrong);
   return wrong != 0;
 }
@@ -118,8 +146,6 @@ void use(const Library& library, const std::vector<std::string>& flags, const st
   base::replace_file(folder / ("user." + language), user);
   std::vector<std::string> command = {language == "c" ? "cc" : "c++", "-Wall", "-Wextra", "-Werror", "-pedantic"};
   command.insert(command.end(), flags.begin(), flags.end());
-  if (library_files(library, LibraryFormat::library).at("small.h").find("cv_prepare") != std::string::npos)
-    command.push_back("-DPREPARES");
   command.insert(command.end(), {"-o", (folder / "user").string()});
   command.push_back((folder / ("user." + language)).string());
   command.push_back((folder / "libsmall.a").string());
@@ -181,14 +207,19 @@ TEST(Library, RunsWithoutAnyLibrary) {
 #include "small.h"
 static float a[24 * 16] __attribute__((aligned(64))), b[16 * 32] __attribute__((aligned(64)));
 static float c[24 * 32] __attribute__((aligned(64)));
-static char space[MM_WORKSPACE_BYTES + 64] __attribute__((aligned(64)));
+#if MM_SCRATCH_BYTES
+static char scratch[MM_SCRATCH_BYTES] __attribute__((aligned(64)));
+#define MEMORY , scratch
+#else
+#define MEMORY
+#endif
 void _start(void) {
   long wrong = 0, i, j, l;
   for (i = 0; i < 24 * 16; ++i) a[i] = (float)(i * 7 % 11 - 5);
   for (i = 0; i < 16 * 32; ++i) b[i] = (float)(i * 5 % 13 - 6);
-  wrong += mm_select(a, b, c, space, 0, 0, 0) > 1;
+  wrong += mm_select(a, b, c MEMORY, 0, 0, 0) > 1;
   for (i = 0; i < 24 * 32; ++i) c[i] = -1e9f;
-  mm(a, b, c, space);
+  mm(a, b, c MEMORY);
   for (i = 0; i < 24; ++i) for (j = 0; j < 32; ++j) {
     float sum = 0;
     for (l = 0; l < 16; ++l) sum += a[i * 16 + l] * b[l * 32 + j];
@@ -220,7 +251,7 @@ TEST(Library, BuildsForEveryArchitecture) {
     Target target;
     target.triple = triple, target.cpu = cpu, target.vector_bits = 128, target.vector_registers = 32;
     const auto files = library_files(small(2, target), LibraryFormat::library);
-    EXPECT_EQ(files.size(), 5u) << cpu;
+    EXPECT_EQ(files.size(), 6u) << cpu;
     const base::Folder folder;
     write(files, folder);
     // POWER's linkers make the table of contents themselves.
@@ -252,7 +283,7 @@ Library with_tensors(const std::vector<std::string>& inputs, const std::string& 
     text += "input " + name + "[64] : f32; ";
     sum += (sum.empty() ? "" : " + ") + name + "[i]";
   }
-  Library library{"words", "this host", target, {}};
+  Library library{"words", "this host", "1.2.3", target, {}};
   library.functions.push_back(
       function_of(text + "output " + output + "[i] : f32 = " + sum + " where i=64", function, 2, target));
   return library;
@@ -261,7 +292,7 @@ Library with_tensors(const std::vector<std::string>& inputs, const std::string& 
 TEST(Library, HeadersCompileWhateverTensorsAreCalled) {
   const std::vector<std::vector<std::string>> all = {
       {"int", "double", "restrict", "class", "new", "this", "inline", "typename", "register", "bool", "true"},
-      {"workspace", "context", "parallel_for", "budget_ns", "words_f", "f", "f_select", "F_WORKSPACE_BYTES", "WORDS_H"},
+      {"prepared", "scratch", "context", "parallel_for", "budget_ns", "f", "f_select", "F_SCRATCH_BYTES", "WORDS_H"},
       {"int32_t", "graft_parallel_for", "NULL", "linux", "unix", "errno", "stdin", "INT32_MAX", "GRAFT_PARALLEL_H"},
       {"a.b", "a_b", "a_b_", "_a_b", "_Bool", "__int128", "and", "xor_eq", "char8_t", "concept", "co_await"},
       {"A", "a", "Int", "INT", "int", "int_", "int_2", "I", "sin", "y0", "max", "min"},
@@ -290,32 +321,30 @@ TEST(Library, ParametersHaveReadableNamesThatStay) {
   const auto header_of = [](const std::vector<std::string>& inputs) {
     return library_files(with_tensors(inputs, "Y", "f"), LibraryFormat::library).at("words.h");
   };
-  EXPECT_TRUE(
-      contains(header_of({"int", "B"}), "void f(const float* int_, const float* B, float* Y, void* workspace);"));
-  EXPECT_TRUE(contains(header_of({"workspace", "a.b", "a_b"}),
-                       "void f(const float* workspace_, const float* a_b, const float* a_b_, float* Y, "
-                       "void* workspace);"));
+  EXPECT_TRUE(contains(header_of({"int", "B"}), "void f(const float* int_, const float* B, float* Y);"));
+  EXPECT_TRUE(contains(header_of({"scratch", "a.b", "a_b"}),
+                       "void f(const float* scratch_, const float* a_b, const float* a_b_, float* Y);"));
   EXPECT_TRUE(contains(header_of({"int", "int_"}), "const float* int_, const float* int_2, "));
   EXPECT_TRUE(contains(header_of({"int", "int_"}), " *   int_ (input): float[64], parameter int_2\n"));
   EXPECT_FALSE(contains(header_of({"A", "B"}), ", parameter "));
 }
 
 TEST(Library, FunctionsThatDifferInCaseHaveMacrosOfTheirOwn) {
-  Library library{"small", "this host", host(), {}};
+  Library library{"small", "this host", "1.2.3", host(), {}};
   for (const char* name : {"mm", "MM", "Mm"})
     library.functions.push_back(
         function_of("matmul(m=8,n=8,k=" + std::string(name[0] == 'm' ? "8" : "9") + ")", name, 1, library.target));
   const base::Folder folder;
   write(library_files(library, LibraryFormat::library), folder);
   base::replace_file(folder / "uses.c",
-                     "#include \"small.h\"\nint all[] = {MM_WORKSPACE_BYTES, MM_WORKSPACE_BYTES_, "
-                     "MM_WORKSPACE_BYTES_2};\n");
+                     "#include \"small.h\"\nint all[] = {MM_SCRATCH_BYTES, MM_SCRATCH_BYTES_, "
+                     "MM_SCRATCH_BYTES_2};\n");
   run({"gcc", "-std=c99", "-Wall", "-Werror", "-fsyntax-only", (folder / "uses.c").string()});
 }
 
 TEST(Library, RefusesNamesThatMeanSomethingElse) {
   const auto refused = [](const std::string& library, const std::string& first, const std::string& second = "g") {
-    Library made{library, "this host", host(), {}};
+    Library made{library, "this host", "1.2.3", host(), {}};
     for (const std::string& name : {first, second})
       made.functions.push_back(
           function_of("matmul(m=8,n=8,k=" + std::to_string(name.size()) + ")", name, 2, made.target));
@@ -329,11 +358,138 @@ TEST(Library, RefusesNamesThatMeanSomethingElse) {
   EXPECT_EQ(refused("small", "small_matmul_for"),
             "function name: 'small_matmul_for' is what two functions need; choose another");
   // Names of the code inside of libraries are free.
-  Library made{"small", "this host", host(), {}};
+  Library made{"small", "this host", "1.2.3", host(), {}};
   for (const char* name : {"now", "timed", "serial_for", "fastest"})
     made.functions.push_back(
         function_of("matmul(m=8,n=8,k=" + std::to_string(std::string(name).size()) + ")", name, 2, made.target));
   EXPECT_TRUE(library_files(made, LibraryFormat::library).contains("small.h"));
+}
+
+// A product with a matrix of weights that is doubled in two steps first, and sums that go through memory.
+const char* const prepares = R"(buffer A f32 [4,8] input
+buffer B f32 [8,16] constant
+buffer C f32 [4,16] output
+buffer twice f32 [8,16] temporary
+buffer kept f32 [16,8] temporary
+buffer sum f32 [16] temporary
+prepare
+  for l 8
+    for j 16
+      twice[l,j] = B[l,j] + B[l,j]
+  for l.1 8
+    for j.1 16
+      kept[j.1,l.1] = twice[l.1,j.1]
+run
+  for i 4
+    for j.2 16
+      sum[j.2] = 0
+    for l.2 8
+      for j.3 16
+        sum[j.3] += A[i,l.2] * kept[j.3,l.2]
+    for j.4 16
+      C[i,j.4] = sum[j.4] * 0.5
+)";
+
+Library preparing() {
+  Library library{"weights", "this host", "1.2.3", host(), {}};
+  library.functions.push_back(
+      {"product",
+       parse_workload("input A[4,8]; constant B[8,16]; output C[i,j] += A[i,l] * B[l,j] where i=4, j=16, l=8"),
+       {variant(parsed(prepares), library.target, "product0")}});
+  return library;
+}
+
+base::Document interface_document(const Library& library) {
+  return base::parse_json(library_files(library, LibraryFormat::library).at(library.name + ".json"), "interface");
+}
+
+TEST(Interface, PreparedConstantsAndScratchAreTwoSizes) {
+  const Signature is = signature(parsed(prepares));
+  EXPECT_EQ(is.prepared_bytes, 16 * 8 * 4);
+  EXPECT_EQ(is.scratch_bytes, 8 * 16 * 4);  // what prepare alone needs; run's sums are in the same bytes
+  expect_right(prepares);
+}
+
+TEST(Interface, SaysToProgramsWhatTheHeaderSays) {
+  const base::Document document = interface_document(preparing());
+  EXPECT_EQ(document.at("schema").as_integer(), 1);
+  EXPECT_EQ(document.at("kind").as_string(), "library");
+  EXPECT_EQ(document.at("graft").as_string(), "1.2.3");
+  EXPECT_EQ(document.at("code").as_string(), "libweights.a");
+  EXPECT_EQ(document.at("header").as_string(), "weights.h");
+  EXPECT_EQ(document.at("alignment").as_integer(), 64);
+  EXPECT_EQ(target_from(document.at("target")), preparing().target);
+  const base::Document& function = document.at("functions").as_list().at(0);
+  EXPECT_EQ(function.at("name").as_string(), "product");
+  EXPECT_EQ(function.at("prepared_bytes").as_integer(), 512);
+  EXPECT_EQ(function.at("scratch_bytes").as_integer(), 512);
+  EXPECT_EQ(function.at("tensors").as_list().at(1),
+            base::parse_json(R"({"name": "B", "role": "constant", "dtype": "f32", "shape": [8, 16], "argument": "B",
+  "layout": "", "stored": [{"axis": 0, "extent": 8, "stride": 16, "step": 1},
+                           {"axis": 1, "extent": 16, "stride": 1, "step": 1}], "bytes": 512})",
+                             "expected"));
+  EXPECT_EQ(function.at("prepare").to_json(),
+            R"({"symbol":"product_prepare","arguments":[{"kind":"tensor","tensor":"B"},{"kind":"prepared"},)"
+            R"({"kind":"scratch"}]})");
+  EXPECT_EQ(function.at("run").to_json(),
+            R"({"symbol":"product","arguments":[{"kind":"tensor","tensor":"A"},{"kind":"tensor","tensor":"B"},)"
+            R"({"kind":"tensor","tensor":"C"},{"kind":"prepared"},{"kind":"scratch"}]})");
+  EXPECT_TRUE(function.at("parallel").is_null());
+  EXPECT_TRUE(function.at("select").is_null());
+  EXPECT_EQ(function.at("variants").to_json(),
+            R"([{"schedule":["drawn at random */ and so on"],"pipeline":"O3","seconds":1e-06,"check":"host"}])");
+  const std::string header = library_files(preparing(), LibraryFormat::library).at("weights.h");
+  for (const char* line :
+       {"void product_prepare(const float* B, void* prepared, void* scratch);",
+        "void product(const float* A, const float* B, float* C, const void* prepared, void* scratch);",
+        "#define PRODUCT_PREPARED_BYTES 512", "#define PRODUCT_SCRATCH_BYTES 512"})
+    EXPECT_TRUE(contains(header, line)) << header;
+}
+
+TEST(Interface, KernelsWithoutMemoryTakeNone) {
+  const base::Document document = interface_document(with_tensors({"A", "B"}, "Y", "f"));
+  const base::Document& function = document.at("functions").as_list().at(0);
+  EXPECT_EQ(function.at("run").to_json(),
+            R"({"symbol":"f","arguments":[{"kind":"tensor","tensor":"A"},{"kind":"tensor","tensor":"B"},)"
+            R"({"kind":"tensor","tensor":"Y"}]})");
+  EXPECT_EQ(function.at("select").at("arguments").as_list().size(), 6u);
+  EXPECT_TRUE(function.at("prepare").is_null());
+}
+
+TEST(Interface, LayoutsAreStoredDimensions) {
+  LoopProgram program = parsed(
+      "buffer A f32 [2,4,16] input\nbuffer C f32 [32,4] output\nrun\n  for i 2\n    for j 4\n      for v 16\n"
+      "        C[16*i + v,j] = A[i,j,v]\n");
+  const std::vector<std::string> words = {"0/16", "1", "0%16"};
+  program.buffers[0].layout = parse_layout(words, "layout");
+  Library library{"blocks", "this host", "1.2.3", host(), {}};
+  library.functions.push_back({"copy",
+                               parse_workload("input A[32,4]; output C[i,j] = A[i,j] where i=32, j=4"),
+                               {variant(program, library.target, "copy0")}});
+  const base::Document document = interface_document(library);
+  const base::Document& tensor = document.at("functions").as_list().at(0).at("tensors").as_list().at(0);
+  EXPECT_EQ(tensor.at("shape").to_json(), "[32,4]");
+  EXPECT_EQ(tensor.at("layout").as_string(), "0/16 1 0%16");
+  EXPECT_EQ(tensor.at("stored").to_json(),
+            R"([{"axis":0,"extent":2,"stride":64,"step":16},{"axis":1,"extent":4,"stride":16,"step":1},)"
+            R"({"axis":0,"extent":16,"stride":1,"step":1,"within":16}])");
+}
+
+TEST(Interface, ShapesOfAnOperatorAreCalledAlike) {
+  const base::Document document = interface_document(small());
+  const base::Document& family = document.at("families").as_list().at(0);
+  EXPECT_EQ(family.at("symbol").as_string(), "small_matmul_for");
+  EXPECT_EQ(family.at("extents").to_json(), R"(["m","n","k"])");
+  EXPECT_EQ(family.at("functions").to_json(),
+            R"([{"extents":[24,32,16],"function":"mm"},{"extents":[8,8,8],"function":"mm8"}])");
+}
+
+TEST(Interface, RefusesARunThatWritesWhatPrepareLeft) {
+  std::string text = prepares;
+  text += "  for j.5 16\n    kept[j.5,0] = 0\n";
+  const auto object = compile(parsed(text), host());
+  ASSERT_FALSE(object);
+  EXPECT_EQ(object.reason().text, "prepare: 'run' writes 'kept', which 'prepare' has left for it");
 }
 
 TEST(Library, IdentifiersAreMadeOfAnyText) {

@@ -63,7 +63,7 @@ TEST(Literal, InASerialLoopItIsATable) {
   expect_right(transform("serial"));
   EXPECT_EQ(arithmetic_in(program), 6);
   EXPECT_EQ(signature(program).parameters.size(), 2u);
-  EXPECT_EQ(signature(program).workspace_bytes, 0);
+  EXPECT_EQ(signature(program).scratch_bytes, 0);
 }
 
 TEST(Literal, EveryTypeAndEveryWayOfReadingIt) {

@@ -71,8 +71,8 @@ class Library {
 
 using Task = void(void* closure, std::int64_t index);
 using ParallelFor = void(void* context, Task* body, void* closure, std::int64_t n);
-using Prepare = void(void* const* buffers, void* workspace);
-using Run = void(void* const* buffers, void* workspace, ParallelFor* parallel_for, void* context);
+using Prepare = void(void* const* buffers, void* prepared, void* scratch);
+using Run = void(void* const* buffers, const void* prepared, void* scratch, ParallelFor* parallel_for, void* context);
 
 // Slots from the last to the first, counted: none may depend on another.
 inline void backwards(void* context, Task* body, void* closure, std::int64_t n) {
@@ -95,6 +95,8 @@ class Guarded {
   Guarded(const Guarded&) = delete;
   ~Guarded() { munmap(start_, mapped_); }
   char* data() const { return data_; }
+  // Makes a store to it a fault.
+  void make_constant() const { mprotect(start_, mapped_ - 4096, PROT_READ); }
 
  private:
   void* start_ = nullptr;
@@ -119,14 +121,16 @@ inline Numbers executed(const LoopProgram& program, const Object& object, const 
     const std::string bytes = as_bytes(inputs[b], buffer.dtype);
     std::memcpy(pointers.back(), bytes.data(), bytes.size());
   }
-  const Guarded workspace(object.signature.workspace_bytes);
+  const Guarded prepared(object.signature.prepared_bytes), scratch(object.signature.scratch_bytes);
   std::int64_t count = 0;
   if (prepare && run) {
-    prepare(pointers.data(), workspace.data());
+    prepare(pointers.data(), prepared.data(), scratch.data());
+    std::memset(scratch.data(), 0xff, std::size_t(object.signature.scratch_bytes));  // run must not need it
+    prepared.make_constant();
     if (pool)
-      run(pointers.data(), workspace.data(), tasks::Pool::parallel_for, pool);
+      run(pointers.data(), prepared.data(), scratch.data(), tasks::Pool::parallel_for, pool);
     else
-      run(pointers.data(), workspace.data(), backwards, &count);
+      run(pointers.data(), prepared.data(), scratch.data(), backwards, &count);
   }
   if (slots) *slots = count;
   Numbers outputs;

@@ -1,3 +1,4 @@
+import json
 import shutil
 import unittest
 
@@ -31,11 +32,11 @@ class Kernel(InFolder):
         np.testing.assert_allclose(kernel(fast, b), a @ b, rtol=1e-5, atol=1e-5)
 
     def test_tensors_keep_names_that_are_words_of_c(self):
-        kernel = graft.Kernel(self.tuned("input int[16]; input workspace[16]; "
-                                         "output for[i] = int[i] - workspace[i] where i=16"))
-        self.assertEqual([each.name for each in kernel.parameters], ["int", "workspace", "for"])
+        kernel = graft.Kernel(self.tuned("input int[16]; input scratch[16]; "
+                                         "output for[i] = int[i] - scratch[i] where i=16"))
+        self.assertEqual([each.name for each in kernel.parameters], ["int", "scratch", "for"])
         a, b = np.arange(16, dtype=np.float32), np.ones(16, np.float32)
-        np.testing.assert_array_equal(kernel(workspace=b, int=a), a - b)
+        np.testing.assert_array_equal(kernel(scratch=b, int=a), a - b)
 
     def test_refuses_other_arrays(self):
         kernel = graft.Kernel(self.tuned("matmul(m=8,n=8,k=8)"))
@@ -83,6 +84,20 @@ class Kernel(InFolder):
         if "constant" in roles:
             convolve.prepare(arrays[1])
             np.testing.assert_allclose(convolve(arrays[0]), wanted, rtol=1e-4, atol=1e-4)
+
+    def test_reads_the_interface_of_this_version_alone(self):
+        answer = self.tuned("matmul(m=8,n=8,k=8)")
+        graft.write(graft.compile([answer], name="mm"), self.folder / "lib")
+        described = self.folder / "lib" / "mm.json"
+        interface = json.loads(described.read_text())
+        self.assertEqual((interface["kind"], interface["schema"]), ("library", 1))
+        (self.folder / "lib" / "other.json").write_text("[1]")  # of something else
+        (self.folder / "lib" / "mm.h").unlink()  # is for C alone
+        self.assertEqual(graft.kernels(self.folder / "lib"), ["matmul_m8_n8_k8"])
+        interface["schema"] = 2
+        described.write_text(json.dumps(interface))
+        with self.assertRaisesRegex(graft.Mistake, "mm.json: schema 2, this module reads 1"):
+            graft.Kernel(self.folder / "lib")
 
     def test_code_of_another_machine_is_refused(self):
         answer = graft.tune("matmul(m=8,n=8,k=8)", MODELLED, trials=2, model="scratch", out=self.folder / "u54")

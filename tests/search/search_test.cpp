@@ -815,22 +815,28 @@ Build build_of(datasets::Trial trial, const std::string& pipeline, double second
   return {std::move(trial), pipeline};
 }
 
-TEST(BestBuild, IsTheFastestOkBuildAndATrialOnlyWithoutOne) {
+TEST(BestBuilds, AreTheFastestOkBuildsThenTrials) {
   const std::vector<datasets::Trial> trials = three_trials();
   const codegen::Workload& workload = space().workload();
-  EXPECT_EQ(best_build({}, trials, workload)->pipeline, "");
-  EXPECT_EQ(best_build({}, trials, workload)->trial.index, 1);
-  EXPECT_FALSE(best_build({}, {}, workload).has_value());
+  const auto best = [&](const std::vector<Build>& builds, std::size_t count) {
+    std::vector<std::pair<std::int64_t, std::string>> found;
+    for (const Build& build : best_builds(builds, trials, workload, count))
+      found.emplace_back(build.trial.index, build.pipeline);
+    return found;
+  };
+  using Found = std::vector<std::pair<std::int64_t, std::string>>;
+  EXPECT_EQ(best({}, 1), (Found{{1, ""}}));
+  EXPECT_TRUE(best_builds({}, {}, workload, 1).empty());
   // Trial 1 was measured at 1 s, once; that does not count against what was timed side by side.
   std::vector<Build> builds{build_of(trials[1], "search", 2.5), build_of(trials[1], "O3", 2.25),
                             build_of(trials[2], "search", 2.125), build_of(trials[2], "O3", 2)};
-  EXPECT_EQ(best_build(builds, trials, workload)->trial.index, 2);
-  EXPECT_EQ(best_build(builds, trials, workload)->pipeline, "O3");
+  EXPECT_EQ(best(builds, 1), (Found{{2, "O3"}}));
+  EXPECT_EQ(best(builds, 9), (Found{{2, "O3"}, {1, "O3"}, {0, ""}}));  // each program once
+  EXPECT_EQ(best(builds, 2), (Found{{2, "O3"}, {1, "O3"}}));
   builds.back().trial.measurement = {};
   builds.back().trial.measurement.status = datasets::Status::wrong_result;
-  EXPECT_EQ(best_build(builds, trials, workload)->pipeline, "search");
-  EXPECT_EQ(best_build({builds.back()}, trials, workload)->pipeline, "");
-  EXPECT_EQ(best_build({builds.back()}, trials, workload)->trial.index, 1);
+  EXPECT_EQ(best(builds, 1), (Found{{2, "search"}}));
+  EXPECT_EQ(best({builds.back()}, 1), (Found{{1, ""}}));
 }
 
 TEST(RunDirectory, KeepsTheLatestBuilds) {

@@ -11,6 +11,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "codegen/machine/compile.h"
+#include "codegen/machine/homes.h"
 #include "codegen/machine/link.h"
 #include "tasks/temporary_program.h"
 
@@ -22,20 +23,19 @@ std::string moves(const codegen::LoopProgram& program, const Geometry& geometry,
                   const std::map<std::string, codegen::Symbol>& symbols) {
   const std::vector<std::int64_t> addresses = buffer_addresses(program, geometry);
   std::string text;
-  const auto move = [&](const std::string& name, std::int64_t to) {
-    const codegen::Symbol& symbol = symbols.at(name);
-    text += fmt::format(",move={:x}:{:x}:{:x}", symbol.address, symbol.bytes, to);
+  const auto move = [&](const std::string& name, std::int64_t place, std::int64_t bytes, std::int64_t to) {
+    text += fmt::format(",move={:x}:{:x}:{:x}", symbols.at(name).address + std::uint64_t(place), bytes, to);
   };
-  int parameter = 0;
-  bool has_workspace = false;
+  const codegen::Homes homes = codegen::homes(program, 1);
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-    const codegen::Buffer& buffer = program.buffers[b];
-    if (buffer.role != codegen::Role::temporary) {
-      move(fmt::format("data{}", parameter++), addresses[b]);
-    } else if (addresses[b] != 0 && !has_workspace) {
-      // Temporaries are in their order, the first one at the start of the workspace.
-      has_workspace = true;
-      move("workspace", addresses[b]);
+    using Block = codegen::Home::Block;
+    const codegen::Home& home = homes.buffers[b];
+    if (home.block == Block::none || addresses[b] == 0) continue;
+    const std::int64_t line = codegen::alignment_bytes, bytes = (program.buffers[b].bytes() + line - 1) / line * line;
+    if (home.block == Block::parameters) {
+      move(fmt::format("data{}", home.place), 0, bytes, addresses[b]);
+    } else {
+      move(home.block == Block::prepared ? "prepared" : "scratch", home.place, bytes, addresses[b]);
     }
   }
   return text;
@@ -56,9 +56,9 @@ base::Result<Counted> count_under(const std::vector<std::string>& qemu, const co
   if (!executable) return executable.reason();
 
   const CacheLevel& first = geometry.levels.at(0);
-  const std::string plugin = fmt::format(
-      "{},function={}_run.0,out=/dev/stderr,bytes={},ways={},line={}{}", GRAFT_COUNTERS, object->symbol, first.bytes,
-      first.ways, geometry.line_bytes, moves(program, geometry, codegen::symbols_of(*executable)));
+  const std::string plugin = fmt::format("{},function={}_run.0,out=/dev/stderr,bytes={},ways={},line={}{}",
+                                         GRAFT_COUNTERS, object->symbol, first.bytes, first.ways, geometry.line_bytes,
+                                         moves(program, geometry, codegen::symbols_of(*executable)));
   const TemporaryProgram file(*executable);
   std::vector<std::string> command = qemu;
   command.insert(command.end(), {"-plugin", plugin, file.path()});

@@ -184,7 +184,7 @@ TEST_F(Runner, TheWorkspaceIsGuardedToo) {
   codegen::LoopProgram program = parsed(text);
   EXPECT_EQ(run(program).status, Status::ok) << run(program).reason;
   program.stores.front().target.index[0].constant += 64;
-  EXPECT_EQ(run(program).reason, "run: segmentation fault (outside of the workspace by 1 bytes)");
+  EXPECT_EQ(run(program).reason, "run: segmentation fault (outside of the scratch by 1 bytes)");
 }
 
 TEST_F(Runner, AStoreToAnInputIsACrash) {
@@ -216,7 +216,7 @@ TEST_F(Runner, SaysWhatHasNoRoom) {
   HostRunner runner(settings);
   const Measurement measurement = runner.run(small_matmul(), greedy, target_);
   EXPECT_EQ(measurement.status, Status::out_of_memory);
-  expect_contains(measurement.reason, "no room for a workspace of 8589934592 bytes");
+  expect_contains(measurement.reason, "no room for 8589934592 bytes of prepared constants and scratch");
   EXPECT_EQ(runner.run(small_matmul(), good_matmul(), target_).status, Status::ok);
 }
 
