@@ -45,7 +45,7 @@ std::map<std::string, Words> lists() {
           {"methods", names_in(meta::evaluated_methods())},
           {"learners", names_in(meta::methods())},
           {"encodings", names_in(features::encodings())},
-          {"explorers", names_in(search::explorers())},
+          {"explorers", names_in(search::offered_explorers())},
           {"shells", completed_shells()}};
 }
 

@@ -196,10 +196,16 @@ std::string explorers_page() {
       "An explorer decides which candidates are measured next (`--explorer` of `tune`, `collect` and `replay`). One "
       "that "
       "asks no model proposes the same with any model, and takes neither `acquisition` nor `selection`.");
-  std::vector<std::vector<std::string>> rows;
+  std::vector<std::vector<std::string>> offered, compared;
   for (const search::ExplorerEntry& entry : search::explorers())
-    rows.push_back({code(entry.name), yes_no(entry.asks_model), entry.description});
-  return page.table({"explorer", "asks the model", "what it does"}, rows).take();
+    (entry.for_comparison ? compared : offered)
+        .push_back({code(entry.name), yes_no(entry.asks_model), entry.description});
+  const std::vector<std::string> head{"explorer", "asks the model", "what it does"};
+  page.table(head, offered);
+  page.paragraph(
+      "These are kept for the [comparison of explorers](../../experiments/explorers/page.md), where none of them was "
+      "reliably faster than `random`. They are accepted by name, and not in the help of commands.");
+  return page.table(head, compared).take();
 }
 
 const char* name_of(meta::MadeOf made_of) {

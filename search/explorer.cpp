@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "search/explorers/annealing.h"
-#include "search/explorers/bayesian.h"
+#include "search/explorers/compared/bayesian.h"
+#include "search/explorers/compared/grid.h"
+#include "search/explorers/compared/policy.h"
+#include "search/explorers/compared/swarm.h"
 #include "search/explorers/evolution.h"
 #include "search/explorers/genetic.h"
-#include "search/explorers/grid.h"
-#include "search/explorers/policy.h"
 #include "search/explorers/sampling.h"
 #include "search/explorers/support.h"
-#include "search/explorers/swarm.h"
 
 namespace graft::search {
 std::vector<codegen::Candidate> Explorer::propose(int count, Scorer& scorer) {
@@ -92,23 +92,30 @@ const std::vector<ExplorerEntry>& explorers() {
        [](const codegen::Space& space, std::uint64_t seed, const SelectionSettings&) -> std::unique_ptr<Explorer> {
          return std::make_unique<Sampling>(space, seed);
        }},
-      {"grid", "every point of the space once, evenly spread, without a model", false, made<Grid, GridSettings>},
+      {"grid", "every point of the space once, evenly spread, without a model", false, made<Grid, GridSettings>, true},
       {"genetic", "generations of children of the fastest programs, without a model", false,
        made<Genetic, GeneticSettings>},
-      {"swarm", "particles that are drawn to the fastest programs, without a model", false, made<Swarm, SwarmSettings>},
+      {"swarm", "particles that are drawn to the fastest programs, without a model", false, made<Swarm, SwarmSettings>,
+       true},
       {"bayesian", "Parzen densities of fast and slow programs' choices, without a model", false,
-       made<Bayesian, BayesianSettings>},
+       made<Bayesian, BayesianSettings>, true},
       {"policy", "reinforcement learning of which choices to change, and how, without a model", false,
-       made<Policy, PolicySettings>},
+       made<Policy, PolicySettings>, true},
   };
   return table;
+}
+
+std::vector<ExplorerEntry> offered_explorers() {
+  std::vector<ExplorerEntry> offered = explorers();
+  std::erase_if(offered, [](const ExplorerEntry& entry) { return entry.for_comparison; });
+  return offered;
 }
 
 const ExplorerEntry& explorer_named(std::string_view name) {
   std::vector<std::string> known;
   for (const ExplorerEntry& entry : explorers()) {
     if (entry.name == name) return entry;
-    known.push_back(entry.name);
+    if (!entry.for_comparison) known.push_back(entry.name);
   }
   throw base::UserError("unknown explorer '" + std::string(name) + "'" + base::did_you_mean(name, known));
 }

@@ -71,9 +71,11 @@ struct ExplorerEntry {
   bool asks_model = false;  // if not, its proposals do not depend on a model, and are in the order of measurement
   std::unique_ptr<Explorer> (*make)(const codegen::Space& space, std::uint64_t seed,
                                     const SelectionSettings& selection) = nullptr;
+  bool for_comparison = false;  // not reliably better than random (experiments/explorers): known, not offered
 };
 // The space must outlive the explorer.
 const std::vector<ExplorerEntry>& explorers();
+std::vector<ExplorerEntry> offered_explorers();              // without those for comparison
 const ExplorerEntry& explorer_named(std::string_view name);  // UserError
 // UserError for an unknown name, and for a selection by scores with an explorer that uses no model.
 std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Space& space, std::uint64_t seed,

@@ -44,7 +44,7 @@ namespace {
 
 std::string explorers_help() {
   std::string text;
-  for (const search::ExplorerEntry& entry : search::explorers())
+  for (const search::ExplorerEntry& entry : search::offered_explorers())
     text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", entry.name, entry.description);
   return text;
 }

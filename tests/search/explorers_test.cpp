@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "search/explorer.h"
+#include "search/explorers/compared/grid.h"
+#include "search/explorers/compared/policy.h"
 #include "search/explorers/genetic.h"
-#include "search/explorers/grid.h"
-#include "search/explorers/policy.h"
 #include "search/point.h"
 #include "tests/search/support.h"
 #include "tests/support/judged_space.h"
+#include "tests/support/refusal.h"
 
 namespace graft::search {
 namespace {
@@ -104,6 +105,18 @@ TEST(Explorers, EachFindsAtLeastAsGoodAProgramAsRandom) {
       EXPECT_LE(mean_log_best(entry, *where), random + 1e-12) << entry.name << " " << where->workload().text();
     }
   }
+}
+
+TEST(Explorers, ThoseForComparisonAreKnownAndNotOffered) {
+  for (const char* const name : {"swarm", "policy", "grid", "bayesian"}) {
+    EXPECT_TRUE(explorer_named(name).for_comparison) << name;
+    for (const ExplorerEntry& entry : offered_explorers()) EXPECT_NE(entry.name, name);
+  }
+  EXPECT_EQ(offered_explorers().size() + 4, explorers().size());
+  EXPECT_EQ(codegen::refusal([] { return explorer_named("swam").name; }),
+            "unknown explorer 'swam'; known: evolution, annealing, support, random, genetic");
+  EXPECT_EQ(codegen::refusal([] { return explorer_named("genetik").name; }),
+            "unknown explorer 'genetik'; did you mean 'genetic'?");
 }
 
 TEST(Explorers, ThreadsChangeNothing) {

@@ -1,4 +1,4 @@
-#include "search/explorers/grid.h"
+#include "search/explorers/compared/grid.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "search/explorers/swarm.h"
+#include "search/explorers/compared/swarm.h"
 
 #include <algorithm>
 #include <cmath>

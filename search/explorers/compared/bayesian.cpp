@@ -1,4 +1,4 @@
-#include "search/explorers/bayesian.h"
+#include "search/explorers/compared/bayesian.h"
 
 #include <algorithm>
 #include <cmath>

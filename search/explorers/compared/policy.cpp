@@ -1,4 +1,4 @@
-#include "search/explorers/policy.h"
+#include "search/explorers/compared/policy.h"
 
 #include <algorithm>
 #include <cmath>
