@@ -123,7 +123,7 @@ std::vector<Check> checks_of_this_machine() {
         [&] { return version_of(program); });
   }
   add("LibTorch plug-in", false,
-      "apt install libtorch-dev; if graft was built without it, build again (only --backend torch needs it)", [] {
+      "apt install libtorch-dev; if graft was built without it, build again (only --device cuda needs it)", [] {
         meta::check_backend("torch");
         return "loads";
       });

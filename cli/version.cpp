@@ -17,7 +17,7 @@ std::string version_text() {
   text += fmt::format("LLVM: {}\nHDF5: {}\n", GRAFT_LLVM_VERSION, GRAFT_HDF5_VERSION);
   const bool plugin = std::filesystem::exists(base::plugin_folder() / "graft_torch.so");
   return text + fmt::format("LibTorch plug-in: {}\n", plugin ? "built (graft doctor says whether it loads)"
-                                                             : "absent (only --backend torch needs it)");
+                                                             : "absent (only --device cuda needs it)");
 }
 
 }  // namespace graft::cli

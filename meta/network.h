@@ -102,9 +102,9 @@ std::int64_t parameter_count(const NetworkShape& shape);
 // Normal weights of variance 2 / inputs (1 / inputs if no ReLU follows, in the gates of a TreeGRU), zero biases.
 std::vector<float> initial_parameters(const NetworkShape& shape, std::uint64_t seed);
 
-// backend: "native", or "torch" or "torch-cuda", LibTorch on the processor or on its first CUDA device (loads the
-// plug-in graft_torch in lib/graft; Failure with the remedy if it is absent). UserError for an unknown one, or
-// if LibTorch has no CUDA device.
+// backend: "native"; "torch-cuda", LibTorch on its first CUDA device; "torch", LibTorch on the processor, which tests
+// compare the native networks with. Either of these loads the plug-in graft_torch in lib/graft; Failure with the remedy
+// if it is absent. UserError for an unknown one, or if LibTorch has no CUDA device.
 void check_backend(std::string_view backend);
 std::unique_ptr<Network> make_network(const NetworkShape& shape, std::string_view backend = "native");
 std::unique_ptr<NetworkOf<double>> make_network_double(const NetworkShape& shape, std::string_view backend = "native");

@@ -27,18 +27,12 @@ auto naming(std::string_view fields, const Work& work) {
 }
 
 bool wants_network(const ModelChoice& choice) {
-  return !choice.hidden.empty() || choice.backend != "native" || choice.device != "cpu" || choice.encoding == "tree";
+  return !choice.hidden.empty() || choice.device != "cpu" || choice.encoding == "tree";
 }
 
 std::string backend_of(const ModelChoice& choice) {
-  const std::vector<std::string> known{"native", "torch"}, devices{"cpu", "cuda"};
-  if (std::find(known.begin(), known.end(), choice.backend) == known.end()) {
-    throw FieldError("backend",
-                     fmt::format("unknown backend '{}'{}", choice.backend, base::did_you_mean(choice.backend, known)));
-  }
-  if (std::find(devices.begin(), devices.end(), choice.device) == devices.end())
-    throw FieldError("device", fmt::format("expected cpu or cuda, got '{}'", choice.device));
-  if (choice.device == "cpu") return choice.backend;
+  if (choice.device == "cpu") return "native";
+  if (choice.device != "cuda") throw FieldError("device", fmt::format("expected cpu or cuda, got '{}'", choice.device));
   meta::check_backend("torch-cuda");
   return "torch-cuda";
 }

@@ -25,7 +25,7 @@ void* torch_plugin() {
     const std::filesystem::path file = base::plugin_folder() / torch_plugin_file;
     if (!std::filesystem::exists(file))
       throw base::Failure(
-          fmt::format("backend torch: no {}; build graft with -DGRAFT_TORCH=ON, or use backend native", file.string()));
+          fmt::format("LibTorch: no {}; build graft with -DGRAFT_TORCH=ON, or leave out device cuda", file.string()));
     void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (opened == nullptr)
       throw base::Failure(fmt::format("{}: cannot be loaded: {}", file.string(), base::one_line(dlerror())));

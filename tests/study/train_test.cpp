@@ -70,8 +70,8 @@ TEST(ModelPlan, RefusesWhatDoesNotGoTogetherByField) {
   };
   ModelChoice choice;
   EXPECT_EQ(fields_of(choice), "");
-  choice.backend = "odd";
-  EXPECT_EQ(fields_of(choice), "backend");
+  choice.device = "odd";
+  EXPECT_EQ(fields_of(choice), "device");
   choice = {};
   choice.model = "gbt";
   EXPECT_EQ(fields_of(choice), "model");
