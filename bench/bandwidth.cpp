@@ -26,7 +26,7 @@ double stream_gigabytes_per_second(int threads, const Parallel& parallel, const 
   std::vector<Triad> triads(std::size_t(std::max(1, threads)));
   const auto body = [](void* closure, std::int64_t index) { static_cast<const Triad*>(closure)[index].run(); };
   double best = std::numeric_limits<double>::infinity();
-  for (int repetition = 0; repetition < settings.repetitions; ++repetition) {
+  for (std::int64_t repetition = 0; repetition < settings.repetitions; ++repetition) {
     const double begin = now(settings);
     parallel.run(parallel.context, body, triads.data(), std::int64_t(triads.size()));
     best = std::min(best, now(settings) - begin);

@@ -82,7 +82,7 @@ std::vector<CompileRow> bench_compile(const CompileSettings& settings, const std
   const tasks::Platform platform = tasks::platform_named(settings.platform);
   const Space space = derive_space(workload, platform.target);
   std::vector<Tuned> tuned;
-  for (const std::filesystem::path& run : settings.runs) {
+  for (const std::string& run : settings.runs) {
     for (Tuned& best : tuned_kernels(run, 0)) tuned.push_back(std::move(best));
   }
   base::Stream stream(settings.seed, "bench compile");

@@ -2,25 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "base/document.h"
+#include "bench/settings.h"
 
 namespace graft::bench {
-
-struct CompileSettings {
-  std::string workload = "matmul(m=512,n=512,k=512)";
-  std::string platform = "native";
-  std::int64_t candidates = 200;
-  // The number of them for the last known pipeline (O3), the slow one that the others are compared with.
-  std::int64_t slow_candidates = 40;
-  std::vector<std::filesystem::path> runs;  // whose best kernels are compiled, too
-  int repetitions = 20;                     // of a tuned kernel
-  std::uint64_t seed = 1;
-};
 
 // For one pipeline, in CPU seconds of the thread.
 struct PhaseStatistics {

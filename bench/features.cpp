@@ -105,13 +105,13 @@ std::vector<FeatureRow> bench_features(const FeatureSettings& settings, const st
     }
 
     std::vector<std::vector<double>> per_second(own.size());
-    for (int repetition = 0; repetition < settings.repetitions; ++repetition) {
+    for (std::int64_t repetition = 0; repetition < settings.repetitions; ++repetition) {
       const std::vector<double> seconds = once(candidates, platform.target, encodings, own);
       for (std::size_t r = 0; r < own.size(); ++r) per_second[r].push_back(count / std::max(seconds[r], 1e-9));
     }
     for (std::size_t r = 0; r < own.size(); ++r) {
       const std::vector<double>& all = per_second[r];
-      own[r].rows /= count * settings.repetitions;
+      own[r].rows /= count * double(settings.repetitions);
       own[r].best = *std::max_element(all.begin(), all.end());
       own[r].median = base::median(all);
       own[r].spread = spread_of(all);

@@ -8,17 +8,9 @@
 #include <vector>
 
 #include "base/document.h"
+#include "bench/settings.h"
 
 namespace graft::bench {
-
-struct FeatureSettings {
-  std::vector<std::string> workloads;  // none: a matmul, a convolution, a depthwise one and a softmax
-  std::string platform = "native";
-  std::int64_t candidates = 300;       // random ones of each workload
-  std::vector<std::string> encodings;  // none: all but those that add the target's facts
-  int repetitions = 10;                // of all
-  std::uint64_t seed = 1;
-};
 
 struct FeatureRow {
   std::string workload, what;  // an encoding's name, or "lower"

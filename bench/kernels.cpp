@@ -125,7 +125,7 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
   }
   const Parallel parallel = settings.threads > 1 ? pool.parallel() : in_order();
 
-  std::vector<Contender> contenders{peak_contender(target, settings.threads, parallel)};
+  std::vector<Contender> contenders{peak_contender(target, int(settings.threads), parallel)};
   if (settings.rebuild) {
     for (const Pipeline& pipeline : pipelines()) {
       contenders.push_back(our_contender(problem, *program, target, pipeline, parallel));
@@ -140,8 +140,8 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
         our_contender(problem, *program, target, study::pipeline_named(best.pipeline, target), in_order()));
     contenders.back().name = serial_name;
   }
-  add_wanted(openblas_contenders(problem, settings.threads), wanted, contenders);
-  add_wanted(onednn_contenders(problem, settings.threads), wanted, contenders);
+  add_wanted(openblas_contenders(problem, int(settings.threads)), wanted, contenders);
+  add_wanted(onednn_contenders(problem, int(settings.threads)), wanted, contenders);
   add_wanted(c_contenders(problem, wanted), wanted, contenders);
   measure_in_turn(contenders, settings.timing);
 
@@ -153,7 +153,7 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
                 .trials = best.trials,
                 .program = base::to_hex(hash(*program)),
                 .flops = problem.flops(),
-                .peak_flops = peak_flops(peak_program(target)) * settings.threads,
+                .peak_flops = peak_flops(peak_program(target)) * double(settings.threads),
                 .memory_gigabytes_per_second = bandwidth,
                 .ours = {},
                 .peak = {},
@@ -209,14 +209,14 @@ std::vector<KernelRow> bench_kernels(const KernelSettings& settings, const std::
     }
   }
   const std::vector<std::string> wanted =
-      settings.baselines.empty() ? default_baselines(settings.threads) : settings.baselines;
+      settings.baselines.empty() ? default_baselines(int(settings.threads)) : settings.baselines;
   std::vector<Tuned> tuned;  // refusals come before anything is measured
-  for (const std::filesystem::path& run : settings.runs) {
+  for (const std::string& run : settings.runs) {
     for (Tuned& best : tuned_kernels(run, settings.trials)) tuned.push_back(std::move(best));
   }
-  ThreadPool pool(settings.threads);
+  ThreadPool pool(int(settings.threads));
   const double bandwidth = stream_gigabytes_per_second(
-      settings.threads, settings.threads > 1 ? pool.parallel() : in_order(), settings.timing);
+      int(settings.threads), settings.threads > 1 ? pool.parallel() : in_order(), settings.timing);
   std::vector<KernelRow> rows;
   for (const Tuned& best : tuned) {
     note(fmt::format("{}: {}", best.run, best.workload.text()));

@@ -11,19 +11,10 @@
 #include <vector>
 
 #include "base/document.h"
+#include "bench/settings.h"
 #include "bench/timing.h"
 
 namespace graft::bench {
-
-struct KernelSettings {
-  std::vector<std::filesystem::path> runs;
-  std::vector<std::string> baselines;  // of baseline_names; empty: default_baselines
-  int threads = 1;                     // of ours and of the libraries; from 2 on the wall clock counts
-  std::int64_t trials = 0;             // > 0: the best of this many first trials of a run
-  bool rebuild = false;                // ours is compiled with every known pipeline, the fastest counts
-  std::string openblas_chose;          // the core that OpenBLAS chose itself, if a better one was set
-  TimingSettings timing;
-};
 
 // openblas, onednn..., clang_naive, ... and graft_1_thread (our kernel without threads).
 const std::vector<std::string>& baseline_names();

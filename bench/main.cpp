@@ -1,7 +1,6 @@
 // graft-bench: `graft bench ...` becomes it, so that `graft` itself loads no peer library. Its one argument is a JSON
 // object (a second one it gives itself): {"what": "kernels|compile|measure|features|predict|train|store", "json": ...,
-// "quiet": ..., and the flags of that command by name}. The flags, their defaults and their help are
-// cli/commands/bench.cpp's.
+// "quiet": ..., "settings": one of bench/settings.h}.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,12 +15,14 @@
 
 #include "base/document.h"
 #include "base/error.h"
+#include "base/named_fields.h"
 #include "bench/blas.h"
 #include "bench/compile.h"
 #include "bench/features.h"
 #include "bench/kernels.h"
 #include "bench/measure.h"
 #include "bench/networks.h"
+#include "bench/settings.h"
 #include "bench/store.h"
 
 namespace {
@@ -62,128 +63,74 @@ std::string with_fair_peers(int count, char** arguments) {
   start_again(arguments[1], bench::openblas_core());
 }
 
-std::vector<std::string> texts(const Document& list) {
-  std::vector<std::string> result;
-  for (const Document& entry : list.as_list()) result.push_back(entry.as_string());
-  return result;
-}
-
-std::vector<std::filesystem::path> paths(const Document& list) {
-  std::vector<std::filesystem::path> result;
-  for (const std::string& text : texts(list)) result.emplace_back(text);
-  return result;
-}
-
 using Note = std::function<void(std::string)>;
 
-// The result, in text or as JSON; the exit code.
-int kernels(const Document& request, bool json, const Note& note, const std::string& openblas_chose) {
-  bench::KernelSettings settings;
+// What is asked for, and how its result is printed.
+struct Request {
+  Document settings;
+  bool json = false;
+  Note note;
+};
+
+// Prints a result, in text or as JSON; the exit code, which is that of a failure where it is not right.
+template <class Result, class Settings>
+int printed(const Result& result, const Settings& settings, const Request& request, bool right = true,
+            const char* wrong = "") {
+  fmt::print("{}", request.json ? to_document(result, settings).to_json() + "\n" : to_text(result, settings));
+  if (right) return 0;
+  fmt::print(stderr, "error: {}\n", wrong);
+  return 1;
+}
+
+int kernels(const Request& request, const std::string& openblas_chose) {
+  auto settings = base::value_from<bench::KernelSettings>(request.settings);
   settings.openblas_chose = openblas_chose;
-  settings.runs = paths(request.at("runs"));
-  settings.baselines = texts(request.at("baselines"));
-  settings.threads = int(request.at("threads").as_integer());
-  settings.trials = request.at("trials").as_integer();
-  settings.rebuild = request.at("rebuild").as_bool();
-  settings.timing.repetitions = int(request.at("repetitions").as_integer());
-  settings.timing.minimum_seconds = request.at("minimum_seconds").as_number();
-  settings.timing.slow_seconds = request.at("slow_seconds").as_number();
   settings.timing.wall = settings.threads > 1;
-  const std::vector<bench::KernelRow> rows = bench::bench_kernels(settings, note);
-  fmt::print("{}", json ? to_document(rows, settings).to_json() + "\n" : to_text(rows, settings));
-  if (all_right(rows)) return 0;
-  fmt::print(stderr, "error: a kernel of ours computes wrong results\n");
-  return 1;
+  const std::vector<bench::KernelRow> rows = bench::bench_kernels(settings, request.note);
+  return printed(rows, settings, request, all_right(rows), "a kernel of ours computes wrong results");
 }
 
-int compile(const Document& request, bool json, const Note& note) {
-  bench::CompileSettings settings;
-  settings.workload = request.at("workload").as_string();
-  settings.platform = request.at("platform").as_string();
-  settings.candidates = request.at("candidates").as_integer();
-  settings.slow_candidates = request.at("slow_candidates").as_integer();
-  settings.repetitions = int(request.at("repetitions").as_integer());
-  settings.runs = paths(request.at("runs"));
-  settings.seed = request.at("seed").as_u64();
-  const auto rows = bench::bench_compile(settings, note);
-  fmt::print("{}", json ? to_document(rows, settings).to_json() + "\n" : to_text(rows, settings));
-  return 0;
+int compile(const Request& request) {
+  const auto settings = base::value_from<bench::CompileSettings>(request.settings);
+  return printed(bench::bench_compile(settings, request.note), settings, request);
 }
 
-int measure(const Document& request, bool json, const Note& note) {
-  bench::MeasureBench settings;
-  settings.workload = request.at("workload").as_string();
-  settings.platform = request.at("platform").as_string();
-  settings.trials = request.at("trials").as_integer();
-  settings.batch = request.at("batch").as_integer();
-  settings.repeats = int(request.at("repeats").as_integer());
-  settings.runs = paths(request.at("runs"));
-  settings.seed = request.at("seed").as_u64();
-  settings.measure.repetitions = int(request.at("repetitions").as_integer());
-  settings.measure.minimum_seconds = request.at("minimum_seconds").as_number();
-  const auto result = bench::bench_measure(settings, note);
-  fmt::print("{}", json ? to_document(result, settings).to_json() + "\n" : to_text(result, settings));
-  return 0;
+int measure(const Request& request) {
+  const auto settings = base::value_from<bench::MeasurerSettings>(request.settings);
+  return printed(bench::bench_measure(settings, request.note), settings, request);
 }
 
-int features(const Document& request, bool json, const Note& note) {
-  bench::FeatureSettings settings;
-  settings.workloads = texts(request.at("workloads"));
-  settings.platform = request.at("platform").as_string();
-  settings.candidates = request.at("candidates").as_integer();
-  settings.encodings = texts(request.at("encodings"));
-  settings.repetitions = int(request.at("repetitions").as_integer());
-  settings.seed = request.at("seed").as_u64();
-  const std::vector<bench::FeatureRow> rows = bench::bench_features(settings, note);
-  fmt::print("{}", json ? to_document(rows, settings).to_json() + "\n" : to_text(rows, settings));
-  if (all_finite(rows)) return 0;
-  fmt::print(stderr, "error: an encoding has values that are not finite\n");
-  return 1;
+int features(const Request& request) {
+  const auto settings = base::value_from<bench::FeatureSettings>(request.settings);
+  const std::vector<bench::FeatureRow> rows = bench::bench_features(settings, request.note);
+  return printed(rows, settings, request, all_finite(rows), "an encoding has values that are not finite");
 }
 
-int networks(const Document& request, bool json, const Note& note, bool training) {
-  bench::NetworkSettings settings;
-  settings.workloads = texts(request.at("workloads"));
-  settings.platform = request.at("platform").as_string();
-  settings.batch = request.at("batch").as_integer();
-  settings.threads = int(request.at("threads").as_integer());
-  settings.seed = request.at("seed").as_u64();
-  settings.timing.repetitions = int(request.at("repetitions").as_integer());
-  settings.timing.minimum_seconds = request.at("minimum_seconds").as_number();
+int networks(const Request& request, bool training) {
+  const auto settings = base::value_from<bench::NetworkSettings>(request.settings);
   const std::vector<bench::NetworkRow> rows =
-      training ? bench::bench_train(settings, note) : bench::bench_predict(settings, note);
-  fmt::print("{}", json ? to_document(rows, settings).to_json() + "\n" : to_text(rows, settings));
-  if (all_right(rows)) return 0;
-  fmt::print(stderr, "error: our network and LibTorch's do not agree\n");
-  return 1;
+      training ? bench::bench_train(settings, request.note) : bench::bench_predict(settings, request.note);
+  return printed(rows, settings, request, all_right(rows), "our network and LibTorch's do not agree");
 }
 
-int store(const Document& request, bool json, const Note& note) {
-  bench::StoreSettings settings;
-  settings.file = request.at("file").as_string();
-  settings.rows = request.at("rows").as_integer();
-  settings.episodes = int(request.at("episodes").as_integer());
-  settings.repetitions = int(request.at("repetitions").as_integer());
-  settings.seed = request.at("seed").as_u64();
-  const bench::StoreBench result = bench::bench_store(settings, note);
-  fmt::print("{}", json ? to_document(result, settings).to_json() + "\n" : to_text(result, settings));
-  if (result.equal) return 0;
-  fmt::print(stderr, "error: what was read is not what was written\n");
-  return 1;
+int store(const Request& request) {
+  const auto settings = base::value_from<bench::StoreSettings>(request.settings);
+  const bench::StoreBench result = bench::bench_store(settings, request.note);
+  return printed(result, settings, request, result.equal, "what was read is not what was written");
 }
 
-int run(const Document& request, const std::string& openblas_chose) {
-  const bool json = request.at("json").as_bool(), quiet = request.at("quiet").as_bool();
-  const Note note = [quiet](const std::string& line) {
-    if (!quiet) fmt::print(stderr, "{}\n", line);
-  };
-  const std::string& what = request.at("what").as_string();
-  if (what == "kernels") return kernels(request, json, note, openblas_chose);
-  if (what == "compile") return compile(request, json, note);
-  if (what == "measure") return measure(request, json, note);
-  if (what == "features") return features(request, json, note);
-  if (what == "predict" || what == "train") return networks(request, json, note, what == "train");
-  if (what == "store") return store(request, json, note);
+int run(const Document& document, const std::string& openblas_chose) {
+  const bool quiet = document.at("quiet").as_bool();
+  const Request request{document.at("settings"), document.at("json").as_bool(), [quiet](const std::string& line) {
+                          if (!quiet) fmt::print(stderr, "{}\n", line);
+                        }};
+  const std::string& what = document.at("what").as_string();
+  if (what == "kernels") return kernels(request, openblas_chose);
+  if (what == "compile") return compile(request);
+  if (what == "measure") return measure(request);
+  if (what == "features") return features(request);
+  if (what == "predict" || what == "train") return networks(request, what == "train");
+  if (what == "store") return store(request);
   throw base::UserError("what", fmt::format("'{}' is nothing to measure; start it as graft bench", what));
 }
 

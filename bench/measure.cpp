@@ -28,10 +28,16 @@ struct Best {
   double seconds = 0;
 };
 
-Throughput throughput_of(const MeasureBench& settings, const codegen::Space& space, const tasks::Platform& platform,
+tasks::MeasureSettings measure_settings(const MeasurerSettings& settings) {
+  tasks::MeasureSettings out{.abort_factor = 3};
+  out.repetitions = int(settings.repetitions), out.minimum_seconds = settings.minimum_seconds;
+  return out;
+}
+
+Throughput throughput_of(const MeasurerSettings& settings, const codegen::Space& space, const tasks::Platform& platform,
                          Best& best) {
   Throughput result;
-  const auto measurer = tasks::make_measurer(platform, settings.measure);
+  const auto measurer = tasks::make_measurer(platform, measure_settings(settings));
   base::Stream stream(settings.seed, "bench measure");
   base::Monitor monitor;
   search::Programs programs(platform.target);
@@ -58,15 +64,15 @@ Throughput throughput_of(const MeasureBench& settings, const codegen::Space& spa
 }
 
 Repeatability repeated(std::string what, const codegen::Candidate& candidate, const tasks::Platform& platform,
-                       const MeasureBench& settings) {
+                       const MeasurerSettings& settings) {
   Repeatability result{.what = std::move(what), .seconds = {}};
   const auto refuse = [&](std::string_view why) { throw base::Failure(fmt::format("{}: {}", result.what, why)); };
   const auto program = codegen::program(candidate, platform.target);
   if (!program) refuse(program.reason().text);
   const auto binary = tasks::compile_for_host(*program, platform.target);
   if (!binary) refuse(binary.reason().text);
-  tasks::HostRunner runner(settings.measure);
-  for (int i = 0; i < settings.repeats; ++i) {
+  tasks::HostRunner runner(measure_settings(settings));
+  for (std::int64_t i = 0; i < settings.repeats; ++i) {
     const datasets::Measurement measurement = runner.run(candidate.workload, *binary);
     if (measurement.status != datasets::Status::ok) refuse(datasets::name_of(measurement.status));
     result.seconds.push_back(datasets::seconds_of(measurement));
@@ -84,7 +90,7 @@ double per_second(const Throughput& throughput) {
 
 }  // namespace
 
-MeasureResult bench_measure(const MeasureBench& settings, const std::function<void(std::string)>& note) {
+MeasureResult bench_measure(const MeasurerSettings& settings, const std::function<void(std::string)>& note) {
   const codegen::Workload workload = codegen::parse_workload(settings.workload);
   const tasks::Platform platform = tasks::platform_named(settings.platform);
   if (!std::holds_alternative<tasks::Native>(platform.how)) {
@@ -92,7 +98,7 @@ MeasureResult bench_measure(const MeasureBench& settings, const std::function<vo
                           fmt::format("{} is not this machine; bench measures on native platforms", platform.name));
   }
   std::vector<Tuned> tuned;
-  for (const std::filesystem::path& run : settings.runs) {
+  for (const std::string& run : settings.runs) {
     for (Tuned& best : tuned_kernels(run, 0)) tuned.push_back(std::move(best));
   }
   const codegen::Space space = codegen::derive_space(workload, platform.target);
@@ -113,12 +119,12 @@ MeasureResult bench_measure(const MeasureBench& settings, const std::function<vo
   return result;
 }
 
-base::Document to_document(const MeasureResult& result, const MeasureBench& settings) {
+base::Document to_document(const MeasureResult& result, const MeasurerSettings& settings) {
   const Throughput& throughput = result.throughput;
   base::Document context = base::Document::map();
   context.set("platform", settings.platform).set("cores", base::hardware_threads()).set("batch", settings.batch);
-  context.set("repetitions", settings.measure.repetitions).set("minimum_ms", 1e3 * settings.measure.minimum_seconds);
-  context.set("abort_factor", settings.measure.abort_factor).set("seed", std::int64_t(settings.seed));
+  context.set("repetitions", settings.repetitions).set("minimum_ms", 1e3 * settings.minimum_seconds);
+  context.set("abort_factor", measure_settings(settings).abort_factor).set("seed", std::int64_t(settings.seed));
 
   base::Document statuses = base::Document::map();
   for (const auto& [name, count] : throughput.statuses) statuses.set(name, double(count) / double(throughput.trials));
@@ -145,13 +151,12 @@ base::Document to_document(const MeasureResult& result, const MeasureBench& sett
   return base::Document::map().set("schema", 1).set("context", context).set("rows", rows);
 }
 
-std::string to_text(const MeasureResult& result, const MeasureBench& settings) {
+std::string to_text(const MeasureResult& result, const MeasurerSettings& settings) {
   const Throughput& throughput = result.throughput;
-  std::string text =
-      fmt::format("{}: {:.1f} random candidates/s compiled, checked and measured ({} in {:.1f} s on {}, least of {})\n",
-                  settings.workload, per_second(throughput), throughput.trials, throughput.measure_seconds,
-                  base::counted(std::int64_t(base::hardware_threads()), "core"),
-                  base::counted(std::int64_t(settings.measure.repetitions), "repetition"));
+  std::string text = fmt::format(
+      "{}: {:.1f} random candidates/s compiled, checked and measured ({} in {:.1f} s on {}, least of {})\n",
+      settings.workload, per_second(throughput), throughput.trials, throughput.measure_seconds,
+      base::counted(std::int64_t(base::hardware_threads()), "core"), base::counted(settings.repetitions, "repetition"));
   text += fmt::format("  drawing them took {:.1f} s more\n", throughput.draw_seconds);
   for (const auto& [name, count] : throughput.statuses) {
     text += fmt::format("  {:<20} {:>5.1f} %  ({})\n", name, 100 * double(count) / double(throughput.trials), count);

@@ -2,27 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "base/document.h"
-#include "tasks/measurer.h"
+#include "bench/settings.h"
 
 namespace graft::bench {
-
-struct MeasureBench {
-  std::string workload = "matmul(m=512,n=512,k=512)";
-  std::string platform = "native";
-  std::int64_t trials = 300;
-  std::int64_t batch = 32;                  // the size of batches, as in `graft tune`
-  std::vector<std::filesystem::path> runs;  // whose best kernels are repeated; without any, the best of the trials is
-  int repeats = 20;                         // of a kernel's whole measurement
-  std::uint64_t seed = 1;
-  tasks::MeasureSettings measure{.abort_factor = 3};
-};
 
 struct Throughput {
   std::int64_t trials = 0;
@@ -43,9 +31,9 @@ struct MeasureResult {
 
 // UserError for an unknown workload, for a platform that is not `native...`, and if no trial was ok and no run was
 // given.
-MeasureResult bench_measure(const MeasureBench& settings, const std::function<void(std::string)>& note);
+MeasureResult bench_measure(const MeasurerSettings& settings, const std::function<void(std::string)>& note);
 
-base::Document to_document(const MeasureResult& result, const MeasureBench& settings);
-std::string to_text(const MeasureResult& result, const MeasureBench& settings);
+base::Document to_document(const MeasureResult& result, const MeasurerSettings& settings);
+std::string to_text(const MeasureResult& result, const MeasurerSettings& settings);
 
 }  // namespace graft::bench

@@ -330,7 +330,7 @@ std::vector<NetworkRow> bench_train(const NetworkSettings& settings, const Note&
   for (const auto& [shape, trees] : tree_batches(settings))
     rows.push_back(train_row(shape, trees.programs, trees.what, settings, note));
   rows.push_back(meta_step_row(settings, 1, note));
-  if (settings.threads > 1) rows.push_back(meta_step_row(settings, settings.threads, note));
+  if (settings.threads > 1) rows.push_back(meta_step_row(settings, int(settings.threads), note));
   for (NetworkRow& row : forest_train_rows(settings, note)) rows.push_back(std::move(row));
   return rows;
 }

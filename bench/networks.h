@@ -8,18 +8,10 @@
 #include <vector>
 
 #include "base/document.h"
+#include "bench/settings.h"
 #include "bench/timing.h"
 
 namespace graft::bench {
-
-struct NetworkSettings {
-  std::vector<std::string> workloads;  // whose random candidates are scored as trees; none: a matmul and a convolution
-  std::string platform = "native";     // that they are lowered for
-  std::int64_t batch = 1024;           // programs at once
-  int threads = 1;                     // from 2 on MAML's step a second time, its tasks on this many threads
-  TimingSettings timing;
-  std::uint64_t seed = 1;
-};
 
 // One network on one batch: the times of ours and the others.
 struct NetworkRow {

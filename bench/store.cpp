@@ -43,14 +43,14 @@ double seconds_of(const std::function<void()>& call) {
 
 StoreBench bench_store(const StoreSettings& settings, const std::function<void(std::string)>& note) {
   datasets::Dataset some = datasets::read_dataset(settings.file);
-  if (some.rows.empty()) throw base::UserError(settings.file.string(), "has no rows to repeat");
+  if (some.rows.empty()) throw base::UserError(settings.file, "has no rows to repeat");
   const datasets::Dataset dataset = repeated(std::move(some), settings.rows);
   const base::TemporaryFolder folder("bench");
   const std::filesystem::path path = folder / "rows.h5", again = folder / "again.h5";
   StoreRow written{"written, fsync included", "rows/s", {}}, read{"read whole", "rows/s", {}};
   StoreRow opened{"opened", "ms", {}}, grouped{"groups found", "ms", {}}, episode{"an episode read", "ms", {}};
   StoreBench bench;
-  for (int repetition = 0; repetition < settings.repetitions; ++repetition) {
+  for (std::int64_t repetition = 0; repetition < settings.repetitions; ++repetition) {
     note(fmt::format("repetition {} of {}", repetition + 1, settings.repetitions));
     written.values.push_back(double(settings.rows) / seconds_of([&] { datasets::write_dataset(dataset, path); }));
     datasets::Dataset back;
@@ -68,7 +68,7 @@ StoreBench bench_store(const StoreSettings& settings, const std::function<void(s
   std::erase_if(groups, [&](const datasets::Group& group) { return group.rows.size() < size; });
   if (groups.empty()) throw base::Failure(fmt::format("no workload has {} rows; give more --rows", size));
   base::Stream stream(settings.seed, "bench store");
-  for (int e = 0; e < settings.episodes; ++e) {
+  for (std::int64_t e = 0; e < settings.episodes; ++e) {
     const datasets::Group& group = groups[std::size_t(e) % groups.size()];
     std::vector<std::int64_t> positions;
     for (const std::int64_t row : stream.choose(std::int64_t(group.rows.size()), std::int64_t(size)))
@@ -82,7 +82,7 @@ StoreBench bench_store(const StoreSettings& settings, const std::function<void(s
 
 base::Document to_document(const StoreBench& bench, const StoreSettings& settings) {
   base::Document context = base::Document::map();
-  context.set("file", settings.file.string()).set("rows", settings.rows).set("clock", "wall");
+  context.set("file", settings.file).set("rows", settings.rows).set("clock", "wall");
   context.set("support", settings.support).set("query", settings.query).set("seed", std::int64_t(settings.seed));
   base::Document list = base::Document::list();
   for (const StoreRow& row : bench.rows) {
@@ -95,7 +95,7 @@ base::Document to_document(const StoreBench& bench, const StoreSettings& setting
 }
 
 std::string to_text(const StoreBench& bench, const StoreSettings& settings) {
-  std::string text = fmt::format("{} rows of {}; episodes of {} + {} rows; wall time\n", settings.rows, settings.file.string(),
+  std::string text = fmt::format("{} rows of {}; episodes of {} + {} rows; wall time\n", settings.rows, settings.file,
                                  settings.support, settings.query);
   text += fmt::format("  {:<26} {:>12} {:>12} {:>12} {:>12}\n", "", "median", "least", "p90", "greatest");
   for (const StoreRow& row : bench.rows) {

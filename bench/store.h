@@ -3,23 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "base/document.h"
+#include "bench/settings.h"
 
 namespace graft::bench {
-
-struct StoreSettings {
-  std::filesystem::path file;  // a dataset, whose rows are repeated
-  std::int64_t rows = 1'000'000;
-  int support = 64, query = 256;  // rows of an episode
-  int episodes = 200;             // drawn over all groups that are large enough
-  int repetitions = 3;            // of writing and reading
-  std::uint64_t seed = 1;
-};
 
 struct StoreRow {
   std::string what, unit;

@@ -57,11 +57,11 @@ void measure_in_turn(std::vector<Contender>& contenders, const TimingSettings& s
       once = now(settings) - begin;
     }
     plans.push_back({&contender,
-                     once < settings.slow_seconds ? settings.repetitions : std::min(3, settings.repetitions),
+                     once < settings.slow_seconds ? int(settings.repetitions) : std::min(3, int(settings.repetitions)),
                      std::max(1, int(std::ceil(settings.minimum_seconds / std::max(once, 1e-9)))),
                      {}});
   }
-  for (int repetition = 0; repetition < settings.repetitions; ++repetition) {
+  for (int repetition = 0; repetition < int(settings.repetitions); ++repetition) {
     for (Plan& plan : plans) {
       if (repetition >= plan.repetitions) continue;
       const double begin = now(settings);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/document.h"
+#include "bench/settings.h"
 
 namespace graft::bench {
 
@@ -22,12 +23,6 @@ struct Timing {
   bool right = false;  // outputs within the tolerance of the reference
 };
 
-struct TimingSettings {
-  int repetitions = 20;
-  double minimum_seconds = 0.01;  // of one repetition (calls are repeated within)
-  double slow_seconds = 0.5;      // contenders that take longer are repeated only three times
-  bool wall = false;              // the wall clock, for contenders on several threads; else thread CPU time
-};
 double now(const TimingSettings& settings);
 
 struct Contender {

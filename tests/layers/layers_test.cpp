@@ -51,10 +51,12 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"python", {"graft"}},
 };
 
-// Exceptions, with their reasons: the parent and its worker share one file that describes their messages, kernels run
-// on the worker's threads everywhere, and of the methods others see their table alone.
+// Exceptions, with their reasons: a program and the one that it starts share one file that describes what they say to
+// each other (the parent and its worker; graft and graft-bench), kernels run on the worker's threads everywhere, and of
+// the methods others see their table alone.
 const std::set<std::pair<std::string, std::string>> kAlsoAllowed = {{"tasks", "tasks/worker/wire.h"},
                                                                     {"bench", "tasks/worker/pool.h"},
+                                                                    {"cli", "bench/settings.h"},
                                                                     {"cli", "meta/methods/methods.h"},
                                                                     {"study", "meta/methods/methods.h"}};
 
