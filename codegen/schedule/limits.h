@@ -19,10 +19,9 @@ namespace graft::codegen {
 // vector registers. Instruction caps: 1,200 in a row without a loop after unrolling, 4,000 in all of `run`. Vector
 // loops: every access moves by 0, 1 or 2 elements per lane, or is a store outside of reduction loops. An intrinsic
 // counts as one operation for each register of its results.
-std::optional<base::Reason> beyond_limits(const LoopProgram& program, const Target& target);
-
-// The same, store by store while a program grows: no count ever falls, so that lowering can stop at the first store
-// beyond a limit. Four in five draws from a convolution's space end there.
+//
+// Store by store while a program grows: no count ever falls, so that lowering can stop at the first store beyond a
+// limit. Four in five draws from a convolution's space end there.
 class LimitCounter {
  public:
   explicit LimitCounter(const Target& target) : target_(target) {}

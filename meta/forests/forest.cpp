@@ -130,12 +130,6 @@ std::size_t leaf_of(const DecisionForest& forest, std::int64_t t, std::span<cons
 
 }  // namespace
 
-float score_of(const DecisionForest& forest, std::span<const float> row) {
-  float sum = 0;
-  for (std::int64_t t = 0; t < forest.trees(); ++t) sum += forest.nodes[leaf_of(forest, t, row)].number;
-  return sum;
-}
-
 struct ForestScorer::Compiled {
   struct Decision {
     std::int32_t feature = 0;

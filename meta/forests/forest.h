@@ -41,9 +41,6 @@ void append(DecisionForest& all, const DecisionForest& more);
 // The trees first, first + 1, ..., last - 1.
 DecisionForest part(const DecisionForest& forest, std::int64_t first, std::int64_t last);
 
-// Row by row, from the root down: the definition.
-float score_of(const DecisionForest& forest, std::span<const float> row);
-
 // Scores many rows of one forest. 512 rows at a time: each distinct decision (feature, number) is evaluated once for
 // all rows, as one bit a row; the paths through a tree are then found for all rows by selections among words of such
 // bits, without branches and without waiting for loads. Few rows go down several trees in parallel. Plain loops over 16
@@ -52,7 +49,7 @@ class ForestScorer {
  public:
   explicit ForestScorer(const DecisionForest& forest);
 
-  // Sets scores[r] for rows of `features` columns; sums in the order of the trees, as score_of.
+  // Sets scores[r] for rows of `features` columns; sums in the order of the trees.
   void score(const base::Matrix& rows, std::span<float> scores) const;
   // The scorer of a forest that differs only in the numbers of leaves: made in a fraction of the time.
   ForestScorer with_leaves_of(const DecisionForest& forest) const;

@@ -23,6 +23,7 @@
 #include "meta/methods/ridge.h"
 #include "meta/metrics.h"
 #include "tests/meta/synthetic.h"
+#include "tests/support/forests.h"
 
 namespace graft::meta {
 namespace {

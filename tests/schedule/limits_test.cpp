@@ -7,6 +7,7 @@
 #include "codegen/schedule/space.h"
 #include "tests/schedule/support.h"
 #include "tests/support/judged_space.h"
+#include "tests/support/limits.h"
 
 namespace graft::codegen {
 namespace {

@@ -3,12 +3,12 @@
 
 #include "codegen/program/forms.h"
 #include "codegen/schedule/candidate.h"
-#include "codegen/schedule/limits.h"
 #include "codegen/schedule/space.h"
 #include "codegen/schedule/template.h"
 #include "tests/schedule/support.h"
 #include "tests/support/intrinsics.h"
 #include "tests/support/judged_space.h"
+#include "tests/support/limits.h"
 #include "tests/support/programs.h"
 
 namespace graft::codegen {
