@@ -62,7 +62,7 @@ Kernel::Kernel(const codegen::Object& object)
     : symbol_(object.symbol),
       library_(Library::from_bytes(required(codegen::link_shared({&object})))),
       prepared_(object.signature.prepared_bytes),
-      scratch_(object.signature.scratch_bytes),
+      scratch_(object.signature.most_scratch_bytes()),
       run_(library_.function<Run>(symbol_ + "_run")) {}
 
 void Kernel::prepare(void* const* buffers) const {

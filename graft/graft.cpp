@@ -565,7 +565,8 @@ Compiled compile(const std::vector<Answer>& answers, const CompileSettings& sett
     Compiled compiled;
     for (study::Compiled::Function& function : made.functions) {
       compiled.functions.push_back({std::move(function.name), std::move(function.workload.text()),
-                                    function.variants.front().check, function.prepared_bytes, function.scratch_bytes});
+                                    function.variants.front().check, function.prepared_bytes,
+                                    function.prepare_scratch_bytes, function.scratch_bytes});
     }
     compiled.files = std::move(made.files);
     compiled.executable = made.executable;

@@ -332,8 +332,9 @@ struct CompileSettings {
 struct Compiled {
   struct Function {
     std::string name, workload;
-    std::string check;                                   // of this exact code, as Answer::check
-    std::int64_t prepared_bytes = 0, scratch_bytes = 0;  // memory that calls need: for prepared constants, and scratch
+    std::string check;  // of this exact code, as Answer::check
+    // Memory that it needs: for prepared constants, as scratch while they are prepared, as scratch of calls.
+    std::int64_t prepared_bytes = 0, prepare_scratch_bytes = 0, scratch_bytes = 0;
   };
   std::vector<Function> functions;
   std::map<std::string, std::string> files;  // contents by name

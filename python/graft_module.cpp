@@ -173,6 +173,8 @@ void add_values(py::module_& module) {
       .def_readonly("workload", &Compiled::Function::workload)
       .def_readonly("check", &Compiled::Function::check, "Of this very code, as Answer.check.")
       .def_readonly("prepared_bytes", &Compiled::Function::prepared_bytes, "For the constants, prepared once.")
+      .def_readonly("prepare_scratch_bytes", &Compiled::Function::prepare_scratch_bytes,
+                    "That preparing needs meanwhile.")
       .def_readonly("scratch_bytes", &Compiled::Function::scratch_bytes, "That a call needs for itself.");
   py::class_<Compiled>(module, "Compiled", "A library as files in memory; write() makes a folder of them.")
       .def_readonly("functions", &Compiled::functions)

@@ -137,7 +137,7 @@ class Compiler {
     const auto asked = request_.names.find(source.workload.text());
     out.code.name = asked != request_.names.end() ? asked->second : function_name(source.workload);
     out.code.workload = source.workload;
-    out.made = {out.code.name, source.workload, source.path, {}, 0, 0};
+    out.made = {out.code.name, source.workload, source.path, {}, 0, 0, 0};
     const tasks::Expected& seeded = expected_.of(source.workload, monitor_);
     const bool brings_constants = !request_.constants.empty() && has_constants(seeded.computation);
     if (brings_constants) given_ = with_given_constants(seeded, out.code.name);
@@ -147,6 +147,7 @@ class Compiler {
     for (const codegen::LibraryVariant& variant : out.code.variants) {
       const codegen::Signature& signature = variant.object.signature;
       out.made.prepared_bytes = std::max(out.made.prepared_bytes, signature.prepared_bytes);
+      out.made.prepare_scratch_bytes = std::max(out.made.prepare_scratch_bytes, signature.prepare_scratch_bytes);
       out.made.scratch_bytes = std::max(out.made.scratch_bytes, signature.scratch_bytes);
     }
     return out;

@@ -52,7 +52,7 @@ struct Compiled {
     std::filesystem::path run;  // empty for a known one
     std::vector<Variant> variants;
     // What it needs (codegen/machine/library.h), of the variant that needs the most.
-    std::int64_t prepared_bytes = 0, scratch_bytes = 0;
+    std::int64_t prepared_bytes = 0, prepare_scratch_bytes = 0, scratch_bytes = 0;
   };
   std::string platform;
   std::vector<Function> functions;

@@ -210,7 +210,7 @@ class HostRunner::State {
     assert(binary.symbol.size() < sizeof request.symbol);
     binary.symbol.copy(request.symbol, sizeof request.symbol - 1);
     request.prepared_bytes = std::uint64_t(binary.signature.prepared_bytes);
-    request.scratch_bytes = std::uint64_t(binary.signature.scratch_bytes);
+    request.scratch_bytes = std::uint64_t(binary.signature.most_scratch_bytes());
     request.repetitions = settings_.repetitions;
     request.minimum_seconds = settings_.minimum_seconds;
     request.timeout_seconds = settings_.timeout_seconds;

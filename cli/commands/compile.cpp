@@ -74,6 +74,7 @@ int compile(const Flags& flags, Session& session) {
                        .set("workload", function.workload.text())
                        .set("run", function.run.string())
                        .set("prepared_bytes", function.prepared_bytes)
+                       .set("prepare_scratch_bytes", function.prepare_scratch_bytes)
                        .set("scratch_bytes", function.scratch_bytes)
                        .set("variants", std::move(variants)));
   }

@@ -112,6 +112,7 @@ Signature signature(const LoopProgram& program, std::int64_t threads) {
           {buffer.name, buffer.role, buffer.dtype, buffer.shape, buffer.bytes(), buffer.layout});
   const Homes memory = homes(program, threads);
   result.prepared_bytes = memory.prepared_bytes;
+  result.prepare_scratch_bytes = memory.prepare_scratch_bytes;
   result.scratch_bytes = memory.scratch_bytes;
   result.amplification = program.amplification;
   result.threads = threads;

@@ -9,11 +9,12 @@
 // any order, each index once, and all must have returned before parallel_for does. Other code never calls it.
 //
 // `buffers`: one pointer per parameter of the Signature. `prepared`: Signature::prepared_bytes, which prepare fills
-// from the constants, once, and run reads. `scratch`: Signature::scratch_bytes, whose content nobody needs between
-// calls, so that kernels may share it, but not calls at the same time. All are aligned to 64 bytes; of 0 bytes, a
-// pointer may be null.
+// from the constants, once, and run reads. `scratch`: Signature::scratch_bytes, for prepare prepare_scratch_bytes,
+// whose content nobody needs between calls, so that kernels may share it, but not calls at the same time. All are
+// aligned to 64 bytes; of 0 bytes, a pointer may be null.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -42,9 +43,11 @@ struct Parameter {
 struct Signature {
   std::vector<Parameter> parameters;  // the program's buffers except temporaries, in order
   std::int64_t prepared_bytes = 0;    // 0: there is nothing to prepare
-  std::int64_t scratch_bytes = 0;
+  std::int64_t prepare_scratch_bytes = 0, scratch_bytes = 0;
   double amplification = 1;  // the program's, for checks of results
   std::int64_t threads = 1;  // of the target: the number that the kernel may use
+
+  std::int64_t most_scratch_bytes() const { return std::max(prepare_scratch_bytes, scratch_bytes); }
 };
 Signature signature(const LoopProgram& program, std::int64_t threads = 1);
 

@@ -482,7 +482,7 @@ base::Result<std::string> harness(const std::vector<const Object*>& objects, con
   std::int64_t all_bytes = 0;
   for (const Object* object : objects) {
     memory[0].bytes = std::max(memory[0].bytes, whole_words(object->signature.prepared_bytes));
-    memory[1].bytes = std::max(memory[1].bytes, whole_words(object->signature.scratch_bytes));
+    memory[1].bytes = std::max(memory[1].bytes, whole_words(object->signature.most_scratch_bytes()));
     std::int64_t own = 0;
     for (const Parameter& parameter : object->signature.parameters) own += parameter.bytes;
     all_bytes = std::max(all_bytes, own);

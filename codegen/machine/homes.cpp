@@ -17,7 +17,7 @@ std::int64_t aligned(std::int64_t bytes) {
 Homes homes(const LoopProgram& program, std::int64_t threads) {
   Homes all;
   const std::vector<std::int64_t> copies = dispatch(program, threads).copies;
-  std::int64_t parameters = 0, of_prepare = 0, of_run = 0;
+  std::int64_t parameters = 0;
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     const Buffer& buffer = program.buffers[b];
     Home& home = all.buffers.emplace_back();
@@ -25,13 +25,14 @@ Homes homes(const LoopProgram& program, std::int64_t threads) {
       home = {Home::Block::parameters, parameters++};
     } else if (buffer.scope == Scope::memory && !buffer.is_literal()) {
       const bool is_kept = is_prepared(program, int(b));
-      std::int64_t& bytes = is_kept ? all.prepared_bytes : runs_with(program, int(b)) ? of_run : of_prepare;
+      std::int64_t& bytes = is_kept                      ? all.prepared_bytes
+                            : runs_with(program, int(b)) ? all.scratch_bytes
+                                                         : all.prepare_scratch_bytes;
       home = {is_kept ? Home::Block::prepared : Home::Block::scratch, bytes,
               copies[b] > 0 ? aligned(buffer.bytes()) : 0};
       bytes += aligned(buffer.bytes()) * std::max<std::int64_t>(1, copies[b]);
     }
   }
-  all.scratch_bytes = std::max(of_prepare, of_run);
   return all;
 }
 

@@ -21,10 +21,11 @@ struct Home {
 };
 struct Homes {
   std::vector<Home> buffers;  // parallel to LoopProgram::buffers
-  std::int64_t prepared_bytes = 0, scratch_bytes = 0;
+  std::int64_t prepared_bytes = 0;
+  std::int64_t prepare_scratch_bytes = 0, scratch_bytes = 0;  // while `prepare` runs, and while `run` does
 };
-// Temporaries of a block are consecutive, at multiples of 64 bytes; those of `prepare` alone and those of `run` share
-// the scratch.
+// Temporaries of a block are consecutive, at multiples of 64 bytes; those of `prepare` alone and those of `run` are
+// in the same bytes of the scratch.
 Homes homes(const LoopProgram& program, std::int64_t threads);
 
 }  // namespace graft::codegen

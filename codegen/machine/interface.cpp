@@ -75,7 +75,7 @@ std::vector<Interface::Tensor> tensors_of(const LibraryFunction& function) {
 
 // Arguments: the tensors, of these roles, then the memory that there is, then others.
 Interface::Call call_of(const Interface::Function& function, const std::string& suffix, bool constants_only,
-                        std::initializer_list<Kind> others) {
+                        std::int64_t scratch_bytes, std::initializer_list<Kind> others) {
   Interface::Call call{function.name + suffix, {}};
   for (std::size_t t = 0; t < function.tensors.size(); ++t) {
     const Interface::Tensor& tensor = function.tensors[t];
@@ -83,7 +83,7 @@ Interface::Call call_of(const Interface::Function& function, const std::string& 
       call.arguments.push_back({Kind::tensor, int(t)});
   }
   if (function.prepared_bytes > 0) call.arguments.push_back({Kind::prepared});
-  if (function.scratch_bytes > 0) call.arguments.push_back({Kind::scratch});
+  if (scratch_bytes > 0) call.arguments.push_back({Kind::scratch});
   for (const Kind kind : others) call.arguments.push_back({kind});
   return call;
 }
@@ -96,16 +96,19 @@ Interface::Function function_of(const LibraryFunction& from) {
   for (const LibraryVariant& variant : from.variants) {
     const Signature& signature = variant.object.signature;
     function.prepared_bytes = std::max(function.prepared_bytes, signature.prepared_bytes);
+    function.prepare_scratch_bytes = std::max(function.prepare_scratch_bytes, signature.prepare_scratch_bytes);
     function.scratch_bytes = std::max(function.scratch_bytes, signature.scratch_bytes);
     function.threads = std::max(function.threads, signature.threads);
     function.variants.push_back(variant.origin);
   }
-  function.run = call_of(function, "", false, {});
-  if (function.prepared_bytes > 0) function.prepare = call_of(function, "_prepare", true, {});
+  const std::int64_t scratch = function.scratch_bytes, to_prepare = function.prepare_scratch_bytes;
+  function.run = call_of(function, "", false, scratch, {});
+  if (function.prepared_bytes > 0) function.prepare = call_of(function, "_prepare", true, to_prepare, {});
   if (function.threads > 1)
-    function.parallel = call_of(function, "_parallel", false, {Kind::parallel_for, Kind::context});
+    function.parallel = call_of(function, "_parallel", false, scratch, {Kind::parallel_for, Kind::context});
   if (function.variants.size() > 1)
-    function.select = call_of(function, "_select", false, {Kind::budget_ns, Kind::parallel_for, Kind::context});
+    function.select = call_of(function, "_select", false, std::max(scratch, to_prepare),
+                              {Kind::budget_ns, Kind::parallel_for, Kind::context});
   return function;
 }
 
@@ -132,6 +135,7 @@ void name_in_c(Interface& all) {
   all.guard = global.take(upper(all.name) + "_H");
   for (Interface::Function& function : all.functions) {
     function.prepared_macro = global.take(upper(function.name) + "_PREPARED_BYTES");
+    function.prepare_scratch_macro = global.take(upper(function.name) + "_PREPARE_SCRATCH_BYTES");
     function.scratch_macro = global.take(upper(function.name) + "_SCRATCH_BYTES");
   }
   // In order: distinct names, also from those of arguments that functions may have.
@@ -223,6 +227,7 @@ base::Document function_document(const Interface::Function& function) {
       .set("workload", function.workload)
       .set("tensors", std::move(tensors))
       .set("prepared_bytes", function.prepared_bytes)
+      .set("prepare_scratch_bytes", function.prepare_scratch_bytes)
       .set("scratch_bytes", function.scratch_bytes)
       .set("threads", function.threads)
       .set("prepare", call_document(function, function.prepare))

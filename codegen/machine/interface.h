@@ -49,14 +49,15 @@ struct Interface {
   struct Function {
     std::string name, workload;
     std::vector<Tensor> tensors;  // in the order of the workload; those that are passed are so in this order
-    // Both aligned to 64 bytes. `prepare` fills the first from the constants, once; the calls only read it. The second
-    // is for one call at a time and need not keep its content.
-    std::int64_t prepared_bytes = 0, scratch_bytes = 0;
-    std::string prepared_macro, scratch_macro;  // of the header
-    std::int64_t threads = 1;                   // that `parallel` may use
-    std::optional<Call> prepare;                // where prepared_bytes > 0
-    Call run;                                   // on the calling thread
-    std::optional<Call> parallel, select;       // where a variant has parallel loops; where there are several variants
+    // Memory, aligned to 64 bytes. `prepare` fills the prepared one from the constants, once; the calls only read it.
+    // Scratch is for one call at a time and need not keep its content; `prepare` needs another size than the calls, and
+    // `select`, which does both, the larger one.
+    std::int64_t prepared_bytes = 0, prepare_scratch_bytes = 0, scratch_bytes = 0;
+    std::string prepared_macro, prepare_scratch_macro, scratch_macro;  // of the header
+    std::int64_t threads = 1;                                          // that `parallel` may use
+    std::optional<Call> prepare;                                       // where prepared_bytes > 0
+    Call run;                                                          // on the calling thread
+    std::optional<Call> parallel, select;  // where a variant has parallel loops; where there are several variants
     std::vector<Variant> variants;
   };
 

@@ -334,10 +334,10 @@ std::string dispatcher_text(const Interface& interface, const Interface::Shapes&
     const std::string entry = fmt::format("@{}.kernel", function.name);
     text += uniform_text(function.run);
     if (function.prepare) text += uniform_text(*function.prepare);
-    text +=
-        fmt::format("{} = internal constant {{ ptr, ptr, i64, i64 }} {{ ptr {}, ptr @{}.uniform, i64 {}, i64 {} }}\n",
-                    entry, function.prepare ? fmt::format("@{}.uniform", function.prepare->symbol) : "null",
-                    function.run.symbol, function.prepared_bytes, function.scratch_bytes);
+    text += fmt::format(
+        "{} = internal constant {{ ptr, ptr, i64, i64, i64 }} {{ ptr {}, ptr @{}.uniform, i64 {}, i64 {}, i64 {} }}\n",
+        entry, function.prepare ? fmt::format("@{}.uniform", function.prepare->symbol) : "null", function.run.symbol,
+        function.prepared_bytes, function.prepare_scratch_bytes, function.scratch_bytes);
     body += fmt::format("shape{}:\n  %is{}.0 = icmp eq i64 0, 0\n", f, f);
     for (std::size_t e = 0; e < shapes.extents.size(); ++e)
       body += fmt::format("  %eq{0}.{1} = icmp eq i64 %e{1}, {2}\n  %is{0}.{3} = and i1 %is{0}.{1}, %eq{0}.{1}\n", f, e,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/duration.h"
@@ -94,8 +95,11 @@ std::string function_text(const Interface::Function& function, const std::string
     if (function.variants.size() > 1) text += fmt::format(" * variant {}:\n", v);
     text += variant_text(function.variants[v], platform);
   }
-  text += fmt::format(" */\n#define {} {}\n#define {} {}\n", function.prepared_macro, function.prepared_bytes,
-                      function.scratch_macro, function.scratch_bytes);
+  text += " */\n";
+  for (const auto& [macro, bytes] : {std::pair(function.prepared_macro, function.prepared_bytes),
+                                     {function.prepare_scratch_macro, function.prepare_scratch_bytes},
+                                     {function.scratch_macro, function.scratch_bytes}})
+    text += fmt::format("#define {} {}\n", macro, bytes);
   const auto prototype = [&](std::string_view returns, const Interface::Call& call, bool fills_prepared) {
     return fmt::format("{} {}({});\n", returns, call.symbol,
                        parameters_text(function.tensors, call.arguments, fills_prepared));
@@ -142,7 +146,7 @@ std::string dispatcher_text(const Interface& interface, const Interface::Shapes&
       "struct {1} {{\n"
       "  void (*prepare)({2}); /* NULL: there is nothing to prepare */\n"
       "  void (*run)({3});\n"
-      "  long long prepared_bytes, scratch_bytes;\n"
+      "  long long prepared_bytes, prepare_scratch_bytes, scratch_bytes;\n"
       "}};\n"
       "/* The functions of exactly this shape; NULL: not in this library. */\n"
       "const struct {1}* {4}({5});\n\n",
@@ -155,10 +159,12 @@ std::string header_text(const Interface& interface) {
   std::string text = fmt::format(
       "/* {0}: kernels for {1}, made by graft {2}. They need no other library, allocate nothing and keep no state but\n"
       " * which variant was selected. Every pointer is aligned to 64 bytes; tensors are row-major. A kernel may need\n"
-      " * memory: `prepared`, of NAME_PREPARED_BYTES, is filled by NAME_prepare from the constants, once, and then "
-      "only\n"
-      " * read; `scratch`, of NAME_SCRATCH_BYTES, is used by one call at a time, of any kernel, and need not keep its\n"
-      " * content. Functions take no memory of 0 bytes. {0}.json says the same to programs. */\n"
+      " * memory: `prepared`, of NAME_PREPARED_BYTES, is filled by NAME_prepare from the constants and then only "
+      "read;\n"
+      " * `scratch` is used by one call at a time, of any kernel, and need not keep its content. It has\n"
+      " * NAME_SCRATCH_BYTES, for NAME_prepare NAME_PREPARE_SCRATCH_BYTES, for NAME_select the larger number. "
+      "Functions\n"
+      " * take no memory of 0 bytes. {0}.json says the same to programs. */\n"
       "#ifndef {3}\n#define {3}\n\n#include <stdint.h>\n\n#include \"graft_parallel.h\"\n\n"
       "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n",
       interface.name, in_comment(interface.platform), interface.graft, interface.guard);

@@ -1,4 +1,5 @@
 // Asks a library that graft made for the kernel of a shape that is known when the program runs.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -19,7 +20,8 @@ int main(int count, char** arguments) {
                                                   std::free);
   };
   const auto a = memory(4 * m * k), b = memory(4 * k * n), c = memory(4 * m * n);
-  const auto prepared = memory(kernel->prepared_bytes), scratch = memory(kernel->scratch_bytes);
+  const auto prepared = memory(kernel->prepared_bytes),
+             scratch = memory(std::max(kernel->scratch_bytes, kernel->prepare_scratch_bytes));
   float* const left = static_cast<float*>(a.get());
   float* const right = static_cast<float*>(b.get());
   for (long long i = 0; i < m * k; ++i) left[i] = 1;

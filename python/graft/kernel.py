@@ -106,8 +106,9 @@ class Kernel:
         linked = _linked(folder / library["code"], cc)
         self._run = self._call(linked, self._is["run"])
         self._prepare = self._call(linked, self._is["prepare"]) if self._is["prepare"] else None
-        self._memory = {kind: self._aligned((self._is[kind + "_bytes"],), np.dtype(np.uint8))
-                        for kind in ("prepared", "scratch")}
+        scratch_bytes = max(self._is["scratch_bytes"], self._is["prepare_scratch_bytes"])
+        self._memory = {"prepared": self._aligned((self._is["prepared_bytes"],), np.dtype(np.uint8)),
+                        "scratch": self._aligned((scratch_bytes,), np.dtype(np.uint8))}
         self._constants: Dict[str, np.ndarray] = {}
 
     def _call(self, linked: ctypes.CDLL, described: Dict[str, Any]) -> Callable[[Dict[str, np.ndarray]], None]:

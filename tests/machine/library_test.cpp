@@ -77,6 +77,11 @@ const char* const user = R"(
 #else
 #define CV_SCRATCH
 #endif
+#if CV_PREPARE_SCRATCH_BYTES
+#define CV_PREPARE_SCRATCH , scratch
+#else
+#define CV_PREPARE_SCRATCH
+#endif
 #if CV_PREPARED_BYTES
 #define CV_MEMORY , prepared CV_SCRATCH
 #else
@@ -93,19 +98,27 @@ static float* floats(long long count) {
 int main(void) {
   float *a = floats(24 * 16), *b = floats(16 * 32), *c = floats(24 * 32);
   float *x = floats(8 * 10 * 10), *w = floats(16 * 8 * 9), *y = floats(16 * 10 * 10);
-  void *scratch = floats((MM_SCRATCH_BYTES + CV_SCRATCH_BYTES) / 4), *prepared = floats(CV_PREPARED_BYTES / 4);
+  const long long scratch_bytes = MM_SCRATCH_BYTES + CV_SCRATCH_BYTES + CV_PREPARE_SCRATCH_BYTES;
+  void *scratch = floats(scratch_bytes / 4), *prepared = floats(CV_PREPARED_BYTES / 4);
   int wrong = 0, i, j, l, u, v, o, repeat;
   for (repeat = 0; repeat < REPEATS; ++repeat) {
 #ifdef SELECTS
     const long long chosen = mm_select(a, b, c MM_MEMORY, 0, NULL, NULL);
     if (chosen < 0 || chosen > 2) return 3;
-    cv_select(x, w, y CV_MEMORY, 0, NULL, NULL);
+    cv_select(x, w, y
+#if CV_PREPARED_BYTES
+              , prepared
+#endif
+#if CV_SCRATCH_BYTES || CV_PREPARE_SCRATCH_BYTES
+              , scratch
+#endif
+              , 0, NULL, NULL);
 #endif
 #if CV_PREPARED_BYTES
-    cv_prepare(w CV_MEMORY);
+    cv_prepare(w, prepared CV_PREPARE_SCRATCH);
 #endif
     memset(c, 255, 4 * 24 * 32);
-    memset(scratch, 255, MM_SCRATCH_BYTES + CV_SCRATCH_BYTES);
+    memset(scratch, 255, (size_t)scratch_bytes);
     RUN(mm, a, b, c MM_MEMORY);
     RUN(cv, x, w, y CV_MEMORY);
     for (i = 0; i < 24; ++i) for (j = 0; j < 32; ++j) {
@@ -403,10 +416,11 @@ base::Document interface_document(const Library& library) {
   return base::parse_json(library_files(library, LibraryFormat::library).at(library.name + ".json"), "interface");
 }
 
-TEST(Interface, PreparedConstantsAndScratchAreTwoSizes) {
+TEST(Interface, PreparedConstantsAndScratchAreSizesOfTheirOwn) {
   const Signature is = signature(parsed(prepares));
   EXPECT_EQ(is.prepared_bytes, 16 * 8 * 4);
-  EXPECT_EQ(is.scratch_bytes, 8 * 16 * 4);  // what prepare alone needs; run's sums are in the same bytes
+  EXPECT_EQ(is.prepare_scratch_bytes, 8 * 16 * 4);
+  EXPECT_EQ(is.scratch_bytes, 16 * 4);
   expect_right(prepares);
 }
 
@@ -422,7 +436,8 @@ TEST(Interface, SaysToProgramsWhatTheHeaderSays) {
   const base::Document& function = document.at("functions").as_list().at(0);
   EXPECT_EQ(function.at("name").as_string(), "product");
   EXPECT_EQ(function.at("prepared_bytes").as_integer(), 512);
-  EXPECT_EQ(function.at("scratch_bytes").as_integer(), 512);
+  EXPECT_EQ(function.at("prepare_scratch_bytes").as_integer(), 512);
+  EXPECT_EQ(function.at("scratch_bytes").as_integer(), 64);
   EXPECT_EQ(function.at("tensors").as_list().at(1),
             base::parse_json(R"({"name": "B", "role": "constant", "dtype": "f32", "shape": [8, 16], "argument": "B",
   "layout": "", "stored": [{"axis": 0, "extent": 8, "stride": 16, "step": 1},
@@ -442,7 +457,8 @@ TEST(Interface, SaysToProgramsWhatTheHeaderSays) {
   for (const char* line :
        {"void product_prepare(const float* B, void* prepared, void* scratch);",
         "void product(const float* A, const float* B, float* C, const void* prepared, void* scratch);",
-        "#define PRODUCT_PREPARED_BYTES 512", "#define PRODUCT_SCRATCH_BYTES 512"})
+        "#define PRODUCT_PREPARED_BYTES 512", "#define PRODUCT_PREPARE_SCRATCH_BYTES 512",
+        "#define PRODUCT_SCRATCH_BYTES 64"})
     EXPECT_TRUE(contains(header, line)) << header;
 }
 

@@ -121,11 +121,11 @@ inline Numbers executed(const LoopProgram& program, const Object& object, const 
     const std::string bytes = as_bytes(inputs[b], buffer.dtype);
     std::memcpy(pointers.back(), bytes.data(), bytes.size());
   }
-  const Guarded prepared(object.signature.prepared_bytes), scratch(object.signature.scratch_bytes);
+  const Guarded prepared(object.signature.prepared_bytes), scratch(object.signature.most_scratch_bytes());
   std::int64_t count = 0;
   if (prepare && run) {
     prepare(pointers.data(), prepared.data(), scratch.data());
-    std::memset(scratch.data(), 0xff, std::size_t(object.signature.scratch_bytes));  // run must not need it
+    std::memset(scratch.data(), 0xff, std::size_t(object.signature.most_scratch_bytes()));  // run must not need it
     prepared.make_constant();
     if (pool)
       run(pointers.data(), prepared.data(), scratch.data(), tasks::Pool::parallel_for, pool);
