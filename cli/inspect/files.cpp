@@ -34,6 +34,29 @@ void print_quality(const datasets::Dataset& dataset, Output& out) {
   out.table(table);
 }
 
+// What graft compile wrote next to a library (docs/reference/library-json.md).
+int inspect_library(const base::Document& library, const InspectFlags& flags, Session& session) {
+  Output& out = session.output;
+  const base::Document::List& functions = library.at("functions").as_list();
+  const std::string platform = library.at("platform").as_string();
+  out.line(fmt::format("{}: library {} of {} for {}, made by graft {}\n", flags.what, library.at("name").as_string(),
+                       base::counted(functions.size(), "function"), platform, library.at("graft").as_string()));
+  Table table({"function", "workload", "variants", "time", "results", "prepared", "scratch"});
+  for (const base::Document& function : functions) {
+    const base::Document::List& variants = function.at("variants").as_list();
+    if (variants.empty()) throw base::UserError(function.place(), "a function without a variant");
+    const std::string check = variants.front().at("check").as_string();
+    table.row({function.at("name").as_string(), function.at("workload").as_string(), std::to_string(variants.size()),
+               seconds_text(variants.front().at("seconds").as_number()),
+               check == "none" ? "not checked" : fmt::format("right ({})", check),
+               fmt::format("{} bytes", function.at("prepared_bytes").as_integer()),
+               fmt::format("{} bytes", function.at("scratch_bytes").as_integer())});
+  }
+  out.table(table);
+  out.json().set("kind", "library").set("library", library);
+  return done;
+}
+
 }  // namespace
 
 int inspect_dataset(const InspectFlags& flags, Session& session) {
@@ -107,6 +130,7 @@ int inspect_result(const InspectFlags& flags, Session& session) {
   if (document.find("schema") == nullptr)
     throw base::UserError(flags.what, "JSON, but no result of graft (key 'schema' is missing)");
   const std::string of = kind_of(document);
+  if (of == "library") return inspect_library(document, flags, session);
   const bool evaluation = of == "evaluate";
   const std::string kind = evaluation ? "evaluation" : of.starts_with("compare") ? "comparison" : "result";
   session.output.line(fmt::format("{}: {}{}{}; graft report makes a page of it\n", flags.what, kind,

@@ -33,7 +33,7 @@ int inspect_platform(const InspectFlags& flags, Session& session);
 // An encoding's list, and its values of one program.
 int inspect_encoding(const features::Encoding& encoding, Session& session);
 int inspect_encodings(Session& session);
-// Documents that graft tune, evaluate and others print with --json.
+// Documents that graft tune, evaluate and others print with --json, and the interface of a compiled library.
 int inspect_result(const InspectFlags& flags, Session& session);
 
 // Rows of a dataset or trials of a journal, by workload.

@@ -18,6 +18,7 @@
 #include "codegen/machine/fatal.h"
 #include "codegen/machine/homes.h"
 #include "codegen/program/analysis.h"
+#include "codegen/program/constants.h"
 #include "codegen/program/forms.h"
 
 namespace graft::codegen {
@@ -106,10 +107,12 @@ std::optional<base::Reason> lacks_feature(const Intrinsic& intrinsic, const Targ
 
 Signature signature(const LoopProgram& program, std::int64_t threads) {
   Signature result;
-  for (const Buffer& buffer : program.buffers)
-    if (buffer.role != Role::temporary)
-      result.parameters.push_back(
-          {buffer.name, buffer.role, buffer.dtype, buffer.shape, buffer.bytes(), buffer.layout});
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    const Buffer& buffer = program.buffers[b];
+    if (buffer.role == Role::temporary) continue;
+    result.parameters.push_back({buffer.name, buffer.role, buffer.dtype, buffer.shape, buffer.bytes(), buffer.layout,
+                                 buffer.role == Role::constant && !runs_with(program, int(b))});
+  }
   const Homes memory = homes(program, threads);
   result.prepared_bytes = memory.prepared_bytes;
   result.prepare_scratch_bytes = memory.prepare_scratch_bytes;

@@ -37,7 +37,8 @@ struct Parameter {
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;
   std::int64_t bytes = 0;
-  Layout layout = {};  // how `shape` stores the workload's tensor
+  Layout layout = {};          // how `shape` stores the workload's tensor
+  bool only_prepared = false;  // a constant that `run` does not read: its pointer may be null there
 };
 
 struct Signature {

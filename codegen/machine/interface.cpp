@@ -59,16 +59,20 @@ std::optional<Named> named(const std::string_view text) {
 std::vector<Interface::Tensor> tensors_of(const LibraryFunction& function) {
   const LibraryVariant& first = function.variants.front();
   std::vector<Interface::Tensor> all;
-  auto parameter = first.object.signature.parameters.begin();
+  std::size_t p = 0;
   for (const Tensor& tensor : function.workload.computation().tensors) {
     if (tensor.role == Role::temporary) continue;
-    const Parameter& is = *parameter++;
+    const Parameter& is = first.object.signature.parameters[p];
     if (first.passes(is)) {
-      all.push_back(
-          {tensor.name, tensor.name, tensor.role, is.dtype, logical_shape(is.layout, is.shape), is.shape, is.layout});
+      const bool only_prepared = std::all_of(
+          function.variants.begin(), function.variants.end(),
+          [&](const LibraryVariant& variant) { return variant.object.signature.parameters[p].only_prepared; });
+      all.push_back({tensor.name, tensor.name, tensor.role, is.dtype, logical_shape(is.layout, is.shape), is.shape,
+                     is.layout, only_prepared});
     } else {
       all.push_back({tensor.name, "", tensor.role, tensor.dtype, tensor.shape, tensor.shape, {}});
     }
+    ++p;
   }
   return all;
 }
@@ -195,6 +199,7 @@ base::Document tensor_document(const Interface::Tensor& tensor) {
       .set("layout", to_text(tensor.layout))
       .set("stored", stored_document(tensor))
       .set("bytes", tensor.bytes());
+  if (tensor.only_prepared) document.set("only_prepared", true);
   return document;
 }
 
@@ -266,7 +271,7 @@ Interface interface_of(const Library& library) {
 }
 
 base::Document to_document(const Interface& interface, const std::string& code) {
-  base::Document functions = base::Document::list(), families = base::Document::list();
+  base::Document functions = base::Document::list(), all_shapes = base::Document::list();
   for (const Interface::Function& function : interface.functions) functions.push(function_document(function));
   for (const Interface::Shapes& shapes : interface.shapes) {
     base::Document entries = base::Document::list();
@@ -274,12 +279,12 @@ base::Document to_document(const Interface& interface, const std::string& code) 
       entries.push(base::Document::map()
                        .set("extents", to_document(entry.extents))
                        .set("function", interface.functions[std::size_t(entry.function)].name));
-    families.push(base::Document::map()
-                      .set("operator", shapes.name)
-                      .set("extents", to_document(shapes.extents))
-                      .set("symbol", shapes.symbol)
-                      .set("type", shapes.type)
-                      .set("functions", std::move(entries)));
+    all_shapes.push(base::Document::map()
+                        .set("operator", shapes.name)
+                        .set("extents", to_document(shapes.extents))
+                        .set("symbol", shapes.symbol)
+                        .set("type", shapes.type)
+                        .set("functions", std::move(entries)));
   }
   return base::Document::map()
       .set("schema", 1)
@@ -292,7 +297,7 @@ base::Document to_document(const Interface& interface, const std::string& code) 
       .set("header", interface.name + ".h")
       .set("alignment", alignment_bytes)
       .set("functions", std::move(functions))
-      .set("families", std::move(families));
+      .set("shapes", std::move(all_shapes));
 }
 
 }  // namespace graft::codegen

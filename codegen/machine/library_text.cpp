@@ -68,6 +68,7 @@ std::string tensor_text(const Interface::Tensor& tensor) {
   for (const std::int64_t extent : tensor.stored) text += fmt::format("[{}]", extent);
   if (!tensor.is_passed()) return text + ", part of the library";
   if (tensor.argument != tensor.name) text += ", parameter " + tensor.argument;
+  if (tensor.only_prepared) text += ", for its preparation alone";
   if (!tensor.layout.is_plain())
     text += fmt::format(", stored as '{}' of [{}]", to_text(tensor.layout), fmt::join(tensor.shape, "]["));
   return text;

@@ -35,6 +35,11 @@ TEST_F(Compile, ALibraryHoldsWhatTuneFound) {
   for (const char* const file : {"libtwo.a", "two.h", "two.json", "two.pc", "twoConfig.cmake", "graft_parallel.h"})
     EXPECT_TRUE(std::filesystem::exists(folder / "lib" / file)) << file;
   EXPECT_NE(base::read_file(folder / "lib/two.h").find("mine_select("), std::string::npos);
+  const std::string interface = (folder / "lib/two.json").string();
+  const base::Document inspected = json_of({"inspect", interface});
+  EXPECT_EQ(inspected.at("kind").as_string(), "library");
+  EXPECT_EQ(inspected.at("library"), base::parse_json(base::read_file(interface), "two.json"));
+  EXPECT_NE(graft({"inspect", interface}).out.find("library two of 2 functions for native:v2"), std::string::npos);
 }
 
 TEST_F(Compile, ProgramsCheckThemselves) {

@@ -103,6 +103,7 @@ TEST_F(Json, OfSearches) {
   check("`inspect` (result)", {"inspect", run + "/best.json"});
   check("`report`", {"report", run, "--out", file("report.html"), "--figures", file("figures")});
   check("`compile`", {"compile", file("native"), "--out", file("kernels")});
+  check("`inspect` (library)", {"inspect", file("kernels/kernels.json")});
   check("`library list`", {"library", "list", file("library")});
   check("`library export`", {"library", "export", file("library"), "--out", file("answers")});
   check("`library merge`", {"library", "merge", file("library-2"), file("answers")});

@@ -441,7 +441,7 @@ TEST(Interface, SaysToProgramsWhatTheHeaderSays) {
   EXPECT_EQ(function.at("tensors").as_list().at(1),
             base::parse_json(R"({"name": "B", "role": "constant", "dtype": "f32", "shape": [8, 16], "argument": "B",
   "layout": "", "stored": [{"axis": 0, "extent": 8, "stride": 16, "step": 1},
-                           {"axis": 1, "extent": 16, "stride": 1, "step": 1}], "bytes": 512})",
+                           {"axis": 1, "extent": 16, "stride": 1, "step": 1}], "bytes": 512, "only_prepared": true})",
                              "expected"));
   EXPECT_EQ(function.at("prepare").to_json(),
             R"({"symbol":"product_prepare","arguments":[{"kind":"tensor","tensor":"B"},{"kind":"prepared"},)"
@@ -457,9 +457,44 @@ TEST(Interface, SaysToProgramsWhatTheHeaderSays) {
   for (const char* line :
        {"void product_prepare(const float* B, void* prepared, void* scratch);",
         "void product(const float* A, const float* B, float* C, const void* prepared, void* scratch);",
-        "#define PRODUCT_PREPARED_BYTES 512", "#define PRODUCT_PREPARE_SCRATCH_BYTES 512",
-        "#define PRODUCT_SCRATCH_BYTES 64"})
+        " *   B (constant): float[8][16], for its preparation alone\n", "#define PRODUCT_PREPARED_BYTES 512",
+        "#define PRODUCT_PREPARE_SCRATCH_BYTES 512", "#define PRODUCT_SCRATCH_BYTES 64"})
     EXPECT_TRUE(contains(header, line)) << header;
+}
+
+TEST(Interface, PreparesOnceAndRunsWithoutConstants) {
+  const base::Folder folder;
+  write(library_files(preparing(), LibraryFormat::library), folder);
+  base::replace_file(folder / "user.c", R"(
+#include <stdio.h>
+#include <string.h>
+#include "weights.h"
+static float a[4 * 8] __attribute__((aligned(64))), b[8 * 16] __attribute__((aligned(64)));
+static float c[4 * 16] __attribute__((aligned(64)));
+static char prepared[PRODUCT_PREPARED_BYTES] __attribute__((aligned(64)));
+static char scratch[PRODUCT_SCRATCH_BYTES] __attribute__((aligned(64)));
+static char more[PRODUCT_PREPARE_SCRATCH_BYTES] __attribute__((aligned(64)));
+int main(void) {
+  int wrong = 0, call, i, j, l;
+  for (i = 0; i < 8 * 16; ++i) b[i] = (float)(i * 5 % 13 - 6);
+  product_prepare(b, prepared, more);
+  for (call = 0; call < 2; ++call) {
+    for (i = 0; i < 4 * 8; ++i) a[i] = (float)(i * 7 % 11 - 5 - call);
+    memset(scratch, 255, sizeof scratch);
+    product(a, NULL, c, prepared, scratch);
+    for (i = 0; i < 4; ++i) for (j = 0; j < 16; ++j) {
+      float sum = 0;
+      for (l = 0; l < 8; ++l) sum += a[i * 8 + l] * b[l * 16 + j];
+      wrong += c[i * 16 + j] != sum;
+    }
+  }
+  printf("%d wrong\n", wrong);
+  return wrong != 0;
+}
+)");
+  run({"cc", "-Wall", "-Werror", "-fsanitize=address,undefined", "-o", (folder / "user").string(),
+       (folder / "user.c").string(), (folder / "libweights.a").string()});
+  EXPECT_EQ(run({(folder / "user").string()}).out, "0 wrong\n");
 }
 
 TEST(Interface, KernelsWithoutMemoryTakeNone) {
@@ -493,7 +528,7 @@ TEST(Interface, LayoutsAreStoredDimensions) {
 
 TEST(Interface, ShapesOfAnOperatorAreCalledAlike) {
   const base::Document document = interface_document(small());
-  const base::Document& family = document.at("families").as_list().at(0);
+  const base::Document& family = document.at("shapes").as_list().at(0);
   EXPECT_EQ(family.at("symbol").as_string(), "small_matmul_for");
   EXPECT_EQ(family.at("extents").to_json(), R"(["m","n","k"])");
   EXPECT_EQ(family.at("functions").to_json(),
