@@ -32,8 +32,8 @@ struct EvolutionSettings {
   int least_difference = 3;    // choices in which these differ from the fastest measured and from each other
   int unlike = 8;              // the number of these fastest
   std::int64_t most_rows = 32768;  // of a table, to look at each
-  int parent_draws = 2;        // a parent is the best of this many draws from the sorted population:
-                               // with two the best is about twice as likely as the middle, and the last very unlikely
+  int parent_draws = 2;            // a parent is the best of this many draws from the sorted population:
+                         // with two the best is about twice as likely as the middle, and the last very unlikely
 };
 
 class Evolution : public Explorer {

@@ -306,7 +306,7 @@ TEST(Space, NothingWithinLimitsIsTheUsersToKnow) {
   base::Stream stream(7, "sample");
   const std::string message = refusal([&] { return space.sample(stream); });
   EXPECT_TRUE(contains(message, small().text())) << message;
-  EXPECT_TRUE(contains(message, "none of 10000 schedules")) << message;
+  EXPECT_TRUE(contains(message, "none of 10000 points")) << message;
   EXPECT_TRUE(contains(message, "tile C i 4: i is already tiled (")) << message;
   EXPECT_TRUE(contains(message, "tile C q 4: C has no axis q (")) << message;
 }
