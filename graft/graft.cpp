@@ -5,7 +5,6 @@
 #include <limits>
 #include <mutex>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -284,7 +283,6 @@ struct Search::State {
   codegen::Workload workload;
   std::mutex mutex;
   study::AskTellSession session;
-  std::unordered_map<std::string, codegen::Candidate> asked;  // by their texts, which lack the sketch
 
   State(study::AskTellRequest request, base::Monitor& monitor)
       : workload(request.workload), session(std::move(request), monitor) {}
@@ -337,10 +335,8 @@ std::vector<std::string> Search::ask(std::int64_t count) {
       throw base::UserError("count", fmt::format("must be between 1 and {}, got {}", most_asked, count));
     const std::lock_guard lock(state_->mutex);
     std::vector<std::string> schedules;
-    for (codegen::Candidate& candidate : state_->session.ask(int(count))) {
+    for (const codegen::Candidate& candidate : state_->session.ask(int(count)))
       schedules.push_back(schedule_text(candidate));
-      state_->asked.emplace(schedules.back(), std::move(candidate));
-    }
     return schedules;
   });
 }
@@ -351,10 +347,8 @@ void Search::tell(const std::vector<Measured>& measured) {
     std::vector<study::AskTellSession::Told> told;
     for (const Measured& each : measured) {
       const std::string place = fmt::format("schedule {}", told.size() + 1);
-      const auto asked = state_->asked.find(each.schedule);
       told.push_back(
-          {asked != state_->asked.end() ? asked->second : study::schedule_from(each.schedule, place, state_->workload),
-           measurement_of(each, place)});
+          {study::schedule_from(each.schedule, place, state_->workload), measurement_of(each, place)});
     }
     state_->session.tell(told);
   });

@@ -170,8 +170,9 @@ struct Measured {
 };
 
 // The search of tune, for whoever measures by other means: ask, measure, tell, and again. Asked for 32 schedules at a
-// time and told what tune measured, it asks for what tune measures. Deterministic in seed, and in what was asked and
-// told, so that a search is continued by telling another one the same. Calls from several threads wait for each other.
+// time and told what tune measured, it asks for what tune measures. Deterministic in seed, in what was told, and in what
+// was asked for since: a search is continued by telling another one what it was told, without asking. Calls from several
+// threads wait for each other.
 class GRAFT_API Search {
  public:
   Search(const Workload& workload, const Platform& platform, const SearchSettings& settings = {});

@@ -21,6 +21,7 @@
 #include "study/output.h"
 #include "study/prior.h"
 #include "study/rounds.h"
+#include "study/search_session.h"
 #include "study/settings.h"
 #include "tasks/expected.h"
 
@@ -69,14 +70,12 @@ Support measured_support(const AdaptRequest& request, std::int64_t shots, const 
     settings.batch = int(shots);
     settings.seed = base::hash_combine(request.seed, codegen::hash(space.workload()));
     settings.threads = request.threads;
-    search::Programs programs(request.platform.target, prior.encoding.get());
-    search::Tuning tuning({space, programs, request.platform.name}, prior.model.get(), measurer, run, settings);
-    if (!run_rounds(tuning, shots, monitor)) throw base::Stopped();
-    support.trials += std::int64_t(tuning.trials().size());
-    support.of_workloads.push_back(tuning.examples());
-    const auto best = tuning.best();
-    if (!best) throw base::Failure(nothing_ok_text(tuning.trials(), request.platform, run.path()));
-    support.best.push_back(best->candidate);
+    SearchSession session(space, {request.platform, measurer, run, prior.model.get(), prior.encoding.get()});
+    session.begin(settings);
+    if (!session.run(shots, monitor)) throw base::Stopped();
+    support.trials += std::int64_t(session.tuning().trials().size());
+    support.of_workloads.push_back(session.tuning().examples());
+    support.best.push_back(session.best().candidate);
   }
   return support;
 }

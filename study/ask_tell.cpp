@@ -62,11 +62,13 @@ void AskTellSession::tell(const std::vector<Told>& measured) {
       throw base::UserError(place, fmt::format("of another workload, {}", told.candidate.workload.text()));
     if (const std::string why = datasets::contradiction(told.measurement); !why.empty())
       throw base::UserError(place, why);
-    const base::Result<std::uint64_t> program = state_->programs.identity(told.candidate);
+    const base::Result<codegen::Candidate> own = in_space(told.candidate, space, state_->programs);
+    const codegen::Candidate& candidate = own ? *own : told.candidate;
+    const base::Result<std::uint64_t> program = state_->programs.identity(candidate);
     if (!program && told.measurement.status == datasets::Status::ok)
       throw base::UserError(place,
                             fmt::format("cannot be applied, so nothing can have run: {}", program.reason().text));
-    trials.push_back({0, told.candidate, program ? *program : 0, told.measurement});
+    trials.push_back({0, candidate, program ? *program : 0, told.measurement});
   }
   state_->search.tell(std::move(trials));
 }

@@ -25,7 +25,7 @@ struct AskTellRequest {
 };
 
 // Asked for as many candidates as `tune` has in a round, and told of each what `tune` measured, it asks for what `tune`
-// would measure next.
+// would measure next; also if it was only told.
 class AskTellSession {
  public:
   // UserError as tune.

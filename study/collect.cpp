@@ -20,6 +20,7 @@
 #include "search/tuning.h"
 #include "study/field_error.h"
 #include "study/rounds.h"
+#include "study/search_session.h"
 #include "study/settings.h"
 #include "tasks/divided.h"
 #include "tasks/expected.h"
@@ -182,9 +183,10 @@ CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Sh
       const search::BreedingSettings breeding{.share = request.evolved};
       explorer = std::make_unique<search::Breeding>(spaces[w], settings.seed, breeding);
     }
-    search::Programs programs(platform.target);
-    search::Tuning tuning({spaces[w], programs, platform.name}, nullptr, *measurer, run, settings, std::move(explorer));
-    result.complete = run_rounds(tuning, settings.trials, monitor);
+    SearchSession session(spaces[w], {platform, *measurer, run});
+    session.begin(settings, std::move(explorer));
+    result.complete = session.run(settings.trials, monitor);
+    const search::Tuning& tuning = session.tuning();
     if (result.complete && !tuning.best()) {
       const std::string why = nothing_ok_text(tuning.trials(), platform, run_folder(request.out));
       const bool is_last = w + 1 == spaces.size();

@@ -73,20 +73,21 @@ std::filesystem::path shipped_model() {
 
 namespace {
 
-// A file's model; FieldError for what is neither a file nor an untrained model's name.
-meta::ModelFile loaded(const std::string& model) {
+// FieldError for what is neither a file nor an untrained model's name.
+void check_file(const std::string& model) {
   if (!std::filesystem::exists(model)) {
     std::vector<std::string> names;
     for (const meta::UntrainedModel& each : meta::untrained_models()) names.push_back(each.name);
     throw FieldError("model", fmt::format("'{}' is neither a file nor one of {}", model, base::join(names, ", ")));
   }
-  return meta::load_model(model);
 }
 
 }  // namespace
 
 void check_model(const std::string& model) {
-  if (meta::untrained_named(model) == nullptr) loaded(model);
+  if (meta::untrained_named(model) != nullptr) return;
+  check_file(model);
+  (void)meta::load_model(model);
 }
 
 const meta::KnownPrograms* known_on(const std::vector<meta::KnownPrograms>& known, const tasks::Platform& platform) {
@@ -103,6 +104,12 @@ const meta::KnownPrograms* known_on(const std::vector<meta::KnownPrograms>& know
 }
 
 Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor) {
+  SearchResources own;
+  return prior_of(request, platform, own, monitor);
+}
+
+Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, SearchResources& resources,
+               base::Monitor& monitor) {
   Prior prior;
   const bool asks = request.explorer.empty() || search::explorer_named(request.explorer).asks_model;
   // Without a wish graft's own, but some explorers ask none.
@@ -124,12 +131,13 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, bas
     settings.threads = request.threads;
     prior.model = meta::untrained_model(name, settings, monitor);
   } else {
-    meta::ModelFile file = loaded(name);
-    prior.encoding = file.encoding;
-    prior.identity = model_identity(file, name, request.run);
+    check_file(name);
+    const std::shared_ptr<const meta::ModelFile> file = resources.model_file(name);
+    prior.encoding = file->encoding;
+    prior.identity = model_identity(*file, name, request.run);
     if (!asks) return prior;
-    prior.model = model_on(file, platform, monitor);
-    if (const meta::KnownPrograms* const known = known_on(file.known, platform)) prior.known = known->fastest;
+    prior.model = model_on(*file, platform, monitor);
+    if (const meta::KnownPrograms* const known = known_on(file->known, platform)) prior.known = known->fastest;
   }
   prior.model = meta::with_transfer(std::move(prior.model), request.transfer, *prior.encoding);
   return prior;

@@ -15,6 +15,7 @@
 #include "meta/known_programs.h"
 #include "meta/model_file.h"
 #include "search/programs.h"
+#include "study/search_session.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
@@ -55,7 +56,10 @@ struct PriorRequest {
   std::uint64_t seed = 1;
   int threads = 1;
 };
+// `resources`: the model's file is read through them, so that others share it.
 Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor);
+Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, SearchResources& resources,
+               base::Monitor& monitor);
 
 // What the prior knows for a search of the space (search::AskTellSettings): programs of its workload, and those of the
 // four nearest shapes (study/library.h) as what is most like them in the space.

@@ -17,19 +17,17 @@
 #include "search/explorer.h"
 #include "study/field_error.h"
 #include "study/history.h"
+#include "study/kernel_answer.h"
 #include "study/library.h"
 #include "study/prior.h"
 #include "study/rounds.h"
 #include "study/settings.h"
 #include "tasks/expected.h"
-#include "tasks/rebuild.h"
 
 namespace graft::study {
 namespace {
 
 constexpr double abort_factor = 3;
-constexpr int rebuild_rounds = 5;
-constexpr std::int64_t timed_again_for_each = 4;  // trials for each program that every pipeline builds
 
 std::filesystem::path folder_of(const TuneRequest& request) {
   if (!request.out.empty()) return request.out;
@@ -74,42 +72,6 @@ Request identity_of(const TuneRequest& request, const Prior& prior, const Histor
     identity.set("start", base::to_hex(start));
   }
   return identity;
-}
-
-// Without the checks again (search/run_directory.h).
-std::vector<search::Build> by_pipelines(std::vector<search::Build> builds) {
-  std::erase_if(builds, [](const search::Build& build) { return build.pipeline.empty(); });
-  return builds;
-}
-
-void drop_builds(search::RunDirectory& run) {
-  std::vector<search::Build> checks = run.builds();
-  if (std::erase_if(checks, [](const search::Build& build) { return !build.pipeline.empty(); }) > 0)
-    run.record(std::move(checks));
-}
-
-// The best trials timed once more and the best of them by every pipeline, when the search is over; not again when these
-// very ones were built before.
-void rebuild_best(const TuneRequest& request, search::RunDirectory& run, const tasks::MeasureSettings& settings,
-                  base::Monitor& monitor) {
-  const std::vector<datasets::Trial> best = search::best_trials(run.journal().trials(), request.workload,
-                                                                std::size_t(timed_again_for_each * request.rebuild));
-  std::vector<codegen::Candidate> candidates;
-  std::set<std::int64_t> wanted, built;
-  for (const datasets::Trial& trial : best) {
-    candidates.push_back(trial.candidate);
-    wanted.insert(trial.index);
-  }
-  for (const search::Build& build : run.builds()) built.insert(build.trial.index);
-  if (wanted == built) return;
-  std::vector<search::Build> builds;
-  for (tasks::Build& build :
-       tasks::rebuild(request.platform, candidates, std::size_t(request.rebuild), rebuild_rounds, settings, monitor)) {
-    datasets::Trial trial = best[std::size_t(build.candidate)];
-    trial.measurement = std::move(build.measurement);
-    builds.push_back({std::move(trial), std::move(build.pipeline)});
-  }
-  if (!builds.empty()) run.record(std::move(builds));
 }
 
 // The start of a search is kept in its folder: the library may have new answers when it continues.
@@ -287,29 +249,27 @@ struct TuneSession::State {
   codegen::Space space;
   History history;
   Prior prior;
-  search::Programs programs;
   std::vector<codegen::Candidate> start;
   search::RunDirectory run;
-  std::unique_ptr<tasks::Measurer> measurer;
-  search::Tuning tuning;
+  tasks::Measurer& measurer;
+  SearchSession session;
 
-  State(TuneRequest asked, base::Monitor& monitor)
+  State(TuneRequest asked, SearchResources& resources, base::Monitor& monitor)
       : request(std::move(asked)),
         measure(request.timing.settings(abort_factor, request.threads)),
         space(checked_space(request, measure)),
         history(history_of(request.history, request.workload, request.platform.target)),
         prior(prior_of(
             {request.model, request.transfer, request.explorer, folder_of(request), request.seed, request.threads},
-            request.platform, monitor)),
-        programs(request.platform.target, prior.encoding.get()),
-        start(in_space(request.start, space, programs)),
+            request.platform, resources, monitor)),
+        start(first_in_space()),
         run(folder_of(request), identity_of(request, prior, history).document(), context_of(request.command_line),
             request.platform.yaml),
-        measurer(tasks::make_measurer(request.platform, measure)),
-        tuning({space, programs, request.platform.name}, prior.model.get(), *measurer, run,
-               settings(start_of(request, start, history, prior, run, space, programs))) {
+        measurer(resources.measurer(request.platform, measure)),
+        session(space, {request.platform, measurer, run, prior.model.get(), prior.encoding.get()}) {
+    session.begin(settings(start_of(request, start, history, prior, run, space, session.programs())));
     note_continued(run, monitor);
-    tuning.remember(history.runs);
+    session.tuning().remember(history.runs);
   }
 
  private:
@@ -320,6 +280,11 @@ struct TuneSession::State {
     // Refuses unknown or contradictory settings.
     search::make_explorer(request.explorer, space, request.seed, request.selection);
     return space;
+  }
+  // UserError before there is a folder.
+  std::vector<codegen::Candidate> first_in_space() const {
+    search::Programs programs(request.platform.target);
+    return in_space(request.start, space, programs);
   }
   search::TuningSettings settings(Start begin) const {
     search::TuningSettings settings;
@@ -338,19 +303,19 @@ struct TuneSession::State {
   }
 };
 
-TuneSession::TuneSession(TuneRequest request, base::Monitor& monitor)
-    : state_((check(request), std::make_unique<State>(std::move(request), monitor))) {}
+TuneSession::TuneSession(TuneRequest request, SearchResources& resources, base::Monitor& monitor)
+    : state_((check(request), std::make_unique<State>(std::move(request), resources, monitor))) {}
 TuneSession::~TuneSession() = default;
 TuneSession::TuneSession(TuneSession&&) noexcept = default;
 TuneSession& TuneSession::operator=(TuneSession&&) noexcept = default;
 
 bool TuneSession::step(std::int64_t most_trials, base::Monitor& monitor) {
-  state_->tuning.limit(std::min(state_->request.trials, trials() + most_trials));
-  return state_->tuning.step(monitor);
+  state_->session.tuning().limit(std::min(state_->request.trials, trials() + most_trials));
+  return state_->session.tuning().step(monitor);
 }
 
 bool TuneSession::run(base::Monitor& monitor) {
-  return run_rounds(state_->tuning, state_->request.trials, monitor);
+  return state_->session.run(state_->request.trials, monitor);
 }
 
 bool TuneSession::machine_changed(base::Monitor& monitor) {
@@ -362,7 +327,7 @@ bool TuneSession::machine_changed(base::Monitor& monitor) {
     before.push_back(datasets::seconds_of(trial.measurement));
   }
   std::vector<double> now(fastest.size(), std::numeric_limits<double>::quiet_NaN());
-  state_->measurer->measure(
+  state_->measurer.measure(
       fastest,
       [&](const tasks::Measured& measured) {
         now[std::size_t(measured.position)] = datasets::seconds_of(measured.measurement);
@@ -376,11 +341,11 @@ std::int64_t TuneSession::recorded() const {
 }
 
 std::int64_t TuneSession::trials() const {
-  return std::int64_t(state_->tuning.trials().size());
+  return std::int64_t(state_->session.tuning().trials().size());
 }
 
 double TuneSession::best_seconds() const {
-  const auto best = state_->tuning.best();
+  const auto best = state_->session.tuning().best();
   return best ? datasets::seconds_of(best->measurement) : std::numeric_limits<double>::infinity();
 }
 
@@ -396,23 +361,21 @@ TuneResult TuneSession::finish(bool complete, base::Monitor& monitor) {
   result.model = state.prior.name;
   result.folder = state.run.path();
   result.complete = complete;
-  result.trials = state.tuning.trials();
-  result.curve = state.tuning.curve();
-  result.time = state.tuning.time_spent();
+  result.trials = state.session.tuning().trials();
+  result.curve = state.session.tuning().curve();
+  result.time = state.session.tuning().time_spent();
 
-  // Builds of the shorter run say nothing of the trials that it has now.
-  if (result.time.measured > 0) drop_builds(state.run);
-  if (result.complete && result.source == "native" && request.rebuild > 0)
-    rebuild_best(request, state.run, state.measure, monitor);
-  result.builds = by_pipelines(state.run.builds());
-  // From all recorded trials: an earlier run with more trials may have found a better one.
-  result.answer = checked_answer(state.run, request.workload, platform, state.measure, monitor);
-  if (result.answer) result.peak_gflops = peak_gflops(platform, request.workload);
-  if (result.complete) base::check_stop(monitor);  // the answer may lack its check
+  KernelAnswer made = kernel_answer(
+      {request.workload, platform, result.complete ? request.rebuild : 0, result.complete, result.time.measured > 0},
+      state.run, state.measure, monitor);
+  result.answer = std::move(made.answer);
+  result.builds = std::move(made.builds);
+  result.peak_gflops = made.peak_gflops;
   if (result.complete && !result.answer) {
-    result.failure = state.tuning.best() ? fmt::format("{}: what was fastest fails under qemu; see graft inspect {}",
-                                                       platform.name, result.folder.string())
-                                         : nothing_ok_text(result.trials, platform, result.folder);
+    result.failure = state.session.tuning().best()
+                         ? fmt::format("{}: what was fastest fails under qemu; see graft inspect {}", platform.name,
+                                       result.folder.string())
+                         : nothing_ok_text(result.trials, platform, result.folder);
   }
   base::Document kept = base::Document::map().set("schema", 1).set("kind", "tune");
   for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
@@ -422,14 +385,14 @@ TuneResult TuneSession::finish(bool complete, base::Monitor& monitor) {
 
 namespace {
 
-TuneResult searched(const TuneRequest& request, base::Monitor& monitor) {
-  TuneSession session(request, monitor);
+TuneResult searched(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor) {
+  TuneSession session(request, resources, monitor);
   const bool complete = session.run(monitor);
   return session.finish(complete, monitor);
 }
 
 // Rounds with a look at the machine every `watch` trials. A run that another machine measured becomes history.
-TuneResult watched(TuneRequest request, base::Monitor& monitor) {
+TuneResult watched(TuneRequest request, SearchResources& resources, base::Monitor& monitor) {
   request.out = folder_of(request);
   const std::vector<std::filesystem::path> given = request.history;
   const std::int64_t trials = request.trials;
@@ -441,7 +404,7 @@ TuneResult watched(TuneRequest request, base::Monitor& monitor) {
       request.trials -= std::int64_t(search::read_run(before).journal.trials.size());
     }
     request.trials = std::max<std::int64_t>(request.trials, 1);
-    std::optional<TuneSession> session(std::in_place, request, monitor);
+    std::optional<TuneSession> session(std::in_place, request, resources, monitor);
     std::int64_t looked =
         0;  // recorded trials at the last look; one comes before the first new trial of a continued run
     bool changed = false, over = false;
@@ -467,6 +430,11 @@ TuneResult watched(TuneRequest request, base::Monitor& monitor) {
 }  // namespace
 
 TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
+  SearchResources own;
+  return tune(request, own, monitor);
+}
+
+TuneResult tune(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor) {
   check(request);
   const bool by_rule = request.space.file.empty() && request.space.intrinsics.empty() &&
                        request.space.layouts == codegen::Layouts::given;
@@ -475,7 +443,7 @@ TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
                           "a library holds answers from the space by rule, with parameters "
                           "stored as the workload says; search another space without it");
   if (auto known = known_result(request, monitor)) return std::move(*known);
-  TuneResult result = request.watch > 0 ? watched(request, monitor) : searched(request, monitor);
+  TuneResult result = request.watch > 0 ? watched(request, resources, monitor) : searched(request, resources, monitor);
   if (result.complete && result.answer && !request.library.empty()) record(request, result);
   return result;
 }

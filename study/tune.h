@@ -19,6 +19,7 @@
 #include "search/tuning.h"
 #include "study/answer.h"
 #include "study/request.h"
+#include "study/search_session.h"
 #include "study/setting.h"
 #include "study/space.h"
 #include "tasks/platform.h"
@@ -64,12 +65,14 @@ codegen::Candidate schedule_from(std::string_view text, const std::string& place
 // before a folder is made, and for a folder of another request; Stopped when the monitor asks for it after the search
 // itself.
 TuneResult tune(const TuneRequest& request, base::Monitor& monitor);
+// The same; its model and its measurer are for others of these resources, too.
+TuneResult tune(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor);
 
 // The search alone, round by round, to interleave several (study/tune_all.h). It does not use the library.
 class TuneSession {
  public:
   // UserError and Stopped as tune.
-  TuneSession(TuneRequest request, base::Monitor& monitor);
+  TuneSession(TuneRequest request, SearchResources& resources, base::Monitor& monitor);
   ~TuneSession();
   TuneSession(TuneSession&&) noexcept;
   TuneSession& operator=(TuneSession&&) noexcept;

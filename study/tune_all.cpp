@@ -17,8 +17,9 @@ TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor) {
   for (const double weight : request.weights) {
     if (!(weight > 0)) throw base::UserError("weights", fmt::format("expected numbers above 0, got {:g}", weight));
   }
+  SearchResources resources;  // the model is loaded once
   std::vector<TuneSession> sessions;
-  for (const TuneRequest& search : request.searches) sessions.emplace_back(search, monitor);
+  for (const TuneRequest& search : request.searches) sessions.emplace_back(search, resources, monitor);
   std::vector<search::SharedTask> tasks(sessions.size());
   for (std::size_t t = 0; t < tasks.size(); ++t) tasks[t].weight = request.weights[t];
 

@@ -14,6 +14,7 @@
 #include "search/tuning.h"
 #include "study/field_error.h"
 #include "study/rounds.h"
+#include "study/search_session.h"
 #include "study/settings.h"
 #include "tasks/modelled/modelled.h"
 #include "tasks/modelled/twin.h"
@@ -43,12 +44,12 @@ std::optional<Pass> measure(const ValidateRequest& request, const tasks::Platfor
   settings.batch = int(std::min<std::int64_t>(request.samples, 64));
   settings.seed = base::hash_combine(request.seed, codegen::hash(space.workload()));
   settings.threads = request.threads;
-  search::Programs programs(platform.target);
-  search::Tuning tuning({space, programs, platform.name}, nullptr, measurer, run, settings);
-  if (!run_rounds(tuning, request.samples, monitor)) return std::nullopt;
-  if (!tuning.best()) throw base::Failure(nothing_ok_text(tuning.trials(), platform, run.path()));
+  SearchSession session(space, {platform, measurer, run});
+  session.begin(settings);
+  if (!session.run(request.samples, monitor)) return std::nullopt;
+  (void)session.best();
   Pass pass;  // other schedules of the same program say nothing new
-  for (const datasets::Trial& trial : tuning.trials())
+  for (const datasets::Trial& trial : session.tuning().trials())
     if (trial.measurement.status == datasets::Status::ok) pass.emplace(trial.program_hash, trial);
   return pass;
 }

@@ -43,6 +43,7 @@ struct MeasureSettings {
   // Threads that make programs (lower, compile, model) before they are measured; results do not depend on it. While a
   // kernel is timed on this machine, at most four.
   int threads = base::hardware_threads();
+  bool operator==(const MeasureSettings&) const = default;
 };
 
 // A measurement without times and without a check; `clock` is the clock that would have timed it, if known.

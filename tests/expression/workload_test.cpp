@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "base/error.h"
+#include "codegen/expression/padding.h"
 #include "codegen/expression/parse.h"
 #include "tests/expression/support.h"
 
@@ -190,6 +192,39 @@ TEST(Workload, refusals_name_the_place_and_the_remedy) {
   };
   for (const Case& one : cases)
     EXPECT_TRUE(contains(refusal_of(one.text), one.expected)) << one.text << "\n  " << refusal_of(one.text);
+}
+
+// What it computes decides, not its letters, and not how it is written.
+TEST(Workload, KeyIsOfTheComputation) {
+  const auto key = [](const std::string& text) { return parse_workload(text).key(); };
+  const std::uint64_t matmul = key("matmul(m=8,n=4,k=16)");
+  EXPECT_EQ(key("input A[8,16]; input B[16,4]; output C[i,j] += A[i,l] * B[l,j] where i=8, j=4, l=16"), matmul);
+  EXPECT_EQ(key("input U[8,16]; input V[16,4]; output W[r,s] += U[r,t] * V[t,s] where r=8, s=4, t=16"), matmul);
+  EXPECT_EQ(key("conv2d(c=4,h=9,w=9,k=4,r=3,s=3,pad=1)"),
+            key(to_text(parse_workload("conv2d(c=4,h=9,w=9,k=4,r=3,s=3,pad=1)").computation())));
+  for (const char* const other :
+       {"matmul(m=8,n=4,k=17)", "matmul(m=8,n=4,k=16,dtype=f64)", "dense(m=8,n=4,k=16)",
+        // The second operand is known before, transposed, comes first.
+        "input A[8,16]; constant B[16,4]; output C[i,j] += A[i,l] * B[l,j] where i=8, j=4, l=16",
+        "input A[8,16]; input B[4,16]; output C[i,j] += A[i,l] * B[j,l] where i=8, j=4, l=16",
+        "input B[16,4]; input A[8,16]; output C[i,j] += A[i,l] * B[l,j] where i=8, j=4, l=16"})
+    EXPECT_NE(key(other), matmul) << other;
+}
+
+TEST(Workload, ANameIsItsOwnKeyAndComputesNothing) {
+  const Workload name("table(name=net)");
+  EXPECT_FALSE(names_computation(name));
+  EXPECT_EQ(name.key(), hash(name));
+  EXPECT_EQ(name, Workload("table(name=net)"));
+  EXPECT_THROW((void)name.computation(), base::UserError);
+  EXPECT_THROW((void)name.padded(), base::UserError);
+  EXPECT_EQ(Workload().text(), "");
+}
+
+TEST(Workload, CopiesShareTheirComputation) {
+  const Workload workload = parse_workload("matmul(m=8,n=4,k=16)"), copy = workload;
+  EXPECT_EQ(&workload.computation(), &copy.computation());
+  EXPECT_EQ(workload.padded(), with_padding_stages(workload.computation()));
 }
 
 }  // namespace

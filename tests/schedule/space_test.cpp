@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <stdexcept>
@@ -390,6 +391,25 @@ TEST(Candidate, ProgramIsTheScheduleLoweredWithinLimits) {
   const auto large = codegen::program({parse_workload("matmul(m=64,n=64,k=4)"), unrolled, {}}, space.target());
   ASSERT_FALSE(large.ok());
   EXPECT_TRUE(contains(large.reason().text, "limits: ")) << large.reason().text;
+}
+
+// Values of a table's column are as far apart as their numbers, where all are numbers, and conditions see them.
+TEST(Space, ColumnsOfATableAreTheirValues) {
+  const auto sketch = std::make_shared<const Sketch>(
+      Sketch::of_columns("t", {{"block", {"16", "32", "512"}}, {"order", {"ij", "ji"}}}));
+  const Domain block{"block", {0}, {{0}, {1}, {2}}}, order{"order", {1}, {{0}, {1}}};
+  const SketchSpace part{sketch, {block, order}};
+  EXPECT_NEAR(distance(part, block, 0, 1), std::log2(33.0 / 17.0), 1e-12);
+  EXPECT_NEAR(distance(part, block, 0, 2), std::log2(513.0 / 17.0), 1e-12);
+  EXPECT_EQ(distance(part, order, 0, 1), 1);
+  base::Cursor cursor("$block > 100 && $order == 1", "test");
+  SketchSpace conditional = part;
+  conditional.forbids = {*bound(parse_condition(cursor, {}), *sketch)};
+  const JudgedSpace space(Workload("table(name=t)"), target_with(0, 16), {conditional});
+  const auto at = [&](std::int64_t b, std::int64_t o) { return space.valid({space.workload(), sketch, {b, o}}); };
+  EXPECT_TRUE(at(2, 0));
+  EXPECT_TRUE(at(1, 1));
+  EXPECT_FALSE(at(2, 1));
 }
 
 }  // namespace

@@ -53,6 +53,22 @@ TEST_F(StudyLibrary, AnswersComeBackAsTheyWereRecorded) {
   EXPECT_FALSE(library.find(answer.candidate.workload, "another"));
 }
 
+// One answer for all workloads that compute the same, however they are written.
+TEST_F(StudyLibrary, WorkloadsUnderOtherLettersAreOne) {
+  const char* const letters = "input A[64,32]; input B[32,48]; output C[y,x] += A[y,z] * B[z,x] where y=64, x=48, z=32";
+  const Library library(folder);
+  const KnownAnswer slow = answer_for("matmul(m=64,n=48,k=32)", 2e-5), fast = answer_for(letters, 1e-5);
+  EXPECT_TRUE(library.record(slow));
+  const auto found = library.find(fast.candidate.workload, slow.platform_hash);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->candidate.workload, slow.candidate.workload);
+  EXPECT_TRUE(library.near(fast.candidate.workload, slow.platform_hash, 4).empty());
+  EXPECT_TRUE(library.record(fast));
+  EXPECT_FALSE(library.record(slow));
+  EXPECT_EQ(library.all().size(), 1u);
+  EXPECT_EQ(library.find(slow.candidate.workload, slow.platform_hash)->candidate.workload, fast.candidate.workload);
+}
+
 TEST_F(StudyLibrary, TheFasterAnswerStays) {
   const Library library(folder);
   const KnownAnswer slow = answer_for("matmul(m=64,n=48,k=32)", 2e-5),
