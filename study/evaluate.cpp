@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -16,6 +18,7 @@
 #include "study/output.h"
 #include "study/request.h"
 #include "study/settings.h"
+#include "study/shared_work.h"
 
 namespace graft::study {
 namespace {
@@ -155,7 +158,7 @@ EvaluationTable::Row row_from(meta::EvaluationRow row, const std::string& source
 
 void store(const EvaluationTable& table, const std::filesystem::path& out) {
   if (out.empty()) return;
-  base::Document stored = base::Document::map().set("schema", 1);
+  base::Document stored = base::Document::map().set("schema", 1).set("kind", "evaluate");
   for (const auto& [key, value] : to_document(table).as_map()) stored.set(key, value);
   base::replace_file(out, stored.to_pretty_json() + "\n");
 }
@@ -206,7 +209,68 @@ Compared compared_in(const EvaluateRequest& request, std::vector<std::string> ta
   return {std::move(targets), request.methods, request.shots};
 }
 
+namespace {
+
+// A piece of an evaluation: these methods on these targets, which have the same sources.
+struct Piece {
+  std::vector<Judged> judged;
+  std::vector<std::string> methods;
+};
+
+// The first targets of those that are left, as pieces for all ranks: groups of targets that share sources, whose
+// learners are then trained once, as long as there is a group for each rank; else one piece for each method.
+std::vector<Piece> next_pieces(std::span<const Judged>& left, const EvaluateRequest& request, int ranks) {
+  std::vector<Piece> pieces;
+  while (!left.empty() && std::ssize(pieces) < ranks) {
+    std::size_t size = 1;
+    // One process stores its table after each target, and keeps what it trained.
+    if (ranks > 1 && !left.front().sources.empty() && request.folds > 0) {
+      while (size < left.size() && left[size].sources == left.front().sources) ++size;
+    }
+    pieces.push_back({{left.begin(), left.begin() + std::ptrdiff_t(size)}, request.methods});
+    left = left.subspan(size);
+  }
+  if (std::ssize(pieces) == ranks) return pieces;
+  std::vector<Piece> by_method;
+  for (const std::string& method : request.methods) {
+    for (const Piece& piece : pieces) by_method.push_back({piece.judged, {method}});
+  }
+  return by_method;
+}
+
+// The rows of targets and methods in the order of the request, whoever made them.
+Rows in_order(const Rows& rows, std::span<const Judged> judged, const EvaluateRequest& request) {
+  Rows ordered;
+  for (const Judged& each : judged) {
+    for (const std::string& method : request.methods) {
+      for (const std::int64_t shots : request.shots) {
+        if (const EvaluationTable::Row* const row = row_of(rows, each.target, method, shots)) ordered.push_back(*row);
+      }
+    }
+  }
+  return ordered;
+}
+
+// An earlier table of the same request, for all ranks as rank 0 sees it.
+Rows rows_of_earlier(const EvaluateRequest& request, const base::Document& identity, base::Team& team,
+                     base::Monitor& monitor) {
+  const std::string known = work_of_first(team, monitor, [&](base::Monitor&) {
+    EvaluationTable table;
+    table.rows = known_rows(request.out, identity);
+    return to_document(table).to_json();
+  });
+  return evaluation_table_from(base::parse_json(known, request.out.string())).rows;
+}
+
+}  // namespace
+
 EvaluationTable evaluate(const EvaluateRequest& request, base::Monitor& monitor, const TargetDone& target_done) {
+  base::Team alone;
+  return evaluate(request, alone, monitor, target_done);
+}
+
+EvaluationTable evaluate(const EvaluateRequest& request, base::Team& team, base::Monitor& own_monitor,
+                         const TargetDone& target_done) {
   if (!request.out.empty()) check_output("out", request.out, Writes::text, request.data.files);
   check(request);
   ModelPlan plan(request.model, meta::evaluated_method_named(request.methods.front()).learner, request.seed,
@@ -214,11 +278,13 @@ EvaluationTable evaluate(const EvaluateRequest& request, base::Monitor& monitor,
   for (const std::string& method : request.methods) plan.check(meta::evaluated_method_named(method).learner);
   meta::EvaluationSettings settings = settings_of(request, plan);
 
+  base::TeamMonitor monitor(team, own_monitor);  // for what all ranks do equally
   const std::vector<datasets::Dataset> data = request.data.read(request.seed, monitor);
   plan.fit(data);
   settings.learner = plan.settings();
   const meta::TaskSet tasks = meta::with_reversed_labels(
-      meta::make_task_set(data, plan.encoding(), request.threads, nullptr, &monitor), request.misleading);
+      meta::make_task_set(data, plan.encoding(), request.threads, team.size() > 1 ? &team : nullptr, &monitor),
+      request.misleading);
   note_doubts(tasks, monitor);
   const bool in_domain = request.regime == meta::Regime::in_domain;
   const std::vector<std::string> platforms = meta::platforms(tasks);
@@ -235,20 +301,57 @@ EvaluationTable evaluate(const EvaluateRequest& request, base::Monitor& monitor,
   EvaluationTable table;
   table.request = identity_of(request, plan);
   table.context = context_of(request.command_line);
-  const Rows earlier = known_rows(request.out, table.request);
-  meta::Priors priors;
+  Rows known = rows_of_earlier(request, table.request, team, own_monitor);
+  std::vector<Judged> missing;
   for (const Judged& each : judged) {
-    Rows own = of_target(earlier, each.target);
-    if (!are_complete(own, each.target, request)) {
-      own.clear();
-      settings.sources = each.sources;
-      auto rows = in_domain ? meta::evaluate_in_domain(tasks, each.target, settings, monitor)
-                            : meta::evaluate(tasks, each.target, settings, monitor, priors);
-      for (meta::EvaluationRow& row : rows) own.push_back(row_from(std::move(row), tasks.sources.at(each.target)));
+    if (are_complete(of_target(known, each.target), each.target, request)) continue;
+    std::erase_if(known, [&](const auto& row) { return row.target == each.target; });
+    missing.push_back(each);
+  }
+  meta::Priors priors;  // of whole methods
+  const auto rows_of = [&](const Piece& piece, base::Monitor& its_monitor) {
+    meta::EvaluationSettings own = settings;
+    own.methods = piece.methods;
+    meta::Priors own_priors;
+    meta::Priors& kept = piece.methods == request.methods ? priors : own_priors;
+    EvaluationTable part;
+    for (const Judged& each : piece.judged) {
+      own.sources = each.sources;
+      auto rows = in_domain ? meta::evaluate_in_domain(tasks, each.target, own, its_monitor)
+                            : meta::evaluate(tasks, each.target, own, its_monitor, kept);
+      for (meta::EvaluationRow& row : rows)
+        part.rows.push_back(row_from(std::move(row), tasks.sources.at(each.target)));
     }
-    table.rows.insert(table.rows.end(), own.begin(), own.end());
-    store(table, request.out);
-    if (target_done) target_done(table, each.target);
+    return part.rows;
+  };
+  std::size_t told = 0;
+  // The table as far as targets are complete, in their order.
+  const auto tell = [&] {
+    for (; told < judged.size(); ++told) {
+      const std::string& target = judged[told].target;
+      if (!are_complete(of_target(known, target), target, request)) return;
+      table.rows = in_order(known, std::span(judged).first(told + 1), request);
+      if (team.rank() == 0) store(table, request.out);
+      if (target_done) target_done(table, target);
+    }
+  };
+  tell();
+  for (std::span<const Judged> left = missing; !left.empty(); tell()) {
+    const std::vector<Piece> pieces = next_pieces(left, request, team.size());
+    if (team.size() == 1) {
+      for (EvaluationTable::Row& row : rows_of(pieces.front(), own_monitor)) known.push_back(std::move(row));
+      continue;
+    }
+    const std::vector<std::string> parts =
+        shared_work(team, std::ssize(pieces), own_monitor, [&](std::int64_t p, base::Monitor& its_monitor) {
+          EvaluationTable part;
+          part.rows = rows_of(pieces[std::size_t(p)], its_monitor);
+          return to_document(part).to_json();
+        });
+    for (const std::string& part : parts) {
+      for (EvaluationTable::Row& row : evaluation_table_from(base::parse_json(part, "rows")).rows)
+        known.push_back(std::move(row));
+    }
   }
 
   const Compared compared = compared_in(request, targets);
@@ -258,7 +361,7 @@ EvaluationTable evaluate(const EvaluateRequest& request, base::Monitor& monitor,
   table.differences = differences_to(against_of(request), all, request.seed);
   table.winners = winners_of(table.rows, compared);
   table.complete = true;
-  store(table, request.out);
+  if (team.rank() == 0) store(table, request.out);
   return table;
 }
 

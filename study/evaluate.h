@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/monitor.h"
+#include "base/team.h"
 #include "meta/evaluate.h"
 #include "study/data.h"
 #include "study/evaluation_table.h"
@@ -50,6 +51,9 @@ using TargetDone = std::function<void(const EvaluationTable& table, const std::s
 // UserError (FieldError) for contradictory settings, as far as possible before anything is read; Stopped
 // when the monitor asks for it, and the next call then continues from `out`.
 EvaluationTable evaluate(const EvaluateRequest& request, base::Monitor& monitor, const TargetDone& target_done = {});
+// The same by all ranks of the team, which need the same request and files and have the same table; rank 0 stores it.
+EvaluationTable evaluate(const EvaluateRequest& request, base::Team& team, base::Monitor& monitor,
+                         const TargetDone& target_done = {});
 
 // Methods and shots of the request, for these targets.
 Compared compared_in(const EvaluateRequest& request, std::vector<std::string> targets);

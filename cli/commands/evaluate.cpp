@@ -34,7 +34,7 @@ int evaluate(const study::EvaluateRequest& flags, Session& session) {
   const auto print = [&](const study::EvaluationTable& table, const std::string& target) {
     print_target(table, target, request, session.output);
   };
-  const study::EvaluationTable table = study::evaluate(request, session.progress, print);
+  const study::EvaluationTable table = study::evaluate(request, session.team, session.progress, print);
   print_comparison(table, request, session.output);
   session.output.add(study::to_document(table));
   return done;
@@ -48,6 +48,7 @@ Command evaluate_command() {
       .help = "leave-one-platform-out tables: methods, shots, metrics, with intervals",
       .examples = {"graft evaluate data/*.h5 --methods zero-shot,scratch,ridge,maml --shots 0,10,50 --draws 20",
                    "graft evaluate data/*.h5 --target model:sifive-p450 --out p450.json",
+                   "mpirun -n 2 graft evaluate data/*.h5 --folds 5 --threads 1 --out cv.json",
                    "graft evaluate data/*.h5 --folds 5 --methods scratch,ridge,residual --shots 0,8,32 --out cv.json",
                    "graft evaluate data/*.h5 --regime alone --methods residual,scratch --shots 8,16,32",
                    "graft evaluate v3.h5 --regime in-domain --methods gbt-zero-shot,zero-shot --shots 300 --loss rank"},
@@ -57,7 +58,8 @@ Command evaluate_command() {
         declare(options, study::settings_of(*flags));
         return [flags](Session& session) { return evaluate(*flags, session); };
       },
-      .stops = true};
+      .stops = true,
+      .shares = true};
 }
 
 }  // namespace graft::cli

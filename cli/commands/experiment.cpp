@@ -60,21 +60,20 @@ int list(const Flags& flags, Session& session) {
 int run(const Flags& flags, Session& session) {
   for (const fs::path& folder : chosen(flags)) {
     const study::Experiment experiment = study::read_experiment(folder, flags.quick);
-    const bool lacks = flags.name == "all" && flags.others.empty() && study::needs_others(experiment);
-    if (lacks) session.progress.note(fmt::format("{}: skipped, because it needs --data", experiment.name));
-    if (lacks) continue;
-    const fs::path work = fs::path(flags.work) / experiment.name;
-    study::ExperimentRequest request{experiment, work, flags.others, session.threads, session.command_line};
-    ExperimentEntry entry{experiment, study::run(request, session.progress)};
-    // The small version shows that it runs; only the whole one is a result.
-    if (entry.results->complete)
-      base::replace_file((flags.quick ? work : folder) / "results.json",
-                         study::to_document(*entry.results).to_json() + "\n");
-    print_claims(entry, session.output);
-    if (!entry.results->complete) {
-      session.progress.note(interruption);
-      return interrupted;
+    if (flags.name == "all" && flags.others.empty() && study::needs_others(experiment)) {
+      session.progress.note(fmt::format("{}: skipped, because it needs --data", experiment.name));
+      continue;
     }
+    const fs::path work = fs::path(flags.work) / experiment.name;
+    const study::ExperimentRequest request{experiment, work, flags.others, session.threads, session.command_line};
+    ExperimentEntry entry{experiment, study::run(request, session.team, session.progress)};
+    const fs::path out = (flags.quick ? work : folder) / "results.json";  // the small version shows that it runs
+    if (entry.results->complete && session.team.rank() == 0)
+      base::replace_file(out, study::to_document(*entry.results).to_json() + "\n");
+    print_claims(entry, session.output);
+    if (entry.results->complete) continue;
+    session.progress.note(interruption);
+    return interrupted;
   }
   return done;
 }
@@ -122,7 +121,7 @@ Command experiment_list_command() {
 Command experiment_run_command() {
   return {.name = "experiment run",
           .help = "run an experiment, or all, and judge its claims",
-          .examples = {"graft experiment run search-methods --quick", "graft experiment run all"},
+          .examples = {"graft experiment run search-methods --quick", "mpirun -n 2 graft experiment run all"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
             options.positional("NAME", flags->name, "name or id of one of them, or all");
@@ -132,7 +131,8 @@ Command experiment_run_command() {
             options.text("data", flags->others, "folder of others' measurements; all skips what needs it");
             return [flags](Session& session) { return run(*flags, session); };
           },
-          .stops = true};
+          .stops = true,
+          .shares = true};
 }
 
 Command experiment_render_command() {

@@ -14,6 +14,7 @@
 #include "study/experiments/runs.h"
 #include "study/experiments/settings.h"
 #include "study/request.h"
+#include "study/shared_work.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
@@ -37,7 +38,8 @@ void import_into(const std::filesystem::path& folder, const base::Document& data
   for (auto& [name, dataset] : import.datasets()) dataset.commit(folder / dataset_file_name(name));
 }
 
-// Schedules of workloads, measured on platforms into the folder. Stopped when the monitor asks for it.
+// Schedules of workloads, measured on platforms into the folder by this process alone. Stopped when the monitor asks
+// for it.
 void collect_into(const std::filesystem::path& folder, const base::Document& data, const ExperimentRequest& request,
                   base::Monitor& monitor) {
   constexpr std::string_view besides[] = {"collect", "platforms"};
@@ -55,8 +57,8 @@ void collect_into(const std::filesystem::path& folder, const base::Document& dat
   }
 }
 
-// Datasets as files: those that there are, and others that are imported or collected into the work folder.
-std::vector<std::string> data_files(const ExperimentRequest& request, base::Monitor& monitor) {
+// Datasets as files: those that there are, and others that rank 0 imports or collects into the work folder.
+std::vector<std::string> data_files(const ExperimentRequest& request, base::Team& team, base::Monitor& monitor) {
   std::vector<std::string> files;
   for (const base::Document& data : request.experiment.data) {
     if (data.is_string()) {
@@ -64,12 +66,14 @@ std::vector<std::string> data_files(const ExperimentRequest& request, base::Moni
       continue;
     }
     const std::filesystem::path folder = request.work / "data" / base::to_hex(base::hash_bytes(data.to_json()));
-    if (!std::filesystem::exists(folder / "complete")) {
+    work_of_first(team, monitor, [&](base::Monitor& own) {
+      if (std::filesystem::exists(folder / "complete")) return "";
       std::filesystem::create_directories(folder);
       const auto make = data.find("collect") != nullptr ? collect_into : import_into;
-      make(folder, data, request, monitor);
+      make(folder, data, request, own);
       base::replace_file(folder / "complete", "");
-    }
+      return "";
+    });
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (entry.path().extension() == ".h5") files.push_back(entry.path().string());
     }
@@ -101,7 +105,7 @@ base::Document row_of(const EvaluationTable::Row& row, const std::string& name) 
 
 }  // namespace
 
-base::Document evaluated(const ExperimentRequest& request, base::Monitor& monitor) {
+base::Document evaluated(const ExperimentRequest& request, base::Team& team, base::Monitor& monitor) {
   const Experiment& experiment = request.experiment;
   // Methods of equal settings are judged together: on the same draws, by the same sources.
   struct Group {
@@ -112,7 +116,7 @@ base::Document evaluated(const ExperimentRequest& request, base::Monitor& monito
   std::vector<Group> groups;
   std::vector<std::string> files;
   try {
-    files = data_files(request, monitor);
+    files = data_files(request, team, monitor);
   } catch (const base::Stopped&) {
     return {};
   }
@@ -153,7 +157,7 @@ base::Document evaluated(const ExperimentRequest& request, base::Monitor& monito
   base::Document rows = base::Document::list();
   try {
     for (const Group& group : groups) {
-      const EvaluationTable table = evaluate(group.request, monitor);
+      const EvaluationTable table = evaluate(group.request, team, monitor);
       for (const EvaluationTable::Row& row : table.rows) {
         for (const auto& [theirs, ours] : group.names) {
           if (row.method == theirs) rows.push(row_of(row, ours));

@@ -4,6 +4,7 @@
 #include "study/experiments/runs.h"
 #include "study/experiments/settings.h"
 #include "study/request.h"
+#include "study/shared_work.h"
 #include "study/train.h"
 
 namespace graft::study {
@@ -20,16 +21,23 @@ TrainRequest train_request(const base::Document& settings) {
 
 }  // namespace
 
-std::map<std::string, std::filesystem::path> train_models(const ExperimentRequest& request, base::Monitor& monitor) {
+std::map<std::string, std::filesystem::path> train_models(const ExperimentRequest& request, base::Team& team,
+                                                          base::Monitor& monitor) {
   std::map<std::string, std::filesystem::path> files;
-  base::Team alone;
   for (const Experiment::Model& model : request.experiment.models) {
     TrainRequest training = train_request(model.settings);
     std::filesystem::create_directories(request.work / "models");
     training.out = request.work / "models" / (short_name(model.name) + ".h5");
     training.threads = request.threads;
     training.command_line = request.command_line;
-    if (!std::filesystem::exists(training.out)) train(training, alone, monitor);
+    // All ranks train, or none.
+    const std::string is_there = work_of_first(
+        team, monitor, [&](base::Monitor&) { return std::string(std::filesystem::exists(training.out) ? "yes" : ""); });
+    if (is_there.empty()) {
+      base::TeamMonitor together(team, monitor);
+      train(training, team, together);
+      team.gather("");  // rank 0 has written it
+    }
     files[model.name] = training.out;
   }
   return files;

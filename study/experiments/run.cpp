@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -19,6 +20,7 @@
 #include "study/experiments/runs.h"
 #include "study/experiments/settings.h"
 #include "study/request.h"
+#include "study/shared_work.h"
 #include "study/tune.h"
 #include "tasks/rebuild.h"
 
@@ -134,6 +136,25 @@ struct Made {
   std::vector<datasets::Trial> trials;
 };
 
+// One search, after those that it learns from.
+TuneResult searched(const Experiment::Method& method, const Models& models, const codegen::Workload& workload,
+                    const tasks::Platform& platform, std::int64_t seed, const ExperimentRequest& request,
+                    base::Monitor& monitor) {
+  base::QuietMonitor quiet(monitor);
+  TuneRequest search = search_request(method, models, workload, platform, seed, request);
+  add_history(method, platform, search, quiet);
+  add_known(method, "library", search, quiet);
+  add_known(method, "history", search, quiet);
+  return tune(search, quiet);
+}
+
+void add(const search::TimeSpent& spent, MethodTime& time) {
+  time.measured += spent.measured;
+  time.proposing += spent.proposing;
+  time.learning += spent.learning;
+  time.measuring += spent.measuring;
+}
+
 // All searches of one workload on one platform; fewer when the monitor asked to stop.
 std::vector<search::Searched> searches_of(const codegen::Workload& workload, const tasks::Platform& platform,
                                           const ExperimentRequest& request, const Models& models, std::int64_t& done,
@@ -146,17 +167,8 @@ std::vector<search::Searched> searches_of(const codegen::Workload& workload, con
       ++done;
       if (!has(method, workload)) continue;
       monitor.progress(fmt::format("searches\t{}, {}, seed {}", method.name, workload.text(), seed), done - 1, all);
-      base::QuietMonitor quiet(monitor);
-      TuneRequest search = search_request(method, models, workload, platform, seed, request);
-      add_history(method, platform, search, quiet);
-      add_known(method, "library", search, quiet);
-      add_known(method, "history", search, quiet);
-      TuneResult result = tune(search, quiet);
-      MethodTime& time = times[method.name];
-      time.measured += result.time.measured;
-      time.proposing += result.time.proposing;
-      time.learning += result.time.learning;
-      time.measuring += result.time.measuring;
+      TuneResult result = searched(method, models, workload, platform, seed, request, monitor);
+      add(result.time, times[method.name]);
       if (!result.complete) return {};
       made.push_back({method.name, seed, std::move(result.trials)});
     }
@@ -205,6 +217,72 @@ std::vector<search::Searched> layers_of(const tasks::Platform& platform, const E
   return searches;
 }
 
+// Adds all of one platform, measured or modelled by this process, to the results. Stopped with what there is when the
+// monitor asks for it.
+void search_on(const tasks::Platform& platform, const ExperimentRequest& request, const Models& models,
+               std::int64_t& done, ExperimentResults& results, base::Monitor& monitor) {
+  const Experiment& experiment = request.experiment;
+  if (experiment.kind == Experiment::Kind::layers) {
+    const auto layers = layers_of(platform, request, models, monitor);
+    results.searches.insert(results.searches.end(), layers.begin(), layers.end());
+    return;
+  }
+  const std::int64_t all =
+      std::int64_t(experiment.platforms.size() * experiment.workloads.size() * experiment.methods.size()) *
+      experiment.seeds;
+  for (const std::string& text : experiment.workloads) {
+    const auto searches =
+        searches_of(codegen::parse_workload(text), platform, request, models, done, all, results.times, monitor);
+    results.searches.insert(results.searches.end(), searches.begin(), searches.end());
+    base::check_stop(monitor);
+  }
+}
+
+// A part of the results, with its times.
+void append(ExperimentResults& results, ExperimentResults part) {
+  std::move(part.searches.begin(), part.searches.end(), std::back_inserter(results.searches));
+  for (const auto& [method, spent] : part.times) {
+    MethodTime& time = results.times[method];
+    time.measured += spent.measured;
+    time.proposing += spent.proposing;
+    time.learning += spent.learning;
+    time.measuring += spent.measuring;
+  }
+}
+
+// All searches on a modelled platform, shared among ranks: all workloads of a method and seed are one rank's, because
+// they may learn from the same earlier runs. The order of the result is that of one process.
+ExperimentResults shared_searches(const tasks::Platform& platform, const ExperimentRequest& request,
+                                  const Models& models, base::Team& team, base::Monitor& monitor) {
+  const Experiment& experiment = request.experiment;
+  const std::int64_t methods = std::ssize(experiment.methods), pieces = methods * experiment.seeds;
+  const std::vector<std::string> parts =
+      shared_work(team, pieces, monitor, [&](std::int64_t piece, base::Monitor& own) {
+        const Experiment::Method& method = experiment.methods[std::size_t(piece % methods)];
+        const std::int64_t seed = 1 + piece / methods;
+        ExperimentResults part;
+        for (const std::string& text : experiment.workloads) {
+          const codegen::Workload workload = codegen::parse_workload(text);
+          if (!has(method, workload)) continue;
+          own.progress(fmt::format("searches\t{}, {}, seed {}", method.name, text, seed), piece, pieces);
+          const TuneResult result = searched(method, models, workload, platform, seed, request, own);
+          if (!result.complete) throw base::Stopped();
+          add(result.time, part.times[method.name]);
+          part.searches.push_back(search::searched(method.name, platform.name, seed, result.trials, nullptr));
+        }
+        return to_document(part).to_json();
+      });
+  ExperimentResults made, results;
+  for (const std::string& part : parts) append(made, results_from(base::parse_json(part, "searches")));
+  results.times = std::move(made.times);
+  for (const std::string& text : experiment.workloads) {
+    const std::string workload = codegen::parse_workload(text).text;
+    std::copy_if(made.searches.begin(), made.searches.end(), std::back_inserter(results.searches),
+                 [&](const search::Searched& search) { return search.workload == workload; });
+  }
+  return results;
+}
+
 std::string commit_of(const std::filesystem::path& folder) {
   try {
     const base::Finished git =
@@ -225,7 +303,7 @@ double seconds_with_earlier(const std::filesystem::path& file, double now) {
 
 }  // namespace
 
-ExperimentResults run(const ExperimentRequest& request, base::Monitor& monitor) {
+ExperimentResults run(const ExperimentRequest& request, base::Team& team, base::Monitor& monitor) {
   const auto begin = std::chrono::steady_clock::now();
   const Experiment& experiment = request.experiment;
   // Another definition's runs are others.
@@ -237,29 +315,31 @@ ExperimentResults run(const ExperimentRequest& request, base::Monitor& monitor) 
   results.definition = experiment.definition;
   results.quick = experiment.quick;
   if (experiment.kind == Experiment::Kind::evaluate) {
-    results.evaluation = evaluated(own, monitor);
+    results.evaluation = evaluated(own, team, monitor);
     results.complete = !results.evaluation.is_null();
   } else {
-    const std::int64_t all =
-        std::int64_t(experiment.platforms.size() * experiment.workloads.size() * experiment.methods.size()) *
-        experiment.seeds;
-    std::int64_t done = 0;
     results.complete = true;
     try {
-      const Models models = train_models(own, monitor);
+      const Models models = train_models(own, team, monitor);
+      std::int64_t done = 0;
       for (const std::string& name : experiment.platforms) {
         const tasks::Platform platform = tasks::platform_named(name);
-        if (experiment.kind == Experiment::Kind::layers) {
-          const auto layers = layers_of(platform, own, models, monitor);
-          results.searches.insert(results.searches.end(), layers.begin(), layers.end());
+        const bool shares =
+            team.size() > 1 && experiment.kind == Experiment::Kind::search && tasks::source_of(platform) == "modelled";
+        if (shares) {
+          append(results, shared_searches(platform, own, models, team, monitor));
           continue;
         }
-        for (const std::string& text : experiment.workloads) {
-          const auto searches =
-              searches_of(codegen::parse_workload(text), platform, own, models, done, all, results.times, monitor);
-          results.searches.insert(results.searches.end(), searches.begin(), searches.end());
-          base::check_stop(monitor);
+        if (team.size() == 1) {
+          search_on(platform, own, models, done, results, monitor);
+          continue;
         }
+        const std::string part = work_of_first(team, monitor, [&](base::Monitor& its_monitor) {
+          ExperimentResults measured;
+          search_on(platform, own, models, done, measured, its_monitor);
+          return to_document(measured).to_json();
+        });
+        append(results, results_from(base::parse_json(part, "searches")));
       }
     } catch (const base::Stopped&) {
       results.complete = false;

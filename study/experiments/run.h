@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/monitor.h"
+#include "base/team.h"
 #include "study/experiments/experiment.h"
 #include "study/experiments/results.h"
 
@@ -22,6 +23,10 @@ struct ExperimentRequest {
 // machine's speed affect them equally; on hardware the finalists of a workload are then timed again in turn. UserError
 // for unknown settings of searches or evaluations. When the monitor asks to stop, returns the results so far, marked as
 // not complete.
-ExperimentResults run(const ExperimentRequest& request, base::Monitor& monitor);
+//
+// Run by all ranks of the team, which need the same request and files, a shared work folder included. Searches on
+// modelled platforms, and evaluations, are shared among them; whatever is measured on machines is measured by rank 0
+// alone. Every rank has the same results, apart from times of searches.
+ExperimentResults run(const ExperimentRequest& request, base::Team& team, base::Monitor& monitor);
 
 }  // namespace graft::study

@@ -8,6 +8,7 @@
 
 #include "base/document.h"
 #include "base/monitor.h"
+#include "base/team.h"
 #include "search/comparison.h"
 #include "study/experiments/run.h"
 
@@ -15,7 +16,8 @@ namespace graft::study {
 
 // The models of an experiment of searches, trained into its work folder if they are not there yet.
 // Their files by name.
-std::map<std::string, std::filesystem::path> train_models(const ExperimentRequest& request, base::Monitor& monitor);
+std::map<std::string, std::filesystem::path> train_models(const ExperimentRequest& request, base::Team& team,
+                                                          base::Monitor& monitor);
 
 // The results of `graft bench kernels` for these runs, once for each of the experiment's seeds: the best times of their
 // kernels, and next to the first method's those of the baselines, as searches of one trial. Failure if it cannot run.
@@ -24,6 +26,6 @@ std::vector<search::Searched> timed_layers(const Experiment& experiment, const s
                                            base::Monitor& monitor);
 
 // An evaluation's table; null when the monitor asked to stop.
-base::Document evaluated(const ExperimentRequest& request, base::Monitor& monitor);
+base::Document evaluated(const ExperimentRequest& request, base::Team& team, base::Monitor& monitor);
 
 }  // namespace graft::study

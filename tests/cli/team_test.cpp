@@ -98,10 +98,90 @@ TEST_F(Ranks, TrainTheSameModelAsOneProcess) {
   }
 }
 
+TEST_F(Ranks, EvaluateTheSameTableAsOneProcess) {
+  std::vector<std::string> files;
+  for (const std::string platform : {"model:cortex-a53", "model:haswell", "model:pwr9"}) {
+    ASSERT_EQ(
+        graft({"collect", small, other, "--platform", platform, "--samples", "24", "--out", file(platform)}).exit_code,
+        0);
+    files.push_back(file(platform));
+  }
+  const auto evaluate = [&](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> words{
+        "evaluate", "--methods", "zero-shot,scratch,ridge", "--shots", "0,4", "--draws", "3", "--steps", "4",
+        "--out",    file(out)};
+    words.insert(words.begin() + 1, files.begin(), files.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const auto table = [&](const std::string& out) {
+    base::Document content = base::parse_json(base::read_file(file(out)), out);
+    content.set("context", base::Document());
+    return content.to_json();
+  };
+  // Three targets for two ranks: whole targets, then methods. Two folds; three ranks for two folds; in one domain.
+  const std::vector<std::pair<std::string, std::vector<std::string>>> ways = {
+      {"2", {}},
+      {"2", {"--folds", "2"}},
+      {"3", {"--folds", "2"}},
+      {"2", {"--regime", "in-domain", "--shots", "6,8", "--methods", "scratch,gbt-zero-shot"}}};
+  for (const auto& [count, more] : ways) {
+    std::vector<std::string> plain = evaluate("one.json", more), shared = evaluate("two.json", more);
+    if (more.size() > 2) {  // its own shots and methods
+      for (std::vector<std::string>* const words : {&plain, &shared}) {
+        const auto first = std::find(words->begin(), words->end(), "--methods");
+        words->erase(first, first + 4);
+      }
+    }
+    const base::Finished one = graft(plain), two = ranks(count, shared);
+    ASSERT_EQ(one.exit_code, 0) << one.err;
+    ASSERT_EQ(two.exit_code, 0) << two.err;
+    EXPECT_EQ(lines_in(one.out), lines_in(two.out)) << two.out;  // of one rank
+    EXPECT_EQ(table("one.json"), table("two.json")) << count << " ranks" << (more.empty() ? "" : ", " + more[0]);
+    for (const char* const name : {"one.json", "two.json"}) std::filesystem::remove(file(name));
+  }
+  // An error of one rank is that of all.
+  const base::Finished refused = ranks("2", evaluate("none.json", {"--judge-last", "23"}));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("no workload has the"), std::string::npos) << refused.err;
+}
+
+TEST_F(Ranks, RunTheSameExperimentAsOneProcess) {
+  const std::string definition = R"yaml(
+id: T1
+title: Two searches
+question: which is faster?
+kind: search
+platforms: ["model:sifive-u54", "model:cortex-a53"]
+workloads: ["matmul(m=8,n=16,k=8)", "matmul(m=16,n=8,k=8)"]
+seeds: 2
+methods:
+  short: {model: random, explorer: random, trials: 4, batch: 4}
+  long: {model: scratch, trials: 8, batch: 4, history: {workloads: ["matmul(m=8,n=8,k=8)"], trials: 4}}
+counts: [4, 8]
+claims:
+  - {text: more trials never hurt, measure: speed, method: long, other: short, at_least: 0.5}
+)yaml";
+  std::filesystem::create_directories(folder_ / "mine" / "two");
+  base::replace_file(folder_ / "mine" / "two" / "experiment.yaml", definition);
+  const auto searches = [&](const std::string& count) {
+    const std::vector<std::string> run{"experiment",        "run", "two", "--folder", file("mine"), "--work",
+                                       file("work" + count)};
+    const base::Finished finished = count == "1" ? graft(run) : ranks(count, run);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return base::parse_json(base::read_file(folder_ / "mine" / "two" / "results.json"), "results").at("searches");
+  };
+  const base::Document one = searches("1");
+  EXPECT_EQ(one.as_list().size(), 16u);
+  EXPECT_EQ(one.to_json(), searches("2").to_json());
+}
+
 TEST_F(Ranks, RefuseInOneLineAndEnd) {
   const base::Finished alone = ranks("2", {"platform", "list"});
   EXPECT_NE(alone.exit_code, 0);
-  EXPECT_NE(alone.err.find("works alone; those that share their work: collect, train"), std::string::npos) << alone.err;
+  EXPECT_NE(alone.err.find("works alone; those that share their work: collect, train, evaluate, experiment run"),
+            std::string::npos)
+      << alone.err;
   const base::Finished wrong = ranks("2", {"collect", "--out", file("never.h5")});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_NE(wrong.err.find("nothing to collect"), std::string::npos) << wrong.err;
