@@ -332,7 +332,7 @@ int run_words(const std::vector<std::string>& words) {
 }
 
 void complain(std::string_view message) {
-  fmt::print(stderr, "error: {}\n", base::one_line(message, std::string::npos));
+  fmt::print(stderr, "error: {}\n", base::one_line(with_flags(message), std::string::npos));
 }
 
 // Whether a comma between `part` and `rest` is one of an index expression: "... where i=4, j=4".

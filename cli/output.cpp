@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/one_line.h"
 #include "base/shortened.h"
+#include "cli/setting_flags.h"
 
 namespace graft::cli {
 namespace {
@@ -169,7 +170,7 @@ void Progress::note(std::string_view line) {
   if (quiet_) return;
   const std::lock_guard lock(mutex_);
   clear();
-  fmt::print(stderr, "{}\n", base::one_line(line, std::string::npos));
+  fmt::print(stderr, "{}\n", base::one_line(with_flags(line), std::string::npos));
 }
 
 bool Progress::stop_requested() {

@@ -64,7 +64,10 @@ std::string with_flags(std::string_view text) {
   for (std::size_t open; (open = text.find('`')) != text.npos;) {
     const std::size_t close = text.find('`', open + 1);
     if (close == text.npos) break;
-    out += std::string(text.substr(0, open)) + flag_of(std::string(text.substr(open + 1, close - open - 1)));
+    const std::string_view quoted = text.substr(open + 1, close - open - 1);
+    const bool is_field = !quoted.empty() && quoted.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == quoted.npos;
+    out += text.substr(0, open);
+    out += is_field ? flag_of(std::string(quoted)) : std::string(text.substr(open, close + 1 - open));
     text.remove_prefix(close + 1);
   }
   return out += text;

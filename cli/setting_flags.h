@@ -12,7 +12,8 @@ namespace graft::cli {
 
 // "--stop-after" for "stop_after".
 std::string flag_of(std::string field);
-// A text in which names of fields are in back quotes, with their flags instead.
+// A text of a library, in which names of fields are in back quotes (study/field_error.h), with their flags instead;
+// what else is in back quotes stays.
 std::string with_flags(std::string_view text);
 
 // Declares those that are flags; they are bound to the request. The request's values are the defaults.

@@ -184,8 +184,8 @@ Agreement agreement(const std::vector<Dataset>& datasets, int least_programs) {
   }
   if (all.empty()) {
     throw base::UserError(
-        fmt::format("no two platforms have {} programs of a workload in common; measure the same ones with graft "
-                    "collect --programs",
+        fmt::format("no two platforms have {} programs of a workload in common; measure the same ones: collect those "
+                    "of one on the other (`programs`)",
                     least_programs));
   }
 

@@ -1,5 +1,5 @@
-// A fault of a request, by field: what() begins with the fields' names; a program replaces them by its
-// flags, and also names in back quotes within the message: "not with `sources`".
+// A fault of a request, by field: what() begins with the fields' names; the program graft replaces them by its
+// flags, and so it does with names in back quotes within any message of a library: "not with `sources`".
 #pragma once
 
 #include <string>

@@ -48,7 +48,7 @@ std::string remedy_for(datasets::Status status, const tasks::Platform& platform)
       return "check the space (graft inspect WORKLOAD --space)";
     case datasets::Status::timed_out:
     case datasets::Status::slower_than_limit:
-      return "allow more time (--timeout) or choose a smaller workload";
+      return "allow more time (`timeout`) or choose a smaller workload";
     case datasets::Status::out_of_memory:
       return "choose a smaller workload";
     case datasets::Status::unsupported:

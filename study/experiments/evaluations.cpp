@@ -26,8 +26,8 @@ void import_into(const std::filesystem::path& folder, const base::Document& data
   data.only_keys({"import", "platform", "files", "options"});
   if (request.others.empty())
     throw base::UserError(data.place(),
-                          "these measurements were published by others; name the folder of their files with --data DIR "
-                          "(the page says whose they are)");
+                          "these measurements were published by others; name the folder of their files (`data`; "
+                          "the page says whose they are)");
   datasets::formats::ImportSettings settings;
   for (const std::string& file : texts_of(data.at("files"))) settings.files.push_back(request.others / file);
   settings.platform = data.at("platform").as_string();

@@ -95,7 +95,7 @@ TEST(Agreement, Refusals) {
   EXPECT_TRUE(contains(message_of<base::UserError>([&] {
                          agreement({a, measured("b", {matmul}, 9, up)});
                        }),
-                       "graft collect --programs"));
+                       "collect those of one on the other (`programs`)"));
   EXPECT_EQ(agreement({a, measured("b", {matmul}, 9, up)}, 9).families.size(), 2u);
 }
 

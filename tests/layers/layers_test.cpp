@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -192,6 +193,28 @@ TEST(Layers, CommandsAreShort) {
     std::ifstream stream(entry.path());
     const auto lines = std::count(std::istreambuf_iterator<char>(stream), {}, '\n');
     EXPECT_LE(lines, most) << entry.path() << ": what is computed belongs to study, what is printed to cli";
+  }
+}
+
+// Only the program has flags: messages of libraries name fields, in back quotes (study/field_error.h).
+TEST(Layers, LibrariesNameNoFlags) {
+  const std::set<std::string> of_other_programs = {
+      "codegen/machine/link.cpp", "tasks/board.cpp",           "tasks/modelled/modelled.cpp",   "study/compile.cpp",
+      "study/collect.cpp",        "study/experiments/run.cpp", "datasets/formats/text_file.cpp"};
+  const std::set<std::string> of_command_lines = {
+      "codegen/machine/cpuinfo.cpp", "datasets/status_texts.cpp",  // "graft inspect WORKLOAD --space FILE"
+      "study/rounds.cpp", "search/run_directory.cpp", "search/explorer.cpp"};
+  const std::regex flag("\"([^\"]*[ (`])?--[a-z][^\"]*\"");
+  for (const char* const room : {"base", "codegen", "features", "datasets", "tasks", "meta", "search", "study"}) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kRoot / room)) {
+      const std::string extension = entry.path().extension().string();
+      const std::string file = fs::relative(entry.path(), kRoot).string();
+      if (extension != ".cpp" && extension != ".def") continue;
+      if (of_other_programs.contains(file) || of_command_lines.contains(file)) continue;
+      std::ifstream stream(entry.path());
+      for (std::string line; std::getline(stream, line);)
+        EXPECT_FALSE(std::regex_search(line, flag)) << file << ": " << line;
+    }
   }
 }
 
