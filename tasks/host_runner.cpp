@@ -30,6 +30,8 @@ using datasets::Status;
 
 // Workloads whose files are kept for the case that they come again, as long as these are not large together.
 constexpr std::size_t workloads_kept = 4;
+static_assert(most_repetitions == wire::most_seconds);
+
 constexpr std::int64_t bytes_kept = std::int64_t(1) << 30;
 
 wire::Element element_of(codegen::DType type) {

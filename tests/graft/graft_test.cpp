@@ -161,6 +161,49 @@ TEST(Graft, AModelIsAdapted) {
   EXPECT_EQ(error_of([&] { adapt(Model(), platform, {}, folder / "none.h5"); }).second, "workloads: there is none");
 }
 
+// The fields of the structs are settings of the tables, with the same defaults; `more` has all of them.
+TEST(Graft, SettingsAreGivenByFieldOrByKeyword) {
+  const auto usual = [](const char* call, const char* keyword) {
+    for (const SettingInfo& setting : settings_of(call)) {
+      if (setting.keyword == keyword) return setting.usual;
+    }
+    ADD_FAILURE() << call << ": no " << keyword;
+    return Value();
+  };
+  const TuneSettings tune_usual;
+  EXPECT_EQ(usual("tune", "trials"), Value(tune_usual.trials));
+  EXPECT_EQ(usual("tune", "budget_seconds"), Value(tune_usual.budget_seconds));
+  EXPECT_EQ(usual("tune", "stop_after"), Value(tune_usual.stop_after));
+  EXPECT_EQ(usual("tune", "again"), Value(tune_usual.again));
+  EXPECT_EQ(usual("tune", "repetitions"), Value(tune_usual.timing.repetitions));
+  EXPECT_EQ(usual("tune", "repetition_seconds"), Value(tune_usual.timing.repetition_seconds));
+  EXPECT_EQ(usual("tune", "timeout_seconds"), Value(tune_usual.timing.timeout_seconds));
+  EXPECT_EQ(usual("adapt", "shots"), Value(AdaptSettings().shots));
+  EXPECT_EQ(usual("train", "learner"), Value(TrainSettings().learner));
+  EXPECT_EQ(usual("train", "model"), Value(TrainSettings().learning.model));
+  EXPECT_EQ(usual("evaluate", "methods"), Value(EvaluateSettings().methods));
+  EXPECT_EQ(usual("evaluate", "shots"), Value(EvaluateSettings().shots));
+  EXPECT_EQ(usual("evaluate", "draws"), Value(EvaluateSettings().draws));
+  EXPECT_EQ(usual("evaluate", "regime"), Value(EvaluateSettings().regime));
+  EXPECT_EQ(error_of([] { settings_of("tun"); }).first, Error::Kind::mistake);
+
+  const base::Folder folder;
+  TuneSettings settings = few(folder / "run");
+  settings.more = {{"trials", std::int64_t(6)}, {"explorer", "random"}, {"batch", std::int64_t(3)}};
+  EXPECT_EQ(tune(small, Platform(modelled), settings).trials, 6);  // over the field
+  settings.more["trails"] = std::int64_t(6);
+  EXPECT_EQ(error_of([&] { tune(small, Platform(modelled), settings); }).second,
+            "trails: no setting of this call; did you mean 'trials'?");
+  settings.more = {{"random_share", 2.0}};
+  EXPECT_EQ(error_of([&] { tune(small, Platform(modelled), settings); }).second,
+            "random_share: must be at most 1, got 2");
+  settings.more = {{"repetition_seconds", 1e-9}};
+  EXPECT_EQ(error_of([&] { tune(small, Platform(modelled), settings); }).second,
+            "repetition_seconds: must be at least 1e-06, got 1e-09");
+  settings.more = {{"batch", "many"}};
+  EXPECT_NE(error_of([&] { tune(small, Platform(modelled), settings); }).second.find("batch: "), std::string::npos);
+}
+
 TEST(Graft, AStopLeavesAnAnswerOrSaysThatThereIsNone) {
   const base::Folder folder;
   TuneSettings settings = few(folder / "none");

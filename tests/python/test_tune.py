@@ -30,6 +30,22 @@ class Tune(InFolder):
         self.assertGreater(scores[0], scores[1])
         self.assertEqual(scores[2], -np.inf)
 
+    def test_settings_are_those_of_the_table(self):
+        answer = self.few(explorer="random", batch=2, random_share=1, layouts="free", space=None)
+        self.assertEqual(answer.trials, 4)
+        after = self.few(out=self.folder / "after", history=[answer.run])
+        self.assertEqual(after.trials, 4)
+        with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'trails'"):
+            self.few(trails=4)
+        with self.assertRaisesRegex(TypeError, "trials: expected a value such as 256, got 'many'"):
+            self.few(trials="many")
+        with self.assertRaisesRegex(TypeError, "history: expected"):
+            self.few(history="one")
+        with self.assertRaisesRegex(graft.Mistake, "layouts: 'fre' is neither given nor free"):
+            self.few(layouts="fre")
+        with self.assertRaisesRegex(graft.Mistake, "run was made with explorer random"):
+            self.few()
+
     def test_another_thread_runs_meanwhile(self):
         seen = threading.Event()
         waiting = threading.Thread(target=seen.set)
