@@ -12,8 +12,8 @@
 
 namespace graft::study {
 
-// piece(i) for 0 <= i < count, each by one rank, which does its own in order; every rank gets all results, in order. A rank
-// whose piece throws does no further ones, and then all ranks throw what the first piece that failed did, Stopped
+// piece(i) for 0 <= i < count, each by one rank, which does its own in order; every rank gets all results, in order. A
+// rank whose piece throws does no further ones, and then all ranks throw what the first piece that failed did, Stopped
 // included. The pieces' notes are given to every rank's monitor in the order of the pieces.
 std::vector<std::string> shared_work(base::Team& team, std::int64_t count, base::Monitor& monitor,
                                      const std::function<std::string(std::int64_t, base::Monitor&)>& piece);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 #include <vector>
 
@@ -14,7 +13,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/schedule/recognise.h"
 #include "codegen/schedule/template.h"
-#include "study/request.h"
+#include "study/field_error.h"
 
 namespace graft::study {
 namespace {
@@ -36,7 +35,10 @@ codegen::Space space_of_file(const std::string& file, const codegen::Workload& w
 
 codegen::Space space_of(const SpaceSource& source, const codegen::Workload& workload, const codegen::Target& target) {
   if (!source.file.empty()) {
-    assert(source.intrinsics.empty() && source.layouts == codegen::Layouts::given);
+    if (!source.intrinsics.empty())
+      throw FieldError("intrinsics", "goes with the space by rule; a file of `space` holds its own intrinsics");
+    if (source.layouts == codegen::Layouts::free)
+      throw FieldError("layouts", "free goes with the space by rule; a file of `space` has its own layout steps");
     return space_of_file(source.file, workload, target);
   }
   std::vector<codegen::IntrinsicPointer> intrinsics;

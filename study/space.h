@@ -18,7 +18,8 @@ struct SpaceSource {
 };
 
 // UserError if none of a file's schedules is possible: before there is a run, not in the middle of it; and for a
-// micro-kernel that the target lacks features for, or that computes no part of the workload.
+// micro-kernel that the target lacks features for, or that computes no part of the workload. FieldError for a file
+// together with what goes by rule only.
 codegen::Space space_of(const SpaceSource& source, const codegen::Workload& workload, const codegen::Target& target);
 
 // The point of this space that a candidate is: of the same workload, by its steps (codegen/schedule/recognise.h), or as

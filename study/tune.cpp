@@ -39,11 +39,6 @@ std::filesystem::path folder_of(const TuneRequest& request) {
 void check(const TuneRequest& request) {
   check_settings(request);
   if (request.again && request.library.empty()) throw FieldError("again", "goes with `library`");
-  if (request.space.file.empty()) return;
-  if (!request.space.intrinsics.empty())
-    throw FieldError("intrinsics", "goes with the space by rule; a file of `space` holds its own intrinsics");
-  if (request.space.layouts == codegen::Layouts::free)
-    throw FieldError("layouts", "free goes with the space by rule; a file of `space` has its own layout steps");
 }
 
 // Nothing for the usual selection, so that runs of before it could be chosen continue.

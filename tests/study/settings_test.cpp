@@ -198,6 +198,12 @@ TEST(Tables, RefuseWhatIsBeyondTheRangeWhoeverAsks) {
   request.selection.random_share = 0;
   request.again = true;
   EXPECT_TRUE(contains(refusal([&] { tune(request, monitor); }), "again: goes with `library`"));
+  request.again = false;
+  request.space.file = (folder / "own.space").string();
+  request.space.layouts = codegen::Layouts::free;
+  EXPECT_TRUE(contains(refusal([&] { tune(request, monitor); }), "layouts: free goes with the space by rule"));
+  request.space.intrinsics = "some.txt";
+  EXPECT_TRUE(contains(refusal([&] { tune(request, monitor); }), "intrinsics: goes with the space by rule"));
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));
   EvaluateRequest evaluating;
   evaluating.shots = {4, -1};
