@@ -19,7 +19,7 @@
 #include "bench/threads.h"
 #include "bench/tuned.h"
 #include "codegen/program/peak.h"
-#include "study/answer.h"
+#include "study/knowledge/answer.h"
 
 namespace graft::bench {
 namespace {

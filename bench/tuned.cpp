@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "search/run_directory.h"
-#include "study/answer.h"
+#include "study/knowledge/answer.h"
 
 namespace graft::bench {
 

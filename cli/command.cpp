@@ -22,7 +22,7 @@
 #include "cli/setting_flags.h"
 #include "cli/texts.h"
 #include "cli/version.h"
-#include "study/field_error.h"
+#include "study/inputs/field_error.h"
 
 namespace graft::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "study/tune.h"
+#include "study/flows/tune.h"
 
 namespace graft::cli {
 

@@ -4,7 +4,7 @@
 
 #include "base/duration.h"
 #include "base/error.h"
-#include "study/space.h"
+#include "study/inputs/space.h"
 
 namespace graft::cli {
 

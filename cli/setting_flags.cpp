@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "base/text.h"
-#include "study/field_error.h"
+#include "study/inputs/field_error.h"
 
 namespace graft::cli {
 namespace {

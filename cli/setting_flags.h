@@ -1,4 +1,4 @@
-// Flags for the settings of a request (study/setting.h): their names, defaults, ranges and help are those of its table.
+// Flags for the settings of a request (study/inputs/setting.h): their names, defaults, ranges and help are those of its table.
 #pragma once
 
 #include <initializer_list>
@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "cli/command.h"
-#include "study/setting.h"
+#include "study/inputs/setting.h"
 
 namespace graft::cli {
 
 // "--stop-after" for "stop_after".
 std::string flag_of(std::string field);
-// A text of a library, in which names of fields are in back quotes (study/field_error.h), with their flags instead;
+// A text of a library, in which names of fields are in back quotes (study/inputs/field_error.h), with their flags instead;
 // what else is in back quotes stays.
 std::string with_flags(std::string_view text);
 

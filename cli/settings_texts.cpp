@@ -6,7 +6,7 @@
 
 #include "cli/markdown.h"
 #include "cli/setting_flags.h"
-#include "study/settings.h"
+#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

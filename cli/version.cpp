@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/installation.h"
-#include "study/request.h"
+#include "study/inputs/request.h"
 
 namespace graft::cli {
 

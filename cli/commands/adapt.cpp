@@ -1,4 +1,4 @@
-#include "study/adapt.h"
+#include "study/flows/adapt.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include "cli/commands/commands.h"
 #include "cli/setting_flags.h"
 #include "cli/texts.h"
-#include "study/prior.h"
-#include "study/settings.h"
+#include "study/knowledge/prior.h"
+#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "study/collect.h"
+#include "study/flows/collect.h"
 
 #include <fmt/format.h>
 
@@ -7,13 +7,13 @@
 #include <memory>
 
 #include "base/error.h"
-#include "cli/collected.h"
+#include "cli/print/collected.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
 #include "cli/setting_flags.h"
-#include "study/data.h"
-#include "study/output.h"
-#include "study/settings.h"
+#include "study/inputs/data.h"
+#include "study/inputs/output.h"
+#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

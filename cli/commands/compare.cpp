@@ -1,4 +1,4 @@
-#include "study/compare.h"
+#include "study/flows/compare.h"
 
 #include <fmt/format.h>
 
@@ -9,14 +9,14 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/commands/commands.h"
-#include "cli/compared.h"
+#include "cli/print/compared.h"
 #include "cli/flags.h"
 #include "cli/report/page.h"
 #include "cli/setting_flags.h"
-#include "study/data.h"
-#include "study/output.h"
-#include "study/request.h"
-#include "study/settings.h"
+#include "study/inputs/data.h"
+#include "study/inputs/output.h"
+#include "study/inputs/request.h"
+#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

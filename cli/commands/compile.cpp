@@ -1,4 +1,4 @@
-#include "study/compile.h"
+#include "study/flows/compile.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "cli/checks.h"
 #include "cli/commands/commands.h"
-#include "study/request.h"
+#include "study/inputs/request.h"
 
 namespace graft::cli {
 namespace {

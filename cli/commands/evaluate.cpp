@@ -1,11 +1,11 @@
-#include "study/evaluate.h"
+#include "study/flows/evaluate.h"
 
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "cli/evaluated.h"
+#include "cli/print/evaluated.h"
 #include "cli/setting_flags.h"
-#include "study/settings.h"
+#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

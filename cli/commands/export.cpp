@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
-#include "cli/imported.h"
-#include "study/output.h"
+#include "cli/print/imported.h"
+#include "study/inputs/output.h"
 
 namespace graft::cli {
 namespace {

@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/imported.h"
+#include "cli/print/imported.h"
 #include "datasets/formats/table.h"
-#include "study/output.h"
-#include "study/request.h"
+#include "study/inputs/output.h"
+#include "study/inputs/request.h"
 
 namespace graft::cli {
 namespace {

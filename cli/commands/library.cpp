@@ -1,4 +1,4 @@
-#include "study/library.h"
+#include "study/knowledge/library.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
-#include "study/output.h"
+#include "study/inputs/output.h"
 
 namespace graft::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
-#include "study/output.h"
-#include "study/request.h"
+#include "study/inputs/output.h"
+#include "study/inputs/request.h"
 #include "tasks/probe.h"
 
 namespace graft::cli {

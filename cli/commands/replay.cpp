@@ -1,4 +1,4 @@
-#include "study/replay.h"
+#include "study/flows/replay.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include "cli/commands/commands.h"
 #include "cli/setting_flags.h"
 #include "cli/texts.h"
-#include "study/request.h"
-#include "study/settings.h"
+#include "study/inputs/request.h"
+#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

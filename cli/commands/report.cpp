@@ -7,9 +7,9 @@
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
 #include "cli/report/page.h"
-#include "study/compile.h"
-#include "study/output.h"
-#include "study/request.h"
+#include "study/flows/compile.h"
+#include "study/inputs/output.h"
+#include "study/inputs/request.h"
 
 namespace graft::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "study/train.h"
+#include "study/flows/train.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/setting_flags.h"
-#include "study/settings.h"
+#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "study/tune.h"
+#include "study/flows/tune.h"
 
 #include <memory>
 
@@ -8,8 +8,8 @@
 #include "cli/effort_flags.h"
 #include "cli/flags.h"
 #include "cli/setting_flags.h"
-#include "cli/tuned.h"
-#include "study/settings.h"
+#include "cli/print/tuned.h"
+#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

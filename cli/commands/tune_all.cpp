@@ -1,4 +1,4 @@
-#include "study/tune_all.h"
+#include "study/flows/tune_all.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include "cli/setting_flags.h"
 #include "cli/texts.h"
 #include "codegen/expression/suites.h"
-#include "study/pool.h"
-#include "study/settings.h"
+#include "study/inputs/pool.h"
+#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "study/validate.h"
+#include "study/flows/validate.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "base/files.h"
 #include "cli/commands/commands.h"
 #include "cli/setting_flags.h"
-#include "cli/validated.h"
-#include "study/settings.h"
+#include "cli/print/validated.h"
+#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

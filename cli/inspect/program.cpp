@@ -11,7 +11,7 @@
 #include "codegen/program/forms.h"
 #include "codegen/schedule/space.h"
 #include "search/programs.h"
-#include "study/answer.h"
+#include "study/knowledge/answer.h"
 
 namespace graft::cli {
 

@@ -17,7 +17,7 @@
 #include "cli/report/searches.h"
 #include "cli/result_kind.h"
 #include "cli/texts.h"
-#include "study/evaluation_table.h"
+#include "study/flows/evaluation_table.h"
 
 namespace graft::cli {
 namespace {

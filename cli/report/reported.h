@@ -9,8 +9,8 @@
 
 #include "base/document.h"
 #include "search/run_directory.h"
-#include "study/answer.h"
-#include "study/explained.h"
+#include "study/knowledge/answer.h"
+#include "study/flows/explained.h"
 
 namespace graft::cli {
 

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/statistics.h"
 #include "base/text.h"
-#include "cli/best.h"
+#include "cli/print/best.h"
 #include "cli/output.h"
 #include "cli/report/excerpt.h"
 #include "cli/report/html.h"
@@ -21,7 +21,7 @@
 #include "cli/texts.h"
 #include "codegen/expression/workload.h"
 #include "datasets/failures.h"
-#include "study/rounds.h"
+#include "study/flows/rounds.h"
 
 namespace graft::cli {
 namespace {

@@ -9,12 +9,12 @@
 #include "base/hash.h"
 #include "base/team.h"
 #include "datasets/formats/format.h"
-#include "study/collect.h"
-#include "study/evaluate.h"
+#include "study/flows/collect.h"
+#include "study/flows/evaluate.h"
 #include "study/experiments/runs.h"
 #include "study/experiments/settings.h"
-#include "study/request.h"
-#include "study/shared_work.h"
+#include "study/inputs/request.h"
+#include "study/flows/shared_work.h"
 #include "tasks/platform.h"
 
 namespace graft::study {

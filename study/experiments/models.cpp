@@ -3,9 +3,9 @@
 #include "base/team.h"
 #include "study/experiments/runs.h"
 #include "study/experiments/settings.h"
-#include "study/request.h"
-#include "study/shared_work.h"
-#include "study/train.h"
+#include "study/inputs/request.h"
+#include "study/flows/shared_work.h"
+#include "study/flows/train.h"
 
 namespace graft::study {
 namespace {

@@ -19,9 +19,9 @@
 #include "search/comparison.h"
 #include "study/experiments/runs.h"
 #include "study/experiments/settings.h"
-#include "study/request.h"
-#include "study/shared_work.h"
-#include "study/tune.h"
+#include "study/inputs/request.h"
+#include "study/flows/shared_work.h"
+#include "study/flows/tune.h"
 #include "tasks/rebuild.h"
 
 namespace graft::study {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/document.h"
-#include "study/settings.h"
+#include "study/inputs/settings.h"
 
 namespace graft::study {
 

@@ -196,14 +196,14 @@ TEST(Layers, CommandsAreShort) {
   }
 }
 
-// Only the program has flags: messages of libraries name fields, in back quotes (study/field_error.h).
+// Only the program has flags: messages of libraries name fields, in back quotes (study/inputs/field_error.h).
 TEST(Layers, LibrariesNameNoFlags) {
   const std::set<std::string> of_other_programs = {
-      "codegen/machine/link.cpp", "tasks/board.cpp",           "tasks/modelled/modelled.cpp",   "study/compile.cpp",
-      "study/collect.cpp",        "study/experiments/run.cpp", "datasets/formats/text_file.cpp"};
+      "codegen/machine/link.cpp", "tasks/board.cpp",           "tasks/modelled/modelled.cpp",   "study/flows/compile.cpp",
+      "study/flows/collect.cpp",        "study/experiments/run.cpp", "datasets/formats/text_file.cpp"};
   const std::set<std::string> of_command_lines = {
       "codegen/machine/cpuinfo.cpp", "datasets/status_texts.cpp",  // "graft inspect WORKLOAD --space FILE"
-      "study/rounds.cpp", "search/run_directory.cpp", "search/explorer.cpp"};
+      "study/flows/rounds.cpp", "search/run_directory.cpp", "search/explorer.cpp"};
   const std::regex flag("\"([^\"]*[ (`])?--[a-z][^\"]*\"");
   for (const char* const room : {"base", "codegen", "features", "datasets", "tasks", "meta", "search", "study"}) {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kRoot / room)) {
@@ -258,7 +258,7 @@ TEST(Layers, HeavyPackagesStayInTheSourceFilesOfTheirRoom) {
 // Deadlines and times are of clocks that nobody sets: a jump of the wall clock changes neither. Dates of provenance
 // are its only use.
 TEST(Layers, NothingIsTimedByAClockThatCanBeSet) {
-  const std::set<std::string> dates = {"study/request.cpp"};
+  const std::set<std::string> dates = {"study/inputs/request.cpp"};
   int read = 0;
   for (const auto& [part, allowed] : kMayInclude) {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kRoot / part)) {

@@ -1,4 +1,4 @@
-#include "study/adapt.h"
+#include "study/flows/adapt.h"
 
 #include <gtest/gtest.h>
 

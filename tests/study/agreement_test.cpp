@@ -1,4 +1,4 @@
-#include "study/agreement.h"
+#include "study/flows/agreement.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "study/answer.h"
+#include "study/knowledge/answer.h"
 
 #include <gtest/gtest.h>
 

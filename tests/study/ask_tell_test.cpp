@@ -1,4 +1,4 @@
-#include "study/ask_tell.h"
+#include "study/flows/ask_tell.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/schedule/candidate.h"
-#include "study/tune.h"
+#include "study/flows/tune.h"
 #include "tests/study/support.h"
 
 namespace graft::study {

@@ -1,4 +1,4 @@
-#include "study/collect.h"
+#include "study/flows/collect.h"
 
 #include <gtest/gtest.h>
 

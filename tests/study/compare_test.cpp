@@ -1,9 +1,9 @@
-#include "study/compare.h"
+#include "study/flows/compare.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "study/field_error.h"
+#include "study/inputs/field_error.h"
 
 namespace graft::study {
 namespace {

@@ -1,4 +1,4 @@
-#include "study/evaluate.h"
+#include "study/flows/evaluate.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "study/field_error.h"
-#include "study/request.h"
+#include "study/inputs/field_error.h"
+#include "study/inputs/request.h"
 #include "tests/base/support.h"
 
 namespace graft::study {

@@ -1,5 +1,5 @@
 // Earlier measurements, and whether the machine has changed.
-#include "study/history.h"
+#include "study/knowledge/history.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "study/library.h"
+#include "study/knowledge/library.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "study/output.h"
+#include "study/inputs/output.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/team.h"
-#include "study/field_error.h"
-#include "study/train.h"
+#include "study/inputs/field_error.h"
+#include "study/flows/train.h"
 #include "tests/base/support.h"
 
 namespace graft::study {

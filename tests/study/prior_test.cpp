@@ -1,4 +1,4 @@
-#include "study/prior.h"
+#include "study/knowledge/prior.h"
 
 #include <gtest/gtest.h>
 

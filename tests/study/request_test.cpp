@@ -1,10 +1,10 @@
-#include "study/request.h"
+#include "study/inputs/request.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "study/settings.h"
+#include "study/inputs/settings.h"
 #include "tests/base/support.h"
 
 namespace graft::study {

@@ -1,5 +1,5 @@
 // The tables of settings: what each says is true of requests, and runs that were stored continue.
-#include "study/settings.h"
+#include "study/inputs/settings.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include "meta/model_file.h"
 #include "search/run_directory.h"
 #include "study/experiments/settings.h"
-#include "study/field_error.h"
-#include "study/prior.h"
+#include "study/inputs/field_error.h"
+#include "study/knowledge/prior.h"
 #include "tests/base/support.h"
 #include "tests/support/refusal.h"
 

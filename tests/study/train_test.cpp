@@ -1,10 +1,10 @@
-#include "study/train.h"
+#include "study/flows/train.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "meta/methods/methods.h"
-#include "study/field_error.h"
+#include "study/inputs/field_error.h"
 
 namespace graft::study {
 namespace {

@@ -1,4 +1,4 @@
-#include "study/tune.h"
+#include "study/flows/tune.h"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@
 #include "base/files.h"
 #include "meta/model_file.h"
 #include "search/run_directory.h"
-#include "study/adapt.h"
-#include "study/collect.h"
-#include "study/prior.h"
-#include "study/train.h"
+#include "study/flows/adapt.h"
+#include "study/flows/collect.h"
+#include "study/knowledge/prior.h"
+#include "study/flows/train.h"
 #include "tests/base/support.h"
 #include "tests/support/judged_space.h"
 

@@ -1,4 +1,4 @@
-#include "study/validate.h"
+#include "study/flows/validate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,11 @@
+// The result of a search, for people.
+#pragma once
+
+#include "cli/output.h"
+#include "study/flows/tune.h"
+
+namespace graft::cli {
+
+void print(const study::TuneResult& result, Output& out);
+
+}  // namespace graft::cli

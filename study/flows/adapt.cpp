@@ -1,0 +1,247 @@
+#include "study/flows/adapt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "base/statistics.h"
+#include "codegen/schedule/space.h"
+#include "features/encoding.h"
+#include "meta/metrics.h"
+#include "meta/model_file.h"
+#include "search/run_directory.h"
+#include "search/tuning.h"
+#include "study/inputs/field_error.h"
+#include "study/inputs/output.h"
+#include "study/knowledge/prior.h"
+#include "study/flows/rounds.h"
+#include "study/flows/search_session.h"
+#include "study/inputs/settings.h"
+#include "tasks/expected.h"
+
+namespace graft::study {
+namespace {
+
+constexpr std::int64_t most_shots = 1 << 30;
+
+std::filesystem::path folder_of(const AdaptRequest& request) {
+  return request.run.empty() ? std::filesystem::path(request.out.string() + ".run") : request.run;
+}
+
+base::Document names_of(const std::vector<codegen::Workload>& workloads) {
+  base::Document names = base::Document::list();
+  for (const codegen::Workload& workload : workloads) names.push(workload.text());
+  return names;
+}
+
+// The support is chosen for its number: another number of shots is another run.
+Request identity_of(const AdaptRequest& request, std::int64_t shots, const std::string& model) {
+  Request identity("adapt");
+  identity.set("workloads", names_of(request.workloads))
+      .set("platform", request.platform.name)
+      .set("source", tasks::source_of(request.platform))
+      .set("platform_hash", platform_hash(request.platform))
+      .set("shots", shots)
+      .set("model", model);
+  put_settings(request, identity.fields());
+  return identity;
+}
+
+struct Support {
+  std::vector<meta::Examples> of_workloads;
+  std::vector<codegen::Candidate> best;  // of each workload
+  std::int64_t trials = 0;
+};
+
+Support measured_support(const AdaptRequest& request, std::int64_t shots, const meta::ModelFile& prior,
+                         const std::vector<codegen::Space>& spaces, tasks::Measurer& measurer,
+                         search::RunDirectory& run, base::Monitor& monitor) {
+  Support support;
+  for (const codegen::Space& space : spaces) {
+    search::TuningSettings settings;
+    settings.explorer = "support";
+    settings.trials = shots;
+    settings.batch = int(shots);
+    settings.seed = base::hash_combine(request.seed, codegen::hash(space.workload()));
+    settings.threads = request.threads;
+    SearchSession session(space, {request.platform, measurer, run, prior.model.get(), prior.encoding.get()});
+    session.begin(settings);
+    if (!session.run(shots, monitor)) throw base::Stopped();
+    support.trials += std::int64_t(session.tuning().trials().size());
+    support.of_workloads.push_back(session.tuning().examples());
+    support.best.push_back(session.best().candidate);
+  }
+  return support;
+}
+
+void note_single_programs(const std::vector<meta::Examples>& supports, base::Monitor& monitor) {
+  std::size_t alone = 0;
+  for (const meta::Examples& support : supports) alone += support.size() == 1;
+  if (alone == 0) return;
+  monitor.note(
+      fmt::format("{} of {} workloads have one measured program, which teaches nothing: programs are compared within "
+                  "a workload{}; measure more of each (`shots`)",
+                  alone, supports.size(), alone == supports.size() ? ", so the model stays as it was" : ""));
+}
+
+// Writes the adapted model's file, which remembers the fastest programs of the support, too.
+void save(const AdaptRequest& request, const AdaptResult& result, const meta::ModelFile& prior,
+          const Support& support) {
+  base::Document provenance = context_of(request.command_line);
+  provenance.set("adapted_from", request.model.empty() ? std::string("models/base.h5") : request.model.string())
+      .set("adapted_from_hash", prior.hash)
+      .set("platform", result.platform)
+      .set("platform_yaml", request.platform.yaml)
+      .set("source", result.source)
+      .set("workloads", names_of(request.workloads))
+      .set("shots", result.shots)
+      .set("measurements", result.measurements)
+      .set("seed", std::int64_t(request.seed))
+      .set("prior", prior.provenance);
+  const std::string card = fmt::format(
+      "{}\n## Adapted\n\nTo {} ({}) with {} measurements of {} workloads, {} each, by graft {}.\n", prior.card,
+      result.platform, result.source, result.measurements, request.workloads.size(), result.shots, graft_version());
+  std::vector<meta::KnownPrograms> known = prior.known;
+  meta::add(known, {{result.platform, request.platform.target, support.best}});
+  meta::save_model(*result.model, *prior.encoding, provenance, card, result.out, known);
+}
+
+}  // namespace
+
+base::Interval quality_of(const std::vector<float>& predicted, const std::vector<double>& log_seconds,
+                          std::uint64_t seed) {
+  constexpr int resamples = 1000;
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  const std::int64_t count = std::int64_t(predicted.size());
+  if (count < 2) return {none, none, none};
+  const double mean = meta::rank_correlation(predicted, log_seconds);
+  if (predicted.size() < base::least_for_interval) return {mean, none, none};
+  base::Stream stream(seed, "adapt: bootstrap");
+  std::vector<double> values;
+  for (int r = 0; r < resamples; ++r) {
+    std::vector<float> p;
+    std::vector<double> t;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::size_t at = std::size_t(stream.below(count));
+      p.push_back(predicted[at]);
+      t.push_back(log_seconds[at]);
+    }
+    values.push_back(meta::rank_correlation(p, t));
+  }
+  return {mean, base::quantile(values, 0.025), base::quantile(values, 0.975)};
+}
+
+std::vector<std::vector<float>> cross_validated(const meta::CostModel& prior,
+                                                const std::vector<meta::Examples>& supports, std::uint64_t seed,
+                                                base::Monitor& monitor) {
+  std::vector<std::vector<float>> places(supports.size());
+  std::vector<std::vector<std::int64_t>> fold_of(supports.size());
+  for (std::size_t w = 0; w < supports.size(); ++w) {
+    if (supports[w].size() < cross_validation_folds) return {};
+    base::Stream stream(seed, "adapt: folds", w);
+    const std::vector<std::int64_t> order = stream.choose(supports[w].size(), supports[w].size());
+    fold_of[w].resize(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i)
+      fold_of[w][std::size_t(order[i])] = std::int64_t(i) % cross_validation_folds;
+    places[w].resize(order.size());
+  }
+  for (std::int64_t fold = 0; fold < cross_validation_folds; ++fold) {
+    monitor.progress("cross-validation", fold, cross_validation_folds);
+    base::check_stop(monitor);
+    std::vector<meta::Examples> kept;
+    for (std::size_t w = 0; w < supports.size(); ++w) {
+      std::vector<std::int64_t> rows;
+      for (std::int64_t i = 0; i < supports[w].size(); ++i) {
+        if (fold_of[w][std::size_t(i)] != fold) rows.push_back(i);
+      }
+      kept.push_back(meta::chosen(supports[w], rows));
+    }
+    const auto model = prior.adapted(kept);
+    for (std::size_t w = 0; w < supports.size(); ++w) {
+      const std::vector<float> scores = model->score(supports[w].features).mean;
+      const std::vector<double> ranks = base::ranks(std::vector<double>(scores.begin(), scores.end()));
+      for (std::size_t i = 0; i < ranks.size(); ++i) {
+        if (fold_of[w][i] == fold) places[w][i] = float(ranks[i] / double(ranks.size()));
+      }
+    }
+  }
+  monitor.progress("cross-validation", cross_validation_folds, cross_validation_folds);
+  return places;
+}
+
+AdaptResult adapt(const AdaptRequest& request, base::Monitor& monitor) {
+  check_settings(request);
+  if (request.workloads.empty()) throw FieldError("workloads", "there is none");
+  check_output("out", request.out, Writes::model, {request.model.string()});
+  AdaptResult result;
+  result.prior = request.model.empty() ? shipped_model() : request.model;
+  result.platform = request.platform.name;
+  result.source = tasks::source_of(request.platform);
+  result.shots = std::min(request.shots, most_shots);
+  result.seed = request.seed;
+  result.out = request.out;
+  result.folder = folder_of(request);
+
+  meta::ModelFile prior = meta::load_model(result.prior);
+  datasets::refuse_emulated(result.platform, result.source);
+  prior.model = model_on(prior, request.platform, monitor);
+  const tasks::MeasureSettings measure = request.timing.settings(0, request.threads);
+  std::vector<codegen::Space> spaces;
+  for (const codegen::Workload& workload : request.workloads) {
+    tasks::require_memory(workload, tasks::place_of(request.platform), measure);
+    spaces.push_back(codegen::derive_space(workload, request.platform.target));
+  }
+  const auto measurer = tasks::make_measurer(request.platform, measure);
+  const Request identity = identity_of(request, result.shots, model_identity(prior, result.prior, result.folder));
+  search::RunDirectory run(result.folder, identity.document(), context_of(request.command_line), request.platform.yaml);
+  const Support support = measured_support(request, result.shots, prior, spaces, *measurer, run, monitor);
+  const std::vector<meta::Examples>& supports = support.of_workloads;
+  result.measurements = support.trials;
+  note_single_programs(supports, monitor);
+  result.model = prior.model->adapted(supports);
+
+  const std::vector<std::vector<float>> places = cross_validated(*prior.model, supports, request.seed, monitor);
+  base::check_stop(monitor);
+  save(request, result, prior, support);
+  for (std::size_t w = 0; w < supports.size(); ++w) {
+    AdaptResult::Row row{request.workloads[w].text(), supports[w].size(), {}, {}};
+    const std::vector<double>& log_seconds = supports[w].log_seconds;
+    if (prior.model->is_informed())
+      row.zero_shot = quality_of(prior.model->score(supports[w].features).mean, log_seconds, request.seed);
+    if (!places.empty()) row.cross_validated = quality_of(places[w], log_seconds, request.seed);
+    result.rows.push_back(std::move(row));
+  }
+  return result;
+}
+
+base::Document to_document(const AdaptResult& result) {
+  const auto quality = [](const std::optional<base::Interval>& value) {
+    return value && std::isfinite(value->mean) ? base::to_document(*value) : base::Document();
+  };
+  base::Document rows = base::Document::list();
+  for (const AdaptResult::Row& row : result.rows) {
+    base::Document entry = base::Document::map();
+    rows.push(entry.set("workload", row.workload)
+                  .set("programs", row.programs)
+                  .set("zero_shot", quality(row.zero_shot))
+                  .set("cross_validated", quality(row.cross_validated)));
+  }
+  base::Document out = base::Document::map();
+  return out.set("model", result.prior.string())
+      .set("platform", result.platform)
+      .set("source", result.source)
+      .set("shots", result.shots)
+      .set("measurements", result.measurements)
+      .set("seed", std::int64_t(result.seed))
+      .set("rows", std::move(rows))
+      .set("out", result.out.string())
+      .set("run", result.folder.string());
+}
+
+}  // namespace graft::study

@@ -1,0 +1,72 @@
+// Adapting a model to a platform with a few measurements there, and its quality afterwards, estimated from them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "base/interval.h"
+#include "base/monitor.h"
+#include "codegen/expression/workload.h"
+#include "meta/cost_model.h"
+#include "study/inputs/request.h"
+#include "study/inputs/setting.h"
+#include "tasks/platform.h"
+
+namespace graft::study {
+
+struct AdaptRequest {
+  std::filesystem::path model;  // the model to adapt; "": graft's own (study/knowledge/prior.h)
+  tasks::Platform platform;
+  std::vector<codegen::Workload> workloads;
+  std::filesystem::path out;  // the adapted model's file
+#define GRAFT_SETTING GRAFT_FIELD
+#define GRAFT_PART GRAFT_FIELD_PART
+#include "study/inputs/settings/adapt.def"
+  std::string command_line;  // for provenance
+};
+
+struct AdaptResult {
+  // Spearman correlations of predicted and measured speed, with intervals over programs; nullopt: unknown.
+  struct Row {
+    std::string workload;
+    std::int64_t programs = 0;  // measured with status ok
+    std::optional<base::Interval> zero_shot, cross_validated;
+  };
+  std::unique_ptr<meta::CostModel> model;
+  std::filesystem::path prior;  // what was adapted
+  std::string platform, source;
+  std::int64_t shots = 0, measurements = 0;
+  std::uint64_t seed = 1;
+  std::vector<Row> rows;
+  std::filesystem::path out, folder;
+};
+
+// The least number of programs of a workload for cross-validation: one for each fold.
+inline constexpr std::int64_t cross_validation_folds = 5;
+
+// Measures the support that the model chooses, except trials that the run already has, and writes the adapted model.
+// UserError for contradictory settings, before a folder is made, and for a folder of another request; Failure if no
+// program of a workload is ok; Stopped when the monitor asks for it, and the same request then continues.
+AdaptResult adapt(const AdaptRequest& request, base::Monitor& monitor);
+
+// Spearman correlation of predicted and measured speed, with the percentile interval over resampled programs. One
+// program has no order: its mean is unknown, too.
+base::Interval quality_of(const std::vector<float>& predicted, const std::vector<double>& log_seconds,
+                          std::uint64_t seed);
+
+// For each support program its place (rank over count) in its workload, as predicted by a model that was adapted
+// without it. Places, unlike scores, are comparable between the models of the folds. Empty when a workload has fewer
+// programs than there are folds.
+std::vector<std::vector<float>> cross_validated(const meta::CostModel& prior,
+                                                const std::vector<meta::Examples>& supports, std::uint64_t seed,
+                                                base::Monitor& monitor);
+
+// {"model":...,"platform":...,"rows":[{"workload":...,"zero_shot":...,"cross_validated":...}],...}
+base::Document to_document(const AdaptResult& result);
+
+}  // namespace graft::study

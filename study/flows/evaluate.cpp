@@ -1,0 +1,368 @@
+#include "study/flows/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "codegen/expression/suites.h"
+#include "study/inputs/field_error.h"
+#include "study/inputs/output.h"
+#include "study/inputs/request.h"
+#include "study/inputs/settings.h"
+#include "study/flows/shared_work.h"
+
+namespace graft::study {
+namespace {
+
+struct NamedRegime {
+  std::string_view name;
+  meta::Regime regime;
+};
+constexpr std::array regimes = {NamedRegime{"seen", meta::Regime::seen}, NamedRegime{"alone", meta::Regime::alone},
+                                NamedRegime{"unseen", meta::Regime::unseen},
+                                NamedRegime{"in-domain", meta::Regime::in_domain}};
+
+bool among(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void check(const EvaluateRequest& request) {
+  check_settings(request);
+  if (request.methods.empty()) throw FieldError("methods", "there is none");
+  if (request.shots.empty()) throw FieldError("shots", "there is none");
+  if (!request.against.empty() && !among(request.methods, request.against))
+    throw FieldError("against", fmt::format("{} is none of `methods`", request.against));
+  const bool in_domain = request.regime == meta::Regime::in_domain;
+  if (in_domain && (request.judge_last > 0 || !request.sources.empty() || request.folds > 0 ||
+                    !request.misleading.empty() || request.support != "random"))
+    throw FieldError("judge_last, sources, folds, misleading, support", "cannot be combined with `regime` in-domain");
+  if (request.folds > 0 && !(request.sources.empty() && request.targets.empty()))
+    throw FieldError("folds", "decides targets and sources; cannot be combined with `target` or `sources`");
+  if (request.sources_know_judged && request.judge_last == 0)
+    throw FieldError("sources_know_judged", "says which rows sources learn from, and only with `judge_last`");
+  if (!in_domain && !(request.train_workloads.empty() && request.judge_workloads.empty()))
+    throw FieldError("train_workloads, judge_workloads", "only with `regime` in-domain");
+}
+
+std::vector<std::string> texts_of(const std::vector<codegen::Workload>& workloads) {
+  std::vector<std::string> texts;
+  for (const codegen::Workload& workload : workloads) texts.push_back(workload.text());
+  return texts;
+}
+
+meta::EvaluationSettings settings_of(const EvaluateRequest& request, const ModelPlan& plan) {
+  constexpr std::int64_t most = 1 << 30;
+  meta::EvaluationSettings settings;
+  settings.methods = request.methods;
+  for (const std::int64_t shots : request.shots) settings.shots.push_back(int(std::min(shots, most)));
+  settings.draws = int(std::min(request.draws, most));
+  settings.regime = request.regime;
+  settings.train_workloads = texts_of(workloads_of(request.train_workloads));
+  settings.judge_workloads = texts_of(workloads_of(request.judge_workloads));
+  settings.learner = plan.settings();
+  settings.sources = request.sources;
+  settings.judge_last = request.judge_last;
+  settings.sources_know_judged = request.sources_know_judged;
+  settings.support = meta::support_choice_named(request.support);
+  return settings;
+}
+
+// What decides every number: results of an equal request are taken over when it is asked again.
+base::Document identity_of(const EvaluateRequest& request, const ModelPlan& plan) {
+  base::Document files = base::Document::list();
+  for (const std::string& file : request.data.files) files.push(file_hash(file));
+  Request identity("evaluate");
+  identity.set("datasets", std::move(files));
+  put_settings(request, identity.fields());
+  request.data.put(identity.fields());
+  plan.put(identity.fields());
+  return identity.document();
+}
+
+// A target and the sources of its methods (none: those of the settings).
+struct Judged {
+  std::string target;
+  std::vector<std::string> sources;
+};
+
+std::vector<Judged> targets_of(const EvaluateRequest& request, const meta::TaskSet& tasks) {
+  const std::vector<std::string> platforms = meta::platforms(tasks);
+  std::vector<Judged> all;
+  if (request.folds == 0) {
+    for (const std::string& target : request.targets.empty() ? platforms : request.targets)
+      all.push_back({target, request.sources});
+    return all;
+  }
+  for (const std::vector<std::string>& fold : folds_of(platforms, request.folds, request.seed)) {
+    std::vector<std::string> others;
+    std::copy_if(platforms.begin(), platforms.end(), std::back_inserter(others),
+                 [&](const std::string& platform) { return !among(fold, platform); });
+    for (const std::string& target : fold) all.push_back({target, others});
+  }
+  return all;
+}
+
+// UserError for platforms that the tasks lack, and for a contradictory source that is judged itself.
+void check(const EvaluateRequest& request, const std::vector<std::string>& targets, const meta::TaskSet& tasks) {
+  meta::only_platforms(tasks, targets);
+  for (const std::string& name : request.misleading) {
+    if (among(targets, name))
+      throw FieldError("misleading", fmt::format("{} is judged itself: name the others by `target`", name));
+  }
+  meta::only_platforms(tasks, request.sources);
+}
+
+Rows of_target(const Rows& rows, const std::string& target) {
+  Rows own;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(own),
+               [&](const auto& row) { return row.target == target; });
+  return own;
+}
+
+// Whether these are all rows of the target.
+bool are_complete(const Rows& rows, const std::string& target, const EvaluateRequest& request) {
+  if (rows.size() != request.methods.size() * request.shots.size()) return false;
+  return std::all_of(request.methods.begin(), request.methods.end(), [&](const std::string& method) {
+    return std::all_of(request.shots.begin(), request.shots.end(),
+                       [&](std::int64_t shots) { return row_of(rows, target, method, shots) != nullptr; });
+  });
+}
+
+EvaluationTable::Row row_from(meta::EvaluationRow row, const std::string& source) {
+  EvaluationTable::Row out;
+  out.target = std::move(row.target);
+  out.method = std::move(row.method);
+  out.source = source;
+  out.shots = row.shots;
+  out.measurements = row.measurements;
+  out.draws = row.draws;
+  out.workloads = row.workloads;
+  out.means.values = {row.spearman, row.top1, row.top5};
+  out.by_draw = {{std::move(row.spearman_draws), std::move(row.top1_draws), std::move(row.top5_draws)}};
+  out.others = {{"kendall", row.kendall},
+                {"spearman_best30", row.spearman_best30},
+                {"spearman_middle80", row.spearman_middle80},
+                {"best_place", row.best_place},
+                {"trials_to_95", row.trials_to_95}};
+  return out;
+}
+
+void store(const EvaluationTable& table, const std::filesystem::path& out) {
+  if (out.empty()) return;
+  base::Document stored = base::Document::map().set("schema", 1).set("kind", "evaluate");
+  for (const auto& [key, value] : to_document(table).as_map()) stored.set(key, value);
+  base::replace_file(out, stored.to_pretty_json() + "\n");
+}
+
+}  // namespace
+
+std::string_view name_of(meta::Regime regime) {
+  return std::find_if(regimes.begin(), regimes.end(), [&](const auto& each) { return each.regime == regime; })->name;
+}
+
+meta::Regime regime_named(std::string_view name) {
+  const auto* const found =
+      std::find_if(regimes.begin(), regimes.end(), [&](const auto& each) { return each.name == name; });
+  if (found == regimes.end())
+    throw base::UserError(fmt::format("expected seen, alone, unseen or in-domain, got '{}'", name));
+  return found->regime;
+}
+
+std::vector<std::vector<std::string>> folds_of(std::vector<std::string> platforms, std::int64_t folds,
+                                               std::uint64_t seed) {
+  if (folds < 2 || folds > std::int64_t(platforms.size()))
+    throw FieldError("folds",
+                     fmt::format("expected 2 to {}, the number of platforms, got {}", platforms.size(), folds));
+  base::Stream(seed, "folds").shuffle(platforms);
+  std::vector<std::vector<std::string>> out(static_cast<std::size_t>(folds));
+  for (std::size_t p = 0; p < platforms.size(); ++p) out[p % out.size()].push_back(platforms[p]);
+  return out;
+}
+
+Rows known_rows(const std::filesystem::path& file, const base::Document& request) {
+  if (file.empty() || !std::filesystem::exists(file)) return {};
+  try {
+    EvaluationTable earlier = evaluation_table_from(base::parse_json(base::read_file(file), file.string()));
+    if (Request::hash_of(earlier.request) != Request::hash_of(request)) return {};
+    std::erase_if(earlier.rows, [](const auto& row) { return !row.by_draw; });  // of an earlier graft
+    return std::move(earlier.rows);
+  } catch (const base::UserError&) {
+    return {};  // some other file: it is replaced
+  }
+}
+
+std::string against_of(const EvaluateRequest& request) {
+  if (!request.against.empty()) return request.against;
+  return among(request.methods, "scratch") ? "scratch" : request.methods.front();
+}
+
+Compared compared_in(const EvaluateRequest& request, std::vector<std::string> targets) {
+  return {std::move(targets), request.methods, request.shots};
+}
+
+namespace {
+
+// A piece of an evaluation: these methods on these targets, which have the same sources.
+struct Piece {
+  std::vector<Judged> judged;
+  std::vector<std::string> methods;
+};
+
+// The first targets of those that are left, as pieces for all ranks: groups of targets that share sources, whose
+// learners are then trained once, as long as there is a group for each rank; else one piece for each method.
+std::vector<Piece> next_pieces(std::span<const Judged>& left, const EvaluateRequest& request, int ranks) {
+  std::vector<Piece> pieces;
+  while (!left.empty() && std::ssize(pieces) < ranks) {
+    std::size_t size = 1;
+    // One process stores its table after each target, and keeps what it trained.
+    if (ranks > 1 && !left.front().sources.empty() && request.folds > 0) {
+      while (size < left.size() && left[size].sources == left.front().sources) ++size;
+    }
+    pieces.push_back({{left.begin(), left.begin() + std::ptrdiff_t(size)}, request.methods});
+    left = left.subspan(size);
+  }
+  if (std::ssize(pieces) == ranks) return pieces;
+  std::vector<Piece> by_method;
+  for (const std::string& method : request.methods) {
+    for (const Piece& piece : pieces) by_method.push_back({piece.judged, {method}});
+  }
+  return by_method;
+}
+
+// The rows of targets and methods in the order of the request, whoever made them.
+Rows in_order(const Rows& rows, std::span<const Judged> judged, const EvaluateRequest& request) {
+  Rows ordered;
+  for (const Judged& each : judged) {
+    for (const std::string& method : request.methods) {
+      for (const std::int64_t shots : request.shots) {
+        if (const EvaluationTable::Row* const row = row_of(rows, each.target, method, shots)) ordered.push_back(*row);
+      }
+    }
+  }
+  return ordered;
+}
+
+// An earlier table of the same request, for all ranks as rank 0 sees it.
+Rows rows_of_earlier(const EvaluateRequest& request, const base::Document& identity, base::Team& team,
+                     base::Monitor& monitor) {
+  const std::string known = work_of_first(team, monitor, [&](base::Monitor&) {
+    EvaluationTable table;
+    table.rows = known_rows(request.out, identity);
+    return to_document(table).to_json();
+  });
+  return evaluation_table_from(base::parse_json(known, request.out.string())).rows;
+}
+
+}  // namespace
+
+EvaluationTable evaluate(const EvaluateRequest& request, base::Monitor& monitor, const TargetDone& target_done) {
+  base::Team alone;
+  return evaluate(request, alone, monitor, target_done);
+}
+
+EvaluationTable evaluate(const EvaluateRequest& request, base::Team& team, base::Monitor& own_monitor,
+                         const TargetDone& target_done) {
+  if (!request.out.empty()) check_output("out", request.out, Writes::text, request.data.files);
+  check(request);
+  ModelPlan plan(request.model, meta::evaluated_method_named(request.methods.front()).learner, request.seed,
+                 request.threads);
+  for (const std::string& method : request.methods) plan.check(meta::evaluated_method_named(method).learner);
+  meta::EvaluationSettings settings = settings_of(request, plan);
+
+  base::TeamMonitor monitor(team, own_monitor);  // for what all ranks do equally
+  const std::vector<datasets::Dataset> data = request.data.read(request.seed, monitor);
+  plan.fit(data);
+  settings.learner = plan.settings();
+  const meta::TaskSet tasks = meta::with_reversed_labels(
+      meta::make_task_set(data, plan.encoding(), request.threads, team.size() > 1 ? &team : nullptr, &monitor),
+      request.misleading);
+  note_doubts(tasks, monitor);
+  const bool in_domain = request.regime == meta::Regime::in_domain;
+  const std::vector<std::string> platforms = meta::platforms(tasks);
+  if (platforms.size() < 2 && !in_domain) {
+    throw base::UserError(
+        base::join(request.data.files, ", "),
+        fmt::format("only platform {}; training needs datasets of at least one other platform", platforms[0]));
+  }
+  const std::vector<Judged> judged = targets_of(request, tasks);
+  std::vector<std::string> targets;
+  for (const Judged& each : judged) targets.push_back(each.target);
+  check(request, targets, tasks);
+
+  EvaluationTable table;
+  table.request = identity_of(request, plan);
+  table.context = context_of(request.command_line);
+  Rows known = rows_of_earlier(request, table.request, team, own_monitor);
+  std::vector<Judged> missing;
+  for (const Judged& each : judged) {
+    if (are_complete(of_target(known, each.target), each.target, request)) continue;
+    std::erase_if(known, [&](const auto& row) { return row.target == each.target; });
+    missing.push_back(each);
+  }
+  meta::Priors priors;  // of whole methods
+  const auto rows_of = [&](const Piece& piece, base::Monitor& its_monitor) {
+    meta::EvaluationSettings own = settings;
+    own.methods = piece.methods;
+    meta::Priors own_priors;
+    meta::Priors& kept = piece.methods == request.methods ? priors : own_priors;
+    EvaluationTable part;
+    for (const Judged& each : piece.judged) {
+      own.sources = each.sources;
+      auto rows = in_domain ? meta::evaluate_in_domain(tasks, each.target, own, its_monitor)
+                            : meta::evaluate(tasks, each.target, own, its_monitor, kept);
+      for (meta::EvaluationRow& row : rows)
+        part.rows.push_back(row_from(std::move(row), tasks.sources.at(each.target)));
+    }
+    return part.rows;
+  };
+  std::size_t told = 0;
+  // The table as far as targets are complete, in their order.
+  const auto tell = [&] {
+    for (; told < judged.size(); ++told) {
+      const std::string& target = judged[told].target;
+      if (!are_complete(of_target(known, target), target, request)) return;
+      table.rows = in_order(known, std::span(judged).first(told + 1), request);
+      if (team.rank() == 0) store(table, request.out);
+      if (target_done) target_done(table, target);
+    }
+  };
+  tell();
+  for (std::span<const Judged> left = missing; !left.empty(); tell()) {
+    const std::vector<Piece> pieces = next_pieces(left, request, team.size());
+    if (team.size() == 1) {
+      for (EvaluationTable::Row& row : rows_of(pieces.front(), own_monitor)) known.push_back(std::move(row));
+      continue;
+    }
+    const std::vector<std::string> parts =
+        shared_work(team, std::ssize(pieces), own_monitor, [&](std::int64_t p, base::Monitor& its_monitor) {
+          EvaluationTable part;
+          part.rows = rows_of(pieces[std::size_t(p)], its_monitor);
+          return to_document(part).to_json();
+        });
+    for (const std::string& part : parts) {
+      for (EvaluationTable::Row& row : evaluation_table_from(base::parse_json(part, "rows")).rows)
+        known.push_back(std::move(row));
+    }
+  }
+
+  const Compared compared = compared_in(request, targets);
+  Rows all = table.rows;
+  if (targets.size() > 1) table.means = means_over_targets(table.rows, compared, request.seed);
+  all.insert(all.end(), table.means.begin(), table.means.end());
+  table.differences = differences_to(against_of(request), all, request.seed);
+  table.winners = winners_of(table.rows, compared);
+  table.complete = true;
+  if (team.rank() == 0) store(table, request.out);
+  return table;
+}
+
+}  // namespace graft::study

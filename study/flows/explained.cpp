@@ -1,0 +1,56 @@
+#include "study/flows/explained.h"
+
+#include <fmt/format.h>
+
+#include <variant>
+
+#include "base/error.h"
+#include "codegen/expression/workload.h"
+#include "codegen/machine/compile.h"
+#include "codegen/program/forms.h"
+#include "codegen/schedule/lower.h"
+
+namespace graft::study {
+namespace {
+
+std::optional<Roof> roof_of(const tasks::Platform& platform, const codegen::Workload& workload) {
+  const auto* const modelled = std::get_if<tasks::Modelled>(&platform.how);
+  if (modelled == nullptr) return std::nullopt;
+  const std::optional<double> peak = peak_gflops(platform, workload);
+  if (!peak) return std::nullopt;
+  return Roof{*peak, modelled->profile.memory_gigabytes_per_second};
+}
+
+// Fills what depends on the platform; why it could not is its result.
+std::string add_code(const search::RunContent& run, const Answer& answer, Explained& out) {
+  const tasks::Platform platform = search::platform_of(run);
+  out.cpu = platform.target.cpu;
+  out.roof = roof_of(platform, answer.workload());
+  const auto program = codegen::program(answer.candidate, platform.target);
+  if (!program) return fmt::format("the schedule does not lower today: {}", program.reason().text);
+  out.scheduled = codegen::to_text(*program);
+  const auto listing = codegen::listing(*program, platform.target, pipeline_named(answer.pipeline, platform.target));
+  if (!listing) return fmt::format("no assembly: {}", listing.reason().text);
+  out.assembly = listing->assembly;
+  return "";
+}
+
+}  // namespace
+
+Explained explained(const search::RunContent& run, const Answer& answer) {
+  const codegen::Computation computation = answer.workload().computation();
+  Explained out;
+  out.operations = double(codegen::flops(answer.workload()));
+  for (const codegen::Tensor& tensor : computation.tensors) {
+    if (tensor.role != codegen::Role::temporary) out.bytes += double(tensor.bytes());
+  }
+  out.naive = codegen::to_text(codegen::naive_program(computation));
+  try {
+    out.unknown = add_code(run, answer, out);
+  } catch (const base::UserError& error) {
+    out.unknown = error.what();
+  }
+  return out;
+}
+
+}  // namespace graft::study

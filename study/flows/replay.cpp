@@ -1,0 +1,139 @@
+#include "study/flows/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/error.h"
+#include "base/shortened.h"
+#include "base/statistics.h"
+#include "datasets/dataset.h"
+#include "datasets/joined_tables.h"
+#include "meta/methods/methods.h"
+#include "meta/task_set.h"
+#include "search/explorer.h"
+#include "search/replay.h"
+#include "study/inputs/field_error.h"
+#include "study/knowledge/prior.h"
+#include "study/inputs/settings.h"
+#include "tasks/platform.h"
+
+namespace graft::study {
+
+double ReplayedWorkload::share_after(std::int64_t count) const {
+  double best = 0;
+  for (const auto& [trial, seconds] : curve) {
+    if (trial <= count) best = seconds;
+  }
+  return best > 0 ? best_recorded / best : 0;
+}
+
+double ReplayResult::share_after(std::int64_t count) const {
+  std::vector<double> shares;
+  for (const ReplayedWorkload& each : workloads) {
+    shares.push_back(each.share_after(count));
+    if (shares.back() == 0) return 0;
+  }
+  return base::geometric_mean(shares);
+}
+
+namespace {
+
+bool is_of_tables(const datasets::Dataset& dataset) {
+  return std::any_of(dataset.sketches.begin(), dataset.sketches.end(),
+                     [](const auto& sketch) { return !sketch->columns.empty(); });
+}
+
+// Rows of tables have no programs: a model sees their columns.
+Prior prior_for(const datasets::Dataset& dataset, const ReplayRequest& request, const tasks::Platform& platform,
+                base::Monitor& monitor) {
+  PriorRequest asked;
+  asked.model = request.model;
+  asked.explorer = request.explorer;
+  asked.seed = request.seed;
+  asked.threads = request.threads;
+  if (!is_of_tables(dataset)) return prior_of(asked, platform, monitor);
+  if (asked.model.empty()) asked.model = "scratch";  // graft's own looks at programs
+  Prior prior = prior_of(asked, platform, monitor);
+  if (prior.encoding->schema != nullptr) {
+    for (const std::string& note : meta::unknown_columns({&dataset, 1}, *prior.encoding->schema)) monitor.note(note);
+    return prior;
+  }
+  if (meta::untrained_named(asked.model) == nullptr)
+    throw FieldError("model", fmt::format("{} looks at programs, and rows of a table have none; train a model from "
+                                          "other tables, or take scratch",
+                                          prior.name));
+  datasets::JoinedTables joined = datasets::joined_tables({&dataset, 1});
+  prior.encoding = std::make_shared<const features::Encoding>(
+      features::made_for(features::encoding_named("columns"), std::move(joined.schema)));
+  return prior;
+}
+
+}  // namespace
+
+ReplayResult replay(const ReplayRequest& request, base::Monitor& monitor) {
+  check_settings(request);
+  const datasets::Dataset dataset = datasets::read_dataset(request.data);
+  datasets::refuse_emulated(request.data.string(), dataset.source);
+  tasks::Platform platform;
+  platform.name = dataset.platform;
+  platform.target = dataset.target;
+  const Prior prior = prior_for(dataset, request, platform, monitor);
+  search::Programs programs(dataset.target, prior.encoding.get());
+  search::TuningSettings settings;
+  settings.explorer = request.explorer;
+  settings.selection = request.selection;
+  settings.trials = request.trials;
+  settings.batch = int(request.batch);
+  settings.seed = request.seed;
+  settings.threads = request.threads;
+
+  ReplayResult result;
+  result.platform = dataset.platform;
+  result.source = dataset.source;
+  result.explorer = request.explorer;
+  result.model = prior.name;
+  result.seed = request.seed;
+  const std::vector<codegen::Workload>& workloads = request.workloads.empty() ? dataset.workloads : request.workloads;
+  base::QuietMonitor quiet(monitor);
+  for (const codegen::Workload& workload : workloads) {
+    monitor.progress("replayed workloads", std::int64_t(result.workloads.size()), std::int64_t(workloads.size()));
+    const search::Recording recording = search::recorded(dataset, workload, programs);
+    search::make_explorer(request.explorer, recording.space, request.seed, request.selection);  // refuses before it
+    const std::vector<double> sorted = recording.sorted_seconds();
+    if (sorted.empty())
+      throw base::UserError(base::shortened(workload.text()), "no program of it was ok, so that nothing can be found");
+    base::check_stop(monitor);
+    const search::Replayed replayed = search::replay(recording, programs, prior.model.get(), settings, quiet);
+    base::check_stop(monitor);
+    result.workloads.push_back({workload.text(), std::int64_t(recording.trials.size()), recording.left_out,
+                                std::int64_t(replayed.trials.size()), sorted.front(), replayed.curve});
+  }
+  return result;
+}
+
+base::Document to_document(const ReplayResult& result) {
+  base::Document rows = base::Document::list();
+  for (const ReplayedWorkload& each : result.workloads) {
+    base::Document points = base::Document::list();
+    for (const auto& [trial, seconds] : each.curve) points.push(base::Document(base::Document::List{trial, seconds}));
+    base::Document row = base::Document::map();
+    rows.push(row.set("workload", each.workload)
+                  .set("programs", each.programs)
+                  .set("left_out", each.left_out)
+                  .set("trials", each.trials)
+                  .set("best_recorded", each.best_recorded)
+                  .set("curve", std::move(points)));
+  }
+  base::Document out = base::Document::map();
+  return out.set("platform", result.platform)
+      .set("source", result.source)
+      .set("explorer", result.explorer)
+      .set("model", result.model)
+      .set("seed", std::int64_t(result.seed))
+      .set("rows", std::move(rows));
+}
+
+}  // namespace graft::study

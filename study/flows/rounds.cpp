@@ -1,0 +1,81 @@
+#include "study/flows/rounds.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <variant>
+
+#include "datasets/failures.h"
+
+namespace graft::study {
+
+void note_continued(const search::RunDirectory& run, base::Monitor& monitor) {
+  const std::size_t trials = run.journal().trials().size();
+  if (trials == 0) return;
+  monitor.note(fmt::format("{}: continues, {} trials are recorded", run.path().string(), trials));
+}
+
+bool run_rounds(search::Tuning& tuning, std::int64_t trials, base::Monitor& monitor) {
+  while (tuning.step(monitor)) {
+  }
+  if (std::int64_t(tuning.trials().size()) >= trials) return true;
+  if (monitor.stop_requested()) return false;
+  if (tuning.hopeless()) return true;
+  if (tuning.settled() || tuning.out_of_time()) {
+    monitor.note(fmt::format("{} after {} of {} trials",
+                             tuning.settled() ? "nothing has become faster for long: ended" : "the time is up",
+                             tuning.trials().size(), trials));
+    return true;
+  }
+  monitor.note(fmt::format("the space has no more candidates after {} of {} trials", tuning.trials().size(), trials));
+  return true;
+}
+
+namespace {
+
+// What may help where most programs end so.
+std::string remedy_for(datasets::Status status, const tasks::Platform& platform) {
+  const bool on_board = std::holds_alternative<tasks::Remote>(platform.how);
+  switch (status) {
+    case datasets::Status::wrong_result:
+    case datasets::Status::crashed:
+      if (on_board)
+        return "compare the platform's cpu, features and vector_bits with the machine's (graft platform probe)";
+      return "check this machine with graft doctor";
+    case datasets::Status::does_not_compile:
+      return "check this machine with graft doctor";
+    case datasets::Status::does_not_lower:
+      return "check the space (graft inspect WORKLOAD --space)";
+    case datasets::Status::timed_out:
+    case datasets::Status::slower_than_limit:
+      return "allow more time (`timeout`) or choose a smaller workload";
+    case datasets::Status::out_of_memory:
+      return "choose a smaller workload";
+    case datasets::Status::unsupported:
+    case datasets::Status::ok:
+      break;
+  }
+  return "choose another platform (graft platform list)";
+}
+
+}  // namespace
+
+std::string nothing_ok_text(std::span<const datasets::Trial> trials, const tasks::Platform& platform,
+                            const std::filesystem::path& run) {
+  if (trials.empty()) return fmt::format("{}: the space has no candidate", platform.name);
+  datasets::FailureCounts failures;
+  for (const datasets::Trial& trial : trials) failures.add(trial.measurement);
+  const datasets::FailureKind most = failures.kinds().front();
+  return fmt::format("{}: no program was ok, {} of {} ended as {}; {}, see graft inspect {}", platform.name, most.count,
+                     trials.size(), datasets::to_text(most), remedy_for(most.status, platform), run.string());
+}
+
+base::Document status_counts(std::span<const datasets::Trial> trials) {
+  std::map<datasets::Status, std::int64_t> counts;
+  for (const datasets::Trial& trial : trials) ++counts[trial.measurement.status];
+  base::Document out = base::Document::map();
+  for (const auto& [status, count] : counts) out.set(std::string(datasets::name_of(status)), count);
+  return out;
+}
+
+}  // namespace graft::study

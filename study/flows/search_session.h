@@ -1,0 +1,78 @@
+// A search of one space by rounds, in a run's folder: of tune, tune-all, adapt, collect and validate alike. It makes
+// what candidates come to, and borrows the rest, so that several searches share a model and a measurer.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/monitor.h"
+#include "codegen/schedule/space.h"
+#include "meta/model_file.h"
+#include "search/explorer.h"
+#include "search/programs.h"
+#include "search/run_directory.h"
+#include "search/tuning.h"
+#include "tasks/measurer.h"
+#include "tasks/platform.h"
+
+namespace graft::study {
+
+// What searches of one process have in common: a model's file is read once, and a platform has one measurer.
+class SearchResources {
+ public:
+  // UserError as meta::load_model.
+  std::shared_ptr<const meta::ModelFile> model_file(const std::string& file);
+  // One for each platform and settings.
+  tasks::Measurer& measurer(const tasks::Platform& platform, const tasks::MeasureSettings& settings);
+
+ private:
+  struct OwnMeasurer {
+    std::string platform;  // its description
+    tasks::MeasureSettings settings;
+    std::unique_ptr<tasks::Measurer> measurer;
+  };
+  std::map<std::string, std::shared_ptr<const meta::ModelFile>> files_;
+  std::vector<OwnMeasurer> measurers_;
+};
+
+class SearchSession {
+ public:
+  struct Borrowed {
+    const tasks::Platform& platform;
+    tasks::Measurer& measurer;
+    search::RunDirectory& run;
+    // What guides the search, and what it sees of programs; null: nothing does.
+    const meta::CostModel* model = nullptr;
+    const features::Encoding* encoding = nullptr;
+  };
+  // All that is borrowed must outlive the session.
+  SearchSession(codegen::Space space, const Borrowed& borrowed)
+      : borrowed_(borrowed), space_(std::move(space)), programs_(borrowed.platform.target, borrowed.encoding) {}
+  SearchSession(const SearchSession&) = delete;
+  SearchSession& operator=(const SearchSession&) = delete;
+
+  const codegen::Space& space() const { return space_; }
+  search::Programs& programs() { return programs_; }
+
+  // Once, before what follows. `explorer`: instead of the one that the settings name.
+  void begin(const search::TuningSettings& settings, std::unique_ptr<search::Explorer> explorer = nullptr);
+  search::Tuning& tuning() { return *tuning_; }
+  const search::Tuning& tuning() const { return *tuning_; }
+  // Rounds until there are this many trials in all, or the search is over (study/flows/rounds.h); false if a stop was asked
+  // for.
+  bool run(std::int64_t trials, base::Monitor& monitor);
+  // The fastest trial. Failure with the remedy if none was ok.
+  datasets::Trial best() const;
+
+ private:
+  Borrowed borrowed_;
+  codegen::Space space_;
+  search::Programs programs_;
+  std::optional<search::Tuning> tuning_;
+};
+
+}  // namespace graft::study

@@ -1,0 +1,238 @@
+#include "study/flows/train.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "meta/methods/methods.h"
+#include "meta/training_record.h"
+#include "study/inputs/field_error.h"
+#include "study/inputs/output.h"
+#include "study/inputs/request.h"
+#include "study/inputs/settings.h"
+
+namespace graft::study {
+namespace {
+
+// One round of graft tune: a search has as many after its first round, without a model.
+constexpr std::int64_t few_programs = 32;
+
+base::Document strings(const std::vector<std::string>& values) {
+  base::Document list = base::Document::list();
+  for (const std::string& value : values) list.push(value);
+  return list;
+}
+
+// Workloads, each once.
+std::vector<std::string> workloads_in(const meta::TaskSet& tasks) {
+  std::vector<std::string> names;
+  for (const meta::Examples& group : tasks.groups) {
+    if (std::find(names.begin(), names.end(), group.workload.text()) == names.end())
+      names.push_back(group.workload.text());
+  }
+  return names;
+}
+
+struct Size {
+  std::int64_t workloads = 0, programs = 0;
+};
+
+Size size_of(const meta::TaskSet& tasks, const std::string& platform) {
+  Size size;
+  for (const meta::Examples& group : tasks.groups) {
+    if (group.platform != platform) continue;
+    ++size.workloads;
+    size.programs += group.size();
+  }
+  return size;
+}
+
+std::int64_t programs_in(const meta::TaskSet& tasks) {
+  std::int64_t programs = 0;
+  for (const meta::Examples& group : tasks.groups) programs += group.size();
+  return programs;
+}
+
+void note_few_programs(const meta::TaskSet& tasks, base::Monitor& monitor) {
+  for (const std::string& platform : meta::platforms(tasks)) {
+    const std::int64_t programs = size_of(tasks, platform).programs;
+    if (programs < few_programs) {
+      monitor.note(
+          fmt::format("{}: {} programs to train on; fewer than {}, which one round of graft tune measures, say little "
+                      "about others",
+                      platform, programs, few_programs));
+    }
+  }
+}
+
+std::optional<meta::ModelFile> base_of(const TrainRequest& request) {
+  if (request.base.empty()) return std::nullopt;
+  if (request.model.members > 1 || request.model.guard)
+    throw FieldError("members, guard",
+                     "cannot be combined with `base`: the base model decides whether it is an ensemble or guarded");
+  meta::ModelFile file = meta::load_model(request.base);
+  try {
+    meta::check_continues(*file.model);
+  } catch (const base::UserError& error) {
+    throw FieldError("base", error.what());
+  }
+  return file;
+}
+
+meta::TaskSet tasks_of(const TrainRequest& request, const std::vector<datasets::Dataset>& data,
+                       const features::Encoding& encoding, base::Team& team, base::Monitor& monitor) {
+  meta::TaskSet tasks = meta::make_task_set(data, encoding, request.threads, &team, &monitor);
+  if (!request.hold_out.empty()) {
+    tasks = meta::without_platform(tasks, request.hold_out);
+    if (tasks.groups.empty())
+      throw FieldError("hold_out", fmt::format("nothing is left to train on without {}", request.hold_out));
+  }
+  return meta::with_reversed_labels(std::move(tasks), request.misleading);
+}
+
+// What the model remembers: the fastest programs of the platforms that it learns from, and what its base remembers.
+std::vector<meta::KnownPrograms> known_of(const TrainRequest& request, const std::vector<datasets::Dataset>& data,
+                                          const std::optional<meta::ModelFile>& base_model) {
+  std::vector<meta::KnownPrograms> known, fresh = meta::fastest_programs(data);
+  if (base_model) known = base_model->known;
+  std::erase_if(fresh, [&](const meta::KnownPrograms& each) {
+    return each.platform == request.hold_out ||
+           std::find(request.misleading.begin(), request.misleading.end(), each.platform) != request.misleading.end();
+  });
+  meta::add(known, fresh);
+  return known;
+}
+
+// What decides the model.
+base::Document identity_of(const TrainRequest& request, const ModelPlan& plan, const std::string& learner,
+                           const std::optional<meta::ModelFile>& base_model) {
+  base::Document files = base::Document::list(), identity = base::Document::map();
+  for (const std::string& file : request.data.files) {
+    base::Document entry = base::Document::map();
+    files.push(entry.set("file", file).set("hash", file_hash(file)));
+  }
+  identity.set("learner", learner);
+  if (base_model) {
+    plan.put_training(identity);
+  } else {
+    plan.put(identity);
+  }
+  identity.set("seed", std::int64_t(request.seed)).set("hold_out", request.hold_out).set("datasets", std::move(files));
+  if (!request.misleading.empty()) identity.set("misleading", base::join(request.misleading, ","));
+  request.data.put(identity);
+  if (base_model) identity.set("base", request.base.string()).set("base_hash", base_model->hash);
+  return identity;
+}
+
+}  // namespace
+
+std::int64_t known_platforms(const base::Document& provenance) {
+  std::int64_t count = 0;
+  for (const base::Document* at = &provenance; at != nullptr;) {
+    const base::Document* const platforms = at->find("platforms");
+    if (platforms != nullptr) count += std::int64_t(platforms->as_list().size());
+    const base::Document* const adapted_from = at->find("prior");
+    at = adapted_from != nullptr ? adapted_from : at->find("continues");
+  }
+  return std::max<std::int64_t>(count, 1);
+}
+
+std::string card_of(const CardText& text, const meta::TaskSet& tasks) {
+  std::string card = fmt::format(
+      "# A cost model for tensor programs\n\n"
+      "Scores loop programs by predicted speed (higher is faster), comparable within one workload on one platform "
+      "only.\n\n"
+      "* learner: {} ({}), seed {}\n* encoding: {}\n* trained by graft {} on {}\n* {} measured programs of {} "
+      "workloads:\n\n"
+      "| platform | source | workloads | programs |\n|---|---|---|---|\n",
+      text.learner, text.made_as, text.seed, tasks.encoding->name, graft_version(), text.date, programs_in(tasks),
+      workloads_in(tasks).size());
+  for (const std::string& platform : meta::platforms(tasks)) {
+    const Size size = size_of(tasks, platform);
+    card += fmt::format("| {} | {} | {} | {} |\n", platform, tasks.sources.at(platform), size.workloads, size.programs);
+  }
+  if (text.base_platforms > 0)
+    card += fmt::format("\nIt continues a model of {}, and keeps what that learned.\n",
+                        base::counted(text.base_platforms, "platform"));
+  if (!text.hold_out.empty()) card += fmt::format("\nHeld out, never seen in training: {}.\n", text.hold_out);
+  if (!text.misleading.empty()) {
+    card +=
+        fmt::format("\nMisled on purpose, an experiment: times reversed of {}.\n", base::join(text.misleading, ", "));
+  }
+  card += "\nBefore use on a new platform, adapt it with a few measurements there (graft adapt).\n";
+  if (!text.more.empty()) card += "\n" + text.more;
+  return card;
+}
+
+std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, base::Monitor& monitor) {
+  check_settings(request);
+  std::vector<std::string> inputs = request.data.files;
+  if (!request.base.empty()) inputs.push_back(request.base.string());
+  check_output("out", request.out, Writes::model, inputs);
+  if (!request.losses.empty()) check_output("losses", request.losses, Writes::text, inputs);
+  const std::string more_of_card = request.card.empty() ? "" : base::read_file(request.card);
+  ModelPlan plan(request.model, request.learner, request.seed, request.threads);
+  std::string learner = plan.learner_for(request.learner);
+  const std::optional<meta::ModelFile> base_model = base_of(request);
+  const bool informed = base_model || meta::method_named(learner).informed;
+
+  const std::vector<datasets::Dataset> data = request.data.read(request.seed, monitor);
+  plan.fit(data);
+  const features::Encoding& requested = base_model ? *base_model->encoding : plan.encoding();
+  const meta::TaskSet tasks = tasks_of(request, data, requested, team, monitor);
+  note_doubts(tasks, monitor);
+  if (informed) note_few_programs(tasks, monitor);
+  const auto maker = meta::make_learner(learner);
+  if (base_model) learner = base_model->model->kind();
+  const base::Document identity = identity_of(request, plan, learner, base_model);
+
+  // Specific to this request: another one must not continue from its checkpoints.
+  const std::filesystem::path checkpoints = request.out.string() + ".checkpoints";
+  meta::TrainingRecord record(checkpoints / base::to_hex(base::hash_bytes(identity.to_json())));
+  meta::LearnerSettings settings = plan.settings();
+  settings.record = &record;
+  if (team.size() > 1) settings.team = &team;
+  TrainResult result;
+  result.model = base_model ? meta::continued(*base_model->model, known_platforms(base_model->provenance), tasks,
+                                              settings, monitor)
+                            : meta::trained(*maker, tasks, settings, monitor);
+  base::check_stop(monitor);
+  record.share(team);
+  if (team.rank() > 0) return std::nullopt;
+
+  result.learner = learner;
+  result.out = request.out;
+  result.programs = programs_in(tasks);
+  result.platforms = meta::platforms(tasks);
+  result.provenance = context_of(request.command_line);
+  const std::string date = result.provenance.at("date").as_string();
+  for (const auto& [key, value] : identity.as_map()) result.provenance.set(key, value);
+  result.provenance.set("platforms", strings(result.platforms))
+      .set("workloads", strings(workloads_in(tasks)))
+      .set("rows", result.programs)
+      .set("stale_rows", tasks.stale_rows);
+  if (base_model) result.provenance.set("continues", base_model->provenance);
+  if (!request.losses.empty()) base::replace_file(request.losses, record.losses_csv());
+  const CardText text{learner,          base_model ? "continued from " + request.base.string() : plan.model(),
+                      request.seed,     date,
+                      request.hold_out, request.misleading,
+                      more_of_card,     base_model ? known_platforms(base_model->provenance) : 0};
+  meta::save_model(*result.model, *tasks.encoding, result.provenance, card_of(text, tasks), request.out,
+                   known_of(request, data, base_model));
+  std::filesystem::remove_all(checkpoints);
+  return result;
+}
+
+base::Document to_document(const TrainResult& result) {
+  base::Document out = base::Document::map();
+  return out.set("out", result.out.string())
+      .set("kind", std::string(result.model->kind()))
+      .set("provenance", result.provenance);
+}
+
+}  // namespace graft::study

@@ -1,0 +1,482 @@
+#include "study/flows/tune.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/shortened.h"
+#include "base/text.h"
+#include "codegen/schedule/recognise.h"
+#include "search/explorer.h"
+#include "study/inputs/field_error.h"
+#include "study/knowledge/history.h"
+#include "study/flows/kernel_answer.h"
+#include "study/knowledge/library.h"
+#include "study/knowledge/prior.h"
+#include "study/flows/rounds.h"
+#include "study/inputs/settings.h"
+#include "tasks/expected.h"
+
+namespace graft::study {
+namespace {
+
+constexpr double abort_factor = 3;
+
+std::filesystem::path folder_of(const TuneRequest& request) {
+  if (!request.out.empty()) return request.out;
+  return std::filesystem::path("runs") / fmt::format("tune-{}-{}-s{}", short_name(request.workload.text()),
+                                                     short_name(request.platform.name), request.seed);
+}
+
+// What no table says: settings that go together or not.
+void check(const TuneRequest& request) {
+  check_settings(request);
+  if (request.again && request.library.empty()) throw FieldError("again", "goes with `library`");
+}
+
+// Nothing for the usual selection, so that runs of before it could be chosen continue.
+void put(search::SelectionSettings selection, base::Document& request) {
+  if (selection == search::SelectionSettings{}) return;
+  base::Document out = base::Document::map();
+  for (const Setting& setting : settings_of(selection)) out.set(setting.key, setting.value());
+  request.set("selection", std::move(out));
+}
+
+// The same candidates for the same request, so all of this identifies the run; how many trials there are may grow.
+Request identity_of(const TuneRequest& request, const Prior& prior, const History& history) {
+  Request identity("tune");
+  identity.set("workload", request.workload.text())
+      .set("platform", request.platform.name)
+      .set("source", tasks::source_of(request.platform))
+      .set("platform_hash", platform_hash(request.platform))
+      .set("model", prior.identity);
+  put_settings(request, identity.fields());
+  put(request.selection, identity.fields());
+  if (!history.identity.empty()) identity.set("history", history.identity);
+  if (!request.start.empty()) {
+    std::uint64_t start = 0;
+    for (const codegen::Candidate& candidate : request.start)
+      start = base::hash_combine(start, codegen::hash(candidate));
+    identity.set("start", base::to_hex(start));
+  }
+  return identity;
+}
+
+// The start of a search is kept in its folder: the library may have new answers when it continues.
+const char* const start_name = "start.json";
+constexpr std::size_t most_near = 8;  // shapes of the library
+constexpr std::size_t watched_programs = 3;
+
+// What a search begins with, and what its model and its library remember.
+struct Start {
+  std::vector<codegen::Candidate> first;
+  Remembered remembered = {};
+};
+
+base::Document documents_of(const std::vector<codegen::Candidate>& candidates) {
+  base::Document list = base::Document::list();
+  for (const codegen::Candidate& candidate : candidates) list.push(to_document(candidate));
+  return list;
+}
+
+// None where the key is missing: earlier versions wrote all as "start".
+std::vector<codegen::Candidate> candidates_at(const base::Document& document, std::string_view key) {
+  std::vector<codegen::Candidate> candidates;
+  const base::Document* const list = document.find(key);
+  if (list == nullptr) return candidates;
+  for (const base::Document& each : list->as_list()) candidates.push_back(codegen::candidate_from(each));
+  return candidates;
+}
+
+// `first`; what the model remembers of this shape, or else the best of the history; what the model and the library know
+// of near shapes. Of a run that goes on, what it began with.
+Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first, const History& history,
+               const Prior& prior, const search::RunDirectory& run, const codegen::Space& space,
+               search::Programs& programs) {
+  const std::filesystem::path file = run.path() / start_name;
+  if (std::filesystem::exists(file)) {
+    const base::Document document = base::parse_json(base::read_file(file), file.string());
+    document.only_keys({"start", "known", "moved"});
+    return {candidates_at(document, "start"), {candidates_at(document, "known"), candidates_at(document, "moved")}};
+  }
+  if (!run.journal().trials().empty()) return {};
+  // A user's own space may leave out what the model remembers.
+  Start start{std::move(first), request.space.file.empty() ? remembered(prior, space, programs) : Remembered()};
+  auto& [known, moved] = start.remembered;
+  // What was fast on another machine gives way to what the model knows of this one.
+  if (known.empty()) {
+    std::vector<codegen::Candidate> best;
+    for (const codegen::Candidate& candidate : history.best) {
+      if (base::Result<codegen::Candidate> found = in_space(candidate, space, programs))
+        best.push_back(std::move(found).value());
+    }
+    moved.insert(moved.begin(), best.begin(), best.end());
+  }
+  if (!request.library.empty()) {
+    for (const KnownAnswer& near :
+         Library(request.library).near(request.workload, platform_hash(request.platform), most_near)) {
+      if (base::Result<codegen::Candidate> found = in_space(near.candidate, space, programs))
+        moved.push_back(std::move(found).value());
+    }
+  }
+  if (!start.first.empty() || !known.empty() || !moved.empty()) {
+    const base::Document document = base::Document::map()
+                                        .set("start", documents_of(start.first))
+                                        .set("known", documents_of(known))
+                                        .set("moved", documents_of(moved));
+    base::replace_file(file, document.to_pretty_json() + "\n");
+  }
+  return start;
+}
+
+// The library's answer, if it passes the checks.
+std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor& monitor) {
+  if (request.library.empty() || request.again) return std::nullopt;
+  const auto known = Library(request.library).find(request.workload, platform_hash(request.platform));
+  if (!known) return std::nullopt;
+  if (!holds(*known, request.platform.target)) {
+    monitor.note(fmt::format("{}: the answer of {} (graft {}) gives another program today; searched again",
+                             request.library.string(), known->date, known->graft));
+    return std::nullopt;
+  }
+  codegen::Candidate candidate = known->candidate;
+  std::uint64_t program = known->program_hash;
+  if (!(candidate.workload == request.workload)) {
+    const codegen::Target& target = request.platform.target;
+    const auto own = codegen::renamed(candidate, codegen::derive_space(request.workload, target), target);
+    const auto made = own ? codegen::made(*own, target) : base::Result<codegen::Made>(own.reason());
+    if (!made) return std::nullopt;  // of rules that were others
+    candidate = *own;
+    program = made->identity;
+  }
+  TuneResult result;
+  result.workload = request.workload.text();
+  result.platform = request.platform.name;
+  result.source = known->source;
+  result.seed = request.seed;
+  result.answer =
+      Answer{known->platform, known->source, 0, std::move(candidate), program, known->pipeline, known->measurement};
+  result.peak_gflops = peak_gflops(request.platform, request.workload);
+  result.curve = {{known->trials, result.answer->seconds()}};
+  result.model = "none asked";
+  result.known_since = known->date;
+  result.complete = true;
+  return result;
+}
+
+void record(const TuneRequest& request, const TuneResult& result) {
+  const base::Document context = context_of(request.command_line);
+  const Answer& answer = *result.answer;
+  Library(request.library)
+      .record({request.platform.name, platform_hash(request.platform), result.source, answer.candidate,
+               answer.program_hash, answer.pipeline, answer.measurement, std::int64_t(result.trials.size()),
+               context.at("date").as_string(), context.at("graft").as_string(),
+               context.at("host").at("cpu").as_string()});
+}
+
+base::Document best_document(const TuneResult& result) {
+  if (!result.answer) return {};
+  base::Document out = to_document(*result.answer);
+  if (result.peak_gflops) out.set("peak_gflops", *result.peak_gflops);
+  return out;
+}
+
+base::Document builds_document(const std::vector<search::Build>& builds) {
+  base::Document out = base::Document::list();
+  for (const search::Build& build : builds) {
+    const datasets::Measurement& measurement = build.trial.measurement;
+    base::Document entry = base::Document::map();
+    entry.set("trial", build.trial.index).set("pipeline", build.pipeline);
+    if (measurement.status == datasets::Status::ok) {
+      entry.set("seconds", datasets::seconds_of(measurement));
+    } else {
+      entry.set("status", std::string(datasets::name_of(measurement.status)));
+    }
+    out.push(std::move(entry));
+  }
+  return out;
+}
+
+// Seconds in total and by part, and the number of trials measured in them (the others were recorded).
+base::Document time_document(const search::TimeSpent& spent) {
+  base::Document out = base::Document::map();
+  out.set("seconds", spent.all())
+      .set("measuring", spent.measuring)
+      .set("proposing", spent.proposing)
+      .set("learning", spent.learning)
+      .set("measured", spent.measured);
+  if (spent.measured > 0) out.set("trials_per_second", double(spent.measured) / spent.all());
+  return out;
+}
+
+}  // namespace
+
+codegen::Candidate schedule_from(std::string_view text, const std::string& place, const codegen::Workload& workload) {
+  if (base::trim(text).starts_with('{')) {
+    const base::Document document = base::parse_json(text, place);
+    const base::Document* const best = document.find("best");
+    base::Document candidate = base::Document::map();
+    candidate.set("workload", document.at("workload"));
+    for (const char* const key : {"sketch", "arguments"})
+      candidate.set(key, best == nullptr ? document.at(key) : best->at(key));
+    return codegen::candidate_from(candidate);
+  }
+  codegen::Candidate candidate{
+      workload,
+      std::make_shared<const codegen::Sketch>(codegen::parse_sketch(fmt::format("sketch start\n{}", text), place)),
+      {}};
+  if (const auto steps = codegen::schedule(candidate); !steps)
+    throw base::UserError(place, "no schedule: " + steps.reason().text);
+  return candidate;
+}
+
+// In the order in which they refer to each other.
+struct TuneSession::State {
+  TuneRequest request;
+  tasks::MeasureSettings measure;
+  codegen::Space space;
+  History history;
+  Prior prior;
+  std::vector<codegen::Candidate> start;
+  search::RunDirectory run;
+  tasks::Measurer& measurer;
+  SearchSession session;
+
+  State(TuneRequest asked, SearchResources& resources, base::Monitor& monitor)
+      : request(std::move(asked)),
+        measure(request.timing.settings(abort_factor, request.threads)),
+        space(checked_space(request, measure)),
+        history(history_of(request.history, request.workload, request.platform.target)),
+        prior(prior_of(
+            {request.model, request.transfer, request.explorer, folder_of(request), request.seed, request.threads},
+            request.platform, resources, monitor)),
+        start(first_in_space()),
+        run(folder_of(request), identity_of(request, prior, history).document(), context_of(request.command_line),
+            request.platform.yaml),
+        measurer(resources.measurer(request.platform, measure)),
+        session(space, {request.platform, measurer, run, prior.model.get(), prior.encoding.get()}) {
+    session.begin(settings(start_of(request, start, history, prior, run, space, session.programs())));
+    note_continued(run, monitor);
+    session.tuning().remember(history.runs);
+  }
+
+ private:
+  // UserError before there is a folder.
+  static codegen::Space checked_space(const TuneRequest& request, const tasks::MeasureSettings& measure) {
+    tasks::require_memory(request.workload, tasks::place_of(request.platform), measure);
+    codegen::Space space = space_of(request.space, request.workload, request.platform.target);
+    // Refuses unknown or contradictory settings.
+    search::make_explorer(request.explorer, space, request.seed, request.selection);
+    return space;
+  }
+  // UserError before there is a folder.
+  std::vector<codegen::Candidate> first_in_space() const {
+    search::Programs programs(request.platform.target);
+    return in_space(request.start, space, programs);
+  }
+  search::TuningSettings settings(Start begin) const {
+    search::TuningSettings settings;
+    settings.explorer = request.explorer;
+    settings.selection = request.selection;
+    settings.trials = request.trials;
+    settings.batch = int(request.batch);
+    settings.seed = request.seed;
+    settings.threads = request.threads;
+    settings.start = std::move(begin.first);
+    settings.known = std::move(begin.remembered.known);
+    settings.moved = std::move(begin.remembered.moved);
+    settings.budget_seconds = request.budget_seconds;
+    settings.stop_after = request.stop_after;
+    return settings;
+  }
+};
+
+TuneSession::TuneSession(TuneRequest request, SearchResources& resources, base::Monitor& monitor)
+    : state_((check(request), std::make_unique<State>(std::move(request), resources, monitor))) {}
+TuneSession::~TuneSession() = default;
+TuneSession::TuneSession(TuneSession&&) noexcept = default;
+TuneSession& TuneSession::operator=(TuneSession&&) noexcept = default;
+
+bool TuneSession::step(std::int64_t most_trials, base::Monitor& monitor) {
+  state_->session.tuning().limit(std::min(state_->request.trials, trials() + most_trials));
+  return state_->session.tuning().step(monitor);
+}
+
+bool TuneSession::run(base::Monitor& monitor) {
+  return state_->session.run(state_->request.trials, monitor);
+}
+
+bool TuneSession::machine_changed(base::Monitor& monitor) {
+  std::vector<codegen::Candidate> fastest;
+  std::vector<double> before;
+  for (const datasets::Trial& trial :
+       search::best_trials(state_->run.journal().trials(), state_->request.workload, watched_programs)) {
+    fastest.push_back(trial.candidate);
+    before.push_back(datasets::seconds_of(trial.measurement));
+  }
+  std::vector<double> now(fastest.size(), std::numeric_limits<double>::quiet_NaN());
+  state_->measurer.measure(
+      fastest,
+      [&](const tasks::Measured& measured) {
+        now[std::size_t(measured.position)] = datasets::seconds_of(measured.measurement);
+      },
+      monitor);
+  return is_another_machine(before, now);
+}
+
+std::int64_t TuneSession::recorded() const {
+  return std::int64_t(state_->run.journal().trials().size());
+}
+
+std::int64_t TuneSession::trials() const {
+  return std::int64_t(state_->session.tuning().trials().size());
+}
+
+double TuneSession::best_seconds() const {
+  const auto best = state_->session.tuning().best();
+  return best ? datasets::seconds_of(best->measurement) : std::numeric_limits<double>::infinity();
+}
+
+TuneResult TuneSession::finish(bool complete, base::Monitor& monitor) {
+  State& state = *state_;
+  const TuneRequest& request = state.request;
+  const tasks::Platform& platform = request.platform;
+  TuneResult result;
+  result.workload = request.workload.text();
+  result.platform = platform.name;
+  result.source = tasks::source_of(platform);
+  result.seed = request.seed;
+  result.model = state.prior.name;
+  result.folder = state.run.path();
+  result.complete = complete;
+  result.trials = state.session.tuning().trials();
+  result.curve = state.session.tuning().curve();
+  result.time = state.session.tuning().time_spent();
+
+  KernelAnswer made = kernel_answer(
+      {request.workload, platform, result.complete ? request.rebuild : 0, result.complete, result.time.measured > 0},
+      state.run, state.measure, monitor);
+  result.answer = std::move(made.answer);
+  result.builds = std::move(made.builds);
+  result.peak_gflops = made.peak_gflops;
+  if (result.complete && !result.answer) {
+    result.failure = state.session.tuning().best()
+                         ? fmt::format("{}: what was fastest fails under qemu; see graft inspect {}", platform.name,
+                                       result.folder.string())
+                         : nothing_ok_text(result.trials, platform, result.folder);
+  }
+  base::Document kept = base::Document::map().set("schema", 1).set("kind", "tune");
+  for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
+  base::replace_file(result.folder / "best.json", kept.to_pretty_json() + "\n");
+  return result;
+}
+
+namespace {
+
+TuneResult searched(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor) {
+  TuneSession session(request, resources, monitor);
+  const bool complete = session.run(monitor);
+  return session.finish(complete, monitor);
+}
+
+// Rounds with a look at the machine every `watch` trials. A run that another machine measured becomes history.
+TuneResult watched(TuneRequest request, SearchResources& resources, base::Monitor& monitor) {
+  request.out = folder_of(request);
+  const std::vector<std::filesystem::path> given = request.history;
+  const std::int64_t trials = request.trials;
+  for (;;) {
+    request.history = given;
+    request.trials = trials;
+    for (const std::filesystem::path& before : folders_before(request.out)) {
+      request.history.push_back(before);
+      request.trials -= std::int64_t(search::read_run(before).journal.trials.size());
+    }
+    request.trials = std::max<std::int64_t>(request.trials, 1);
+    std::optional<TuneSession> session(std::in_place, request, resources, monitor);
+    std::int64_t looked =
+        0;  // recorded trials at the last look; one comes before the first new trial of a continued run
+    bool changed = false, over = false;
+    while (!over && !monitor.stop_requested()) {
+      if (session->recorded() - looked >= request.watch) {
+        looked = session->recorded();
+        changed = session->machine_changed(monitor);
+        if (changed) break;
+      }
+      over = !session->step(request.trials, monitor);
+    }
+    if (!changed) return session->finish(!monitor.stop_requested(), monitor);
+    session.reset();  // gives the folder free
+    const std::filesystem::path before = next_before(request.out);
+    std::filesystem::rename(request.out, before);
+    monitor.note(
+        fmt::format("the machine is another one: programs are not as fast as they were; what was measured is "
+                    "kept as {}, learnt from, and its best are measured again",
+                    before.string()));
+  }
+}
+
+}  // namespace
+
+TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
+  SearchResources own;
+  return tune(request, own, monitor);
+}
+
+TuneResult tune(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor) {
+  check(request);
+  const bool by_rule = request.space.file.empty() && request.space.intrinsics.empty() &&
+                       request.space.layouts == codegen::Layouts::given;
+  if (!request.library.empty() && !by_rule)
+    throw base::UserError(request.library.string(),
+                          "a library holds answers from the space by rule, with parameters "
+                          "stored as the workload says; search another space without it");
+  if (auto known = known_result(request, monitor)) return std::move(*known);
+  TuneResult result = request.watch > 0 ? watched(request, resources, monitor) : searched(request, resources, monitor);
+  if (result.complete && result.answer && !request.library.empty()) record(request, result);
+  return result;
+}
+
+std::int64_t TuneResult::improvements() const {
+  std::int64_t count = 0;
+  double last = 0;
+  for (const auto& [trial, seconds] : curve) {
+    if (seconds != last) ++count;
+    last = seconds;
+  }
+  return count;
+}
+
+base::Document to_document(const TuneResult& result) {
+  base::Document points = base::Document::list();
+  for (const auto& [trial, seconds] : result.curve) points.push(base::Document(base::Document::List{trial, seconds}));
+  base::Document out = base::Document::map();
+  out.set("workload", result.workload)
+      .set("platform", result.platform)
+      .set("source", result.source)
+      .set("trials", result.trials.size())
+      .set("seed", std::int64_t(result.seed))
+      .set("best", best_document(result))
+      .set("curve", std::move(points))
+      .set("statuses", status_counts(result.trials))
+      .set("improvements", result.improvements())
+      .set("time", time_document(result.time))
+      .set("builds", builds_document(result.builds))
+      .set("complete", result.complete);
+  if (result.known_since.empty()) {
+    out.set("run", result.folder.string());
+  } else {
+    out.set("known_since", result.known_since);
+  }
+  if (result.answer && result.source == "modelled")
+    out.set("modelled_seconds", result.answer->seconds()).set("check", result.answer->measurement.check);
+  return out;
+}
+
+}  // namespace graft::study

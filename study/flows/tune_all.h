@@ -1,0 +1,32 @@
+// Searches several workloads with one budget, such as the layers of a network: each round goes to the search where it
+// lowers the weighted sum of times most (search/scheduler.h).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/document.h"
+#include "base/monitor.h"
+#include "study/flows/tune.h"
+
+namespace graft::study {
+
+struct TuneAllRequest {
+  std::vector<TuneRequest> searches;  // their own `trials` are upper bounds; none of them uses a library
+  std::vector<double> weights;        // one for each: how often the kernel runs; above 0
+  std::int64_t trials = 0;            // in total
+};
+
+struct TuneAllResult {
+  std::vector<TuneResult> searches;  // in the request's order
+  double weighted_seconds = 0;       // sum of weight * time; infinite if a search found nothing
+  bool complete = false;             // false: stopped; the same request continues it
+};
+
+// Errors as tune. A search that finds nothing does not end the others: its result has the reason.
+TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor);
+
+// {"weighted_seconds":...,"trials":...,"complete":...,"searches":[{"weight":...,...}]}
+base::Document to_document(const TuneAllResult& result, const TuneAllRequest& request);
+
+}  // namespace graft::study

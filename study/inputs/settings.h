@@ -1,0 +1,57 @@
+// The settings of every request, as values (study/inputs/setting.h): made of the tables study/inputs/settings/*.def, which also
+// declare the requests' fields.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "search/selection.h"
+#include "study/flows/adapt.h"
+#include "study/flows/collect.h"
+#include "study/flows/compare.h"
+#include "study/flows/evaluate.h"
+#include "study/flows/replay.h"
+#include "study/inputs/setting.h"
+#include "study/flows/train.h"
+#include "study/flows/tune.h"
+#include "study/flows/validate.h"
+
+namespace graft::study {
+
+// They refer to the request.
+Settings settings_of(TuneRequest& request);
+Settings settings_of(ReplayRequest& request);
+Settings settings_of(AdaptRequest& request);
+Settings settings_of(CollectRequest& request);
+Settings settings_of(TrainRequest& request);
+Settings settings_of(EvaluateRequest& request);
+Settings settings_of(ValidateRequest& request);
+Settings settings_of(CompareRequest& request);
+// Parts of several requests; `usual`: the part's defaults.
+Settings settings_of(Timing& timing, const Timing& usual = {});
+Settings settings_of(SpaceSource& space, const SpaceSource& usual = {});
+Settings settings_of(search::SelectionSettings& selection, const search::SelectionSettings& usual = {});
+Settings settings_of(DataSource& data, const DataSource& usual = {});
+Settings settings_of(ModelChoice& choice, const ModelChoice& usual = ModelChoice());
+
+// FieldError for the first setting of the request that is beyond its range.
+template <class Request>
+void check_settings(Request request) {
+  check(settings_of(request));
+}
+// Adds the settings that decide the result.
+template <class Request>
+void put_settings(Request request, base::Document& identity) {
+  put_deciding(settings_of(request), identity);
+}
+
+// All that have settings, for the reference.
+struct SettledCall {
+  std::string name;             // "tune", the command and the function
+  Settings settings;            // of a request that lives as long as the program
+  bool by_experiments = false;  // experiments make such requests
+};
+const std::vector<SettledCall>& settled_calls();
+
+}  // namespace graft::study

@@ -1,0 +1,80 @@
+#include "study/knowledge/history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/statistics.h"
+#include "codegen/schedule/candidate.h"
+#include "search/run_directory.h"
+
+namespace graft::study {
+namespace {
+
+constexpr std::size_t best_of_each = 4;
+constexpr double much = 0.223, little = 0.03;  // logarithms of ratios: a quarter; more than repetitions differ by
+
+std::filesystem::path before(const std::filesystem::path& out, std::size_t number) {
+  std::filesystem::path plain = out.lexically_normal();
+  if (!plain.has_filename()) plain = plain.parent_path();
+  return plain += fmt::format(".before-{}", number);
+}
+
+}  // namespace
+
+History history_of(const std::vector<std::filesystem::path>& runs, const codegen::Workload& workload,
+                   const codegen::Target& target) {
+  History history;
+  std::uint64_t identity = 0;
+  for (const std::filesystem::path& path : runs) {
+    const search::RunContent run = search::read_run(path);
+    std::map<std::string, std::vector<datasets::Trial>> groups;  // by workload
+    for (const datasets::Trial& trial : run.journal.trials) {
+      if (trial.measurement.status != datasets::Status::ok || !codegen::program(trial.candidate, target)) continue;
+      identity = base::hash_combine(identity, codegen::hash(trial.candidate));
+      identity =
+          base::hash_combine(identity, base::hash_bytes(fmt::format("{}", datasets::seconds_of(trial.measurement))));
+      groups[trial.candidate.workload.text()].push_back(trial);
+    }
+    if (groups.empty()) throw base::UserError(path.string(), "has no trial whose program works here");
+    for (auto& [text, trials] : groups) {
+      const codegen::Workload& own = trials.front().candidate.workload;
+      if (own.key() == workload.key()) {
+        for (const datasets::Trial& best : search::best_trials(trials, own, best_of_each))
+          history.best.push_back(best.candidate);
+      }
+      history.runs.push_back(std::move(trials));
+    }
+  }
+  if (!runs.empty()) history.identity = base::to_hex(identity);
+  return history;
+}
+
+std::vector<std::filesystem::path> folders_before(const std::filesystem::path& out) {
+  std::vector<std::filesystem::path> folders;
+  for (std::size_t number = 1; std::filesystem::exists(before(out, number)); ++number)
+    folders.push_back(before(out, number));
+  return folders;
+}
+
+std::filesystem::path next_before(const std::filesystem::path& out) {
+  return before(out, folders_before(out).size() + 1);
+}
+
+bool is_another_machine(std::span<const double> before, std::span<const double> now) {
+  std::vector<double> changes;
+  for (std::size_t p = 0; p < before.size(); ++p) {
+    if (std::isfinite(before[p]) && std::isfinite(now[p])) changes.push_back(std::log(now[p] / before[p]));
+  }
+  if (changes.empty()) return false;
+  const auto [least, most] = std::minmax_element(changes.begin(), changes.end());
+  const bool one_way = *least > little || *most < -little;
+  return one_way && std::abs(base::median(changes)) >= much;
+}
+
+}  // namespace graft::study
