@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdint>
+#include <filesystem>
+#include <string>
 #include <type_traits>
+#include <variant>
+#include <vector>
 
 #include "base/text.h"
 #include "study/inputs/field_error.h"

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "cli/markdown.h"
