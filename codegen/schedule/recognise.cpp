@@ -85,7 +85,7 @@ class Matcher {
   }
 
   // The line's tokens from this one on give the step's words from that one on; then the next line the next step. A line
-  // that gives no word at all is no step.
+  // without a word gives none of the steps.
   bool token(std::size_t at, std::size_t next, std::size_t step, std::size_t word) {
     if (next == lines_[at].size()) {
       if (word == 0) return line(at + 1, step);
