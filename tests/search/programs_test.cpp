@@ -95,7 +95,7 @@ TEST(Programs, OfTablesAreTheirRows) {
   EXPECT_EQ(*programs.identity(row), codegen::hash_by_name(row));
 }
 
-// A search lowers little more than what it scores.
+// A search lowers little more than what it scores: mutants that turn out to be the same program.
 TEST(Programs, ASearchLowersOncePerCandidate) {
   Programs programs(small_target(), &encoding());
   const NearestRow prior;
@@ -112,7 +112,7 @@ TEST(Programs, ASearchLowersOncePerCandidate) {
   }
   const Programs::Counts counts = programs.counts();
   EXPECT_GT(counts.encoded, 500);
-  EXPECT_LE(double(counts.made - counts.refused), 1.2 * double(counts.encoded));
+  EXPECT_LE(double(counts.made - counts.refused), 1.3 * double(counts.encoded));
 }
 
 }  // namespace

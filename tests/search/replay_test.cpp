@@ -79,7 +79,7 @@ datasets::Dataset table() {
     trial.measurement.seconds = {seconds};
     table.add(trial);
   };
-  add(16, 2, 99);
+  add(16, 2, 1000);
   for (std::int64_t block = 1; block <= 128; block *= 2) {
     for (std::int64_t order = 0; order < 4; ++order) {
       if (block != 8 || order == 3) add(block, order, 1 + std::abs(double(block) - 32) + double(order));
@@ -102,7 +102,7 @@ TEST(Recordings, OfTablesHaveADomainForEveryColumn) {
   std::set<std::uint64_t> known;
   for (const datasets::Trial& trial : recording.trials) {
     EXPECT_TRUE(known.insert(trial.program_hash).second);
-    EXPECT_NE(trial.measurement.seconds, std::vector<double>{99});
+    EXPECT_NE(trial.measurement.seconds, std::vector<double>{1000});
   }
   EXPECT_THROW(recorded(dataset, space().workload(), shared_programs()), base::UserError);
 }
@@ -127,7 +127,7 @@ TEST(Replay, SearchesTablesWithEveryExplorer) {
     EXPECT_GE(asked.size(), 25u) << entry.name;
     EXPECT_DOUBLE_EQ(replayed.curve.back().second, 1) << entry.name;
   }
-  EXPECT_EQ(rows.counts().made, 30);  // nothing is made of a row more than once
+  EXPECT_EQ(rows.counts().made, 29);  // nothing is made of a row more than once
 }
 
 // Every explorer, with and without a model: recorded programs only, none twice, equal for a seed with any threads.
