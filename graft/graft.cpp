@@ -14,19 +14,19 @@
 #include "base/text.h"
 #include "codegen/expression/workload.h"
 #include "study/flows/adapt.h"
-#include "study/knowledge/answer.h"
 #include "study/flows/ask_tell.h"
 #include "study/flows/compile.h"
-#include "study/inputs/data.h"
 #include "study/flows/encode.h"
 #include "study/flows/evaluate.h"
-#include "study/inputs/field_error.h"
 #include "study/flows/predict.h"
-#include "study/knowledge/prior.h"
-#include "study/inputs/request.h"
-#include "study/inputs/settings.h"
 #include "study/flows/train.h"
 #include "study/flows/tune.h"
+#include "study/inputs/data.h"
+#include "study/inputs/field_error.h"
+#include "study/inputs/request.h"
+#include "study/inputs/settings.h"
+#include "study/knowledge/answer.h"
+#include "study/knowledge/prior.h"
 #include "tasks/platform.h"
 
 namespace graft {
@@ -347,8 +347,7 @@ void Search::tell(const std::vector<Measured>& measured) {
     std::vector<study::AskTellSession::Told> told;
     for (const Measured& each : measured) {
       const std::string place = fmt::format("schedule {}", told.size() + 1);
-      told.push_back(
-          {study::schedule_from(each.schedule, place, state_->workload), measurement_of(each, place)});
+      told.push_back({study::schedule_from(each.schedule, place, state_->workload), measurement_of(each, place)});
     }
     state_->session.tell(told);
   });
@@ -558,9 +557,8 @@ Compiled compile(const std::vector<Answer>& answers, const CompileSettings& sett
     study::Compiled made = study::compile(request, monitor);
     Compiled compiled;
     for (study::Compiled::Function& function : made.functions) {
-      compiled.functions.push_back({std::move(function.name), std::move(function.workload.text()),
-                                    function.variants.front().check, function.prepared_bytes,
-                                    function.prepare_scratch_bytes, function.scratch_bytes});
+      compiled.functions.push_back({std::move(function.name), function.workload.text(), function.variants.front().check,
+                                    function.prepared_bytes, function.prepare_scratch_bytes, function.scratch_bytes});
     }
     compiled.files = std::move(made.files);
     compiled.executable = made.executable;

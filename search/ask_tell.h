@@ -49,9 +49,9 @@ class AskTell {
   // within each run, not how long they took. Nothing without a model.
   void remember(std::span<const std::vector<datasets::Trial>> runs);
   // Distinct candidates to measure next, at most `count`, none that was asked for before; fewer where the space has no
-  // more. Learns first. Begins with those to start with, then those known. Deterministic in the seed, in what was told,
-  // in this order, and in what was asked for since: a search that is told all that another one was goes on as that one,
-  // whatever it was asked for.
+  // more. Learns first. Begins with those to start with, then those known. Deterministic in the seed and in what was
+  // asked and told, in this order. By evolution in what was told, and in what was asked for since: a search that is told
+  // all that another one was goes on as that one.
   std::vector<codegen::Candidate> ask(int count);
   // Trials of this workload, in the order of measurement, whether they were asked for or not. Those that are ok must
   // lower where a model learns from them. Sets their index.

@@ -125,9 +125,10 @@ std::unique_ptr<Explorer> make_explorer(std::string_view name, const codegen::Sp
   const ExplorerEntry& entry = explorer_named(name);
   const SelectionSettings usual;
   if (!entry.asks_model && (selection.acquisition != usual.acquisition || selection.selection != usual.selection))
-    throw base::UserError(std::string(name),
-                          "this explorer uses no model, so --acquisition and --selection have no effect; leave them "
-                          "out, or take --explorer evolution");
+    throw base::UserError(
+        std::string(name),
+        "this explorer uses no model, so `acquisition` and `selection` have no effect; leave them out, "
+        "or take `explorer` evolution");
   return entry.make(space, seed, selection);
 }
 

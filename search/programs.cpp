@@ -64,6 +64,7 @@ std::shared_ptr<const features::Encoded> Programs::encoding_of(const codegen::Ca
   }
   const bool was_dropped = program == nullptr && encoding_->needs_program;
   if (was_dropped) program = codegen::made(candidate, target_)->program;
+  if (program == nullptr && encoding_->needs_program) return nullptr;  // a row of a table
   auto encoding = std::make_shared<const features::Encoded>(encoding_->encode({program.get(), &candidate, &target_}));
   const std::lock_guard lock(mutex_);
   counts_.made += was_dropped;

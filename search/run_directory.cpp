@@ -31,7 +31,7 @@ base::Document head_of(const std::filesystem::path& path, const base::Document& 
     const base::Document known = base::parse_json(base::read_file(file), file.string());
     if (const std::string how = difference(known.at("request"), request); !how.empty())
       throw base::UserError(path.string(),
-                            fmt::format("this run was made {}; give the same again, or another --out", how));
+                            fmt::format("this run was made {}; give the same again, or another `out`", how));
     return known;
   }
   base::Document head = base::Document::map();

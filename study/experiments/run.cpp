@@ -276,7 +276,7 @@ ExperimentResults shared_searches(const tasks::Platform& platform, const Experim
   for (const std::string& part : parts) append(made, results_from(base::parse_json(part, "searches")));
   results.times = std::move(made.times);
   for (const std::string& text : experiment.workloads) {
-    const std::string workload = codegen::parse_workload(text).text;
+    const std::string workload = codegen::parse_workload(text).text();
     std::copy_if(made.searches.begin(), made.searches.end(), std::back_inserter(results.searches),
                  [&](const search::Searched& search) { return search.workload == workload; });
   }

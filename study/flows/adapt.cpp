@@ -17,12 +17,12 @@
 #include "meta/model_file.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
-#include "study/inputs/field_error.h"
-#include "study/inputs/output.h"
-#include "study/knowledge/prior.h"
 #include "study/flows/rounds.h"
 #include "study/flows/search_session.h"
+#include "study/inputs/field_error.h"
+#include "study/inputs/output.h"
 #include "study/inputs/settings.h"
+#include "study/knowledge/prior.h"
 #include "tasks/expected.h"
 
 namespace graft::study {

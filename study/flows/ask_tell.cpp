@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "search/ask_tell.h"
-#include "study/knowledge/prior.h"
 #include "study/inputs/space.h"
+#include "study/knowledge/prior.h"
 
 namespace graft::study {
 

@@ -14,11 +14,11 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "codegen/expression/suites.h"
+#include "study/flows/shared_work.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/output.h"
 #include "study/inputs/request.h"
 #include "study/inputs/settings.h"
-#include "study/flows/shared_work.h"
 
 namespace graft::study {
 namespace {

@@ -16,8 +16,8 @@
 #include "search/explorer.h"
 #include "search/replay.h"
 #include "study/inputs/field_error.h"
-#include "study/knowledge/prior.h"
 #include "study/inputs/settings.h"
+#include "study/knowledge/prior.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
@@ -42,7 +42,7 @@ double ReplayResult::share_after(std::int64_t count) const {
 namespace {
 
 bool is_of_tables(const datasets::Dataset& dataset) {
-  return std::any_of(dataset.sketches.begin(), dataset.sketches.end(),
+  return std::all_of(dataset.sketches.begin(), dataset.sketches.end(),
                      [](const auto& sketch) { return !sketch->columns.empty(); });
 }
 

@@ -15,13 +15,13 @@
 #include "base/text.h"
 #include "codegen/schedule/recognise.h"
 #include "search/explorer.h"
-#include "study/inputs/field_error.h"
-#include "study/knowledge/history.h"
 #include "study/flows/kernel_answer.h"
+#include "study/flows/rounds.h"
+#include "study/inputs/field_error.h"
+#include "study/inputs/settings.h"
+#include "study/knowledge/history.h"
 #include "study/knowledge/library.h"
 #include "study/knowledge/prior.h"
-#include "study/flows/rounds.h"
-#include "study/inputs/settings.h"
 #include "tasks/expected.h"
 
 namespace graft::study {
@@ -387,7 +387,7 @@ TuneResult searched(const TuneRequest& request, SearchResources& resources, base
 }
 
 // Rounds with a look at the machine every `watch` trials. A run that another machine measured becomes history.
-TuneResult watched(TuneRequest request, SearchResources& resources, base::Monitor& monitor) {
+TuneResult watched(TuneRequest request, base::Monitor& monitor) {
   request.out = folder_of(request);
   const std::vector<std::filesystem::path> given = request.history;
   const std::int64_t trials = request.trials;
@@ -399,6 +399,8 @@ TuneResult watched(TuneRequest request, SearchResources& resources, base::Monito
       request.trials -= std::int64_t(search::read_run(before).journal.trials.size());
     }
     request.trials = std::max<std::int64_t>(request.trials, 1);
+    // A measurer of its own: what was fastest on the other machine sets no limit here.
+    SearchResources resources;
     std::optional<TuneSession> session(std::in_place, request, resources, monitor);
     std::int64_t looked =
         0;  // recorded trials at the last look; one comes before the first new trial of a continued run
@@ -438,7 +440,7 @@ TuneResult tune(const TuneRequest& request, SearchResources& resources, base::Mo
                           "a library holds answers from the space by rule, with parameters "
                           "stored as the workload says; search another space without it");
   if (auto known = known_result(request, monitor)) return std::move(*known);
-  TuneResult result = request.watch > 0 ? watched(request, resources, monitor) : searched(request, resources, monitor);
+  TuneResult result = request.watch > 0 ? watched(request, monitor) : searched(request, resources, monitor);
   if (result.complete && result.answer && !request.library.empty()) record(request, result);
   return result;
 }

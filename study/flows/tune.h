@@ -65,7 +65,8 @@ codegen::Candidate schedule_from(std::string_view text, const std::string& place
 // before a folder is made, and for a folder of another request; Stopped when the monitor asks for it after the search
 // itself.
 TuneResult tune(const TuneRequest& request, base::Monitor& monitor);
-// The same; its model and its measurer are for others of these resources, too.
+// The same; its model is for others of these resources, too, and its measurer, which stops what is far slower than the
+// fastest so far of the workload, unless `watch` is set.
 TuneResult tune(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor);
 
 // The search alone, round by round, to interleave several (study/flows/tune_all.h). It does not use the library.

@@ -57,8 +57,11 @@ TEST_F(Answers, StartFromAFile) {
   base::replace_file(folder / "steps", steps);
   const base::Document third = tuned(small, {"--trials", "8", "--start", (folder / "steps").string()}, "c");
   EXPECT_EQ(third.at("trials").as_integer(), 8);
+  // It is the same point of the space, and no sketch of its own.
   const std::string journal = base::read_file(folder / "c/journal.jsonl");
-  EXPECT_NE(journal.find("sketch start"), std::string::npos);
+  EXPECT_EQ(journal.find("sketch start"), std::string::npos);
+  const base::Document begun = base::parse_json(base::read_file(folder / "c/start.json"), "start.json");
+  EXPECT_EQ(begun.at("start").as_list()[0].to_json(), start.at("start").as_list()[0].to_json());
 }
 
 TEST_F(Answers, EndWhenTheBudgetIsSpentOrNothingIsGained) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -93,6 +94,13 @@ TEST(Programs, OfTablesAreTheirRows) {
   const codegen::Candidate row{codegen::Workload("table(name=t)"), sketch, {16, 1}};
   Programs programs(small_target());
   EXPECT_EQ(*programs.identity(row), codegen::hash_by_name(row));
+  // An encoding that looks at programs has none of it, and a search that it guides gives it up.
+  Programs of_programs(small_target(), &encoding());
+  EXPECT_EQ(of_programs.encodings({&row, 1}, 1).front(), nullptr);
+  const Oracle model;
+  Scorer scorer(of_programs, 1);
+  scorer.use(&model);
+  EXPECT_EQ(scorer.scores({&row, 1}).front(), -std::numeric_limits<float>::infinity());
 }
 
 // A search lowers little more than what it scores: mutants that turn out to be the same program.
