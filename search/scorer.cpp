@@ -16,11 +16,6 @@ void Scorer::use(const meta::CostModel* model, std::span<const codegen::Candidat
   context_.incumbent = *std::max_element(means.begin(), means.end());
 }
 
-// With spreads, which may cost more than the scores, only if the acquisition uses them.
-meta::Scores Scorer::scored(const features::Encoded& programs) const {
-  return selection_.acquisition == Acquisition::mean ? model_->score(programs) : model_->score_with_spread(programs);
-}
-
 features::Encoded Scorer::encoded(std::span<const codegen::Candidate> candidates) {
   const auto encodings = programs_.encodings(candidates, threads_);
   features::Encoded all;
@@ -48,19 +43,23 @@ std::vector<float> Scorer::scores(std::span<const codegen::Candidate> candidates
   const auto encodings = programs_.encodings(candidates, threads_);
   features::Encoded all;
   std::vector<std::size_t> possible;
-  std::vector<codegen::Candidate> known;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (encodings[i] == nullptr) {
       result[i] = -std::numeric_limits<float>::infinity();
     } else {
       features::append(all, *encodings[i]);
       possible.push_back(i);
-      known.push_back(candidates[i]);
     }
   }
   if (possible.empty()) return result;
-  const std::vector<float> scores =
-      acquire ? acquired(scored(all), programs(known), context_, selection_) : model_->score(all).mean;
+  std::vector<float> scores;
+  if (acquire && selection_.acquisition != Acquisition::mean) {  // spreads may cost more than the scores
+    std::vector<codegen::Candidate> known;
+    for (const std::size_t at : possible) known.push_back(candidates[at]);
+    scores = acquired(model_->score_with_spread(all), programs(known), context_, selection_);
+  } else {
+    scores = model_->score(all).mean;
+  }
   for (std::size_t k = 0; k < possible.size(); ++k) result[possible[k]] = scores[k];
   return result;
 }

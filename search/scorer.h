@@ -38,7 +38,6 @@ class Scorer {
   features::Encoded encoded(std::span<const codegen::Candidate> candidates);
 
  private:
-  meta::Scores scored(const features::Encoded& programs) const;
   std::vector<float> scores(std::span<const codegen::Candidate> candidates, bool acquire);
 
   Programs& programs_;
