@@ -26,6 +26,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"codegen/machine", {"base", "codegen/expression", "codegen/program"}},
     {"features", {"base", "codegen/expression", "codegen/program", "codegen/schedule"}},
     {"datasets", {"base", "codegen/expression", "codegen/program", "codegen/schedule"}},
+    {"graph", {"base", "codegen/expression", "codegen/program", "codegen/schedule", "datasets"}},
     {"tasks", {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets"}},
     {"tasks/worker", {}},
     {"meta",
@@ -206,7 +207,7 @@ TEST(Layers, LibrariesNameNoFlags) {
                                                   "datasets/status_texts.cpp",  // "graft inspect WORKLOAD --space FILE"
                                                   "study/flows/rounds.cpp"};
   const std::regex flag("\"([^\"]*[ (`])?--[a-z][^\"]*\"");
-  for (const char* const room : {"base", "codegen", "features", "datasets", "tasks", "meta", "search", "study"}) {
+  for (const char* const room : {"base", "codegen", "features", "datasets", "graph", "tasks", "meta", "search", "study"}) {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kRoot / room)) {
       const std::string extension = entry.path().extension().string();
       const std::string file = fs::relative(entry.path(), kRoot).string();

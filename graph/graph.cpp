@@ -1,0 +1,169 @@
+#include "graph/graph.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <type_traits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/one_line.h"
+
+namespace graft::graph {
+namespace {
+
+constexpr std::size_t longest_name = 80;
+constexpr std::size_t most_shown = 8;  // elements of lists
+
+std::string type_text(const Value& value) {
+  return fmt::format("{} {}", value.type ? codegen::name_of(*value.type) : "?",
+                     value.shape ? to_text(*value.shape) : "[?]");
+}
+
+template <class T>
+std::string list_text(const std::vector<T>& list) {
+  const bool long_one = list.size() > most_shown;
+  const std::vector<T> begin(list.begin(), list.begin() + std::ptrdiff_t(long_one ? most_shown : list.size()));
+  return fmt::format("[{}{}]", fmt::join(begin, ","), long_one ? ",..." : "");
+}
+
+std::string attribute_text(const Attribute& attribute) {
+  return std::visit(
+      [](const auto& value) -> std::string {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, std::string>)
+          return in_quotes(value);
+        else if constexpr (std::is_same_v<T, Known>)
+          return fmt::format("{} {}", codegen::name_of(value->type), to_text(value->shape));
+        else if constexpr (std::is_same_v<T, std::shared_ptr<const Graph>>)
+          return fmt::format("graph of {} nodes", value->nodes.size());
+        else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+          return fmt::format("{} texts", value.size());
+        else if constexpr (std::is_arithmetic_v<T>)
+          return fmt::format("{}", value);
+        else
+          return list_text(value);
+      },
+      attribute);
+}
+
+std::string value_text(const Graph& graph, int value) {
+  return value < 0 ? "-" : base::one_line(graph.values[std::size_t(value)].name, longest_name);
+}
+
+std::string values_text(const Graph& graph, const std::vector<int>& values) {
+  std::vector<std::string> names;
+  for (const int value : values) names.push_back(value_text(graph, value));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::string in_quotes(std::string_view foreign) {
+  return fmt::format("'{}'", base::one_line(foreign, longest_name));
+}
+
+std::string label(const Graph& graph, const Node& node) {
+  const std::string operation = base::one_line(node.operation, longest_name);
+  if (!node.name.empty()) return fmt::format("node {} ({})", in_quotes(node.name), operation);
+  if (!graph.nodes.empty() && &node >= graph.nodes.data() && &node < graph.nodes.data() + graph.nodes.size())
+    return fmt::format("node {} ({})", &node - graph.nodes.data(), operation);
+  return fmt::format("node without a name ({})", operation);
+}
+
+Graph checked(Graph graph, std::string_view place) {
+  const std::size_t count = graph.values.size();
+  const auto valid = [&](int value) { return value >= 0 && std::size_t(value) < count; };
+  const auto fail = [&](const std::string& message) { throw base::UserError(place, message); };
+  std::vector<int> writer(count, -1);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    for (const int operand : node.operands)
+      if (operand != -1 && !valid(operand)) fail(fmt::format("{}: an operand is not a value", label(graph, node)));
+    for (const int result : node.results) {
+      if (result == -1) continue;
+      if (!valid(result)) fail(fmt::format("{}: a result is not a value", label(graph, node)));
+      const Value& value = graph.values[std::size_t(result)];
+      if (value.origin != Value::Origin::computed)
+        fail(fmt::format("{}: computes {}, which is given already", label(graph, node), in_quotes(value.name)));
+      if (writer[std::size_t(result)] >= 0)
+        fail(fmt::format("{}: computes {}, as {} does", label(graph, node), in_quotes(value.name),
+                         label(graph, graph.nodes[std::size_t(writer[std::size_t(result)])])));
+      writer[std::size_t(result)] = int(n);
+    }
+  }
+  const auto has_origin = [&](int value) {
+    return graph.values[std::size_t(value)].origin != Value::Origin::computed || writer[std::size_t(value)] >= 0;
+  };
+  // Nodes in order of the file as far as their operands allow it.
+  std::vector<int> waits(graph.nodes.size());
+  std::vector<std::vector<int>> readers(count);
+  std::vector<int> ready;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const int operand : graph.nodes[n].operands) {
+      if (operand == -1) continue;
+      if (!has_origin(operand))
+        fail(fmt::format("{}: operand {} is neither given nor computed", label(graph, graph.nodes[n]),
+                         in_quotes(graph.values[std::size_t(operand)].name)));
+      if (writer[std::size_t(operand)] < 0) continue;
+      readers[std::size_t(operand)].push_back(int(n));
+      ++waits[n];
+    }
+  }
+  for (std::size_t n = graph.nodes.size(); n-- > 0;)
+    if (waits[n] == 0) ready.push_back(int(n));
+  std::vector<int> order;
+  while (!ready.empty()) {
+    const int n = ready.back();
+    ready.pop_back();
+    order.push_back(n);
+    const std::vector<int>& results = graph.nodes[std::size_t(n)].results;
+    for (auto result = results.rbegin(); result != results.rend(); ++result) {
+      if (*result == -1) continue;
+      const std::vector<int>& waiting = readers[std::size_t(*result)];
+      for (auto reader = waiting.rbegin(); reader != waiting.rend(); ++reader)
+        if (--waits[std::size_t(*reader)] == 0) ready.push_back(*reader);
+    }
+  }
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+    if (waits[n] > 0)
+      fail(fmt::format("{}: waits for its own result: the graph has a cycle, or a node after one",
+                       label(graph, graph.nodes[n])));
+  for (const int input : graph.inputs)
+    if (!valid(input)) fail("an input is not a value");
+  for (const int output : graph.outputs) {
+    if (!valid(output)) fail("an output is not a value");
+    if (!has_origin(output))
+      fail(fmt::format("output {} is neither given nor computed", in_quotes(graph.values[std::size_t(output)].name)));
+  }
+  std::vector<Node> nodes;
+  nodes.reserve(order.size());
+  for (const int n : order) nodes.push_back(std::move(graph.nodes[std::size_t(n)]));
+  graph.nodes = std::move(nodes);
+  return graph;
+}
+
+std::string to_text(const Graph& graph) {
+  std::string text;
+  const auto line = [&](std::string_view head, int value) {
+    text += fmt::format("{} {}: {}\n", head, value_text(graph, value), type_text(graph.values[std::size_t(value)]));
+  };
+  for (const int input : graph.inputs) line("input", input);
+  for (std::size_t v = 0; v < graph.values.size(); ++v)
+    if (graph.values[v].origin == Value::Origin::constant) line("constant", int(v));
+  for (const Node& node : graph.nodes) {
+    std::vector<std::string> attributes;
+    for (const auto& [name, attribute] : node.attributes)
+      attributes.push_back(fmt::format("{}={}", base::one_line(name, longest_name), attribute_text(attribute)));
+    std::vector<std::string> types;
+    for (const int result : node.results)
+      if (result >= 0) types.push_back(type_text(graph.values[std::size_t(result)]));
+    text += fmt::format("{}: {} = {}({}){}{}\n", values_text(graph, node.results), fmt::join(types, ", "),
+                        base::one_line(node.operation, longest_name), values_text(graph, node.operands),
+                        attributes.empty() ? "" : " ", fmt::join(attributes, " "));
+  }
+  for (const int output : graph.outputs) line("output", output);
+  return text;
+}
+
+}  // namespace graft::graph

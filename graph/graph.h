@@ -1,0 +1,63 @@
+// A network as a value: what flows (values), what computes (nodes), and weights, each held once. Passes take a graph and
+// give a graph (fold.h) or look at it (reference.h). Nodes name their operation as ONNX does; operators.h says what that
+// computes. Nothing here knows where a graph came from.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "graph/array.h"
+
+namespace graft::graph {
+
+struct Graph;
+using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
+                               std::vector<std::string>, Known, std::shared_ptr<const Graph>>;
+
+struct Value {
+  // input: given to every run. constant: `known`. computed: by the one node that has it as a result. outer: in a graph
+  // that is an attribute, a value of the graph around it, by name.
+  enum class Origin { input, constant, computed, outer };
+  std::string name;
+  Origin origin = Origin::computed;
+  // What is not known yet: of computed values all until they are folded.
+  std::optional<DType> type = {};
+  std::optional<Shape> shape = {};
+  Known known = nullptr;  // of a constant
+};
+
+struct Node {
+  std::string name;
+  std::string operation;  // "Conv"; of another domain than ONNX's own "domain.Name"
+  std::map<std::string, Attribute> attributes;
+  std::vector<int> operands;  // values; -1: left out
+  std::vector<int> results;   // values; -1: not wanted
+};
+
+struct Graph {
+  std::string name;
+  int version = 0;  // of ONNX's operators ("opset")
+  std::vector<Value> values;
+  std::vector<Node> nodes;  // each after those whose results it takes
+  std::vector<int> inputs, outputs;
+};
+
+// "node 'conv1' (Conv)", or "node 12 (Conv)" for one without a name; fit for a message, whatever the file says.
+std::string label(const Graph& graph, const Node& node);
+// A name from a file, in quotes, as one short line.
+std::string in_quotes(std::string_view foreign);
+
+// Brings nodes into an order in which they can run. UserError "<place>: ..." for a value that two nodes compute, or none;
+// for an operand that is not a value; for nodes that wait for each other.
+Graph checked(Graph graph, std::string_view place);
+
+// For people: inputs, constants, a line for each node, outputs.
+std::string to_text(const Graph& graph);
+
+}  // namespace graft::graph

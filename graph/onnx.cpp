@@ -1,0 +1,572 @@
+#include "graph/onnx.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "graph/wire.h"
+
+namespace graft::graph {
+namespace {
+
+namespace fs = std::filesystem;
+
+// TensorProto.DataType: by number its name, the type of its elements here, the bytes of each in raw data.
+struct OnnxType {
+  std::string_view name;
+  std::optional<DType> type;
+  int bytes = 0;
+};
+constexpr std::int64_t boolean = 9, half = 10, brain_half = 16;
+constexpr std::array<OnnxType, 23> onnx_types = {{
+    {"undefined", {}, 0},      {"float", DType::f32, 4},   {"uint8", DType::u8, 1},   {"int8", DType::i8, 1},
+    {"uint16", DType::i32, 2}, {"int16", DType::i32, 2},   {"int32", DType::i32, 4},  {"int64", DType::i64, 8},
+    {"string", {}, 0},         {"bool", DType::u8, 1},     {"float16", DType::f32, 2}, {"double", DType::f64, 8},
+    {"uint32", DType::i64, 4}, {"uint64", {}, 8},          {"complex64", {}, 8},      {"complex128", {}, 16},
+    {"bfloat16", DType::f32, 2}, {"float8e4m3fn", {}, 1},  {"float8e4m3fnuz", {}, 1}, {"float8e5m2", {}, 1},
+    {"float8e5m2fnuz", {}, 1}, {"uint4", {}, 0},           {"int4", {}, 0},
+}};
+constexpr std::int64_t uint16 = 4, int16 = 5, uint32 = 12;
+
+std::string type_name(std::int64_t number) {
+  if (number >= 0 && number < std::int64_t(onnx_types.size()))
+    return std::string(onnx_types[std::size_t(number)].name);
+  return fmt::format("number {}", number);
+}
+
+float from_half(std::uint16_t bits) {
+  const std::uint32_t sign = std::uint32_t(bits >> 15) << 31, exponent = (bits >> 10) & 0x1f, fraction = bits & 0x3ff;
+  if (exponent == 0) {
+    const float value = float(fraction) * 0x1p-24f;
+    return sign != 0 ? -value : value;
+  }
+  const std::uint32_t wide = exponent == 0x1f ? 0xff : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+// One element as raw data stores it, in the type that it becomes.
+template <class To>
+To converted(std::int64_t number, const char* at) {
+  const auto as = [&]<class From>(From value) {
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  switch (number) {
+    case half:
+      return To(from_half(as(std::uint16_t())));
+    case brain_half:
+      return To(std::bit_cast<float>(std::uint32_t(as(std::uint16_t())) << 16));
+    case uint16:
+      return To(as(std::uint16_t()));
+    case int16:
+      return To(as(std::int16_t()));
+    case uint32:
+      return To(as(std::uint32_t()));
+    default:
+      return To(as(std::uint8_t()) != 0 ? 1 : 0);  // bool
+  }
+}
+
+// Raw data of an ONNX type as bytes of ours.
+std::string as_ours(std::int64_t number, std::string_view raw) {
+  const OnnxType& from = onnx_types[std::size_t(number)];
+  const bool same = from.bytes == codegen::bytes_of(*from.type) && number != boolean;
+  if (same) return std::string(raw);
+  return codegen::with_element_of(*from.type, [&](auto zero) {
+    const std::size_t count = raw.size() / std::size_t(from.bytes);
+    std::string bytes(count * sizeof zero, '\0');
+    for (std::size_t e = 0; e < count; ++e) {
+      const auto value = converted<decltype(zero)>(number, raw.data() + e * std::size_t(from.bytes));
+      std::memcpy(bytes.data() + e * sizeof value, &value, sizeof value);
+    }
+    return bytes;
+  });
+}
+
+// Elements of the typed fields, little-endian in `width` bytes each, as raw data has them.
+template <class T>
+std::string raw_of(const std::vector<T>& numbers, int width) {
+  std::string raw(numbers.size() * std::size_t(width), '\0');
+  for (std::size_t e = 0; e < numbers.size(); ++e)
+    std::memcpy(raw.data() + e * std::size_t(width), &numbers[e], std::size_t(width));
+  return raw;
+}
+
+struct Dimension {
+  std::int64_t extent = -1;  // -1: open
+  std::string name;
+};
+
+// What the file says of an input.
+struct Declared {
+  std::string name;
+  std::int64_t type = 0;
+  bool is_tensor = false, has_shape = false;
+  std::vector<Dimension> dimensions;
+};
+
+class Reader {
+ public:
+  Reader(std::string_view place, fs::path folder, const Shapes& shapes, const OnnxLimits& limits)
+      : place_(place), folder_(std::move(folder)), shapes_(shapes), limits_(limits) {}
+
+  Graph model(std::string_view bytes) {
+    std::string_view graph_bytes;
+    bool has_graph = false;
+    std::int64_t version = 0, format = 0;
+    Field field;
+    for (Fields fields(bytes); next(fields, field);) {
+      if (field.number == 1) format = field.as_integer();
+      if (field.number == 7) graph_bytes = field.as_bytes(), has_graph = true;
+      if (field.number == 8) opset(field.as_bytes(), version);
+    }
+    if (!has_graph || format < 1) fail("is not an ONNX model: it has no graph");
+    if (version == 0 && format < 3) version = 1;  // before versions of operators were written down
+    if (version < oldest_operators || version > newest_operators)
+      fail(fmt::format("its operators are of version (opset) {}; {} to {} are known: convert the model", version,
+                       oldest_operators, newest_operators));
+    version_ = int(version);
+    return graph(graph_bytes, 0);
+  }
+
+ private:
+  static constexpr std::int64_t oldest_operators = 7, newest_operators = 22;
+
+  [[noreturn]] void fail(const std::string& message) const { throw base::UserError(place_, message); }
+
+  // Every part that is read costs memory; their number is bounded.
+  bool next(Fields& fields, Field& field) {
+    if (!fields.next(field)) return false;
+    if (++messages_ > limits_.most_messages) fail(fmt::format("has more than {} parts", limits_.most_messages));
+    return true;
+  }
+
+  void opset(std::string_view bytes, std::int64_t& version) {
+    std::string_view domain;
+    std::int64_t number = 0;
+    Field field;
+    for (Fields fields(bytes); next(fields, field);) {
+      if (field.number == 1) domain = field.as_bytes();
+      if (field.number == 2) number = field.as_integer();
+    }
+    if (domain.empty() || domain == "ai.onnx") version = number;
+  }
+
+  // The graph of the model (depth 0), or one that is an attribute, which may use values of the graphs around it.
+  Graph graph(std::string_view bytes, int depth) {
+    if (depth > limits_.deepest) fail(fmt::format("graphs within graphs are deeper than {}", limits_.deepest));
+    Graph graph;
+    graph.version = version_;
+    std::unordered_map<std::string, int> by_name;
+    const auto value_of = [&](const std::string& name) {
+      const auto [at, is_new] = by_name.emplace(name, int(graph.values.size()));
+      if (is_new) graph.values.push_back({.name = name});
+      return at->second;
+    };
+    std::vector<std::string_view> node_bytes;
+    std::vector<Declared> inputs;
+    std::vector<std::string> outputs;
+    Field field;
+    for (Fields fields(bytes); next(fields, field);) {
+      switch (field.number) {
+        case 1:
+          node_bytes.push_back(field.as_bytes());
+          break;
+        case 2:
+          graph.name = field.as_bytes();
+          break;
+        case 5: {
+          auto [name, array] = tensor(field.as_bytes(), "tensor");
+          Value& value = graph.values[std::size_t(value_of(name))];
+          if (value.known) fail(fmt::format("tensor {}: is there twice", in_quotes(name)));
+          value.origin = Value::Origin::constant;
+          value.type = array->type;
+          value.shape = array->shape;
+          value.known = std::move(array);
+          break;
+        }
+        case 11:
+          inputs.push_back(declared(field.as_bytes()));
+          break;
+        case 12:
+          outputs.push_back(declared(field.as_bytes()).name);
+          break;
+        case 15:
+          fail("has sparse tensors, which are not read; store them as plain ones");
+      }
+    }
+    for (const Declared& input : inputs) {
+      const int value = value_of(input.name);
+      if (graph.values[std::size_t(value)].known) continue;  // a weight that is listed as an input, too
+      if (graph.values[std::size_t(value)].origin == Value::Origin::input)
+        fail(fmt::format("input {}: is there twice", in_quotes(input.name)));
+      graph.values[std::size_t(value)].origin = Value::Origin::input;
+      graph.inputs.push_back(value);
+    }
+    if (depth == 0) give_shapes(graph, inputs);
+    nodes_ += std::int64_t(node_bytes.size());
+    if (nodes_ > limits_.most_nodes) fail(fmt::format("has more than {} nodes", limits_.most_nodes));
+    graph.nodes.reserve(node_bytes.size());
+    for (const std::string_view one : node_bytes) graph.nodes.push_back(node(one, value_of, depth));
+    for (const std::string& output : outputs) graph.outputs.push_back(value_of(output));
+    if (graph.outputs.empty()) fail("has a graph without outputs");
+    if (depth > 0) {
+      std::vector<bool> is_computed(graph.values.size());
+      for (const Node& each : graph.nodes)
+        for (const int result : each.results)
+          if (result >= 0) is_computed[std::size_t(result)] = true;
+      for (std::size_t v = 0; v < graph.values.size(); ++v)
+        if (graph.values[v].origin == Value::Origin::computed && !is_computed[v])
+          graph.values[v].origin = Value::Origin::outer;
+    }
+    return checked(std::move(graph), place_);
+  }
+
+  template <class ValueOf>
+  Node node(std::string_view bytes, const ValueOf& value_of, int depth) {
+    Node node;
+    std::string_view domain;
+    std::vector<std::string_view> attributes;
+    Field field;
+    const auto value = [&] {
+      const std::string name(field.as_bytes());
+      return name.empty() ? -1 : value_of(name);
+    };
+    for (Fields fields(bytes); next(fields, field);) {
+      if (field.number == 1) node.operands.push_back(value());
+      if (field.number == 2) node.results.push_back(value());
+      if (field.number == 3) node.name = field.as_bytes();
+      if (field.number == 4) node.operation = field.as_bytes();
+      if (field.number == 5) attributes.push_back(field.as_bytes());
+      if (field.number == 7) domain = field.as_bytes();
+    }
+    if (!domain.empty() && domain != "ai.onnx") node.operation = fmt::format("{}.{}", domain, node.operation);
+    const std::string where =
+        fmt::format("node {} ({})", in_quotes(node.name.empty() ? "without a name" : node.name), in_quotes(node.operation));
+    if (node.operation.empty()) fail(fmt::format("{}: names no operator", where));
+    for (const std::string_view one : attributes) {
+      auto [name, attribute] = this->attribute(one, where, depth);
+      if (!node.attributes.emplace(name, std::move(attribute)).second)
+        fail(fmt::format("{}: attribute {} is there twice", where, in_quotes(name)));
+    }
+    return node;
+  }
+
+  std::pair<std::string, Attribute> attribute(std::string_view bytes, const std::string& node, int depth) {
+    std::string name;
+    std::int64_t type = 0, integer = 0;
+    float number = 0;
+    std::string_view text, tensor_bytes, graph_bytes;
+    std::vector<std::int64_t> integers;
+    std::vector<float> numbers;
+    std::vector<std::string> texts;
+    int guessed = 0;  // IR 1 had no types
+    Field field;
+    for (Fields fields(bytes); next(fields, field);) {
+      switch (field.number) {
+        case 1:
+          name = field.as_bytes();
+          break;
+        case 2:
+          number = field.as_float(), guessed = 1;
+          break;
+        case 3:
+          integer = field.as_integer(), guessed = 2;
+          break;
+        case 4:
+          text = field.as_bytes(), guessed = 3;
+          break;
+        case 5:
+          tensor_bytes = field.as_bytes(), guessed = 4;
+          break;
+        case 6:
+          graph_bytes = field.as_bytes(), guessed = 5;
+          break;
+        case 7:
+          field.append_to(numbers), guessed = 6;
+          break;
+        case 8:
+          field.append_to(integers), guessed = 7;
+          break;
+        case 9:
+          texts.emplace_back(field.as_bytes()), guessed = 8;
+          break;
+        case 20:
+          type = field.as_integer();
+          break;
+        case 21:
+          fail(fmt::format("{}: attribute {} refers to one of a function, which is not read", node, in_quotes(name)));
+      }
+    }
+    const std::string where = fmt::format("{}: attribute {}", node, in_quotes(name));
+    switch (type != 0 ? type : guessed) {
+      case 1:
+        return {name, double(number)};
+      case 2:
+        return {name, integer};
+      case 3:
+        return {name, std::string(text)};
+      case 4:
+        return {name, tensor(tensor_bytes, where).second};
+      case 5:
+        return {name, std::make_shared<const Graph>(graph(graph_bytes, depth + 1))};
+      case 6:
+        return {name, std::vector<double>(numbers.begin(), numbers.end())};
+      case 7:
+        return {name, std::move(integers)};
+      case 8:
+        return {name, std::move(texts)};
+      default:
+        fail(fmt::format("{}: is of a kind (number {}) that is not read", where, type));
+    }
+  }
+
+  std::pair<std::string, Known> tensor(std::string_view bytes, const std::string& what) {
+    std::string name;
+    Shape shape;
+    std::int64_t type = 0, location = 0;
+    std::vector<std::int64_t> integers;
+    std::vector<float> floats;
+    std::vector<double> doubles;
+    std::string_view raw;
+    bool has_raw = false;
+    std::map<std::string, std::string, std::less<>> external;
+    Field field;
+    for (Fields fields(bytes); next(fields, field);) {
+      if (field.number == 1) field.append_to(shape);
+      if (field.number == 2) type = field.as_integer();
+      if (field.number == 4) field.append_to(floats);
+      if (field.number == 5 || field.number == 7 || field.number == 11) field.append_to(integers);
+      if (field.number == 8) name = field.as_bytes();
+      if (field.number == 9) raw = field.as_bytes(), has_raw = true;
+      if (field.number == 10) field.append_to(doubles);
+      if (field.number == 13) entry(field.as_bytes(), external);
+      if (field.number == 14) location = field.as_integer();
+    }
+    const std::string where = name.empty() ? what : fmt::format("{} {}", what, in_quotes(name));
+    if (!type_of_onnx(type)) fail(fmt::format("{}: its type is {}, which is not computed with", where, type_name(type)));
+    for (const std::int64_t extent : shape)
+      if (extent < 0) fail(fmt::format("{}: has the extent {}", where, extent));
+    const std::int64_t elements = elements_of(shape);
+    if (elements < 0) fail(fmt::format("{}: its shape {} is too large", where, to_text(shape)));
+    const OnnxType& from = onnx_types[std::size_t(type)];
+    const std::int64_t expected = elements * from.bytes;
+
+    std::string own;
+    if (location == 1) {
+      own = external_data(external, expected, where);
+      raw = own;
+    } else if (!has_raw) {
+      if (!doubles.empty())
+        own = raw_of(doubles, int(sizeof(double)));
+      else if (!floats.empty())
+        own = raw_of(floats, int(sizeof(float)));
+      else
+        own = raw_of(integers, from.bytes);
+      // Numbers in a field that is not that of their type have another width, or are not there.
+      const bool fits = type == 11 ? integers.empty() && floats.empty()
+                        : type == 1 ? integers.empty() && doubles.empty()
+                                    : floats.empty() && doubles.empty();
+      if (!fits) fail(fmt::format("{}: its numbers are not of its type", where));
+      raw = own;
+    }
+    if (std::int64_t(raw.size()) != expected)
+      fail(fmt::format("{}: its shape {} of {} needs {} bytes of data, the file has {}", where, to_text(shape), from.name,
+                       expected, raw.size()));
+    return {name, std::make_shared<const Array>(Array{*from.type, std::move(shape), as_ours(type, raw)})};
+  }
+
+  void entry(std::string_view bytes, std::map<std::string, std::string, std::less<>>& entries) {
+    std::string key, value;
+    Field field;
+    for (Fields fields(bytes); next(fields, field);) {
+      if (field.number == 1) key = field.as_bytes();
+      if (field.number == 2) value = field.as_bytes();
+    }
+    entries[key] = value;
+  }
+
+  std::string external_data(const std::map<std::string, std::string, std::less<>>& entries, std::int64_t expected,
+                            const std::string& where) {
+    const auto text = [&](std::string_view key) {
+      const auto found = entries.find(key);
+      return found == entries.end() ? std::string() : found->second;
+    };
+    const auto number = [&](std::string_view key, std::int64_t otherwise) {
+      const std::string digits = text(key);
+      std::int64_t value = otherwise;
+      if (digits.empty()) return value;
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+      if (error != std::errc() || end != digits.data() + digits.size() || value < 0)
+        fail(fmt::format("{}: external data: {} is {}", where, key, in_quotes(digits)));
+      return value;
+    };
+    const std::string name = text("location");
+    const fs::path relative(name);
+    const auto escapes = [](const fs::path& path) {
+      return std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+    };
+    if (name.empty() || name.find('\0') != std::string::npos || relative.is_absolute() || escapes(relative))
+      fail(fmt::format("{}: external data: {} is not a file in the model's folder", where, in_quotes(name)));
+    std::error_code error;
+    const fs::path folder = fs::weakly_canonical(folder_.empty() ? fs::path(".") : folder_, error);
+    const fs::path path = fs::weakly_canonical(folder / relative, error);
+    if (error || escapes(path.lexically_relative(folder)))
+      fail(fmt::format("{}: external data: {} is not a file in the model's folder", where, in_quotes(name)));
+    if (!fs::is_regular_file(path, error))
+      fail(fmt::format("{}: external data: the model's folder has no file {}", where, in_quotes(name)));
+    const std::int64_t size = std::int64_t(fs::file_size(path, error));
+    const std::int64_t offset = number("offset", 0);
+    const std::int64_t length = number("length", error ? 0 : std::max<std::int64_t>(0, size - offset));
+    if (error || length != expected || offset > size || length > size - offset)
+      fail(fmt::format("{}: external data: {} bytes are needed, {} of {} are named from {} on, and the file has {}", where,
+                       expected, length, in_quotes(name), offset, size));
+    if (length > limits_.most_bytes)
+      fail(fmt::format("{}: external data: {} bytes are more than {}", where, length, limits_.most_bytes));
+    std::string bytes(std::size_t(length), '\0');
+    std::ifstream stream(path, std::ios::binary);
+    stream.seekg(offset);
+    stream.read(bytes.data(), length);
+    if (!stream) fail(fmt::format("{}: external data: {} cannot be read", where, in_quotes(name)));
+    return bytes;
+  }
+
+  Declared declared(std::string_view bytes) {
+    Declared result;
+    Field field;
+    std::string_view type;
+    for (Fields fields(bytes); next(fields, field);) {
+      if (field.number == 1) result.name = field.as_bytes();
+      if (field.number == 2) type = field.as_bytes();
+    }
+    if (result.name.empty()) fail("an input or output has no name");
+    std::string_view tensor, shape;
+    for (Fields fields(type); next(fields, field);)
+      if (field.number == 1) tensor = field.as_bytes(), result.is_tensor = true;
+    for (Fields fields(tensor); next(fields, field);) {
+      if (field.number == 1) result.type = field.as_integer();
+      if (field.number == 2) shape = field.as_bytes(), result.has_shape = true;
+    }
+    for (Fields fields(shape); next(fields, field);) {
+      if (field.number != 1) continue;
+      Dimension dimension;
+      Field inner;
+      for (Fields parts(field.as_bytes()); next(parts, inner);) {
+        if (inner.number == 1) dimension.extent = std::max<std::int64_t>(-1, inner.as_integer());
+        if (inner.number == 2) dimension.name = inner.as_bytes();
+      }
+      result.dimensions.push_back(std::move(dimension));
+    }
+    return result;
+  }
+
+  // Shapes and types of the model's inputs, by the file and by what is given.
+  void give_shapes(Graph& graph, const std::vector<Declared>& inputs) const {
+    std::vector<std::string> names, open;
+    for (const Declared& input : inputs) {
+      const auto at = std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](int value) {
+        return graph.values[std::size_t(value)].name == input.name;
+      });
+      if (at == graph.inputs.end()) continue;
+      Value& value = graph.values[std::size_t(*at)];
+      const std::string where = fmt::format("input {}", in_quotes(input.name));
+      if (!input.is_tensor) fail(fmt::format("{}: is not a tensor", where));
+      value.type = type_of_onnx(input.type);
+      if (!value.type) fail(fmt::format("{}: its type is {}, which is not computed with", where, type_name(input.type)));
+      std::vector<Dimension> dimensions = input.dimensions;
+      names.push_back(input.name);
+      for (const Dimension& dimension : dimensions)
+        if (!dimension.name.empty()) names.push_back(dimension.name);
+      if (const auto given = shapes_.find(input.name); given != shapes_.end()) {
+        if (!input.has_shape) dimensions.resize(given->second.size());
+        if (given->second.size() != dimensions.size())
+          fail(fmt::format("{}: has {} dimensions; the shape {} is given", where, dimensions.size(),
+                           to_text(given->second)));
+        for (std::size_t d = 0; d < dimensions.size(); ++d) {
+          if (dimensions[d].extent >= 0 && dimensions[d].extent != given->second[d])
+            fail(fmt::format("{}: its dimension {} is {}; {} is given", where, d, dimensions[d].extent,
+                             given->second[d]));
+          dimensions[d].extent = given->second[d];
+        }
+      } else {
+        for (Dimension& dimension : dimensions)
+          if (const auto extent = shapes_.find(dimension.name);
+              dimension.extent < 0 && !dimension.name.empty() && extent != shapes_.end()) {
+            if (extent->second.size() != 1)
+              fail(fmt::format("dimension {}: takes one extent; {} is given", in_quotes(dimension.name),
+                               to_text(extent->second)));
+            dimension.extent = extent->second.front();
+          }
+      }
+      std::vector<std::string> texts;
+      value.shape.emplace();
+      bool is_open = !input.has_shape && !shapes_.contains(input.name);
+      for (const Dimension& dimension : dimensions) {
+        is_open = is_open || dimension.extent < 0;
+        value.shape->push_back(dimension.extent);
+        texts.push_back(dimension.extent >= 0     ? std::to_string(dimension.extent)
+                        : dimension.name.empty() ? "?"
+                                                 : dimension.name);
+      }
+      if (is_open)
+        open.push_back(fmt::format("{} [{}]", in_quotes(input.name), input.has_shape ? base::join(texts, ",") : "..."));
+      else if (elements_of(*value.shape) <= 0)
+        fail(fmt::format("{}: its shape {} has no elements, or too many", where, to_text(*value.shape)));
+    }
+    for (const auto& [name, shape] : shapes_)
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        fail(fmt::format("a shape is given for '{}', which is neither an input nor a dimension of one{}", name,
+                         base::did_you_mean(name, names)));
+    if (!open.empty())
+      fail(fmt::format("the file leaves the shape of {} open; give the whole shape by the input's name, or the extent by "
+                       "the name of a dimension",
+                       fmt::join(open, ", ")));
+  }
+
+  const std::string place_;
+  const fs::path folder_;
+  const Shapes& shapes_;
+  const OnnxLimits& limits_;
+  int version_ = 0;
+  std::int64_t nodes_ = 0, messages_ = 0;
+};
+
+}  // namespace
+
+std::optional<DType> type_of_onnx(std::int64_t number) {
+  if (number < 0 || number >= std::int64_t(onnx_types.size())) return std::nullopt;
+  return onnx_types[std::size_t(number)].type;
+}
+
+bool is_boolean(std::int64_t number) {
+  return number == boolean;
+}
+
+Graph parse_onnx(std::string_view bytes, std::string_view place, const fs::path& folder, const Shapes& shapes,
+                 const OnnxLimits& limits) {
+  try {
+    return Reader(place, folder, shapes, limits).model(bytes);
+  } catch (const Broken& broken) {
+    throw base::UserError(place, fmt::format("is not an ONNX model, or cut off: {}", broken.what));
+  }
+}
+
+Graph read_onnx(const fs::path& path, const Shapes& shapes, const OnnxLimits& limits) {
+  return parse_onnx(base::read_file(path, limits.most_bytes), path.string(), path.parent_path(), shapes, limits);
+}
+
+}  // namespace graft::graph
