@@ -143,6 +143,8 @@ class Reader {
     return graph(graph_bytes, 0);
   }
 
+  Known lone_tensor(std::string_view bytes) { return tensor(bytes, "tensor").second; }
+
  private:
   static constexpr std::int64_t oldest_operators = 7, newest_operators = 22;
 
@@ -545,6 +547,16 @@ class Reader {
   std::int64_t nodes_ = 0, messages_ = 0;
 };
 
+// What `read` gives; broken bytes are the user's file.
+template <class Read>
+auto guarded(std::string_view place, const Read& read) {
+  try {
+    return read();
+  } catch (const Broken& broken) {
+    throw base::UserError(place, fmt::format("is not an ONNX file, or cut off: {}", broken.what));
+  }
+}
+
 }  // namespace
 
 std::optional<DType> type_of_onnx(std::int64_t number) {
@@ -556,13 +568,19 @@ bool is_boolean(std::int64_t number) {
   return number == boolean;
 }
 
+bool is_wider_here(std::int64_t number) {
+  return number == uint16 || number == int16 || number == uint32;
+}
+
+Known parse_onnx_tensor(std::string_view bytes, std::string_view place) {
+  const Shapes no_shapes;
+  const OnnxLimits limits;
+  return guarded(place, [&] { return Reader(place, {}, no_shapes, limits).lone_tensor(bytes); });
+}
+
 Graph parse_onnx(std::string_view bytes, std::string_view place, const fs::path& folder, const Shapes& shapes,
                  const OnnxLimits& limits) {
-  try {
-    return Reader(place, folder, shapes, limits).model(bytes);
-  } catch (const Broken& broken) {
-    throw base::UserError(place, fmt::format("is not an ONNX model, or cut off: {}", broken.what));
-  }
+  return guarded(place, [&] { return Reader(place, folder, shapes, limits).model(bytes); });
 }
 
 Graph read_onnx(const fs::path& path, const Shapes& shapes, const OnnxLimits& limits) {

@@ -36,9 +36,13 @@ Graph read_onnx(const std::filesystem::path& path, const Shapes& shapes = {}, co
 Graph parse_onnx(std::string_view bytes, std::string_view place, const std::filesystem::path& folder,
                  const Shapes& shapes = {}, const OnnxLimits& limits = {});
 
+// A tensor in a file of its own, as ONNX's tests have them. UserError as above.
+Known parse_onnx_tensor(std::string_view bytes, std::string_view place);
+
 // The type that elements of ONNX's type number become; nothing for one that is not computed with (strings, complex
 // numbers, u64, eight bits of floating point, four bits).
 std::optional<DType> type_of_onnx(std::int64_t number);
 bool is_boolean(std::int64_t number);
+bool is_wider_here(std::int64_t number);  // integers that become a type of more bits
 
 }  // namespace graft::graph

@@ -1,0 +1,364 @@
+#include "graph/fold.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "graph/operators.h"
+#include "graph/reference.h"
+
+namespace graft::graph {
+namespace {
+
+constexpr std::size_t most_named = 30;  // kinds of unsupported nodes in a message
+
+// A graph whose nodes are being gone through, and where its values are in the result.
+struct Scope {
+  const Graph& graph;
+  const Scope* around = nullptr;
+  std::vector<int> to = {};  // by value; -1: not there yet
+  std::unordered_map<std::string_view, int> by_name = {};
+  bool is_model() const { return around == nullptr; }
+};
+
+class Folder {
+ public:
+  Folder(std::string_view place, const FoldLimits& limits) : place_(place), limits_(limits) {}
+
+  Graph folded(const Graph& graph) {
+    result_.name = graph.name;
+    result_.version = graph.version;
+    Scope scope = scope_of(graph, nullptr);
+    is_output_.assign(graph.values.size(), false);
+    for (const int output : graph.outputs) is_output_[std::size_t(output)] = true;
+    for (const int input : graph.inputs) result_.inputs.push_back(scope.to[std::size_t(input)]);
+    go_through(scope);
+    if (!unsupported_.empty()) refuse();
+    for (const int output : graph.outputs) result_.outputs.push_back(scope.to[std::size_t(output)]);
+    return std::move(result_);
+  }
+
+ private:
+  struct Kind {
+    std::int64_t count = 0;
+    std::string first;
+  };
+
+  [[noreturn]] void fail(const std::string& message) const { throw base::UserError(place_, message); }
+
+  [[noreturn]] void refuse() const {
+    std::vector<std::string> kinds;
+    std::int64_t count = 0;
+    for (const auto& [kind, nodes] : unsupported_) {
+      count += nodes.count;
+      kinds.push_back(fmt::format("{} x {}: {}, as {}", nodes.count, kind.first, kind.second, nodes.first));
+    }
+    const std::size_t all = kinds.size();
+    if (all > most_named) {
+      kinds.resize(most_named);
+      kinds.push_back(fmt::format("{} more kinds", all - most_named));
+    }
+    fail(fmt::format("{} cannot be computed: {}", base::counted(count, "node"), fmt::join(kinds, "; ")));
+  }
+
+  void not_supported(const Graph& graph, const Node& node, const std::string& reason) {
+    Kind& kind = unsupported_[{in_quotes(node.operation), reason}];
+    if (kind.count++ == 0) kind.first = label(graph, node);
+  }
+
+  int added(Value value) {
+    result_.values.push_back(std::move(value));
+    return int(result_.values.size()) - 1;
+  }
+
+  Scope scope_of(const Graph& graph, const Scope* around) {
+    Scope scope{graph, around};
+    scope.to.assign(graph.values.size(), -1);
+    for (std::size_t v = 0; v < graph.values.size(); ++v) {
+      const Value& value = graph.values[v];
+      if (value.origin != Value::Origin::outer) scope.by_name.emplace(value.name, int(v));
+      if (value.origin == Value::Origin::input || value.origin == Value::Origin::constant) scope.to[v] = added(value);
+      if (value.origin != Value::Origin::outer) continue;
+      for (const Scope* outer = around; outer && scope.to[v] < 0; outer = outer->around)
+        if (const auto found = outer->by_name.find(value.name); found != outer->by_name.end())
+          scope.to[v] = outer->to[std::size_t(found->second)];
+      if (scope.to[v] < 0) fail(fmt::format("{} is used in a graph within, and not known there", in_quotes(value.name)));
+    }
+    return scope;
+  }
+
+  void go_through(Scope& scope) {
+    for (const Node& node : scope.graph.nodes) {
+      Node moved = node;
+      for (int& operand : moved.operands)
+        if (operand >= 0) operand = scope.to[std::size_t(operand)];
+      if (node.operation == "If")
+        branch(scope, node, moved);
+      else
+        compute(scope, node, std::move(moved));
+    }
+  }
+
+  // Results of which nothing is known, so that the walk can go on and find all that is not supported.
+  void leave_open(Scope& scope, const Node& node) {
+    for (const int value : node.results)
+      if (value >= 0) scope.to[std::size_t(value)] = added({.name = scope.graph.values[std::size_t(value)].name});
+  }
+
+  void branch(Scope& scope, const Node& node, const Node& moved) {
+    const auto operands = operands_of(result_, moved);
+    const std::string name = label(scope.graph, node);
+    if (moved.operands.size() != 1 || moved.operands[0] < 0) fail(fmt::format("{}: its condition is missing", name));
+    if (!operands) return leave_open(scope, node);
+    const Known& condition = (*operands)[0]->known;
+    if (!condition || condition->size() != 1) {
+      not_supported(scope.graph, node, "a condition that is not a constant");
+      return leave_open(scope, node);
+    }
+    const auto found = node.attributes.find(condition->number(0) != 0 ? "then_branch" : "else_branch");
+    const auto* graph =
+        found == node.attributes.end() ? nullptr : std::get_if<std::shared_ptr<const Graph>>(&found->second);
+    if (!graph) fail(fmt::format("{}: a branch is missing", name));
+    Scope inner = scope_of(**graph, &scope);
+    go_through(inner);
+    const std::vector<int>& outputs = (*graph)->outputs;
+    if (outputs.size() < node.results.size())
+      fail(fmt::format("{}: its branch has {}", name, base::counted(outputs.size(), "output")));
+    for (std::size_t r = 0; r < node.results.size(); ++r) {
+      if (node.results[r] < 0) continue;
+      int& to = scope.to[std::size_t(node.results[r])];
+      to = inner.to[std::size_t(outputs[r])];
+      if (scope.is_model() && is_output_[std::size_t(node.results[r])])
+        to = named(to, scope.graph.values[std::size_t(node.results[r])].name);
+    }
+  }
+
+  // The same value by the name of an output.
+  int named(int value, const std::string& name) {
+    Value copy = result_.values[std::size_t(value)];
+    copy.name = name;
+    const bool is_constant = copy.origin == Value::Origin::constant;
+    if (!is_constant) copy.origin = Value::Origin::computed;
+    const int to = added(std::move(copy));
+    if (!is_constant) result_.nodes.push_back({name, "Identity", {}, {value}, {to}});
+    return to;
+  }
+
+  void compute(Scope& scope, const Node& node, Node moved) {
+    const auto operands = operands_of(result_, moved);
+    if (!operands) {
+      if (!is_known(node.operation)) not_supported(scope.graph, node, "an operator that is not known");
+      return leave_open(scope, node);
+    }
+    const auto results = results_of(scope.graph, node, *operands, place_);
+    if (!results) {
+      not_supported(scope.graph, node, results.reason().text);
+      return leave_open(scope, node);
+    }
+    bool is_needed = false;
+    for (std::size_t r = 0; r < node.results.size(); ++r) {
+      if (node.results[r] < 0) continue;
+      const Result& result = (*results)[r];
+      int& to = scope.to[std::size_t(node.results[r])];
+      const std::string& name = scope.graph.values[std::size_t(node.results[r])].name;
+      const int same = result.same_as < 0 ? -1 : moved.operands[std::size_t(result.same_as)];
+      if (Known known = known_of(scope.graph, node, *operands, result)) {
+        to = added({.name = name,
+                    .origin = Value::Origin::constant,
+                    .type = result.type,
+                    .shape = result.shape,
+                    .known = std::move(known)});
+        moved.results[r] = -1;
+      } else if (same >= 0 && result.shape == *result_.values[std::size_t(same)].shape &&
+                 !(scope.is_model() && is_output_[std::size_t(node.results[r])])) {
+        to = same;
+        moved.results[r] = -1;
+      } else {
+        to = moved.results[r] = added({.name = name, .type = result.type, .shape = result.shape});
+        is_needed = true;
+      }
+    }
+    if (is_needed) result_.nodes.push_back(std::move(moved));
+  }
+
+  // The numbers of a result, if they are known; nullptr if not.
+  Known known_of(const Graph& graph, const Node& node, const Operands& operands, const Result& result) {
+    const std::int64_t bytes = elements_of(result.shape) * codegen::bytes_of(result.type);
+    if (result.known) {
+      bytes_ += bytes;
+      if (bytes_ > limits_.most_bytes)
+        fail(fmt::format("{}: constants of more than {} bytes", label(graph, node), limits_.most_bytes));
+      return result.known;
+    }
+    if (result.same_as >= 0) {
+      const Known& known = operands[std::size_t(result.same_as)]->known;
+      if (!known || known->shape == result.shape) return known;
+      if (!pays_for(bytes, 0)) return nullptr;
+      return std::make_shared<const Array>(Array{known->type, result.shape, known->bytes});
+    }
+    for (const codegen::Tensor& tensor : result.computation->tensors) {
+      const int number = operand_of(tensor);
+      if (number < 0) continue;
+      const Known& known = operands[std::size_t(number)]->known;
+      if (!known || known->has_inexact()) return nullptr;
+    }
+    if (!pays_for(bytes, work_of(*result.computation))) return nullptr;
+    return known(result.type, result.shape, evaluated(*result.computation, [&](int number) {
+                   return operands[std::size_t(number)]->known->elements();
+                 }));
+  }
+
+  bool pays_for(std::int64_t bytes, double work) {
+    if (bytes_ + bytes > limits_.most_bytes || work_ + work > limits_.most_work) return false;
+    bytes_ += bytes;
+    work_ += work;
+    return true;
+  }
+
+  const std::string_view place_;
+  const FoldLimits limits_;
+  Graph result_;
+  std::vector<bool> is_output_;  // of the model
+  std::map<std::pair<std::string, std::string>, Kind> unsupported_;  // by operator and reason
+  std::int64_t bytes_ = 0;
+  double work_ = 0;
+};
+
+// Which dimension of a node's weights (its operand 1) is that of the result's channels, and how: group g of a transposed
+// convolution has the rows from g * rows / groups on, and the channels of each group are numbered from 0.
+struct Channels {
+  int dimension = 0;
+  std::int64_t groups = 1;
+};
+
+std::optional<Channels> channels_of(const Node& node) {
+  const auto integer = [&](const std::string& name, std::int64_t otherwise) {
+    const auto found = node.attributes.find(name);
+    const auto* value = found == node.attributes.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
+    return value ? *value : otherwise;
+  };
+  if (node.operation == "Conv") return Channels{0, 1};
+  if (node.operation == "ConvTranspose") return Channels{1, integer("group", 1)};
+  return std::nullopt;
+}
+
+}  // namespace
+
+Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limits) {
+  return without_unused(with_batch_norm_in_weights(Folder(place, limits).folded(graph)));
+}
+
+// y = (x - mean) * f + shift with f = scale / sqrt(variance + epsilon), and x = sum(w * input) + bias: the sum of w * f,
+// and the bias (bias - mean) * f + shift.
+Graph with_batch_norm_in_weights(Graph graph) {
+  std::vector<int> readers(graph.values.size()), writer(graph.values.size(), -1);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const int operand : graph.nodes[n].operands)
+      if (operand >= 0) ++readers[std::size_t(operand)];
+    for (const int result : graph.nodes[n].results)
+      if (result >= 0) writer[std::size_t(result)] = int(n);
+  }
+  for (const int output : graph.outputs) ++readers[std::size_t(output)];
+  const auto known = [&](const Node& node, std::size_t operand) -> Known {
+    if (operand >= node.operands.size() || node.operands[operand] < 0) return nullptr;
+    return graph.values[std::size_t(node.operands[operand])].known;
+  };
+  std::vector<bool> is_gone(graph.nodes.size());
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& norm = graph.nodes[n];
+    if (norm.operation != "BatchNormalization") continue;
+    const int source = writer[std::size_t(norm.operands[0])];
+    if (source < 0 || readers[std::size_t(norm.operands[0])] != 1) continue;
+    Node& product = graph.nodes[std::size_t(source)];
+    const auto channels = channels_of(product);
+    const Known weights = known(product, 1), scale = known(norm, 1), shift = known(norm, 2), mean = known(norm, 3),
+                variance = known(norm, 4), bias = known(product, 2);
+    const bool has_bias = product.operands.size() > 2 && product.operands[2] >= 0;
+    if (!channels || !weights || !scale || !shift || !mean || !variance || (has_bias && !bias)) continue;
+    const auto given = norm.attributes.find("epsilon");
+    const double epsilon = given == norm.attributes.end() ? double(1e-5f) : std::get<double>(given->second);
+    std::vector<double> factor, sums;
+    for (std::size_t c = 0; c < scale->size(); ++c) {
+      factor.push_back(scale->number(c) / std::sqrt(variance->number(c) + epsilon));
+      sums.push_back(((bias ? bias->number(c) : 0) - mean->number(c)) * factor[c] + shift->number(c));
+    }
+    const auto finite = [](double number) { return std::isfinite(number); };
+    if (!std::all_of(factor.begin(), factor.end(), finite) || !std::all_of(sums.begin(), sums.end(), finite)) continue;
+    const std::size_t rows = std::size_t(weights->shape[0]), columns = std::size_t(weights->shape[1]);
+    const std::size_t inner = weights->size() / std::max<std::size_t>(1, rows * columns);
+    std::vector<double> scaled(weights->size());
+    for (std::size_t e = 0; e < scaled.size(); ++e) {
+      const std::size_t row = e / (columns * inner), column = e / inner % columns;
+      const std::size_t group = row / std::max<std::size_t>(1, rows / std::size_t(channels->groups));
+      scaled[e] = weights->number(e) * factor[channels->dimension == 0 ? row : group * columns + column];
+    }
+    const auto constant = [&](const std::string& name, Known array) {
+      graph.values.push_back({.name = name,
+                              .origin = Value::Origin::constant,
+                              .type = array->type,
+                              .shape = array->shape,
+                              .known = std::move(array)});
+      return int(graph.values.size()) - 1;
+    };
+    const std::string name = graph.values[std::size_t(norm.results[0])].name;
+    product.operands.resize(3, -1);
+    product.operands[1] =
+        constant(name + ".weights", graph::known(weights->type, weights->shape, codegen::Elements(scaled)));
+    product.operands[2] = constant(name + ".bias", graph::known(weights->type, scale->shape, codegen::Elements(sums)));
+    product.results[0] = norm.results[0];
+    writer[std::size_t(norm.results[0])] = source;
+    is_gone[n] = true;
+  }
+  std::vector<Node> kept;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+    if (!is_gone[n]) kept.push_back(std::move(graph.nodes[n]));
+  graph.nodes = std::move(kept);
+  return graph;
+}
+
+Graph without_unused(const Graph& graph) {
+  std::vector<bool> is_used(graph.values.size());
+  for (const int output : graph.outputs) is_used[std::size_t(output)] = true;
+  for (const int input : graph.inputs) is_used[std::size_t(input)] = true;
+  std::vector<const Node*> kept;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const auto used = [&](int value) { return value >= 0 && is_used[std::size_t(value)]; };
+    if (!std::any_of(node->results.begin(), node->results.end(), used)) continue;
+    kept.push_back(&*node);
+    for (const int operand : node->operands)
+      if (operand >= 0) is_used[std::size_t(operand)] = true;
+  }
+  Graph result;
+  result.name = graph.name;
+  result.version = graph.version;
+  std::vector<int> to(graph.values.size(), -1);
+  for (std::size_t v = 0; v < graph.values.size(); ++v) {
+    if (!is_used[v]) continue;
+    to[v] = int(result.values.size());
+    result.values.push_back(graph.values[v]);
+  }
+  const auto moved = [&](std::vector<int> values) {
+    for (int& value : values)
+      if (value >= 0) value = to[std::size_t(value)];
+    return values;
+  };
+  for (auto node = kept.rbegin(); node != kept.rend(); ++node) {
+    result.nodes.push_back(**node);
+    result.nodes.back().operands = moved((*node)->operands);
+    result.nodes.back().results = moved((*node)->results);
+  }
+  result.inputs = moved(graph.inputs);
+  result.outputs = moved(graph.outputs);
+  return result;
+}
+
+}  // namespace graft::graph

@@ -1,0 +1,95 @@
+#include "graph/operators.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "graph/operators/call.h"
+
+namespace graft::graph {
+namespace {
+
+const std::map<std::string_view, Row>& table() {
+  static const std::map<std::string_view, Row> rows = [] {
+    std::map<std::string_view, Row> all;
+    for (const auto part : {element_wise_rows, product_rows, window_rows, reduction_rows, normalisation_rows,
+                            movement_rows, shape_rows, resize_rows})
+      for (const Row& row : part()) all.emplace(row.name, row);
+    return all;
+  }();
+  return rows;
+}
+
+Meaning meaning_of(const Row& row, const Graph& graph, const Node& node, const Operands& operands) {
+  std::size_t given = operands.size();
+  while (given > 0 && !operands[given - 1]) --given;
+  if (int(given) < row.least || (row.most >= 0 && int(given) > row.most))
+    throw Malformed{fmt::format("has {}", base::counted(given, "operand"))};
+  const std::vector<std::string_view> allowed = base::words(row.attributes);
+  for (const auto& [name, attribute] : node.attributes)
+    if (std::find(allowed.begin(), allowed.end(), name) == allowed.end())
+      throw Unsupported{fmt::format("attribute {}", in_quotes(name))};
+  Meaning results = row.meaning(Call(node, operands, graph.version));
+  std::size_t wanted = node.results.size();
+  while (wanted > 0 && node.results[wanted - 1] < 0) --wanted;
+  if (results.size() < wanted) throw Malformed{fmt::format("has {}", base::counted(wanted, "result"))};
+  for (Result& result : results) {
+    const std::int64_t elements = elements_of(result.shape);
+    if (elements < 0) throw Malformed{fmt::format("its result {} is too large", to_text(result.shape))};
+    if (elements == 0 && !result.known) result = constant(known(result.type, result.shape, std::span<const std::int64_t>()));
+  }
+  return results;
+}
+
+}  // namespace
+
+base::Result<std::vector<Result>> results_of(const Graph& graph, const Node& node, const Operands& operands,
+                                             std::string_view place) {
+  const auto row = table().find(node.operation);
+  if (row == table().end()) return base::Reason{"an operator that is not known"};
+  try {
+    return meaning_of(row->second, graph, node, operands);
+  } catch (const Malformed& malformed) {
+    throw base::UserError(place, fmt::format("{}: {}", label(graph, node), malformed.what));
+  } catch (const Unsupported& unsupported) {
+    return base::Reason{unsupported.what};
+  }
+}
+
+std::optional<Operands> operands_of(const Graph& graph, const Node& node) {
+  Operands operands;
+  for (const int number : node.operands) {
+    if (number < 0) {
+      operands.emplace_back();
+      continue;
+    }
+    const Value& value = graph.values[std::size_t(number)];
+    if (!value.type || !value.shape) return std::nullopt;
+    operands.push_back(Operand{*value.type, *value.shape, value.known});
+  }
+  return operands;
+}
+
+bool is_known(const std::string& operation) {
+  return table().contains(operation);
+}
+
+std::vector<std::string> known_operators() {
+  std::vector<std::string> names;
+  for (const auto& [name, row] : table()) names.emplace_back(name);
+  return names;
+}
+
+int operand_of(const codegen::Tensor& tensor) {
+  if (tensor.role != codegen::Role::input && tensor.role != codegen::Role::constant) return -1;
+  int number = -1;
+  std::from_chars(tensor.name.data() + 1, tensor.name.data() + tensor.name.size(), number);
+  return number;
+}
+
+}  // namespace graft::graph

@@ -1,0 +1,53 @@
+// What nodes compute: the table of ONNX operators that are known. Each row gives for a node, with the types and shapes of
+// its operands and the numbers of those that are constants, the types and shapes of its results and how each comes about:
+// as a constant, as the same elements in another shape, or by an index expression (codegen/expression). No code outside of
+// graph/operators/ and fold.cpp knows the name of an operator.
+//
+// All versions of the operators since 7 are meant (Node has the version of its graph): what became an operand, as Clip's
+// limits, is read from attributes in older ones.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "codegen/expression/computation.h"
+#include "graph/graph.h"
+
+namespace graft::graph {
+
+struct Operand {
+  DType type = DType::f32;
+  Shape shape;
+  Known known = nullptr;  // of a constant
+};
+using Operands = std::vector<std::optional<Operand>>;  // nothing for those left out
+
+// One result of a node: exactly one of known, same_as and computation.
+struct Result {
+  DType type = DType::f32;
+  Shape shape;
+  Known known = nullptr;
+  int same_as = -1;  // the operand whose elements it has, in row-major order
+  // Its operands are tensors named x0, x1, ... by number, those that it reads; the output is y.
+  std::optional<codegen::Computation> computation = {};
+};
+
+// By result of the node. A Reason for what is not supported: an operator that is not in the table, an attribute, a type.
+// UserError "<place>: node ...: ..." for what ONNX does not allow: wrong ranks, extents that do not match.
+base::Result<std::vector<Result>> results_of(const Graph& graph, const Node& node, const Operands& operands,
+                                             std::string_view place);
+
+// The node's operands as its graph knows them. Nothing if the type or shape of one is not known.
+std::optional<Operands> operands_of(const Graph& graph, const Node& node);
+
+// Whether the table has the operator, whatever its operands are.
+bool is_known(const std::string& operation);
+std::vector<std::string> known_operators();  // in alphabetical order
+
+// The operand of the node that a tensor of the computation is; -1 for the output and what is in between.
+int operand_of(const codegen::Tensor& tensor);
+
+}  // namespace graft::graph

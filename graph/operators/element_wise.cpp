@@ -1,0 +1,307 @@
+// Operators that compute each element of their result of the elements at its place, with broadcasting.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "graph/onnx.h"
+#include "graph/operators/call.h"
+
+namespace graft::graph {
+namespace {
+
+// $0, $1, ... are the operands, $a, $b, ... the row's parameters.
+struct Formula {
+  std::string_view name;
+  int operands = 1;
+  std::string_view text;
+  bool is_condition = false;  // gives u8: 0 or 1
+  struct Parameter {
+    std::string_view attribute;
+    double otherwise = 0;
+  };
+  std::vector<Parameter> parameters = {};
+};
+
+const std::vector<Formula>& formulas() {
+  static const std::vector<Formula> all = {
+      {"Abs", 1, "abs($0)"},
+      {"Neg", 1, "neg($0)"},
+      {"Exp", 1, "exp($0)"},
+      {"Log", 1, "log($0)"},
+      {"Sqrt", 1, "sqrt($0)"},
+      {"Reciprocal", 1, "1 / $0"},
+      {"Erf", 1, "erf($0)"},
+      {"Sigmoid", 1, "sigmoid($0)"},
+      {"Tanh", 1, "tanh($0)"},
+      {"Relu", 1, "max($0, 0)"},
+      {"Floor", 1, "floor($0)"},
+      {"Ceil", 1, "neg(floor(neg($0)))"},
+      {"Round", 1, "round($0)"},
+      {"Sign", 1, "select($0 > 0, 1, select($0 < 0, -1, 0))"},
+      {"Softplus", 1, "max($0, 0) + log(1 + exp(neg(abs($0))))"},
+      {"Softsign", 1, "$0 / (1 + abs($0))"},
+      {"Mish", 1, "$0 * tanh(max($0, 0) + log(1 + exp(neg(abs($0)))))"},
+      {"HardSwish", 1, "$0 * max(0, min(1, $0 / 6 + 0.5))"},
+      {"LeakyRelu", 1, "select($0 < 0, $a * $0, $0)", false, {{"alpha", double(0.01f)}}},
+      {"Elu", 1, "select($0 < 0, $a * (exp(min($0, 0)) - 1), $0)", false, {{"alpha", 1}}},
+      {"Celu", 1, "max($0, 0) + min(0, $a * (exp(min($0, 0) / $a) - 1))", false, {{"alpha", 1}}},
+      {"Selu",
+       1,
+       "$b * select($0 > 0, $0, $a * (exp(min($0, 0)) - 1))",
+       false,
+       {{"alpha", double(1.67326319217681884765625f)}, {"gamma", double(1.05070102214813232421875f)}}},
+      {"ThresholdedRelu", 1, "select($0 > $a, $0, 0)", false, {{"alpha", 1}}},
+      {"HardSigmoid", 1, "max(0, min(1, $a * $0 + $b))", false, {{"alpha", double(0.2f)}, {"beta", 0.5}}},
+      {"Shrink",
+       1,
+       "select($0 < neg($b), $0 + $a, select($0 > $b, $0 - $a, 0))",
+       false,
+       {{"bias", 0}, {"lambd", 0.5}}},
+      {"Not", 1, "1 - $0"},
+      {"IsNaN", 1, "select($0 != $0, 1, 0)", true},
+      {"Add", 2, "$0 + $1"},
+      {"Sub", 2, "$0 - $1"},
+      {"Mul", 2, "$0 * $1"},
+      {"PRelu", 2, "select($0 < 0, $1 * $0, $0)"},
+      {"Equal", 2, "select($0 == $1, 1, 0)", true},
+      {"Less", 2, "select($0 < $1, 1, 0)", true},
+      {"LessOrEqual", 2, "select($0 <= $1, 1, 0)", true},
+      {"Greater", 2, "select($0 > $1, 1, 0)", true},
+      {"GreaterOrEqual", 2, "select($0 >= $1, 1, 0)", true},
+      {"And", 2, "min($0, $1)"},
+      {"Or", 2, "max($0, $1)"},
+      {"Xor", 2, "select($0 != $1, 1, 0)", true},
+  };
+  return all;
+}
+
+std::string filled(std::string_view text, const std::map<char, std::string>& by) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '$')
+      result += by.at(text[++i]);
+    else
+      result += text[i];
+  }
+  return result;
+}
+
+std::vector<Shape> shapes_of(const Call& call) {
+  std::vector<Shape> shapes;
+  for (int i = 0; i < call.operands(); ++i) shapes.push_back(call.shape(i));
+  return shapes;
+}
+
+Meaning by_formula(const Formula& row, const Call& call) {
+  call.same_types();
+  const Shape shape = broadcast(shapes_of(call));
+  Expression expression(call);
+  std::map<char, std::string> by;
+  for (int i = 0; i < row.operands; ++i) by[char('0' + i)] = expression.broadcast(i, axes_over(shape));
+  for (std::size_t p = 0; p < row.parameters.size(); ++p)
+    by[char('a' + p)] =
+        number_text(call.number(std::string(row.parameters[p].attribute), row.parameters[p].otherwise));
+  return {element_wise(expression, row.is_condition ? DType::u8 : call.type(0), shape, filled(row.text, by))};
+}
+
+// Integers are divided towards zero; the language rounds down.
+Meaning divided(const Call& call) {
+  call.same_types();
+  const Shape shape = broadcast(shapes_of(call));
+  Expression expression(call);
+  const std::string a = expression.broadcast(0, axes_over(shape)), b = expression.broadcast(1, axes_over(shape));
+  std::string value = fmt::format("{} / {}", a, b);
+  if (!codegen::is_floating(call.type(0)) && codegen::is_signed(call.type(0)))
+    value = fmt::format("select({0} < 0, select({1} < 0, neg({0}) / neg({1}), neg(neg({0}) / {1})),"
+                        " select({1} < 0, neg({0} / neg({1})), {0} / {1}))",
+                        a, b);
+  return {element_wise(expression, call.type(0), shape, value)};
+}
+
+Meaning modulo(const Call& call) {
+  call.same_types();
+  if (codegen::is_floating(call.type(0))) throw Unsupported{"floating point"};
+  const Shape shape = broadcast(shapes_of(call));
+  Expression expression(call);
+  const std::string a = expression.broadcast(0, axes_over(shape)), b = expression.broadcast(1, axes_over(shape));
+  std::string value = fmt::format("{} % {}", a, b);
+  if (call.integer("fmod", 0) != 0)  // the sign of the dividend
+    value = fmt::format("select({0} < 0, neg(neg({0}) % abs({1})), {0} % abs({1}))", a, b);
+  return {element_wise(expression, call.type(0), shape, value)};
+}
+
+Meaning power(const Call& call) {
+  if (!codegen::is_floating(call.type(0))) throw Unsupported{"powers of integers"};
+  const Shape shape = broadcast(shapes_of(call));
+  Expression expression(call);
+  const std::string a = expression.broadcast(0, axes_over(shape)), b = expression.broadcast(1, axes_over(shape));
+  return {element_wise(expression, call.type(0), shape, fmt::format("pow({}, {})", a, b))};
+}
+
+Meaning shifted(const Call& call) {
+  call.same_types();
+  const std::string direction = call.text("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT") throw Malformed{"direction is neither LEFT nor RIGHT"};
+  const Shape shape = broadcast(shapes_of(call));
+  Expression expression(call);
+  const std::string a = expression.broadcast(0, axes_over(shape)), b = expression.broadcast(1, axes_over(shape));
+  return {element_wise(expression, call.type(0), shape,
+                       fmt::format("{} {} {}", a, direction == "LEFT" ? "<<" : ">>", b))};
+}
+
+// Of any number of operands, two by two in a tree.
+Meaning combined(const Call& call, std::string_view text, bool is_mean = false) {
+  call.same_types();
+  const Shape shape = broadcast(shapes_of(call));
+  Expression expression(call);
+  std::vector<std::string> parts;
+  for (int i = 0; i < call.operands(); ++i) parts.push_back(expression.broadcast(i, axes_over(shape)));
+  while (parts.size() > 1) {
+    std::vector<std::string> halves;
+    for (std::size_t i = 0; i + 1 < parts.size(); i += 2)
+      halves.push_back(filled(text, {{'0', parts[i]}, {'1', parts[i + 1]}}));
+    if (parts.size() % 2 != 0) halves.push_back(parts.back());
+    parts = std::move(halves);
+  }
+  if (is_mean) parts.front() = fmt::format("{} / {}", parts.front(), call.operands());
+  return {element_wise(expression, call.type(0), shape, parts.front())};
+}
+Meaning largest(const Call& call) {
+  return combined(call, "max($0, $1)");
+}
+Meaning least(const Call& call) {
+  return combined(call, "min($0, $1)");
+}
+Meaning sum(const Call& call) {
+  return combined(call, "($0 + $1)");
+}
+Meaning mean(const Call& call) {
+  return combined(call, "($0 + $1)", true);
+}
+
+Meaning chosen(const Call& call) {
+  if (call.type(1) != call.type(2)) throw Malformed{"its operands have several types"};
+  const Shape shape = broadcast(shapes_of(call));
+  Expression expression(call);
+  const Axes axes = axes_over(shape);
+  const std::string condition = expression.broadcast(0, axes);
+  return {element_wise(expression, call.type(1), shape,
+                       fmt::format("select({} != 0, {}, {})", condition, expression.broadcast(1, axes),
+                                   expression.broadcast(2, axes)))};
+}
+
+Meaning clipped(const Call& call) {
+  Expression expression(call);
+  const Axes axes = axes_over(call.shape(0));
+  std::string value = expression.broadcast(0, axes);
+  if (call.version() < 11) {
+    if (call.has_attribute("min")) value = fmt::format("max({}, {})", value, number_text(call.number("min", 0)));
+    if (call.has_attribute("max")) value = fmt::format("min({}, {})", value, number_text(call.number("max", 0)));
+  } else {
+    const auto limit = [&](int number, std::string_view function) {
+      if (!call.has(number)) return;
+      // An infinite limit limits nothing.
+      if (call.is_known(number) && std::isinf(call.scalar(number))) return;
+      value = fmt::format("{}({}, {})", function, value, expression.scalar(number));
+    };
+    call.same_types();
+    limit(1, "max");
+    limit(2, "min");
+  }
+  return {element_wise(expression, call.type(0), call.shape(0), value)};
+}
+
+Meaning gelu(const Call& call) {
+  const std::string approximate = call.text("approximate", "none");
+  if (approximate != "none" && approximate != "tanh") throw Malformed{"approximate is neither none nor tanh"};
+  Expression expression(call);
+  const std::string x = expression.broadcast(0, axes_over(call.shape(0)));
+  const std::string inner =
+      approximate == "none"
+          ? fmt::format("erf({} * 0.7071067811865476)", x)
+          : fmt::format("tanh(0.7978845608028654 * ({0} + 0.044715 * {0} * {0} * {0}))", x);
+  return {element_wise(expression, call.type(0), call.shape(0), fmt::format("0.5 * {} * (1 + {})", x, inner))};
+}
+
+Meaning converted(const Call& call, DType type, bool boolean) {
+  if (type == call.type(0) && !boolean) return {same_elements(call, call.shape(0))};
+  Expression expression(call);
+  const std::string x = expression.broadcast(0, axes_over(call.shape(0)));
+  const std::string value =
+      boolean ? fmt::format("select({} != 0, 1, 0)", x) : fmt::format("cast_{}({})", codegen::name_of(type), x);
+  return {element_wise(expression, type, call.shape(0), value)};
+}
+
+Meaning cast(const Call& call) {
+  const std::int64_t to = call.integer("to", 0);
+  const auto type = type_of_onnx(to);
+  if (!type) throw Unsupported{fmt::format("type number {}", to)};
+  if (is_wider_here(to)) throw Unsupported{"an integer type as its result that is wider here"};
+  return converted(call, *type, is_boolean(to));
+}
+
+Meaning cast_like(const Call& call) {
+  return converted(call, call.type(1), false);
+}
+
+Meaning identity(const Call& call) {
+  return {same_elements(call, call.shape(0))};
+}
+
+Meaning dropout(const Call& call) {
+  if (call.has(2) && call.scalar(2) != 0) throw Unsupported{"training_mode"};
+  call.refuse_result(1, "mask");
+  return {same_elements(call, call.shape(0)), same_elements(call, call.shape(0))};
+}
+
+Meaning dequantised(const Call& call) {
+  if (call.integer("block_size", 0) != 0) throw Unsupported{"blocks"};
+  Expression expression(call);
+  const Axes axes = axes_over(call.shape(0));
+  const auto parameter = [&](int number) {
+    if (call.rank(number) == 0 || call.shape(number) == Shape{1}) return expression.scalar(number);
+    const int axis = call.axis(call.integer("axis", 1), call.rank(0));
+    if (call.shape(number) != Shape{axes[std::size_t(axis)].extent})
+      throw Malformed{fmt::format("operand {} is {}", number, to_text(call.shape(number)))};
+    return expression.operand(number, {axes[std::size_t(axis)].name});
+  };
+  std::string x = fmt::format("cast_f32({})", expression.broadcast(0, axes));
+  if (call.has(2)) x = fmt::format("({} - cast_f32({}))", x, parameter(2));
+  return {element_wise(expression, call.type(1), call.shape(0), fmt::format("{} * {}", x, parameter(1)))};
+}
+
+}  // namespace
+
+std::vector<Row> element_wise_rows() {
+  std::vector<Row> rows;
+  for (const Formula& formula : formulas()) {
+    Row row{formula.name, formula.operands, formula.operands, "", nullptr};
+    for (const Formula::Parameter& parameter : formula.parameters)
+      row.attributes += fmt::format("{} ", parameter.attribute);
+    row.meaning = [&formula](const Call& call) { return by_formula(formula, call); };
+    rows.push_back(std::move(row));
+  }
+  const Row others[] = {
+      {"Div", 2, 2, "", divided},
+      {"Mod", 2, 2, "fmod", modulo},
+      {"Pow", 2, 2, "", power},
+      {"BitShift", 2, 2, "direction", shifted},
+      {"Max", 1, -1, "", largest},
+      {"Min", 1, -1, "", least},
+      {"Sum", 1, -1, "", sum},
+      {"Mean", 1, -1, "", mean},
+      {"Where", 3, 3, "", chosen},
+      {"Clip", 1, 3, "min max", clipped},
+      {"Gelu", 1, 1, "approximate", gelu},
+      {"Cast", 1, 1, "to saturate", cast},
+      {"CastLike", 2, 2, "saturate", cast_like},
+      {"Identity", 1, 1, "", identity},
+      {"Dropout", 1, 3, "ratio seed", dropout},
+      {"DequantizeLinear", 2, 3, "axis block_size", dequantised},
+  };
+  rows.insert(rows.end(), std::begin(others), std::end(others));
+  return rows;
+}
+
+}  // namespace graft::graph

@@ -1,0 +1,152 @@
+// Sums of products: matrices, and Einstein sums of any number of operands.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "graph/operators/call.h"
+
+namespace graft::graph {
+namespace {
+
+// A tensor of one dimension is a row on the left, and a column on the right.
+Meaning matrices(const Call& call) {
+  call.same_types();
+  Shape a = call.shape(0), b = call.shape(1);
+  if (a.empty() || b.empty()) throw Malformed{"a product with a scalar"};
+  const bool is_row = a.size() == 1, is_column = b.size() == 1;
+  const std::int64_t inner = a.back();
+  if (inner != b[is_column ? 0 : b.size() - 2])
+    throw Malformed{fmt::format("{} times {}: inner extents differ", to_text(a), to_text(b))};
+  Shape batch_a(a.begin(), a.end() - (is_row ? 1 : 2)), batch_b(b.begin(), b.end() - (is_column ? 1 : 2));
+  const Shape batch = broadcast({batch_a, batch_b});
+  Shape shape = batch;
+  Axes axes = axes_over(batch, "b");
+  if (!is_row) axes.push_back({"i", a[a.size() - 2]}), shape.push_back(axes.back().extent);
+  if (!is_column) axes.push_back({"j", b.back()}), shape.push_back(axes.back().extent);
+  const auto batch_index = [&](const Shape& own) {
+    Index index;
+    for (std::size_t d = 0; d < own.size(); ++d)
+      index.push_back(own[d] == 1 ? "0" : fmt::format("b{}", batch.size() - own.size() + d));
+    return index;
+  };
+  Index left = batch_index(batch_a), right = batch_index(batch_b);
+  if (!is_row) left.emplace_back("i");
+  left.emplace_back("l");
+  right.emplace_back("l");
+  if (!is_column) right.emplace_back("j");
+  Expression expression(call);
+  const std::string x = expression.operand(0, left);
+  expression.stage("y", call.type(0), axes, fmt::format("{} * {}", x, expression.operand(1, right)), "+=",
+                   {{"l", inner}});
+  return {expression.result(call.type(0), shape)};
+}
+
+Meaning general_matrices(const Call& call) {
+  call.same_types();
+  if (call.rank(0) != 2 || call.rank(1) != 2)
+    throw Malformed{fmt::format("{} times {}: matrices are needed", to_text(call.shape(0)), to_text(call.shape(1)))};
+  const bool turned_a = call.integer("transA", 0) != 0, turned_b = call.integer("transB", 0) != 0;
+  const double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
+  const Shape &a = call.shape(0), &b = call.shape(1);
+  const std::int64_t m = a[turned_a ? 1 : 0], n = b[turned_b ? 0 : 1], k = a[turned_a ? 0 : 1];
+  if (k != b[turned_b ? 1 : 0])
+    throw Malformed{fmt::format("{} times {}: inner extents differ", to_text(a), to_text(b))};
+  const Shape shape = {m, n};
+  if ((alpha != 1 || beta != 1) && !codegen::is_floating(call.type(0)))
+    throw Unsupported{"alpha and beta of integers"};
+  const Axes axes = {{"i", m}, {"j", n}};
+  const bool has_sum = call.has(2) && beta != 0;
+  Expression expression(call);
+  const std::string x = expression.operand(0, turned_a ? Index{"l", "i"} : Index{"i", "l"});
+  const std::string w = expression.operand(1, turned_b ? Index{"j", "l"} : Index{"l", "j"});
+  const bool ends = !has_sum && alpha == 1;
+  expression.stage(ends ? "y" : "T", call.type(0), axes, fmt::format("{} * {}", x, w), "+=", {{"l", k}});
+  if (!ends) {
+    std::string value = load("T", index_of(axes));
+    if (alpha != 1) value = fmt::format("{} * {}", number_text(alpha), value);
+    if (has_sum) {
+      if (call.rank(2) > 2 || broadcast({shape, call.shape(2)}) != shape)
+        throw Malformed{fmt::format("operand C is {}, the product {}", to_text(call.shape(2)), to_text(shape))};
+      const std::string c = expression.broadcast(2, axes);
+      value += beta == 1 ? fmt::format(" + {}", c) : fmt::format(" + {} * {}", number_text(beta), c);
+    }
+    expression.stage("y", call.type(0), axes, value);
+  }
+  return {expression.result(call.type(0), shape)};
+}
+
+// "bij,bjk->bik"; an ellipsis is not supported.
+Meaning einstein_sum(const Call& call) {
+  call.same_types();
+  std::string equation = call.text("equation", "");
+  std::erase(equation, ' ');
+  if (equation.find('.') != std::string::npos) throw Unsupported{"an equation with an ellipsis"};
+  const std::size_t arrow = equation.find("->");
+  const std::string left = equation.substr(0, arrow);
+  const std::vector<std::string_view> terms = base::split(left, ',');
+  if (int(terms.size()) != call.operands()) throw Malformed{"its equation has another number of operands"};
+  std::map<char, std::int64_t> extents;
+  std::map<char, int> uses;
+  std::string order;  // of first appearance
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    const Shape& shape = call.shape(int(t));
+    if (terms[t].size() != shape.size()) throw Malformed{fmt::format("its equation does not fit operand {}", t)};
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const char letter = terms[t][d];
+      if (!((letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z')))
+        throw Malformed{"its equation has a sign that is not a letter"};
+      if (++uses[letter] == 1) order += letter;
+      std::int64_t& extent = extents.emplace(letter, shape[d]).first->second;
+      if (extent != shape[d] && extent != 1 && shape[d] != 1)
+        throw Malformed{fmt::format("axis {} has the extents {} and {}", letter, extent, shape[d])};
+      extent = std::max(extent, shape[d]);
+    }
+  }
+  std::string result;
+  if (arrow != std::string::npos) {
+    result = equation.substr(arrow + 2);
+  } else {
+    for (const auto& [letter, count] : uses)
+      if (count == 1) result += letter;
+  }
+  if (std::set<char>(result.begin(), result.end()).size() != result.size()) throw Malformed{"an axis of its result is named twice"};
+  const auto axes_of = [&](const std::string& letters) {
+    Axes axes;
+    for (const char letter : letters) {
+      if (!extents.contains(letter)) throw Malformed{fmt::format("no operand has the axis {}", letter)};
+      axes.push_back({fmt::format("a{}", letter), extents[letter]});
+    }
+    return axes;
+  };
+  std::string summed;
+  for (const char letter : order)
+    if (result.find(letter) == std::string::npos) summed += letter;
+  Expression expression(call);
+  std::string value;
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    Index index;
+    for (std::size_t d = 0; d < terms[t].size(); ++d)
+      index.push_back(call.shape(int(t))[d] == 1 ? "0" : fmt::format("a{}", terms[t][d]));
+    value += fmt::format("{}{}", t == 0 ? "" : " * ", expression.operand(int(t), index));
+  }
+  const Axes axes = axes_of(result);
+  expression.stage("y", call.type(0), axes, value, summed.empty() ? "=" : "+=", axes_of(summed));
+  Shape shape;
+  for (const Axis& axis : axes) shape.push_back(axis.extent);
+  return {expression.result(call.type(0), shape)};
+}
+
+}  // namespace
+
+std::vector<Row> product_rows() {
+  return {
+      {"MatMul", 2, 2, "", matrices},
+      {"Gemm", 2, 3, "alpha beta transA transB", general_matrices},
+      {"Einsum", 1, -1, "equation", einstein_sum},
+  };
+}
+
+}  // namespace graft::graph

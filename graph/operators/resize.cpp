@@ -1,0 +1,187 @@
+// Resize and its forerunner Upsample: dimension by dimension, each result a weighted sum of few elements whose places and
+// weights are literals. Nearest elements need no weights.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "graph/operators/call.h"
+
+namespace graft::graph {
+namespace {
+
+constexpr std::int64_t most = std::int64_t(1) << 20;  // elements along a dimension
+
+struct Settings {
+  std::string mode, coordinates, nearest;
+  double cubic = -0.75;
+  bool excludes_outside = false;
+};
+
+// Where element `at` of the result is in the operand.
+double place_of(const Settings& settings, double at, double input, double output, double scale) {
+  const std::string& kind = settings.coordinates;
+  if (kind == "half_pixel") return (at + 0.5) / scale - 0.5;
+  if (kind == "pytorch_half_pixel") return output > 1 ? (at + 0.5) / scale - 0.5 : 0;
+  if (kind == "align_corners") return output > 1 ? at * (input - 1) / (output - 1) : 0;
+  if (kind == "asymmetric") return at / scale;
+  if (kind == "half_pixel_symmetric") {
+    const double adjustment = output / (scale * input);
+    return input / 2 * (1 - adjustment) + (at + 0.5) / scale - 0.5;
+  }
+  if (kind == "tf_crop_and_resize") throw Unsupported{"coordinate_transformation_mode tf_crop_and_resize"};
+  throw Malformed{fmt::format("coordinate_transformation_mode is {}", in_quotes(kind))};
+}
+
+double rounded(const std::string& mode, double place) {
+  if (mode == "round_prefer_floor") return std::ceil(place - 0.5);
+  if (mode == "round_prefer_ceil") return std::floor(place + 0.5);
+  if (mode == "floor") return std::floor(place);
+  if (mode == "ceil") return std::ceil(place);
+  throw Malformed{fmt::format("nearest_mode is {}", in_quotes(mode))};
+}
+
+struct Taps {
+  std::int64_t each = 1;  // for one element of the result
+  std::vector<double> places, weights;
+};
+
+Taps taps_of(const Settings& settings, std::int64_t input, std::int64_t output, double scale) {
+  const auto inside = [&](double place) { return std::clamp(place, 0.0, double(input - 1)); };
+  Taps taps;
+  taps.each = settings.mode == "nearest" ? 1 : settings.mode == "linear" ? 2 : 4;
+  for (std::int64_t y = 0; y < output; ++y) {
+    const double place = place_of(settings, double(y), double(input), double(output), scale);
+    const double first = std::floor(place), part = place - first;
+    if (settings.mode == "nearest") {
+      taps.places.push_back(inside(rounded(settings.nearest, place)));
+      continue;
+    }
+    std::vector<double> weights = {1 - part, part};
+    double begin = first;
+    if (settings.mode == "cubic") {
+      const double a = settings.cubic;
+      const auto near = [&](double x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
+      const auto far = [&](double x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
+      weights = {far(1 + part), near(part), near(1 - part), far(2 - part)};
+      begin = first - 1;
+    }
+    double total = 0;
+    for (std::size_t t = 0; t < weights.size(); ++t) {
+      const double at = begin + double(t);
+      if (settings.excludes_outside && at != inside(at)) weights[t] = 0;
+      total += weights[t];
+      taps.places.push_back(inside(at));
+    }
+    for (double& weight : weights) taps.weights.push_back(settings.excludes_outside ? weight / total : weight);
+  }
+  return taps;
+}
+
+Meaning resized(const Call& call, const Settings& settings, const std::vector<double>& scales,
+                const std::vector<std::int64_t>& sizes) {
+  if (settings.mode != "nearest" && settings.mode != "linear" && settings.mode != "cubic")
+    throw Malformed{fmt::format("mode is {}", in_quotes(settings.mode))};
+  if (settings.mode != "nearest" && !codegen::is_floating(call.type(0))) throw Unsupported{"means of integers"};
+  const Shape& from = call.shape(0);
+  Shape shape = from;
+  Expression expression(call);
+  std::string before;
+  std::vector<std::pair<std::size_t, double>> changed;
+  std::vector<std::int64_t> wanted;
+  for (std::size_t d = 0; d < from.size(); ++d) {
+    if (!sizes.empty() && (sizes[d] < 1 || sizes[d] > most)) throw Malformed{fmt::format("a size is {}", sizes[d])};
+    if (sizes.empty() && !(scales[d] > 0 && scales[d] <= double(most)))
+      throw Malformed{fmt::format("a scale is {}", scales[d])};
+    const double scale = sizes.empty() ? scales[d] : double(sizes[d]) / double(from[d]);
+    const double extent = sizes.empty() ? std::floor(double(from[d]) * scale) : double(sizes[d]);
+    if (extent < 1 || (extent > double(most) && scale != 1)) throw Malformed{fmt::format("its result has an extent of {}", extent)};
+    wanted.push_back(std::int64_t(extent));
+    if (scale != 1) changed.emplace_back(d, scale);
+  }
+  if (changed.empty()) return {same_elements(call, shape)};
+  for (std::size_t n = 0; n < changed.size(); ++n) {
+    const auto [d, scale] = changed[n];
+    const Taps taps = taps_of(settings, from[d], wanted[d], scale);
+    shape[d] = wanted[d];
+    const Axes axes = axes_over(shape);
+    Index index = index_of(axes);
+    const std::string places = fmt::format("n{}", d), weights = fmt::format("w{}", d), at = index[d];
+    const std::int64_t factor = wanted[d] / from[d];
+    bool is_whole = taps.each == 1 && factor * from[d] == wanted[d];  // each element `factor` times
+    for (std::size_t y = 0; y < taps.places.size() && is_whole; ++y)
+      is_whole = std::int64_t(taps.places[y]) == std::int64_t(y) / factor;
+    if (is_whole) {
+      index[d] = fmt::format("{} / {}", at, factor);
+    } else if (taps.each == 1) {
+      expression.literal(places, DType::i32, {wanted[d]}, taps.places);
+      index[d] = load(places, {at});
+    } else {
+      expression.literal(places, DType::i32, {wanted[d], taps.each}, taps.places);
+      expression.literal(weights, call.type(0), {wanted[d], taps.each}, taps.weights);
+      index[d] = load(places, {at, "t"});
+    }
+    std::string value = before.empty() ? expression.operand(0, index) : load(before, index);
+    before = n + 1 == changed.size() ? "y" : fmt::format("R{}", d);
+    if (taps.each == 1)
+      expression.stage(before, call.type(0), axes, value);
+    else
+      expression.stage(before, call.type(0), axes, fmt::format("{} * {}", load(weights, {at, "t"}), value), "+=",
+                       {{"t", taps.each}});
+  }
+  return {expression.result(call.type(0), shape)};
+}
+
+Meaning resize(const Call& call) {
+  if (call.integer("antialias", 0) != 0) throw Unsupported{"antialias"};
+  if (call.text("keep_aspect_ratio_policy", "stretch") != "stretch") throw Unsupported{"keep_aspect_ratio_policy"};
+  const bool is_old = call.version() < 11;
+  Settings settings{.mode = call.text("mode", "nearest"),
+                    .coordinates = call.text("coordinate_transformation_mode", is_old ? "asymmetric" : "half_pixel"),
+                    .nearest = call.text("nearest_mode", is_old ? "floor" : "round_prefer_floor"),
+                    .cubic = call.number("cubic_coeff_a", -0.75),
+                    .excludes_outside = call.integer("exclude_outside", 0) != 0};
+  const int scales_at = is_old ? 1 : 2;
+  std::vector<double> scales;
+  std::vector<std::int64_t> sizes;
+  if (call.has(scales_at)) scales = call.numbers(scales_at);
+  if (call.has(3)) sizes = call.integers(3);
+  if (scales.empty() == sizes.empty()) throw Malformed{"it has not one of scales and sizes"};
+  std::vector<std::int64_t> order;
+  for (int d = 0; d < call.rank(0); ++d) order.push_back(d);
+  order = call.list("axes").value_or(order);
+  (void)call.axes(order, call.rank(0));
+  if (std::max(scales.size(), sizes.size()) != order.size()) throw Malformed{"its scales or sizes do not fit its input"};
+  std::vector<double> all_scales(call.shape(0).size(), 1);
+  std::vector<std::int64_t> all_sizes = sizes.empty() ? sizes : call.shape(0);
+  for (std::size_t a = 0; a < order.size(); ++a) {
+    const std::size_t d = std::size_t(call.axis(order[a], call.rank(0)));
+    if (sizes.empty())
+      all_scales[d] = scales[a];
+    else
+      all_sizes[d] = sizes[a];
+  }
+  return resized(call, settings, all_scales, all_sizes);
+}
+
+Meaning upsample(const Call& call) {
+  std::vector<double> scales = call.version() < 9 ? call.number_list("scales").value_or(std::vector<double>())
+                                                  : call.numbers(1);
+  if (scales.size() != call.shape(0).size()) throw Malformed{"its scales do not fit its input"};
+  return resized(call, {.mode = call.text("mode", "nearest"), .coordinates = "asymmetric", .nearest = "floor"}, scales,
+                 {});
+}
+
+}  // namespace
+
+std::vector<Row> resize_rows() {
+  return {
+      {"Resize", 1, 4,
+       "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "
+       "keep_aspect_ratio_policy mode nearest_mode",
+       resize},
+      {"Upsample", 1, 2, "mode scales", upsample},
+  };
+}
+
+}  // namespace graft::graph

@@ -1,0 +1,110 @@
+// Constants, and the arithmetic of shapes that operators of their own do. The rest of it (Gather, Concat, Mul, ...) is
+// computed like everything else once its operands are constants (fold.h).
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "graph/operators/call.h"
+
+namespace graft::graph {
+namespace {
+
+constexpr std::int64_t most_elements = std::int64_t(1) << 26;  // of a constant that a few numbers make
+
+Known floats(Shape shape, const std::vector<double>& numbers) {
+  return known(DType::f32, std::move(shape), codegen::Elements(numbers));
+}
+
+Meaning stored(const Call& call) {
+  if (const Attribute* value = call.attribute("value")) {
+    if (const Known* array = std::get_if<Known>(value)) return {constant(*array)};
+    throw Malformed{"attribute 'value' is not a tensor"};
+  }
+  if (call.has_attribute("value_float")) return {constant(floats({}, {call.number("value_float", 0)}))};
+  if (call.has_attribute("value_int")) {
+    const std::int64_t value = call.integer("value_int", 0);
+    return {constant(known(DType::i64, {}, std::span(&value, 1)))};
+  }
+  if (const auto all = call.number_list("value_floats"))
+    return {constant(floats({std::int64_t(all->size())}, *all))};
+  if (const auto all = call.list("value_ints")) return {constant(known_vector(*all))};
+  throw Malformed{"it has no value"};
+}
+
+Meaning shape_of(const Call& call) {
+  const std::int64_t rank = call.rank(0);
+  const auto place = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const std::int64_t begin = place(call.integer("start", 0)), end = place(call.integer("end", rank));
+  const Shape& shape = call.shape(0);
+  return {constant(known_vector(Shape(shape.begin() + begin, shape.begin() + std::max(begin, end))))};
+}
+
+Meaning size_of(const Call& call) {
+  const std::int64_t size = elements_of(call.shape(0));
+  return {constant(known(DType::i64, {}, std::span(&size, 1)))};
+}
+
+Meaning constant_of_shape(const Call& call) {
+  const Shape shape = call.integers(0);
+  for (const std::int64_t extent : shape)
+    if (extent < 0) throw Malformed{fmt::format("its shape is {}", to_text(shape))};
+  const std::int64_t elements = elements_of(shape);
+  if (elements < 0 || elements > most_elements) throw Unsupported{"a constant of more than 2^26 elements"};
+  const Attribute* value = call.attribute("value");
+  if (!value) return {constant(floats(shape, std::vector<double>(std::size_t(elements), 0)))};
+  const Known* array = std::get_if<Known>(value);
+  if (!array || (*array)->size() != 1) throw Malformed{"attribute 'value' is not a tensor of one element"};
+  auto filled = std::make_shared<Array>(Array{(*array)->type, shape, {}});
+  for (std::int64_t e = 0; e < elements; ++e) filled->bytes += (*array)->bytes;
+  return {constant(filled)};
+}
+
+Meaning range(const Call& call) {
+  call.same_types();
+  const DType type = call.type(0);
+  const double begin = call.scalar(0), end = call.scalar(1), step = call.scalar(2);
+  if (step == 0) throw Malformed{"its step is 0"};
+  const double count = std::max(0.0, std::ceil((end - begin) / step));
+  if (!(count <= double(most_elements))) throw Unsupported{"a range of more than 2^26 elements"};
+  codegen::Elements numbers(type, std::int64_t(count));
+  for (std::size_t e = 0; e < numbers.size(); ++e) {
+    const double number = begin + double(e) * step;
+    if (!codegen::is_floating(type) && std::abs(number) > 0x1p53) throw Unsupported{"integers beyond 2^53"};
+    numbers.set(e, number);
+  }
+  return {constant(known(type, {std::int64_t(count)}, numbers))};
+}
+
+// The places of elements that are not 0, a column for each.
+Meaning places(const Call& call) {
+  const std::vector<double> numbers = call.numbers(0);
+  const Shape& shape = call.shape(0);
+  std::vector<std::vector<std::int64_t>> columns;
+  for (std::size_t e = 0; e < numbers.size(); ++e) {
+    if (numbers[e] == 0) continue;
+    std::vector<std::int64_t> at(shape.size());
+    std::int64_t rest = std::int64_t(e);
+    for (std::size_t d = shape.size(); d-- > 0;) at[d] = rest % shape[d], rest /= shape[d];
+    columns.push_back(std::move(at));
+  }
+  std::vector<std::int64_t> rows;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    for (const auto& column : columns) rows.push_back(column[d]);
+  return {constant(known(DType::i64, {std::int64_t(shape.size()), std::int64_t(columns.size())}, rows))};
+}
+
+}  // namespace
+
+std::vector<Row> shape_rows() {
+  return {
+      {"Constant", 0, 0, "value value_float value_floats value_int value_ints", stored},
+      {"Shape", 1, 1, "end start", shape_of},
+      {"Size", 1, 1, "", size_of},
+      {"ConstantOfShape", 1, 1, "value", constant_of_shape},
+      {"Range", 3, 3, "", range},
+      {"NonZero", 1, 1, "", places},
+  };
+}
+
+}  // namespace graft::graph

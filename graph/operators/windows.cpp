@@ -1,0 +1,368 @@
+// Convolutions and pooling: windows of one to three (or more) spatial dimensions after batch and channels.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "graph/operators/call.h"
+
+namespace graft::graph {
+namespace {
+
+constexpr std::int64_t most = std::int64_t(1) << 20;  // of strides, pads and the like
+
+// Along one spatial dimension.
+struct Window {
+  std::int64_t input = 1, kernel = 1, stride = 1, dilation = 1, begin = 0, end = 0, output = 1;
+  std::int64_t reach() const { return dilation * (kernel - 1) + 1; }
+  // What is read of the input with pads around it.
+  std::int64_t padded() const { return std::max(input + begin + end, (output - 1) * stride + reach()); }
+  bool is_padded() const { return padded() > input; }
+  // The elements of window `place` that are in the input, or in the input and its pads.
+  std::int64_t cells(std::int64_t place, bool with_pads) const {
+    const std::int64_t first = place * stride - begin, last = input + (with_pads ? end : 0) - 1;
+    const std::int64_t before = with_pads || first >= 0 ? 0 : (-first + dilation - 1) / dilation;
+    const std::int64_t until = last < first ? 0 : std::min(kernel, (last - first) / dilation + 1);
+    return until - before;
+  }
+};
+
+std::vector<std::int64_t> attribute_of(const Call& call, const std::string& name, std::size_t count,
+                                       std::int64_t otherwise, std::int64_t least) {
+  std::vector<std::int64_t> values = call.list(name).value_or(std::vector<std::int64_t>(count, otherwise));
+  if (values.size() != count) throw Malformed{fmt::format("{} has {} numbers, not {}", name, values.size(), count)};
+  for (const std::int64_t value : values)
+    if (value < least || value > most) throw Malformed{fmt::format("{} has {}", name, value)};
+  return values;
+}
+
+std::size_t spatial_rank(const Call& call) {
+  if (call.rank(0) < 3) throw Malformed{fmt::format("its input {} has no spatial dimensions", to_text(call.shape(0)))};
+  return call.shape(0).size() - 2;
+}
+
+// What convolutions and pooling share: all but the output's extents.
+std::vector<Window> windows_of(const Call& call, const Shape& kernel) {
+  const std::size_t n = spatial_rank(call);
+  if (kernel.size() != n)
+    throw Malformed{fmt::format("its kernel has {} dimensions, its input {}", kernel.size(), n)};
+  const auto strides = attribute_of(call, "strides", n, 1, 1), dilations = attribute_of(call, "dilations", n, 1, 1);
+  const auto pads = attribute_of(call, "pads", 2 * n, 0, -most);
+  std::vector<Window> windows(n);
+  for (std::size_t d = 0; d < n; ++d) {
+    if (pads[d] < 0 || pads[n + d] < 0) throw Unsupported{"pads that crop"};
+    if (kernel[d] < 1 || kernel[d] > most) throw Malformed{fmt::format("its kernel is {}", to_text(kernel))};
+    windows[d] = {call.shape(0)[d + 2], kernel[d], strides[d], dilations[d], pads[d], pads[n + d]};
+  }
+  return windows;
+}
+
+// Fills pads that follow from the extents, and the output's extents.
+void slide(const Call& call, std::vector<Window>& windows) {
+  const std::string mode = call.text("auto_pad", "NOTSET");
+  const bool rounds_up = call.integer("ceil_mode", 0) != 0;
+  for (Window& window : windows) {
+    if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
+      const std::int64_t output = (window.input + window.stride - 1) / window.stride;
+      const std::int64_t total =
+          std::max<std::int64_t>(0, (output - 1) * window.stride + window.reach() - window.input);
+      window.begin = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+      window.end = total - window.begin;
+    } else if (mode == "VALID") {
+      window.begin = window.end = 0;
+    } else if (mode != "NOTSET") {
+      throw Malformed{fmt::format("auto_pad is {}", in_quotes(mode))};
+    }
+    const std::int64_t room = window.input + window.begin + window.end - window.reach();
+    if (room < 0)
+      throw Malformed{fmt::format("a window of {} is larger than its padded input of {}", window.reach(),
+                                  window.input + window.begin + window.end)};
+    window.output = (rounds_up ? room + window.stride - 1 : room) / window.stride + 1;
+    // A window that begins in the pads at the end is left out.
+    if (rounds_up && (window.output - 1) * window.stride >= window.input + window.begin) --window.output;
+  }
+}
+
+Shape outputs(const std::vector<Window>& windows, std::int64_t batch, std::int64_t channels) {
+  Shape shape = {batch, channels};
+  for (const Window& window : windows) shape.push_back(window.output);
+  return shape;
+}
+
+Axes spatial_axes(const std::vector<Window>& windows) {
+  Axes axes;
+  for (const Window& window : windows) axes.push_back({fmt::format("y{}", axes.size()), window.output});
+  return axes;
+}
+
+Axes kernel_axes(const std::vector<Window>& windows) {
+  Axes axes;
+  for (const Window& window : windows) axes.push_back({fmt::format("u{}", axes.size()), window.kernel});
+  return axes;
+}
+
+Index joined(Index first, const Index& rest) {
+  first.insert(first.end(), rest.begin(), rest.end());
+  return first;
+}
+Axes joined(Axes first, const Axes& rest) {
+  first.insert(first.end(), rest.begin(), rest.end());
+  return first;
+}
+
+// Loads of the input with its pads, which are a stage of their own if there are any: of `channel`, at the windows.
+class Padded {
+ public:
+  Padded(const Call& call, Expression& expression, const std::vector<Window>& windows, std::string_view outside)
+      : expression_(expression), windows_(windows) {
+    is_padded_ = std::any_of(windows.begin(), windows.end(), [](const Window& window) { return window.is_padded(); });
+    if (!is_padded_) return;
+    Axes axes = {{"b", call.shape(0)[0]}, {"c", call.shape(0)[1]}};
+    Index index = index_of(axes);
+    for (std::size_t d = 0; d < windows.size(); ++d) {
+      axes.push_back({fmt::format("p{}", d), windows[d].padded()});
+      index.push_back(form(1, axes.back().name, -windows[d].begin));
+    }
+    expression.stage("P", call.type(0), axes,
+                     fmt::format("pad({}{}{})", expression.operand(0, index), outside.empty() ? "" : ", ", outside));
+  }
+  std::string load(const std::string& channel) {
+    Index index = {"b", channel};
+    for (std::size_t d = 0; d < windows_.size(); ++d)
+      index.push_back(fmt::format("{} + {}", form(windows_[d].stride, fmt::format("y{}", d)),
+                                  form(windows_[d].dilation, fmt::format("u{}", d))));
+    return is_padded_ ? graph::load("P", index) : expression_.operand(0, index);
+  }
+
+ private:
+  Expression& expression_;
+  const std::vector<Window>& windows_;
+  bool is_padded_ = false;
+};
+
+void check_bias(const Call& call, std::int64_t channels) {
+  if (call.has(2) && call.shape(2) != Shape{channels})
+    throw Malformed{fmt::format("its bias is {}, it has {} channels", to_text(call.shape(2)), channels)};
+}
+
+// The last stage: the sum in T, and the bias of each channel.
+Result with_bias(const Call& call, Expression& expression, const Shape& shape) {
+  if (call.has(2)) {
+    const Axes axes = axes_over(shape);
+    expression.stage("y", call.type(0), axes,
+                     fmt::format("{} + {}", load("T", index_of(axes)), expression.operand(2, {axes[1].name})));
+  }
+  return expression.result(call.type(0), shape);
+}
+
+Meaning convolution(const Call& call) {
+  call.same_types();
+  const std::size_t n = spatial_rank(call);
+  const Shape& weights = call.shape(1);
+  if (weights.size() != n + 2)
+    throw Malformed{fmt::format("its weights {} do not fit its input {}", to_text(weights), to_text(call.shape(0)))};
+  const Shape kernel(weights.begin() + 2, weights.end());
+  if (const auto given = call.list("kernel_shape"); given && *given != kernel)
+    throw Malformed{fmt::format("kernel_shape is {}, its weights {}", to_text(*given), to_text(weights))};
+  std::vector<Window> windows = windows_of(call, kernel);
+  slide(call, windows);
+  const std::int64_t batch = call.shape(0)[0], channels = call.shape(0)[1], groups = call.integer("group", 1);
+  if (groups < 1 || groups > most || weights[1] > most || weights[1] * groups != channels || weights[0] % groups != 0)
+    throw Malformed{fmt::format("its weights {} in {} groups do not fit its input {}", to_text(weights), groups,
+                                to_text(call.shape(0)))};
+  check_bias(call, weights[0]);
+  const std::int64_t in = weights[1], out = weights[0] / groups;
+  Expression expression(call);
+  Padded padded(call, expression, windows, "");
+  Axes axes = {{"b", batch}};
+  std::string channel = "o";
+  if (groups > 1) axes.push_back({"g", groups});
+  if (groups > 1 && out > 1) channel = fmt::format("{} + o", form(out, "g"));
+  if (groups > 1 && out == 1) channel = "g";
+  if (channel != "g") axes.push_back({"o", out});
+  axes = joined(axes, spatial_axes(windows));
+  Axes reduced = kernel_axes(windows);
+  std::string input_channel = "i", weight_channel = "i";
+  if (groups > 1 && in == 1) {
+    input_channel = "g", weight_channel = "0";
+  } else {
+    reduced.insert(reduced.begin(), {"i", in});
+    if (groups > 1) input_channel = fmt::format("{} + i", form(in, "g"));
+  }
+  Index element;
+  if (channel != "o" && channel != "g") element = joined({"b", channel}, index_of(spatial_axes(windows)));
+  const std::string x = padded.load(input_channel);
+  const std::string w = expression.operand(1, joined({channel, weight_channel}, index_of(kernel_axes(windows))));
+  expression.stage(call.has(2) ? "T" : "y", call.type(0), axes, fmt::format("{} * {}", x, w), "+=", reduced, element);
+  return {with_bias(call, expression, outputs(windows, batch, weights[0]))};
+}
+
+// Each element of the input is stride elements apart from the next, zeros between them; the windows of that.
+Meaning transposed_convolution(const Call& call) {
+  call.same_types();
+  const std::size_t n = spatial_rank(call);
+  const Shape& weights = call.shape(1);
+  if (weights.size() != n + 2)
+    throw Malformed{fmt::format("its weights {} do not fit its input {}", to_text(weights), to_text(call.shape(0)))};
+  const Shape kernel(weights.begin() + 2, weights.end());
+  if (const auto given = call.list("kernel_shape"); given && *given != kernel)
+    throw Malformed{fmt::format("kernel_shape is {}, its weights {}", to_text(*given), to_text(weights))};
+  std::vector<Window> windows = windows_of(call, kernel);
+  const auto more = attribute_of(call, "output_padding", n, 0, 0);
+  const auto shape_given = call.list("output_shape");
+  if (shape_given && shape_given->size() != n) throw Malformed{"output_shape has another number of dimensions"};
+  const std::string mode = call.text("auto_pad", "NOTSET");
+  if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER")
+    throw Malformed{fmt::format("auto_pad is {}", in_quotes(mode))};
+  const bool is_same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
+  for (std::size_t d = 0; d < n; ++d) {
+    Window& window = windows[d];
+    const std::int64_t whole = window.stride * (window.input - 1) + more[d] + window.reach();
+    if (mode == "VALID") window.begin = window.end = 0;
+    if (shape_given || is_same) {
+      window.output = shape_given ? (*shape_given)[d] : window.input * window.stride;
+      if (window.output < 1 || window.output > most)
+        throw Malformed{fmt::format("its output has an extent of {}", window.output)};
+      const std::int64_t total = std::max<std::int64_t>(0, whole - window.output);
+      window.begin = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    } else {
+      window.output = whole - window.begin - window.end;
+      if (window.output < 1) throw Malformed{fmt::format("its output has an extent of {}", window.output)};
+    }
+  }
+  const std::int64_t batch = call.shape(0)[0], channels = call.shape(0)[1], groups = call.integer("group", 1);
+  if (groups < 1 || groups > most || weights[1] > most || weights[0] != channels || channels % groups != 0)
+    throw Malformed{fmt::format("its weights {} in {} groups do not fit its input {}", to_text(weights), groups,
+                                to_text(call.shape(0)))};
+  const std::int64_t in = channels / groups, out = weights[1];
+  check_bias(call, out * groups);
+
+  Expression expression(call);
+  const bool is_spread = std::any_of(windows.begin(), windows.end(), [](const Window& w) { return w.stride > 1; });
+  if (is_spread) {
+    Axes axes = {{"b", batch}, {"c", channels}};
+    Index element = index_of(axes), index = index_of(axes);
+    for (std::size_t d = 0; d < n; ++d) {
+      axes.push_back({fmt::format("p{}", d), windows[d].input});
+      index.push_back(axes.back().name);
+      element.push_back(axes.back().name);
+      if (windows[d].stride == 1) continue;
+      axes.push_back({fmt::format("e{}", d), windows[d].stride});
+      element.back() = fmt::format("{} + {}", form(windows[d].stride, index.back()), axes.back().name);
+    }
+    std::string value = expression.operand(0, index);
+    for (std::size_t d = 0; d < n; ++d)
+      if (windows[d].stride > 1) value = fmt::format("select(e{} < 1, {}, 0)", d, value);
+    expression.stage("D", call.type(0), axes, value, "=", {}, element);
+  }
+  Axes axes = {{"b", batch}};
+  if (groups > 1) axes.push_back({"g", groups});
+  axes.push_back({"o", out});
+  axes = joined(axes, spatial_axes(windows));
+  const auto of_group = [&](std::int64_t extent, const std::string& axis) {
+    return groups > 1 ? fmt::format("{} + {}", form(extent, "g"), axis) : axis;
+  };
+  Index element;
+  if (groups > 1) element = joined({"b", of_group(out, "o")}, index_of(spatial_axes(windows)));
+  Index index = {"b", of_group(in, "i")};
+  for (std::size_t d = 0; d < n; ++d)
+    index.push_back(fmt::format("{} - {}", form(1, fmt::format("y{}", d), windows[d].begin),
+                                form(windows[d].dilation, fmt::format("u{}", d))));
+  const std::string x = fmt::format("pad({})", is_spread ? load("D", index) : expression.operand(0, index));
+  const std::string w = expression.operand(1, joined({of_group(in, "i"), "o"}, index_of(kernel_axes(windows))));
+  Axes reduced = kernel_axes(windows);
+  reduced.insert(reduced.begin(), {"i", in});
+  expression.stage(call.has(2) ? "T" : "y", call.type(0), axes, fmt::format("{} * {}", x, w), "+=", reduced, element);
+  return {with_bias(call, expression, outputs(windows, batch, out * groups))};
+}
+
+std::vector<Window> pools_of(const Call& call) {
+  const auto kernel = call.list("kernel_shape");
+  if (!kernel) throw Malformed{"kernel_shape is missing"};
+  std::vector<Window> windows = windows_of(call, *kernel);
+  slide(call, windows);
+  return windows;
+}
+
+Axes pool_axes(const Call& call, const std::vector<Window>& windows) {
+  return joined({{"b", call.shape(0)[0]}, {"c", call.shape(0)[1]}}, spatial_axes(windows));
+}
+
+Meaning largest_of_windows(const Call& call) {
+  call.refuse_result(1, "Indices");
+  const std::vector<Window> windows = pools_of(call);
+  const Shape shape = outputs(windows, call.shape(0)[0], call.shape(0)[1]);
+  Expression expression(call);
+  Padded padded(call, expression, windows, "-inf");
+  expression.stage("y", call.type(0), pool_axes(call, windows), padded.load("c"), "max=", kernel_axes(windows));
+  return {expression.result(call.type(0), shape)};
+}
+
+Meaning mean_of_windows(const Call& call) {
+  if (!codegen::is_floating(call.type(0))) throw Unsupported{"means of integers"};
+  const std::vector<Window> windows = pools_of(call);
+  const bool with_pads = call.integer("count_include_pad", 0) != 0;
+  const Shape shape = outputs(windows, call.shape(0)[0], call.shape(0)[1]);
+  const Axes axes = pool_axes(call, windows);
+  Expression expression(call);
+  Padded padded(call, expression, windows, "");
+  expression.stage("T", call.type(0), axes, padded.load("c"), "+=", kernel_axes(windows));
+  // The cells of a window that count, along each dimension: a literal where windows differ.
+  std::int64_t count = 1;
+  std::string divisor;
+  for (std::size_t d = 0; d < windows.size(); ++d) {
+    const Window& window = windows[d];
+    if (window.output > most) throw Unsupported{"a row of more than 2^20 windows"};
+    std::vector<double> counts;
+    for (std::int64_t y = 0; y < window.output; ++y)
+      counts.push_back(double(std::max<std::int64_t>(1, window.cells(y, with_pads))));
+    if (std::all_of(counts.begin(), counts.end(), [&](double each) { return each == counts.front(); })) {
+      count *= std::int64_t(counts.front());
+    } else {
+      expression.literal(fmt::format("n{}", d), call.type(0), {window.output}, counts);
+      divisor += fmt::format(" * n{}[y{}]", d, d);
+    }
+  }
+  expression.stage("y", call.type(0), axes, fmt::format("{} / ({}{})", load("T", index_of(axes)), count, divisor));
+  return {expression.result(call.type(0), shape)};
+}
+
+// One element for each channel.
+Meaning of_channels(const Call& call, bool is_mean) {
+  if (is_mean && !codegen::is_floating(call.type(0))) throw Unsupported{"means of integers"};
+  const std::size_t n = spatial_rank(call);
+  Shape shape = call.shape(0);
+  const Shape spatial(shape.begin() + 2, shape.end());
+  std::fill(shape.begin() + 2, shape.end(), 1);
+  const Axes axes = axes_over(shape);
+  const Axes reduced = axes_over(spatial, "u");
+  Expression expression(call);
+  const std::string x = expression.operand(0, joined({"i0", "i1"}, index_of(reduced)));
+  expression.stage(is_mean ? "T" : "y", call.type(0), axes, x, is_mean ? "+=" : "max=", reduced);
+  if (is_mean)
+    expression.stage("y", call.type(0), axes,
+                     fmt::format("{} / {}", load("T", index_of(axes)), product(spatial, 0, n)));
+  return {expression.result(call.type(0), shape)};
+}
+Meaning means_of_channels(const Call& call) {
+  return of_channels(call, true);
+}
+Meaning largest_of_channels(const Call& call) {
+  return of_channels(call, false);
+}
+
+}  // namespace
+
+std::vector<Row> window_rows() {
+  return {
+      {"Conv", 2, 3, "auto_pad dilations group kernel_shape pads strides", convolution},
+      {"ConvTranspose", 2, 3, "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
+       transposed_convolution},
+      {"MaxPool", 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides", largest_of_windows},
+      {"AveragePool", 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
+       mean_of_windows},
+      {"GlobalAveragePool", 1, 1, "", means_of_channels},
+      {"GlobalMaxPool", 1, 1, "", largest_of_channels},
+  };
+}
+
+}  // namespace graft::graph
