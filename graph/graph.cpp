@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -57,6 +58,16 @@ std::string values_text(const Graph& graph, const std::vector<int>& values) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Names of values around it that a node's graphs use.
+void collect_outer(const Node& node, std::vector<std::string_view>& names) {
+  for (const auto& [name, attribute] : node.attributes) {
+    const auto* graph = std::get_if<std::shared_ptr<const Graph>>(&attribute);
+    if (!graph) continue;
+    for (const Value& value : (*graph)->values)
+      if (value.origin == Value::Origin::outer) names.push_back(value.name);
+  }
+}
+
 }  // namespace
 
 std::string in_quotes(std::string_view foreign) {
@@ -95,12 +106,19 @@ Graph checked(Graph graph, std::string_view place) {
   const auto has_origin = [&](int value) {
     return graph.values[std::size_t(value)].origin != Value::Origin::computed || writer[std::size_t(value)] >= 0;
   };
-  // Nodes in order of the file as far as their operands allow it.
+  std::unordered_map<std::string_view, int> by_name;
+  for (std::size_t v = 0; v < count; ++v) by_name.emplace(graph.values[v].name, int(v));
+  // Nodes in order of the file as far as their operands, and what their graphs use, allow it.
   std::vector<int> waits(graph.nodes.size());
   std::vector<std::vector<int>> readers(count);
   std::vector<int> ready;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (const int operand : graph.nodes[n].operands) {
+    std::vector<int> needed = graph.nodes[n].operands;
+    std::vector<std::string_view> outer;
+    collect_outer(graph.nodes[n], outer);
+    for (const std::string_view name : outer)
+      if (const auto found = by_name.find(name); found != by_name.end()) needed.push_back(found->second);
+    for (const int operand : needed) {
       if (operand == -1) continue;
       if (!has_origin(operand))
         fail(fmt::format("{}: operand {} is neither given nor computed", label(graph, graph.nodes[n]),

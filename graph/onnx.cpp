@@ -231,6 +231,12 @@ class Reader {
       for (const Node& each : graph.nodes)
         for (const int result : each.results)
           if (result >= 0) is_computed[std::size_t(result)] = true;
+      for (const Node& each : graph.nodes)  // what graphs within use of those around this one
+        for (const auto& [name, attribute] : each.attributes)
+          if (const auto* within = std::get_if<std::shared_ptr<const Graph>>(&attribute))
+            for (const Value& value : (*within)->values)
+              if (value.origin == Value::Origin::outer) (void)value_of(value.name);
+      is_computed.resize(graph.values.size());
       for (std::size_t v = 0; v < graph.values.size(); ++v)
         if (graph.values[v].origin == Value::Origin::computed && !is_computed[v])
           graph.values[v].origin = Value::Origin::outer;

@@ -59,6 +59,7 @@ const std::vector<Formula>& formulas() {
        false,
        {{"bias", 0}, {"lambd", 0.5}}},
       {"Not", 1, "1 - $0"},
+      {"IsInf", 1, "select($0 == $0, select($0 - $0 != $0 - $0, 1, 0), 0)", true},
       {"IsNaN", 1, "select($0 != $0, 1, 0)", true},
       {"Add", 2, "$0 + $1"},
       {"Sub", 2, "$0 - $1"},
@@ -131,12 +132,16 @@ Meaning modulo(const Call& call) {
   return {element_wise(expression, call.type(0), shape, value)};
 }
 
+// Powers of integers are exact as far as double precision is.
 Meaning power(const Call& call) {
-  if (!codegen::is_floating(call.type(0))) throw Unsupported{"powers of integers"};
   const Shape shape = broadcast(shapes_of(call));
   Expression expression(call);
   const std::string a = expression.broadcast(0, axes_over(shape)), b = expression.broadcast(1, axes_over(shape));
-  return {element_wise(expression, call.type(0), shape, fmt::format("pow({}, {})", a, b))};
+  const bool is_floating = codegen::is_floating(call.type(0));
+  const std::string value = is_floating ? fmt::format("pow({}, {})", a, b)
+                                        : fmt::format("cast_{}(round(pow(cast_f64({}), cast_f64({}))))",
+                                                      codegen::name_of(call.type(0)), a, b);
+  return {element_wise(expression, call.type(0), shape, value)};
 }
 
 Meaning shifted(const Call& call) {
@@ -224,6 +229,30 @@ Meaning gelu(const Call& call) {
   return {element_wise(expression, call.type(0), call.shape(0), fmt::format("0.5 * {} * (1 + {})", x, inner))};
 }
 
+// A scale or zero point: one, or one for each place along `axis`.
+std::string of_channel(const Call& call, Expression& expression, int number) {
+  if (elements_of(call.shape(number)) == 1 && call.rank(number) < 2) return expression.scalar(number);
+  const int axis = call.axis(call.integer("axis", 1), call.rank(0));
+  if (call.shape(number) != Shape{call.shape(0)[std::size_t(axis)]})
+    throw Malformed{fmt::format("operand {} is {}, its input {}", number, to_text(call.shape(number)),
+                                to_text(call.shape(0)))};
+  return expression.operand(number, {axes_over(call.shape(0))[std::size_t(axis)].name});
+}
+
+// To whole numbers of the zero point's type: halves to even, then to the ends of the range.
+Meaning quantised(const Call& call) {
+  if (call.integer("block_size", 0) != 0) throw Unsupported{"blocks"};
+  if (const std::int64_t type = call.integer("output_dtype", 0); type != 0 && (call.has(2) || type != 2))
+    throw Unsupported{"output_dtype"};
+  const DType type = call.has(2) ? call.type(2) : DType::u8;
+  if (type != DType::u8 && type != DType::i8) throw Unsupported{fmt::format("type {}", codegen::name_of(type))};
+  Expression expression(call);
+  const std::string x = expression.broadcast(0, axes_over(call.shape(0)));
+  std::string value = fmt::format("round({} / {})", x, of_channel(call, expression, 1));
+  if (call.has(2)) value += fmt::format(" + cast_f32({})", of_channel(call, expression, 2));
+  return {element_wise(expression, type, call.shape(0), fmt::format("saturate_{}({})", codegen::name_of(type), value))};
+}
+
 Meaning converted(const Call& call, DType type, bool boolean) {
   if (type == call.type(0) && !boolean) return {same_elements(call, call.shape(0))};
   Expression expression(call);
@@ -251,24 +280,22 @@ Meaning identity(const Call& call) {
 
 Meaning dropout(const Call& call) {
   if (call.has(2) && call.scalar(2) != 0) throw Unsupported{"training_mode"};
-  call.refuse_result(1, "mask");
-  return {same_elements(call, call.shape(0)), same_elements(call, call.shape(0))};
+  if (call.version() < 12) call.refuse_result(1, "mask");  // of no type of its own
+  Meaning results = {same_elements(call, call.shape(0))};
+  if (call.wants(1)) {
+    Expression expression(call);
+    results.push_back(element_wise(expression, DType::u8, call.shape(0), "1"));
+  }
+  return results;
 }
 
 Meaning dequantised(const Call& call) {
   if (call.integer("block_size", 0) != 0) throw Unsupported{"blocks"};
   Expression expression(call);
-  const Axes axes = axes_over(call.shape(0));
-  const auto parameter = [&](int number) {
-    if (call.rank(number) == 0 || call.shape(number) == Shape{1}) return expression.scalar(number);
-    const int axis = call.axis(call.integer("axis", 1), call.rank(0));
-    if (call.shape(number) != Shape{axes[std::size_t(axis)].extent})
-      throw Malformed{fmt::format("operand {} is {}", number, to_text(call.shape(number)))};
-    return expression.operand(number, {axes[std::size_t(axis)].name});
-  };
-  std::string x = fmt::format("cast_f32({})", expression.broadcast(0, axes));
-  if (call.has(2)) x = fmt::format("({} - cast_f32({}))", x, parameter(2));
-  return {element_wise(expression, call.type(1), call.shape(0), fmt::format("{} * {}", x, parameter(1)))};
+  std::string x = fmt::format("cast_f32({})", expression.broadcast(0, axes_over(call.shape(0))));
+  if (call.has(2)) x = fmt::format("({} - cast_f32({}))", x, of_channel(call, expression, 2));
+  return {element_wise(expression, call.type(1), call.shape(0),
+                       fmt::format("{} * {}", x, of_channel(call, expression, 1)))};
 }
 
 }  // namespace
@@ -298,6 +325,7 @@ std::vector<Row> element_wise_rows() {
       {"CastLike", 2, 2, "saturate", cast_like},
       {"Identity", 1, 1, "", identity},
       {"Dropout", 1, 3, "ratio seed", dropout},
+      {"QuantizeLinear", 2, 3, "axis block_size output_dtype saturate", quantised},
       {"DequantizeLinear", 2, 3, "axis block_size", dequantised},
   };
   rows.insert(rows.end(), std::begin(others), std::end(others));

@@ -348,6 +348,30 @@ Meaning gather_elements(const Call& call) {
   return {element_wise(expression, call.type(0), shape, expression.operand(0, index))};
 }
 
+Meaning gather_in_several(const Call& call) {
+  check_indices(call);
+  const std::int64_t batch = call.integer("batch_dims", 0);
+  const Shape &data = call.shape(0), &indices = call.shape(1);
+  if (batch < 0 || batch >= call.rank(0) || batch >= call.rank(1)) throw Malformed{fmt::format("batch_dims is {}", batch)};
+  const std::int64_t depth = indices.back();
+  if (depth < 1 || depth > call.rank(0) - batch) throw Malformed{fmt::format("{} indices of {}", depth, to_text(data))};
+  if (depth > 3) throw Unsupported{"more than 3 indices"};
+  Shape shape(indices.begin(), indices.end() - 1);
+  shape.insert(shape.end(), data.begin() + batch + depth, data.end());
+  const Index all = index_of(axes_over(shape));
+  const auto outer = all.begin() + std::ptrdiff_t(indices.size()) - 1;
+  Expression expression(call);
+  Index index(all.begin(), all.begin() + batch);
+  for (std::int64_t k = 0; k < depth; ++k) {
+    Index at(all.begin(), outer);
+    at.push_back(std::to_string(k));
+    const std::string value = expression.operand(1, at);
+    index.push_back(fmt::format("select({0} < 0, {0} + {1}, {0})", value, data[std::size_t(batch + k)]));
+  }
+  index.insert(index.end(), outer, all.end());
+  return {element_wise(expression, call.type(0), shape, expression.operand(0, index))};
+}
+
 Meaning depth_to_space(const Call& call) {
   const std::int64_t block = call.integer("blocksize", 0);
   const std::string mode = call.text("mode", "DCR");
@@ -429,6 +453,7 @@ std::vector<Row> movement_rows() {
       {"Slice", 1, 5, "axes ends starts", slice},
       {"Pad", 1, 4, "mode pads value", pad},
       {"Gather", 2, 2, "axis", gather},
+      {"GatherND", 2, 2, "batch_dims", gather_in_several},
       {"GatherElements", 2, 2, "axis", gather_elements},
       {"DepthToSpace", 1, 1, "blocksize mode", depth_to_space},
       {"SpaceToDepth", 1, 1, "blocksize", space_to_depth},

@@ -91,8 +91,6 @@ std::string normalised(const Axes& axes, const Axes& kept, std::int64_t count, d
 
 Meaning layer_normalisation(const Call& call) {
   if (call.integer("stash_type", 1) != 1) throw Unsupported{"stash_type"};
-  call.refuse_result(1, "Mean");
-  call.refuse_result(2, "InvStdDev");
   const int axis = call.axis(call.integer("axis", -1), call.rank(0));
   const Axes axes = axes_over(call.shape(0));
   const Axes kept(axes.begin(), axes.begin() + axis);
@@ -107,14 +105,32 @@ Meaning layer_normalisation(const Call& call) {
       throw Malformed{fmt::format("operand {} is {}, its input {}", number, to_text(call.shape(number)),
                                   to_text(call.shape(0)))};
   const std::int64_t count = product(call.shape(0), std::size_t(axis), axes.size());
-  Expression expression(call);
-  centred(expression, call.type(0), axes, kept, reduced, expression.operand(0, index_of(axes)),
-          expression.operand(0, index), index, count);
-  std::string value = fmt::format("{} * {}", normalised(axes, kept, count, call.number("epsilon", double(1e-5f))),
-                                  expression.broadcast(1, axes));
+  const double epsilon = call.number("epsilon", double(1e-5f));
+  const auto begun = [&] {
+    Expression expression(call);
+    centred(expression, call.type(0), axes, kept, reduced, expression.operand(0, index_of(axes)),
+            expression.operand(0, index), index, count);
+    return expression;
+  };
+  Expression expression = begun();
+  std::string value =
+      fmt::format("{} * {}", normalised(axes, kept, count, epsilon), expression.broadcast(1, axes));
   if (call.has(2)) value += fmt::format(" + {}", expression.broadcast(2, axes));
   expression.stage("y", call.type(0), axes, value);
-  return {expression.result(call.type(0), call.shape(0))};
+  Meaning results = {expression.result(call.type(0), call.shape(0))};
+
+  // The statistics, which have extents of 1 in place of those that they are over.
+  Shape shape = call.shape(0);
+  std::fill(shape.begin() + axis, shape.end(), 1);
+  Expression mean(call);
+  mean.stage("S", call.type(0), kept, mean.operand(0, index), "+=", reduced);
+  mean.stage("y", call.type(0), axes_over(shape), fmt::format("{} / {}", load("S", index_of(kept)), count));
+  results.push_back(mean.result(call.type(0), shape));
+  Expression deviation = begun();
+  deviation.stage("y", call.type(0), axes_over(shape),
+                  fmt::format("1 / sqrt({} / {} + {})", load("V", index_of(kept)), count, number_text(epsilon)));
+  results.push_back(deviation.result(call.type(0), shape));
+  return results;
 }
 
 // Statistics over all but batch and groups of channels; `by_channel`: scale and shift of each channel, else each group.
@@ -151,6 +167,27 @@ Meaning normalised_groups(const Call& call, std::int64_t groups, bool by_channel
   return {expression.result(call.type(0), shape)};
 }
 
+// One where the largest element is, the first of several; over one axis, or all from `axis` on before version 13.
+Meaning hardmax(const Call& call) {
+  const int axis = call.axis(call.integer("axis", call.version() < 13 ? 1 : -1), call.rank(0));
+  if (call.version() < 13 && axis + 1 != call.rank(0)) throw Unsupported{"several axes"};
+  const Axes axes = axes_over(call.shape(0));
+  const std::string place = axes[std::size_t(axis)].name;
+  const Axes reduced = {{"r", axes[std::size_t(axis)].extent}};
+  Axes kept = axes;
+  kept.erase(kept.begin() + axis);
+  Index index = index_of(axes);
+  index[std::size_t(axis)] = "r";
+  Expression expression(call);
+  const std::string x = expression.operand(0, index);
+  expression.stage("M", call.type(0), kept, x, "max=", reduced);
+  expression.stage("A", DType::i32, kept,
+                   fmt::format("select({} == {}, r, {})", x, load("M", index_of(kept)), reduced.front().extent), "min=",
+                   reduced);
+  return {element_wise(expression, call.type(0), call.shape(0),
+                       fmt::format("select({} == {}, 1, 0)", load("A", index_of(kept)), place))};
+}
+
 Meaning instance_normalisation(const Call& call) {
   return normalised_groups(call, channels_of(call), true);
 }
@@ -184,6 +221,7 @@ std::vector<Row> normalisation_rows() {
   return {
       {"Softmax", 1, 1, "axis", softmax},
       {"LogSoftmax", 1, 1, "axis", log_softmax},
+      {"Hardmax", 1, 1, "axis", hardmax},
       {"BatchNormalization", 5, 5, "epsilon momentum spatial training_mode", batch_normalisation},
       {"LayerNormalization", 2, 3, "axis epsilon stash_type", layer_normalisation},
       {"InstanceNormalization", 3, 3, "epsilon", instance_normalisation},

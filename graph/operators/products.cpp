@@ -78,16 +78,50 @@ Meaning general_matrices(const Call& call) {
   return {expression.result(call.type(0), shape)};
 }
 
-// "bij,bjk->bik"; an ellipsis is not supported.
+// "bij,bjk->bik". An ellipsis is written out first, in capital letters that the equation does not use; its dimensions are
+// the last ones of all operands that have fewer.
+std::string without_ellipsis(const Call& call, std::string equation) {
+  constexpr std::string_view dots = "...";
+  if (equation.find(dots) == std::string::npos) return equation;
+  std::string letters;
+  for (char letter = 'Z'; letter >= 'A'; --letter)
+    if (equation.find(letter) == std::string::npos) letters += letter;
+  const std::size_t arrow = equation.find("->");
+  const std::string left = equation.substr(0, arrow);
+  std::size_t longest = 0;
+  std::vector<std::size_t> ranks;
+  const std::vector<std::string_view> terms = base::split(left, ',');
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    const bool has_dots = terms[t].find(dots) != std::string_view::npos;
+    const std::size_t named = terms[t].size() - (has_dots ? dots.size() : 0);
+    const std::size_t rank = call.shape(int(t)).size();
+    if (rank < named) throw Malformed{fmt::format("its equation does not fit operand {}", t)};
+    ranks.push_back(has_dots ? rank - named : 0);
+    longest = std::max(longest, ranks.back());
+  }
+  if (longest > letters.size()) throw Unsupported{"an equation of more than 26 axes"};
+  const auto written_out = [&](std::string term, std::size_t rank) {
+    if (const std::size_t at = term.find(dots); at != std::string::npos)
+      term.replace(at, dots.size(), letters.substr(longest - rank, rank));
+    return term;
+  };
+  std::string result;
+  for (std::size_t t = 0; t < terms.size(); ++t)
+    result += (t == 0 ? "" : ",") + written_out(std::string(terms[t]), ranks[t]);
+  if (arrow == std::string::npos) throw Unsupported{"an ellipsis without '->'"};
+  return result + "->" + written_out(equation.substr(arrow + 2), longest);
+}
+
 Meaning einstein_sum(const Call& call) {
   call.same_types();
   std::string equation = call.text("equation", "");
   std::erase(equation, ' ');
-  if (equation.find('.') != std::string::npos) throw Unsupported{"an equation with an ellipsis"};
+  if (std::count(equation.begin(), equation.end(), ',') + 1 != call.operands())
+    throw Malformed{"its equation has another number of operands"};
+  equation = without_ellipsis(call, equation);
   const std::size_t arrow = equation.find("->");
   const std::string left = equation.substr(0, arrow);
   const std::vector<std::string_view> terms = base::split(left, ',');
-  if (int(terms.size()) != call.operands()) throw Malformed{"its equation has another number of operands"};
   std::map<char, std::int64_t> extents;
   std::map<char, int> uses;
   std::string order;  // of first appearance

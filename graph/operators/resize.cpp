@@ -134,7 +134,9 @@ Meaning resized(const Call& call, const Settings& settings, const std::vector<do
 
 Meaning resize(const Call& call) {
   if (call.integer("antialias", 0) != 0) throw Unsupported{"antialias"};
-  if (call.text("keep_aspect_ratio_policy", "stretch") != "stretch") throw Unsupported{"keep_aspect_ratio_policy"};
+  const std::string policy = call.text("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+    throw Malformed{fmt::format("keep_aspect_ratio_policy is {}", in_quotes(policy))};
   const bool is_old = call.version() < 11;
   Settings settings{.mode = call.text("mode", "nearest"),
                     .coordinates = call.text("coordinate_transformation_mode", is_old ? "asymmetric" : "half_pixel"),
@@ -146,12 +148,23 @@ Meaning resize(const Call& call) {
   std::vector<std::int64_t> sizes;
   if (call.has(scales_at)) scales = call.numbers(scales_at);
   if (call.has(3)) sizes = call.integers(3);
+  // An operand without elements is one that is left out.
   if (scales.empty() == sizes.empty()) throw Malformed{"it has not one of scales and sizes"};
   std::vector<std::int64_t> order;
   for (int d = 0; d < call.rank(0); ++d) order.push_back(d);
   order = call.list("axes").value_or(order);
   (void)call.axes(order, call.rank(0));
   if (std::max(scales.size(), sizes.size()) != order.size()) throw Malformed{"its scales or sizes do not fit its input"};
+  if (!sizes.empty() && policy != "stretch") {  // one scale for all
+    std::vector<double> own;
+    for (std::size_t a = 0; a < order.size(); ++a)
+      own.push_back(double(sizes[a]) / double(call.shape(0)[std::size_t(call.axis(order[a], call.rank(0)))]));
+    const double scale = policy == "not_larger" ? *std::min_element(own.begin(), own.end())
+                                                : *std::max_element(own.begin(), own.end());
+    for (std::size_t a = 0; a < order.size(); ++a)
+      sizes[a] = std::int64_t(
+          std::floor(scale * double(call.shape(0)[std::size_t(call.axis(order[a], call.rank(0)))]) + 0.5));
+  }
   std::vector<double> all_scales(call.shape(0).size(), 1);
   std::vector<std::int64_t> all_sizes = sizes.empty() ? sizes : call.shape(0);
   for (std::size_t a = 0; a < order.size(); ++a) {
