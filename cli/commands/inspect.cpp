@@ -25,6 +25,8 @@ int inspect(const InspectFlags& flags, Session& session) {
     if (extension == ".space") {
       throw base::UserError(flags.what, "a space is read for a workload: graft inspect WORKLOAD --space FILE");
     }
+    if (extension == ".onnx") return inspect_network(flags, session);
+    if (!flags.shape.empty()) throw base::UserError("--shape", "goes with an ONNX file");
     if (extension == ".yaml" || extension == ".yml") return inspect_platform(flags, session);
     if (extension == ".jsonl") return inspect_journal(flags, session);
     if (extension == ".json") return inspect_result(flags, session);
@@ -51,9 +53,10 @@ int inspect(const InspectFlags& flags, Session& session) {
 Command inspect_command() {
   return {
       .name = "inspect",
-      .help = "describe a dataset, model, run, journal, platform, workload, suite or encoding",
+      .help = "describe a dataset, model, run, journal, platform, workload, suite, encoding or network",
       .examples = {"graft inspect data.h5", "graft inspect 'matmul(m=64,n=64,k=64)' --platform model:sifive-p450",
-                   "graft inspect runs/c2 --program --assembly", "graft inspect context_relation"},
+                   "graft inspect runs/c2 --program --assembly", "graft inspect context_relation",
+                   "graft inspect resnet18.onnx --shape data=1,3,224,224"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<InspectFlags>();
         options.positional(
@@ -63,6 +66,10 @@ Command inspect_command() {
             "platform", flags->platform,
             "of a workload: whose space (default: native); of a run: another than its own, for the program there");
         options.text("workload", flags->workload, "of a run with several: whose best program");
+        options.text(
+            "shape", flags->shape,
+            "of a network: extents that its file leaves open, of an input (x=1,3,224,224) or a named dimension "
+            "(batch=1), several separated by ';'");
         flags->space.declare(options);
         options.flag("program", flags->program, "the loop program: the run's best, or a random one of the workload");
         options.flag("ir", flags->ir, "its optimised LLVM IR");

@@ -17,7 +17,7 @@
 namespace graft::cli {
 
 struct InspectFlags {
-  std::string what, platform, workload, encoding = "context_relation";
+  std::string what, platform, workload, shape, encoding = "context_relation";
   SpaceFlag space;
   bool program = false, ir = false, assembly = false, features = false;
   bool wants_program() const { return program || ir || assembly || features; }
@@ -29,6 +29,8 @@ int inspect_dataset(const InspectFlags& flags, Session& session);
 int inspect_model(const InspectFlags& flags, Session& session);
 int inspect_journal(const InspectFlags& flags, Session& session);
 int inspect_run(const InspectFlags& flags, Session& session);
+// An ONNX file: what flows in and out, and what its nodes compute.
+int inspect_network(const InspectFlags& flags, Session& session);
 int inspect_platform(const InspectFlags& flags, Session& session);
 // An encoding's list, and its values of one program.
 int inspect_encoding(const features::Encoding& encoding, Session& session);
