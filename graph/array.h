@@ -40,7 +40,8 @@ struct Array {
 using Known = std::shared_ptr<const Array>;
 
 Known known(DType type, Shape shape, std::span<const std::int64_t> integers);
-// Numbers are stored as codegen's reference stores them: floating point rounded to the type. Integers must be within it.
+// Numbers are stored as codegen's reference stores them: floating point rounded to the type. Integers must be within
+// it.
 Known known(DType type, Shape shape, const codegen::Elements& numbers);
 Known known_vector(std::span<const std::int64_t> integers);  // i64, one dimension: a shape, axes
 

@@ -91,7 +91,8 @@ class Folder {
       for (const Scope* outer = around; outer && scope.to[v] < 0; outer = outer->around)
         if (const auto found = outer->by_name.find(value.name); found != outer->by_name.end())
           scope.to[v] = outer->to[std::size_t(found->second)];
-      if (scope.to[v] < 0) fail(fmt::format("{} is used in a graph within, and not known there", in_quotes(value.name)));
+      if (scope.to[v] < 0)
+        fail(fmt::format("{} is used in a graph within, and not known there", in_quotes(value.name)));
     }
     return scope;
   }
@@ -227,14 +228,14 @@ class Folder {
   const std::string_view place_;
   const FoldLimits limits_;
   Graph result_;
-  std::vector<bool> is_output_;  // of the model
+  std::vector<bool> is_output_;                                      // of the model
   std::map<std::pair<std::string, std::string>, Kind> unsupported_;  // by operator and reason
   std::int64_t bytes_ = 0;
   double work_ = 0;
 };
 
-// Which dimension of a node's weights (its operand 1) is that of the result's channels, and how: group g of a transposed
-// convolution has the rows from g * rows / groups on, and the channels of each group are numbered from 0.
+// Which dimension of a node's weights (its operand 1) is that of the result's channels, and how: group g of a
+// transposed convolution has the rows from g * rows / groups on, and the channels of each group are numbered from 0.
 struct Channels {
   int dimension = 0;
   std::int64_t groups = 1;
@@ -257,8 +258,8 @@ Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limit
   return without_unused(with_batch_norm_in_weights(Folder(place, limits).folded(graph)));
 }
 
-// y = (x - mean) * f + shift with f = scale / sqrt(variance + epsilon), and x = sum(w * input) + bias: the sum of w * f,
-// and the bias (bias - mean) * f + shift.
+// y = (x - mean) * f + shift with f = scale / sqrt(variance + epsilon), and x = sum(w * input) + bias: the sum of w *
+// f, and the bias (bias - mean) * f + shift.
 Graph with_batch_norm_in_weights(Graph graph) {
   std::vector<int> readers(graph.values.size()), writer(graph.values.size(), -1);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {

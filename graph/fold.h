@@ -1,7 +1,7 @@
 // From a graph as it was read to one in which every value has a type and a shape, and nothing is computed that is known
-// before a run: constants, and with them the arithmetic of shapes, are computed; an `If` of a known condition becomes its
-// branch; what only passes its operand on is left out; batch normalisation after a convolution moves into its weights;
-// nodes that no output needs are removed. What stays computes the same results.
+// before a run: constants, and with them the arithmetic of shapes, are computed; an `If` of a known condition becomes
+// its branch; what only passes its operand on is left out; batch normalisation after a convolution moves into its
+// weights; nodes that no output needs are removed. What stays computes the same results.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 namespace graft::graph {
 
 struct FoldLimits {
-  // Of all constants that are made. What would exceed them stays a node, but a constant that a few numbers of the file
+  // All constants that are made. What would exceed them stays a node, but a constant that a few numbers of the file
   // make is refused.
   std::int64_t most_bytes = std::int64_t(1) << 31;
   double most_work = 0x1p31;  // evaluated points of index expressions
 };
 
-// `graph` has types and shapes of inputs and constants. UserError "<place>: ..." names a node that ONNX does not allow, or
-// in one line all nodes that are not supported, counted by operator and reason.
+// `graph` has types and shapes of inputs and constants. UserError "<place>: ..." names a node that ONNX does not allow,
+// or in one line all nodes that are not supported, counted by operator and reason.
 Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limits = {});
 
 // Parts of it, each from a folded graph to a folded graph.

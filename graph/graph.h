@@ -1,6 +1,6 @@
-// A network as a value: what flows (values), what computes (nodes), and weights, each held once. Passes take a graph and
-// give a graph (fold.h) or look at it (reference.h). Nodes name their operation as ONNX does; operators.h says what that
-// computes. Nothing here knows where a graph came from.
+// A network as a value: what flows (values), what computes (nodes), and weights, each held once. Passes take a graph
+// and give a graph (fold.h) or look at it (reference.h). Nodes name their operation as ONNX does; operators.h says what
+// that computes. Nothing here knows where a graph came from.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ std::string label(const Graph& graph, const Node& node);
 // A name from a file, in quotes, as one short line.
 std::string in_quotes(std::string_view foreign);
 
-// Brings nodes into an order in which they can run. UserError "<place>: ..." for a value that two nodes compute, or none;
-// for an operand that is not a value; for nodes that wait for each other.
+// Brings nodes into an order in which they can run. UserError "<place>: ..." for a value that two nodes compute, or
+// none; for an operand that is not a value; for nodes that wait for each other.
 Graph checked(Graph graph, std::string_view place);
 
 // For people: inputs, constants, a line for each node, outputs.

@@ -33,18 +33,34 @@ struct OnnxType {
 };
 constexpr std::int64_t boolean = 9, half = 10, brain_half = 16;
 constexpr std::array<OnnxType, 23> onnx_types = {{
-    {"undefined", {}, 0},      {"float", DType::f32, 4},   {"uint8", DType::u8, 1},   {"int8", DType::i8, 1},
-    {"uint16", DType::i32, 2}, {"int16", DType::i32, 2},   {"int32", DType::i32, 4},  {"int64", DType::i64, 8},
-    {"string", {}, 0},         {"bool", DType::u8, 1},     {"float16", DType::f32, 2}, {"double", DType::f64, 8},
-    {"uint32", DType::i64, 4}, {"uint64", {}, 8},          {"complex64", {}, 8},      {"complex128", {}, 16},
-    {"bfloat16", DType::f32, 2}, {"float8e4m3fn", {}, 1},  {"float8e4m3fnuz", {}, 1}, {"float8e5m2", {}, 1},
-    {"float8e5m2fnuz", {}, 1}, {"uint4", {}, 0},           {"int4", {}, 0},
+    {"undefined", {}, 0},
+    {"float", DType::f32, 4},
+    {"uint8", DType::u8, 1},
+    {"int8", DType::i8, 1},
+    {"uint16", DType::i32, 2},
+    {"int16", DType::i32, 2},
+    {"int32", DType::i32, 4},
+    {"int64", DType::i64, 8},
+    {"string", {}, 0},
+    {"bool", DType::u8, 1},
+    {"float16", DType::f32, 2},
+    {"double", DType::f64, 8},
+    {"uint32", DType::i64, 4},
+    {"uint64", {}, 8},
+    {"complex64", {}, 8},
+    {"complex128", {}, 16},
+    {"bfloat16", DType::f32, 2},
+    {"float8e4m3fn", {}, 1},
+    {"float8e4m3fnuz", {}, 1},
+    {"float8e5m2", {}, 1},
+    {"float8e5m2fnuz", {}, 1},
+    {"uint4", {}, 0},
+    {"int4", {}, 0},
 }};
 constexpr std::int64_t uint16 = 4, int16 = 5, uint32 = 12;
 
 std::string type_name(std::int64_t number) {
-  if (number >= 0 && number < std::int64_t(onnx_types.size()))
-    return std::string(onnx_types[std::size_t(number)].name);
+  if (number >= 0 && number < std::int64_t(onnx_types.size())) return std::string(onnx_types[std::size_t(number)].name);
   return fmt::format("number {}", number);
 }
 
@@ -136,6 +152,7 @@ class Reader {
     }
     if (!has_graph || format < 1) fail("is not an ONNX model: it has no graph");
     if (version == 0 && format < 3) version = 1;  // before versions of operators were written down
+    if (version == 0) fail("names no version (opset) of ONNX's own operators");
     if (version < oldest_operators || version > newest_operators)
       fail(fmt::format("its operators are of version (opset) {}; {} to {} are known: convert the model", version,
                        oldest_operators, newest_operators));
@@ -263,8 +280,8 @@ class Reader {
       if (field.number == 7) domain = field.as_bytes();
     }
     if (!domain.empty() && domain != "ai.onnx") node.operation = fmt::format("{}.{}", domain, node.operation);
-    const std::string where =
-        fmt::format("node {} ({})", in_quotes(node.name.empty() ? "without a name" : node.name), in_quotes(node.operation));
+    const std::string where = fmt::format("node {} ({})", in_quotes(node.name.empty() ? "without a name" : node.name),
+                                          in_quotes(node.operation));
     if (node.operation.empty()) fail(fmt::format("{}: names no operator", where));
     for (const std::string_view one : attributes) {
       auto [name, attribute] = this->attribute(one, where, depth);
@@ -366,7 +383,8 @@ class Reader {
       if (field.number == 14) location = field.as_integer();
     }
     const std::string where = name.empty() ? what : fmt::format("{} {}", what, in_quotes(name));
-    if (!type_of_onnx(type)) fail(fmt::format("{}: its type is {}, which is not computed with", where, type_name(type)));
+    if (!type_of_onnx(type))
+      fail(fmt::format("{}: its type is {}, which is not computed with", where, type_name(type)));
     for (const std::int64_t extent : shape)
       if (extent < 0) fail(fmt::format("{}: has the extent {}", where, extent));
     const std::int64_t elements = elements_of(shape);
@@ -386,15 +404,15 @@ class Reader {
       else
         own = raw_of(integers, from.bytes);
       // Numbers in a field that is not that of their type have another width, or are not there.
-      const bool fits = type == 11 ? integers.empty() && floats.empty()
+      const bool fits = type == 11  ? integers.empty() && floats.empty()
                         : type == 1 ? integers.empty() && doubles.empty()
                                     : floats.empty() && doubles.empty();
       if (!fits) fail(fmt::format("{}: its numbers are not of its type", where));
       raw = own;
     }
     if (std::int64_t(raw.size()) != expected)
-      fail(fmt::format("{}: its shape {} of {} needs {} bytes of data, the file has {}", where, to_text(shape), from.name,
-                       expected, raw.size()));
+      fail(fmt::format("{}: its shape {} of {} needs {} bytes of data, the file has {}", where, to_text(shape),
+                       from.name, expected, raw.size()));
     return {name, std::make_shared<const Array>(Array{*from.type, std::move(shape), as_ours(type, raw)})};
   }
 
@@ -441,8 +459,8 @@ class Reader {
     const std::int64_t offset = number("offset", 0);
     const std::int64_t length = number("length", error ? 0 : std::max<std::int64_t>(0, size - offset));
     if (error || length != expected || offset > size || length > size - offset)
-      fail(fmt::format("{}: external data: {} bytes are needed, {} of {} are named from {} on, and the file has {}", where,
-                       expected, length, in_quotes(name), offset, size));
+      fail(fmt::format("{}: external data: {} bytes are needed, {} of {} are named from {} on, and the file has {}",
+                       where, expected, length, in_quotes(name), offset, size));
     if (length > limits_.most_bytes)
       fail(fmt::format("{}: external data: {} bytes are more than {}", where, length, limits_.most_bytes));
     std::string bytes(std::size_t(length), '\0');
@@ -486,15 +504,15 @@ class Reader {
   void give_shapes(Graph& graph, const std::vector<Declared>& inputs) const {
     std::vector<std::string> names, open;
     for (const Declared& input : inputs) {
-      const auto at = std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](int value) {
-        return graph.values[std::size_t(value)].name == input.name;
-      });
+      const auto at = std::find_if(graph.inputs.begin(), graph.inputs.end(),
+                                   [&](int value) { return graph.values[std::size_t(value)].name == input.name; });
       if (at == graph.inputs.end()) continue;
       Value& value = graph.values[std::size_t(*at)];
       const std::string where = fmt::format("input {}", in_quotes(input.name));
       if (!input.is_tensor) fail(fmt::format("{}: is not a tensor", where));
       value.type = type_of_onnx(input.type);
-      if (!value.type) fail(fmt::format("{}: its type is {}, which is not computed with", where, type_name(input.type)));
+      if (!value.type)
+        fail(fmt::format("{}: its type is {}, which is not computed with", where, type_name(input.type)));
       std::vector<Dimension> dimensions = input.dimensions;
       names.push_back(input.name);
       for (const Dimension& dimension : dimensions)
@@ -526,7 +544,7 @@ class Reader {
       for (const Dimension& dimension : dimensions) {
         is_open = is_open || dimension.extent < 0;
         value.shape->push_back(dimension.extent);
-        texts.push_back(dimension.extent >= 0     ? std::to_string(dimension.extent)
+        texts.push_back(dimension.extent >= 0    ? std::to_string(dimension.extent)
                         : dimension.name.empty() ? "?"
                                                  : dimension.name);
       }
@@ -540,9 +558,10 @@ class Reader {
         fail(fmt::format("a shape is given for '{}', which is neither an input nor a dimension of one{}", name,
                          base::did_you_mean(name, names)));
     if (!open.empty())
-      fail(fmt::format("the file leaves the shape of {} open; give the whole shape by the input's name, or the extent by "
-                       "the name of a dimension",
-                       fmt::join(open, ", ")));
+      fail(fmt::format(
+          "the file leaves the shape of {} open; give the whole shape by the input's name, or the extent by "
+          "the name of a dimension",
+          fmt::join(open, ", ")));
   }
 
   const std::string place_;

@@ -1,6 +1,6 @@
 // ONNX files: the only place that knows how they are written. They are read by our own reader of the wire format
-// (wire.h): ten messages are needed, nothing is allocated by a claim of the file, and no library's release decides which
-// versions of the format can be read. IR 3 to 13, operators of versions 7 to 22.
+// (wire.h): ten messages are needed, nothing is allocated by a claim of the file, and no library's release decides
+// which versions of the format can be read. IR 3 to 13, operators of versions 7 to 22.
 //
 // A file is hostile until read: every fault is one line, UserError "<file>: <node or tensor>: ...".
 #pragma once
@@ -28,8 +28,8 @@ struct OnnxLimits {
 };
 
 // A checked graph (graph.h) whose inputs have shapes and types; the file's names are kept. Numbers of 16 bits become
-// f32, booleans u8 of 0 and 1, i16 and u16 i32, u32 i64. UserError for a file that is not such a graph, and if shapes of
-// inputs stay open: it lists them.
+// f32, booleans u8 of 0 and 1, i16 and u16 i32, u32 i64. UserError for a file that is not such a graph, and if shapes
+// of inputs stay open: it lists them.
 Graph read_onnx(const std::filesystem::path& path, const Shapes& shapes = {}, const OnnxLimits& limits = {});
 
 // The same of bytes; `place` begins messages, `folder` has the external data.

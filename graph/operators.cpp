@@ -18,7 +18,7 @@ const std::map<std::string_view, Row>& table() {
   static const std::map<std::string_view, Row> rows = [] {
     std::map<std::string_view, Row> all;
     for (const auto part : {element_wise_rows, product_rows, window_rows, reduction_rows, normalisation_rows,
-                            movement_rows, shape_rows, resize_rows})
+                            movement_rows, shape_rows, resize_rows, recurrent_rows})
       for (const Row& row : part()) all.emplace(row.name, row);
     return all;
   }();
@@ -41,7 +41,8 @@ Meaning meaning_of(const Row& row, const Graph& graph, const Node& node, const O
   for (Result& result : results) {
     const std::int64_t elements = elements_of(result.shape);
     if (elements < 0) throw Malformed{fmt::format("its result {} is too large", to_text(result.shape))};
-    if (elements == 0 && !result.known) result = constant(known(result.type, result.shape, std::span<const std::int64_t>()));
+    if (elements == 0 && !result.known)
+      result = constant(known(result.type, result.shape, std::span<const std::int64_t>()));
   }
   return results;
 }

@@ -1,10 +1,10 @@
-// What nodes compute: the table of ONNX operators that are known. Each row gives for a node, with the types and shapes of
-// its operands and the numbers of those that are constants, the types and shapes of its results and how each comes about:
-// as a constant, as the same elements in another shape, or by an index expression (codegen/expression). No code outside of
-// graph/operators/ and fold.cpp knows the name of an operator.
+// What nodes compute: the table of ONNX operators that are known. Each row gives for a node, with the types and shapes
+// of its operands and the numbers of those that are constants, the types and shapes of its results and how each comes
+// about: as a constant, as the same elements in another shape, or by an index expression (codegen/expression). No code
+// outside of graph/operators/ and fold.cpp knows the name of an operator.
 //
-// All versions of the operators since 7 are meant (Node has the version of its graph): what became an operand, as Clip's
-// limits, is read from attributes in older ones.
+// All versions of the operators since 7 are meant (Node has the version of its graph): what became an operand, as
+// Clip's limits, is read from attributes in older ones.
 #pragma once
 
 #include <optional>
@@ -35,8 +35,8 @@ struct Result {
   std::optional<codegen::Computation> computation = {};
 };
 
-// By result of the node. A Reason for what is not supported: an operator that is not in the table, an attribute, a type.
-// UserError "<place>: node ...: ..." for what ONNX does not allow: wrong ranks, extents that do not match.
+// By result of the node. A Reason for what is not supported: an operator that is not in the table, an attribute, a
+// type. UserError "<place>: node ...: ..." for what ONNX does not allow: wrong ranks, extents that do not match.
 base::Result<std::vector<Result>> results_of(const Graph& graph, const Node& node, const Operands& operands,
                                              std::string_view place);
 

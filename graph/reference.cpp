@@ -46,8 +46,8 @@ std::vector<codegen::Elements> reference(const Graph& graph, const std::map<std:
     const auto given = inputs.find(value.name);
     if (given == inputs.end()) throw base::UserError(place, fmt::format("input {} is missing", in_quotes(value.name)));
     if (std::int64_t(given->second.size()) != elements_of(*value.shape))
-      throw base::UserError(place, fmt::format("input {}: {} elements are given, its shape is {}", in_quotes(value.name),
-                                               given->second.size(), to_text(*value.shape)));
+      throw base::UserError(place, fmt::format("input {}: {} elements are given, its shape is {}",
+                                               in_quotes(value.name), given->second.size(), to_text(*value.shape)));
     values[std::size_t(input)] = given->second;
   }
   for (const auto& [name, elements] : inputs)
@@ -70,7 +70,7 @@ std::vector<codegen::Elements> reference(const Graph& graph, const std::map<std:
     for (std::size_t r = 0; r < node.results.size(); ++r) {
       if (node.results[r] < 0) continue;
       const Result& result = (*results)[r];
-      values[std::size_t(node.results[r])] = result.known         ? result.known->elements()
+      values[std::size_t(node.results[r])] = result.known          ? result.known->elements()
                                              : result.same_as >= 0 ? operand(result.same_as)
                                                                    : evaluated(*result.computation, operand);
     }

@@ -16,13 +16,13 @@ struct Broken {
 // A field of a message, and its value in the form in which it is stored.
 struct Field {
   int number = 0;
-  int type = 0;                // 0: varint, 1: 8 bytes, 2: length and bytes, 5: 4 bytes
-  std::uint64_t integer = 0;   // of types 0, 1, 5
+  int type = 0;                 // 0: varint, 1: 8 bytes, 2: length and bytes, 5: 4 bytes
+  std::uint64_t integer = 0;    // of types 0, 1, 5
   std::string_view bytes = {};  // of type 2
 
-  std::int64_t as_integer() const;        // type 0
-  float as_float() const;                 // type 5
-  std::string_view as_bytes() const;      // type 2; texts and messages, too
+  std::int64_t as_integer() const;    // type 0
+  float as_float() const;             // type 5
+  std::string_view as_bytes() const;  // type 2; texts and messages, too
   // One number, or several in one packed field.
   void append_to(std::vector<std::int64_t>& integers) const;
   void append_to(std::vector<float>& numbers) const;

@@ -194,8 +194,8 @@ void Expression::stage(std::string_view tensor, DType type, const Axes& axes, st
   const Index left = element.empty() ? index_of(axes) : element;
   if (!stages_.empty()) stages_ += "; ";
   stages_ += fmt::format("{}{}[{}{}{}]: {} {} {}", tensor == "y" ? "output " : "", tensor, fmt::join(left, ","),
-                         reduced.empty() ? "" : " | ", fmt::join(index_of(reduced), ","), codegen::name_of(type), combine,
-                         value);
+                         reduced.empty() ? "" : " | ", fmt::join(index_of(reduced), ","), codegen::name_of(type),
+                         combine, value);
   if (!extents.empty()) stages_ += fmt::format(" where {}", fmt::join(extents, ", "));
 }
 

@@ -1,4 +1,5 @@
-// Private to the operators: a node with its operands, as the rows of the table see it, and what writes index expressions.
+// Private to the operators: a node with its operands, as the rows of the table see it, and what writes index
+// expressions.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,7 +15,8 @@
 
 namespace graft::graph {
 
-// Thrown by rows: what ONNX does not allow, and what is not supported. results_of makes a UserError and a Reason of them.
+// Thrown by rows: what ONNX does not allow, and what is not supported. results_of makes a UserError and a Reason of
+// them.
 struct Malformed {
   std::string what;
 };
@@ -24,8 +26,7 @@ struct Unsupported {
 
 class Call {
  public:
-  Call(const Node& node, const Operands& operands, int version)
-      : node_(node), operands_(operands), version_(version) {}
+  Call(const Node& node, const Operands& operands, int version) : node_(node), operands_(operands), version_(version) {}
 
   int version() const { return version_; }
   int operands() const { return int(operands_.size()); }
@@ -76,7 +77,7 @@ using Index = std::vector<std::string>;  // forms, one for each dimension
 
 // i0, i1, ... over a shape.
 Axes axes_over(const Shape& shape, std::string_view letter = "i");
-Index index_of(const Axes& axes);  // their names
+Index index_of(const Axes& axes);        // their names
 std::string number_text(double number);  // in parentheses if negative; Unsupported if not finite
 std::string form(std::int64_t factor, std::string_view axis, std::int64_t plus = 0);  // 2*i + 1
 
@@ -117,8 +118,8 @@ std::int64_t product(const Shape& shape, std::size_t begin, std::size_t end);
 using Meaning = std::vector<Result>;
 struct Row {
   std::string_view name;
-  int least = 1, most = 1;      // operands; -1: any number
-  std::string attributes;       // that are known, separated by spaces
+  int least = 1, most = 1;  // operands; -1: any number
+  std::string attributes;   // that are known, separated by spaces
   std::function<Meaning(const Call& call)> meaning;
 };
 std::vector<Row> element_wise_rows();
@@ -129,5 +130,6 @@ std::vector<Row> normalisation_rows();
 std::vector<Row> movement_rows();
 std::vector<Row> shape_rows();
 std::vector<Row> resize_rows();
+std::vector<Row> recurrent_rows();
 
 }  // namespace graft::graph

@@ -53,13 +53,8 @@ const std::vector<Formula>& formulas() {
        {{"alpha", double(1.67326319217681884765625f)}, {"gamma", double(1.05070102214813232421875f)}}},
       {"ThresholdedRelu", 1, "select($0 > $a, $0, 0)", false, {{"alpha", 1}}},
       {"HardSigmoid", 1, "max(0, min(1, $a * $0 + $b))", false, {{"alpha", double(0.2f)}, {"beta", 0.5}}},
-      {"Shrink",
-       1,
-       "select($0 < neg($b), $0 + $a, select($0 > $b, $0 - $a, 0))",
-       false,
-       {{"bias", 0}, {"lambd", 0.5}}},
+      {"Shrink", 1, "select($0 < neg($b), $0 + $a, select($0 > $b, $0 - $a, 0))", false, {{"bias", 0}, {"lambd", 0.5}}},
       {"Not", 1, "1 - $0"},
-      {"IsInf", 1, "select($0 == $0, select($0 - $0 != $0 - $0, 1, 0), 0)", true},
       {"IsNaN", 1, "select($0 != $0, 1, 0)", true},
       {"Add", 2, "$0 + $1"},
       {"Sub", 2, "$0 - $1"},
@@ -101,8 +96,7 @@ Meaning by_formula(const Formula& row, const Call& call) {
   std::map<char, std::string> by;
   for (int i = 0; i < row.operands; ++i) by[char('0' + i)] = expression.broadcast(i, axes_over(shape));
   for (std::size_t p = 0; p < row.parameters.size(); ++p)
-    by[char('a' + p)] =
-        number_text(call.number(std::string(row.parameters[p].attribute), row.parameters[p].otherwise));
+    by[char('a' + p)] = number_text(call.number(std::string(row.parameters[p].attribute), row.parameters[p].otherwise));
   return {element_wise(expression, row.is_condition ? DType::u8 : call.type(0), shape, filled(row.text, by))};
 }
 
@@ -114,9 +108,10 @@ Meaning divided(const Call& call) {
   const std::string a = expression.broadcast(0, axes_over(shape)), b = expression.broadcast(1, axes_over(shape));
   std::string value = fmt::format("{} / {}", a, b);
   if (!codegen::is_floating(call.type(0)) && codegen::is_signed(call.type(0)))
-    value = fmt::format("select({0} < 0, select({1} < 0, neg({0}) / neg({1}), neg(neg({0}) / {1})),"
-                        " select({1} < 0, neg({0} / neg({1})), {0} / {1}))",
-                        a, b);
+    value = fmt::format(
+        "select({0} < 0, select({1} < 0, neg({0}) / neg({1}), neg(neg({0}) / {1})),"
+        " select({1} < 0, neg({0} / neg({1})), {0} / {1}))",
+        a, b);
   return {element_wise(expression, call.type(0), shape, value)};
 }
 
@@ -151,11 +146,11 @@ Meaning shifted(const Call& call) {
   const Shape shape = broadcast(shapes_of(call));
   Expression expression(call);
   const std::string a = expression.broadcast(0, axes_over(shape)), b = expression.broadcast(1, axes_over(shape));
-  return {element_wise(expression, call.type(0), shape,
-                       fmt::format("{} {} {}", a, direction == "LEFT" ? "<<" : ">>", b))};
+  return {
+      element_wise(expression, call.type(0), shape, fmt::format("{} {} {}", a, direction == "LEFT" ? "<<" : ">>", b))};
 }
 
-// Of any number of operands, two by two in a tree.
+// Any number of operands, two by two in a tree.
 Meaning combined(const Call& call, std::string_view text, bool is_mean = false) {
   call.same_types();
   const Shape shape = broadcast(shapes_of(call));
@@ -191,9 +186,9 @@ Meaning chosen(const Call& call) {
   Expression expression(call);
   const Axes axes = axes_over(shape);
   const std::string condition = expression.broadcast(0, axes);
-  return {element_wise(expression, call.type(1), shape,
-                       fmt::format("select({} != 0, {}, {})", condition, expression.broadcast(1, axes),
-                                   expression.broadcast(2, axes)))};
+  return {element_wise(
+      expression, call.type(1), shape,
+      fmt::format("select({} != 0, {}, {})", condition, expression.broadcast(1, axes), expression.broadcast(2, axes)))};
 }
 
 Meaning clipped(const Call& call) {
@@ -217,15 +212,26 @@ Meaning clipped(const Call& call) {
   return {element_wise(expression, call.type(0), call.shape(0), value)};
 }
 
+// Infinities minus themselves are NaN; so is NaN, which is neither above nor below 0.
+Meaning is_infinite(const Call& call) {
+  if (!codegen::is_floating(call.type(0))) throw Malformed{"its operand is not of floating point"};
+  Expression expression(call);
+  const std::string x = expression.broadcast(0, axes_over(call.shape(0)));
+  const std::string infinite = fmt::format("select({0} - {0} != {0} - {0}, 1, 0)", x);
+  const std::string value = fmt::format("select({0} > 0, {1}, select({0} < 0, {2}, 0))", x,
+                                        call.integer("detect_positive", 1) != 0 ? infinite : "0",
+                                        call.integer("detect_negative", 1) != 0 ? infinite : "0");
+  return {element_wise(expression, DType::u8, call.shape(0), value)};
+}
+
 Meaning gelu(const Call& call) {
   const std::string approximate = call.text("approximate", "none");
   if (approximate != "none" && approximate != "tanh") throw Malformed{"approximate is neither none nor tanh"};
   Expression expression(call);
   const std::string x = expression.broadcast(0, axes_over(call.shape(0)));
-  const std::string inner =
-      approximate == "none"
-          ? fmt::format("erf({} * 0.7071067811865476)", x)
-          : fmt::format("tanh(0.7978845608028654 * ({0} + 0.044715 * {0} * {0} * {0}))", x);
+  const std::string inner = approximate == "none"
+                                ? fmt::format("erf({} * 0.7071067811865476)", x)
+                                : fmt::format("tanh(0.7978845608028654 * ({0} + 0.044715 * {0} * {0} * {0}))", x);
   return {element_wise(expression, call.type(0), call.shape(0), fmt::format("0.5 * {} * (1 + {})", x, inner))};
 }
 
@@ -234,8 +240,8 @@ std::string of_channel(const Call& call, Expression& expression, int number) {
   if (elements_of(call.shape(number)) == 1 && call.rank(number) < 2) return expression.scalar(number);
   const int axis = call.axis(call.integer("axis", 1), call.rank(0));
   if (call.shape(number) != Shape{call.shape(0)[std::size_t(axis)]})
-    throw Malformed{fmt::format("operand {} is {}, its input {}", number, to_text(call.shape(number)),
-                                to_text(call.shape(0)))};
+    throw Malformed{
+        fmt::format("operand {} is {}, its input {}", number, to_text(call.shape(number)), to_text(call.shape(0)))};
   return expression.operand(number, {axes_over(call.shape(0))[std::size_t(axis)].name});
 }
 
@@ -320,6 +326,7 @@ std::vector<Row> element_wise_rows() {
       {"Mean", 1, -1, "", mean},
       {"Where", 3, 3, "", chosen},
       {"Clip", 1, 3, "min max", clipped},
+      {"IsInf", 1, 1, "detect_negative detect_positive", is_infinite},
       {"Gelu", 1, 1, "approximate", gelu},
       {"Cast", 1, 1, "to saturate", cast},
       {"CastLike", 2, 2, "saturate", cast_like},

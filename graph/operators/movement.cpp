@@ -30,8 +30,10 @@ Meaning reshape(const Call& call) {
       continue;
     }
     if (shape[d] < 0) throw Malformed{fmt::format("its shape is {}", to_text(*wanted))};
-    if (shape[d] > 0 && others > elements / shape[d] && elements > 0) others = elements + 1;  // too many, whatever else
-    else others *= shape[d];
+    if (shape[d] > 0 && others > elements / shape[d] && elements > 0)
+      others = elements + 1;  // too many, whatever else
+    else
+      others *= shape[d];
   }
   if (open >= 0) shape[std::size_t(open)] = others == 0 ? 0 : elements / others;
   if (elements_of(shape) != elements)
@@ -115,7 +117,8 @@ Meaning tile(const Call& call) {
   Index index, element;
   for (std::size_t d = 0; d < repeats.size(); ++d) {
     const std::int64_t extent = call.shape(0)[d];
-    if (repeats[d] < 0 || repeats[d] > (std::int64_t(1) << 31)) throw Malformed{fmt::format("repeats are {}", to_text(repeats))};
+    if (repeats[d] < 0 || repeats[d] > (std::int64_t(1) << 31))
+      throw Malformed{fmt::format("repeats are {}", to_text(repeats))};
     shape.push_back(extent * repeats[d]);
     const std::string i = fmt::format("i{}", d), r = fmt::format("r{}", d);
     if (repeats[d] != 1) axes.push_back({r, repeats[d]});
@@ -251,7 +254,8 @@ Meaning pad(const Call& call) {
     begins[d] = (*given)[a];
     ends[d] = (*given)[order.size() + a];
     for (const std::int64_t each : {begins[d], ends[d]})
-      if (each > (std::int64_t(1) << 31) || each < -shape[d]) throw Malformed{fmt::format("its pads are {}", to_text(*given))};
+      if (each > (std::int64_t(1) << 31) || each < -shape[d])
+        throw Malformed{fmt::format("its pads are {}", to_text(*given))};
     shape[d] += begins[d] + ends[d];
     if (shape[d] < 0) throw Malformed{fmt::format("its pads are {}", to_text(*given))};
   }
@@ -268,7 +272,8 @@ Meaning pad(const Call& call) {
     if (std::isnan(number)) throw Unsupported{"NaN as its value"};
     return {element_wise(expression, type, shape, fmt::format("pad({}, {})", expression.operand(0, index), outside))};
   }
-  if (mode != "reflect" && mode != "edge" && mode != "wrap") throw Malformed{fmt::format("mode is {}", in_quotes(mode))};
+  if (mode != "reflect" && mode != "edge" && mode != "wrap")
+    throw Malformed{fmt::format("mode is {}", in_quotes(mode))};
   Shape done = call.shape(0);
   std::string before;
   std::size_t left = 0;
@@ -352,7 +357,8 @@ Meaning gather_in_several(const Call& call) {
   check_indices(call);
   const std::int64_t batch = call.integer("batch_dims", 0);
   const Shape &data = call.shape(0), &indices = call.shape(1);
-  if (batch < 0 || batch >= call.rank(0) || batch >= call.rank(1)) throw Malformed{fmt::format("batch_dims is {}", batch)};
+  if (batch < 0 || batch >= call.rank(0) || batch >= call.rank(1))
+    throw Malformed{fmt::format("batch_dims is {}", batch)};
   const std::int64_t depth = indices.back();
   if (depth < 1 || depth > call.rank(0) - batch) throw Malformed{fmt::format("{} indices of {}", depth, to_text(data))};
   if (depth > 3) throw Unsupported{"more than 3 indices"};
@@ -383,9 +389,9 @@ Meaning depth_to_space(const Call& call) {
   const std::int64_t channels = from[1] / (block * block);
   const Axes axes = {{"b", from[0]}, {"c", channels}, {"y", from[2]}, {"p", block}, {"x", from[3]}, {"q", block}};
   Expression expression(call);
-  const std::string channel =
-      mode == "DCR" ? fmt::format("{} + {} + c", form(block * channels, "p"), form(channels, "q"))
-                    : fmt::format("{} + {} + q", form(block * block, "c"), form(block, "p"));
+  const std::string channel = mode == "DCR"
+                                  ? fmt::format("{} + {} + c", form(block * channels, "p"), form(channels, "q"))
+                                  : fmt::format("{} + {} + q", form(block * block, "c"), form(block, "p"));
   expression.stage("y", call.type(0), axes, expression.operand(0, {"b", channel, "y", "x"}), "=", {},
                    {"b", "c", form(block, "y") + " + p", form(block, "x") + " + q"});
   return {expression.result(call.type(0), {from[0], channels, from[2] * block, from[3] * block})};
@@ -397,8 +403,8 @@ Meaning space_to_depth(const Call& call) {
   const Shape& from = call.shape(0);
   if (block < 1 || block > (1 << 20) || from[2] % block != 0 || from[3] % block != 0)
     throw Malformed{fmt::format("{} in blocks of {}", to_text(from), block)};
-  const Axes axes = {{"b", from[0]}, {"p", block}, {"q", block}, {"c", from[1]}, {"y", from[2] / block},
-                     {"x", from[3] / block}};
+  const Axes axes = {{"b", from[0]}, {"p", block},           {"q", block},
+                     {"c", from[1]}, {"y", from[2] / block}, {"x", from[3] / block}};
   Expression expression(call);
   expression.stage("y", call.type(0), axes,
                    expression.operand(0, {"b", "c", form(block, "y") + " + p", form(block, "x") + " + q"}), "=", {},
@@ -413,10 +419,10 @@ Meaning triangle(const Call& call) {
   const Axes axes = axes_over(call.shape(0));
   Expression expression(call);
   const std::string x = expression.operand(0, index_of(axes));
-  return {element_wise(expression, call.type(0), call.shape(0),
-                       fmt::format("select({} {} position({}), {}, 0)", axes.back().name,
-                                   call.integer("upper", 1) != 0 ? ">=" : "<=",
-                                   form(1, axes[axes.size() - 2].name, diagonal), x))};
+  return {element_wise(
+      expression, call.type(0), call.shape(0),
+      fmt::format("select({} {} position({}), {}, 0)", axes.back().name,
+                  call.integer("upper", 1) != 0 ? ">=" : "<=", form(1, axes[axes.size() - 2].name, diagonal), x))};
 }
 
 Meaning one_hot(const Call& call) {

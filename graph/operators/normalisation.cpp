@@ -28,8 +28,8 @@ Meaning softmax_of(const Call& call, bool is_logarithm) {
   const DType type = call.type(0);
   expression.stage("M", type, kept, expression.operand(0, index), "max=", reduced);
   if (is_logarithm) {
-    expression.stage("S", type, kept, fmt::format("exp({} - {})", expression.operand(0, index), largest), "+=",
-                     reduced);
+    expression.stage("S", type, kept, fmt::format("exp({} - {})", expression.operand(0, index), largest),
+                     "+=", reduced);
     expression.stage("y", type, axes,
                      fmt::format("{} - {} - log({})", expression.operand(0, index_of(axes)), largest, total));
   } else {
@@ -49,8 +49,8 @@ Meaning log_softmax(const Call& call) {
 void check_channels(const Call& call, int first, int last, std::int64_t channels) {
   for (int number = first; number <= last; ++number)
     if (call.shape(number) != Shape{channels})
-      throw Malformed{fmt::format("operand {} is {}, its input has {} channels", number, to_text(call.shape(number)),
-                                  channels)};
+      throw Malformed{
+          fmt::format("operand {} is {}, its input has {} channels", number, to_text(call.shape(number)), channels)};
 }
 
 std::int64_t channels_of(const Call& call) {
@@ -68,10 +68,9 @@ Meaning batch_normalisation(const Call& call) {
   const auto of_channel = [&](int number) { return expression.operand(number, {"i1"}); };
   const std::string x = expression.operand(0, index_of(axes)), scale = of_channel(1), shift = of_channel(2);
   const std::string mean = of_channel(3);
-  Result result = element_wise(
-      expression, call.type(0), call.shape(0),
-      fmt::format("({} - {}) * ({} / sqrt({} + {})) + {}", x, mean, scale, of_channel(4),
-                  number_text(call.number("epsilon", double(1e-5f))), shift));
+  Result result = element_wise(expression, call.type(0), call.shape(0),
+                               fmt::format("({} - {}) * ({} / sqrt({} + {})) + {}", x, mean, scale, of_channel(4),
+                                           number_text(call.number("epsilon", double(1e-5f))), shift));
   return Meaning(std::size_t(std::max(1, call.results())), result);
 }
 
@@ -102,8 +101,8 @@ Meaning layer_normalisation(const Call& call) {
   }
   for (int number = 1; number < 3; ++number)
     if (call.has(number) && broadcast({call.shape(0), call.shape(number)}) != call.shape(0))
-      throw Malformed{fmt::format("operand {} is {}, its input {}", number, to_text(call.shape(number)),
-                                  to_text(call.shape(0)))};
+      throw Malformed{
+          fmt::format("operand {} is {}, its input {}", number, to_text(call.shape(number)), to_text(call.shape(0)))};
   const std::int64_t count = product(call.shape(0), std::size_t(axis), axes.size());
   const double epsilon = call.number("epsilon", double(1e-5f));
   const auto begun = [&] {
@@ -113,8 +112,7 @@ Meaning layer_normalisation(const Call& call) {
     return expression;
   };
   Expression expression = begun();
-  std::string value =
-      fmt::format("{} * {}", normalised(axes, kept, count, epsilon), expression.broadcast(1, axes));
+  std::string value = fmt::format("{} * {}", normalised(axes, kept, count, epsilon), expression.broadcast(1, axes));
   if (call.has(2)) value += fmt::format(" + {}", expression.broadcast(2, axes));
   expression.stage("y", call.type(0), axes, value);
   Meaning results = {expression.result(call.type(0), call.shape(0))};
@@ -136,8 +134,7 @@ Meaning layer_normalisation(const Call& call) {
 // Statistics over all but batch and groups of channels; `by_channel`: scale and shift of each channel, else each group.
 Meaning normalised_groups(const Call& call, std::int64_t groups, bool by_channel) {
   const std::int64_t channels = channels_of(call);
-  if (groups < 1 || channels % groups != 0)
-    throw Malformed{fmt::format("{} channels in {} groups", channels, groups)};
+  if (groups < 1 || channels % groups != 0) throw Malformed{fmt::format("{} channels in {} groups", channels, groups)};
   check_channels(call, 1, 2, by_channel ? channels : groups);
   const std::int64_t each = channels / groups;
   const Shape& shape = call.shape(0);
@@ -156,8 +153,8 @@ Meaning normalised_groups(const Call& call, std::int64_t groups, bool by_channel
   }
   const std::int64_t count = each * product(shape, 2, shape.size());
   Expression expression(call);
-  centred(expression, call.type(0), axes, kept, reduced, expression.operand(0, index),
-          expression.operand(0, reduced_x), reduced_index, count);
+  centred(expression, call.type(0), axes, kept, reduced, expression.operand(0, index), expression.operand(0, reduced_x),
+          reduced_index, count);
   const Index of = {by_channel ? channel("c") : "g"};
   const std::string scale = expression.operand(1, of);
   expression.stage("y", call.type(0), axes,
@@ -182,8 +179,8 @@ Meaning hardmax(const Call& call) {
   const std::string x = expression.operand(0, index);
   expression.stage("M", call.type(0), kept, x, "max=", reduced);
   expression.stage("A", DType::i32, kept,
-                   fmt::format("select({} == {}, r, {})", x, load("M", index_of(kept)), reduced.front().extent), "min=",
-                   reduced);
+                   fmt::format("select({} == {}, r, {})", x, load("M", index_of(kept)), reduced.front().extent),
+                   "min=", reduced);
   return {element_wise(expression, call.type(0), call.shape(0),
                        fmt::format("select({} == {}, 1, 0)", load("A", index_of(kept)), place))};
 }

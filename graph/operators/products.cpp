@@ -39,8 +39,8 @@ Meaning matrices(const Call& call) {
   if (!is_column) right.emplace_back("j");
   Expression expression(call);
   const std::string x = expression.operand(0, left);
-  expression.stage("y", call.type(0), axes, fmt::format("{} * {}", x, expression.operand(1, right)), "+=",
-                   {{"l", inner}});
+  expression.stage("y", call.type(0), axes, fmt::format("{} * {}", x, expression.operand(1, right)),
+                   "+=", {{"l", inner}});
   return {expression.result(call.type(0), shape)};
 }
 
@@ -55,8 +55,7 @@ Meaning general_matrices(const Call& call) {
   if (k != b[turned_b ? 1 : 0])
     throw Malformed{fmt::format("{} times {}: inner extents differ", to_text(a), to_text(b))};
   const Shape shape = {m, n};
-  if ((alpha != 1 || beta != 1) && !codegen::is_floating(call.type(0)))
-    throw Unsupported{"alpha and beta of integers"};
+  if ((alpha != 1 || beta != 1) && !codegen::is_floating(call.type(0))) throw Unsupported{"alpha and beta of integers"};
   const Axes axes = {{"i", m}, {"j", n}};
   const bool has_sum = call.has(2) && beta != 0;
   Expression expression(call);
@@ -78,8 +77,8 @@ Meaning general_matrices(const Call& call) {
   return {expression.result(call.type(0), shape)};
 }
 
-// "bij,bjk->bik". An ellipsis is written out first, in capital letters that the equation does not use; its dimensions are
-// the last ones of all operands that have fewer.
+// "bij,bjk->bik". An ellipsis is written out first, in capital letters that the equation does not use; its dimensions
+// are the last ones of all operands that have fewer.
 std::string without_ellipsis(const Call& call, std::string equation) {
   constexpr std::string_view dots = "...";
   if (equation.find(dots) == std::string::npos) return equation;
@@ -146,7 +145,8 @@ Meaning einstein_sum(const Call& call) {
     for (const auto& [letter, count] : uses)
       if (count == 1) result += letter;
   }
-  if (std::set<char>(result.begin(), result.end()).size() != result.size()) throw Malformed{"an axis of its result is named twice"};
+  if (std::set<char>(result.begin(), result.end()).size() != result.size())
+    throw Malformed{"an axis of its result is named twice"};
   const auto axes_of = [&](const std::string& letters) {
     Axes axes;
     for (const char letter : letters) {

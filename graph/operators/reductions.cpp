@@ -9,7 +9,7 @@
 namespace graft::graph {
 namespace {
 
-// $x is what is reduced, $t what was.
+// $x: an element of the operand; $t: the reduced value; $n: the number of elements.
 struct Reduction {
   std::string_view name, element, combine, end;
   int axes_are_operand_since = 18;
@@ -17,14 +17,10 @@ struct Reduction {
 };
 
 constexpr Reduction reductions[] = {
-    {"ReduceSum", "$x", "+=", "", 13},
-    {"ReduceMean", "$x", "+=", "$t / $n", 18, true},
-    {"ReduceMax", "$x", "max=", ""},
-    {"ReduceMin", "$x", "min=", ""},
-    {"ReduceL1", "abs($x)", "+=", ""},
-    {"ReduceL2", "$x * $x", "+=", "sqrt($t)", 18, true},
-    {"ReduceSumSquare", "$x * $x", "+=", ""},
-    {"ReduceLogSum", "$x", "+=", "log($t)", 18, true},
+    {"ReduceSum", "$x", "+=", "", 13},        {"ReduceMean", "$x", "+=", "$t / $n", 18, true},
+    {"ReduceMax", "$x", "max=", ""},          {"ReduceMin", "$x", "min=", ""},
+    {"ReduceL1", "abs($x)", "+=", ""},        {"ReduceL2", "$x * $x", "+=", "sqrt($t)", 18, true},
+    {"ReduceSumSquare", "$x * $x", "+=", ""}, {"ReduceLogSum", "$x", "+=", "log($t)", 18, true},
 };
 
 std::string replaced(std::string text, std::string_view word, const std::string& by) {
@@ -76,8 +72,8 @@ Meaning reduced(const Call& call, const Reduction& reduction) {
   Expression expression(call);
   const std::string element = replaced(std::string(reduction.element), "$x", expression.operand(0, parts.index));
   const bool ends = reduction.end.empty();
-  expression.stage(ends ? "y" : "T", call.type(0), parts.kept, element,
-                   parts.reduced.empty() ? "=" : reduction.combine, parts.reduced);
+  expression.stage(ends ? "y" : "T", call.type(0), parts.kept, element, parts.reduced.empty() ? "=" : reduction.combine,
+                   parts.reduced);
   if (!ends) {
     const std::string value = replaced(std::string(reduction.end), "$t", load("T", index_of(parts.kept)));
     expression.stage("y", call.type(0), parts.kept, replaced(value, "$n", std::to_string(parts.count)));
@@ -109,10 +105,10 @@ Meaning position_of(const Call& call, std::string_view combine) {
   const std::string x = expression.operand(0, parts.index);
   const std::string& place = parts.reduced.front().name;
   expression.stage("M", call.type(0), parts.kept, x, combine, parts.reduced);
-  expression.stage("y", DType::i64, parts.kept,
-                   fmt::format("select({} == {}, {}, {})", x, load("M", index_of(parts.kept)), place,
-                               is_last ? -1 : parts.count),
-                   is_last ? "max=" : "min=", parts.reduced);
+  expression.stage(
+      "y", DType::i64, parts.kept,
+      fmt::format("select({} == {}, {}, {})", x, load("M", index_of(parts.kept)), place, is_last ? -1 : parts.count),
+      is_last ? "max=" : "min=", parts.reduced);
   return {expression.result(DType::i64, parts.shape)};
 }
 Meaning position_of_largest(const Call& call) {
@@ -134,8 +130,8 @@ Meaning running_sum(const Call& call) {
   Expression expression(call);
   const std::string sign = fmt::format("{}{}", is_reverse ? '>' : '<', is_exclusive ? "" : "=");
   expression.stage("y", call.type(0), axes,
-                   fmt::format("select(r {} {}, {}, 0)", sign, here, expression.operand(0, index)), "+=",
-                   {{"r", call.shape(0)[std::size_t(axis)]}});
+                   fmt::format("select(r {} {}, {}, 0)", sign, here, expression.operand(0, index)),
+                   "+=", {{"r", call.shape(0)[std::size_t(axis)]}});
   return {expression.result(call.type(0), call.shape(0))};
 }
 

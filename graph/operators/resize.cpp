@@ -1,5 +1,5 @@
-// Resize and its forerunner Upsample: dimension by dimension, each result a weighted sum of few elements whose places and
-// weights are literals. Nearest elements need no weights.
+// Resize and its forerunner Upsample: dimension by dimension, each result a weighted sum of few elements whose places
+// and weights are literals. Nearest elements need no weights.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -14,22 +14,30 @@ constexpr std::int64_t most = std::int64_t(1) << 20;  // elements along a dimens
 
 struct Settings {
   std::string mode, coordinates, nearest;
+  double outside = 0;                // what is outside of the operand, for tf_crop_and_resize
+  std::vector<double> begins = {}, ends = {};  // its part of each dimension, from 0 to 1
   double cubic = -0.75;
   bool excludes_outside = false;
 };
 
-// Where element `at` of the result is in the operand.
-double place_of(const Settings& settings, double at, double input, double output, double scale) {
+// Where element `at` of the result is in the operand. ONNX takes the result's
+// extent to be scale * input, not rounded, for all kinds but half_pixel_symmetric.
+double place_of(const Settings& settings, std::size_t dimension, double at, double input, double extent, double scale) {
   const std::string& kind = settings.coordinates;
+  const double output = scale * input;
   if (kind == "half_pixel") return (at + 0.5) / scale - 0.5;
   if (kind == "pytorch_half_pixel") return output > 1 ? (at + 0.5) / scale - 0.5 : 0;
   if (kind == "align_corners") return output > 1 ? at * (input - 1) / (output - 1) : 0;
   if (kind == "asymmetric") return at / scale;
   if (kind == "half_pixel_symmetric") {
-    const double adjustment = output / (scale * input);
+    const double adjustment = extent / output;
     return input / 2 * (1 - adjustment) + (at + 0.5) / scale - 0.5;
   }
-  if (kind == "tf_crop_and_resize") throw Unsupported{"coordinate_transformation_mode tf_crop_and_resize"};
+  if (kind == "tf_crop_and_resize") {
+    const double begin = settings.begins[dimension], end = settings.ends[dimension];
+    if (extent == 1) return (begin + end) / 2 * (input - 1);
+    return (begin + at * (end - begin) / (extent - 1)) * (input - 1);
+  }
   throw Malformed{fmt::format("coordinate_transformation_mode is {}", in_quotes(kind))};
 }
 
@@ -44,15 +52,17 @@ double rounded(const std::string& mode, double place) {
 struct Taps {
   std::int64_t each = 1;  // for one element of the result
   std::vector<double> places, weights;
+  std::vector<double> is_outside;  // by element of the result, where `Settings::outside` is used
 };
 
-Taps taps_of(const Settings& settings, std::int64_t input, std::int64_t output, double scale) {
+Taps taps_of(const Settings& settings, std::size_t dimension, std::int64_t input, std::int64_t output, double scale) {
   const auto inside = [&](double place) { return std::clamp(place, 0.0, double(input - 1)); };
   Taps taps;
   taps.each = settings.mode == "nearest" ? 1 : settings.mode == "linear" ? 2 : 4;
   for (std::int64_t y = 0; y < output; ++y) {
-    const double place = place_of(settings, double(y), double(input), double(output), scale);
+    const double place = place_of(settings, dimension, double(y), double(input), double(output), scale);
     const double first = std::floor(place), part = place - first;
+    if (settings.coordinates == "tf_crop_and_resize") taps.is_outside.push_back(place != inside(place) ? 1 : 0);
     if (settings.mode == "nearest") {
       taps.places.push_back(inside(rounded(settings.nearest, place)));
       continue;
@@ -95,14 +105,15 @@ Meaning resized(const Call& call, const Settings& settings, const std::vector<do
       throw Malformed{fmt::format("a scale is {}", scales[d])};
     const double scale = sizes.empty() ? scales[d] : double(sizes[d]) / double(from[d]);
     const double extent = sizes.empty() ? std::floor(double(from[d]) * scale) : double(sizes[d]);
-    if (extent < 1 || (extent > double(most) && scale != 1)) throw Malformed{fmt::format("its result has an extent of {}", extent)};
+    if (extent < 1 || (extent > double(most) && scale != 1))
+      throw Malformed{fmt::format("its result has an extent of {}", extent)};
     wanted.push_back(std::int64_t(extent));
-    if (scale != 1) changed.emplace_back(d, scale);
+    if (scale != 1 || !settings.begins.empty()) changed.emplace_back(d, scale);
   }
   if (changed.empty()) return {same_elements(call, shape)};
   for (std::size_t n = 0; n < changed.size(); ++n) {
     const auto [d, scale] = changed[n];
-    const Taps taps = taps_of(settings, from[d], wanted[d], scale);
+    const Taps taps = taps_of(settings, d, from[d], wanted[d], scale);
     shape[d] = wanted[d];
     const Axes axes = axes_over(shape);
     Index index = index_of(axes);
@@ -122,12 +133,20 @@ Meaning resized(const Call& call, const Settings& settings, const std::vector<do
       index[d] = load(places, {at, "t"});
     }
     std::string value = before.empty() ? expression.operand(0, index) : load(before, index);
-    before = n + 1 == changed.size() ? "y" : fmt::format("R{}", d);
+    const bool is_cropped = std::count(taps.is_outside.begin(), taps.is_outside.end(), 1) > 0;
+    const std::string next = n + 1 == changed.size() ? "y" : fmt::format("R{}", d);
+    before = is_cropped ? fmt::format("S{}", d) : next;
     if (taps.each == 1)
       expression.stage(before, call.type(0), axes, value);
     else
-      expression.stage(before, call.type(0), axes, fmt::format("{} * {}", load(weights, {at, "t"}), value), "+=",
-                       {{"t", taps.each}});
+      expression.stage(before, call.type(0), axes, fmt::format("{} * {}", load(weights, {at, "t"}), value),
+                       "+=", {{"t", taps.each}});
+    if (!is_cropped) continue;
+    expression.literal(fmt::format("o{}", d), DType::i32, {wanted[d]}, taps.is_outside);
+    expression.stage(next, call.type(0), axes,
+                     fmt::format("select({} != 0, {}, {})", load(fmt::format("o{}", d), {at}),
+                                 number_text(settings.outside), load(before, index_of(axes))));
+    before = next;
   }
   return {expression.result(call.type(0), shape)};
 }
@@ -154,16 +173,29 @@ Meaning resize(const Call& call) {
   for (int d = 0; d < call.rank(0); ++d) order.push_back(d);
   order = call.list("axes").value_or(order);
   (void)call.axes(order, call.rank(0));
-  if (std::max(scales.size(), sizes.size()) != order.size()) throw Malformed{"its scales or sizes do not fit its input"};
+  if (std::max(scales.size(), sizes.size()) != order.size())
+    throw Malformed{"its scales or sizes do not fit its input"};
   if (!sizes.empty() && policy != "stretch") {  // one scale for all
     std::vector<double> own;
     for (std::size_t a = 0; a < order.size(); ++a)
       own.push_back(double(sizes[a]) / double(call.shape(0)[std::size_t(call.axis(order[a], call.rank(0)))]));
-    const double scale = policy == "not_larger" ? *std::min_element(own.begin(), own.end())
-                                                : *std::max_element(own.begin(), own.end());
+    const double scale =
+        policy == "not_larger" ? *std::min_element(own.begin(), own.end()) : *std::max_element(own.begin(), own.end());
     for (std::size_t a = 0; a < order.size(); ++a)
-      sizes[a] = std::int64_t(
-          std::floor(scale * double(call.shape(0)[std::size_t(call.axis(order[a], call.rank(0)))]) + 0.5));
+      sizes[a] =
+          std::int64_t(std::floor(scale * double(call.shape(0)[std::size_t(call.axis(order[a], call.rank(0)))]) + 0.5));
+  }
+  if (settings.coordinates == "tf_crop_and_resize") {
+    const std::vector<double> parts = call.numbers(1);
+    if (parts.size() != 2 * order.size()) throw Malformed{"its roi does not fit its input"};
+    settings.outside = call.number("extrapolation_value", 0);
+    settings.begins.assign(call.shape(0).size(), 0);
+    settings.ends.assign(call.shape(0).size(), 1);
+    for (std::size_t a = 0; a < order.size(); ++a) {
+      const std::size_t d = std::size_t(call.axis(order[a], call.rank(0)));
+      settings.begins[d] = parts[a];
+      settings.ends[d] = parts[order.size() + a];
+    }
   }
   std::vector<double> all_scales(call.shape(0).size(), 1);
   std::vector<std::int64_t> all_sizes = sizes.empty() ? sizes : call.shape(0);
@@ -178,8 +210,8 @@ Meaning resize(const Call& call) {
 }
 
 Meaning upsample(const Call& call) {
-  std::vector<double> scales = call.version() < 9 ? call.number_list("scales").value_or(std::vector<double>())
-                                                  : call.numbers(1);
+  std::vector<double> scales =
+      call.version() < 9 ? call.number_list("scales").value_or(std::vector<double>()) : call.numbers(1);
   if (scales.size() != call.shape(0).size()) throw Malformed{"its scales do not fit its input"};
   return resized(call, {.mode = call.text("mode", "nearest"), .coordinates = "asymmetric", .nearest = "floor"}, scales,
                  {});

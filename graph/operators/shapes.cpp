@@ -26,8 +26,7 @@ Meaning stored(const Call& call) {
     const std::int64_t value = call.integer("value_int", 0);
     return {constant(known(DType::i64, {}, std::span(&value, 1)))};
   }
-  if (const auto all = call.number_list("value_floats"))
-    return {constant(floats({std::int64_t(all->size())}, *all))};
+  if (const auto all = call.number_list("value_floats")) return {constant(floats({std::int64_t(all->size())}, *all))};
   if (const auto all = call.list("value_ints")) return {constant(known_vector(*all))};
   throw Malformed{"it has no value"};
 }

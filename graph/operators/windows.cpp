@@ -43,8 +43,7 @@ std::size_t spatial_rank(const Call& call) {
 // What convolutions and pooling share: all but the output's extents.
 std::vector<Window> windows_of(const Call& call, const Shape& kernel) {
   const std::size_t n = spatial_rank(call);
-  if (kernel.size() != n)
-    throw Malformed{fmt::format("its kernel has {} dimensions, its input {}", kernel.size(), n)};
+  if (kernel.size() != n) throw Malformed{fmt::format("its kernel has {} dimensions, its input {}", kernel.size(), n)};
   const auto strides = attribute_of(call, "strides", n, 1, 1), dilations = attribute_of(call, "dilations", n, 1, 1);
   const auto pads = attribute_of(call, "pads", 2 * n, 0, -most);
   std::vector<Window> windows(n);
@@ -287,14 +286,40 @@ Axes pool_axes(const Call& call, const std::vector<Window>& windows) {
   return joined({{"b", call.shape(0)[0]}, {"c", call.shape(0)[1]}}, spatial_axes(windows));
 }
 
+// The place of each window's largest element in the whole input, as if it had one dimension: row-major, or with the
+// spatial dimensions in reverse order.
+Result places_of_largest(const Call& call, const std::vector<Window>& windows, const Shape& shape) {
+  const bool in_reverse = call.integer("storage_order", 0) != 0;
+  const Axes axes = pool_axes(call, windows), reduced = kernel_axes(windows);
+  const std::int64_t image = product(call.shape(0), 2, call.shape(0).size());
+  std::string place = fmt::format("{} + {}", form(call.shape(0)[1] * image, "b"), form(image, "c"));
+  std::int64_t stride = 1;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const std::size_t d = in_reverse ? i : windows.size() - 1 - i;
+    const Window& window = windows[d];
+    place += fmt::format(" + {} + {} - {}", form(window.stride * stride, axes[d + 2].name),
+                         form(window.dilation * stride, reduced[d].name), window.begin * stride);
+    stride *= window.input;
+  }
+  Expression expression(call);
+  Padded padded(call, expression, windows, "-inf");
+  expression.stage("M", call.type(0), axes, padded.load("c"), "max=", reduced);
+  expression.stage("y", DType::i64, axes,
+                   fmt::format("select({} == {}, position({}), {})", padded.load("c"), load("M", index_of(axes)), place,
+                               elements_of(call.shape(0))),
+                   "min=", reduced);
+  return expression.result(DType::i64, shape);
+}
+
 Meaning largest_of_windows(const Call& call) {
-  call.refuse_result(1, "Indices");
   const std::vector<Window> windows = pools_of(call);
   const Shape shape = outputs(windows, call.shape(0)[0], call.shape(0)[1]);
   Expression expression(call);
   Padded padded(call, expression, windows, "-inf");
   expression.stage("y", call.type(0), pool_axes(call, windows), padded.load("c"), "max=", kernel_axes(windows));
-  return {expression.result(call.type(0), shape)};
+  Meaning results = {expression.result(call.type(0), shape)};
+  if (call.wants(1)) results.push_back(places_of_largest(call, windows, shape));
+  return results;
 }
 
 Meaning mean_of_windows(const Call& call) {

@@ -1,0 +1,186 @@
+#include "graph/fold.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tests/graph/support/onnx_file.h"
+#include "tests/support/refusal.h"
+
+namespace {
+
+using namespace graft::graph;
+using graft::codegen::Elements;
+using graft::codegen::refusal;
+using List = std::vector<std::int64_t>;
+
+std::vector<std::string> operations(const Graph& graph) {
+  std::vector<std::string> all;
+  for (const Node& node : graph.nodes) all.push_back(node.operation);
+  return all;
+}
+
+Graph folded_file(const file::GraphFile& graph, int version = 17) {
+  return folded(file::read(graph, version), "m.onnx");
+}
+
+// Shape -> Gather -> Mul -> Concat -> Reshape, as exporters write `x.view(2 * n, -1)`.
+TEST(Fold, ArithmeticOfShapesIsGone) {
+  file::GraphFile graph;
+  graph.input("x", Shape{3, 4, 5}).integers("first", {}, {0}).integers("two", {}, {2}).integers("zero", {1}, {0});
+  graph.integers("rest", {1}, {-1})
+      .node("Shape", {"x"}, {"shape"})
+      .node("Gather", {"shape", "first"}, {"n"})
+      .node("Mul", {"n", "two"}, {"rows"})
+      .node("Unsqueeze", {"rows", "zero"}, {"rows1"})
+      .node("Concat", {"rows1", "rest"}, {"to"}, {file::attribute("axis", 0)})
+      .node("Reshape", {"x", "to"}, {"y"})
+      .output("y");
+  const Graph ready = folded_file(graph);
+  EXPECT_EQ(operations(ready), std::vector<std::string>{"Reshape"});
+  EXPECT_EQ(*ready.values[std::size_t(ready.outputs[0])].shape, (Shape{6, 10}));
+}
+
+TEST(Fold, WhatPassesItsOperandOnIsLeftOut) {
+  file::GraphFile graph;
+  graph.input("x", Shape{2, 3}).integers("same", {2}, {2, 3});
+  graph.node("Identity", {"x"}, {"a"})
+      .node("Dropout", {"a"}, {"b"})
+      .node("Reshape", {"b", "same"}, {"c"})
+      .node("Relu", {"c"}, {"d"})
+      .node("Cast", {"d"}, {"y"}, {file::attribute("to", 1)})
+      .node("Exp", {"d"}, {"unused"})
+      .output("y");
+  // The last one keeps the name of the output.
+  EXPECT_EQ(operations(folded_file(graph)), (std::vector<std::string>{"Relu", "Cast"}));
+}
+
+TEST(Fold, ConstantsAreComputed) {
+  file::GraphFile graph;
+  graph.input("x", Shape{2}).weight("a", {2}, {1, 2}).weight("b", {1}, {10});
+  graph.node("Mul", {"a", "b"}, {"c"}).node("Neg", {"c"}, {"d"}).node("Add", {"x", "d"}, {"y"}).output("y").output("d");
+  const Graph ready = folded_file(graph);
+  EXPECT_EQ(operations(ready), std::vector<std::string>{"Add"});
+  EXPECT_EQ(ready.values[std::size_t(ready.outputs[1])].known->number(1), -20);
+  graft::base::Monitor nobody;
+  const auto results = reference(ready, {{"x", Elements{1, 1}}}, "m.onnx", nobody);
+  EXPECT_EQ(results[0], (Elements{-9, -19}));
+  EXPECT_EQ(results[1], (Elements{-10, -20}));
+}
+
+// Integers that double precision does not have are not touched, and used as they are.
+TEST(Fold, LargeIntegersStayExact) {
+  file::GraphFile graph;
+  graph.input("x", Shape{4}).integers("begin", {}, {1}).integers("end", {}, {INT64_MAX}).integers("zero", {1}, {0});
+  graph.node("Unsqueeze", {"end", "zero"}, {"ends"}).node("Unsqueeze", {"begin", "zero"}, {"begins"});
+  graph.node("Slice", {"x", "begins", "ends"}, {"y"}).output("y");
+  EXPECT_EQ(file::results(graph, {{"x", Elements{1, 2, 3, 4}}}).front(), (Elements{2, 3, 4}));
+}
+
+file::GraphFile normalised(const std::string& operation, const Shape& weights, int groups) {
+  file::GraphFile graph;
+  graph.input("x", Shape{1, 4, 5});
+  std::vector<float> numbers;
+  for (std::int64_t e = 0; e < elements_of(weights); ++e) numbers.push_back(float((e * 7) % 11) - 5);
+  graph.weight("w", weights, numbers).weight("bias", {4}, {1, -1, 2, 0.5});
+  graph.weight("scale", {4}, {1, 2, 0.5, -1}).weight("shift", {4}, {0, 1, 2, 3});
+  graph.weight("mean", {4}, {0.5, 1, -1, 2}).weight("variance", {4}, {1, 4, 0.25, 2});
+  graph.node(operation, {"x", "w", "bias"}, {"a"}, {file::attribute("group", groups)});
+  graph.node("BatchNormalization", {"a", "scale", "shift", "mean", "variance"}, {"y"}).output("y");
+  return graph;
+}
+
+TEST(Fold, BatchNormalisationMovesIntoWeights) {
+  for (const auto& [operation, weights, groups] : {std::tuple<std::string, Shape, int>{"Conv", {4, 2, 3}, 2},
+                                                   {"ConvTranspose", {4, 2, 3}, 2},
+                                                   {"ConvTranspose", {4, 4, 2}, 1}}) {
+    const file::GraphFile graph = normalised(operation, weights, groups);
+    const Graph ready = folded_file(graph);
+    EXPECT_EQ(operations(ready), std::vector<std::string>{operation});
+    EXPECT_EQ(ready.values[std::size_t(ready.outputs[0])].name, "y");
+    std::map<std::string, Elements> x;
+    std::vector<double> numbers;
+    for (int e = 0; e < 20; ++e) numbers.push_back(e % 7 - 3);
+    x["x"] = numbers;
+    // The same with the sum as an output, too, which keeps the two apart.
+    file::GraphFile apart = graph;
+    apart.output("a");
+    const auto folded_one = file::results(graph, x).front(), unfolded = file::results(apart, x).front();
+    EXPECT_EQ(operations(folded_file(apart)).size(), 2u);
+    for (std::size_t e = 0; e < unfolded.size(); ++e) EXPECT_NEAR(folded_one[e], unfolded[e], 1e-4) << operation << e;
+  }
+}
+
+TEST(Fold, IfOfAKnownConditionIsItsBranch) {
+  // The branches use a value of the graph around them that is computed after the node in the file.
+  const auto branch = [](const std::string& operation) {
+    file::GraphFile inner;
+    inner.weight("one", {}, {1}).node(operation, {"later", "one"}, {"r"}).output("r");
+    return inner.content();
+  };
+  file::GraphFile graph;
+  graph.input("x", Shape{2}).integers("rank", {}, {1});
+  graph.node("Equal", {"size", "rank"}, {"condition"})
+      .node("If", {"condition"}, {"y"},
+            {file::graph_attribute("then_branch", branch("Add")), file::graph_attribute("else_branch", branch("Sub"))})
+      .node("Neg", {"x"}, {"later"})
+      .node("Size", {"x"}, {"size"})
+      .output("y");
+  EXPECT_EQ(file::results(graph, {{"x", Elements{5, 6}}}).front(), (Elements{-6, -7}));
+}
+
+TEST(Fold, AllNodesThatAreNotSupportedAreNamedAtOnce) {
+  file::GraphFile graph;
+  graph.input("x", Shape{1, 1, 4}).input("c", Shape{}, file::boolean);
+  graph.node("Det", {"x"}, {"a"}, {}, "first").node("Det", {"a"}, {"b"}, {}, "second");
+  graph.node("Relu", {"b"}, {"d"}).node("AveragePool", {"x"}, {"e"}, {file::attribute("kernel_shape", List{2}), file::attribute("pads", List{-1, 0})});
+  const std::string inner = file::GraphFile().node("Relu", {"x"}, {"r"}).output("r").content();
+  graph.node("If", {"c"}, {"f"},
+             {file::graph_attribute("then_branch", inner), file::graph_attribute("else_branch", inner)});
+  graph.node("Relu", {"x"}, {"g"}, {file::attribute("slope", 1)});
+  graph.output("d").output("e").output("f").output("g");
+  EXPECT_EQ(refusal([&] { return folded_file(graph); }),
+            "m.onnx: 5 nodes cannot be computed: 1 x 'AveragePool': pads that crop, as node 3 (AveragePool); "
+            "2 x 'Det': an operator that is not known, as node 'first' (Det); "
+            "1 x 'If': a condition that is not a constant, as node 4 (If); "
+            "1 x 'Relu': attribute 'slope', as node 5 (Relu)");
+}
+
+TEST(Fold, ConstantsThatFewNumbersMakeAreLimited) {
+  file::GraphFile graph;
+  graph.integers("shape", {2}, {64, 64});
+  graph.node("ConstantOfShape", {"shape"}, {"y"}).output("y");
+  FoldLimits limits;
+  limits.most_bytes = 1000;
+  EXPECT_EQ(refusal([&] { return folded(file::read(graph), "m.onnx", limits); }),
+            "m.onnx: node 0 (ConstantOfShape): constants of more than 1000 bytes");
+}
+
+TEST(Reference, InputsMustFit) {
+  file::GraphFile graph;
+  graph.input("image", Shape{2}).node("Relu", {"image"}, {"y"}).output("y");
+  const auto message = [&](const std::map<std::string, Elements>& inputs) {
+    return refusal([&] { return file::results(graph, inputs); });
+  };
+  EXPECT_EQ(message({}), "m.onnx: input 'image' is missing");
+  EXPECT_EQ(message({{"image", Elements{1}}}), "m.onnx: input 'image': 1 elements are given, its shape is [2]");
+  EXPECT_EQ(message({{"image", Elements{1, 2}}, {"imag", Elements{1}}}),
+            "m.onnx: 'imag' is not an input; did you mean 'image'?");
+}
+
+TEST(Graph, TextIsForPeople) {
+  file::GraphFile graph;
+  graph.input("x", Shape{1, 2, 4}).weight("w", {2, 2, 1}, {1, 2, 3, 4});
+  graph.node("Conv", {"x", "w"}, {"y"}, {file::attribute("strides", List{2})}).output("y");
+  EXPECT_EQ(to_text(folded_file(graph)),
+            "input x: f32 [1,2,4]\n"
+            "constant w: f32 [2,2,1]\n"
+            "y: f32 [1,2,2] = Conv(x, w) strides=[2]\n"
+            "output y: f32 [1,2,2]\n");
+}
+
+}  // namespace

@@ -1,0 +1,430 @@
+// Operators against plain loops that say what ONNX says, written without the index expressions.
+#include "graph/operators.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tests/graph/support/onnx_file.h"
+#include "tests/support/refusal.h"
+
+namespace {
+
+using namespace graft::graph;
+using graft::codegen::contains;
+using graft::codegen::Elements;
+using graft::codegen::refusal;
+using Numbers = std::vector<double>;
+using List = std::vector<std::int64_t>;
+
+Numbers drawn(const Shape& shape, unsigned seed) {
+  std::mt19937 random(seed);
+  Numbers numbers(std::size_t(elements_of(shape)));
+  for (double& number : numbers) number = double(int(random() % 2001) - 1000) / 256;
+  return numbers;
+}
+
+void expect_near(const Elements& is, const Numbers& should, const std::string& what) {
+  ASSERT_EQ(is.size(), should.size()) << what;
+  for (std::size_t e = 0; e < should.size(); ++e)
+    ASSERT_NEAR(is[e], should[e], 1e-9 * (1 + std::abs(should[e]))) << what << ", element " << e;
+}
+
+// One node of the inputs' shapes, x0, x1, ...; the result is y.
+struct One {
+  std::string operation;
+  std::vector<Shape> shapes;
+  std::vector<std::string> attributes;
+  int version = 17;
+};
+
+Elements result_of(const One& one, const std::vector<Numbers>& inputs) {
+  file::GraphFile graph;
+  std::map<std::string, Elements> by_name;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < one.shapes.size(); ++i) {
+    names.push_back("x" + std::to_string(i));
+    graph.input(names.back(), one.shapes[i]);
+    by_name[names.back()] = inputs[i];
+  }
+  graph.node(one.operation, names, {"y"}, one.attributes).output("y");
+  return file::results(graph, by_name, one.version).front();
+}
+
+Elements result_of(const One& one, unsigned seed = 1) {
+  std::vector<Numbers> inputs;
+  for (const Shape& shape : one.shapes) inputs.push_back(drawn(shape, seed++));
+  return result_of(one, inputs);
+}
+
+// A convolution over two spatial dimensions, from its definition.
+struct Convolution {
+  std::int64_t n = 1, c = 1, h = 1, w = 1, k = 1, r = 1, s = 1, groups = 1;
+  std::int64_t stride[2] = {1, 1}, dilation[2] = {1, 1}, begin[2] = {0, 0}, end[2] = {0, 0};
+  std::int64_t rows() const { return (h + begin[0] + end[0] - dilation[0] * (r - 1) - 1) / stride[0] + 1; }
+  std::int64_t columns() const { return (w + begin[1] + end[1] - dilation[1] * (s - 1) - 1) / stride[1] + 1; }
+  Numbers expected(const Numbers& x, const Numbers& weights, const Numbers& bias) const {
+    const std::int64_t in = c / groups, out = k / groups;
+    Numbers y;
+    for (std::int64_t b = 0; b < n; ++b)
+      for (std::int64_t o = 0; o < k; ++o)
+        for (std::int64_t p = 0; p < rows(); ++p)
+          for (std::int64_t q = 0; q < columns(); ++q) {
+            double sum = bias.empty() ? 0 : bias[std::size_t(o)];
+            for (std::int64_t i = 0; i < in; ++i)
+              for (std::int64_t u = 0; u < r; ++u)
+                for (std::int64_t v = 0; v < s; ++v) {
+                  const std::int64_t at_h = p * stride[0] + u * dilation[0] - begin[0];
+                  const std::int64_t at_w = q * stride[1] + v * dilation[1] - begin[1];
+                  if (at_h < 0 || at_h >= h || at_w < 0 || at_w >= w) continue;
+                  sum += x[std::size_t(((b * c + o / out * in + i) * h + at_h) * w + at_w)] *
+                         weights[std::size_t(((o * in + i) * r + u) * s + v)];
+                }
+            y.push_back(sum);
+          }
+    return y;
+  }
+  std::vector<std::string> attributes() const {
+    return {file::attribute("strides", List{stride[0], stride[1]}),
+            file::attribute("dilations", List{dilation[0], dilation[1]}),
+            file::attribute("pads", List{begin[0], begin[1], end[0], end[1]}), file::attribute("group", groups)};
+  }
+};
+
+TEST(Operators, ConvolutionsOfEveryKind) {
+  std::mt19937 random(7);
+  const auto upto = [&](int most) { return std::int64_t(random() % unsigned(most)); };
+  for (int round = 0; round < 60; ++round) {
+    Convolution one;
+    one.groups = 1 + upto(3);
+    one.n = 1 + upto(2), one.c = one.groups * (1 + upto(2)), one.k = one.groups * (1 + upto(2));
+    one.h = 5 + upto(4), one.w = 5 + upto(4), one.r = 1 + upto(3), one.s = 1 + upto(3);
+    for (int d = 0; d < 2; ++d) {
+      one.stride[d] = 1 + upto(3), one.dilation[d] = 1 + upto(2);
+      one.begin[d] = upto(3), one.end[d] = upto(3);
+    }
+    const bool has_bias = upto(2) != 0;
+    One node{"Conv", {{one.n, one.c, one.h, one.w}, {one.k, one.c / one.groups, one.r, one.s}}, one.attributes()};
+    if (has_bias) node.shapes.push_back({one.k});
+    std::vector<Numbers> inputs;
+    for (const Shape& shape : node.shapes)
+      inputs.push_back(drawn(shape, unsigned(round) * 3 + unsigned(inputs.size())));
+    expect_near(result_of(node, inputs), one.expected(inputs[0], inputs[1], has_bias ? inputs[2] : Numbers()),
+                "round " + std::to_string(round));
+  }
+}
+
+// The pads of SAME are so that the extents are those of the input over the stride; an odd one is at the end or
+// beginning.
+TEST(Operators, ConvolutionsWithPadsOfTheirOwn) {
+  for (const bool upper : {true, false}) {
+    Convolution one{.c = 2, .h = 7, .w = 6, .k = 3, .r = 2, .s = 3};
+    one.stride[0] = 1, one.stride[1] = 2;
+    one.begin[0] = upper ? 0 : 1, one.end[0] = upper ? 1 : 0;  // (7-1)*1 + 2 - 7 = 1
+    one.begin[1] = upper ? 0 : 1, one.end[1] = upper ? 1 : 0;  // (3-1)*2 + 3 - 6 = 1
+    const Numbers x = drawn({1, 2, 7, 6}, 1), w = drawn({3, 2, 2, 3}, 2);
+    const One node{
+        "Conv",
+        {{1, 2, 7, 6}, {3, 2, 2, 3}},
+        {file::attribute("strides", List{1, 2}), file::attribute("auto_pad", upper ? "SAME_UPPER" : "SAME_LOWER")}};
+    expect_near(result_of(node, {x, w}), one.expected(x, w, {}), upper ? "upper" : "lower");
+  }
+}
+
+// Each element of the input adds its window of weights to the result.
+TEST(Operators, TransposedConvolutions) {
+  std::mt19937 random(3);
+  const auto upto = [&](int most) { return std::int64_t(random() % unsigned(most)); };
+  for (int round = 0; round < 40; ++round) {
+    const std::int64_t groups = 1 + upto(2), in = 1 + upto(2), out = 1 + upto(2), length = 3 + upto(4),
+                       kernel = 1 + upto(3);
+    const std::int64_t stride = 1 + upto(3), dilation = 1 + upto(2), begin = upto(2), end = upto(2),
+                       more = upto(int(stride));
+    const std::int64_t extent = stride * (length - 1) + more + dilation * (kernel - 1) + 1 - begin - end;
+    if (extent < 1) continue;
+    const Shape shape_x = {2, groups * in, length}, shape_w = {groups * in, out, kernel};
+    const Numbers x = drawn(shape_x, unsigned(round)), w = drawn(shape_w, unsigned(round) + 99),
+                  bias = drawn({groups * out}, 5);
+    Numbers y;
+    for (int b = 0; b < 2; ++b)
+      for (const double each : bias) y.insert(y.end(), std::size_t(extent), each);
+    for (std::int64_t b = 0; b < 2; ++b)
+      for (std::int64_t c = 0; c < groups * in; ++c)
+        for (std::int64_t at = 0; at < length; ++at)
+          for (std::int64_t o = 0; o < out; ++o)
+            for (std::int64_t u = 0; u < kernel; ++u) {
+              const std::int64_t to = at * stride + u * dilation - begin;
+              if (to < 0 || to >= extent) continue;
+              y[std::size_t((b * groups * out + c / in * out + o) * extent + to)] +=
+                  x[std::size_t((b * groups * in + c) * length + at)] * w[std::size_t((c * out + o) * kernel + u)];
+            }
+    const One node{"ConvTranspose",
+                   {shape_x, shape_w, {groups * out}},
+                   {file::attribute("strides", List{stride}), file::attribute("dilations", List{dilation}),
+                    file::attribute("pads", List{begin, end}), file::attribute("group", groups),
+                    file::attribute("output_padding", List{more})}};
+    expect_near(result_of(node, {x, w, bias}), y, "round " + std::to_string(round));
+  }
+}
+
+TEST(Operators, PoolingWithPadsAndRoundedUp) {
+  std::mt19937 random(11);
+  const auto upto = [&](int most) { return std::int64_t(random() % unsigned(most)); };
+  for (int round = 0; round < 60; ++round) {
+    const std::int64_t length = 4 + upto(6), kernel = 1 + upto(3), stride = 1 + upto(3), begin = upto(int(kernel)),
+                       end = upto(int(kernel));
+    const bool up = upto(2) != 0, with_pads = upto(2) != 0;
+    const std::int64_t room = length + begin + end - kernel;
+    std::int64_t extent = (up ? (room + stride - 1) / stride : room / stride) + 1;
+    if (up && (extent - 1) * stride >= length + begin) --extent;
+    const Numbers x = drawn({1, 2, length}, unsigned(round));
+    Numbers largest, means;
+    for (std::int64_t c = 0; c < 2; ++c)
+      for (std::int64_t p = 0; p < extent; ++p) {
+        double best = -INFINITY, sum = 0;
+        int inside = 0, counted = 0;
+        for (std::int64_t at = p * stride - begin; at < p * stride - begin + kernel; ++at) {
+          counted += at < length + end;
+          if (at < 0 || at >= length) continue;
+          ++inside;
+          best = std::max(best, x[std::size_t(c * length + at)]);
+          sum += x[std::size_t(c * length + at)];
+        }
+        largest.push_back(best);
+        means.push_back(sum / (with_pads ? counted : inside));
+      }
+    const std::vector<std::string> attributes = {
+        file::attribute("kernel_shape", List{kernel}), file::attribute("strides", List{stride}),
+        file::attribute("pads", List{begin, end}), file::attribute("ceil_mode", up ? 1 : 0)};
+    const std::string what = "round " + std::to_string(round);
+    expect_near(result_of({"MaxPool", {{1, 2, length}}, attributes}, {x}), largest, what);
+    std::vector<std::string> more = attributes;
+    more.push_back(file::attribute("count_include_pad", with_pads ? 1 : 0));
+    expect_near(result_of({"AveragePool", {{1, 2, length}}, more}, {x}), means, what);
+  }
+}
+
+TEST(Operators, ProductsBroadcast) {
+  const Numbers a = drawn({2, 1, 3, 4}, 1), b = drawn({5, 4, 2}, 2);
+  Numbers y;
+  for (std::size_t p = 0; p < 2; ++p)
+    for (std::size_t q = 0; q < 5; ++q)
+      for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j < 2; ++j) {
+          double sum = 0;
+          for (std::size_t l = 0; l < 4; ++l) sum += a[(p * 3 + i) * 4 + l] * b[(q * 4 + l) * 2 + j];
+          y.push_back(sum);
+        }
+  expect_near(result_of({"MatMul", {{2, 1, 3, 4}, {5, 4, 2}}, {}}, {a, b}), y, "batches");
+  expect_near(result_of({"MatMul", {{3}, {3}}, {}}, {{1, 2, 3}, {4, 5, 6}}), {32}, "vectors");
+  expect_near(result_of({"MatMul", {{2, 3}, {3}}, {}}, {{1, 2, 3, 4, 5, 6}, {1, 0, 2}}), {7, 16}, "a column");
+  expect_near(result_of({"Gemm",
+                         {{2, 1}, {2, 2}, {1}},
+                         {file::attribute("transA", 1), file::attribute("alpha", 0.5), file::attribute("beta", 2.0)}},
+                        {{2, 4}, {1, 2, 3, 4}, {10}}),
+              {27, 30}, "Gemm");
+  expect_near(result_of({"Einsum", {{2, 2}}, {file::attribute("equation", "ii->i")}}, {{1, 2, 3, 4}}), {1, 4},
+              "diagonal");
+}
+
+TEST(Operators, ElementsOneByOne) {
+  const Shape shape = {3, 4};
+  const Numbers x = drawn(shape, 4);
+  const auto judge = [&](const std::string& operation, const std::function<double(double)>& f,
+                         const std::vector<std::string>& attributes = {}) {
+    Numbers y;
+    for (const double each : x) y.push_back(f(each));
+    expect_near(result_of({operation, {shape}, attributes, 20}, {x}), y, operation);
+  };
+  judge("Relu", [](double v) { return std::max(v, 0.0); });
+  judge("LeakyRelu", [](double v) { return v < 0 ? double(0.01f) * v : v; });
+  judge("Elu", [](double v) { return v < 0 ? 0.5 * std::expm1(v) : v; }, {file::attribute("alpha", 0.5)});
+  judge("Sigmoid", [](double v) { return 1 / (1 + std::exp(-v)); });
+  judge("Tanh", [](double v) { return std::tanh(v); });
+  judge("Softplus", [](double v) { return std::log1p(std::exp(v)); });
+  judge("Mish", [](double v) { return v * std::tanh(std::log1p(std::exp(v))); });
+  judge("HardSwish", [](double v) { return v * std::clamp(v / 6 + 0.5, 0.0, 1.0); });
+  judge("HardSigmoid", [](double v) { return std::clamp(double(0.2f) * v + 0.5, 0.0, 1.0); });
+  judge("Gelu", [](double v) { return 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))); });
+  judge("Ceil", [](double v) { return std::ceil(v); });
+  judge("Round", [](double v) { return std::nearbyint(v); });
+  judge("Sign", [](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; });
+}
+
+TEST(Operators, IntegersDivideTowardsZero) {
+  const List a = {7, -7, 7, -7, 6}, b = {2, 2, -2, -2, 3};
+  const auto result = [&](const std::string& operation, const std::vector<std::string>& attributes = {}) {
+    file::GraphFile graph;
+    graph.input("a", Shape{5}, file::i64)
+        .integers("b", {5}, b)
+        .node(operation, {"a", "b"}, {"y"}, attributes)
+        .output("y");
+    return file::results(graph, {{"a", Numbers(a.begin(), a.end())}}).front();
+  };
+  EXPECT_EQ(result("Div"), (Elements{3, -3, -3, 3, 2}));
+  EXPECT_EQ(result("Mod"), (Elements{1, 1, -1, -1, 0}));
+  EXPECT_EQ(result("Mod", {file::attribute("fmod", 1)}), (Elements{1, -1, 1, -1, 0}));
+}
+
+TEST(Operators, SoftmaxIsFlatBeforeVersion13) {
+  const Shape shape = {2, 3, 2};
+  const Numbers x = drawn(shape, 9);
+  const auto softmax = [&](std::size_t block, std::size_t stride, std::size_t count) {
+    Numbers y(x.size());
+    for (std::size_t e = 0; e < x.size(); ++e) {
+      const std::size_t first = e / block * block + e % stride;
+      double sum = 0;
+      for (std::size_t i = 0; i < count; ++i) sum += std::exp(x[first + i * stride]);
+      y[e] = std::exp(x[e]) / sum;
+    }
+    return y;
+  };
+  expect_near(result_of({"Softmax", {shape}, {file::attribute("axis", 1)}, 12}, {x}), softmax(6, 1, 6), "flat");
+  expect_near(result_of({"Softmax", {shape}, {file::attribute("axis", 1)}, 13}, {x}), softmax(6, 2, 3), "one axis");
+  expect_near(result_of({"Softmax", {shape}, {}, 13}, {x}), softmax(2, 1, 2), "the last axis");
+}
+
+TEST(Operators, NormalisationsHaveMeanZeroAndVarianceOne) {
+  const Shape shape = {2, 4, 3};
+  const Numbers x = drawn(shape, 21), scale = drawn({4}, 22), shift = drawn({4}, 23);
+  const auto expected = [&](std::size_t each) {  // over `each` channels
+    Numbers y(x.size());
+    const std::size_t count = each * 3;
+    for (std::size_t begin = 0; begin < x.size(); begin += count) {
+      double mean = 0, variance = 0;
+      for (std::size_t i = 0; i < count; ++i) mean += x[begin + i] / double(count);
+      for (std::size_t i = 0; i < count; ++i) variance += (x[begin + i] - mean) * (x[begin + i] - mean) / double(count);
+      for (std::size_t i = begin; i < begin + count; ++i)
+        y[i] = (x[i] - mean) / std::sqrt(variance + double(1e-5f)) * scale[i / 3 % 4] + shift[i / 3 % 4];
+    }
+    return y;
+  };
+  expect_near(result_of({"InstanceNormalization", {shape, {4}, {4}}, {}}, {x, scale, shift}), expected(1), "instance");
+  expect_near(
+      result_of({"GroupNormalization", {shape, {4}, {4}}, {file::attribute("num_groups", 2)}, 21}, {x, scale, shift}),
+      expected(2), "groups");
+}
+
+TEST(Operators, PlacesOfSlicesPadsAndGathers) {
+  const auto result = [](const std::string& operation, const Shape& shape, const std::vector<List>& operands,
+                         const std::vector<std::string>& attributes = {}) {
+    file::GraphFile graph;
+    graph.input("x", shape);
+    std::vector<std::string> names = {"x"};
+    for (const List& operand : operands) {
+      names.push_back(operand.empty() ? "" : "w" + std::to_string(names.size()));
+      if (!operand.empty()) graph.integers(names.back(), {std::int64_t(operand.size())}, operand);
+    }
+    graph.node(operation, names, {"y"}, attributes).output("y");
+    Numbers x;
+    for (std::int64_t e = 0; e < elements_of(shape); ++e) x.push_back(double(e));
+    return file::results(graph, {{"x", x}}).front();
+  };
+  EXPECT_EQ(result("Slice", {5}, {{INT64_MAX}, {INT64_MIN}, {0}, {-2}}), (Elements{4, 2, 0}));
+  EXPECT_EQ(result("Slice", {2, 3}, {{-2}, {INT64_MAX}, {1}}), (Elements{1, 2, 4, 5}));
+  EXPECT_EQ(result("Pad", {3}, {{2, 1}}, {file::attribute("mode", "reflect")}), (Elements{2, 1, 0, 1, 2, 1}));
+  EXPECT_EQ(result("Pad", {3}, {{1, 2}}, {file::attribute("mode", "edge")}), (Elements{0, 0, 1, 2, 2, 2}));
+  EXPECT_EQ(result("Pad", {3}, {{2, 2}}, {file::attribute("mode", "wrap")}), (Elements{1, 2, 0, 1, 2, 0, 1}));
+  EXPECT_EQ(result("Pad", {3}, {{1, -1}}), (Elements{0, 0, 1}));
+  EXPECT_EQ(result("Gather", {3, 2}, {{-1, 0}}), (Elements{4, 5, 0, 1}));
+  EXPECT_EQ(result("Gather", {3, 2}, {{-1, 0, 1}}, {file::attribute("axis", 1)}),
+            (Elements{1, 0, 1, 3, 2, 3, 5, 4, 5}));
+  EXPECT_EQ(result("Tile", {1, 2}, {{2, 2}}), (Elements{0, 1, 0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(result("Expand", {2, 1}, {{3, 1, 2}}), (Elements{0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1}));
+  EXPECT_EQ(result("Transpose", {2, 3}, {}), (Elements{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(result("DepthToSpace", {1, 4, 1, 2}, {}, {file::attribute("blocksize", 2)}),
+            (Elements{0, 2, 1, 3, 4, 6, 5, 7}));
+  EXPECT_TRUE(contains(refusal([&] { return result("Gather", {3, 2}, {{3}}); }), "index 3 of 3 elements"));
+}
+
+TEST(Operators, ConcatenationOfManyAndOfNothing) {
+  file::GraphFile graph;
+  std::vector<std::string> names;
+  std::map<std::string, Elements> inputs;
+  Numbers expected;
+  for (int i = 0; i < 7; ++i) {
+    names.push_back("x" + std::to_string(i));
+    graph.input(names.back(), Shape{1, 1 + i % 3});
+    Numbers x;
+    for (int e = 0; e < 1 + i % 3; ++e) expected.push_back(i * 10 + e), x.push_back(expected.back());
+    inputs[names.back()] = x;
+    if (i == 3) graph.weight("none", {1, 0}, {}), names.push_back("none");
+  }
+  graph.node("Concat", names, {"y"}, {file::attribute("axis", -1)}).output("y");
+  EXPECT_EQ(file::results(graph, inputs).front(), Elements(expected));
+}
+
+TEST(Operators, ResizesByCoordinates) {
+  const auto result = [](const std::vector<std::string>& attributes, const std::vector<float>& scales, Numbers x) {
+    file::GraphFile graph;
+    graph.input("x", Shape{std::int64_t(x.size())}).weight("scales", {std::int64_t(scales.size())}, scales);
+    graph.node("Resize", {"x", "", "scales"}, {"y"}, attributes).output("y");
+    return file::results(graph, {{"x", x}}).front();
+  };
+  const std::string linear = file::attribute("mode", "linear");
+  const auto coordinates = [](const char* kind) { return file::attribute("coordinate_transformation_mode", kind); };
+  expect_near(result({linear}, {2}, {0, 4}), {0, 1, 3, 4}, "half_pixel");
+  expect_near(result({linear, coordinates("align_corners")}, {2}, {0, 3}), {0, 1, 2, 3}, "align_corners");
+  expect_near(result({linear, coordinates("asymmetric")}, {2}, {0, 4}), {0, 2, 4, 4}, "asymmetric");
+  expect_near(result({coordinates("asymmetric"), file::attribute("nearest_mode", "floor")}, {3}, {5, 6}),
+              {5, 5, 5, 6, 6, 6}, "nearest, a whole factor");
+  expect_near(result({file::attribute("nearest_mode", "ceil")}, {0.5}, {1, 2, 3, 4}), {2, 4}, "nearest, smaller");
+  // Cubic weights with a = -0.75 at 0.25: -0.10546875, 0.87890625, 0.26171875, -0.03515625.
+  expect_near(
+      result({file::attribute("mode", "cubic")}, {2}, {0, 0, 1, 0, 0}),
+      {0, -0.03515625, -0.10546875, 0.26171875, 0.87890625, 0.87890625, 0.26171875, -0.10546875, -0.03515625, 0},
+      "cubic");
+}
+
+TEST(Operators, ReductionsAndPositions) {
+  const Numbers x = {1, 5, 5, -2, 0, 3};
+  const auto axis_1 = [&](const std::string& operation, std::vector<std::string> attributes = {}) {
+    attributes.push_back(file::attribute("keepdims", 0));
+    if (operation.starts_with("Arg"))
+      attributes.push_back(file::attribute("axis", 1));
+    else
+      attributes.push_back(file::attribute("axes", List{1}));
+    return result_of({operation, {{2, 3}}, attributes, 12}, {x});
+  };
+  expect_near(axis_1("ReduceSum"), {11, 1}, "sum");
+  expect_near(axis_1("ReduceMean"), {11.0 / 3, 1.0 / 3}, "mean");
+  expect_near(axis_1("ReduceMax"), {5, 3}, "max");
+  expect_near(axis_1("ReduceL2"), {std::sqrt(51.0), std::sqrt(13.0)}, "L2");
+  expect_near(axis_1("ReduceLogSumExp"),
+              {std::log(std::exp(1.0) + 2 * std::exp(5.0)), std::log(std::exp(-2.0) + 1 + std::exp(3.0))},
+              "log of sum of powers");
+  expect_near(axis_1("ArgMax"), {1, 2}, "the first of the largest");
+  expect_near(axis_1("ArgMax", {file::attribute("select_last_index", 1)}), {2, 2}, "the last of them");
+  expect_near(result_of({"ReduceSum", {{2, 3}}, {}, 12}, {x}), {12}, "all axes");
+}
+
+TEST(Operators, WhatOnnxDoesNotAllowIsNamed) {
+  const auto message = [](const One& one) { return refusal([&] { return result_of(one); }); };
+  EXPECT_EQ(message({"MatMul", {{2, 3}, {4, 2}}, {}}),
+            "m.onnx: node 0 (MatMul): [2,3] times [4,2]: inner extents differ");
+  EXPECT_EQ(message({"Add", {{2, 3}, {2}}, {}}), "m.onnx: node 0 (Add): shapes [2,3] and [2] do not broadcast");
+  EXPECT_EQ(message({"Conv", {{1, 3, 8, 8}, {4, 2, 3, 3}}, {}}),
+            "m.onnx: node 0 (Conv): its weights [4,2,3,3] in 1 groups do not fit its input [1,3,8,8]");
+  EXPECT_EQ(message({"Conv", {{1, 1, 2}, {1, 1, 3}}, {}}),
+            "m.onnx: node 0 (Conv): a window of 3 is larger than its padded input of 2");
+  EXPECT_EQ(message({"Softmax", {{2, 2}}, {file::attribute("axis", 5)}}),
+            "m.onnx: node 0 (Softmax): axis 5 of 2 dimensions");
+  EXPECT_EQ(message({"Relu", {{2}, {2}}, {}}), "m.onnx: node 0 (Relu): has 2 operands");
+  EXPECT_EQ(message({"Flatten", {{2}}, {file::attribute("axis", "x")}}),
+            "m.onnx: node 0 (Flatten): attribute 'axis' is not an integer");
+}
+
+TEST(Operators, TheTableIsWhole) {
+  const std::vector<std::string> known = known_operators();
+  EXPECT_GT(known.size(), 100u);
+  EXPECT_TRUE(is_known("Conv"));
+  EXPECT_FALSE(is_known("ai.onnx.ml.Scaler"));
+}
+
+}  // namespace

@@ -1,0 +1,135 @@
+// Small ONNX files, written byte by byte: what the reader is given.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/monitor.h"
+#include "graph/fold.h"
+#include "graph/onnx.h"
+#include "graph/reference.h"
+
+namespace graft::graph::file {
+
+inline std::string varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += char((value & 0x7f) | 0x80);
+  return bytes + char(value);
+}
+inline std::string integer(int field, std::int64_t value) {
+  return varint(std::uint64_t(field) << 3) + varint(std::uint64_t(value));
+}
+inline std::string bytes(int field, std::string_view content) {
+  return varint(std::uint64_t(field) << 3 | 2) + varint(content.size()) + std::string(content);
+}
+template <class T>
+std::string raw(const std::vector<T>& numbers) {
+  std::string all(numbers.size() * sizeof(T), '\0');
+  if (!numbers.empty()) std::memcpy(all.data(), numbers.data(), all.size());
+  return all;
+}
+inline std::string number(int field, float value) {
+  return varint(std::uint64_t(field) << 3 | 5) + raw(std::vector<float>{value});
+}
+
+constexpr int f32 = 1, u8 = 2, i8 = 3, i32 = 6, i64 = 7, boolean = 9, f16 = 10, f64 = 11;
+
+inline std::string tensor(std::string_view name, const Shape& shape, int type, std::string_view content) {
+  std::string all;
+  for (const std::int64_t extent : shape) all += integer(1, extent);
+  return all + integer(2, type) + bytes(8, name) + bytes(9, content);
+}
+
+inline std::string attribute(std::string_view name, std::int64_t value) {
+  return bytes(1, name) + integer(3, value) + integer(20, 2);
+}
+inline std::string attribute(std::string_view name, int value) {
+  return attribute(name, std::int64_t(value));
+}
+inline std::string attribute(std::string_view name, double value) {
+  return bytes(1, name) + number(2, float(value)) + integer(20, 1);
+}
+inline std::string attribute(std::string_view name, const char* text) {
+  return bytes(1, name) + bytes(4, text) + integer(20, 3);
+}
+inline std::string attribute(std::string_view name, const std::vector<std::int64_t>& values) {
+  std::string all = bytes(1, name);
+  for (const std::int64_t value : values) all += integer(8, value);
+  return all + integer(20, 7);
+}
+inline std::string tensor_attribute(std::string_view name, std::string_view content) {
+  return bytes(1, name) + bytes(5, content) + integer(20, 4);
+}
+inline std::string graph_attribute(std::string_view name, std::string_view content) {
+  return bytes(1, name) + bytes(6, content) + integer(20, 5);
+}
+
+class GraphFile {
+ public:
+  // Dimensions as texts: a number, a name, or "" for one that is open.
+  GraphFile& open_input(std::string_view name, const std::vector<std::string>& dimensions, int type = f32) {
+    std::string shape;
+    for (const std::string& dimension : dimensions) {
+      const bool is_number = !dimension.empty() && dimension.find_first_not_of("-0123456789") == std::string::npos;
+      shape += bytes(1, dimension.empty() ? "" : is_number ? integer(1, std::stoll(dimension)) : bytes(2, dimension));
+    }
+    content_ += bytes(11, bytes(1, name) + bytes(2, bytes(1, integer(1, type) + bytes(2, shape))));
+    return *this;
+  }
+  GraphFile& input(std::string_view name, const Shape& shape, int type = f32) {
+    std::vector<std::string> dimensions;
+    for (const std::int64_t extent : shape) dimensions.push_back(std::to_string(extent));
+    return open_input(name, dimensions, type);
+  }
+  GraphFile& output(std::string_view name) {
+    content_ += bytes(12, bytes(1, name));
+    return *this;
+  }
+  GraphFile& weight(std::string_view name, const Shape& shape, const std::vector<float>& numbers) {
+    return weight_of(tensor(name, shape, f32, raw(numbers)));
+  }
+  GraphFile& integers(std::string_view name, const Shape& shape, const std::vector<std::int64_t>& numbers) {
+    return weight_of(tensor(name, shape, i64, raw(numbers)));
+  }
+  GraphFile& weight_of(std::string_view tensor_bytes) {
+    content_ += bytes(5, tensor_bytes);
+    return *this;
+  }
+  GraphFile& node(std::string_view operation, const std::vector<std::string>& operands,
+                  const std::vector<std::string>& results, const std::vector<std::string>& attributes = {},
+                  std::string_view name = "") {
+    std::string all;
+    for (const std::string& operand : operands) all += bytes(1, operand);
+    for (const std::string& result : results) all += bytes(2, result);
+    if (!name.empty()) all += bytes(3, name);
+    all += bytes(4, operation);
+    for (const std::string& each : attributes) all += bytes(5, each);
+    content_ += bytes(1, all);
+    return *this;
+  }
+  const std::string& content() const { return content_; }
+  std::string model(int version = 17, int format = 8) const {
+    return integer(1, format) + bytes(7, content_) + bytes(8, integer(2, version));
+  }
+
+ private:
+  std::string content_;
+};
+
+inline Graph read(const GraphFile& file, int version = 17, const Shapes& shapes = {}) {
+  return parse_onnx(file.model(version), "m.onnx", ".", shapes);
+}
+
+// The outputs, folded and evaluated.
+inline std::vector<codegen::Elements> results(const GraphFile& file,
+                                              const std::map<std::string, codegen::Elements>& inputs,
+                                              int version = 17) {
+  base::Monitor nobody;
+  return reference(folded(read(file, version), "m.onnx"), inputs, "m.onnx", nobody);
+}
+
+}  // namespace graft::graph::file
