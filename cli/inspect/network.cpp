@@ -97,9 +97,8 @@ int inspect_network(const InspectFlags& flags, Session& session) {
     if (value.known != nullptr) weights += std::int64_t(value.known->bytes.size());
   }
   Output& out = session.output;
-  out.line(fmt::format("{}: {} of {} different computations, {:.4g} million operations, {} bytes of constants\n",
-                       flags.what, base::counted(std::size_t(all.nodes), "node"), all.computations.size(),
-                       double(all.flops) * 1e-6, weights));
+  out.line(fmt::format("{}: {} of {} different computations, {} operations, {} bytes of constants\n", flags.what,
+                       base::counted(std::size_t(all.nodes), "node"), all.computations.size(), all.flops, weights));
   for (const int input : network.inputs) out.line("input " + text_of(network.values[std::size_t(input)]));
   for (const int output : network.outputs) out.line("output " + text_of(network.values[std::size_t(output)]));
   out.line("");
