@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -158,6 +159,32 @@ Graph checked(Graph graph, std::string_view place) {
   nodes.reserve(order.size());
   for (const int n : order) nodes.push_back(std::move(graph.nodes[std::size_t(n)]));
   graph.nodes = std::move(nodes);
+  return graph;
+}
+
+Graph with_constants(Graph graph, const std::map<std::string, Known>& numbers, std::string_view place) {
+  std::vector<std::string> names;
+  for (const int input : graph.inputs) names.push_back(graph.values[std::size_t(input)].name);
+  for (const auto& [name, known] : numbers)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      throw base::UserError(place, fmt::format("'{}' is not an input{}", name, base::did_you_mean(name, names)));
+  std::vector<int> kept;
+  for (const int input : graph.inputs) {
+    Value& value = graph.values[std::size_t(input)];
+    const auto given = numbers.find(value.name);
+    if (given == numbers.end()) {
+      kept.push_back(input);
+      continue;
+    }
+    if (value.type && *value.type != given->second->type)
+      throw base::UserError(place, fmt::format("input {}: its type is {}; {} is given", in_quotes(value.name),
+                                               codegen::name_of(*value.type), codegen::name_of(given->second->type)));
+    value.origin = Value::Origin::constant;
+    value.type = given->second->type;
+    value.shape = given->second->shape;
+    value.known = given->second;
+  }
+  graph.inputs = std::move(kept);
   return graph;
 }
 

@@ -133,11 +133,34 @@ TEST(Fold, IfOfAKnownConditionIsItsBranch) {
   EXPECT_EQ(file::results(graph, {{"x", Elements{5, 6}}}).front(), (Elements{-6, -7}));
 }
 
+TEST(Fold, InputsMayBeFixed) {
+  file::GraphFile graph;
+  const std::string inner = file::GraphFile().node("Relu", {"x"}, {"r"}).output("r").content();
+  const std::string other = file::GraphFile().node("Neg", {"x"}, {"r"}).output("r").content();
+  graph.input("x", Shape{2}).input("rate", Shape{}, file::i64).integers("low", {}, {8000});
+  graph.node("Equal", {"rate", "low"}, {"is_low"})
+      .node("If", {"is_low"}, {"y"},
+            {file::graph_attribute("then_branch", inner), file::graph_attribute("else_branch", other)})
+      .output("y");
+  const std::int64_t rate = 16000;
+  const Known fixed = known(DType::i64, {}, std::span(&rate, 1));
+  const auto with = [&](const std::string& name, const Known& number) {
+    return folded(with_constants(file::read(graph), {{name, number}}, "m.onnx"), "m.onnx");
+  };
+  const Graph ready = with("rate", fixed);
+  EXPECT_EQ(ready.inputs.size(), 1u);
+  EXPECT_EQ(operations(ready).front(), "Neg");
+  EXPECT_EQ(refusal([&] { return with("rat", fixed); }), "m.onnx: 'rat' is not an input; did you mean 'rate'?");
+  EXPECT_EQ(refusal([&] { return with("x", fixed); }), "m.onnx: input 'x': its type is f32; i64 is given");
+}
+
 TEST(Fold, AllNodesThatAreNotSupportedAreNamedAtOnce) {
   file::GraphFile graph;
   graph.input("x", Shape{1, 1, 4}).input("c", Shape{}, file::boolean);
   graph.node("Det", {"x"}, {"a"}, {}, "first").node("Det", {"a"}, {"b"}, {}, "second");
-  graph.node("Relu", {"b"}, {"d"}).node("AveragePool", {"x"}, {"e"}, {file::attribute("kernel_shape", List{2}), file::attribute("pads", List{-1, 0})});
+  graph.node("Relu", {"b"}, {"d"})
+      .node("AveragePool", {"x"}, {"e"},
+            {file::attribute("kernel_shape", List{2}), file::attribute("pads", List{-1, 0})});
   const std::string inner = file::GraphFile().node("Relu", {"x"}, {"r"}).output("r").content();
   graph.node("If", {"c"}, {"f"},
              {file::graph_attribute("then_branch", inner), file::graph_attribute("else_branch", inner)});

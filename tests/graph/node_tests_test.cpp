@@ -69,21 +69,18 @@ std::string attempt(const fs::path& test, std::size_t constant, std::string& ope
     const std::string bytes = graft::base::read_file(test / "model.onnx");
     Graph graph = parse_onnx(bytes, "model", test);
     std::map<std::string, Elements> inputs;
-    std::vector<int> kept;
+    std::map<std::string, Known> constants;
     if (graph.inputs.size() != given.size()) return "another number of inputs";
     for (std::size_t i = 0; i < given.size(); ++i) {
       Value& value = graph.values[std::size_t(graph.inputs[i])];
-      if (!given[i]) return "an input without data";
-      if (i >= constant || elements_of(given[i]->shape) == 0) {
-        value.origin = Value::Origin::constant;
-        value.known = given[i];
-      } else {
-        kept.push_back(graph.inputs[i]);
-        inputs[value.name] = given[i]->elements();
-      }
       value.shape = given[i]->shape;
+      if (!given[i]) return "an input without data";
+      if (i >= constant || elements_of(given[i]->shape) == 0)
+        constants[value.name] = given[i];
+      else
+        inputs[value.name] = given[i]->elements();
     }
-    graph.inputs = kept;
+    graph = with_constants(std::move(graph), constants, "model");
     // The operator that it is of, or the first that is not known.
     for (const Node& node : graph.nodes)
       if (is_known(operation) || operation == "(not read)") operation = node.operation;

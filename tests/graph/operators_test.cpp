@@ -382,6 +382,109 @@ TEST(Operators, ResizesByCoordinates) {
       "cubic");
 }
 
+TEST(Operators, ResizesOfAPart) {
+  file::GraphFile graph;
+  graph.input("x", Shape{4}).weight("roi", {2}, {0, 2}).integers("sizes", {1}, {4});
+  graph.node(
+      "Resize", {"x", "roi", "", "sizes"}, {"y"},
+      {file::attribute("mode", "linear"), file::attribute("coordinate_transformation_mode", "tf_crop_and_resize"),
+       file::attribute("extrapolation_value", 9.0)});
+  graph.output("y");
+  expect_near(file::results(graph, {{"x", Numbers{1, 2, 3, 4}}}).front(), {1, 3, 9, 9}, "every second place");
+}
+
+TEST(Operators, PlacesOfMaxima) {
+  file::GraphFile graph;
+  graph.input("x", Shape{1, 2, 2, 3});
+  graph.node("MaxPool", {"x"}, {"y", "places"},
+             {file::attribute("kernel_shape", List{2, 2}), file::attribute("pads", List{1, 1, 0, 0})});
+  graph.output("places");
+  // 1 5 5   0 0 0: the first of equal ones, row by row
+  // 7 2 5   0 9 0
+  const Elements places = file::results(graph, {{"x", Numbers{1, 5, 5, 7, 2, 5, 0, 0, 0, 0, 9, 0}}}).front();
+  EXPECT_EQ(places, (Elements{0, 1, 1, 3, 3, 1, 6, 6, 7, 6, 10, 10}));
+}
+
+// Both directions, an initial state, a step at a time.
+TEST(Operators, RecurrentCells) {
+  constexpr std::size_t steps = 3, in = 2, units = 2, batch = 2;
+  const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
+  for (const std::string operation : {"LSTM", "GRU", "GRU linear", "RNN"}) {
+    const std::size_t gates = operation == "LSTM" ? 4 : operation == "RNN" ? 1 : 3;
+    const bool is_linear = operation == "GRU linear";
+    std::vector<Shape> shapes = {{steps, batch, in},
+                                 {2, std::int64_t(gates * units), in},
+                                 {2, std::int64_t(gates * units), units},
+                                 {2, std::int64_t(2 * gates * units)},
+                                 {2, batch, units}};
+    if (operation == "LSTM") shapes.push_back({2, batch, units});
+    std::vector<Numbers> data;
+    file::GraphFile graph;
+    std::map<std::string, Elements> inputs;
+    std::vector<std::string> names;
+    for (const Shape& shape : shapes) {
+      if (names.size() == 4) names.emplace_back();  // lengths of sequences
+      data.push_back(drawn(shape, unsigned(data.size()) + 40));
+      for (double& number : data.back()) number /= 4;
+      names.push_back("x" + std::to_string(names.size()));
+      graph.input(names.back(), shape);
+      inputs[names.back()] = data.back();
+    }
+    std::vector<std::string> attributes = {file::attribute("direction", "bidirectional"),
+                                           file::attribute("hidden_size", int(units))};
+    if (is_linear) attributes.push_back(file::attribute("linear_before_reset", 1));
+    graph.node(operation.substr(0, operation.find(' ')), names, {"y", "last"}, attributes).output("y").output("last");
+    Numbers y(steps * 2 * batch * units), last(2 * batch * units);
+    for (std::size_t d = 0; d < 2; ++d)
+      for (std::size_t b = 0; b < batch; ++b) {
+        const auto state = [&](std::size_t which) {
+          const double* const begin = data[which].data() + (d * batch + b) * units;
+          return Numbers(begin, begin + units);
+        };
+        Numbers h = state(4), c = operation == "LSTM" ? state(5) : Numbers();
+        for (std::size_t s = 0; s < steps; ++s) {
+          const std::size_t t = d == 0 ? s : steps - 1 - s;
+          const auto bias = [&](std::size_t row) { return data[3][d * 2 * gates * units + row]; };
+          const auto of_input = [&](std::size_t row) {
+            double sum = bias(row);
+            for (std::size_t l = 0; l < in; ++l)
+              sum += data[0][(t * batch + b) * in + l] * data[1][(d * gates * units + row) * in + l];
+            return sum;
+          };
+          const auto of_state = [&](std::size_t row, const Numbers& from) {
+            double sum = bias(gates * units + row);
+            for (std::size_t l = 0; l < units; ++l) sum += from[l] * data[2][(d * gates * units + row) * units + l];
+            return sum;
+          };
+          Numbers reset(units), next(units);
+          for (std::size_t u = 0; u < units && gates == 3; ++u)
+            reset[u] = sigmoid(of_input(units + u) + of_state(units + u, h));
+          Numbers scaled = h;
+          for (std::size_t u = 0; u < units; ++u) scaled[u] *= reset[u];
+          for (std::size_t u = 0; u < units; ++u) {
+            const auto gate = [&](std::size_t g) { return of_input(g * units + u) + of_state(g * units + u, h); };
+            if (gates == 1) next[u] = std::tanh(gate(0));
+            if (gates == 3) {
+              const std::size_t row = 2 * units + u;
+              const double inner = is_linear ? reset[u] * of_state(row, h) : of_state(row, scaled);
+              next[u] = (1 - sigmoid(gate(0))) * std::tanh(of_input(row) + inner) + sigmoid(gate(0)) * h[u];
+            }
+            if (gates == 4) {
+              c[u] = sigmoid(gate(2)) * c[u] + sigmoid(gate(0)) * std::tanh(gate(3));
+              next[u] = sigmoid(gate(1)) * std::tanh(c[u]);
+            }
+          }
+          h = next;
+          for (std::size_t u = 0; u < units; ++u) y[((t * 2 + d) * batch + b) * units + u] = h[u];
+        }
+        for (std::size_t u = 0; u < units; ++u) last[(d * batch + b) * units + u] = h[u];
+      }
+    const std::vector<Elements> results = file::results(graph, inputs);
+    expect_near(results[0], y, operation);
+    expect_near(results[1], last, operation + ", the last state");
+  }
+}
+
 TEST(Operators, ReductionsAndPositions) {
   const Numbers x = {1, 5, 5, -2, 0, 3};
   const auto axis_1 = [&](const std::string& operation, std::vector<std::string> attributes = {}) {
