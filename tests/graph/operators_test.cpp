@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "codegen/expression/parse.h"
+#include "codegen/expression/workload.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/support/refusal.h"
 
@@ -521,6 +523,41 @@ TEST(Operators, WhatOnnxDoesNotAllowIsNamed) {
   EXPECT_EQ(message({"Relu", {{2}, {2}}, {}}), "m.onnx: node 0 (Relu): has 2 operands");
   EXPECT_EQ(message({"Flatten", {{2}}, {file::attribute("axis", "x")}}),
             "m.onnx: node 0 (Flatten): attribute 'axis' is not an integer");
+}
+
+// A layer of a network is the workload that a person would name: what was found for one serves the other.
+TEST(Operators, LayersHaveTheKeysOfNamedOperators) {
+  const auto key = [](const One& one, bool has_weights) {
+    file::GraphFile graph;
+    graph.input("x0", one.shapes[0]);
+    if (one.shapes.size() > 1 && has_weights)
+      graph.weight("x1", one.shapes[1], std::vector<float>(std::size_t(elements_of(one.shapes[1])), 1));
+    else if (one.shapes.size() > 1)
+      graph.input("x1", one.shapes[1]);
+    graph
+        .node(one.operation,
+              one.shapes.size() > 1 ? std::vector<std::string>{"x0", "x1"} : std::vector<std::string>{"x0"}, {"y"},
+              one.attributes)
+        .output("y");
+    const Graph ready = folded(file::read(graph), "m.onnx");
+    const auto results = results_of(ready, ready.nodes[0], *operands_of(ready, ready.nodes[0]), "m.onnx");
+    return graft::codegen::parse_workload(graft::codegen::to_text(*results->front().computation)).key();
+  };
+  const auto named = [](const std::string& text) { return graft::codegen::parse_workload(text).key(); };
+  EXPECT_EQ(key({"Conv",
+                 {{1, 8, 14, 14}, {4, 8, 3, 3}},
+                 {file::attribute("strides", List{2, 2}), file::attribute("pads", List{1, 1, 1, 1})}},
+                true),
+            named("conv2d(c=8,h=14,w=14,k=4,r=3,s=3,stride=2,pad=1)"));
+  EXPECT_EQ(key({"Conv", {{1, 8, 14, 14}, {4, 8, 1, 1}}, {}}, true), named("conv2d(c=8,h=14,w=14,k=4,r=1,s=1)"));
+  EXPECT_EQ(key({"MatMul", {{5, 6}, {6, 7}}, {}}, false), named("matmul(m=5,n=7,k=6)"));
+  EXPECT_EQ(key({"MatMul", {{2, 5, 6}, {2, 6, 7}}, {}}, false), named("batch_matmul(b=2,m=5,n=7,k=6)"));
+  EXPECT_EQ(key({"MaxPool",
+                 {{1, 3, 8, 8}},
+                 {file::attribute("kernel_shape", List{2, 2}), file::attribute("strides", List{2, 2})}},
+                false),
+            named("max_pool2d(c=3,h=8,w=8,r=2,s=2,stride=2)"));
+  EXPECT_EQ(key({"Softmax", {{4, 9}}, {}}, false), named("softmax(m=4,n=9)"));
 }
 
 TEST(Operators, TheTableIsWhole) {
