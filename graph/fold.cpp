@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -252,10 +254,41 @@ std::optional<Channels> channels_of(const Node& node) {
   return std::nullopt;
 }
 
+// What graphs within a node take from around it, by name.
+void add_outer(const Node& node, std::set<std::string>& names) {
+  for (const auto& [key, attribute] : node.attributes) {
+    const auto* const inner = std::get_if<std::shared_ptr<const Graph>>(&attribute);
+    if (inner == nullptr) continue;
+    for (const Value& value : (*inner)->values) {
+      if (value.origin == Value::Origin::outer) names.insert(value.name);
+    }
+    for (const Node& each : (*inner)->nodes) add_outer(each, names);
+  }
+}
+
+// A result that nothing takes is not wanted, though the file names it: the mask of a Dropout, for example.
+Graph with_wanted_results(Graph graph) {
+  std::vector<bool> is_wanted(graph.values.size());
+  std::set<std::string> outer;
+  for (const int output : graph.outputs) is_wanted[std::size_t(output)] = true;
+  for (const Node& node : graph.nodes) {
+    for (const int operand : node.operands)
+      if (operand >= 0) is_wanted[std::size_t(operand)] = true;
+    add_outer(node, outer);
+  }
+  for (Node& node : graph.nodes) {
+    for (int& result : node.results) {
+      if (result >= 0 && !is_wanted[std::size_t(result)] && !outer.contains(graph.values[std::size_t(result)].name))
+        result = -1;
+    }
+  }
+  return graph;
+}
+
 }  // namespace
 
 Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limits) {
-  return without_unused(with_batch_norm_in_weights(Folder(place, limits).folded(graph)));
+  return without_unused(with_batch_norm_in_weights(Folder(place, limits).folded(with_wanted_results(graph))));
 }
 
 // y = (x - mean) * f + shift with f = scale / sqrt(variance + epsilon), and x = sum(w * input) + bias: the sum of w *

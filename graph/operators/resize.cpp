@@ -14,7 +14,7 @@ constexpr std::int64_t most = std::int64_t(1) << 20;  // elements along a dimens
 
 struct Settings {
   std::string mode, coordinates, nearest;
-  double outside = 0;                // what is outside of the operand, for tf_crop_and_resize
+  double outside = 0;                          // what is outside of the operand, for tf_crop_and_resize
   std::vector<double> begins = {}, ends = {};  // its part of each dimension, from 0 to 1
   double cubic = -0.75;
   bool excludes_outside = false;

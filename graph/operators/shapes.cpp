@@ -10,7 +10,7 @@
 namespace graft::graph {
 namespace {
 
-constexpr std::int64_t most_elements = std::int64_t(1) << 26;  // of a constant that a few numbers make
+constexpr std::int64_t most_elements = std::int64_t(1) << 27;  // of a constant that a few numbers make
 
 Known floats(Shape shape, const std::vector<double>& numbers) {
   return known(DType::f32, std::move(shape), codegen::Elements(numbers));
@@ -49,7 +49,7 @@ Meaning constant_of_shape(const Call& call) {
   for (const std::int64_t extent : shape)
     if (extent < 0) throw Malformed{fmt::format("its shape is {}", to_text(shape))};
   const std::int64_t elements = elements_of(shape);
-  if (elements < 0 || elements > most_elements) throw Unsupported{"a constant of more than 2^26 elements"};
+  if (elements < 0 || elements > most_elements) throw Unsupported{"a constant of more than 2^27 elements"};
   const Attribute* value = call.attribute("value");
   if (!value) return {constant(floats(shape, std::vector<double>(std::size_t(elements), 0)))};
   const Known* array = std::get_if<Known>(value);
@@ -65,7 +65,7 @@ Meaning range(const Call& call) {
   const double begin = call.scalar(0), end = call.scalar(1), step = call.scalar(2);
   if (step == 0) throw Malformed{"its step is 0"};
   const double count = std::max(0.0, std::ceil((end - begin) / step));
-  if (!(count <= double(most_elements))) throw Unsupported{"a range of more than 2^26 elements"};
+  if (!(count <= double(most_elements))) throw Unsupported{"a range of more than 2^27 elements"};
   codegen::Elements numbers(type, std::int64_t(count));
   for (std::size_t e = 0; e < numbers.size(); ++e) {
     const double number = begin + double(e) * step;
