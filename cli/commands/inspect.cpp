@@ -55,8 +55,7 @@ Command inspect_command() {
       .name = "inspect",
       .help = "describe a dataset, model, run, journal, platform, workload, suite, encoding or network",
       .examples = {"graft inspect data.h5", "graft inspect 'matmul(m=64,n=64,k=64)' --platform model:sifive-p450",
-                   "graft inspect runs/c2 --program --assembly", "graft inspect context_relation",
-                   "graft inspect resnet18.onnx --shape data=1,3,224,224"},
+                   "graft inspect runs/c2 --program --assembly", "graft inspect context_relation"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<InspectFlags>();
         options.positional(

@@ -739,7 +739,7 @@ TEST(RunDirectory, AnotherRequestIsRefusedWithKeyAndRemedy) {
     FAIL();
   } catch (const base::UserError& error) {
     EXPECT_NE(std::string(error.what()).find("seed 1, not 2"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("--out"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("`out`"), std::string::npos) << error.what();
   }
 }
 
