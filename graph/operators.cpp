@@ -14,6 +14,9 @@
 namespace graft::graph {
 namespace {
 
+// Expressions of more would take a time that grows with the square of their number.
+constexpr std::size_t most_operands = 1024, most_dimensions = 32;
+
 const std::map<std::string_view, Row>& table() {
   static const std::map<std::string_view, Row> rows = [] {
     std::map<std::string_view, Row> all;
@@ -30,6 +33,10 @@ Meaning meaning_of(const Row& row, const Graph& graph, const Node& node, const O
   while (given > 0 && !operands[given - 1]) --given;
   if (int(given) < row.least || (row.most >= 0 && int(given) > row.most))
     throw Malformed{fmt::format("has {}", base::counted(given, "operand"))};
+  if (operands.size() > most_operands) throw Unsupported{fmt::format("more than {} operands", most_operands)};
+  for (const std::optional<Operand>& operand : operands)
+    if (operand && operand->shape.size() > most_dimensions)
+      throw Unsupported{fmt::format("operands of more than {} dimensions", most_dimensions)};
   const std::vector<std::string_view> allowed = base::words(row.attributes);
   for (const auto& [name, attribute] : node.attributes)
     if (std::find(allowed.begin(), allowed.end(), name) == allowed.end())

@@ -116,6 +116,7 @@ int Call::axis(std::int64_t axis, std::int64_t rank) const {
 }
 
 std::vector<int> Call::axes(const std::vector<std::int64_t>& axes, std::int64_t rank) const {
+  if (std::int64_t(axes.size()) > rank) throw Malformed{fmt::format("{} axes of {} dimensions", axes.size(), rank)};
   std::vector<int> all;
   for (const std::int64_t each : axes) all.push_back(axis(each, rank));
   std::sort(all.begin(), all.end());

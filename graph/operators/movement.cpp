@@ -12,6 +12,8 @@
 namespace graft::graph {
 namespace {
 
+constexpr std::size_t most_new_axes = 32;
+
 Meaning reshape(const Call& call) {
   const auto wanted = call.list("shape", 1, 5);
   if (!wanted) throw Malformed{"its shape is missing"};
@@ -64,6 +66,7 @@ Meaning squeeze(const Call& call) {
 Meaning unsqueeze(const Call& call) {
   const auto given = call.list("axes", 1, 13);
   if (!given) throw Malformed{"its axes are missing"};
+  if (given->size() > most_new_axes) throw Unsupported{fmt::format("more than {} new axes", most_new_axes)};
   const std::vector<int> axes = call.axes(*given, call.rank(0) + std::int64_t(given->size()));
   Shape shape = call.shape(0);
   for (const int axis : axes) shape.insert(shape.begin() + axis, 1);

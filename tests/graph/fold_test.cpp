@@ -195,6 +195,19 @@ TEST(Fold, ConstantsThatFewNumbersMakeAreLimited) {
             "m.onnx: node 0 (ConstantOfShape): constants of more than 1000 bytes");
 }
 
+// What would take a time that no model needs is not supported.
+TEST(Fold, OperandsAndDimensionsAreLimited) {
+  file::GraphFile many;
+  many.input("x", Shape{1});
+  many.node("Sum", std::vector<std::string>(1025, "x"), {"y"}).output("y");
+  EXPECT_EQ(refusal([&] { return folded_file(many); }),
+            "m.onnx: 1 node cannot be computed: 1 x 'Sum': more than 1024 operands, as node 0 (Sum)");
+  file::GraphFile deep;
+  deep.input("x", Shape(33, 1)).node("Relu", {"x"}, {"y"}).output("y");
+  EXPECT_EQ(refusal([&] { return folded_file(deep); }),
+            "m.onnx: 1 node cannot be computed: 1 x 'Relu': operands of more than 32 dimensions, as node 0 (Relu)");
+}
+
 TEST(Reference, InputsMustFit) {
   file::GraphFile graph;
   graph.input("image", Shape{2}).node("Relu", {"image"}, {"y"}).output("y");
