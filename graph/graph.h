@@ -57,8 +57,8 @@ std::string in_quotes(std::string_view foreign);
 // none; for an operand that is not a value; for nodes that wait for each other.
 Graph checked(Graph graph, std::string_view place);
 
-// The graph for inputs that are always the same: `numbers` by name, such as the sampling rate that a model asks for. They
-// are constants then, of these shapes. UserError for a name that is not an input, or numbers of another type.
+// The graph for inputs that are always the same: `numbers` by name, such as the sampling rate that a model asks for.
+// They are constants then, of these shapes. UserError for a name that is not an input, or numbers of another type.
 Graph with_constants(Graph graph, const std::map<std::string, Known>& numbers, std::string_view place);
 
 // For people: inputs, constants, a line for each node, outputs.

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/shortened.h"
 #include "cli/commands/commands.h"
+#include "cli/network_flags.h"
 #include "datasets/hdf5.h"
 
 namespace graft::cli {
@@ -65,10 +66,7 @@ Command inspect_command() {
             "platform", flags->platform,
             "of a workload: whose space (default: native); of a run: another than its own, for the program there");
         options.text("workload", flags->workload, "of a run with several: whose best program");
-        options.text(
-            "shape", flags->shape,
-            "of a network: extents that its file leaves open, of an input (x=1,3,224,224) or a named dimension "
-            "(batch=1), several separated by ';'");
+        options.text("shape", flags->shape, shape_help);
         flags->space.declare(options);
         options.flag("program", flags->program, "the loop program: the run's best, or a random one of the workload");
         options.flag("ir", flags->ir, "its optimised LLVM IR");

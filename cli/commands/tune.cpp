@@ -1,5 +1,7 @@
 #include "study/flows/tune.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "base/error.h"
@@ -7,15 +9,18 @@
 #include "cli/commands/commands.h"
 #include "cli/effort_flags.h"
 #include "cli/flags.h"
-#include "cli/setting_flags.h"
+#include "cli/network_flags.h"
 #include "cli/print/tuned.h"
+#include "cli/print/tuned_network.h"
+#include "cli/setting_flags.h"
+#include "study/flows/network.h"
 #include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::string workload, platform = "native", start, budget;
+  std::string workload, platform = "native", start, budget, shape;
   EffortFlags effort;
   study::TuneRequest request;  // what flags set directly
 };
@@ -34,7 +39,36 @@ study::TuneRequest request_of(const Flags& flags, const Session& session) {
   return request;
 }
 
+int tune_network(const Flags& flags, Session& session) {
+  if (!flags.start.empty()) throw base::UserError("--start", "goes with a single workload");
+  study::NetworkRequest request;
+  request.model = flags.workload;
+  request.shapes = shapes_of(flags.shape);
+  request.each = flags.request;
+  request.each.platform = tasks::platform_named(flags.platform);
+  request.each.seed = session.seed;
+  request.each.threads = session.threads;
+  request.each.command_line = session.command_line;
+  flags.effort.apply(request);
+  if (!flags.budget.empty()) request.budget_seconds = seconds_of("--budget", flags.budget);
+  const study::TunedNetwork result = study::tune_network(request, session.progress);
+  session.output.add(study::to_document(result));
+  print(result, session.output);
+  if (!result.complete) {
+    session.progress.note(interruption);
+    return interrupted;
+  }
+  for (const study::NetworkKernel& kernel : result.kernels) {
+    if (kernel.answer) continue;
+    session.output.finish();
+    throw base::Failure(fmt::format("{}: {}", kernel.label, kernel.failure));
+  }
+  return done;
+}
+
 int tune(const Flags& flags, Session& session) {
+  if (names_network(flags.workload)) return tune_network(flags, session);
+  if (!flags.shape.empty()) throw base::UserError("--shape", "goes with an ONNX file");
   const study::TuneResult result = study::tune(request_of(flags, session), session.progress);
   session.output.add(study::to_document(result));
   print(result, session.output);
@@ -52,13 +86,15 @@ int tune(const Flags& flags, Session& session) {
 Command tune_command() {
   return {
       .name = "tune",
-      .help = "search schedules of a workload on a platform",
+      .help = "search schedules of a workload on a platform, or of all kernels of a network",
       .examples = {"graft tune 'matmul(m=512,n=512,k=512)' --platform native --trials 256",
                    "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2",
                    "graft tune 'matmul(m=512,n=512,k=512)' --space examples/matmul.space --out runs/mm512-space"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<Flags>();
-        options.positional("WORKLOAD", flags->workload, "operator with its shapes, or an index expression");
+        options.positional("WORKLOAD", flags->workload,
+                           "operator with its shapes, an index expression, or an ONNX file: a network");
+        options.text("shape", flags->shape, shape_help);
         options.text("platform", flags->platform,
                      "id or YAML file (graft platform list); native,threads=2 runs on two cores");
         flags->effort.declare(options);

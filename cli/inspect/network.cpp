@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,38 +12,19 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/inspect/inspect.h"
+#include "cli/network_flags.h"
 #include "cli/texts.h"
 #include "codegen/expression/computation.h"
 #include "codegen/expression/parse.h"
 #include "codegen/expression/workload.h"
+#include "codegen/machine/compile.h"
 #include "graph/fold.h"
 #include "graph/onnx.h"
 #include "graph/operators.h"
+#include "graph/plan.h"
 
 namespace graft::cli {
 namespace {
-
-// "x=1,3,224,224;batch=1"
-graph::Shapes shapes_of(const std::string& text) {
-  graph::Shapes shapes;
-  for (const std::string_view part : base::split(text, ';')) {
-    const std::string_view given = base::trim(part);
-    if (given.empty()) continue;
-    const std::size_t equals = given.find('=');
-    if (equals == std::string_view::npos || equals == 0)
-      throw base::UserError("--shape", fmt::format("'{}': expected NAME=EXTENT,EXTENT,...", given));
-    graph::Shape shape;
-    for (const std::string_view extent : base::split(given.substr(equals + 1), ',')) {
-      const std::string_view digits = base::trim(extent);
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), shape.emplace_back());
-      if (error != std::errc() || end != digits.data() + digits.size() || shape.back() < 0)
-        throw base::UserError("--shape", fmt::format("'{}': '{}' is not an extent", given, extent));
-    }
-    if (!shapes.emplace(given.substr(0, equals), std::move(shape)).second)
-      throw base::UserError("--shape", fmt::format("'{}' is given twice", given.substr(0, equals)));
-  }
-  return shapes;
-}
 
 std::string text_of(const graph::Value& value) {
   return fmt::format("{} {}{}", graph::in_quotes(value.name), codegen::name_of(*value.type),
@@ -113,6 +92,25 @@ int inspect_network(const InspectFlags& flags, Session& session) {
                        .set("operations", kind.flops));
   }
   out.table(table);
+  const graph::Plan plan = graph::planned(network, codegen::host_target(), flags.what);
+  std::vector<std::string> labels(plan.kernels.size());
+  for (const graph::Plan::Call& call : plan.calls)
+    if (std::string& label = labels[std::size_t(call.kernel)]; label.empty()) label = call.label;
+  out.line(fmt::format("\n{} of {}", base::counted(plan.calls.size(), "call"),
+                       base::counted(plan.kernels.size(), "kernel")));
+  Table kernel_table({"kernel", "calls", "operations", "first call"});
+  base::Document kernels = base::Document::list();
+  for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
+    const graph::Plan::Kernel& kernel = plan.kernels[k];
+    kernel_table.row(
+        {std::to_string(k), std::to_string(kernel.calls), std::to_string(codegen::flops(kernel.workload)), labels[k]});
+    kernels.push(base::Document::map()
+                     .set("workload", kernel.workload.text())
+                     .set("calls", kernel.calls)
+                     .set("operations", codegen::flops(kernel.workload))
+                     .set("first_call", labels[k]));
+  }
+  out.table(kernel_table);
   out.json()
       .set("kind", "network")
       .set("inputs", document_of(network, network.inputs))
@@ -121,7 +119,8 @@ int inspect_network(const InspectFlags& flags, Session& session) {
       .set("different", all.computations.size())
       .set("operations", all.flops)
       .set("constant_bytes", weights)
-      .set("operators", std::move(operators));
+      .set("operators", std::move(operators))
+      .set("kernels", std::move(kernels));
   return done;
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "codegen/expression/padding.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/restructure.h"
 #include "codegen/schedule/splits.h"
@@ -650,24 +651,32 @@ class RowSketch {
   }
 
   void add_to(std::vector<SketchSpace>& result) {
-    const bool reduces_rows = std::all_of(summed_.begin(), summed_.end(), [](const auto& s) { return s.second >= 0; });
-    if (reductions_.empty() || !reduces_rows) return;
-    const Stage& last = computation_.stages[std::size_t(chain_.back())];
-    const auto has_loops = [&] {  // within a block of rows
-      return computation_.spatial_axes(last) > rows_ || summed_.contains(chain_.back()) ||
-             last.axes[std::size_t(rows_) - 1].extent > 1;
-    };
-    const bool is_broadcast = reductions_.size() > 1 || computation_.spatial_axes(last) > rows_;
-    if (rows_ > 0 && is_broadcast && has_loops() && is_chain()) {
+    if (!reduces_rows()) return;
+    if (goes_by_rows()) {
       result.push_back(chain());
     } else if (reductions_.size() == 1) {
       result.push_back(single(reductions_[0]));
     }
   }
 
+  // Whether all stages are computed for a block of rows before the next one.
+  bool goes_by_rows() const {
+    if (!reduces_rows() || rows_ == 0) return false;
+    const Stage& last = stage(chain_.back());
+    const bool has_loops = computation_.spatial_axes(last) > rows_ || summed_.contains(chain_.back()) ||
+                           last.axes[std::size_t(rows_) - 1].extent > 1;  // within a block of rows
+    const bool is_broadcast = reductions_.size() > 1 || computation_.spatial_axes(last) > rows_;
+    return is_broadcast && has_loops && is_chain();
+  }
+
  private:
   const Stage& stage(int number) const { return computation_.stages[std::size_t(number)]; }
   std::string name(int number) const { return name_of(computation_, stage(number)); }
+
+  bool reduces_rows() const {
+    return !reductions_.empty() &&
+           std::all_of(summed_.begin(), summed_.end(), [](const auto& s) { return s.second >= 0; });
+  }
 
   // Whether all stages go through the same rows, and read of each other only the present row.
   bool is_chain() const {
@@ -1305,6 +1314,25 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
   }
   if (layouts == Layouts::free) add_blocked_sketches(computation, target, result);
   return result;
+}
+
+bool schedules_together(const Computation& computation, const Target& target) {
+  std::vector<int> stages;  // that are not known ahead
+  for (std::size_t s = 0; s < computation.stages.size(); ++s)
+    if (!is_known_ahead(computation, computation.stages[s])) stages.push_back(int(s));
+  const std::vector<int> reduced = reductions(computation);
+  if (reduced.empty()) {
+    std::erase_if(stages, [&](int s) { return is_padding_copy(computation.stages[std::size_t(s)]); });
+    return stages.size() <= 1;
+  }
+  if (RowSketch(computation, target).goes_by_rows()) return true;
+  if (reduced.size() > 1) return false;
+  const int number = reduced.front();
+  std::vector<int> taken = absorbable_producers(computation, number);
+  taken.push_back(number);
+  for (int from = number; (from = fusable_consumer(computation, from, number)) >= 0;) taken.push_back(from);
+  return std::all_of(stages.begin(), stages.end(),
+                     [&](int s) { return std::find(taken.begin(), taken.end(), s) != taken.end(); });
 }
 
 Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics,

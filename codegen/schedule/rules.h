@@ -34,4 +34,10 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
                                          std::span<const IntrinsicPointer> intrinsics = {},
                                          Layouts layouts = Layouts::given);
 
+// Whether the sketches above can take all stages together, so that no result between them need go through memory as a
+// whole: stages without a reduction only if it is one; one that reduces with stages before it that it can absorb and
+// stages behind it that can be applied at its write-back; or several over the same rows. `computation` is
+// with_padding_stages (expression/padding.h); copies that pad count as absorbed.
+bool schedules_together(const Computation& computation, const Target& target);
+
 }  // namespace graft::codegen

@@ -163,14 +163,24 @@ std::string Expression::operand(int number, const Index& index) {
   return load(name, index);
 }
 
+namespace {
+
+// A constant of one element as a number, if it can be written as one.
+std::optional<std::string> known_number(const Operand& operand) {
+  if (!operand.known || operand.known->size() != 1 || operand.known->has_inexact()) return std::nullopt;
+  if (!std::isfinite(operand.known->number(0))) return std::nullopt;
+  return number_text(operand.known->number(0));
+}
+
+}  // namespace
+
 std::string Expression::broadcast(int number, const Axes& axes) {
   const Operand& of = call_.operand(number);
-  if (of.known && of.known->size() == 1 && !of.known->has_inexact() && std::isfinite(of.known->number(0)))
-    return number_text(of.known->number(0));
+  if (const auto text = known_number(of)) return *text;
   Index index;
   for (std::size_t d = 0; d < of.shape.size(); ++d) {
     const Axis& axis = axes[axes.size() - of.shape.size() + d];
-    index.push_back(of.shape[d] == 1 ? "0" : axis.name);
+    index.push_back(of.shape[d] == axis.extent ? axis.name : "0");
   }
   return operand(number, index);
 }
@@ -179,7 +189,8 @@ std::string Expression::scalar(int number) {
   const Shape& shape = call_.shape(number);
   if (elements_of(shape) != 1)
     throw Malformed{fmt::format("operand {} is {}, which is not one element", number, to_text(shape))};
-  return broadcast(number, axes_over(Shape(shape.size(), 1)));
+  if (const auto text = known_number(call_.operand(number))) return *text;
+  return operand(number, Index(shape.size(), "0"));
 }
 
 void Expression::literal(std::string_view tensor, DType type, const Shape& shape, const std::vector<double>& numbers) {

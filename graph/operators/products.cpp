@@ -29,7 +29,9 @@ Meaning matrices(const Call& call) {
   const auto batch_index = [&](const Shape& own) {
     Index index;
     for (std::size_t d = 0; d < own.size(); ++d)
-      index.push_back(own[d] == 1 ? "0" : fmt::format("b{}", batch.size() - own.size() + d));
+      index.push_back(own[d] == batch[batch.size() - own.size() + d]
+                          ? fmt::format("b{}", batch.size() - own.size() + d)
+                          : "0");
     return index;
   };
   Index left = batch_index(batch_a), right = batch_index(batch_b);

@@ -39,6 +39,12 @@ std::filesystem::path folder_of(const TuneRequest& request) {
 void check(const TuneRequest& request) {
   check_settings(request);
   if (request.again && request.library.empty()) throw FieldError("again", "goes with `library`");
+  const bool by_rule = request.space.file.empty() && request.space.intrinsics.empty() &&
+                       request.space.layouts == codegen::Layouts::given;
+  if (!request.library.empty() && !by_rule)
+    throw base::UserError(request.library.string(),
+                          "a library holds answers from the space by rule, with parameters "
+                          "stored as the workload says; search another space without it");
 }
 
 // Nothing for the usual selection, so that runs of before it could be chosen continue.
@@ -136,41 +142,6 @@ Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first
   return start;
 }
 
-// The library's answer, if it passes the checks.
-std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor& monitor) {
-  if (request.library.empty() || request.again) return std::nullopt;
-  const auto known = Library(request.library).find(request.workload, platform_hash(request.platform));
-  if (!known) return std::nullopt;
-  if (!holds(*known, request.platform.target)) {
-    monitor.note(fmt::format("{}: the answer of {} (graft {}) gives another program today; searched again",
-                             request.library.string(), known->date, known->graft));
-    return std::nullopt;
-  }
-  codegen::Candidate candidate = known->candidate;
-  std::uint64_t program = known->program_hash;
-  if (!(candidate.workload == request.workload)) {
-    const codegen::Target& target = request.platform.target;
-    const auto own = codegen::renamed(candidate, codegen::derive_space(request.workload, target), target);
-    const auto made = own ? codegen::made(*own, target) : base::Result<codegen::Made>(own.reason());
-    if (!made) return std::nullopt;  // of rules that were others
-    candidate = *own;
-    program = made->identity;
-  }
-  TuneResult result;
-  result.workload = request.workload.text();
-  result.platform = request.platform.name;
-  result.source = known->source;
-  result.seed = request.seed;
-  result.answer =
-      Answer{known->platform, known->source, 0, std::move(candidate), program, known->pipeline, known->measurement};
-  result.peak_gflops = peak_gflops(request.platform, request.workload);
-  result.curve = {{known->trials, result.answer->seconds()}};
-  result.model = "none asked";
-  result.known_since = known->date;
-  result.complete = true;
-  return result;
-}
-
 void record(const TuneRequest& request, const TuneResult& result) {
   const base::Document context = context_of(request.command_line);
   const Answer& answer = *result.answer;
@@ -217,6 +188,41 @@ base::Document time_document(const search::TimeSpent& spent) {
 }
 
 }  // namespace
+
+std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor& monitor) {
+  check(request);
+  if (request.library.empty() || request.again) return std::nullopt;
+  const auto known = Library(request.library).find(request.workload, platform_hash(request.platform));
+  if (!known) return std::nullopt;
+  if (!holds(*known, request.platform.target)) {
+    monitor.note(fmt::format("{}: the answer of {} (graft {}) gives another program today; searched again",
+                             request.library.string(), known->date, known->graft));
+    return std::nullopt;
+  }
+  codegen::Candidate candidate = known->candidate;
+  std::uint64_t program = known->program_hash;
+  if (!(candidate.workload == request.workload)) {
+    const codegen::Target& target = request.platform.target;
+    const auto own = codegen::renamed(candidate, codegen::derive_space(request.workload, target), target);
+    const auto made = own ? codegen::made(*own, target) : base::Result<codegen::Made>(own.reason());
+    if (!made) return std::nullopt;  // of rules that were others
+    candidate = *own;
+    program = made->identity;
+  }
+  TuneResult result;
+  result.workload = request.workload.text();
+  result.platform = request.platform.name;
+  result.source = known->source;
+  result.seed = request.seed;
+  result.answer =
+      Answer{known->platform, known->source, 0, std::move(candidate), program, known->pipeline, known->measurement};
+  result.peak_gflops = peak_gflops(request.platform, request.workload);
+  result.curve = {{known->trials, result.answer->seconds()}};
+  result.model = "none asked";
+  result.known_since = known->date;
+  result.complete = true;
+  return result;
+}
 
 codegen::Candidate schedule_from(std::string_view text, const std::string& place, const codegen::Workload& workload) {
   if (base::trim(text).starts_with('{')) {
@@ -375,6 +381,7 @@ TuneResult TuneSession::finish(bool complete, base::Monitor& monitor) {
   base::Document kept = base::Document::map().set("schema", 1).set("kind", "tune");
   for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
   base::replace_file(result.folder / "best.json", kept.to_pretty_json() + "\n");
+  if (result.complete && result.answer && !request.library.empty()) record(request, result);
   return result;
 }
 
@@ -432,17 +439,8 @@ TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
 }
 
 TuneResult tune(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor) {
-  check(request);
-  const bool by_rule = request.space.file.empty() && request.space.intrinsics.empty() &&
-                       request.space.layouts == codegen::Layouts::given;
-  if (!request.library.empty() && !by_rule)
-    throw base::UserError(request.library.string(),
-                          "a library holds answers from the space by rule, with parameters "
-                          "stored as the workload says; search another space without it");
   if (auto known = known_result(request, monitor)) return std::move(*known);
-  TuneResult result = request.watch > 0 ? watched(request, monitor) : searched(request, resources, monitor);
-  if (result.complete && result.answer && !request.library.empty()) record(request, result);
-  return result;
+  return request.watch > 0 ? watched(request, monitor) : searched(request, resources, monitor);
 }
 
 std::int64_t TuneResult::improvements() const {

@@ -69,7 +69,10 @@ TuneResult tune(const TuneRequest& request, base::Monitor& monitor);
 // fastest so far of the workload, unless `watch` is set.
 TuneResult tune(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor);
 
-// The search alone, round by round, to interleave several (study/flows/tune_all.h). It does not use the library.
+// The library's answer alone, if there is one that tune would return.
+std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor& monitor);
+
+// The search alone, round by round, to interleave several (study/flows/tune_all.h). It does not ask the library for the answer itself.
 class TuneSession {
  public:
   // UserError and Stopped as tune.
@@ -87,7 +90,7 @@ class TuneSession {
   std::int64_t recorded() const;  // trials in the run's folder, more than trials() while it is continued
   std::int64_t trials() const;
   double best_seconds() const;  // infinity before the first ok trial
-  // Builds and checks the result, if it is complete, and writes best.json.
+  // Builds and checks the result, if it is complete, writes best.json, and records it in the library.
   TuneResult finish(bool complete, base::Monitor& monitor);
 
  private:

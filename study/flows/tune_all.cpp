@@ -4,57 +4,104 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
+#include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "base/duration.h"
 #include "base/error.h"
+#include "base/shortened.h"
 #include "search/scheduler.h"
 
 namespace graft::study {
+
+namespace {
+
+// Ends those that matter least: together a share of the sum that is negligible.
+void end_negligible(std::vector<search::SharedTask>& tasks, double share) {
+  std::vector<std::size_t> order;
+  double sum = 0;
+  const auto seconds = [&](std::size_t t) { return tasks[t].weight * tasks[t].best_seconds.back(); };
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    if (tasks[t].best_seconds.empty() || !std::isfinite(seconds(t))) continue;
+    order.push_back(t);
+    sum += seconds(t);
+  }
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return seconds(a) < seconds(b); });
+  double left = share * sum;
+  for (const std::size_t t : order) {
+    left -= seconds(t);
+    if (left < 0) return;
+    tasks[t].ended = true;
+  }
+}
+
+}  // namespace
 
 TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor) {
   assert(!request.searches.empty() && request.weights.size() == request.searches.size());
   for (const double weight : request.weights) {
     if (!(weight > 0)) throw base::UserError("weights", fmt::format("expected numbers above 0, got {:g}", weight));
   }
+  const auto begin = std::chrono::steady_clock::now();
   SearchResources resources;  // the model is loaded once
-  std::vector<TuneSession> sessions;
-  for (const TuneRequest& search : request.searches) sessions.emplace_back(search, resources, monitor);
-  std::vector<search::SharedTask> tasks(sessions.size());
-  for (std::size_t t = 0; t < tasks.size(); ++t) tasks[t].weight = request.weights[t];
+  std::vector<std::optional<TuneResult>> known;
+  std::vector<std::optional<TuneSession>> sessions;
+  std::vector<search::SharedTask> tasks(request.searches.size());
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    tasks[t].weight = request.weights[t];
+    known.push_back(known_result(request.searches[t], monitor));
+    tasks[t].ended = known.back().has_value();
+    if (tasks[t].ended) {
+      tasks[t].best_seconds.push_back(known.back()->answer->seconds());
+      sessions.emplace_back();
+    } else {
+      sessions.emplace_back(std::in_place, request.searches[t], resources, monitor);
+    }
+  }
 
   std::int64_t trials = 0;
   const auto sum = [&] {
     double seconds = 0;
-    for (std::size_t t = 0; t < sessions.size(); ++t) seconds += tasks[t].weight * sessions[t].best_seconds();
+    for (const search::SharedTask& task : tasks)
+      seconds += task.weight *
+                 (task.best_seconds.empty() ? std::numeric_limits<double>::infinity() : task.best_seconds.back());
     return seconds;
   };
+  bool all_begun = false;
   while (trials < request.trials && !monitor.stop_requested()) {
-    const auto next = search::next_task(tasks);
-    if (!next) break;
-    TuneSession& session = sessions[*next];
-    const std::int64_t before = session.trials();
-    // All have a first round, however few trials there are.
-    std::int64_t most = request.trials - trials;
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    if (request.budget_seconds > 0 && spent.count() > request.budget_seconds) break;
     const std::int64_t without = std::count_if(tasks.begin(), tasks.end(), [](const search::SharedTask& task) {
       return !task.ended && task.best_seconds.empty();
     });
+    if (without == 0 && !std::exchange(all_begun, true)) end_negligible(tasks, request.negligible);
+    const auto next = search::next_task(tasks);
+    if (!next) break;
+    TuneSession& session = *sessions[*next];
+    const std::int64_t before = session.trials();
+    // All have a first round, however few trials there are.
+    std::int64_t most = request.trials - trials;
     if (without > 0) most = std::max<std::int64_t>(most / without, 1);
+    if (without > 0 && request.first_trials > 0) most = std::min(most, request.first_trials);
     base::QuietMonitor quiet(monitor);
     tasks[*next].ended = !session.step(most, quiet);
     trials += session.trials() - before;
     if (session.trials() > before) tasks[*next].best_seconds.push_back(session.best_seconds());
-    monitor.progress(
-        fmt::format("trials\t{}, sum {}", request.searches[*next].workload.text(), base::seconds_text(sum())), trials,
-        request.trials);
+    monitor.progress(fmt::format("trials\t{}, sum {}", base::shortened(request.searches[*next].workload.text()),
+                                 base::seconds_text(sum())),
+                     trials, request.trials);
   }
   TuneAllResult result;
   result.complete = !monitor.stop_requested();
   for (std::size_t t = 0; t < sessions.size(); ++t) {
-    result.searches.push_back(sessions[t].finish(result.complete, monitor));
+    result.searches.push_back(known[t] ? std::move(*known[t]) : sessions[t]->finish(result.complete, monitor));
     const auto& answer = result.searches.back().answer;
     result.weighted_seconds +=
         request.weights[t] * (answer ? answer->seconds() : std::numeric_limits<double>::infinity());
+    monitor.progress("checked", std::int64_t(t) + 1, std::int64_t(sessions.size()));
   }
   return result;
 }

@@ -12,9 +12,13 @@
 namespace graft::study {
 
 struct TuneAllRequest {
-  std::vector<TuneRequest> searches;  // their own `trials` are upper bounds; none of them uses a library
+  std::vector<TuneRequest> searches;  // their own `trials` are upper bounds
   std::vector<double> weights;        // one for each: how often the kernel runs; above 0
   std::int64_t trials = 0;            // in total
+  double budget_seconds = 0;          // of wall time, after which the searches end; 0: none
+  std::int64_t first_trials = 0;      // that each gets before any gets more; 0: an even share of all, at most a round
+  // Searches whose weighted times are together this share of the sum or less after their first trials get no more.
+  double negligible = 0;
 };
 
 struct TuneAllResult {
@@ -23,7 +27,8 @@ struct TuneAllResult {
   bool complete = false;             // false: stopped; the same request continues it
 };
 
-// Errors as tune. A search that finds nothing does not end the others: its result has the reason.
+// Errors as tune. What a search's library knows is answered without trials, and what is found is recorded there. A
+// search that finds nothing does not end the others: its result has the reason.
 TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor);
 
 // {"weighted_seconds":...,"trials":...,"complete":...,"searches":[{"weight":...,...}]}

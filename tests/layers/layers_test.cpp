@@ -42,7 +42,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
      {"base", "codegen/expression", "codegen/program", "codegen/schedule", "datasets", "features", "tasks", "meta"}},
     {"study",
      {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features",
-      "tasks", "meta", "search"}},
+      "tasks", "meta", "search", "graph"}},
     {"graft", {"base", "codegen/expression", "codegen/schedule", "tasks", "study"}},
     {"cli",
      {"base", "codegen/expression", "codegen/program", "codegen/schedule", "codegen/machine", "datasets", "features",

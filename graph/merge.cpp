@@ -1,0 +1,288 @@
+#include "graph/merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace graft::graph {
+namespace {
+
+using codegen::Access;
+using codegen::Affine;
+using codegen::Combine;
+using codegen::Computation;
+using codegen::Op;
+using codegen::Role;
+using codegen::Stage;
+using codegen::Tensor;
+using codegen::Value;
+
+constexpr std::size_t most_nodes = 160;  // of a stage's value
+constexpr std::int64_t cheap = 2;        // operations that may be done twice instead of storing what they give
+constexpr std::int64_t special = 10;     // operations that one division or exponential is worth
+
+std::int64_t points_of(const Stage& stage) {
+  std::int64_t points = 1;
+  for (const codegen::Axis& axis : stage.axes) points *= axis.extent;
+  return points;
+}
+
+std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
+// The element of a tensor of shape `from` that the forms name, in the same elements as shape `to`. Dimensions are
+// gone through in runs of equal numbers of elements: several of `from` become one by a form, but one becomes
+// several only if it is constant there.
+std::optional<std::vector<Affine>> in_shape(const std::vector<Affine>& index, const std::vector<std::int64_t>& from,
+                                            const std::vector<std::int64_t>& to) {
+  std::vector<Affine> result;
+  std::size_t f = 0, t = 0;
+  while (f < from.size() || t < to.size()) {
+    std::int64_t of_from = 1, of_to = 1;
+    Affine form;
+    std::size_t begin = t;
+    const auto take_from = [&] {
+      form = form * from[f];
+      form += index[f];
+      of_from *= from[f++];
+    };
+    // One dimension of each, and more of the smaller side until both have the same elements.
+    if (f < from.size()) take_from();
+    if (t < to.size()) of_to *= to[t++];
+    while (of_from != of_to) {
+      if (of_from < of_to && f < from.size())
+        take_from();
+      else if (of_to < of_from && t < to.size())
+        of_to *= to[t++];
+      else
+        return std::nullopt;
+    }
+    if (t - begin == 1) {
+      result.push_back(form);
+      continue;
+    }
+    std::vector<std::size_t> wide;
+    for (std::size_t d = begin; d < t; ++d)
+      if (to[d] > 1) wide.push_back(d);
+    if (wide.size() > 1 && !form.is_constant()) return std::nullopt;
+    std::int64_t rest = form.constant;
+    const std::vector<std::int64_t> strides =
+        strides_of({to.begin() + std::ptrdiff_t(begin), to.begin() + std::ptrdiff_t(t)});
+    for (std::size_t d = begin; d < t; ++d) {
+      if (form.is_constant()) {
+        result.emplace_back(rest / strides[d - begin]);
+        rest %= strides[d - begin];
+      } else {
+        result.push_back(to[d] > 1 ? form : Affine(0));
+      }
+    }
+  }
+  return result;
+}
+
+bool is_plain(const Access& access) {
+  return !access.padded && access.gathered.empty();
+}
+
+// Writes what a temporary's stage computes into its readers, if that is worth it.
+void inline_stage(Computation& computation, int tensor) {
+  const int writer = computation.stage_writing(tensor);
+  const Stage& stage = computation.stages[std::size_t(writer)];
+  if (stage.combine != Combine::none || !stage.index.empty()) return;
+  const std::int64_t elements = computation.tensors[std::size_t(tensor)].elements();
+  std::int64_t reads = 0;
+  bool reuses = false;
+  for (const Stage& reader : computation.stages) {
+    std::size_t nodes = reader.value.nodes.size(), here = 0;
+    for (const Access& access : reader.value.loads) {
+      if (access.tensor != tensor) continue;
+      if (!is_plain(access)) return;
+      nodes += stage.value.nodes.size();
+      ++here;
+    }
+    if (nodes > most_nodes) return;
+    reads += points_of(reader) * std::int64_t(here);
+    reuses = reuses || (here > 0 && computation.is_reduction(reader) && points_of(reader) > elements);
+  }
+  const codegen::ArithmeticCounts counts = codegen::arithmetic(stage.value);
+  const std::int64_t cost = counts.add + counts.mul + counts.compare + special * (counts.div + counts.special);
+  const bool is_copy = cost == 0 && std::all_of(stage.value.loads.begin(), stage.value.loads.end(), is_plain);
+  if (reuses || !(is_copy || reads <= elements || (cost <= cheap && reads <= 2 * elements))) return;
+  const Value value = codegen::as_stored(computation, tensor, stage.value);
+  computation.stages.erase(computation.stages.begin() + writer);
+  for (Stage& reader : computation.stages) {
+    reader.value = codegen::replace_loads(reader.value, [&](const Access& access) -> std::optional<Value> {
+      if (access.tensor != tensor) return std::nullopt;
+      return codegen::substitute(value, std::span<const Affine>(access.index));
+    });
+  }
+}
+
+}  // namespace
+
+int Part::output() const {
+  for (std::size_t t = 0; t < computation.tensors.size(); ++t)
+    if (computation.tensors[t].role == Role::output) return int(t);
+  return -1;
+}
+
+std::optional<Part> merged(const Part& first, const Part& second) {
+  Part result = first;
+  Computation& all = result.computation;
+  const int between = first.output(), value = first.values[std::size_t(between)];
+  all.tensors[std::size_t(between)].role = Role::temporary;
+  result.values[std::size_t(between)] = -1;
+  const std::vector<std::int64_t> given = all.tensors[std::size_t(between)].shape;
+
+  std::vector<int> number(second.computation.tensors.size());
+  for (std::size_t t = 0; t < number.size(); ++t) {
+    const Tensor& tensor = second.computation.tensors[t];
+    if (second.values[t] == value) {
+      number[t] = between;
+      continue;
+    }
+    for (std::size_t known = 0; known < first.values.size() && second.values[t] >= 0; ++known) {
+      const Tensor& other = first.computation.tensors[known];
+      if (first.values[known] == second.values[t] && other.shape == tensor.shape && other.role == tensor.role)
+        number[t] = int(known) + 1;
+    }
+    if (number[t] > 0) {
+      --number[t];
+      continue;
+    }
+    number[t] = int(all.tensors.size());
+    all.tensors.push_back(tensor);
+    all.tensors.back().name = fmt::format("{}.{}", tensor.name, number[t]);  // until they are renamed
+    result.values.push_back(second.values[t]);
+  }
+  for (const Stage& stage : second.computation.stages) {
+    Stage copy = stage;
+    copy.tensor = number[std::size_t(stage.tensor)];
+    for (Access& access : copy.value.loads) {
+      const std::vector<std::int64_t>& seen = second.computation.tensors[std::size_t(access.tensor)].shape;
+      access.tensor = number[std::size_t(access.tensor)];
+      if (access.tensor != between || seen == given) continue;
+      if (!is_plain(access)) return std::nullopt;
+      auto index = in_shape(access.index, seen, given);
+      if (!index) return std::nullopt;
+      access.index = std::move(*index);
+    }
+    all.stages.push_back(std::move(copy));
+  }
+  inline_stage(all, between);
+  return renamed(result);
+}
+
+Part renamed(const Part& part) {
+  Part result;
+  std::vector<int> number(part.computation.tensors.size(), -1);
+  int operands = 0, temporaries = 0;
+  const auto take = [&](int tensor) {
+    if (number[std::size_t(tensor)] >= 0) return;
+    Tensor copy = part.computation.tensors[std::size_t(tensor)];
+    number[std::size_t(tensor)] = int(result.computation.tensors.size());
+    const bool is_operand = copy.role == Role::input || copy.role == Role::constant;
+    copy.name = copy.role == Role::output ? "y"
+                : is_operand              ? fmt::format("x{}", operands++)
+                                          : fmt::format("t{}", temporaries++);
+    result.computation.tensors.push_back(std::move(copy));
+    result.values.push_back(part.values[std::size_t(tensor)]);
+  };
+  for (const Stage& stage : part.computation.stages)
+    for (const Access& access : stage.value.loads)
+      if (part.values[std::size_t(access.tensor)] >= 0) take(access.tensor);
+  for (const Stage& stage : part.computation.stages)
+    for (const Access& access : stage.value.loads)
+      if (part.computation.tensors[std::size_t(access.tensor)].is_literal()) take(access.tensor);
+  for (const Stage& stage : part.computation.stages) take(stage.tensor);
+  result.computation.stages = part.computation.stages;
+  for (Stage& stage : result.computation.stages) {
+    stage.tensor = number[std::size_t(stage.tensor)];
+    for (Access& access : stage.value.loads) access.tensor = number[std::size_t(access.tensor)];
+  }
+  return result;
+}
+
+Part flattened(Part part) {
+  Computation& all = part.computation;
+  if (all.stages.size() != 1) return part;
+  Stage& stage = all.stages.front();
+  if (stage.combine != Combine::none || !stage.index.empty() || !stage.value.positions.empty() ||
+      !std::all_of(stage.value.loads.begin(), stage.value.loads.end(), is_plain))
+    return part;
+  // Elements by their number in memory.
+  const auto flat = [&](int tensor, const std::vector<Affine>& index) {
+    const std::vector<std::int64_t> strides = strides_of(all.tensors[std::size_t(tensor)].shape);
+    Affine form;
+    for (std::size_t d = 0; d < index.size(); ++d) form.add(index[d], strides[d]);
+    return form;
+  };
+  std::vector<Affine> forms;
+  for (const Access& access : stage.value.loads) forms.push_back(flat(access.tensor, access.index));
+  // Axes from the last one to the first: each joins the one behind it where all forms go through both in one line.
+  struct Run {
+    std::vector<int> axes;  // the last one first
+    std::int64_t extent = 1;
+  };
+  std::vector<Run> runs;
+  for (int axis = int(stage.axes.size()); axis-- > 0;) {
+    const std::int64_t extent = stage.axes[std::size_t(axis)].extent;
+    if (extent == 1) continue;
+    const auto continues = [&](const Affine& form) {
+      return form.coefficient(axis) == form.coefficient(runs.back().axes.front()) * runs.back().extent;
+    };
+    if (runs.empty() || !std::all_of(forms.begin(), forms.end(), continues)) runs.emplace_back();
+    runs.back().axes.push_back(axis);
+    runs.back().extent *= extent;
+  }
+  if (runs.empty()) runs.emplace_back();
+  std::reverse(runs.begin(), runs.end());
+  if (runs.size() == stage.axes.size()) return part;
+
+  Part made = part;
+  Stage& line = made.computation.stages.front();
+  line.axes.clear();
+  std::vector<std::int64_t> shape;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    line.axes.push_back({fmt::format("i{}", r), runs[r].extent});
+    shape.push_back(runs[r].extent);
+  }
+  made.computation.tensors[std::size_t(line.tensor)].shape = shape;
+  // A tensor's dimensions are the runs along which it is gone through; all of its accesses must agree.
+  std::vector<bool> is_set(made.computation.tensors.size());
+  for (std::size_t a = 0; a < forms.size(); ++a) {
+    Access& access = line.value.loads[a];
+    std::vector<std::int64_t> own;
+    access.index.clear();
+    std::int64_t elements = 1;
+    for (std::size_t r = runs.size(); r-- > 0;) {
+      const std::int64_t stride = runs[r].axes.empty() ? 0 : forms[a].coefficient(runs[r].axes.front());
+      if (stride == 0) continue;
+      if (stride != elements) return part;
+      own.insert(own.begin(), runs[r].extent);
+      access.index.insert(access.index.begin(), Affine::variable(int(r)));
+      elements *= runs[r].extent;
+    }
+    Tensor& tensor = made.computation.tensors[std::size_t(access.tensor)];
+    if (own.empty()) {
+      own.push_back(tensor.elements());
+      access.index.emplace_back(forms[a].constant);
+      elements = tensor.elements();
+    } else if (forms[a].constant != 0) {
+      return part;
+    }
+    if (elements != tensor.elements()) return part;
+    if (is_set[std::size_t(access.tensor)] && tensor.shape != own) return part;
+    is_set[std::size_t(access.tensor)] = true;
+    tensor.shape = std::move(own);
+  }
+  return made;
+}
+
+}  // namespace graft::graph

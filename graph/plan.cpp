@@ -1,0 +1,139 @@
+#include "graph/plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/text.h"
+#include "codegen/expression/parse.h"
+
+namespace graft::graph {
+namespace {
+
+class Planner {
+ public:
+  Planner(const Graph& graph, Groups groups)
+      : graph_(graph), groups_(std::move(groups)), buffer_(graph.values.size(), -1) {}
+
+  Plan made() {
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+      buffer_of(graph_.inputs[i], Plan::Buffer::Where::input, int(i));
+    // An output's elements are computed in its memory.
+    std::vector<std::size_t> copied;
+    for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
+      const int value = groups_.source[std::size_t(graph_.outputs[o])];
+      const bool is_computed = graph_.values[std::size_t(value)].origin == Value::Origin::computed;
+      if (is_computed && buffer_[std::size_t(value)] < 0)
+        buffer_of(value, Plan::Buffer::Where::output, int(o));
+      else
+        copied.push_back(o);
+    }
+    for (const Group& group : groups_.groups) {
+      Plan::Call call;
+      for (const int operand : group.operands) call.operands.push_back(read(operand));
+      call.result = buffer_[std::size_t(group.result)] >= 0 ? buffer_[std::size_t(group.result)]
+                                                            : buffer_of(group.result, Plan::Buffer::Where::arena, -1);
+      call.nodes = group.nodes;
+      call.label = label_of(group.nodes);
+      add(std::move(call), codegen::to_text(group.computation));
+    }
+    for (const std::size_t o : copied) {
+      const int output = graph_.outputs[o], from = read(groups_.source[std::size_t(output)]);
+      Plan::Buffer to = plan_.buffers[std::size_t(from)];
+      to.where = Plan::Buffer::Where::output;
+      to.number = int(o);
+      to.value = output;
+      to.known = nullptr;
+      Plan::Call call;
+      call.operands = {from};
+      call.result = int(plan_.buffers.size());
+      call.label = fmt::format("output {}", in_quotes(graph_.values[std::size_t(output)].name));
+      const auto type = codegen::name_of(to.type);
+      const std::int64_t elements = std::max<std::int64_t>(elements_of(to.shape), 1);
+      const std::string role =
+          plan_.buffers[std::size_t(from)].where == Plan::Buffer::Where::constant ? "constant" : "input";
+      plan_.buffers.push_back(std::move(to));
+      add(std::move(call),
+          fmt::format("{0} x0[{1}] : {2}; output y[i0] : {2} = x0[i0] where i0={1}", role, elements, type));
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  int buffer_of(int value, Plan::Buffer::Where where, int number) {
+    const Value& own = graph_.values[std::size_t(value)];
+    buffer_[std::size_t(value)] = int(plan_.buffers.size());
+    plan_.buffers.push_back({where, number, value, *own.type, *own.shape, own.known});
+    return buffer_[std::size_t(value)];
+  }
+  int read(int value) {
+    if (buffer_[std::size_t(value)] >= 0) return buffer_[std::size_t(value)];
+    return buffer_of(value, Plan::Buffer::Where::constant, -1);
+  }
+
+  void add(Plan::Call call, const std::string& text) {
+    const codegen::Workload workload = codegen::parse_workload(text);
+    const auto [known, is_new] = kernels_.emplace(workload.key(), int(plan_.kernels.size()));
+    if (is_new) plan_.kernels.push_back({workload, 0});
+    call.kernel = known->second;
+    ++plan_.kernels[std::size_t(call.kernel)].calls;
+    plan_.calls.push_back(std::move(call));
+  }
+
+  // The name of the first node that has one, and the operators.
+  std::string label_of(const std::vector<int>& nodes) const {
+    std::vector<std::string> operations;
+    std::string name;
+    for (const int number : nodes) {
+      const Node& node = graph_.nodes[std::size_t(number)];
+      if (name.empty()) name = node.name;
+      if (operations.empty() || operations.back() != node.operation) operations.push_back(node.operation);
+    }
+    const std::string what = fmt::format("{}", fmt::join(operations, ", "));
+    return name.empty() ? fmt::format("node {} ({})", nodes.front(), what) : fmt::format("{} ({})", name, what);
+  }
+
+  const Graph& graph_;
+  Groups groups_;
+  std::vector<int> buffer_;  // by value
+  std::map<std::uint64_t, int> kernels_;
+  Plan plan_;
+};
+
+}  // namespace
+
+std::int64_t Plan::Buffer::bytes() const {
+  return elements_of(shape) * codegen::bytes_of(type);
+}
+
+Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place) {
+  return Planner(graph, grouped(graph, target, place)).made();
+}
+
+ArenaUse arena_use(const Plan& plan, std::span<const std::int64_t> scratch_bytes_by_kernel) {
+  ArenaUse use;
+  use.lifetime_of_buffer.assign(plan.buffers.size(), -1);
+  use.scratch_of_call.assign(plan.calls.size(), -1);
+  for (int c = 0; c < int(plan.calls.size()); ++c) {
+    const Plan::Call& call = plan.calls[std::size_t(c)];
+    if (plan.buffers[std::size_t(call.result)].where == Plan::Buffer::Where::arena) {
+      use.lifetime_of_buffer[std::size_t(call.result)] = int(use.lifetimes.size());
+      use.lifetimes.push_back({plan.buffers[std::size_t(call.result)].bytes(), c, c});
+    }
+    for (const int operand : call.operands)
+      if (const int lifetime = use.lifetime_of_buffer[std::size_t(operand)]; lifetime >= 0)
+        use.lifetimes[std::size_t(lifetime)].last = c;
+  }
+  for (int c = 0; c < int(plan.calls.size()); ++c) {
+    const std::int64_t bytes = scratch_bytes_by_kernel[std::size_t(plan.calls[std::size_t(c)].kernel)];
+    if (bytes == 0) continue;
+    use.scratch_of_call[std::size_t(c)] = int(use.lifetimes.size());
+    use.lifetimes.push_back({bytes, c, c});
+  }
+  return use;
+}
+
+}  // namespace graft::graph

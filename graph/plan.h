@@ -1,0 +1,61 @@
+// A network as calls of kernels, one after the other, on buffers: what is tuned (kernels), and what a program does
+// (codegen/machine/sequence.h).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/expression/target.h"
+#include "codegen/expression/workload.h"
+#include "graph/array.h"
+#include "graph/fuse.h"
+#include "graph/graph.h"
+#include "graph/memory.h"
+
+namespace graft::graph {
+
+struct Plan {
+  // A workload that calls have in common: equal but for names (Workload::key).
+  struct Kernel {
+    codegen::Workload workload;  // operands x0, x1, ..., output y
+    std::int64_t calls = 0;
+  };
+  // A tensor in memory, row-major.
+  struct Buffer {
+    enum class Where { input, output, constant, arena };
+    Where where = Where::arena;
+    int number = -1;  // of the graph's input or output
+    int value = -1;   // of the graph
+    codegen::DType type = codegen::DType::f32;
+    Shape shape;
+    Known known = nullptr;  // of a constant
+    std::int64_t bytes() const;
+  };
+  struct Call {
+    int kernel = -1;
+    std::vector<int> operands;  // buffers, by number of the operand
+    int result = -1;            // buffer
+    std::vector<int> nodes;     // of the graph; none for a copy of what an output is
+    std::string label;          // for people: "conv1 (Conv, Relu)"
+  };
+  std::vector<Kernel> kernels;
+  std::vector<Buffer> buffers;
+  std::vector<Call> calls;
+};
+
+// `graph` is folded. Outputs are written where they belong; an output that is an input, a constant, or a second one of
+// the same elements is copied there. UserError names a node that is not supported.
+Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place);
+
+// The lifetimes of the arena's buffers, in the order of Plan::buffers, and behind them of each call's scratch.
+struct ArenaUse {
+  std::vector<Lifetime> lifetimes;
+  std::vector<int> lifetime_of_buffer;  // -1: not in the arena
+  std::vector<int> scratch_of_call;     // lifetimes; -1: none
+};
+ArenaUse arena_use(const Plan& plan, std::span<const std::int64_t> scratch_bytes_by_kernel);
+
+}  // namespace graft::graph

@@ -1,0 +1,80 @@
+// Networks: their kernels are tuned with one budget, and what was found is kept in a folder that compile, run and
+// report read. `graph` says what the kernels are.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "base/monitor.h"
+#include "graph/graph.h"
+#include "graph/onnx.h"
+#include "graph/plan.h"
+#include "study/flows/tune.h"
+#include "study/knowledge/library.h"
+#include "tasks/platform.h"
+
+namespace graft::study {
+
+struct NetworkRequest {
+  std::filesystem::path model;  // ONNX
+  graph::Shapes shapes;         // of inputs (graph/onnx.h)
+  // What the searches of all kernels have in common: platform, settings, library. Its `workload` is not used, `out` is
+  // the network's folder, and `trials`, the budget and `stop_after` are of a single kernel: upper bounds.
+  TuneRequest each;
+  std::int64_t trials_by_kernel = 64;  // on average; in total this times the number of kernels
+  std::int64_t trials = 0;             // in total, if above 0
+  double budget_seconds = 0;           // of wall time in total; 0: none
+};
+
+// A network, read, folded, and planned for a platform's target.
+struct Network {
+  std::filesystem::path model;
+  graph::Shapes shapes;
+  graph::Graph graph;  // folded
+  graph::Plan plan;
+};
+// UserError as the parts of graph.
+Network read_network(const std::filesystem::path& model, const graph::Shapes& shapes, const codegen::Target& target);
+
+// The answer for a kernel of the plan.
+struct NetworkKernel {
+  codegen::Workload workload;
+  std::int64_t calls = 0;
+  std::string label;                    // of its first call
+  std::optional<KnownAnswer> answer;    // nothing: not found yet, or nothing ok
+  std::optional<double> first_seconds;  // of its first ok trial; nothing if the answer is the library's
+  std::int64_t trials = 0;
+  std::filesystem::path run;  // empty if the answer is the library's
+  std::string failure;        // why there is no answer
+};
+
+struct TunedNetwork {
+  std::filesystem::path folder, model;
+  std::string model_hash;
+  graph::Shapes shapes;
+  tasks::Platform platform;
+  std::vector<NetworkKernel> kernels;  // in the plan's order
+  double seconds = 0;                  // the sum of all calls; infinite while a kernel has no answer
+  bool complete = false;               // false: stopped; the same request continues it
+};
+
+// The default folder: "runs/network-MODEL-PLATFORM".
+std::filesystem::path network_folder(const NetworkRequest& request);
+
+// Tunes the kernels, and writes the result to network.json in the folder. Kernels without which the network is less
+// than 0.5 % faster get no more than their first trials. Errors as tune; a kernel for which nothing is found does not
+// end the others.
+TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor);
+
+// Whether a folder has the result of tune_network, and it. UserError for a file that is broken.
+bool is_network_folder(const std::filesystem::path& folder);
+TunedNetwork read_tuned_network(const std::filesystem::path& folder);
+
+// {"kind":"network","model":...,"seconds":...,"kernels":[...]}
+base::Document to_document(const TunedNetwork& network);
+
+}  // namespace graft::study
