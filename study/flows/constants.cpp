@@ -15,47 +15,16 @@ namespace {
 
 constexpr std::chrono::minutes most_time{10};  // of preparing; it takes milliseconds
 
-// The elements of a program's parameter: its first buffers are the computation's tensors that are not temporaries.
-const codegen::Elements& elements_of(const tasks::Expected& expected, std::size_t buffer) {
+// The tensor that a program's parameter is: its first buffers are the computation's tensors that are not temporaries.
+std::size_t tensor_of(const codegen::Computation& computation, std::size_t buffer) {
   std::size_t tensor = 0;
   for (;; ++tensor) {
-    if (expected.computation.tensors[tensor].role != codegen::Role::temporary && buffer-- == 0) break;
+    if (computation.tensors[tensor].role != codegen::Role::temporary && buffer-- == 0) return tensor;
   }
-  return expected.reference.tensors[tensor];
 }
 
 std::string stored_bytes(const codegen::Buffer& buffer, const codegen::Elements& elements) {
   return codegen::packed(buffer.layout, buffer.shape, elements).bytes(buffer.dtype);
-}
-
-// What the program's `run` writes: one text for each output.
-std::vector<std::string> prepared_bytes(const codegen::WithoutPrepare& halves, const tasks::Expected& expected,
-                                        base::Monitor& monitor) {
-  tasks::Expected alone;  // the constants, and outputs of which nothing is known
-  for (std::size_t b = 0; b < halves.prepare.buffers.size(); ++b) {
-    const codegen::Buffer& buffer = halves.prepare.buffers[b];
-    if (buffer.role == codegen::Role::temporary) continue;
-    alone.computation.tensors.push_back({buffer.name, buffer.dtype, buffer.shape, buffer.role});
-    alone.reference.tensors.push_back(buffer.role == codegen::Role::constant ? elements_of(expected, b)
-                                                                             : codegen::Elements());
-    alone.reference.magnitude.emplace_back();
-    alone.reference.reduction_length.push_back(0);
-  }
-  const codegen::Target host = codegen::host_target();
-  auto object = codegen::compile(halves.prepare, host);
-  if (!object) throw base::Failure("preparing constants: " + object.reason().text);
-  std::string outputs;
-  const datasets::Measurement run =
-      tasks::run_object(tasks::Remote{}, *object, host, alone, 0, most_time, &monitor, &outputs);
-  if (run.status != datasets::Status::ok) throw base::Failure("preparing constants: " + run.reason);
-  std::vector<std::string> texts;
-  std::size_t at = 0;
-  for (const int b : halves.prepared) {
-    const std::size_t bytes = std::size_t(halves.prepare.buffers[std::size_t(b)].bytes());
-    texts.push_back(outputs.substr(at, bytes));
-    at += bytes;
-  }
-  return texts;
 }
 
 }  // namespace
@@ -95,28 +64,76 @@ std::vector<codegen::Elements> operands_with(const std::map<std::string, base::N
   return operands;
 }
 
+PreparedAhead::PreparedAhead(const codegen::LoopProgram& program)
+    : program_(program), halves_(codegen::without_prepare(program)) {}
+
+// What the half that prepares writes: one text for each buffer.
+std::vector<std::string> PreparedAhead::prepared(const codegen::Computation& computation,
+                                                 const std::vector<codegen::Elements>& elements,
+                                                 base::Monitor& monitor) {
+  std::vector<std::string> texts;
+  if (halves_.prepared.empty()) return texts;
+  tasks::Expected alone;  // the constants, and outputs of which nothing is known
+  for (std::size_t b = 0; b < halves_.prepare.buffers.size(); ++b) {
+    const codegen::Buffer& buffer = halves_.prepare.buffers[b];
+    if (buffer.role == codegen::Role::temporary) continue;
+    alone.computation.tensors.push_back({buffer.name, buffer.dtype, buffer.shape, buffer.role});
+    alone.reference.tensors.push_back(buffer.role == codegen::Role::constant ? elements[tensor_of(computation, b)]
+                                                                             : codegen::Elements());
+    alone.reference.magnitude.emplace_back();
+    alone.reference.reduction_length.push_back(0);
+  }
+  const codegen::Target host = codegen::host_target();
+  if (!preparing_) {
+    auto object = codegen::compile(halves_.prepare, host);
+    if (!object) throw base::Failure("preparing constants: " + object.reason().text);
+    preparing_ = std::move(object).value();
+  }
+  std::string outputs;
+  const datasets::Measurement run =
+      tasks::run_object(tasks::Remote{}, *preparing_, host, alone, 0, most_time, &monitor, &outputs);
+  if (run.status != datasets::Status::ok) throw base::Failure("preparing constants: " + run.reason);
+  std::size_t at = 0;
+  for (const int b : halves_.prepared) {
+    const std::size_t bytes = std::size_t(halves_.prepare.buffers[std::size_t(b)].bytes());
+    texts.push_back(outputs.substr(at, bytes));
+    at += bytes;
+  }
+  return texts;
+}
+
+std::vector<std::string> PreparedAhead::contents(const codegen::Computation& computation,
+                                                 const std::vector<codegen::Elements>& elements,
+                                                 base::Monitor& monitor) {
+  std::vector<std::string> made, ready = prepared(computation, elements, monitor);
+  std::size_t next = 0;
+  for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+    const codegen::Buffer& buffer = program_.buffers[b];
+    if (halves_.run.buffers[b].role != codegen::Role::constant) continue;
+    if (buffer.role != codegen::Role::constant)
+      made.push_back(std::move(ready[next++]));
+    else
+      made.push_back(codegen::runs_with(program_, int(b)) ? stored_bytes(buffer, elements[tensor_of(computation, b)])
+                                                          : "");
+  }
+  return made;
+}
+
 WithConstants with_constants(const codegen::LoopProgram& program, const tasks::Expected& expected,
                              base::Monitor& monitor) {
-  codegen::WithoutPrepare halves = codegen::without_prepare(program);
-  WithConstants made{{}, {}, expected};
-  std::vector<std::string> prepared;
-  if (!halves.prepared.empty()) prepared = prepared_bytes(halves, expected, monitor);
+  PreparedAhead ahead(program);
+  WithConstants made{ahead.run(), ahead.contents(expected.computation, expected.reference.tensors, monitor), expected};
   std::size_t next = 0;
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    if (ahead.run().buffers[b].role != codegen::Role::constant) continue;
+    const std::string& content = made.constants[next++];
     const codegen::Buffer& buffer = program.buffers[b];
-    if (halves.run.buffers[b].role != codegen::Role::constant) continue;
-    if (buffer.role == codegen::Role::constant) {
-      made.constants.push_back(codegen::runs_with(program, int(b)) ? stored_bytes(buffer, elements_of(expected, b))
-                                                                   : "");
-      continue;
-    }
-    made.constants.push_back(prepared[next++]);
+    if (buffer.role == codegen::Role::constant) continue;
     made.expected.computation.tensors.push_back({buffer.name, buffer.dtype, buffer.shape, codegen::Role::constant});
-    made.expected.reference.tensors.push_back(codegen::numbers_from(made.constants.back(), buffer.dtype));
+    made.expected.reference.tensors.push_back(codegen::numbers_from(content, buffer.dtype));
     made.expected.reference.magnitude.emplace_back();
     made.expected.reference.reduction_length.push_back(0);
   }
-  made.program = std::move(halves.run);
   return made;
 }
 

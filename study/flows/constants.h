@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/numpy.h"
 #include "codegen/expression/workload.h"
 #include "codegen/machine/compile.h"
+#include "codegen/program/constants.h"
 #include "tasks/remote.h"
 
 namespace graft::study {
@@ -24,8 +26,29 @@ std::vector<codegen::Elements> operands_with(const std::map<std::string, base::N
 
 bool has_constants(const codegen::Computation& computation);
 
+// A program whose constants are known when it is compiled, in two: what prepares them, on this machine, and what runs.
+class PreparedAhead {
+ public:
+  explicit PreparedAhead(const codegen::LoopProgram& program);
+
+  // Takes the program's parameters, then the prepared constants as further ones, and prepares nothing.
+  const codegen::LoopProgram& run() const { return halves_.run; }
+  // By constant parameter of `run`, as stored; "" for one that it does not read. `elements`: of the computation's
+  // tensors, by number; those of constants are used. Failure if this machine cannot prepare them.
+  std::vector<std::string> contents(const codegen::Computation& computation,
+                                    const std::vector<codegen::Elements>& elements, base::Monitor& monitor);
+
+ private:
+  std::vector<std::string> prepared(const codegen::Computation& computation,
+                                    const std::vector<codegen::Elements>& elements, base::Monitor& monitor);
+
+  codegen::LoopProgram program_;
+  codegen::WithoutPrepare halves_;
+  std::optional<codegen::Object> preparing_;  // compiled when it is first needed
+};
+
 struct WithConstants {
-  codegen::LoopProgram program;        // takes the prepared constants as further parameters and prepares nothing
+  codegen::LoopProgram program;        // PreparedAhead::run
   std::vector<std::string> constants;  // codegen::LibraryVariant::constants
   tasks::Expected expected;            // of that program
 };

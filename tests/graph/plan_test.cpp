@@ -1,0 +1,233 @@
+#include "graph/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "codegen/expression/target.h"
+#include "tests/graph/support/onnx_file.h"
+#include "tests/graph/support/run_plan.h"
+
+namespace {
+
+using namespace graft::graph;
+using file::attribute;
+using file::GraphFile;
+using graft::codegen::Elements;
+using graft::codegen::Target;
+using List = std::vector<std::int64_t>;
+
+// A processor with vectors of 256 bits.
+Target target() {
+  Target target;
+  target.vector_bits = 256;
+  target.vector_registers = 16;
+  return target;
+}
+
+std::vector<float> numbers(std::size_t count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<float> all;
+  for (std::size_t i = 0; i < count; ++i) all.push_back(float(double(random() % 2001) / 1000 - 1));
+  return all;
+}
+
+Elements elements(std::size_t count, std::uint64_t seed) {
+  const std::vector<float> all = numbers(count, seed);
+  return Elements(std::vector<double>(all.begin(), all.end()));
+}
+
+// Plans the file's graph, and checks that the plan computes what the graph does.
+Plan plan_of(const GraphFile& file, int version = 17) {
+  const Graph graph = folded(file::read(file, version), "m.onnx");
+  Plan plan = planned(graph, target(), "m.onnx");
+  std::map<std::string, Elements> inputs;
+  for (const int input : graph.inputs) {
+    const Value& value = graph.values[std::size_t(input)];
+    inputs[value.name] = elements(std::size_t(elements_of(*value.shape)), std::uint64_t(input) + 1);
+  }
+  graft::base::Monitor nobody;
+  const std::vector<Elements> expected = reference(graph, inputs, "m.onnx", nobody);
+  const std::vector<Elements> got = run(plan, graph, inputs);
+  for (std::size_t o = 0; o < expected.size(); ++o) {
+    EXPECT_EQ(got[o].size(), expected[o].size());
+    for (std::size_t e = 0; e < expected[o].size() && e < got[o].size(); ++e)
+      EXPECT_NEAR(got[o][e], expected[o][e], 1e-9 * (1 + std::abs(expected[o][e]))) << "output " << o << ", " << e;
+  }
+  return plan;
+}
+
+std::vector<std::string> labels(const Plan& plan) {
+  std::vector<std::string> all;
+  for (const Plan::Call& call : plan.calls) all.push_back(call.label);
+  return all;
+}
+
+TEST(Plan, WhatFollowsAConvolutionIsAppliedAtItsWriteBack) {
+  GraphFile file;
+  file.input("x", {1, 3, 8, 8}).weight("w", {4, 3, 3, 3}, numbers(108, 1)).weight("b", {4}, numbers(4, 2));
+  file.weight("v", {4, 4, 1, 1}, numbers(16, 3)).weight("half", {}, {0.5f});
+  file.node("Conv", {"x", "w", "b"}, {"c"}, {attribute("pads", List{1, 1, 1, 1})}, "first")
+      .node("Mul", {"c", "half"}, {"m"})
+      .node("Relu", {"m"}, {"r"})
+      .node("Conv", {"r", "v"}, {"d"}, {}, "second")
+      .node("Add", {"d", "r"}, {"s"})
+      .node("Sigmoid", {"s"}, {"g"})
+      .node("Mul", {"s", "g"}, {"y"})
+      .output("y");
+  EXPECT_EQ(labels(plan_of(file)),
+            (std::vector<std::string>{"first (Conv, Mul, Relu)", "second (Conv, Add, Sigmoid, Mul)"}));
+}
+
+TEST(Plan, EqualLayersAreOneKernel) {
+  GraphFile file;
+  file.input("x", {1, 4, 6, 6}).weight("w0", {4, 4, 3, 3}, numbers(144, 1)).weight("w1", {4, 4, 3, 3}, numbers(144, 2));
+  file.node("Conv", {"x", "w0"}, {"a"}, {attribute("pads", List{1, 1, 1, 1})})
+      .node("Relu", {"a"}, {"b"})
+      .node("Conv", {"b", "w1"}, {"c"}, {attribute("pads", List{1, 1, 1, 1})})
+      .node("Relu", {"c"}, {"y"})
+      .output("y");
+  const Plan plan = plan_of(file);
+  EXPECT_EQ(plan.calls.size(), 2u);
+  ASSERT_EQ(plan.kernels.size(), 1u);
+  EXPECT_EQ(plan.kernels[0].calls, 2);
+}
+
+// ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add: as exporters write it.
+TEST(Plan, ANormalisationInManyNodesIsOneKernel) {
+  GraphFile file;
+  file.input("x", {1, 5, 32}).weight("two", {}, {2}).weight("epsilon", {}, {1e-5f});
+  file.weight("scale", {32}, numbers(32, 1)).weight("shift", {32}, numbers(32, 2));
+  const std::vector<std::string> last = {attribute("axes", List{-1})};
+  file.node("ReduceMean", {"x"}, {"mean"}, last)
+      .node("Sub", {"x", "mean"}, {"d"})
+      .node("Pow", {"d", "two"}, {"p"})
+      .node("ReduceMean", {"p"}, {"v"}, last)
+      .node("Add", {"v", "epsilon"}, {"e"})
+      .node("Sqrt", {"e"}, {"s"})
+      .node("Div", {"d", "s"}, {"n"})
+      .node("Mul", {"n", "scale"}, {"m"})
+      .node("Add", {"m", "shift"}, {"y"})
+      .output("y");
+  EXPECT_EQ(plan_of(file).calls.size(), 1u);
+}
+
+TEST(Plan, AGeluInManyNodesFollowsItsProduct) {
+  GraphFile file;
+  file.input("x", {1, 6, 8}).weight("w", {8, 16}, numbers(128, 1)).weight("b", {16}, numbers(16, 2));
+  file.weight("root", {}, {float(std::sqrt(2.0))}).weight("one", {}, {1}).weight("half", {}, {0.5f});
+  file.node("MatMul", {"x", "w"}, {"p"})
+      .node("Add", {"p", "b"}, {"q"})
+      .node("Div", {"q", "root"}, {"d"})
+      .node("Erf", {"d"}, {"e"})
+      .node("Add", {"e", "one"}, {"f"})
+      .node("Mul", {"q", "f"}, {"g"})
+      .node("Mul", {"g", "half"}, {"y"})
+      .output("y");
+  EXPECT_EQ(plan_of(file).calls.size(), 1u);
+}
+
+// A value that somebody else reads is computed once, in memory.
+TEST(Plan, WhatTwoReadStaysInMemory) {
+  GraphFile file;
+  file.input("x", {4, 8}).weight("w", {8, 8}, numbers(64, 1));
+  file.node("MatMul", {"x", "w"}, {"p"}).node("Relu", {"p"}, {"a"}).node("Tanh", {"p"}, {"b"}).output("a").output("b");
+  EXPECT_EQ(plan_of(file).calls.size(), 3u);
+}
+
+// Views are no calls; what reads through them sees the elements in its own shape.
+TEST(Plan, ViewsCostNothing) {
+  GraphFile file;
+  file.input("x", {2, 12})
+      .integers("heads", {3}, {2, 3, 4})
+      .integers("flat", {2}, {2, 12})
+      .weight("w", {12, 5}, numbers(60, 1));
+  file.node("Exp", {"x"}, {"e"})
+      .node("Reshape", {"e", "heads"}, {"h"})
+      .node("Transpose", {"h"}, {"t"}, {attribute("perm", List{1, 0, 2})})
+      .node("Transpose", {"t"}, {"u"}, {attribute("perm", List{1, 0, 2})})
+      .node("Reshape", {"u", "flat"}, {"f"})
+      .node("MatMul", {"f", "w"}, {"y"})
+      .output("y");
+  const Plan plan = plan_of(file);
+  EXPECT_EQ(plan.calls.back().label, "node 5 (MatMul)");
+  EXPECT_LE(plan.calls.size(), 3u);
+}
+
+// An output that is an input, a constant, a view of another one, or the same value twice has memory of its own.
+TEST(Plan, OutputsHaveTheirOwnMemory) {
+  GraphFile file;
+  file.input("x", {2, 3}).weight("c", {3}, {1, 2, 3}).integers("flat", {1}, {6});
+  file.node("Relu", {"x"}, {"a"})
+      .node("Reshape", {"a", "flat"}, {"v"})
+      .node("Neg", {"a"}, {"n"})
+      .output("a")
+      .output("v")
+      .output("a")
+      .output("x")
+      .output("c")
+      .output("n");
+  const Plan plan = plan_of(file);
+  std::vector<int> written(6);
+  for (const Plan::Call& call : plan.calls) {
+    const Plan::Buffer& buffer = plan.buffers[std::size_t(call.result)];
+    if (buffer.where == Plan::Buffer::Where::output) ++written[std::size_t(buffer.number)];
+  }
+  EXPECT_EQ(written, std::vector<int>(6, 1));
+}
+
+TEST(Plan, ElementWiseWorkIsGoneThroughInOneLine) {
+  GraphFile file;
+  file.input("x", {1, 4, 7, 7}).input("z", {1, 4, 7, 7}).weight("c", {1, 4, 1, 1}, numbers(4, 1));
+  file.node("Add", {"x", "z"}, {"s"})
+      .node("Exp", {"s"}, {"a"})
+      .node("Mul", {"s", "c"}, {"b"})
+      .output("a")
+      .output("b")
+      .output("s");
+  const Plan plan = plan_of(file);
+  std::vector<std::string> texts;
+  for (const Plan::Kernel& kernel : plan.kernels) texts.push_back(kernel.workload.text());
+  ASSERT_EQ(texts.size(), 3u);
+  EXPECT_NE(texts[0].find("y[i0] "), std::string::npos) << texts[0];
+  EXPECT_NE(texts[1].find("y[i0] "), std::string::npos) << texts[1];
+  EXPECT_NE(texts[2].find("y[i0,i1] "), std::string::npos) << texts[2];
+}
+
+TEST(Plan, TheArenaHoldsWhatLives) {
+  GraphFile file;
+  file.input("x", {4, 8}).weight("w", {8, 8}, numbers(64, 1));
+  file.node("MatMul", {"x", "w"}, {"a"})
+      .node("MatMul", {"a", "w"}, {"b"})
+      .node("MatMul", {"b", "w"}, {"c"})
+      .node("Add", {"c", "a"}, {"y"})
+      .output("y");
+  const Plan plan = plan_of(file);
+  const std::vector<std::int64_t> scratch(plan.kernels.size(), 100);
+  const ArenaUse use = arena_use(plan, scratch);
+  std::vector<std::pair<int, int>> lives;
+  for (const int lifetime : use.lifetime_of_buffer)
+    if (lifetime >= 0)
+      lives.emplace_back(use.lifetimes[std::size_t(lifetime)].first, use.lifetimes[std::size_t(lifetime)].last);
+  EXPECT_EQ(lives, (std::vector<std::pair<int, int>>{{0, 2}, {1, 2}}));  // a, read by the addition, too; b
+  for (std::size_t c = 0; c < plan.calls.size(); ++c) {
+    const Lifetime& own = use.lifetimes[std::size_t(use.scratch_of_call[c])];
+    EXPECT_EQ(own.bytes, 100);
+    EXPECT_EQ(own.first, int(c));
+    EXPECT_EQ(own.last, int(c));
+  }
+}
+
+TEST(Plan, RefusesWhatNobodySupports) {
+  GraphFile file;
+  file.input("x", {2, 3}).node("Relu", {"x"}, {"y"}).output("y");
+  Graph graph = folded(file::read(file), "m.onnx");
+  graph.nodes[0].operation = "Nothing";
+  EXPECT_THROW(planned(graph, target(), "m.onnx"), graft::base::UserError);
+}
+
+}  // namespace

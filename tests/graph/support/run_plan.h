@@ -1,0 +1,34 @@
+// A plan, call by call, in double precision: what its kernels compute if each does what its workload says.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/expression/reference.h"
+#include "graph/operators.h"
+#include "graph/plan.h"
+#include "graph/reference.h"
+
+namespace graft::graph {
+
+inline std::vector<codegen::Elements> run(const Plan& plan, const Graph& graph,
+                                          const std::map<std::string, codegen::Elements>& inputs) {
+  std::vector<codegen::Elements> buffers(plan.buffers.size()), outputs(graph.outputs.size());
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    const Plan::Buffer& buffer = plan.buffers[b];
+    if (buffer.known) buffers[b] = buffer.known->elements();
+    if (buffer.where == Plan::Buffer::Where::input)
+      buffers[b] = inputs.at(graph.values[std::size_t(graph.inputs[std::size_t(buffer.number)])].name);
+  }
+  for (const Plan::Call& call : plan.calls) {
+    const codegen::Computation& computation = plan.kernels[std::size_t(call.kernel)].workload.computation();
+    buffers[std::size_t(call.result)] = evaluated(
+        computation, [&](int operand) { return buffers[std::size_t(call.operands.at(std::size_t(operand)))]; });
+  }
+  for (std::size_t b = 0; b < buffers.size(); ++b)
+    if (plan.buffers[b].where == Plan::Buffer::Where::output) outputs[std::size_t(plan.buffers[b].number)] = buffers[b];
+  return outputs;
+}
+
+}  // namespace graft::graph
