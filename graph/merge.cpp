@@ -124,6 +124,41 @@ void inline_stage(Computation& computation, int tensor) {
   }
 }
 
+// Leaves out dimensions of one element of temporaries along which the output has more: those that a reduction kept, so
+// that what is computed once for each row has the rows' dimensions.
+void leave_out_kept_dimensions(Computation& computation, const Tensor& output) {
+  for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
+    Tensor& tensor = computation.tensors[t];
+    const int writer = computation.stage_writing(int(t));
+    if (tensor.role != Role::temporary || writer < 0 || tensor.shape.size() != output.shape.size()) continue;
+    Stage& stage = computation.stages[std::size_t(writer)];
+    if (!stage.index.empty()) continue;
+    std::vector<bool> goes(stage.axes.size());
+    std::vector<Affine> by;
+    int kept = 0;
+    for (std::size_t d = 0; d < goes.size(); ++d) {
+      goes[d] = d < tensor.shape.size() && tensor.shape[d] == 1 && output.shape[d] > 1;
+      by.push_back(goes[d] ? Affine(0) : Affine::variable(kept++));
+    }
+    if (kept == int(goes.size())) continue;
+    const auto without = [&](auto& all) {
+      std::size_t d = 0;
+      std::erase_if(all, [&](const auto&) { return d < goes.size() && goes[d++]; });
+    };
+    bool is_read_plainly = true;
+    for (const Stage& reader : computation.stages)
+      for (const Access& access : reader.value.loads)
+        is_read_plainly = is_read_plainly && (access.tensor != int(t) || is_plain(access));
+    if (!is_read_plainly) continue;
+    stage.value = codegen::substitute(stage.value, by);
+    without(stage.axes);
+    without(tensor.shape);
+    for (Stage& reader : computation.stages)
+      for (Access& access : reader.value.loads)
+        if (access.tensor == int(t)) without(access.index);
+  }
+}
+
 }  // namespace
 
 int Part::output() const {
@@ -175,6 +210,7 @@ std::optional<Part> merged(const Part& first, const Part& second) {
     }
     all.stages.push_back(std::move(copy));
   }
+  leave_out_kept_dimensions(all, all.tensors[std::size_t(result.output())]);
   inline_stage(all, between);
   return renamed(result);
 }
