@@ -236,24 +236,6 @@ class Folder {
   double work_ = 0;
 };
 
-// Which dimension of a node's weights (its operand 1) is that of the result's channels, and how: group g of a
-// transposed convolution has the rows from g * rows / groups on, and the channels of each group are numbered from 0.
-struct Channels {
-  int dimension = 0;
-  std::int64_t groups = 1;
-};
-
-std::optional<Channels> channels_of(const Node& node) {
-  const auto integer = [&](const std::string& name, std::int64_t otherwise) {
-    const auto found = node.attributes.find(name);
-    const auto* value = found == node.attributes.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
-    return value ? *value : otherwise;
-  };
-  if (node.operation == "Conv") return Channels{0, 1};
-  if (node.operation == "ConvTranspose") return Channels{1, integer("group", 1)};
-  return std::nullopt;
-}
-
 // What graphs within a node take from around it, by name.
 void add_outer(const Node& node, std::set<std::string>& names) {
   for (const auto& [key, attribute] : node.attributes) {
@@ -288,75 +270,7 @@ Graph with_wanted_results(Graph graph) {
 }  // namespace
 
 Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limits) {
-  return without_unused(with_batch_norm_in_weights(Folder(place, limits).folded(with_wanted_results(graph))));
-}
-
-// y = (x - mean) * f + shift with f = scale / sqrt(variance + epsilon), and x = sum(w * input) + bias: the sum of w *
-// f, and the bias (bias - mean) * f + shift.
-Graph with_batch_norm_in_weights(Graph graph) {
-  std::vector<int> readers(graph.values.size()), writer(graph.values.size(), -1);
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (const int operand : graph.nodes[n].operands)
-      if (operand >= 0) ++readers[std::size_t(operand)];
-    for (const int result : graph.nodes[n].results)
-      if (result >= 0) writer[std::size_t(result)] = int(n);
-  }
-  for (const int output : graph.outputs) ++readers[std::size_t(output)];
-  const auto known = [&](const Node& node, std::size_t operand) -> Known {
-    if (operand >= node.operands.size() || node.operands[operand] < 0) return nullptr;
-    return graph.values[std::size_t(node.operands[operand])].known;
-  };
-  std::vector<bool> is_gone(graph.nodes.size());
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    const Node& norm = graph.nodes[n];
-    if (norm.operation != "BatchNormalization") continue;
-    const int source = writer[std::size_t(norm.operands[0])];
-    if (source < 0 || readers[std::size_t(norm.operands[0])] != 1) continue;
-    Node& product = graph.nodes[std::size_t(source)];
-    const auto channels = channels_of(product);
-    const Known weights = known(product, 1), scale = known(norm, 1), shift = known(norm, 2), mean = known(norm, 3),
-                variance = known(norm, 4), bias = known(product, 2);
-    const bool has_bias = product.operands.size() > 2 && product.operands[2] >= 0;
-    if (!channels || !weights || !scale || !shift || !mean || !variance || (has_bias && !bias)) continue;
-    const auto given = norm.attributes.find("epsilon");
-    const double epsilon = given == norm.attributes.end() ? double(1e-5f) : std::get<double>(given->second);
-    std::vector<double> factor, sums;
-    for (std::size_t c = 0; c < scale->size(); ++c) {
-      factor.push_back(scale->number(c) / std::sqrt(variance->number(c) + epsilon));
-      sums.push_back(((bias ? bias->number(c) : 0) - mean->number(c)) * factor[c] + shift->number(c));
-    }
-    const auto finite = [](double number) { return std::isfinite(number); };
-    if (!std::all_of(factor.begin(), factor.end(), finite) || !std::all_of(sums.begin(), sums.end(), finite)) continue;
-    const std::size_t rows = std::size_t(weights->shape[0]), columns = std::size_t(weights->shape[1]);
-    const std::size_t inner = weights->size() / std::max<std::size_t>(1, rows * columns);
-    std::vector<double> scaled(weights->size());
-    for (std::size_t e = 0; e < scaled.size(); ++e) {
-      const std::size_t row = e / (columns * inner), column = e / inner % columns;
-      const std::size_t group = row / std::max<std::size_t>(1, rows / std::size_t(channels->groups));
-      scaled[e] = weights->number(e) * factor[channels->dimension == 0 ? row : group * columns + column];
-    }
-    const auto constant = [&](const std::string& name, Known array) {
-      graph.values.push_back({.name = name,
-                              .origin = Value::Origin::constant,
-                              .type = array->type,
-                              .shape = array->shape,
-                              .known = std::move(array)});
-      return int(graph.values.size()) - 1;
-    };
-    const std::string name = graph.values[std::size_t(norm.results[0])].name;
-    product.operands.resize(3, -1);
-    product.operands[1] =
-        constant(name + ".weights", graph::known(weights->type, weights->shape, codegen::Elements(scaled)));
-    product.operands[2] = constant(name + ".bias", graph::known(weights->type, scale->shape, codegen::Elements(sums)));
-    product.results[0] = norm.results[0];
-    writer[std::size_t(norm.results[0])] = source;
-    is_gone[n] = true;
-  }
-  std::vector<Node> kept;
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-    if (!is_gone[n]) kept.push_back(std::move(graph.nodes[n]));
-  graph.nodes = std::move(kept);
-  return graph;
+  return without_unused(with_scales_in_weights(Folder(place, limits).folded(with_wanted_results(graph))));
 }
 
 Graph without_unused(const Graph& graph) {

@@ -1,7 +1,7 @@
 // From a graph as it was read to one in which every value has a type and a shape, and nothing is computed that is known
 // before a run: constants, and with them the arithmetic of shapes, are computed; an `If` of a known condition becomes
-// its branch; what only passes its operand on is left out; batch normalisation after a convolution moves into its
-// weights; nodes that no output needs are removed. What stays computes the same results.
+// its branch; what only passes its operand on is left out; what scales and shifts channels after a convolution moves
+// into its weights; nodes that no output needs are removed. What stays computes the same results.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,10 @@ struct FoldLimits {
 Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limits = {});
 
 // Parts of it, each from a folded graph to a folded graph.
-Graph with_batch_norm_in_weights(Graph graph);
+
+// Numbers that scale and shift channels go into the weights and the bias of the convolution before them, if nothing
+// else reads its result; a batch normalisation that has none becomes a product and a sum.
+Graph with_scales_in_weights(Graph graph);
 Graph without_unused(const Graph& graph);
 
 }  // namespace graft::graph

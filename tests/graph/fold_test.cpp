@@ -122,9 +122,35 @@ TEST(Fold, BatchNormalisationMovesIntoWeights) {
     file::GraphFile apart = graph;
     apart.output("a");
     const auto folded_one = file::results(graph, x).front(), unfolded = file::results(apart, x).front();
-    EXPECT_EQ(operations(folded_file(apart)).size(), 2u);
+    EXPECT_EQ(operations(folded_file(apart)), (std::vector<std::string>{operation, "Mul", "Add"}));
     for (std::size_t e = 0; e < unfolded.size(); ++e) EXPECT_NEAR(folded_one[e], unfolded[e], 1e-4) << operation << e;
   }
+}
+
+// One number, or one for each channel, on either side.
+TEST(Fold, ArithmeticOfChannelsMovesIntoWeights) {
+  file::GraphFile graph;
+  graph.input("x", Shape{1, 1, 3}).weight("w", {2, 1, 2}, {1, 2, 3, 4}).weight("c", {1, 2, 1}, {10, 100});
+  graph.weight("two", {}, {2}).weight("d", {2, 1}, {0.5, 0.25});
+  graph.node("Conv", {"x", "w"}, {"a"})
+      .node("Mul", {"c", "a"}, {"b"})
+      .node("Sub", {"two", "b"}, {"s"})
+      .node("Div", {"s", "two"}, {"q"})
+      .node("Add", {"q", "d"}, {"r"})
+      .node("Sub", {"r", "two"}, {"y"})
+      .output("y");
+  EXPECT_EQ(operations(folded_file(graph)), std::vector<std::string>{"Conv"});
+  // a = [[1*1+2*2, 1*2+2*3], [3*1+4*2, 3*2+4*3]] = [[5, 8], [11, 18]]; y = (2 - c * a) / 2 + d - 2.
+  EXPECT_EQ(file::results(graph, {{"x", Elements{1, 2, 3}}}).front(), (Elements{-25.5, -40.5, -550.75, -900.75}));
+}
+
+// A number for each column is not one for each channel.
+TEST(Fold, OtherArithmeticStays) {
+  file::GraphFile graph;
+  graph.input("x", Shape{1, 1, 3}).weight("w", {2, 1, 2}, {1, 2, 3, 4}).weight("columns", {2}, {10, 100});
+  graph.node("Conv", {"x", "w"}, {"a"}).node("Mul", {"a", "columns"}, {"y"}).output("y");
+  EXPECT_EQ(operations(folded_file(graph)), (std::vector<std::string>{"Conv", "Mul"}));
+  EXPECT_EQ(file::results(graph, {{"x", Elements{1, 2, 3}}}).front(), (Elements{50, 800, 110, 1800}));
 }
 
 TEST(Fold, IfOfAKnownConditionIsItsBranch) {

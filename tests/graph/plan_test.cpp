@@ -72,7 +72,7 @@ TEST(Plan, WhatFollowsAConvolutionIsAppliedAtItsWriteBack) {
   file.input("x", {1, 3, 8, 8}).weight("w", {4, 3, 3, 3}, numbers(108, 1)).weight("b", {4}, numbers(4, 2));
   file.weight("v", {4, 4, 1, 1}, numbers(16, 3)).weight("half", {}, {0.5f});
   file.node("Conv", {"x", "w", "b"}, {"c"}, {attribute("pads", List{1, 1, 1, 1})}, "first")
-      .node("Mul", {"c", "half"}, {"m"})
+      .node("Clip", {"c", "", "half"}, {"m"})
       .node("Relu", {"m"}, {"r"})
       .node("Conv", {"r", "v"}, {"d"}, {}, "second")
       .node("Add", {"d", "r"}, {"s"})
@@ -80,7 +80,7 @@ TEST(Plan, WhatFollowsAConvolutionIsAppliedAtItsWriteBack) {
       .node("Mul", {"s", "g"}, {"y"})
       .output("y");
   EXPECT_EQ(labels(plan_of(file)),
-            (std::vector<std::string>{"first (Conv, Mul, Relu)", "second (Conv, Add, Sigmoid, Mul)"}));
+            (std::vector<std::string>{"first (Conv, Clip, Relu)", "second (Conv, Add, Sigmoid, Mul)"}));
 }
 
 TEST(Plan, EqualLayersAreOneKernel) {
