@@ -1,0 +1,37 @@
+// How far rounding may move a network's outputs: what judges a program of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/monitor.h"
+#include "codegen/expression/elements.h"
+#include "graph/plan.h"
+
+namespace graft::graph {
+
+// Inputs of a graph for checks, by name: floating-point numbers of -1 to 1, integers of 0 and 1, which are valid
+// indices of anything with two elements, and masks. The same for the same seed.
+std::map<std::string, codegen::Elements> check_inputs(const Graph& graph, std::uint64_t seed);
+
+// The outputs of a plan, call by call in double precision, where each result is moved, element by element, by a random
+// part of the error that its kernel may have (codegen/expression/reference.h): the largest difference from the exact
+// outputs says what rounding alone explains.
+std::vector<codegen::Elements> moved_by_rounding(const Plan& plan, const Graph& graph,
+                                                 const std::map<std::string, codegen::Elements>& inputs,
+                                                 std::uint64_t seed, base::Monitor& monitor);
+
+// Of one output, in units of its elements.
+struct OutputError {
+  std::string name;
+  double largest = 0;        // |value| of the expected elements
+  double largest_error = 0;  // |difference|; infinite for a result that is not a number where one is expected
+  double bound = 0;          // the largest difference that rounding explains, or the rounding of the largest element
+  bool right() const { return largest_error <= bound; }
+};
+OutputError compared(const std::string& name, codegen::DType type, const codegen::Elements& got,
+                     const codegen::Elements& expected, const codegen::Elements& moved);
+
+}  // namespace graft::graph
