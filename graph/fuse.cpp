@@ -3,17 +3,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
 #include "codegen/expression/padding.h"
+#include "codegen/expression/parse.h"
 #include "codegen/schedule/rules.h"
 #include "graph/merge.h"
 #include "graph/operators.h"
 
 namespace graft::graph {
 namespace {
+
+constexpr std::int64_t alignment = 64;  // of what kernels take
+
+// A node of more stages, which no space takes together, is several groups.
+constexpr std::size_t most_stages = 8;
 
 struct Working {
   Part part;
@@ -23,16 +34,23 @@ struct Working {
 // Parts of the graph in the making.
 class Parts {
  public:
-  Parts(const Graph& graph, std::string_view place) : source_(graph.values.size()), readers_(graph.values.size()) {
-    for (std::size_t v = 0; v < source_.size(); ++v) source_[v] = int(v);
+  Parts(const Graph& graph, const codegen::Target& target, std::string_view place)
+      : target_(target), values_(graph.values), readers_(graph.values.size()) {
+    for (std::size_t v = 0; v < values_.size(); ++v) source_.push_back({int(v), 0});
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) add(graph, int(n), place);
-    for (const int output : graph.outputs) readers_[std::size_t(source_[std::size_t(output)])].push_back(-1);
-    for (std::size_t p = 0; p < parts_.size(); ++p)
-      for (const int value : operands(int(p))) readers_[std::size_t(value)].push_back(int(p));
+    for (const int output : graph.outputs) readers_[std::size_t(source_[std::size_t(output)].value)].push_back(-1);
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      for (const int value : operands(int(p))) {
+        readers_[std::size_t(value)].push_back(int(p));
+        // Who reads a part of a value needs it in memory.
+        if (source_[std::size_t(value)].value != value)
+          readers_[std::size_t(source_[std::size_t(value)].value)].push_back(-1);
+      }
+    }
   }
 
   // Merges parts into their only readers as long as the space can take the result.
-  void merge(const codegen::Target& target) {
+  void merge() {
     std::vector<int> writer(source_.size(), -1);
     for (std::size_t p = 0; p < parts_.size(); ++p) writer[std::size_t(result(int(p)))] = int(p);
     for (int reader = 0; reader < int(parts_.size()); ++reader) {
@@ -44,7 +62,7 @@ class Parts {
           const std::vector<int>& all = readers_[std::size_t(values[v])];
           const int from = writer[std::size_t(values[v])];
           if (from < 0 || std::any_of(all.begin(), all.end(), [&](int r) { return r != reader; })) continue;
-          found = take(from, reader, target);
+          found = take(from, reader);
         }
       }
     }
@@ -68,6 +86,7 @@ class Parts {
       std::sort(group.nodes.begin(), group.nodes.end());
       result.groups.push_back(std::move(group));
     }
+    result.values = std::move(values_);
     result.source = std::move(source_);
     return result;
   }
@@ -94,12 +113,80 @@ class Parts {
       Part part{*result.computation, {}};
       for (const codegen::Tensor& tensor : part.computation.tensors) {
         const int operand = operand_of(tensor);
-        part.values.push_back(operand >= 0 ? source_[std::size_t(node.operands[std::size_t(operand)])]
+        part.values.push_back(operand >= 0 ? source_[std::size_t(node.operands[std::size_t(operand)])].value
                               : tensor.role == codegen::Role::output ? value
                                                                      : -1);
       }
-      parts_.push_back(Working{std::move(part), {number}});
+      if (part.computation.stages.size() <= most_stages || is_schedulable(part.computation))
+        parts_.push_back(Working{std::move(part), {number}});
+      else
+        divide(part, number);
     }
+  }
+
+  int new_value(Value value, Groups::Source source) {
+    const int number = int(values_.size());
+    values_.push_back(std::move(value));
+    source_.push_back(source.value < 0 ? Groups::Source{number, 0} : source);
+    readers_.emplace_back();
+    return number;
+  }
+
+  // Its stages by themselves, each once: results of one node have most of them in common.
+  void divide(const Part& part, int node) {
+    std::map<int, int> within;  // values, by tensor
+    const auto value_of = [&](int tensor) {
+      const auto [known, is_new] = within.emplace(tensor, -1);
+      if (is_new) {
+        const codegen::Tensor& own = part.computation.tensors[std::size_t(tensor)];
+        known->second =
+            new_value({.name = fmt::format("{}.{}", node, own.name), .type = own.dtype, .shape = own.shape}, {-1, 0});
+      }
+      return known->second;
+    };
+    for (Part& stage : stages_of(part, value_of)) {
+      for (std::size_t t = 0; t < stage.values.size(); ++t) {
+        if (const auto same = same_.find(stage.values[t]); same != same_.end()) stage.values[t] = same->second;
+        slice(stage, int(t));
+      }
+      const int result = stage.values[std::size_t(stage.output())];
+      std::string key = codegen::to_text(stage.computation);
+      for (const int value : stage.values)
+        if (value != result) key += fmt::format(" {}", value);
+      const auto [known, is_new] = stages_.emplace(key, result);
+      if (!is_new && std::size_t(result) >= first_within_) {
+        same_.emplace(result, known->second);
+        continue;
+      }
+      parts_.push_back(Working{std::move(stage), {node}});
+    }
+  }
+
+  // Reads only the part of a tensor that it needs, so that steps that read one part after the other are one kernel.
+  void slice(Part& part, int tensor) {
+    const int value = part.values[std::size_t(tensor)];
+    if (value < 0 || tensor == part.output()) return;
+    const auto slice = sliced(part, tensor);
+    if (!slice) return;
+    const Value& whole = values_[std::size_t(value)];
+    const codegen::Tensor& own = slice->part.computation.tensors[std::size_t(tensor)];
+    const std::int64_t bytes = codegen::bytes_of(*whole.type);
+    const Groups::Source source{source_[std::size_t(value)].value,
+                                source_[std::size_t(value)].offset + slice->first * bytes};
+    if (!whole.known && source.offset % alignment != 0) return;
+    const auto [known, is_new] = slices_.emplace(std::tuple(value, slice->first, own.shape), -1);
+    if (is_new) {
+      Value made{.name = fmt::format("{}[{}]", whole.name, slice->first), .type = whole.type, .shape = own.shape};
+      if (whole.known) {
+        made.origin = Value::Origin::constant;
+        made.known = std::make_shared<const Array>(
+            Array{*whole.type, own.shape,
+                  whole.known->bytes.substr(std::size_t(slice->first * bytes), std::size_t(own.elements() * bytes))});
+      }
+      known->second = new_value(std::move(made), whole.known ? Groups::Source{-1, 0} : source);
+    }
+    part = slice->part;
+    part.values[std::size_t(tensor)] = known->second;
   }
 
   int result(int part) const {
@@ -117,9 +204,13 @@ class Parts {
     return values;
   }
 
-  bool take(int from, int reader, const codegen::Target& target) {
+  bool is_schedulable(const codegen::Computation& computation) const {
+    return codegen::schedules_together(codegen::with_padding_stages(computation), target_);
+  }
+
+  bool take(int from, int reader) {
     std::optional<Part> both = merged(parts_[std::size_t(from)]->part, parts_[std::size_t(reader)]->part);
-    if (!both || !codegen::schedules_together(codegen::with_padding_stages(both->computation), target)) return false;
+    if (!both || !is_schedulable(both->computation)) return false;
     for (const int value : operands(from)) {
       std::vector<int>& readers = readers_[std::size_t(value)];
       std::erase(readers, from);
@@ -133,21 +224,23 @@ class Parts {
     return true;
   }
 
+  const codegen::Target& target_;
+  std::vector<Value> values_;
+  std::vector<Groups::Source> source_;
   std::vector<std::optional<Working>> parts_;
-  std::vector<int> source_;
-  std::vector<std::vector<int>> readers_;  // by value: parts, each once, and -1 for the graph's outputs
+  std::vector<std::vector<int>> readers_;  // by value: parts, each once, and -1 for others
+  const std::size_t first_within_ = values_.size();
+  std::map<std::string, int> stages_;  // of divided nodes: values, by what computes them
+  std::map<int, int> same_;            // values that are computed already
+  std::map<std::tuple<int, std::int64_t, Shape>, int> slices_;
 };
 
 }  // namespace
 
 Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place) {
-  Parts parts(graph, place);
-  parts.merge(target);
+  Parts parts(graph, target, place);
+  parts.merge();
   return parts.finish();
-}
-
-Groups ungrouped(const Graph& graph, std::string_view place) {
-  return Parts(graph, place).finish();
 }
 
 }  // namespace graft::graph

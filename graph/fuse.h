@@ -14,20 +14,24 @@ namespace graft::graph {
 
 struct Group {
   codegen::Computation computation;  // operands x0, x1, ... (operand_of in operators.h); output y
-  std::vector<int> operands;         // values of the graph, by number of the operand; none is a view
+  std::vector<int> operands;         // values, by number of the operand
   int result = -1;                   // the value that it computes
   std::vector<int> nodes;            // of the graph, in its order
 };
 
 struct Groups {
   std::vector<Group> groups;  // in an order in which they can run
-  // By value of the graph: the value whose elements it has, in another shape; itself for all that are no views.
-  std::vector<int> source;
+  // The graph's values, and behind them those within nodes that are more than one group: steps of a recurrent layer.
+  std::vector<Value> values;
+  // By value: where its elements are. A view has those of another value, in another shape, or a part of them.
+  struct Source {
+    int value = -1;           // itself for all that are no views
+    std::int64_t offset = 0;  // bytes from its first element, a multiple of 64
+  };
+  std::vector<Source> source;
 };
 
 // `graph` is folded. UserError names a node that is not supported.
 Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place);
-// Each node by itself.
-Groups ungrouped(const Graph& graph, std::string_view place);
 
 }  // namespace graft::graph

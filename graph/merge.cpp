@@ -215,6 +215,65 @@ std::optional<Part> merged(const Part& first, const Part& second) {
   return renamed(result);
 }
 
+std::vector<Part> stages_of(const Part& part, const std::function<int(int tensor)>& value_of) {
+  std::vector<Part> parts;
+  for (const Stage& stage : part.computation.stages) {
+    Part one;
+    std::vector<int> number(part.computation.tensors.size(), -1);
+    const auto take = [&](int tensor, Role role) {
+      if (number[std::size_t(tensor)] >= 0) return;
+      number[std::size_t(tensor)] = int(one.values.size());
+      Tensor copy = part.computation.tensors[std::size_t(tensor)];
+      const bool is_within = copy.role == Role::temporary && !copy.is_literal();
+      if (is_within || role == Role::output) copy.role = role;
+      one.computation.tensors.push_back(std::move(copy));
+      one.values.push_back(is_within ? value_of(tensor) : part.values[std::size_t(tensor)]);
+    };
+    for (const Access& access : stage.value.loads) take(access.tensor, Role::input);
+    take(stage.tensor, Role::output);
+    Stage copy = stage;
+    copy.tensor = number[std::size_t(stage.tensor)];
+    for (Access& access : copy.value.loads) access.tensor = number[std::size_t(access.tensor)];
+    one.computation.stages.push_back(std::move(copy));
+    parts.push_back(renamed(one));
+  }
+  return parts;
+}
+
+std::optional<Sliced> sliced(const Part& part, int tensor) {
+  const Tensor& whole = part.computation.tensors[std::size_t(tensor)];
+  std::optional<std::vector<std::int64_t>> constants;
+  for (const Stage& stage : part.computation.stages) {
+    for (const Access& access : stage.value.loads) {
+      if (access.tensor != tensor) continue;
+      if (!is_plain(access)) return std::nullopt;
+      std::vector<std::int64_t> own;
+      for (std::size_t d = 0; d + 1 < access.index.size() && access.index[d].is_constant(); ++d)
+        own.push_back(access.index[d].constant);
+      if (!constants) constants = own;
+      const auto end = std::mismatch(constants->begin(), constants->end(), own.begin(), own.end()).first;
+      constants->erase(end, constants->end());
+    }
+  }
+  if (!constants || constants->empty()) return std::nullopt;
+  const std::size_t count = constants->size();
+  const std::vector<std::int64_t> strides = strides_of(whole.shape);
+  Sliced result{part, 0};
+  bool is_whole = true;
+  for (std::size_t d = 0; d < count; ++d) {
+    result.first += (*constants)[d] * strides[d];
+    is_whole = is_whole && whole.shape[d] == 1;
+  }
+  if (is_whole) return std::nullopt;
+  Tensor& slice = result.part.computation.tensors[std::size_t(tensor)];
+  slice.shape.erase(slice.shape.begin(), slice.shape.begin() + std::ptrdiff_t(count));
+  for (Stage& stage : result.part.computation.stages)
+    for (Access& access : stage.value.loads)
+      if (access.tensor == tensor)
+        access.index.erase(access.index.begin(), access.index.begin() + std::ptrdiff_t(count));
+  return result;
+}
+
 Part renamed(const Part& part) {
   Part result;
   std::vector<int> number(part.computation.tensors.size(), -1);

@@ -1,6 +1,8 @@
 // Private to this room: computations of two nodes as one, the second reading what the first one gives.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -24,6 +26,18 @@ std::optional<Part> merged(const Part& first, const Part& second);
 // The same with as few axes as possible, if it is one stage that reduces nothing: neighbouring axes along which all
 // operands and the output are stored alike are one, so that [1,64,7,7] is gone through as 3136 elements.
 Part flattened(Part part);
+
+// Each stage by itself, in order. The values of what stages read of each other are given by `value_of`, from the
+// tensor's number.
+std::vector<Part> stages_of(const Part& part, const std::function<int(int tensor)>& value_of);
+
+// A tensor that the part reads only with the same constants in its first dimensions: the part with the tensor without
+// them, and where that begins. `tensor` is an operand.
+struct Sliced {
+  Part part;
+  std::int64_t first = 0;  // element
+};
+std::optional<Sliced> sliced(const Part& part, int tensor);
 
 // Operands x0, x1, ... in the order in which they are read first, temporaries t0, t1, ..., the output y; operands that
 // are not read are left out.

@@ -16,7 +16,7 @@ namespace {
 class Planner {
  public:
   Planner(const Graph& graph, Groups groups)
-      : graph_(graph), groups_(std::move(groups)), buffer_(graph.values.size(), -1) {}
+      : graph_(graph), groups_(std::move(groups)), buffer_(groups_.values.size(), -1) {}
 
   Plan made() {
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
@@ -24,7 +24,7 @@ class Planner {
     // An output's elements are computed in its memory.
     std::vector<std::size_t> copied;
     for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
-      const int value = groups_.source[std::size_t(graph_.outputs[o])];
+      const int value = groups_.source[std::size_t(graph_.outputs[o])].value;
       const bool is_computed = graph_.values[std::size_t(value)].origin == Value::Origin::computed;
       if (is_computed && buffer_[std::size_t(value)] < 0)
         buffer_of(value, Plan::Buffer::Where::output, int(o));
@@ -41,7 +41,7 @@ class Planner {
       add(std::move(call), codegen::to_text(group.computation));
     }
     for (const std::size_t o : copied) {
-      const int output = graph_.outputs[o], from = read(groups_.source[std::size_t(output)]);
+      const int output = graph_.outputs[o], from = read(groups_.source[std::size_t(output)].value);
       Plan::Buffer to = plan_.buffers[std::size_t(from)];
       to.where = Plan::Buffer::Where::output;
       to.number = int(o);
@@ -64,14 +64,27 @@ class Planner {
 
  private:
   int buffer_of(int value, Plan::Buffer::Where where, int number) {
-    const Value& own = graph_.values[std::size_t(value)];
+    const Value& own = groups_.values[std::size_t(value)];
     buffer_[std::size_t(value)] = int(plan_.buffers.size());
-    plan_.buffers.push_back({where, number, value, *own.type, *own.shape, own.known});
+    Plan::Buffer buffer;
+    buffer.where = where;
+    buffer.number = number;
+    buffer.value = std::size_t(value) < graph_.values.size() ? value : -1;
+    buffer.type = *own.type;
+    buffer.shape = *own.shape;
+    buffer.known = own.known;
+    plan_.buffers.push_back(std::move(buffer));
     return buffer_[std::size_t(value)];
   }
   int read(int value) {
     if (buffer_[std::size_t(value)] >= 0) return buffer_[std::size_t(value)];
-    return buffer_of(value, Plan::Buffer::Where::constant, -1);
+    const Groups::Source& source = groups_.source[std::size_t(value)];
+    if (source.value == value) return buffer_of(value, Plan::Buffer::Where::constant, -1);
+    const int whole = read(source.value);
+    const int part = buffer_of(value, plan_.buffers[std::size_t(whole)].where, -1);
+    plan_.buffers[std::size_t(part)].part_of = whole;
+    plan_.buffers[std::size_t(part)].offset = source.offset;
+    return part;
   }
 
   void add(Plan::Call call, const std::string& text) {
@@ -123,9 +136,11 @@ ArenaUse arena_use(const Plan& plan, std::span<const std::int64_t> scratch_bytes
       use.lifetime_of_buffer[std::size_t(call.result)] = int(use.lifetimes.size());
       use.lifetimes.push_back({plan.buffers[std::size_t(call.result)].bytes(), c, c});
     }
-    for (const int operand : call.operands)
-      if (const int lifetime = use.lifetime_of_buffer[std::size_t(operand)]; lifetime >= 0)
-        use.lifetimes[std::size_t(lifetime)].last = c;
+    for (const int operand : call.operands) {
+      const int whole = plan.buffers[std::size_t(operand)].part_of;
+      const int lifetime = use.lifetime_of_buffer[std::size_t(whole >= 0 ? whole : operand)];
+      if (lifetime >= 0) use.lifetimes[std::size_t(lifetime)].last = c;
+    }
   }
   for (int c = 0; c < int(plan.calls.size()); ++c) {
     const std::int64_t bytes = scratch_bytes_by_kernel[std::size_t(plan.calls[std::size_t(c)].kernel)];

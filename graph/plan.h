@@ -28,7 +28,10 @@ struct Plan {
     enum class Where { input, output, constant, arena };
     Where where = Where::arena;
     int number = -1;  // of the graph's input or output
-    int value = -1;   // of the graph
+    int value = -1;   // of the graph; -1: within a node
+    // A part of another buffer, from a byte on: then it is where that one is.
+    int part_of = -1;
+    std::int64_t offset = 0;
     codegen::DType type = codegen::DType::f32;
     Shape shape;
     Known known = nullptr;  // of a constant

@@ -16,6 +16,9 @@ namespace graft::graph {
 // indices of anything with two elements, and masks. The same for the same seed.
 std::map<std::string, codegen::Elements> check_inputs(const Graph& graph, std::uint64_t seed);
 
+// The elements of a buffer that may be a part of another one, whose elements are known.
+codegen::Elements elements_in(const Plan& plan, const std::vector<codegen::Elements>& buffers, int buffer);
+
 // The outputs of a plan, call by call in double precision, where each result is moved, element by element, by a random
 // part of the error that its kernel may have (codegen/expression/reference.h): the largest difference from the exact
 // outputs says what rounding alone explains.

@@ -222,6 +222,35 @@ TEST(Plan, TheArenaHoldsWhatLives) {
   }
 }
 
+// Steps of one layer are calls of the same kernels, which read one part of the input's product after the other; results
+// that have the steps in common compute them once.
+TEST(Plan, StepsOfARecurrentLayerAreTheSameKernels) {
+  GraphFile file;
+  const int steps = 9, units = 16;
+  file.input("x", {steps, 1, 5}).weight("w", {2, 4 * units, 5}, numbers(2 * 4 * units * 5, 1));
+  file.weight("r", {2, 4 * units, units}, numbers(2 * 4 * units * units, 2))
+      .weight("b", {2, 8 * units}, numbers(2 * 8 * units, 3));
+  file.node("LSTM", {"x", "w", "r", "b"}, {"y", "h", "c"},
+            {attribute("hidden_size", units), attribute("direction", "bidirectional")})
+      .output("y")
+      .output("h")
+      .output("c");
+  const Plan plan = plan_of(file);
+  // For each direction the product of the input, and a product, a cell and a state for each step but the first one.
+  EXPECT_EQ(plan.calls.size(), 2 * (1 + 3 * std::size_t(steps) - 1) + 3u);
+  EXPECT_LE(plan.kernels.size(), 9u);
+  std::int64_t parts = 0;
+  for (const Plan::Buffer& buffer : plan.buffers) {
+    if (buffer.part_of < 0) continue;
+    ++parts;
+    EXPECT_EQ(buffer.offset % 64, 0);
+    const Plan::Buffer& whole = plan.buffers[std::size_t(buffer.part_of)];
+    EXPECT_LE(buffer.offset + buffer.bytes(), whole.bytes());
+    EXPECT_EQ(buffer.where, whole.where);
+  }
+  EXPECT_GT(parts, 0);
+}
+
 TEST(Plan, RefusesWhatNobodySupports) {
   GraphFile file;
   file.input("x", {2, 3}).node("Relu", {"x"}, {"y"}).output("y");

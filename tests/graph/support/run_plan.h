@@ -9,6 +9,7 @@
 #include "graph/operators.h"
 #include "graph/plan.h"
 #include "graph/reference.h"
+#include "graph/rounding.h"
 
 namespace graft::graph {
 
@@ -17,17 +18,17 @@ inline std::vector<codegen::Elements> run(const Plan& plan, const Graph& graph,
   std::vector<codegen::Elements> buffers(plan.buffers.size()), outputs(graph.outputs.size());
   for (std::size_t b = 0; b < buffers.size(); ++b) {
     const Plan::Buffer& buffer = plan.buffers[b];
-    if (buffer.known) buffers[b] = buffer.known->elements();
-    if (buffer.where == Plan::Buffer::Where::input)
+    if (buffer.where == Plan::Buffer::Where::input && buffer.part_of < 0)
       buffers[b] = inputs.at(graph.values[std::size_t(graph.inputs[std::size_t(buffer.number)])].name);
   }
   for (const Plan::Call& call : plan.calls) {
     const codegen::Computation& computation = plan.kernels[std::size_t(call.kernel)].workload.computation();
     buffers[std::size_t(call.result)] = evaluated(
-        computation, [&](int operand) { return buffers[std::size_t(call.operands.at(std::size_t(operand)))]; });
+        computation, [&](int operand) { return elements_in(plan, buffers, call.operands.at(std::size_t(operand))); });
   }
   for (std::size_t b = 0; b < buffers.size(); ++b)
-    if (plan.buffers[b].where == Plan::Buffer::Where::output) outputs[std::size_t(plan.buffers[b].number)] = buffers[b];
+    if (plan.buffers[b].where == Plan::Buffer::Where::output && plan.buffers[b].part_of < 0)
+      outputs[std::size_t(plan.buffers[b].number)] = buffers[b];
   return outputs;
 }
 
