@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "codegen/schedule/rules.h"
 #include "graph/merge.h"
 #include "graph/operators.h"
+#include "graph/pieces.h"
 
 namespace graft::graph {
 namespace {
@@ -25,6 +27,9 @@ constexpr std::int64_t alignment = 64;  // of what kernels take
 
 // A node of more stages, which no space takes together, is several groups.
 constexpr std::size_t most_stages = 8;
+
+// What is put together of more values than a kernel may have operands is copied in pieces.
+constexpr std::size_t most_copied = 32;
 
 struct Working {
   Part part;
@@ -38,14 +43,16 @@ class Parts {
       : target_(target), values_(graph.values), readers_(graph.values.size()) {
     for (std::size_t v = 0; v < values_.size(); ++v) source_.push_back({int(v), 0});
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) add(graph, int(n), place);
-    for (const int output : graph.outputs) readers_[std::size_t(source_[std::size_t(output)].value)].push_back(-1);
+    for (const int output : graph.outputs) outputs_.insert(source_[std::size_t(output)].value);
+    place_pieces();
+    for (Groups::Source& source : source_) source = rooted(source);
+    for (const int output : outputs_) in_memory(output);
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       for (const int value : operands(int(p))) {
         readers_[std::size_t(value)].push_back(int(p));
-        // Who reads a part of a value needs it in memory.
-        if (source_[std::size_t(value)].value != value)
-          readers_[std::size_t(source_[std::size_t(value)].value)].push_back(-1);
+        if (is_part(value)) in_memory(source_[std::size_t(value)].value);
       }
+      if (is_part(result(int(p)))) in_memory(result(int(p)));
     }
   }
 
@@ -122,6 +129,71 @@ class Parts {
       else
         divide(part, number);
     }
+  }
+
+  bool is_part(int value) const { return source_[std::size_t(value)].value != value; }
+  // No reader may take what computes the value.
+  void in_memory(int value) { readers_[std::size_t(value)].push_back(-1); }
+  Groups::Source rooted(Groups::Source source) const {
+    for (Groups::Source next; (next = source_[std::size_t(source.value)]).value != source.value;)
+      source = {next.value, source.offset + next.offset};
+    return source;
+  }
+
+  // What only copies whole runs of elements becomes a matter of memory: a part of another value is a view, and what is
+  // put together of values is where these are computed. Values that must be elsewhere are copied.
+  void place_pieces() {
+    std::set<int> computed;
+    std::vector<std::optional<Working>> parts;
+    for (std::optional<Working>& working : parts_) {
+      const Part& part = working->part;
+      const int whole = part.values[std::size_t(part.output())];
+      const auto pieces = pieces_of(part.computation);
+      if (!pieces || !place(part, *pieces, working->nodes, computed, parts)) parts.push_back(std::move(working));
+      computed.insert(whole);
+    }
+    parts_ = std::move(parts);
+  }
+
+  bool place(const Part& part, const std::vector<Piece>& pieces, const std::vector<int>& nodes,
+             const std::set<int>& computed, std::vector<std::optional<Working>>& parts) {
+    const int whole = part.values[std::size_t(part.output())];
+    const std::int64_t bytes = codegen::bytes_of(*values_[std::size_t(whole)].type);
+    const auto value_of = [&](const Piece& piece) { return part.values[std::size_t(piece.tensor)]; };
+    if (pieces.size() == 1) {
+      const int from = value_of(pieces.front());
+      const std::int64_t offset = pieces.front().from * bytes;
+      if (outputs_.contains(whole) || values_[std::size_t(from)].known ||
+          rooted({from, offset}).offset % alignment != 0)
+        return false;
+      source_[std::size_t(whole)] = {from, offset};
+      return true;
+    }
+    std::set<int> placed;  // values that can be computed where they belong
+    for (const Piece& piece : pieces) {
+      if (piece.first * bytes % alignment != 0) return false;
+      const int value = value_of(piece);
+      if (piece.from == 0 && piece.elements == elements_of(*values_[std::size_t(value)].shape) &&
+          computed.contains(value) && !is_part(value) && !outputs_.contains(value))
+        placed.insert(value);
+    }
+    if (placed.empty() && pieces.size() <= most_copied) return false;
+    for (const Piece& piece : pieces) {
+      const int value = value_of(piece);
+      const Groups::Source source{whole, piece.first * bytes};
+      if (placed.erase(value) > 0) {
+        source_[std::size_t(value)] = source;
+        continue;
+      }
+      const Value& from = values_[std::size_t(value)];
+      const std::string text = fmt::format("{0} x0[{1}] : {2}; output y[i0] : {2} = x0[i0 + {3}] where i0={4}",
+                                           from.known ? "constant" : "input", elements_of(*from.shape),
+                                           codegen::name_of(*from.type), piece.from, piece.elements);
+      const int copy = new_value({.name = from.name, .type = from.type, .shape = Shape{piece.elements}}, source);
+      parts.push_back(
+          Working{{codegen::parse_computation(text, {}, codegen::DType::f32, "a copy"), {value, copy}}, nodes});
+    }
+    return true;
   }
 
   int new_value(Value value, Groups::Source source) {
@@ -230,6 +302,7 @@ class Parts {
   std::vector<std::optional<Working>> parts_;
   std::vector<std::vector<int>> readers_;  // by value: parts, each once, and -1 for others
   const std::size_t first_within_ = values_.size();
+  std::set<int> outputs_;              // values that the graph's outputs are, or are views of
   std::map<std::string, int> stages_;  // of divided nodes: values, by what computes them
   std::map<int, int> same_;            // values that are computed already
   std::map<std::tuple<int, std::int64_t, Shape>, int> slices_;

@@ -24,25 +24,29 @@ class Planner {
     // An output's elements are computed in its memory.
     std::vector<std::size_t> copied;
     for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
-      const int value = groups_.source[std::size_t(graph_.outputs[o])].value;
-      const bool is_computed = graph_.values[std::size_t(value)].origin == Value::Origin::computed;
-      if (is_computed && buffer_[std::size_t(value)] < 0)
-        buffer_of(value, Plan::Buffer::Where::output, int(o));
+      const Groups::Source& source = groups_.source[std::size_t(graph_.outputs[o])];
+      const Value& own = groups_.values[std::size_t(source.value)];
+      const bool is_computed =
+          own.origin == Value::Origin::computed && source.offset == 0 &&
+          elements_of(*own.shape) == elements_of(*graph_.values[std::size_t(graph_.outputs[o])].shape);
+      if (is_computed && buffer_[std::size_t(source.value)] < 0)
+        buffer_of(source.value, Plan::Buffer::Where::output, int(o));
       else
         copied.push_back(o);
     }
     for (const Group& group : groups_.groups) {
       Plan::Call call;
-      for (const int operand : group.operands) call.operands.push_back(read(operand));
-      call.result = buffer_[std::size_t(group.result)] >= 0 ? buffer_[std::size_t(group.result)]
-                                                            : buffer_of(group.result, Plan::Buffer::Where::arena, -1);
+      for (const int operand : group.operands) call.operands.push_back(place(operand));
+      call.result = place(group.result);
       call.nodes = group.nodes;
       call.label = label_of(group.nodes);
       add(std::move(call), codegen::to_text(group.computation));
     }
     for (const std::size_t o : copied) {
-      const int output = graph_.outputs[o], from = read(groups_.source[std::size_t(output)].value);
+      const int output = graph_.outputs[o], from = place_of_view(output);
       Plan::Buffer to = plan_.buffers[std::size_t(from)];
+      to.part_of = -1;
+      to.offset = 0;
       to.where = Plan::Buffer::Where::output;
       to.number = int(o);
       to.value = output;
@@ -76,15 +80,26 @@ class Planner {
     plan_.buffers.push_back(std::move(buffer));
     return buffer_[std::size_t(value)];
   }
-  int read(int value) {
+  // The buffer of a value, which is made if it is not known yet.
+  int place(int value) {
     if (buffer_[std::size_t(value)] >= 0) return buffer_[std::size_t(value)];
     const Groups::Source& source = groups_.source[std::size_t(value)];
-    if (source.value == value) return buffer_of(value, Plan::Buffer::Where::constant, -1);
-    const int whole = read(source.value);
+    if (source.value == value) {
+      const bool is_known = groups_.values[std::size_t(value)].known != nullptr;
+      return buffer_of(value, is_known ? Plan::Buffer::Where::constant : Plan::Buffer::Where::arena, -1);
+    }
+    const int whole = place(source.value);
     const int part = buffer_of(value, plan_.buffers[std::size_t(whole)].where, -1);
     plan_.buffers[std::size_t(part)].part_of = whole;
     plan_.buffers[std::size_t(part)].offset = source.offset;
     return part;
+  }
+  // The same for a view: all of a value in another shape is where the value is.
+  int place_of_view(int value) {
+    const Groups::Source& source = groups_.source[std::size_t(value)];
+    const Shape &own = *groups_.values[std::size_t(value)].shape,
+                &whole = *groups_.values[std::size_t(source.value)].shape;
+    return source.offset == 0 && elements_of(own) == elements_of(whole) ? place(source.value) : place(value);
   }
 
   void add(Plan::Call call, const std::string& text) {
@@ -118,6 +133,11 @@ class Planner {
 
 }  // namespace
 
+std::size_t whole_of(const Plan& plan, int buffer) {
+  const int whole = plan.buffers[std::size_t(buffer)].part_of;
+  return std::size_t(whole >= 0 ? whole : buffer);
+}
+
 std::int64_t Plan::Buffer::bytes() const {
   return elements_of(shape) * codegen::bytes_of(type);
 }
@@ -132,15 +152,17 @@ ArenaUse arena_use(const Plan& plan, std::span<const std::int64_t> scratch_bytes
   use.scratch_of_call.assign(plan.calls.size(), -1);
   for (int c = 0; c < int(plan.calls.size()); ++c) {
     const Plan::Call& call = plan.calls[std::size_t(c)];
-    if (plan.buffers[std::size_t(call.result)].where == Plan::Buffer::Where::arena) {
-      use.lifetime_of_buffer[std::size_t(call.result)] = int(use.lifetimes.size());
-      use.lifetimes.push_back({plan.buffers[std::size_t(call.result)].bytes(), c, c});
+    const std::size_t result = whole_of(plan, call.result);
+    if (plan.buffers[result].where == Plan::Buffer::Where::arena && use.lifetime_of_buffer[result] < 0) {
+      use.lifetime_of_buffer[result] = int(use.lifetimes.size());
+      use.lifetimes.push_back({plan.buffers[result].bytes(), c, c});
     }
-    for (const int operand : call.operands) {
-      const int whole = plan.buffers[std::size_t(operand)].part_of;
-      const int lifetime = use.lifetime_of_buffer[std::size_t(whole >= 0 ? whole : operand)];
+    const auto lives = [&](int buffer) {
+      const int lifetime = use.lifetime_of_buffer[whole_of(plan, buffer)];
       if (lifetime >= 0) use.lifetimes[std::size_t(lifetime)].last = c;
-    }
+    };
+    lives(call.result);
+    for (const int operand : call.operands) lives(operand);
   }
   for (int c = 0; c < int(plan.calls.size()); ++c) {
     const std::int64_t bytes = scratch_bytes_by_kernel[std::size_t(plan.calls[std::size_t(c)].kernel)];

@@ -49,6 +49,9 @@ struct Plan {
   std::vector<Call> calls;
 };
 
+// The buffer that a buffer is a part of; itself if it is none.
+std::size_t whole_of(const Plan& plan, int buffer);
+
 // `graph` is folded. Outputs are written where they belong; an output that is an input, a constant, or a second one of
 // the same elements is copied there. UserError names a node that is not supported.
 Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place);

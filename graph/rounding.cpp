@@ -10,15 +10,6 @@
 #include "graph/operators.h"
 
 namespace graft::graph {
-namespace {
-
-std::size_t whole_of(const Plan& plan, int buffer) {
-  const int whole = plan.buffers[std::size_t(buffer)].part_of;
-  return std::size_t(whole >= 0 ? whole : buffer);
-}
-
-}  // namespace
-
 std::map<std::string, codegen::Elements> check_inputs(const Graph& graph, std::uint64_t seed) {
   base::Stream random(seed, "check inputs");
   std::map<std::string, codegen::Elements> inputs;
@@ -32,29 +23,45 @@ std::map<std::string, codegen::Elements> check_inputs(const Graph& graph, std::u
   return inputs;
 }
 
-codegen::Elements elements_in(const Plan& plan, const std::vector<codegen::Elements>& buffers, int buffer) {
-  const Plan::Buffer& own = plan.buffers[std::size_t(buffer)];
+codegen::Elements BufferElements::read(int buffer) const {
+  const Plan::Buffer& own = plan_.buffers[std::size_t(buffer)];
   if (own.known) return own.known->elements();
-  if (own.part_of < 0) return buffers[std::size_t(buffer)];
-  const codegen::Elements whole = elements_in(plan, buffers, own.part_of);
+  if (own.part_of < 0) return whole_[std::size_t(buffer)];
+  const codegen::Elements& whole = whole_[std::size_t(own.part_of)];
   const std::size_t first = std::size_t(own.offset / codegen::bytes_of(own.type));
   std::vector<double> part;
   for (std::size_t e = 0; e < std::size_t(elements_of(own.shape)); ++e) part.push_back(whole[first + e]);
   return part;
 }
 
+void BufferElements::write(int buffer, codegen::Elements elements) {
+  const Plan::Buffer& own = plan_.buffers[std::size_t(buffer)];
+  if (own.part_of < 0) {
+    whole_[std::size_t(buffer)] = std::move(elements);
+    return;
+  }
+  const Plan::Buffer& other = plan_.buffers[std::size_t(own.part_of)];
+  codegen::Elements& whole = whole_[std::size_t(own.part_of)];
+  std::vector<double> all(std::size_t(elements_of(other.shape)));
+  for (std::size_t e = 0; e < whole.size(); ++e) all[e] = whole[e];
+  const std::size_t first = std::size_t(own.offset / codegen::bytes_of(own.type));
+  for (std::size_t e = 0; e < elements.size(); ++e) all[first + e] = elements[e];
+  whole = std::move(all);
+}
+
 std::vector<codegen::Elements> moved_by_rounding(const Plan& plan, const Graph& graph,
                                                  const std::map<std::string, codegen::Elements>& inputs,
                                                  std::uint64_t seed, base::Monitor& monitor) {
   base::Stream random(seed, "rounding");
-  std::vector<codegen::Elements> buffers(plan.buffers.size()), outputs(graph.outputs.size());
+  BufferElements buffers(plan);
+  std::vector<codegen::Elements> outputs(graph.outputs.size());
   std::vector<std::size_t> last(plan.buffers.size());
   for (std::size_t c = 0; c < plan.calls.size(); ++c)
     for (const int operand : plan.calls[c].operands) last[whole_of(plan, operand)] = c;
-  for (std::size_t b = 0; b < buffers.size(); ++b) {
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
     const Plan::Buffer& buffer = plan.buffers[b];
     if (buffer.where != Plan::Buffer::Where::input || buffer.part_of >= 0) continue;
-    buffers[b] = inputs.at(graph.values[std::size_t(graph.inputs[std::size_t(buffer.number)])].name);
+    buffers.write(int(b), inputs.at(graph.values[std::size_t(graph.inputs[std::size_t(buffer.number)])].name));
   }
   for (std::size_t c = 0; c < plan.calls.size(); ++c) {
     base::check_stop(monitor);
@@ -65,7 +72,7 @@ std::vector<codegen::Elements> moved_by_rounding(const Plan& plan, const Graph& 
     for (std::size_t t = 0; t < operands.size(); ++t) {
       const int number = operand_of(computation.tensors[t]);
       if (number < 0) continue;
-      operands[t] = elements_in(plan, buffers, call.operands.at(std::size_t(number)));
+      operands[t] = buffers.read(call.operands.at(std::size_t(number)));
     }
     codegen::Reference all = codegen::reference(computation, std::move(operands));
     const std::size_t output = std::size_t(computation.tensor_named("y"));
@@ -77,15 +84,15 @@ std::vector<codegen::Elements> moved_by_rounding(const Plan& plan, const Graph& 
       const double most = codegen::tolerance(type, all.reduction_length[output], all.magnitude[output][e]);
       if (std::isfinite(most)) moved[e] += most * (2 * random.uniform() - 1);
     }
-    buffers[std::size_t(call.result)] = std::move(moved);
+    buffers.write(call.result, std::move(moved));
     for (const int operand : call.operands) {
       const std::size_t whole = whole_of(plan, operand);
-      if (last[whole] == c && plan.buffers[whole].where == Plan::Buffer::Where::arena) buffers[whole] = {};
+      if (last[whole] == c && plan.buffers[whole].where == Plan::Buffer::Where::arena) buffers.drop(whole);
     }
   }
-  for (std::size_t b = 0; b < buffers.size(); ++b)
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b)
     if (plan.buffers[b].where == Plan::Buffer::Where::output && plan.buffers[b].part_of < 0)
-      outputs[std::size_t(plan.buffers[b].number)] = std::move(buffers[b]);
+      outputs[std::size_t(plan.buffers[b].number)] = buffers.read(int(b));
   return outputs;
 }
 

@@ -16,8 +16,18 @@ namespace graft::graph {
 // indices of anything with two elements, and masks. The same for the same seed.
 std::map<std::string, codegen::Elements> check_inputs(const Graph& graph, std::uint64_t seed);
 
-// The elements of a buffer that may be a part of another one, whose elements are known.
-codegen::Elements elements_in(const Plan& plan, const std::vector<codegen::Elements>& buffers, int buffer);
+// What a plan's buffers hold while it is run in double precision.
+class BufferElements {
+ public:
+  explicit BufferElements(const Plan& plan) : plan_(plan), whole_(plan.buffers.size()) {}
+  codegen::Elements read(int buffer) const;
+  void write(int buffer, codegen::Elements elements);
+  void drop(std::size_t buffer) { whole_[buffer] = {}; }
+
+ private:
+  const Plan& plan_;
+  std::vector<codegen::Elements> whole_;  // by buffer; of parts nothing
+};
 
 // The outputs of a plan, call by call in double precision, where each result is moved, element by element, by a random
 // part of the error that its kernel may have (codegen/expression/reference.h): the largest difference from the exact

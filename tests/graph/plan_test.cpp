@@ -222,6 +222,34 @@ TEST(Plan, TheArenaHoldsWhatLives) {
   }
 }
 
+// Values that are put together in the order of memory are computed where they belong; one that is an input, or belongs
+// elsewhere, too, is copied. Parts in the order of memory are views.
+TEST(Plan, WhatIsPutTogetherIsComputedInPlace) {
+  GraphFile file;
+  file.input("x", {1, 4, 4, 4}).weight("w", {4, 4, 1, 1}, numbers(16, 1));
+  file.node("Conv", {"x", "w"}, {"a"})
+      .node("Relu", {"a"}, {"b"})
+      .node("Concat", {"a", "b", "x"}, {"c"}, {attribute("axis", 1)})
+      .node("Concat", {"c", "b"}, {"d"}, {attribute("axis", 1)})
+      .node("Split", {"d"}, {"e", "f"}, {attribute("axis", 1)})
+      .node("Exp", {"e"}, {"y"})
+      .node("Exp", {"f"}, {"z"})
+      .output("y")
+      .output("z");
+  const Plan plan = plan_of(file);
+  // The convolution, the rectifier, copies of x and of the second b, and two exponentials.
+  EXPECT_EQ(plan.calls.size(), 6u);
+}
+
+// The same where the pieces are not aligned: a kernel copies.
+TEST(Plan, WhatWouldNotBeAlignedIsCopied) {
+  GraphFile file;
+  file.input("x", {1, 3, 3});
+  file.node("Relu", {"x"}, {"a"}).node("Neg", {"x"}, {"b"}).node("Concat", {"a", "b"}, {"c"}, {attribute("axis", 1)});
+  file.node("Split", {"c"}, {"d", "e"}, {attribute("axis", 1)}).output("c").output("d").output("e");
+  plan_of(file);
+}
+
 // Steps of one layer are calls of the same kernels, which read one part of the input's product after the other; results
 // that have the steps in common compute them once.
 TEST(Plan, StepsOfARecurrentLayerAreTheSameKernels) {
@@ -236,8 +264,9 @@ TEST(Plan, StepsOfARecurrentLayerAreTheSameKernels) {
       .output("h")
       .output("c");
   const Plan plan = plan_of(file);
-  // For each direction the product of the input, and a product, a cell and a state for each step but the first one.
-  EXPECT_EQ(plan.calls.size(), 2 * (1 + 3 * std::size_t(steps) - 1) + 3u);
+  // For each direction the product of the input, and a product, a cell and a state for each step but the first one,
+  // which has no product; the states are computed in Y, the last cells in Y_c, and Y_h is copied.
+  EXPECT_EQ(plan.calls.size(), 2 * (1 + 3 * std::size_t(steps) - 1) + 1u);
   EXPECT_LE(plan.kernels.size(), 9u);
   std::int64_t parts = 0;
   for (const Plan::Buffer& buffer : plan.buffers) {
