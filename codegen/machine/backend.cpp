@@ -1,15 +1,18 @@
 #include "codegen/machine/backend.h"
 
 #include <fmt/format.h>
+#include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Pass.h>
 #include <llvm/PassInfo.h>
 #include <llvm/PassRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetOptions.h>
@@ -346,6 +349,29 @@ base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& ma
   // The state of the passes after an error is undefined.
   if (!code) known.erase(generator);
   return code;
+}
+
+base::Result<std::string> code_of_text(std::string_view text, const Target& target, const Pipeline& pipeline,
+                                       const std::function<void(llvm::Module&)>& complete) {
+  llvm::LLVMContext context;
+  llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
+  llvm::SMDiagnostic problem;
+  const std::string all =
+      fmt::format("target datalayout = \"{}\"\ntarget triple = \"{}\"\n{}",
+                  machine.createDataLayout().getStringRepresentation(), machine.getTargetTriple().str(), text);
+  auto module = llvm::parseAssemblyString(all, problem, context);
+  if (!module)
+    throw base::Failure(fmt::format("{}, line {}: {}", pipeline.name, problem.getLineNo(), problem.getMessage().str()));
+  if (complete) complete(*module);
+  const CodeAttributes attributes = code_attributes(target);
+  for (llvm::Function& f : *module) {
+    if (f.isDeclaration()) continue;
+    if (!attributes.cpu.empty()) f.addFnAttr("target-cpu", attributes.cpu);
+    if (!attributes.features.empty()) f.addFnAttr("target-features", attributes.features);
+    f.addFnAttr("no-builtins");
+  }
+  assert(!llvm::verifyModule(*module, &llvm::errs()));
+  return generate(*module, machine, pipeline, llvm::CodeGenFileType::ObjectFile);
 }
 
 void check_description(const Target& target) {

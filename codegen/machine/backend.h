@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -74,5 +75,10 @@ std::string errors_while(llvm::LLVMContext& context, const std::function<void()>
 // Code of a module, as an object file or as assembly text; a Reason when the back end reports an error.
 base::Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
                                    llvm::CodeGenFileType type);
+
+// Object code of a text of LLVM IR (without target triple and data layout, which are those of the target); `complete`
+// may change the module before its code is made, such as give declared data their content.
+base::Result<std::string> code_of_text(std::string_view text, const Target& target, const Pipeline& pipeline,
+                                       const std::function<void(llvm::Module&)>& complete = {});
 
 }  // namespace graft::codegen

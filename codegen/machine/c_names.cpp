@@ -1,8 +1,13 @@
 #include "codegen/machine/c_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <utility>
+
+#include "base/error.h"
 
 namespace graft::codegen {
 namespace {
@@ -71,6 +76,23 @@ bool is_c_function(std::string_view name) {
 
 bool is_c_header(std::string_view name) {
   return has(headers, name);
+}
+
+bool is_c_identifier(std::string_view text) {
+  const auto fits = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  return !text.empty() && std::all_of(text.begin(), text.end(), fits) &&
+         std::isdigit(static_cast<unsigned char>(text[0])) == 0;
+}
+
+std::string upper_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return char(std::toupper(c)); });
+  return text;
+}
+
+void check_header_name(std::string_view field, const std::string& name) {
+  if (!is_c_identifier(name)) throw base::UserError(field, fmt::format("'{}' is not a C identifier", name));
+  if (is_c_header(name))
+    throw base::UserError(field, fmt::format("'{0}': {0}.h is another header; choose another", name));
 }
 
 std::string CNames::take(const std::string& wanted) {

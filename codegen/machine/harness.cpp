@@ -1,13 +1,8 @@
 #include "codegen/machine/harness.h"
 
 #include <fmt/format.h>
-#include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/GlobalVariable.h>
-#include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/Verifier.h>
-#include <llvm/Support/SourceMgr.h>
-#include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
 #include <cassert>
@@ -24,65 +19,11 @@ namespace {
 // A day: no kernel takes so long.
 constexpr std::int64_t most_nanoseconds = std::int64_t(86'400) * 1'000'000'000;
 
-// Data of the program by name; externals of the text are defined from here.
-struct Data {
-  std::string name, content;  // no content: zeros
-  std::int64_t bytes = 0;
-  bool constant = false;
-};
-
-// Which data each kernel's parameters are: inputs in the order in which it stores them, outputs in memory that all
-// kernels share.
-struct Arguments {
-  std::vector<Data> data;
-  std::vector<std::vector<std::string>> names;  // [kernel][parameter]
-  std::vector<std::string> outputs;             // names of data
-};
+using Data = Operands::Data;
 
 // Memory is filled by words.
 std::int64_t whole_words(std::int64_t bytes) {
   return (bytes + 7) / 8 * 8;
-}
-
-Arguments arguments_of(const std::vector<const Object*>& objects, const Computation& computation,
-                       const Reference& reference) {
-  std::vector<int> tensors;
-  for (std::size_t t = 0; t < computation.tensors.size(); ++t)
-    if (computation.tensors[t].role != Role::temporary) tensors.push_back(int(t));
-  Arguments result;
-  result.names.resize(objects.size());
-  for (std::size_t p = 0; p < tensors.size(); ++p) {
-    std::vector<std::pair<const Parameter*, std::string>> known;  // names of symbols with their content
-    std::int64_t most_bytes = 0;
-    const std::string name = fmt::format("data{}", p);
-    for (std::size_t k = 0; k < objects.size(); ++k) {
-      assert(tensors.size() == objects[k]->signature.parameters.size());
-      const Parameter& parameter = objects[k]->signature.parameters[p];
-      if (parameter.role == Role::output) {
-        most_bytes = std::max(most_bytes, parameter.bytes);
-        result.names[k].push_back(name);
-        continue;
-      }
-      const auto found = std::find_if(known.begin(), known.end(), [&](const auto& one) {
-        return one.first->layout == parameter.layout && one.first->shape == parameter.shape;
-      });
-      if (found != known.end()) {
-        result.names[k].push_back(found->second);
-        continue;
-      }
-      const std::string own = known.empty() ? name : fmt::format("{}_{}", name, known.size());
-      result.names[k].push_back(own);
-      known.emplace_back(&parameter, own);
-      result.data.push_back(
-          {own,
-           packed(parameter.layout, parameter.shape, reference.tensors[std::size_t(tensors[p])]).bytes(parameter.dtype),
-           parameter.bytes, true});
-    }
-    if (most_bytes == 0) continue;
-    result.data.push_back({name, "", whole_words(most_bytes), false});
-    result.outputs.push_back(name);
-  }
-  return result;
 }
 
 // "[2 x ptr] [ptr @a, ptr @b]"
@@ -108,8 +49,8 @@ std::int64_t nanoseconds(double seconds) {
 using Say = std::function<std::string(std::string_view)>;
 
 // After a kernel's runs: its line, and its outputs.
-std::string report_text(const Arguments& arguments, const Say& say) {
-  const std::size_t outputs = arguments.outputs.size();
+std::string report_text(const Operands& operands, const Say& say) {
+  const std::size_t outputs = operands.outputs.size();
   std::string text;
   text += say("ends") + "  call void @write_number(i64 %k)\n" + say("first_word") +
           "  call void @write_number(i64 %first)\n" + say("runs_word") +
@@ -144,13 +85,13 @@ outputs:
         "  %size_at{0} = getelementptr i64, ptr @sizes, i64 %at{0}\n"
         "  %size{0} = load i64, ptr %size_at{0}\n"
         "  call void @write(ptr @{2}, i64 %size{0})\n",
-        o, outputs, arguments.outputs[o]);
+        o, outputs, operands.outputs[o]);
   return text;
 }
 
 // After the runs of a kernel that the program itself checks: a line for people. A digest is base::hash_bytes.
-std::string self_check_text(const Arguments& arguments, const Say& say) {
-  const std::size_t outputs = arguments.outputs.size();
+std::string self_check_text(const Operands& operands, const Say& say) {
+  const std::size_t outputs = operands.outputs.size();
   std::string text = R"(  br label %listed
 listed:
   %t = phi i64 [ 0, %report ], [ %t_next, %seen ]
@@ -179,7 +120,7 @@ outputs:
         "  %size_at{0} = getelementptr i64, ptr @sizes, i64 %at{0}\n"
         "  %size{0} = load i64, ptr %size_at{0}\n"
         "  %hash{0} = call i64 @digested(i64 {2}, ptr @{3}, i64 %size{0})\n",
-        o, outputs, hash, arguments.outputs[o]);
+        o, outputs, hash, operands.outputs[o]);
     hash = fmt::format("%hash{}", o);
   }
   text += fmt::format(R"(  %digest = call i64 @mixed(i64 {})
@@ -240,24 +181,20 @@ std::string self_check_data(const std::vector<RunSettings::SelfCheck>& checks) {
              checks.size(), sizes, digests);
 }
 
-std::string program_text(const std::vector<const Object*>& objects, const Arguments& arguments,
-                         const std::vector<Data>& memory, const SystemCalls& calls, const RunSettings& settings,
-                         const std::string& triple, const std::string& layout) {
+std::string program_text(const std::vector<const Object*>& objects, const Operands& operands,
+                         const std::vector<Data>& memory, const SystemCalls& calls, const RunSettings& settings) {
   const std::size_t count = objects.size();
   std::string text = fmt::format(R"(
-target datalayout = "{layout}"
-target triple = "{triple}"
-
 module asm ".globl _start\0A_start:\0A{start}"
 
 @timer = internal global [4 x i64] zeroinitializer
 @digits = internal global [32 x i8] zeroinitializer
 @times = internal global [{room} x i64] zeroinitializer
 )",
-                                 fmt::arg("layout", layout), fmt::arg("triple", triple), fmt::arg("start", calls.start),
-                                 fmt::arg("room", std::max(settings.repetitions, 1)));
-  for (const std::vector<Data>* all : {&arguments.data, &memory})
-    for (const Data& data : *all) text += fmt::format("@{} = external global [{} x i8]\n", data.name, data.bytes);
+                                 fmt::arg("start", calls.start), fmt::arg("room", std::max(settings.repetitions, 1)));
+  for (const std::vector<Data>* all : {&operands.data, &memory})
+    for (const Data& data : *all)
+      text += fmt::format("@{} = external hidden global [{} x i8]\n", data.name, data.bytes);
   for (const Object* object : objects)
     text += fmt::format(
         "declare dso_local void @{0}_prepare(ptr, ptr, ptr)\n"
@@ -265,7 +202,7 @@ module asm ".globl _start\0A_start:\0A{start}"
         object->symbol);
   for (std::size_t k = 0; k < count; ++k)
     text += fmt::format("@arguments{} = internal constant {}\n", k,
-                        pointers(arguments.names[k].size(), [&](std::size_t p) { return arguments.names[k][p]; }));
+                        pointers(operands.names[k].size(), [&](std::size_t p) { return operands.names[k][p]; }));
   const auto symbols = [&](std::string_view suffix) {
     return pointers(count, [&](std::size_t k) { return fmt::format("{}_{}", objects[k]->symbol, suffix); });
   };
@@ -274,7 +211,7 @@ module asm ".globl _start\0A_start:\0A{start}"
   text += "@arguments = internal constant " +
           pointers(count, [](std::size_t k) { return fmt::format("arguments{}", k); }) + "\n";
   // The bytes of each kernel's outputs, [kernel][output], and of all of them.
-  const std::size_t outputs = arguments.outputs.size();
+  const std::size_t outputs = operands.outputs.size();
   std::string sizes, sums;
   for (std::size_t k = 0; k < count; ++k) {
     std::int64_t sum = 0;
@@ -418,7 +355,7 @@ define internal ptr @entry_of(ptr %table, i64 %k) nounwind {{
   const auto filled = [](const Data& data) {
     return fmt::format("  call void @fill(ptr @{}, i64 {})\n", data.name, data.bytes);
   };
-  for (const std::vector<Data>* all : {&arguments.data, &memory})
+  for (const std::vector<Data>* all : {&operands.data, &memory})
     for (const Data& data : *all)
       if (!data.constant) text += filled(data);
   text += fmt::format(R"(
@@ -456,7 +393,7 @@ report:
                       fmt::arg("fill_scratch", filled(memory.back())),
                       fmt::arg("minimum_less_1", std::max<std::int64_t>(minimum, 1) - 1), fmt::arg("budget", budget),
                       fmt::arg("repetitions", settings.repetitions), fmt::arg("abort", abort));
-  text += checks_itself ? self_check_text(arguments, say) : report_text(arguments, say);
+  text += checks_itself ? self_check_text(operands, say) : report_text(operands, say);
   return text + fmt::format(R"(  br label %done
 done:
   %k_next = add i64 %k, 1
@@ -472,13 +409,72 @@ end:
 
 }  // namespace
 
+Operands operands_of(const std::vector<const Object*>& objects, const Computation& computation,
+                     const Reference& reference) {
+  std::vector<int> tensors;
+  for (std::size_t t = 0; t < computation.tensors.size(); ++t)
+    if (computation.tensors[t].role != Role::temporary) tensors.push_back(int(t));
+  Operands result;
+  result.names.resize(objects.size());
+  for (std::size_t p = 0; p < tensors.size(); ++p) {
+    std::vector<std::pair<const Parameter*, std::string>> known;  // names of symbols with their content
+    std::int64_t most_bytes = 0;
+    const std::string name = fmt::format("data{}", p);
+    for (std::size_t k = 0; k < objects.size(); ++k) {
+      assert(tensors.size() == objects[k]->signature.parameters.size());
+      const Parameter& parameter = objects[k]->signature.parameters[p];
+      if (parameter.role == Role::output) {
+        most_bytes = std::max(most_bytes, parameter.bytes);
+        result.names[k].push_back(name);
+        continue;
+      }
+      const auto found = std::find_if(known.begin(), known.end(), [&](const auto& one) {
+        return one.first->layout == parameter.layout && one.first->shape == parameter.shape;
+      });
+      if (found != known.end()) {
+        result.names[k].push_back(found->second);
+        continue;
+      }
+      const std::string own = known.empty() ? name : fmt::format("{}_{}", name, known.size());
+      result.names[k].push_back(own);
+      known.emplace_back(&parameter, own);
+      result.data.push_back(
+          {own,
+           packed(parameter.layout, parameter.shape, reference.tensors[std::size_t(tensors[p])]).bytes(parameter.dtype),
+           parameter.bytes, true});
+    }
+    if (most_bytes == 0) continue;
+    result.data.push_back({name, "", whole_words(most_bytes), false});
+    result.outputs.push_back(name);
+  }
+  return result;
+}
+
+Operands operands_of(const Object& object, const std::vector<std::string>& inputs) {
+  Operands result;
+  result.names.resize(1);
+  std::size_t taken = 0;
+  for (const Parameter& parameter : object.signature.parameters) {
+    const std::string name = fmt::format("data{}", result.names[0].size());
+    result.names[0].push_back(name);
+    if (parameter.role == Role::output) {
+      result.data.push_back({name, "", whole_words(parameter.bytes), false});
+      result.outputs.push_back(name);
+      continue;
+    }
+    assert(taken < inputs.size() && std::int64_t(inputs[taken].size()) == parameter.bytes);
+    result.data.push_back({name, inputs[taken++], parameter.bytes, true});
+  }
+  return result;
+}
+
 base::Result<std::string> harness(const std::vector<const Object*>& objects, const Target& target,
-                                  const Computation& computation, const Reference& reference,
-                                  const RunSettings& settings) {
+                                  const std::function<Operands()>& make_operands, const RunSettings& settings,
+                                  bool prepared_elsewhere) {
   assert(!objects.empty() && settings.repetitions >= 0);
   const auto calls = system_calls(target);
   if (!calls) return base::Reason{fmt::format("executable: no system calls known for {}", target.triple)};
-  std::vector<Data> memory = {{"prepared", "", 64, false}, {"scratch", "", 64, false}};
+  std::vector<Data> memory = {{"prepared", "", 64, prepared_elsewhere}, {"scratch", "", 64, false}};
   std::int64_t all_bytes = 0;
   for (const Object* object : objects) {
     memory[0].bytes = std::max(memory[0].bytes, whole_words(object->signature.prepared_bytes));
@@ -493,44 +489,29 @@ base::Result<std::string> harness(const std::vector<const Object*>& objects, con
   if (all_bytes > most_bytes)
     return base::Reason{fmt::format("executable: its tensors take {}, it can hold {}", base::bytes_text(all_bytes),
                                     base::bytes_text(most_bytes))};
-  const Arguments arguments = arguments_of(objects, computation, reference);
-
-  llvm::LLVMContext context;
+  const Operands operands = make_operands();
   // Quick to compile, for it is compiled with every batch of kernels, and what it does is not timed but for the calls.
   const Pipeline pipeline{"harness", "", "", 0, {}};
-  llvm::TargetMachine& machine = target_machine(target, pipeline.codegen_level);
-  const std::string text = program_text(objects, arguments, memory, *calls, settings, machine.getTargetTriple().str(),
-                                        machine.createDataLayout().getStringRepresentation());
-  llvm::SMDiagnostic problem;
-  auto module = llvm::parseAssemblyString(text, problem, context);
-  if (!module)
-    throw base::Failure(fmt::format("harness, line {}: {}", problem.getLineNo(), problem.getMessage().str()));
-
-  // Externals of the text are data made here.
-  const auto define = [&](const Data& data) {
-    llvm::Constant* const content =
-        data.content.empty() ? static_cast<llvm::Constant*>(llvm::ConstantAggregateZero::get(
-                                   llvm::ArrayType::get(llvm::Type::getInt8Ty(context), std::uint64_t(data.bytes))))
-                             : llvm::ConstantDataArray::getString(context, data.content, false);
-    llvm::GlobalVariable* declared = module->getNamedGlobal(data.name);
-    declared->setName("");
-    auto* variable = new llvm::GlobalVariable(*module, content->getType(), data.constant,
-                                              llvm::GlobalValue::InternalLinkage, content, data.name);
-    variable->setAlignment(llvm::Align(64));
-    declared->replaceAllUsesWith(variable);
-    declared->eraseFromParent();
-  };
-  for (const Data& data : arguments.data) define(data);
-  for (const Data& data : memory) define(data);
-  const CodeAttributes attributes = code_attributes(target);
-  for (llvm::Function& f : *module) {
-    if (f.isDeclaration()) continue;
-    if (!attributes.cpu.empty()) f.addFnAttr("target-cpu", attributes.cpu);
-    if (!attributes.features.empty()) f.addFnAttr("target-features", attributes.features);
-    f.addFnAttr("no-builtins");
-  }
-  assert(!llvm::verifyModule(*module, &llvm::errs()));
-  return generate(*module, machine, pipeline, llvm::CodeGenFileType::ObjectFile);
+  const std::string text = program_text(objects, operands, memory, *calls, settings);
+  return code_of_text(text, target, pipeline, [&](llvm::Module& module) {
+    // Externals of the text are data made here.
+    const auto define = [&](const Data& data) {
+      llvm::Constant* const content =
+          data.content.empty() ? static_cast<llvm::Constant*>(llvm::ConstantAggregateZero::get(llvm::ArrayType::get(
+                                     llvm::Type::getInt8Ty(module.getContext()), std::uint64_t(data.bytes))))
+                               : llvm::ConstantDataArray::getString(module.getContext(), data.content, false);
+      llvm::GlobalVariable* declared = module.getNamedGlobal(data.name);
+      declared->setName("");
+      auto* variable = new llvm::GlobalVariable(module, content->getType(), data.constant,
+                                                llvm::GlobalValue::InternalLinkage, content, data.name);
+      variable->setAlignment(llvm::Align(64));
+      declared->replaceAllUsesWith(variable);
+      declared->eraseFromParent();
+    };
+    for (const Data& data : operands.data) define(data);
+    for (const Data& data : memory)
+      if (!(prepared_elsewhere && data.name == "prepared")) define(data);
+  });
 }
 
 }  // namespace graft::codegen

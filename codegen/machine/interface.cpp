@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstddef>
 #include <string_view>
@@ -19,12 +18,8 @@ namespace graft::codegen {
 namespace {
 
 using Kind = Interface::Argument::Kind;
-constexpr std::string_view kind_names[] = {"tensor", "prepared", "scratch", "budget_ns", "parallel_for", "context"};
-
-std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return char(std::toupper(c)); });
-  return text;
-}
+constexpr std::string_view kind_names[] = {"tensor",       "prepared", "scratch", "budget_ns",
+                                           "parallel_for", "context",  "weights", "arena"};
 
 // The extents of "matmul(m=8,n=8,k=8,dtype=f32)" by name, and the operator with its type.
 struct Named {
@@ -136,11 +131,11 @@ void add_shapes(Interface& all) {
 void name_in_c(Interface& all) {
   CNames global;
   for (const std::string& name : all.names()) global.reserve(name);
-  all.guard = global.take(upper(all.name) + "_H");
+  all.guard = global.take(upper_case(all.name) + "_H");
   for (Interface::Function& function : all.functions) {
-    function.prepared_macro = global.take(upper(function.name) + "_PREPARED_BYTES");
-    function.prepare_scratch_macro = global.take(upper(function.name) + "_PREPARE_SCRATCH_BYTES");
-    function.scratch_macro = global.take(upper(function.name) + "_SCRATCH_BYTES");
+    function.prepared_macro = global.take(upper_case(function.name) + "_PREPARED_BYTES");
+    function.prepare_scratch_macro = global.take(upper_case(function.name) + "_PREPARE_SCRATCH_BYTES");
+    function.scratch_macro = global.take(upper_case(function.name) + "_SCRATCH_BYTES");
   }
   // In order: distinct names, also from those of arguments that functions may have.
   const auto scope = [&] {
@@ -157,18 +152,6 @@ void name_in_c(Interface& all) {
     CNames names = scope();
     for (const std::string& extent : shapes.extents) shapes.arguments.push_back(names.take(identifier(extent)));
   }
-}
-
-base::Document to_document(const std::vector<std::int64_t>& numbers) {
-  base::Document list = base::Document::list();
-  for (const std::int64_t number : numbers) list.push(number);
-  return list;
-}
-
-base::Document to_document(const std::vector<std::string>& texts) {
-  base::Document list = base::Document::list();
-  for (const std::string& text : texts) list.push(text);
-  return list;
 }
 
 // The stored dimensions, outermost first.
@@ -208,7 +191,7 @@ base::Document call_document(const Interface::Function& function, const std::opt
   base::Document arguments = base::Document::list();
   for (const Interface::Argument& argument : call->arguments) {
     base::Document document = base::Document::map();
-    document.set("kind", std::string(kind_names[std::size_t(argument.kind)]));
+    document.set("kind", std::string(name_of(argument.kind)));
     if (argument.kind == Kind::tensor) document.set("tensor", function.tensors[std::size_t(argument.tensor)].name);
     arguments.push(std::move(document));
   }
@@ -243,6 +226,22 @@ base::Document function_document(const Interface::Function& function) {
 }
 
 }  // namespace
+
+base::Document to_document(const std::vector<std::int64_t>& numbers) {
+  base::Document list = base::Document::list();
+  for (const std::int64_t number : numbers) list.push(number);
+  return list;
+}
+
+base::Document to_document(const std::vector<std::string>& texts) {
+  base::Document list = base::Document::list();
+  for (const std::string& text : texts) list.push(text);
+  return list;
+}
+
+std::string_view name_of(Interface::Argument::Kind kind) {
+  return kind_names[std::size_t(kind)];
+}
 
 std::int64_t Interface::Tensor::bytes() const {
   std::int64_t bytes = bytes_of(dtype);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/document.h"
@@ -31,7 +32,7 @@ struct Interface {
   };
 
   struct Argument {
-    enum class Kind { tensor, prepared, scratch, budget_ns, parallel_for, context };
+    enum class Kind { tensor, prepared, scratch, budget_ns, parallel_for, context, weights, arena };
     Kind kind = Kind::tensor;
     int tensor = -1;  // position in Function::tensors
   };
@@ -87,6 +88,10 @@ struct Interface {
 };
 
 Interface interface_of(const Library& library);
+
+std::string_view name_of(Interface::Argument::Kind kind);  // in documents
+base::Document to_document(const std::vector<std::int64_t>& numbers);
+base::Document to_document(const std::vector<std::string>& texts);
 
 // The content of NAME.json: docs/reference/library-json.md. `code`: the name of the file with the functions.
 base::Document to_document(const Interface& interface, const std::string& code);

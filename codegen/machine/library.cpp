@@ -2,15 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <llvm/AsmParser/Parser.h>
-#include <llvm/BinaryFormat/ELF.h>
 #include <llvm/IR/Constants.h>
-#include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/Verifier.h>
-#include <llvm/Object/ArchiveWriter.h>
-#include <llvm/Object/ELFObjectFile.h>
-#include <llvm/Support/SourceMgr.h>
-#include <llvm/Support/raw_ostream.h>
+#include <llvm/IR/GlobalVariable.h>
 
 #include <algorithm>
 #include <cassert>
@@ -27,16 +20,11 @@
 #include "codegen/machine/fatal.h"
 #include "codegen/machine/library_text.h"
 #include "codegen/machine/link.h"
+#include "codegen/machine/object_file.h"
 #include "codegen/machine/system_calls.h"
 
 namespace graft::codegen {
 namespace {
-
-bool is_identifier(std::string_view text) {
-  const auto fits = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  return !text.empty() && std::all_of(text.begin(), text.end(), fits) &&
-         std::isdigit(static_cast<unsigned char>(text[0])) == 0;
-}
 
 bool same_storage(const std::vector<Parameter>& a, const std::vector<Parameter>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Parameter& x, const Parameter& y) {
@@ -53,14 +41,11 @@ std::vector<Parameter> parameters(const LibraryVariant& variant) {
 
 void check(const Library& library) {
   assert(!library.functions.empty());
-  if (!is_identifier(library.name))
-    throw base::UserError("library name", fmt::format("'{}' is not a C identifier", library.name));
-  if (is_c_header(library.name))
-    throw base::UserError("library name", fmt::format("'{0}': {0}.h is another header; choose another", library.name));
+  check_header_name("library name", library.name);
   std::set<std::string> names;
   for (const LibraryFunction& function : library.functions) {
     assert(!function.variants.empty());
-    if (!is_identifier(function.name))
+    if (!is_c_identifier(function.name))
       throw base::UserError("function name", fmt::format("'{}' is not a C identifier", function.name));
     if (is_c_word(function.name) || is_c_function(function.name))
       throw base::UserError("function name",
@@ -101,6 +86,9 @@ std::string argument_text(const Interface::Argument& argument) {
       return "ptr %for";
     case Kind::context:
       return "ptr %context";
+    case Kind::weights:
+    case Kind::arena:  // of sequences
+      break;
   }
   return "";
 }
@@ -367,59 +355,18 @@ std::string wrappers_text(const Library& library, const Interface& interface) {
 }
 
 base::Result<std::string> wrappers(const Library& library, const Interface& interface) {
-  llvm::LLVMContext context;
-  const Pipeline pipeline{"wrappers", "default<O1>", "", 1, {}};
-  llvm::TargetMachine& machine = target_machine(library.target, pipeline.codegen_level);
-  const std::string text = fmt::format("target datalayout = \"{}\"\ntarget triple = \"{}\"\n{}",
-                                       machine.createDataLayout().getStringRepresentation(),
-                                       machine.getTargetTriple().str(), wrappers_text(library, interface));
-  llvm::SMDiagnostic problem;
-  auto module = llvm::parseAssemblyString(text, problem, context);
-  if (!module)
-    throw base::Failure(fmt::format("library, line {}: {}", problem.getLineNo(), problem.getMessage().str()));
-  for (const LibraryFunction& function : library.functions) {
-    for (const LibraryVariant& variant : function.variants) {
-      for (std::size_t c = 0; c < variant.constants.size(); ++c) {
-        llvm::GlobalVariable* const data = module->getNamedGlobal(constant_name(variant, c));
-        if (data != nullptr)
-          data->setInitializer(llvm::ConstantDataArray::getString(context, variant.constants[c], false));
+  const Pipeline pipeline{"library", "", "", 1, {}};
+  return code_of_text(wrappers_text(library, interface), library.target, pipeline, [&](llvm::Module& module) {
+    for (const LibraryFunction& function : library.functions) {
+      for (const LibraryVariant& variant : function.variants) {
+        for (std::size_t c = 0; c < variant.constants.size(); ++c) {
+          llvm::GlobalVariable* const data = module.getNamedGlobal(constant_name(variant, c));
+          if (data != nullptr)
+            data->setInitializer(llvm::ConstantDataArray::getString(module.getContext(), variant.constants[c], false));
+        }
       }
     }
-  }
-  const CodeAttributes attributes = code_attributes(library.target);
-  for (llvm::Function& f : *module) {
-    if (f.isDeclaration()) continue;
-    if (!attributes.cpu.empty()) f.addFnAttr("target-cpu", attributes.cpu);
-    if (!attributes.features.empty()) f.addFnAttr("target-features", attributes.features);
-    f.addFnAttr("no-builtins");
-  }
-  assert(!llvm::verifyModule(*module, &llvm::errs()));
-  return generate(*module, machine, pipeline, llvm::CodeGenFileType::ObjectFile);
-}
-
-// An object whose symbols no other part of a program sees but the library itself.
-std::string hidden(std::string object) {
-  auto parsed = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(object, "graft"));
-  if (!parsed) throw base::Failure("no ELF file: " + llvm::toString(parsed.takeError()));
-  const auto* const file = llvm::dyn_cast<llvm::object::ELF64LEObjectFile>(parsed->get());
-  if (file == nullptr) throw base::Failure("no 64-bit little-endian ELF file");
-  for (const llvm::object::ELFSymbolRef symbol : file->symbols()) {
-    if (symbol.getBinding() != llvm::ELF::STB_GLOBAL || symbol.getFlags().get() & llvm::object::SymbolRef::SF_Undefined)
-      continue;
-    const auto* const entry = llvm::cantFail(file->getSymbol(symbol.getRawDataRefImpl()));
-    const auto at = std::size_t(reinterpret_cast<const char*>(&entry->st_other) - object.data());
-    object[at] = char((object[at] & ~3) | llvm::ELF::STV_HIDDEN);
-  }
-  return object;
-}
-
-std::string archive(const std::string& name, const std::string& object) {
-  std::vector<llvm::NewArchiveMember> members;
-  members.emplace_back(llvm::MemoryBufferRef(object, name));
-  auto written = llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NormalSymtab,
-                                            llvm::object::Archive::K_GNU, true, false);
-  if (!written) throw base::Failure("archive: " + llvm::toString(written.takeError()));
-  return (*written)->getBuffer().str();
+  });
 }
 
 }  // namespace
@@ -449,9 +396,7 @@ std::map<std::string, std::string> library_files(const Library& library, Library
     for (const LibraryVariant& variant : function.variants) parts.push_back(hidden(variant.object.bytes));
   }
   std::map<std::string, std::string> files;
-  std::vector<std::string_view> objects;
-  for (const std::string& bytes : parts) objects.push_back(bytes);
-  auto linked = link_relocatable(objects);
+  auto linked = link_relocatable({parts.begin(), parts.end()});
   if (!linked) throw base::Failure(linked.reason().text);
   const std::string code = format == LibraryFormat::object ? library.name + ".o" : fmt::format("lib{}.a", library.name);
   files[library.name + ".h"] = header_text(interface);
@@ -462,8 +407,8 @@ std::map<std::string, std::string> library_files(const Library& library, Library
     return files;
   }
   files[code] = archive(library.name + ".o", *linked);
-  files[library.name + ".pc"] = pkg_config_text(interface);
-  files[library.name + "Config.cmake"] = cmake_config_text(interface, code);
+  files[library.name + ".pc"] = pkg_config_text(interface.name, interface.platform);
+  files[library.name + "Config.cmake"] = cmake_config_text(interface.name, code);
   return files;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/duration.h"
+#include "base/one_line.h"
 
 namespace graft::codegen {
 namespace {
@@ -58,6 +59,12 @@ std::string parameters_text(const std::vector<Interface::Tensor>& tensors,
       case Kind::context:
         texts.emplace_back("void* context");
         break;
+      case Kind::weights:
+        texts.emplace_back("const void* weights");
+        break;
+      case Kind::arena:
+        texts.emplace_back("void* arena");
+        break;
     }
   }
   return texts.empty() ? "void" : fmt::format("{}", fmt::join(texts, ", "));
@@ -74,9 +81,13 @@ std::string tensor_text(const Interface::Tensor& tensor) {
   return text;
 }
 
-// Nothing in a comment may end it.
-std::string in_comment(std::string text) {
-  for (std::size_t at = 0; (at = text.find("*/", at)) != std::string::npos;) text.replace(at, 2, "* /");
+// Nothing in a comment may end it, nor begin another one, of which compilers warn; names may have any character.
+std::string in_comment(std::string_view foreign) {
+  std::string text = base::one_line(foreign, foreign.size());
+  for (std::size_t at = 0; at + 1 < text.size(); ++at) {
+    const std::string_view pair = std::string_view(text).substr(at, 2);
+    if (pair == "*/" || pair == "/*") text.insert(at + 1, " ");
+  }
   return text;
 }
 
@@ -174,6 +185,31 @@ std::string header_text(const Interface& interface) {
   return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n", interface.guard);
 }
 
+std::string header_text(const SequenceInterface& interface) {
+  std::string text = fmt::format(
+      "/* {0}: {1} calls of kernels for {2}, made by graft {3}.\n"
+      " * They need no other library, allocate nothing and keep no state. Every pointer is aligned to 64 bytes; "
+      "tensors\n"
+      " * are row-major. {0}.json says the same to programs.\n"
+      " *\n",
+      interface.name, interface.calls, in_comment(interface.platform), interface.graft);
+  for (const Interface::Tensor& tensor : interface.tensors)
+    text += fmt::format(" *   {}\n", in_comment(tensor_text(tensor)));
+  text += fmt::format(
+      " */\n#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n\n#include \"graft_parallel.h\"\n\n"
+      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
+      "/* Memory for one call at a time, which need not keep its content. */\n#define {1} {2}\n",
+      interface.guard, interface.arena_macro, interface.arena_bytes);
+  if (!interface.weights_file.empty())
+    text += fmt::format("/* The content of {}, in memory: `weights`. It is only read. */\n#define {} {}\n",
+                        interface.weights_file, interface.weights_macro, interface.weights_bytes);
+  return text + fmt::format(
+                    "\n/* parallel_for as in graft_parallel.h; NULL: everything on the calling thread. */\n"
+                    "void {}({});\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n",
+                    interface.run.symbol, parameters_text(interface.tensors, interface.run.arguments, false),
+                    interface.guard);
+}
+
 std::string parallel_header_text() {
   return R"(/* How kernels made by graft run loops on several threads: whoever calls them says how.
  *
@@ -227,14 +263,14 @@ inline void threads_for(void*, void (*body)(void*, int64_t), void* closure, int6
 )";
 }
 
-std::string pkg_config_text(const Interface& interface) {
+std::string pkg_config_text(const std::string& name, const std::string& platform) {
   return fmt::format(
       "prefix=${{pcfiledir}}\n\nName: {0}\nDescription: kernels for {1}, made by graft\nVersion: 1\n"
       "Cflags: -I${{prefix}}\nLibs: -L${{prefix}} -l{0}\n",
-      interface.name, interface.platform);
+      name, platform);
 }
 
-std::string cmake_config_text(const Interface& interface, const std::string& code) {
+std::string cmake_config_text(const std::string& name, const std::string& code) {
   return fmt::format(
       "# find_package({0} CONFIG PATHS this folder) gives the target {0}::{0}.\n"
       "if(NOT TARGET {0}::{0})\n"
@@ -243,7 +279,7 @@ std::string cmake_config_text(const Interface& interface, const std::string& cod
       "    IMPORTED_LOCATION \"${{CMAKE_CURRENT_LIST_DIR}}/{1}\"\n"
       "    INTERFACE_INCLUDE_DIRECTORIES \"${{CMAKE_CURRENT_LIST_DIR}}\")\n"
       "endif()\n",
-      interface.name, code);
+      name, code);
 }
 
 }  // namespace graft::codegen

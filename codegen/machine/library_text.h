@@ -1,15 +1,30 @@
 // Private to this folder: the text of a library's files for C, pkg-config and CMake.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "codegen/machine/interface.h"
 
 namespace graft::codegen {
 
+// What the header of a sequence (sequence.h) says.
+struct SequenceInterface {
+  std::string name, platform, graft;
+  std::string guard, arena_macro, weights_macro;
+  std::vector<Interface::Tensor> tensors;  // inputs, then outputs
+  Interface::Call run;
+  std::int64_t calls = 0, arena_bytes = 0, weights_bytes = 0;
+  std::string weights_file;  // "": there are none, or they are part of the code
+
+  bool weights_are_in_code() const { return weights_bytes > 0 && weights_file.empty(); }
+};
+
 std::string header_text(const Interface& interface);  // NAME.h
-std::string parallel_header_text();                   // graft_parallel.h
-std::string pkg_config_text(const Interface& interface);
-std::string cmake_config_text(const Interface& interface, const std::string& code);  // `code`: the archive's name
+std::string header_text(const SequenceInterface& interface);
+std::string parallel_header_text();  // graft_parallel.h
+std::string pkg_config_text(const std::string& name, const std::string& platform);
+std::string cmake_config_text(const std::string& name, const std::string& code);  // `code`: the archive's name
 
 }  // namespace graft::codegen

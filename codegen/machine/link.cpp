@@ -40,16 +40,18 @@ namespace {
 // A file in memory only, which lld can open by its path.
 class MemoryFile {
  public:
-  explicit MemoryFile(std::string_view content) : descriptor_(memfd_create("graft", MFD_CLOEXEC)) {
+  explicit MemoryFile(const Pieces& content) : descriptor_(memfd_create("graft", MFD_CLOEXEC)) {
     if (descriptor_ < 0) throw base::Failure(fmt::format("cannot make a file in memory: {}", std::strerror(errno)));
-    while (!content.empty()) {
-      const ssize_t written = ::write(descriptor_, content.data(), content.size());
-      if (written < 0) {
-        const int error = errno;
-        close(descriptor_);
-        throw base::Failure(fmt::format("cannot write a file in memory: {}", std::strerror(error)));
+    for (std::string_view piece : content.all()) {
+      while (!piece.empty()) {
+        const ssize_t written = ::write(descriptor_, piece.data(), piece.size());
+        if (written < 0) {
+          const int error = errno;
+          close(descriptor_);
+          throw base::Failure(fmt::format("cannot write a file in memory: {}", std::strerror(error)));
+        }
+        piece.remove_prefix(std::size_t(written));
       }
-      content.remove_prefix(std::size_t(written));
     }
   }
   MemoryFile(MemoryFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
@@ -84,11 +86,11 @@ std::string content_of(const std::string& path) {
 
 // lld keeps its state in globals: one link at a time. After a crash inside it (canRunAgain is false) it must not be
 // called again in this process.
-base::Result<std::string> link(const std::vector<std::string_view>& objects, std::vector<std::string> options) {
+base::Result<std::string> link(const std::vector<Pieces>& objects, std::vector<std::string> options) {
   static std::mutex one_at_a_time;
   static bool usable = true;
   std::vector<MemoryFile> files;
-  for (std::string_view object : objects) files.emplace_back(object);
+  for (const Pieces& object : objects) files.emplace_back(object);
   // For what lld writes to a temporary file and renames.
   const base::TemporaryFolder folder("link", base::TemporaryFolder::Where::memory);
   const std::string output = folder / "out";
@@ -115,35 +117,44 @@ base::Result<std::string> link(const std::vector<std::string_view>& objects, std
     if (said) throw base::Failure(fmt::format("link: LLVM {} gave up: {}", LLVM_VERSION_STRING, *said));
     if (result.retCode != 0) return base::Reason{fmt::format("link: {}", base::one_line(messages))};
   }
+  files.clear();  // large data would be held once more
   return content_of(output);
+}
+
+std::vector<Pieces> pieces_of(const std::vector<const Object*>& objects) {
+  assert(!objects.empty());
+  std::vector<Pieces> all;
+  for (const Object* object : objects) all.emplace_back(object->bytes);
+  return all;
 }
 
 }  // namespace
 
 base::Result<std::string> link_shared(const std::vector<const Object*>& objects) {
-  assert(!objects.empty());
-  std::vector<std::string_view> bytes;
-  for (const Object* object : objects) bytes.push_back(object->bytes);
-  return link(bytes, {"-shared", "--hash-style=gnu"});
+  return link_shared_pieces(pieces_of(objects));
+}
+
+base::Result<std::string> link_shared_pieces(const std::vector<Pieces>& objects) {
+  return link(objects, {"-shared", "--hash-style=gnu"});
 }
 
 base::Result<std::string> link_executable(const std::vector<const Object*>& objects, const Target& target,
                                           const Computation& computation, const Reference& reference,
                                           const RunSettings& settings) {
-  auto around = guarded(target, [&] { return harness(objects, target, computation, reference, settings); });
+  const auto operands = [&] { return operands_of(objects, computation, reference); };
+  auto around = guarded(target, [&] { return harness(objects, target, operands, settings); });
   if (!around) return around.reason();
-  std::vector<std::string_view> bytes;
-  for (const Object* object : objects) bytes.push_back(object->bytes);
-  bytes.push_back(*around);
-  return link_program(bytes);
+  std::vector<Pieces> all = pieces_of(objects);
+  all.emplace_back(*around);
+  return link_program(all);
 }
 
-base::Result<std::string> link_program(const std::vector<std::string_view>& objects) {
+base::Result<std::string> link_program(const std::vector<Pieces>& objects) {
   // Without relaxation nothing is addressed by the global pointer.
   return link(objects, {"-static", "--no-relax", "-e", "_start"});
 }
 
-base::Result<std::string> link_relocatable(const std::vector<std::string_view>& objects) {
+base::Result<std::string> link_relocatable(const std::vector<Pieces>& objects) {
   return link(objects, {"-r"});
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -14,8 +15,21 @@
 
 namespace graft::codegen {
 
+// A relocatable object as pieces of memory that follow one another, so that large data need not be copied.
+class Pieces {
+ public:
+  Pieces(std::string_view whole) : all_{whole} {}
+  Pieces(const std::string& whole) : all_{whole} {}
+  explicit Pieces(std::vector<std::string_view> all) : all_(std::move(all)) {}
+  const std::vector<std::string_view>& all() const { return all_; }
+
+ private:
+  std::vector<std::string_view> all_;
+};
+
 // A shared object (bytes of an ELF file) for this host's dynamic loader; no libraries needed.
 base::Result<std::string> link_shared(const std::vector<const Object*>& objects);
+base::Result<std::string> link_shared_pieces(const std::vector<Pieces>& objects);
 
 // How an executable runs each of its kernels, in a measurer's terms (tasks/measurer.h).
 struct RunSettings {
@@ -50,11 +64,11 @@ base::Result<std::string> link_executable(const std::vector<const Object*>& obje
                                           const Computation& computation, const Reference& reference,
                                           const RunSettings& settings);
 
-// A static executable of relocatable objects (bytes), one of which has `_start`.
-base::Result<std::string> link_program(const std::vector<std::string_view>& objects);
+// A static executable of relocatable objects, one of which has `_start`.
+base::Result<std::string> link_program(const std::vector<Pieces>& objects);
 
 // One relocatable object of several.
-base::Result<std::string> link_relocatable(const std::vector<std::string_view>& objects);
+base::Result<std::string> link_relocatable(const std::vector<Pieces>& objects);
 
 // The symbols that an ELF file defines, by name: the linked addresses of its code and data, for observers of its
 // execution.

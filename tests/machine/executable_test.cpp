@@ -1,12 +1,9 @@
 // Cross-compiled kernels with their freestanding runtime, run by qemu-user, compared with the reference.
-#include <filesystem>
-#include <fstream>
-
 #include "base/document.h"
 #include "base/process.h"
-#include "base/temporary_folder.h"
 #include "codegen/expression/reference.h"
 #include "codegen/expression/workload.h"
+#include "tests/machine/executables.h"
 #include "tests/machine/support.h"
 
 namespace graft::codegen {
@@ -46,34 +43,10 @@ run
       C[i,v+32] = edge[v]
 )";
 
-Target board(const std::string& triple, const std::string& cpu, const std::string& features, std::int64_t bits) {
-  Target target;
-  target.triple = triple, target.cpu = cpu, target.features = features;
-  target.vector_bits = bits, target.vector_registers = 32;
-  return target;
-}
-
-bool starts(const std::string& program) {
-  try {
-    return base::run_process({program, "--version"}, std::chrono::seconds(20)).exit_code == 0;
-  } catch (const base::Failure&) {
-    return false;
-  }
-}
-
 struct Answer {
   std::vector<double> seconds;
   std::vector<double> outputs;
 };
-
-base::Finished run_program(const std::string& executable, std::vector<std::string> prefix) {
-  const base::TemporaryFolder folder;
-  const std::filesystem::path path = folder / "program";
-  std::ofstream(path, std::ios::binary) << executable;
-  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  prefix.push_back(path.string());
-  return base::run_process(prefix, std::chrono::seconds(60));
-}
 
 // Runs an executable (with `prefix`) and parses its answer.
 Answer answer_of(const std::string& executable, const std::vector<std::string>& prefix, DType type) {
